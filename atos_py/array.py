@@ -1,0 +1,375 @@
+"""Arrays on a device, and every protocol by which others' arrays come in and ours go out."""
+
+from __future__ import annotations
+
+import math
+from types import EllipsisType, SimpleNamespace
+from typing import Any, SupportsIndex, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from ._core import check, ffi, lib
+from .devices import Device, device as device_of
+from .errors import InvalidArgumentError, UnsupportedTypeError
+
+__all__ = ["Array", "asarray", "empty", "full", "zeros"]
+
+Key = SupportsIndex | slice | EllipsisType | tuple[SupportsIndex | slice | EllipsisType, ...]
+
+
+class Array:
+    """A C-contiguous array on one device: what a task reads and writes.
+
+    Make one with `asarray`, `full`, `zeros` or `empty`. From the host, elements and contiguous parts are read and written
+    by indexing, which copies; `to_numpy` copies all. In a task, a writable array is read coherently: a worker sees what the
+    others wrote.
+
+    Attributes
+    ----------
+    dtype : numpy.dtype
+        Integers of 8 to 64 bits, float32, float64 or bool.
+    shape : tuple of int
+    device : Device
+    readonly : bool
+        Whether tasks may only read it. Reading is faster then.
+    pointer : int
+        Address of the first element.
+    """
+
+    __slots__ = ("__weakref__", "_owner", "device", "dtype", "pointer", "readonly", "shape")
+
+    def __init__(
+        self, pointer: int, shape: tuple[int, ...], dtype: np.dtype[Any], device: Device, *, readonly: bool, owner: object
+    ) -> None:
+        self.pointer = pointer
+        self.shape = shape
+        self.dtype = dtype
+        self.device = device
+        self.readonly = readonly
+        self._owner = owner  # keeps the memory alive
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the elements in bytes."""
+        return self.size * self.dtype.itemsize
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise UnsupportedTypeError("an array without dimensions has no length")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        access = ", readonly" if self.readonly else ""
+        return f"<atos array shape={self.shape} dtype={self.dtype} on {self.device}{access}>"
+
+    def to_numpy(self) -> NDArray[Any]:
+        """Return a copy on the host."""
+        result = np.empty(self.shape, self.dtype)
+        _copy(self.device, result.ctypes.data, self.pointer, self.nbytes)
+        return result
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False and self.device.kind != "cpu":
+            raise InvalidArgumentError(f"an array on {self.device} cannot become a NumPy array without a copy")
+        result = self._host_view() if self.device.kind == "cpu" and not copy else self.to_numpy()
+        return result if dtype is None else result.astype(dtype, copy=False)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if self.device.kind != "cuda":
+            raise AttributeError(f"__cuda_array_interface__: the array is on {self.device}, not on a GPU")
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.pointer if self.size else 0, self.readonly),
+            "strides": None,
+            "stream": 1,  # the legacy default stream: every operation here has ended when it returns
+            "version": 3,
+        }
+
+    def __getitem__(self, key: Key) -> Any:
+        """Return an element as a NumPy scalar, or a contiguous part as a NumPy array; both are copies."""
+        offset, shape = self._part(key)
+        result = np.empty(shape, self.dtype)
+        _copy(self.device, result.ctypes.data, self.pointer + offset * self.dtype.itemsize, result.nbytes)
+        return result if shape else result[()]
+
+    def __setitem__(self, key: Key, value: ArrayLike) -> None:
+        """Write an element or a contiguous part; `value` is broadcast."""
+        if self.readonly:
+            raise InvalidArgumentError("the array is read-only")
+        offset, shape = self._part(key)
+        start = self.pointer + offset * self.dtype.itemsize
+        given = value if isinstance(value, Array) else np.asarray(value)
+        if isinstance(given, np.ndarray):
+            given = _cast(given, self.dtype)
+            if given.ndim == 0:
+                _fill(self.device, start, given, math.prod(shape))
+                return
+            given = np.ascontiguousarray(np.broadcast_to(given, shape))
+            _copy(self.device, start, given.ctypes.data, given.nbytes)
+        elif given.shape == shape and given.dtype == self.dtype:
+            _copy(self.device, start, given.pointer, given.nbytes)
+        else:
+            raise InvalidArgumentError(
+                f"cannot write an array of shape {given.shape} and dtype {given.dtype} to a part of shape {shape} and dtype {self.dtype}"
+            )
+
+    def _host_view(self) -> NDArray[Any]:
+        if isinstance(self._owner, np.ndarray):
+            return self._owner
+        interface = {"shape": self.shape, "typestr": self.dtype.str, "data": (self.pointer, self.readonly), "version": 3}
+        return np.asarray(SimpleNamespace(__array_interface__=interface, owner=self._owner))  # the view keeps its base alive
+
+    # Offset of the first element of a part, and the part's shape, in elements.
+    def _part(self, key: Key) -> tuple[int, tuple[int, ...]]:
+        keys = list(key) if isinstance(key, tuple) else [key]
+        if Ellipsis in keys[:-1] or len([k for k in keys if k is not Ellipsis]) > self.ndim:
+            raise InvalidArgumentError(f"{key!r} does not index an array of shape {self.shape}")
+        keys = [k for k in keys if k is not Ellipsis]
+        offset, shape = 0, list(self.shape)
+        stride = self.size
+        for axis, k in enumerate(keys):
+            extent = self.shape[axis]
+            stride = stride // extent if extent else 0
+            if not isinstance(k, slice):
+                index = cast(SupportsIndex, k).__index__()
+                if not -extent <= index < extent:
+                    raise InvalidArgumentError(f"index {index} is out of range for axis {axis} of length {extent}")
+                offset += (index % extent) * stride
+                shape[axis] = -1
+                continue
+            start, stop, step = k.indices(extent)
+            whole = (start, stop, step) == (0, extent, 1)
+            if step != 1 or (not whole and any(s != -1 for s in shape[:axis])):
+                raise InvalidArgumentError(f"only contiguous parts can be indexed from the host (got {key!r}); use to_numpy() first")
+            offset += start * stride
+            shape[axis] = max(stop - start, 0)
+        if any(s == -1 for s in shape[len([s for s in shape if s == -1]) :]):
+            raise InvalidArgumentError(f"only contiguous parts can be indexed from the host (got {key!r}); use to_numpy() first")
+        return offset, tuple(s for s in shape if s != -1)
+
+
+def empty(
+    shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device: Device | str | None = None
+) -> Array:
+    """Return a new array of zeros; `zeros` by another name, for code that does not rely on them.
+
+    See Also
+    --------
+    full
+    """
+    return zeros(shape, dtype=dtype, device=device)
+
+
+def zeros(
+    shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device: Device | str | None = None
+) -> Array:
+    """Return a new array of zeros.
+
+    See Also
+    --------
+    full
+    """
+    dimensions = _shape(shape)
+    kind = _dtype(dtype)
+    target = device_of(device)
+    slot = ffi.new("void **")
+    check(lib.atos_allocate(target.number, math.prod(dimensions) * kind.itemsize, slot))
+    number = target.number
+    owner = ffi.gc(slot[0], lambda pointer: lib.atos_release(number, pointer))
+    return Array(int(ffi.cast("uintptr_t", owner)), dimensions, kind, target, readonly=False, owner=owner)
+
+
+def full(
+    shape: int | tuple[int, ...], value: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None
+) -> Array:
+    """Return a new array with the same value everywhere.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+    value : number
+    dtype : dtype, optional
+        Of the elements; by default that of `value`.
+    device : Device or str, optional
+        Where; by default the best there is.
+
+    Raises
+    ------
+    DeviceMemoryError
+        If the device has too little free memory.
+    InvalidArgumentError
+        If `value` does not fit the dtype, or the shape is negative.
+    """
+    element = np.asarray(value)
+    result = zeros(shape, dtype=element.dtype if dtype is None else dtype, device=device)
+    _fill(result.device, result.pointer, _cast(element, result.dtype), result.size)
+    return result
+
+
+def asarray(
+    obj: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    readonly: bool = False,
+    copy: bool = False,
+) -> Array:
+    """Return an array with the elements of `obj`, without a copy where that is possible.
+
+    Parameters
+    ----------
+    obj : array_like
+        An `Array`, a NumPy array or what NumPy makes one of, or an array on a GPU that has ``__cuda_array_interface__``
+        (CuPy, PyTorch, Numba, JAX) or DLPack.
+    dtype : dtype, optional
+        Of the elements; by default as they are.
+    device : Device or str, optional
+        Where the array shall be; by default where `obj` is if that is a GPU, otherwise the best device there is.
+    readonly : bool
+        Whether tasks may only read it, which is faster.
+    copy : bool
+        Whether to copy in any case. Otherwise the array shares the memory of `obj` if device, dtype and layout allow, and
+        what tasks write is seen in `obj`.
+    """
+    if isinstance(obj, Array):
+        source = obj
+    elif hasattr(obj, "__cuda_array_interface__"):
+        source = _from_cuda_interface(obj)
+    elif hasattr(obj, "__dlpack_device__") and obj.__dlpack_device__()[0] == 2:
+        source = _from_dlpack(obj)
+    else:
+        return _from_host(np.asarray(obj), dtype, device_of(device), readonly, copy)
+    target = source.device if device is None else device_of(device)
+    kind = source.dtype if dtype is None else _dtype(dtype)
+    if kind != source.dtype:
+        return _from_host(source.to_numpy(), kind, target, readonly, copy=False)
+    if copy or target != source.device:
+        result = zeros(source.shape, dtype=kind, device=target)
+        _copy(target if target.kind == "cuda" else source.device, result.pointer, source.pointer, source.nbytes)
+        result.readonly = readonly
+        return result
+    if source.readonly and not readonly and source is not obj:
+        readonly = True
+    return source if source.readonly == readonly else Array(
+        source.pointer, source.shape, source.dtype, source.device, readonly=readonly or source.readonly, owner=source._owner
+    )
+
+
+def _from_host(source: NDArray[Any], dtype: DTypeLike | None, target: Device, readonly: bool, copy: bool) -> Array:
+    kind = _dtype(source.dtype if dtype is None else dtype)
+    values = np.ascontiguousarray(_cast(source, kind)).reshape(source.shape)
+    if target.kind == "cpu":
+        if copy and np.shares_memory(values, source):
+            values = values.copy()
+        return Array(
+            values.ctypes.data, values.shape, kind, target, readonly=readonly or not values.flags.writeable, owner=values
+        )
+    result = zeros(values.shape, dtype=kind, device=target)
+    _copy(target, result.pointer, values.ctypes.data, values.nbytes)
+    result.readonly = readonly
+    return result
+
+
+def _from_cuda_interface(obj: Any) -> Array:
+    interface = obj.__cuda_array_interface__
+    pointer, readonly = interface["data"]
+    shape, kind = tuple(interface["shape"]), _dtype(np.dtype(interface["typestr"]))
+    if interface.get("mask") is not None:
+        raise UnsupportedTypeError("masked arrays are not supported")
+    if interface.get("strides") is not None and not _contiguous(shape, interface["strides"], kind.itemsize):
+        raise InvalidArgumentError(f"the array of shape {shape} has strides {interface['strides']}; make it C-contiguous first")
+    if interface.get("stream") is not None:
+        _synchronise(obj, interface["stream"])
+    number = ffi.new("int32_t *")
+    check(lib.atos_pointer_device(ffi.cast("void *", pointer), number))
+    target = device_of() if not math.prod(shape) else Device("cuda", number[0]) if number[0] >= 0 else Device("cpu")
+    return Array(pointer, shape, kind, target, readonly=bool(readonly), owner=obj)
+
+
+def _from_dlpack(obj: Any) -> Array:
+    from cuda.core.utils import StridedMemoryView
+
+    view = StridedMemoryView.from_dlpack(obj, stream_ptr=-1)
+    kind = _dtype(view.dtype)
+    strides = None if view.strides is None else tuple(s * kind.itemsize for s in view.strides)
+    if strides is not None and not _contiguous(view.shape, strides, kind.itemsize):
+        raise InvalidArgumentError(f"the array of shape {view.shape} has strides {strides}; make it C-contiguous first")
+    return Array(
+        view.ptr, tuple(view.shape), kind, Device("cuda", view.device_id), readonly=view.readonly, owner=(obj, view)
+    )
+
+
+# The producer may still be writing on the stream that it names: a copy on the legacy default stream waits for streams that
+# block with it, which those of CuPy, Numba and PyTorch by default do.
+def _synchronise(obj: Any, stream: int) -> None:
+    interface = obj.__cuda_array_interface__
+    if math.prod(interface["shape"]):
+        byte = ffi.new("char[1]")
+        check(lib.atos_copy(_device_number(interface["data"][0]), byte, ffi.cast("void *", interface["data"][0]), 1))
+
+
+def _device_number(pointer: int) -> int:
+    number = ffi.new("int32_t *")
+    check(lib.atos_pointer_device(ffi.cast("void *", pointer), number))
+    return number[0]
+
+
+def _contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+    expected = itemsize
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent > 1 and stride != expected:
+            return False
+        expected *= extent
+    return True
+
+
+def _dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    kind = np.dtype(dtype)
+    if kind.kind not in "iufb" or kind.itemsize > 8 or kind == np.float16 or not kind.isnative:
+        raise UnsupportedTypeError(f"arrays hold integers of 8 to 64 bits, float32, float64 or bool (got {kind})")
+    return kind
+
+
+def _shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    dimensions = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(cast(int, shape)),)
+    if any(n < 0 for n in dimensions):
+        raise InvalidArgumentError(f"a shape has no negative numbers (got {shape!r})")
+    return dimensions
+
+
+# Values that the dtype cannot hold are refused, and not wrapped around.
+def _cast(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    if values.dtype == dtype:
+        return values
+    if values.dtype.kind not in "iufb":
+        raise UnsupportedTypeError(f"values of dtype {values.dtype} cannot become {dtype}")
+    if dtype.kind in "iu" and values.size:
+        low, high = values.min(), values.max()
+        limits = np.iinfo(dtype)
+        if not (int(limits.min) <= low and high <= int(limits.max)):
+            raise InvalidArgumentError(f"values from {low} to {high} do not fit {dtype} ({limits.min} to {limits.max})")
+        if values.dtype.kind == "f" and not np.array_equal(values, np.trunc(values)):
+            raise InvalidArgumentError(f"values with fractions cannot become {dtype}; round them first")
+    return values.astype(dtype)
+
+
+def _copy(device: Device, to: int, source: int, nbytes: int) -> None:
+    check(lib.atos_copy(device.number, ffi.cast("void *", to), ffi.cast("void *", source), nbytes))
+
+
+def _fill(device: Device, to: int, element: NDArray[Any], count: int) -> None:
+    raw = np.ascontiguousarray(element).reshape(1)
+    check(lib.atos_fill(device.number, ffi.cast("void *", to), ffi.cast("void *", raw.ctypes.data), raw.itemsize, count))

@@ -1,0 +1,135 @@
+"""Tasks as native code for the CPU: the loop over a batch of items, with the body and the pushes inlined."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit
+from numba.core import types
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+
+from ..arguments import Kind
+from ..task import Task
+from .entry import cpu_flat, cpu_nested, idle_entry, prepare
+from .failures import translated
+from .types import I64, POINTER
+
+__all__ = ["CpuCode", "compile_cpu", "host", "load_cpu"]
+
+_OPTIONS = {
+    "error_model": "numpy",
+    "forceinline": True,
+    "no_cfunc_wrapper": True,
+    "no_cpython_wrapper": True,
+    "_nrt": False,
+}
+
+
+@dataclass(frozen=True)
+class CpuCode:
+    """Native code of a task, in memory for as long as this object lives.
+
+    Attributes
+    ----------
+    run, idle : int
+        Addresses of `void run(atos_cpu_worker *, const void *items, int64_t n, const void *args)` and of
+        `void idle(atos_cpu_worker *, const void *args)`, which is 0 without an idle function.
+    parts : tuple of bytes
+        What `load_cpu` makes the same code from, in this process or another.
+    """
+
+    run: int
+    idle: int
+    parts: tuple[bytes, ...]
+    library: Any
+
+    @property
+    def assembly(self) -> str:
+        """The code in the machine's assembly language, if it was compiled in this process."""
+        return str(self.library.get_asm_str())
+
+
+class CpuTarget:
+    """Numba's CPU target, as `prepare` asks for it."""
+
+    def dispatcher(self, function: FunctionType) -> Any:
+        return njit(**_OPTIONS)(function)
+
+    def is_known(self, value: Any) -> bool:
+        cpu_target.typing_context.refresh()
+        return cpu_target.typing_context._lookup_global(value) is not None
+
+    def compile(self, function: Any, args: tuple[types.Type, ...]) -> types.Type:
+        function.compile(args)
+        return function.overloads[args].signature.return_type
+
+
+@global_compiler_lock
+def compile_cpu(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any]) -> CpuCode:
+    """Compile a task for arguments of these kinds and items of this type.
+
+    Raises
+    ------
+    TaskCompileError
+        If the task does not fit the arguments, or is not something that Numba compiles.
+    """
+    target = CpuTarget()
+    program = prepare(target, task, idle, kinds, item_dtype)
+    loop = cpu_nested(program.workload, program.body) if task.nested else cpu_flat(program.body)
+    name = f"atos_{uuid.uuid4().hex}"
+    library = cpu_target.target_context.codegen().create_library(name)
+    library.enable_object_caching()
+    with translated(task.name, task.body, "its batch loop"):  # type: ignore[arg-type]
+        _export(
+            library, f"{name}_run", target.dispatcher(loop), (program.worker, program.items, types.int64, program.arguments)
+        )
+        if idle is not None:
+            _export(
+                library, f"{name}_idle", target.dispatcher(idle_entry(program.idle)), (program.idle_worker, program.arguments)
+            )
+    library.finalize()
+    _, _, (machine_code, bitcode) = library.serialize_using_object_code()
+    return _addresses(library, (name.encode(), b"idle" if idle is not None else b"", machine_code, bitcode))
+
+
+@global_compiler_lock
+def load_cpu(parts: Sequence[bytes]) -> CpuCode:
+    """Load code from the `parts` of an earlier compilation on the same kind of CPU."""
+    name, _, machine_code, bitcode = parts
+    library = cpu_target.target_context.codegen().unserialize_library((name.decode(), "object", (machine_code, bitcode)))
+    return _addresses(library, tuple(parts))
+
+
+def host() -> tuple[str, ...]:
+    """Return what machine code depends on: the kind of machine, the CPU and its features."""
+    return tuple(map(str, cpu_target.target_context.codegen().magic_tuple()))
+
+
+def _addresses(library: Any, parts: tuple[bytes, ...]) -> CpuCode:
+    name, idle = parts[0].decode(), bool(parts[1])
+    run = library.get_pointer_to_function(f"{name}_run")
+    return CpuCode(run, library.get_pointer_to_function(f"{name}_idle") if idle else 0, parts, library)
+
+
+def _export(library: Any, symbol: str, dispatcher: Any, args: tuple[types.Type, ...]) -> None:
+    """Add to `library` a C function that calls a dispatcher."""
+    dispatcher.compile(args)
+    result = dispatcher.overloads[args]
+    context = result.target_context
+    module = library.create_ir_module(symbol)
+    parameters = [I64 if kind == types.int64 else POINTER for kind in args]
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), parameters), symbol)
+    builder = ir.IRBuilder(function.append_basic_block())
+    callee = context.declare_function(module, result.fndesc)
+    # A task cannot raise, so the status is not looked at.
+    context.call_conv.call_function(builder, callee, types.none, args, function.args)
+    builder.ret_void()
+    library.add_ir_module(module)
+    library.add_linking_library(result.library)

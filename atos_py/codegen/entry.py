@@ -1,0 +1,192 @@
+"""The entry points of a task: ordinary functions around the user's, compiled with them for either target."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, Protocol
+
+import numpy as np
+from numba.core import types
+
+from ..arguments import Kind
+from ..errors import TaskCompileError
+from ..task import Task
+from . import arrays as arrays
+from . import atomics as atomics
+from . import worker as worker
+from .failures import failure, translated
+from .helpers import Raises, Specialiser
+from .packing import pack, plan_of, unpack
+from .references import plain_function
+from .types import Items, Packed, WorkerType, item_type, numba_type
+
+
+class Target(Protocol):
+    """What the preparation of a task asks of the CPU or CUDA."""
+
+    def dispatcher(self, function: FunctionType) -> Any: ...
+    def is_known(self, value: Any) -> bool: ...
+    def compile(self, function: Any, args: tuple[types.Type, ...]) -> types.Type: ...
+
+
+@dataclass(frozen=True)
+class Program:
+    """A task whose functions are compiled, ready for entry points: dispatchers and the types they were compiled for."""
+
+    workload: Any
+    body: Any
+    idle: Any
+    worker: WorkerType
+    idle_worker: WorkerType
+    items: Items
+    values: Packed
+    arguments: Packed
+
+    @property
+    def value_words(self) -> int:
+        """How many values `workload` hands to the body."""
+        return len(self.values.contents)
+
+
+def prepare(target: Target, task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any]) -> Program:
+    """Check the functions of a task against the arguments of a launch, and compile them."""
+    args = tuple(map(numba_type, kinds))
+    items = Items(item_type(item_dtype))
+    specialise = Specialiser(target.dispatcher, target.is_known)
+    described = f"items of {item_dtype} and " + (f"arguments {', '.join(map(str, kinds))}" if kinds else "no arguments")
+
+    def compiled(value: Any, role: str, given: list[tuple[str, types.Type]]) -> tuple[Any, types.Type]:
+        function = plain_function(value)
+        if function is None:
+            raise TaskCompileError(f"the {role} of task {task.name!r} is no plain Python function: {value!r}")
+        _check_arity(task.name, function, role, [name for name, _ in given], described)
+        try:
+            dispatcher = specialise(function)
+        except Raises as error:
+            reason = (
+                "it has a raise, assert, try or with, and tasks know no exceptions; write what went wrong to an array instead"
+            )
+            raise failure(task.name, function, described, reason, (function.__code__.co_filename, error.line)) from None
+        with translated(task.name, function, described):
+            return dispatcher, target.compile(dispatcher, tuple(kind for _, kind in given))
+
+    flat_worker = WorkerType(items.item, nested=False)
+    worker = WorkerType(items.item, nested=True) if task.nested else flat_worker
+    argument_list = [(f"argument {number}", kind) for number, kind in enumerate(args, start=1)]
+    workload, values = None, ()
+    inner: list[tuple[str, types.Type]] = []
+    if task.nested:
+        workload, plan = compiled(task.workload, "workload", [("item", items.value), *argument_list])
+        values = _values(task, plain_function(task.workload), plan, described)
+        inner = [("i", types.int64), *((f"value {number}", kind) for number, kind in enumerate(values, start=1))]
+    body, _ = compiled(task.body, "body", [("worker", worker), ("item", items.value), *inner, *argument_list])
+    idle_dispatcher = None
+    if idle is not None:
+        idle_dispatcher, _ = compiled(idle, "idle function", [("worker", flat_worker), *argument_list])
+    return Program(
+        workload,
+        body,
+        idle_dispatcher,
+        worker,
+        flat_worker,
+        items,
+        Packed(types.BaseTuple.from_types(values), constant=False),
+        Packed(types.BaseTuple.from_types(args), constant=True),
+    )
+
+
+def _check_arity(name: str, function: FunctionType, role: str, given: list[str], described: str) -> None:
+    parameters = inspect.signature(function).parameters.values()
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    least = sum(p.default is p.empty for p in positional)
+    most = len(given) if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(positional)
+    if not least <= len(given) <= most:
+        takes = (
+            f"takes {least}" if least == most else f"takes at least {least}" if len(given) < least else f"takes at most {most}"
+        )
+        names = ", ".join(p.name for p in positional)
+        reason = f"the {role} {function.__name__}({names}) {takes} arguments, but this launch gives it {len(given)}: {', '.join(given)}"
+        raise failure(name, function, described, reason)
+    required = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    if required:
+        raise failure(
+            name, function, described, f"the {role} has a keyword-only parameter {required[0]!r}, which nothing gives"
+        )
+
+
+def _values(task: Task, function: FunctionType | None, plan: types.Type, described: str) -> tuple[types.Type, ...]:
+    """Return the types of the values that `workload` returns after the length."""
+    assert function is not None
+    parts = tuple(plan) if isinstance(plan, types.BaseTuple) else (plan,)
+    if not parts or not isinstance(parts[0], types.Integer):
+        reason = f"a workload returns an integer, or a tuple of an integer and values, not {plan}"
+        raise failure(task.name, function, described, reason)
+    for position, part in enumerate(parts[1:], start=1):
+        if not isinstance(part, (types.Integer, types.Float, types.Boolean)):
+            raise failure(task.name, function, described, f"value {position} that the workload returns is no scalar but {part}")
+    return parts[1:]
+
+
+def cpu_nested(workload: Any, body: Any) -> Any:
+    """Return the batch loop of a nested task for the CPU."""
+
+    def run(worker, items, n, arguments):  # type: ignore[no-untyped-def]
+        args = unpack(arguments)
+        for k in range(n):
+            item = items[k]
+            plan = plan_of(workload(*((item,) + args)))
+            for i in range(plan[0]):
+                body(*((worker, item, i) + plan[1:] + args))
+
+    return run
+
+
+def cpu_flat(body: Any) -> Any:
+    """Return the batch loop of a flat task for the CPU."""
+
+    def run(worker, items, n, arguments):  # type: ignore[no-untyped-def]
+        args = unpack(arguments)
+        for k in range(n):
+            body(*((worker, items[k]) + args))
+
+    return run
+
+
+def idle_entry(idle: Any) -> Any:
+    """Return the entry point of an idle function, for both targets."""
+
+    def run(worker, arguments):  # type: ignore[no-untyped-def]
+        idle(*((worker,) + unpack(arguments)))
+
+    return run
+
+
+def cuda_workload(workload: Any) -> Any:
+    """Return the entry point of one item of a nested task for CUDA: writes the values, returns the length."""
+
+    def entry(worker, items, values, arguments):  # type: ignore[no-untyped-def]
+        plan = plan_of(workload(*((items[0],) + unpack(arguments))))
+        pack(values, plan[1:])
+        return plan[0]
+
+    return entry
+
+
+def cuda_nested(body: Any) -> Any:
+    """Return the entry point of one iteration of a nested task for CUDA."""
+
+    def entry(worker, items, i, values, arguments):  # type: ignore[no-untyped-def]
+        body(*((worker, items[0], i) + unpack(values) + unpack(arguments)))
+
+    return entry
+
+
+def cuda_flat(body: Any) -> Any:
+    """Return the entry point of one item of a flat task for CUDA."""
+
+    def entry(worker, items, i, values, arguments):  # type: ignore[no-untyped-def]
+        body(*((worker, items[0]) + unpack(arguments)))
+
+    return entry

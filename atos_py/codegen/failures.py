@@ -1,0 +1,77 @@
+"""Numba's errors, made short: which task, where, for which arguments, and what was wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+import os
+import re
+import traceback
+from collections.abc import Iterator
+from types import FunctionType
+
+from ..errors import AtosError, TaskCompileError
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_OURS = re.compile(r"«(.*?)»", re.DOTALL)
+_PLACE = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+)')
+# What Numba says about itself rather than about the task.
+_NOISE = re.compile(
+    r"^(Failed in |There are \d+ candidate|- Of which|Overload (of|in) |File: |Enable logging|TypingError: Failed)"
+)
+_DETAILS = re.compile(r"^(With argument|Rejected as)")
+_MOST_LINES = 4
+
+
+@contextlib.contextmanager
+def translated(name: str, function: FunctionType, arguments: str) -> Iterator[None]:
+    """Turn an error of Numba's, raised while `function` is compiled for `arguments`, into a `TaskCompileError`."""
+    try:
+        yield
+    except AtosError:
+        raise
+    except Exception as error:  # Numba's own errors, and what its lowering raises about code that it did not foresee
+        text = _COLOURS.sub("", str(error))
+        raise failure(name, function, arguments, _essence(error, text), _place(error, text)) from error
+
+
+def failure(
+    name: str, function: FunctionType, arguments: str, reason: str, place: tuple[str, int] | None = None
+) -> TaskCompileError:
+    """Return the error of a task that cannot be compiled, with the line that it is about."""
+    path, line = place or (function.__code__.co_filename, function.__code__.co_firstlineno)
+    source = linecache.getline(path, line).strip()
+    where = f"{path}, line {line}" + (f": {source}" if source else "")
+    return TaskCompileError(f"task {name!r} cannot be compiled: {reason}\n  in {function.__name__}, {where}\n  for {arguments}")
+
+
+def _essence(error: Exception, text: str) -> str:
+    ours = _OURS.search(text)
+    if ours:
+        return " ".join(ours.group(1).split())
+    if "NRT" in text:
+        return "it allocates memory (an array, a list, a string), which tasks cannot do; use arrays given as arguments"
+    if isinstance(error, KeyError):
+        return f"{text} is not there on this device; use what the math module has"
+    lines = []
+    for line in (line.strip() for line in text.splitlines()):
+        if line.startswith(("During: ", 'File "')) or (lines and _DETAILS.match(line)):
+            break
+        if line and not _NOISE.match(line):
+            lines.append(line)
+    essence = " ".join(lines[:_MOST_LINES]) or type(error).__name__
+    if "Untyped global name" in essence or "Untyped freevar" in essence:
+        essence += "; arrays reach a task as arguments of the launch, and its global variables are numbers and functions"
+    return essence
+
+
+def _place(error: Exception, text: str) -> tuple[str, int] | None:
+    """Return the innermost place that Numba names, which may lie in a helper of the task."""
+    for match in _PLACE.finditer(text):
+        path = os.path.abspath(match["path"])
+        if f"{os.sep}numba{os.sep}" not in path and os.path.exists(path):
+            return path, int(match["line"])
+    # numba-cuda lets errors of Numba's own pass without adding the place; it was at work on some constraint then.
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    constraint = next((f.f_locals["constraint"] for f in reversed(frames) if "constraint" in f.f_locals), None)
+    return (constraint.loc.filename, constraint.loc.line) if constraint else None

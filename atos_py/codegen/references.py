@@ -1,0 +1,124 @@
+"""What a function refers to outside itself: found here once, for compiling helpers and for naming cache entries."""
+
+from __future__ import annotations
+
+import dis
+import hashlib
+from collections.abc import Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Unhashable", "codes", "fingerprint", "global_names", "plain_function"]
+
+
+class Unhashable(Exception):
+    """A function refers to a value whose content cannot be named."""
+
+
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield the code of a function and of the functions defined inside it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes(constant)
+
+
+def global_names(code: CodeType) -> set[str]:
+    """Return the names of the global variables that a function reads."""
+    return {
+        instruction.argval
+        for part in codes(code)
+        for instruction in dis.get_instructions(part)
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+    }
+
+
+def plain_function(value: Any) -> FunctionType | None:
+    """Return the Python function that `value` is or, as a Numba dispatcher, stands for; None if it is something else."""
+    function = getattr(value, "py_func", value)
+    return function if isinstance(function, FunctionType) else None
+
+
+def fingerprint(*values: Any) -> str:
+    """Return a hash of everything that the compiled form of `values` depends on, functions followed into what they use.
+
+    Raises
+    ------
+    Unhashable
+        If a value is met whose content cannot be named.
+    """
+    hasher = hashlib.sha256()
+    seen: dict[int, int] = {}
+    for value in values:
+        for part in _parts(value, seen):
+            hasher.update(len(part).to_bytes(8, "little") + part)
+    return hasher.hexdigest()
+
+
+def _parts(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
+    """Yield an unambiguous description of a value, piece by piece."""
+    yield type(value).__qualname__.encode()
+    function = plain_function(value)
+    if function is not None:
+        if id(function) in seen:
+            yield str(seen[id(function)]).encode()
+            return
+        seen[id(function)] = len(seen)
+        yield from _parts_of_function(function, seen)
+    elif value is None or isinstance(value, (bool, int, float, complex, str)):
+        yield repr(value).encode()
+    elif isinstance(value, bytes):
+        yield value
+    elif isinstance(value, (tuple, frozenset)):
+        members = sorted(value, key=repr) if isinstance(value, frozenset) else value
+        yield str(len(value)).encode()
+        for member in members:
+            yield from _parts(member, seen)
+    elif isinstance(value, np.dtype):
+        yield repr(value.descr).encode()
+    elif isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
+        yield repr((value.dtype.descr, value.shape)).encode()
+        yield value.tobytes()
+    elif isinstance(value, CodeType):
+        yield value.co_code
+        names = (value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars)
+        yield from _parts((value.co_argcount, *names, value.co_consts), seen)
+    elif isinstance(value, ModuleType):
+        yield value.__name__.encode()
+    elif isinstance(value, type):
+        yield f"{value.__module__}.{value.__qualname__} {getattr(value, '_fields', '')}".encode()
+    elif callable(value) and hasattr(value, "__module__") and hasattr(value, "__name__"):  # builtins, NumPy's ufuncs
+        yield f"{value.__module__}.{value.__name__}".encode()
+    else:
+        raise Unhashable(f"{type(value).__qualname__} {value!r}")
+
+
+def _parts_of_function(function: FunctionType, seen: dict[int, int]) -> Iterator[bytes]:
+    if _is_library(function):
+        yield f"{function.__module__}.{function.__qualname__}".encode()
+        return
+    yield from _parts(function.__code__, seen)
+    yield from _parts(function.__defaults__, seen)
+    attributes = {name for code in codes(function.__code__) for name in code.co_names}
+    for name in sorted(global_names(function.__code__) & function.__globals__.keys()):
+        yield name.encode()
+        yield from _parts_of_global(function.__globals__[name], attributes, seen)
+    for cell in function.__closure__ or ():
+        yield from _parts_of_global(cell.cell_contents, attributes, seen)
+
+
+def _parts_of_global(value: Any, attributes: set[str], seen: dict[int, int]) -> Iterator[bytes]:
+    yield from _parts(value, seen)
+    if isinstance(value, ModuleType) and not _is_library(value) and id(value) not in seen:
+        seen[id(value)] = len(seen)
+        for name in sorted(attributes & vars(value).keys()):
+            yield name.encode()
+            yield from _parts_of_global(vars(value)[name], attributes, seen)
+
+
+def _is_library(value: FunctionType | ModuleType) -> bool:
+    """Whether a name and a version say all there is to say about a function or module."""
+    name = value.__name__ if isinstance(value, ModuleType) else value.__module__ or ""
+    return name in ("atos_py", "atos_py.task") or name.partition(".")[0] in ("builtins", "math", "numba", "numpy", "operator")

@@ -1,0 +1,121 @@
+"""The Numba types of a task's parameters and how they are laid out, the same for both targets.
+
+What is registered with Numba's own registries from outside of Numba is taken over by numba-cuda, so everything in this package
+is registered once. Lowering asks `on_cuda(context)` in the few places where the targets differ.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+from typing import Any, NoReturn
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.core.datamodel import models, register_default
+from numba.core.errors import TypingError
+from numba.np.numpy_support import from_dtype
+
+from ..arguments import ArrayKind, Kind, NoneKind, ScalarKind, TupleKind
+from . import item_bytes
+
+I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+POINTER = I8.as_pointer()
+
+
+def in_task(stored: types.Type) -> types.Type:
+    """Return the type that a stored number has once a task has read it: small unsigned integers become int64.
+
+    Numba computes with two unsigned integers as uint64, where a difference cannot be negative, and a variable that is uint64 here
+    and int64 there becomes float64. As int64, `depth[v] - depth[u]` is what it says, and nothing is lost.
+    """
+    if isinstance(stored, types.Integer) and not stored.signed and stored.bitwidth < 64:
+        return types.int64
+    return stored
+
+
+class TaskArray(types.Type):
+    """An array in a task. `access` is 'shared' (other workers write it), 'readonly', or 'scratch' (the worker's own)."""
+
+    def __init__(self, dtype: types.Type, ndim: int, access: str) -> None:
+        self.dtype = dtype
+        self.value = in_task(dtype)
+        self.ndim = ndim
+        self.access = access
+        super().__init__(f"{access} array({dtype}, {ndim}d)")
+
+
+class WorkerType(types.Type):
+    """The worker, as the task's first parameter: an opaque pointer."""
+
+    def __init__(self, item: types.Type, nested: bool) -> None:
+        self.item = item
+        self.nested = nested
+        super().__init__(f"{'nested' if nested else 'flat'} worker(pushes {item})")
+
+
+class Items(types.Type):
+    """A pointer to the items fetched; `items[k]` is one of them."""
+
+    def __init__(self, item: types.Type) -> None:
+        self.item = item
+        is_record = isinstance(item, types.BaseTuple)
+        members = tuple(map(in_task, item)) if is_record else ()
+        self.value = types.BaseTuple.from_types(members, item.instance_class) if is_record else in_task(item)
+        self.stride = item_bytes(item.instance_class.itemsize if is_record else item.bitwidth // 8)
+        super().__init__(f"items({item})")
+
+
+class Packed(types.Type):
+    """A pointer to 64-bit words that hold a tuple of `contents`; `constant` if they keep their value for the whole launch."""
+
+    def __init__(self, contents: types.BaseTuple, constant: bool) -> None:
+        self.contents = contents
+        self.constant = constant
+        super().__init__(f"packed({contents}, constant={constant})")
+
+
+for opaque in (WorkerType, Items, Packed):
+    register_default(opaque)(models.OpaqueModel)
+
+
+@register_default(TaskArray)
+class TaskArrayModel(models.StructModel):
+    def __init__(self, dmm: Any, fe_type: TaskArray) -> None:
+        shape = types.UniTuple(types.int64, fe_type.ndim)
+        super().__init__(dmm, fe_type, [("data", types.voidptr), ("shape", shape)])
+
+
+def numba_type(kind: Kind) -> types.Type:
+    """Return the Numba type of an argument of this kind."""
+    if isinstance(kind, ArrayKind):
+        return TaskArray(from_dtype(kind.dtype), kind.ndim, "readonly" if kind.readonly else "shared")
+    if isinstance(kind, ScalarKind):
+        return in_task(from_dtype(kind.dtype))
+    if isinstance(kind, TupleKind):
+        return types.BaseTuple.from_types(tuple(map(numba_type, kind.kinds)), kind.cls)
+    assert isinstance(kind, NoneKind)
+    return types.none
+
+
+@functools.lru_cache(maxsize=None)
+def item_type(dtype: np.dtype[Any]) -> types.Type:
+    """Return the Numba type of a stored item: an integer, or a named tuple of a record's fields."""
+    if dtype.fields is None:
+        return from_dtype(dtype)
+    assert dtype.names is not None
+    record = collections.namedtuple("Item", dtype.names)  # type: ignore[misc]  # the names are data
+    record.offsets = tuple(dtype.fields[name][1] for name in dtype.names)  # type: ignore[attr-defined]
+    record.itemsize = dtype.itemsize  # type: ignore[attr-defined]
+    return types.BaseTuple.from_types(tuple(from_dtype(dtype.fields[name][0]) for name in dtype.names), record)
+
+
+def on_cuda(context: Any) -> bool:
+    """Whether code is being lowered for CUDA rather than for the CPU."""
+    return bool(context.target_name == "cuda")
+
+
+def refuse(message: str) -> NoReturn:
+    """Reject a task with a message of our own; the guillemets let `failures` find it in what Numba makes of it."""
+    raise TypingError(f"«{message}»")

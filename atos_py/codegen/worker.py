@@ -1,0 +1,231 @@
+"""What `worker` offers: calls into the core on CUDA; on the CPU, where a worker is one lane, a few instructions in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
+from numba.extending import lower_builtin, lower_getattr
+
+from .packing import store_item
+from .types import I32, I64, POINTER, Items, TaskArray, WorkerType, on_cuda, refuse
+
+_OPERATIONS = {"sum": 0, "min": 1, "max": 2}
+
+# struct atos_cpu_worker of csrc/atos.h
+_CPU_WORKER = ir.LiteralStructType([POINTER, I64, I64, POINTER, POINTER, I64])
+_BUFFER, _COUNT, _CAPACITY, _FLUSH, _SCRATCH, _SCRATCH_BYTES = range(6)
+
+
+def _typed_push(worker: WorkerType, item: types.Type) -> types.Type:
+    if isinstance(worker.item, types.BaseTuple):
+        if not isinstance(item, types.BaseTuple) or len(item) != len(worker.item):
+            refuse(f"worker.push takes a tuple of {len(worker.item)} numbers here, the fields of the queue's items, not {item}")
+        members, pushed = tuple(item), item
+    else:
+        members, pushed = (item,), worker.item
+    if not all(isinstance(member, (types.Number, types.Boolean)) for member in members):
+        refuse(f"worker.push takes {'numbers' if len(members) > 1 else f'an integer ({worker.item})'} here, not {item}")
+    if isinstance(worker.item, types.Integer) and isinstance(item, types.Float):
+        refuse(f"worker.push takes an integer ({worker.item}) here, not {item}; convert it, as in int(x)")
+    return signature(types.none, pushed)
+
+
+def _typed_reduction(worker: WorkerType, value: types.Type) -> types.Type:
+    if not isinstance(value, (types.Integer, types.Float)):
+        refuse(f"reductions of a worker take integers and floats, not {value}")
+    return signature(types.unliteral(value), types.unliteral(value))
+
+
+def _typed_vote(worker: WorkerType, condition: types.Type) -> types.Type:
+    if not isinstance(condition, (types.Number, types.Boolean)):
+        refuse(f"worker.any and worker.all take a condition, not {condition}")
+    return signature(types.boolean, types.boolean)
+
+
+def _typed_split(worker: WorkerType, work: types.Type) -> types.Type:
+    if not isinstance(work, (types.Integer, types.RangeType)):
+        refuse(f"worker.split takes an integer or a range, not {work}")
+    return signature(types.range_state64_type, types.unliteral(work))
+
+
+def _typed_scratch(worker: WorkerType, dtype: types.Type) -> types.Type:
+    element = dtype.dtype if isinstance(dtype, types.DTypeSpec) else None
+    if not isinstance(element, (types.Integer, types.Float, types.Boolean)):
+        refuse(f"worker.scratch takes a NumPy type such as np.int32, not {dtype}")
+    return signature(TaskArray(element, 1, "scratch"), dtype)
+
+
+_METHODS = {
+    "push": _typed_push,
+    "sync": lambda worker: signature(types.none),
+    "any": _typed_vote,
+    "all": _typed_vote,
+    "sum": _typed_reduction,
+    "min": _typed_reduction,
+    "max": _typed_reduction,
+    "split": _typed_split,
+    "scratch": _typed_scratch,
+}
+
+
+def _method_template(name: str) -> type[AbstractTemplate]:
+    class Method(AbstractTemplate):
+        key = f"atos.worker.{name}"
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            num_arguments = 0 if name == "sync" else 1
+            if kws or len(args) != num_arguments:
+                refuse(
+                    f"worker.{name} takes {num_arguments} argument{'s' * (not num_arguments)} by position, not {len(args) + len(kws)}"
+                )
+            sig = _METHODS[name](self.this, *args)
+            return signature(sig.return_type, *sig.args, recvr=self.this)
+
+    return Method
+
+
+_TEMPLATES = {name: _method_template(name) for name in _METHODS}
+
+
+@infer_getattr
+class WorkerAttributes(AttributeTemplate):
+    key = WorkerType
+
+    def generic_resolve(self, worker: WorkerType, name: str) -> types.Type:
+        if name not in _TEMPLATES and name not in ("rank", "size"):
+            refuse(f"a worker has no {name!r}; it offers rank, size, {', '.join(_TEMPLATES)}")
+        if worker.nested and name != "push":
+            refuse(
+                f"worker.{name} is for flat tasks: the iterations of a nested task are spread over the threads of the worker,"
+                " so it offers push alone"
+            )
+        if name in _TEMPLATES:
+            return types.BoundFunction(_TEMPLATES[name], worker)
+        return types.int64
+
+
+def _core(builder: ir.IRBuilder, result: ir.Type, name: str, args: list[ir.Value]) -> ir.Value:
+    """Call a function of the CUDA core. Convergent, since threads may meet in it."""
+    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, [arg.type for arg in args]), name)
+    function.attributes.add("convergent")
+    return builder.call(function, args)
+
+
+def _field(builder: ir.IRBuilder, worker: ir.Value, index: int) -> ir.Value:
+    """Return a pointer to a field of a CPU worker."""
+    worker = builder.bitcast(worker, _CPU_WORKER.as_pointer())
+    return builder.gep(worker, [ir.Constant(I32, 0), ir.Constant(I32, index)], inbounds=True)
+
+
+@lower_getattr(WorkerType, "rank")
+def lower_rank(context: Any, builder: ir.IRBuilder, worker_type: WorkerType, worker: ir.Value) -> ir.Value:
+    if on_cuda(context):
+        return builder.zext(_core(builder, I32, "atos_rank", [worker]), I64)
+    return ir.Constant(I64, 0)
+
+
+@lower_getattr(WorkerType, "size")
+def lower_size(context: Any, builder: ir.IRBuilder, worker_type: WorkerType, worker: ir.Value) -> ir.Value:
+    if on_cuda(context):
+        return builder.zext(_core(builder, I32, "atos_size", [worker]), I64)
+    return ir.Constant(I64, 1)
+
+
+@lower_builtin("atos.worker.push", WorkerType, types.Any)
+def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    (worker_type, pushed_type), (worker, pushed) = sig.args, args
+    items_type = Items(worker_type.item)
+    if on_cuda(context):
+        slot = cgutils.alloca_once(builder, ir.ArrayType(I64, 2))
+        store_item(context, builder, items_type, builder.bitcast(slot, POINTER), pushed_type, pushed)
+        _core(builder, ir.VoidType(), "atos_push", [worker, builder.bitcast(slot, POINTER)])
+    else:
+        count = _field(builder, worker, _COUNT)
+        full = builder.icmp_unsigned("==", builder.load(count), builder.load(_field(builder, worker, _CAPACITY)))
+        with builder.if_then(full, likely=False):
+            flush = builder.load(_field(builder, worker, _FLUSH))
+            function = ir.FunctionType(ir.VoidType(), [POINTER]).as_pointer()
+            builder.call(builder.bitcast(flush, function), [worker])
+        position = builder.load(count)
+        buffer = builder.load(_field(builder, worker, _BUFFER))
+        slot = builder.gep(buffer, [builder.mul(position, ir.Constant(I64, items_type.stride))])
+        store_item(context, builder, items_type, slot, pushed_type, pushed)
+        builder.store(builder.add(position, ir.Constant(I64, 1)), count)
+    return context.get_dummy_value()
+
+
+@lower_builtin("atos.worker.sync", WorkerType)
+def lower_sync(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    if on_cuda(context):
+        _core(builder, ir.VoidType(), "atos_sync", [args[0]])
+    return context.get_dummy_value()
+
+
+def _lower_vote(name: str) -> None:
+    @lower_builtin(f"atos.worker.{name}", WorkerType, types.Any)
+    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        if not on_cuda(context):
+            return args[1]
+        result = _core(builder, I32, f"atos_{name}", [args[0], builder.zext(args[1], I32)])
+        return builder.icmp_signed("!=", result, ir.Constant(I32, 0))
+
+
+def _lower_reduction(name: str) -> None:
+    @lower_builtin(f"atos.worker.{name}", WorkerType, types.Any)
+    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        dtype, (worker, value) = sig.return_type, args
+        if not on_cuda(context):
+            return value
+        wide = types.float64 if isinstance(dtype, types.Float) else types.int64 if dtype.signed else types.uint64
+        value = context.cast(builder, value, dtype, wide)
+        function = {types.float64: "atos_reduce_f64", types.int64: "atos_reduce_i64", types.uint64: "atos_reduce_u64"}[wide]
+        result = _core(builder, value.type, function, [worker, value, ir.Constant(I32, _OPERATIONS[name])])
+        return context.cast(builder, result, wide, dtype)
+
+
+for _name in ("any", "all"):
+    _lower_vote(_name)
+for _name in _OPERATIONS:
+    _lower_reduction(_name)
+
+
+@lower_builtin("atos.worker.split", WorkerType, types.Integer)
+def lower_split_count(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    def split(worker, count):  # type: ignore[no-untyped-def]
+        return range(worker.rank, count, worker.size)
+
+    return context.compile_internal(
+        builder, split, signature(sig.return_type, sig.args[0], types.int64), _as_int64(context, builder, sig, args)
+    )
+
+
+@lower_builtin("atos.worker.split", WorkerType, types.RangeType)
+def lower_split_range(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    def split(worker, work):  # type: ignore[no-untyped-def]
+        start, step = work.start, work.step
+        return range(start + worker.rank * step, work.stop, step * worker.size)
+
+    return context.compile_internal(builder, split, sig, args)
+
+
+def _as_int64(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> list[ir.Value]:
+    return [args[0], context.cast(builder, args[1], sig.args[1], types.int64)]
+
+
+@lower_builtin("atos.worker.scratch", WorkerType, types.Any)
+def lower_scratch(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    worker = args[0]
+    if on_cuda(context):
+        data = _core(builder, POINTER, "atos_scratch", [worker])
+        num_bytes = _core(builder, I64, "atos_scratch_bytes", [worker])
+    else:
+        data = builder.load(_field(builder, worker, _SCRATCH))
+        num_bytes = builder.load(_field(builder, worker, _SCRATCH_BYTES))
+    itemsize = context.get_abi_sizeof(context.get_data_type(sig.return_type.dtype))
+    array = cgutils.create_struct_proxy(sig.return_type)(context, builder)
+    array.data = data
+    array.shape = cgutils.pack_array(builder, [builder.udiv(num_bytes, ir.Constant(I64, itemsize))])
+    return array._getvalue()

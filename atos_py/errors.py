@@ -1,0 +1,112 @@
+"""What can go wrong. Every error inherits `AtosError` and the builtin exception that fits it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = [
+    "AtosError",
+    "BuildError",
+    "DeviceError",
+    "DeviceMemoryError",
+    "DeviceNotFoundError",
+    "GraphFormatError",
+    "InvalidArgumentError",
+    "LaunchConfigError",
+    "MissingFileError",
+    "QueueFullError",
+    "TaskCallError",
+    "TaskCompileError",
+    "UnsupportedTypeError",
+    "VerificationError",
+]
+
+
+class AtosError(Exception):
+    """Base class of every error that this package raises."""
+
+
+class InvalidArgumentError(AtosError, ValueError):
+    """An argument has a value that makes no sense; the message names it and the values that do."""
+
+
+class UnsupportedTypeError(AtosError, TypeError):
+    """An argument is of a type that cannot be used here; the message says which can."""
+
+
+class BuildError(AtosError, ImportError):
+    """The compiled core is missing, or was built for another version of the package."""
+
+
+class DeviceNotFoundError(AtosError, LookupError):
+    """The device asked for is not on this machine."""
+
+
+class DeviceError(AtosError, RuntimeError):
+    """The driver refused an operation, or a kernel failed; the message carries the driver's own words."""
+
+
+class DeviceMemoryError(AtosError, MemoryError):
+    """The device has too little free memory for what was asked."""
+
+
+class LaunchConfigError(AtosError, ValueError):
+    """A launch asks for a configuration that cannot run, such as more workers than can be resident."""
+
+
+class TaskCompileError(AtosError, TypeError):
+    """A task function could not be compiled for the arguments given."""
+
+
+class TaskCallError(AtosError, RuntimeError):
+    """A name that has a meaning only inside a task was called from the host."""
+
+
+class QueueFullError(AtosError, MemoryError):
+    """A push would have left more unfinished tasks than the queue's capacity.
+
+    Attributes
+    ----------
+    capacity : int
+        Capacity of the queue, in tasks.
+    pending : int
+        Tasks that are still in the queue, in order.
+    lost : int
+        Pushed tasks that found no room at all. If 0, the work can go on: make the queue larger with `Queue.resize` and
+        launch again. Otherwise start again with a larger queue.
+    """
+
+    def __init__(self, message: str, *, capacity: int, pending: int, lost: int) -> None:
+        super().__init__(message)
+        self.capacity = capacity
+        self.pending = pending
+        self.lost = lost
+
+
+class MissingFileError(AtosError, FileNotFoundError):
+    """A file does not exist or cannot be read."""
+
+
+class GraphFormatError(AtosError, ValueError):
+    """A graph file is malformed.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    line : int or None
+        Line number, from 1, or None where the fault has no line (a truncated archive, say).
+    reason : str
+        What is wrong with it.
+    """
+
+    def __init__(self, path: str | Path, line: int | None, reason: str) -> None:
+        self.path = str(path)
+        self.line = line
+        self.reason = reason
+        where = f"{self.path}, line {line}" if line is not None else self.path
+        super().__init__(f"{where}: {reason}")
+
+
+class VerificationError(AtosError, AssertionError):
+    """A result failed its certificate; the message names the first offending element."""

@@ -1,0 +1,296 @@
+"""The graph that tasks walk: compressed sparse rows in read-only arrays on one device."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from .array import Array, asarray
+from .csr import CSR, EdgeChunk, EdgeList, build_csr, check_csr, chunk_edges, convert_weights, edges_of, weight_dtype
+from .devices import Device
+from .devices import device as device_of
+from .errors import InvalidArgumentError, UnsupportedTypeError
+from .graph_io import load_csr, save_csr
+
+if TYPE_CHECKING:
+    import networkx
+    import scipy.sparse
+
+__all__ = ["Graph"]
+
+
+class Graph(NamedTuple):
+    """A directed graph as compressed sparse rows: the edges of vertex ``v`` lead to ``indices[indptr[v]:indptr[v + 1]]``.
+
+    Make one with `load`, `from_edges`, `from_csr`, `from_scipy`, `from_networkx` or `atos_py.generate`. An undirected
+    graph is one that has every edge in both directions. Parallel edges, loops and the order of neighbours are kept as
+    they come; see `simplify`.
+
+    The dtypes are chosen for 4-byte loads on a GPU. Row offsets are signed although none is negative, because the sum of an
+    unsigned 64-bit and a signed integer is a float to Numba, as it is to NumPy.
+
+    Attributes
+    ----------
+    indptr : Array
+        ``num_vertices + 1`` offsets; int32 if there are fewer than 2**31 edges, otherwise int64.
+    indices : Array
+        Targets of the edges, uint32.
+    weights : Array or None
+        Weights of the edges, if they have any: int32, int64, uint32, uint64, float32 or float64, and never NaN.
+    """
+
+    indptr: Array
+    indices: Array
+    weights: Array | None
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        device: Device | str | None = None,
+        format: str | None = None,
+        weights: bool | DTypeLike = True,
+        symmetrize: bool = False,
+        deduplicate: bool = False,
+        remove_loops: bool = False,
+        sort: bool = False,
+    ) -> Graph:
+        """Read a graph from a file, which may be gzipped.
+
+        ====================  =============  ============================================================================
+        ending                format         content
+        ====================  =============  ============================================================================
+        .gr                   dimacs         9th DIMACS challenge, directed, with whole numbers as weights
+        .mtx                  matrix-market  coordinates; pattern, integer or real; general, symmetric or skew-symmetric
+        .txt .el .wel .edges  edge-list      a line "source target" or "source target weight" per edge, separated by
+                                             blanks or a comma; ids count from 0 and stay as they are; comments start
+                                             with # or %
+        .npz                  npz            what `save` or scipy.sparse.save_npz wrote
+        ====================  =============  ============================================================================
+
+        Whole weights become int32, or int64 where one does not fit; others float64. Symmetric matrices give both
+        directions of every edge; all other files are read as directed.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        device : Device or str, optional
+            Where the graph goes; the best device there is unless given.
+        format : str, optional
+            One of the formats above, for a file whose name does not tell.
+        weights : bool or dtype
+            Whether to keep weights if the file has any; a dtype keeps and converts them.
+        symmetrize, deduplicate, remove_loops, sort : bool
+            As in `from_edges`.
+
+        Raises
+        ------
+        GraphFormatError
+            The file is malformed; the message has its path, the line and the reason.
+        MissingFileError
+            There is no such file.
+        """
+        csr = load_csr(
+            path,
+            format=format,
+            weights=weights,
+            symmetrize=symmetrize,
+            deduplicate=deduplicate,
+            remove_loops=remove_loops,
+            sort=sort,
+        )
+        return cls._on(csr, device)
+
+    @classmethod
+    def from_csr(
+        cls,
+        indptr: ArrayLike,
+        indices: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        device: Device | str | None = None,
+    ) -> Graph:
+        """Take the arrays of a CSR, of any integer dtype.
+
+        They are checked, and copied only where dtype, layout or device require it: do not change them afterwards.
+        """
+        return cls._on(check_csr(indptr, indices, weights), device)
+
+    @classmethod
+    def from_edges(
+        cls,
+        sources: ArrayLike,
+        targets: ArrayLike,
+        weights: ArrayLike | None = None,
+        num_vertices: int | None = None,
+        *,
+        symmetrize: bool = False,
+        deduplicate: bool = False,
+        remove_loops: bool = False,
+        sort: bool = False,
+        device: Device | str | None = None,
+    ) -> Graph:
+        """Make a graph of the edges ``sources[i] -> targets[i]``.
+
+        Parameters
+        ----------
+        sources, targets : array of int
+            Vertex ids.
+        weights : array, optional
+            Weights of the edges.
+        num_vertices : int, optional
+            The largest id plus one unless given.
+        symmetrize : bool
+            Add the reverse of every edge that is not a loop, with the same weight. If the edges hold both directions
+            already, deduplicate too.
+        deduplicate : bool
+            Keep one of several edges with the same source and target, the lightest; neighbours are then sorted as well.
+        remove_loops : bool
+            Drop edges from a vertex to itself.
+        sort : bool
+            Put the neighbours of every vertex in ascending order; otherwise they keep the order of the edges.
+        device : Device or str, optional
+            Where the graph goes; the best device there is unless given.
+        """
+        edges = chunk_edges(sources, targets, weights, num_vertices)
+        csr = build_csr(
+            edges.chunks,
+            edges.num_vertices,
+            symmetrize=symmetrize,
+            deduplicate=deduplicate,
+            remove_loops=remove_loops,
+            sort=sort,
+        )
+        return cls._on(csr, device)
+
+    @classmethod
+    def from_scipy(
+        cls,
+        matrix: scipy.sparse.sparray | scipy.sparse.spmatrix,
+        *,
+        weights: bool | DTypeLike = True,
+        device: Device | str | None = None,
+    ) -> Graph:
+        """Make a graph of a square sparse matrix of any format: entry ``[u, v]`` is an edge from ``u`` to ``v``.
+
+        Stored zeros are edges too, except in formats that store blocks or diagonals. Boolean matrices have no weights;
+        of others `weights` can be False to leave them out, or a dtype to convert them.
+        """
+        rows, columns = matrix.shape if len(matrix.shape) == 2 else (matrix.shape[0], None)
+        if rows != columns:
+            raise InvalidArgumentError(f"the matrix of a graph is square, but this one has shape {matrix.shape}")
+        keep = weights is not False and matrix.dtype != bool
+        if matrix.format == "csr":
+            csr = check_csr(matrix.indptr, matrix.indices, matrix.data if keep else None)
+        else:
+            entries = matrix.tocoo()
+            if matrix.format == "bsr":
+                entries.eliminate_zeros()
+            edges = chunk_edges(entries.row, entries.col, entries.data if keep else None, rows)
+            csr = build_csr(edges.chunks, rows)
+        if not isinstance(weights, bool) and csr.weights is not None:
+            csr = csr._replace(weights=convert_weights(csr.weights, weight_dtype(weights)))
+        return cls._on(csr, device)
+
+    @classmethod
+    def from_networkx(
+        cls,
+        graph: networkx.Graph[Any],
+        *,
+        weight: str | None = "weight",
+        device: Device | str | None = None,
+    ) -> Graph:
+        """Make a graph of one of NetworkX, of any kind; vertex ``i`` is the ``i``-th node in iteration order.
+
+        Edges of an undirected graph appear in both directions. If any edge has the attribute `weight`, the graph has
+        weights, and 1 stands in where it is missing, as usual in NetworkX.
+        """
+        number = {node: i for i, node in enumerate(graph)}
+        ends = [(number[u], number[v]) for u, v in graph.edges()]
+        sources, targets = np.array(ends, np.int64).reshape(-1, 2).T
+        found = [] if weight is None else [data for _, _, data in graph.edges(data=weight)]
+        weights: NDArray[Any] | None = None
+        if any(value is not None for value in found):
+            weights = np.asarray([1 if value is None else value for value in found])
+            if weights.dtype.kind not in "iuf":
+                raise UnsupportedTypeError(
+                    f"edge attribute '{weight}' must be a number on every edge; as an array it is of dtype {weights.dtype}"
+                )
+        edges = chunk_edges(sources, targets, weights, len(number))
+        return cls._on(build_csr(edges.chunks, len(number), symmetrize=not graph.is_directed()), device)
+
+    @classmethod
+    def _on(cls, csr: CSR, device: Device | str | None) -> Graph:
+        return cls(*(None if part is None else asarray(part, device=device, readonly=True) for part in csr))  # type: ignore[arg-type]
+
+    def _on_host(self) -> CSR:
+        return CSR(*(None if part is None else np.asarray(part) for part in self))  # type: ignore[arg-type]
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices."""
+        return self.indptr.size - 1
+
+    @property
+    def num_edges(self) -> int:
+        """Number of directed edges; an undirected edge counts twice."""
+        return self.indices.size
+
+    @property
+    def device(self) -> Device:
+        """Where the graph is."""
+        return self.indptr.device
+
+    def degrees(self) -> NDArray[Any]:
+        """Return the number of edges that leave each vertex, as a NumPy array."""
+        return np.diff(np.asarray(self.indptr))
+
+    @property
+    def max_degree(self) -> int:
+        """The largest number of edges that leave a vertex; 0 if there are no vertices."""
+        return int(self.degrees().max(initial=0))
+
+    def to(self, device: Device | str | None) -> Graph:
+        """Return the graph on `device`: itself if it is there already, otherwise a copy."""
+        target = device_of(device)
+        return self if target == self.device else self._on(self._on_host(), target)
+
+    def to_scipy(self) -> scipy.sparse.csr_array:
+        """Return the adjacency matrix, with the weights as entries, or True if there are none."""
+        import scipy.sparse
+
+        indptr, indices, weights = self._on_host()
+        if weights is None:
+            weights = np.ones(self.num_edges, bool)
+        # SciPy wants signed indices; where the ids fit, the same memory will do.
+        indices = indices.view(np.int32) if self.num_vertices <= 2**31 else indices.astype(np.int64)
+        return scipy.sparse.csr_array((weights, indices, indptr), shape=(self.num_vertices, self.num_vertices))
+
+    def simplify(
+        self, *, symmetrize: bool = False, deduplicate: bool = False, remove_loops: bool = False, sort: bool = False
+    ) -> Graph:
+        """Return a graph changed as the options say, which are those of `from_edges`, on the same device."""
+        csr = self._on_host()
+        edges = EdgeList(list(map(EdgeChunk._make, edges_of(csr))), self.num_vertices, symmetric=False)
+        csr = build_csr(
+            edges.chunks,
+            edges.num_vertices,
+            symmetrize=symmetrize,
+            deduplicate=deduplicate,
+            remove_loops=remove_loops,
+            sort=sort,
+        )
+        return self._on(csr, self.device)
+
+    def save(self, path: str | os.PathLike[str], *, compress: bool = False) -> None:
+        """Write the graph to a file that ends in .npz, to be read by `load`."""
+        save_csr(path, self._on_host(), compress=compress)
+
+    def __repr__(self) -> str:
+        weights = f"{self.weights.dtype} weights" if self.weights is not None else "no weights"
+        return f"Graph({self.num_vertices:,} vertices, {self.num_edges:,} directed edges, {weights}, on {self.device})"

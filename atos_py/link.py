@@ -1,0 +1,270 @@
+"""From a task to code that runs: compiled and linked at its first launch, and kept in memory and on disk by content."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import json
+import os
+import re
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from .arguments import Kind
+from .codegen import item_bytes
+from .codegen.references import Unhashable, fingerprint
+from .errors import BuildError, TaskCompileError
+from .task import Task
+
+if TYPE_CHECKING:
+    from .codegen.cpu import CpuCode
+
+__all__ = ["CORE_DIR", "LinkedKernel", "cache_directory", "cubin", "native"]
+
+CORE_DIR = Path(__file__).parent / "_lib"
+_PACKAGES = ("atos_py", "numba", "numba-cuda", "llvmlite", "cuda-core", "nvidia-nvjitlink", "nvidia-nvvm")
+_KEPT_IN_MEMORY = 1024
+# LTO-IR for this architecture links for later ones too, whose own LTO-IR is of another dialect than the core's.
+_NEWEST_CC = (9, 0)
+
+Code = TypeVar("Code")
+
+
+@dataclass(frozen=True)
+class LinkedKernel:
+    """A kernel with its task linked in.
+
+    Attributes
+    ----------
+    code : bytes
+        The cubin.
+    symbol : str
+        Name of the kernel.
+    value_words : int
+        How many values the workload hands to the body, a word each.
+    registers, stack_bytes, spill_bytes, shared_bytes : int
+        What a thread takes of the first three, and a block of statically reserved shared memory.
+    log : str
+        What the linker said.
+    """
+
+    code: bytes
+    symbol: str
+    value_words: int
+    registers: int
+    stack_bytes: int
+    spill_bytes: int
+    shared_bytes: int
+    log: str
+
+
+@functools.lru_cache(maxsize=_KEPT_IN_MEMORY)
+def cubin(
+    task: Task,
+    idle: Callable[..., Any] | None,
+    kinds: tuple[Kind, ...],
+    item_dtype: np.dtype[Any],
+    worker: str,
+    cc: tuple[int, int],
+    max_registers: int | None = None,
+) -> LinkedKernel:
+    """Return the kernel that runs a task on GPUs of compute capability `cc`.
+
+    Parameters
+    ----------
+    task : Task
+    idle : callable or None
+        Run by workers that find nothing to do, as `idle(worker, *args)`.
+    kinds : tuple of Kind
+        The kinds of the launch's arguments.
+    item_dtype : numpy.dtype
+        The type of the queue's items.
+    worker : {'thread', 'warp', 'cta'}
+        What one worker of the launch is.
+    cc : tuple of int
+        Such as `(9, 0)`.
+    max_registers : int, optional
+        The most registers that a thread may take.
+
+    Raises
+    ------
+    TaskCompileError
+        If the task does not fit the arguments, or is not something that Numba compiles.
+    BuildError
+        If the core is not built for GPUs.
+    """
+    core = _core(worker, item_dtype)
+
+    def make() -> LinkedKernel:
+        from .codegen.cuda import compile_cuda  # numba.cuda is imported only where something has to be compiled
+
+        code = compile_cuda(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC))
+        return _link(task.name, core, code.modules, code.value_words, cc, max_registers)
+
+    def freeze(kernel: LinkedKernel) -> Sequence[bytes]:
+        facts = asdict(kernel)
+        return facts.pop("code"), json.dumps(facts).encode()
+
+    def thaw(parts: Sequence[bytes]) -> LinkedKernel:
+        return LinkedKernel(code=parts[0], **json.loads(parts[1]))
+
+    target = ("cuda", core, cc, max_registers)
+    return _cached(_name(task, idle, kinds, item_dtype, target), make, freeze, thaw)
+
+
+@functools.lru_cache(maxsize=_KEPT_IN_MEMORY)
+def native(task: Task, idle: Callable[..., Any] | None, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any]) -> CpuCode:
+    """Return the code that runs a task on this machine's CPU; parameters and errors as in `cubin`."""
+    from .codegen.cpu import compile_cpu, host, load_cpu
+
+    return _cached(
+        _name(task, idle, kinds, item_dtype, ("cpu", *host())),
+        lambda: compile_cpu(task, idle, kinds, item_dtype),
+        lambda code: code.parts,
+        load_cpu,
+    )
+
+
+def _core(worker: str, item_dtype: np.dtype[Any]) -> bytes:
+    """Return the worker loop that a task is linked into, for all GPUs that it was built for."""
+    path = CORE_DIR / f"core_{worker}_{item_bytes(item_dtype.itemsize)}.fatbin"
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BuildError(f"the core was built without GPU support: {path} cannot be read; build it where nvcc is") from error
+
+
+def _link(
+    name: str, core: bytes, modules: Sequence[bytes], value_words: int, cc: tuple[int, int], max_registers: int | None
+) -> LinkedKernel:
+    from cuda.core import Linker, LinkerOptions, ObjectCode  # slow to import, and not needed for what is in the cache
+
+    options = LinkerOptions(
+        arch=f"sm_{cc[0]}{cc[1]}", link_time_optimization=True, max_register_count=max_registers, ptxas_options=["-v"]
+    )
+    try:
+        linker = Linker(ObjectCode.from_fatbin(core), *map(ObjectCode.from_ltoir, modules), options=options)
+        code = bytes(linker.link("cubin").code)
+        log = linker.get_info_log().rstrip("\0\n ")
+    except Exception as error:  # cuda.core has no common base for what its linkers raise
+        raise TaskCompileError(f"task {name!r} compiled but did not link for sm_{cc[0]}{cc[1]}: {error}") from error
+
+    def number(pattern: str) -> int:
+        return max(map(int, re.findall(pattern, log)), default=0)
+
+    return LinkedKernel(
+        code=code,
+        symbol="atos_kernel",
+        value_words=value_words,
+        registers=number(r"Used (\d+) registers"),
+        stack_bytes=number(r"(\d+) bytes (?:stack frame|cumulative stack size)"),
+        spill_bytes=number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads"),
+        shared_bytes=number(r"(\d+) bytes smem"),
+        log=log,
+    )
+
+
+def _name(
+    task: Task, idle: Callable[..., Any] | None, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], target: tuple[Any, ...]
+) -> str | None:
+    """Return the name of a cache entry, a hash of all that the code depends on; None if that cannot be told."""
+    try:
+        return fingerprint(task.body, task.workload, idle, tuple(map(str, kinds)), item_dtype, target, _toolchain())
+    except Unhashable:
+        return None
+
+
+@functools.lru_cache(maxsize=None)
+def _toolchain() -> tuple[str, ...]:
+    """Return the versions of everything that turns a task into code, and a hash of our own part of it."""
+
+    def version(package: str) -> str:
+        try:
+            return importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            return "absent"
+
+    here = Path(__file__).parent
+    sources = sorted([*here.glob("codegen/*.py"), here / "arguments.py", here / "link.py"])
+    own = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    return (sys.version, np.__version__, *map(version, _PACKAGES), own)
+
+
+_memory: dict[str, Any] = {}
+
+
+def _cached(
+    name: str | None,
+    make: Callable[[], Code],
+    freeze: Callable[[Code], Sequence[bytes]],
+    thaw: Callable[[Sequence[bytes]], Code],
+) -> Code:
+    """Return what is kept under a name, in memory or on disk; otherwise make it and keep it."""
+    if name is None:
+        return make()
+    if name not in _memory:
+        parts = _read(name)
+        if parts is None:
+            _memory[name] = make()
+            _write(name, freeze(_memory[name]))
+        else:
+            _memory[name] = thaw(parts)
+    return _memory[name]  # type: ignore[no-any-return]
+
+
+def cache_directory() -> Path:
+    """Return where linked tasks are kept: `$ATOS_CACHE_DIR`, or `atos_py` in the user's cache directory."""
+    if directory := os.environ.get("ATOS_CACHE_DIR"):
+        return Path(directory)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "atos_py"
+
+
+def _checksum(name: str, payload: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + payload).digest()
+
+
+def _read(name: str) -> list[bytes] | None:
+    """Return the parts of an entry, or None if there is none to be trusted: ours alone to write, and whole."""
+    try:
+        descriptor = os.open(cache_directory() / name, os.O_RDONLY | os.O_NOFOLLOW)
+        with open(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                return None
+            content = file.read()
+    except (OSError, RuntimeError):  # RuntimeError: there is no home directory
+        return None
+    checksum, payload = content[:32], content[32:]
+    if checksum != _checksum(name, payload):
+        return None
+    parts = []
+    while payload:
+        end = 8 + int.from_bytes(payload[:8], "little")
+        parts.append(payload[8:end])
+        payload = payload[end:]
+    return parts
+
+
+def _write(name: str, parts: Sequence[bytes]) -> None:
+    """Keep an entry on disk; a directory that cannot be written to only means that nothing is kept."""
+    payload = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+    with contextlib.suppress(OSError, RuntimeError):
+        directory = cache_directory()
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=directory, prefix=".")
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(_checksum(name, payload) + payload)
+            os.replace(temporary, directory / name)
+        except BaseException:
+            os.unlink(temporary)
+            raise

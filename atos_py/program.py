@@ -1,0 +1,77 @@
+"""A task that is linked into the worker loops and loaded on a device, ready to be launched."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import link
+from ._core import check, ffi, lib
+from .arguments import Kind
+from .devices import Device
+from .task import Task
+
+__all__ = ["WORKERS", "Program", "Shape", "program_for"]
+
+WORKERS = ("thread", "warp", "cta")
+_REGISTERS_OF_A_BLOCK = 65536
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a program is specialised for, besides its task and the kinds of its arguments."""
+
+    device: Device
+    item_dtype: np.dtype[Any]
+    worker: str
+    num_threads: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """A loaded program.
+
+    Attributes
+    ----------
+    handle : cdata
+        The core's `atos_program`.
+    value_words : int
+        Values that the workload hands to each iteration.
+    registers, spill_bytes : int
+        Of a thread on a GPU; 0 on the CPU.
+    """
+
+    handle: Any
+    value_words: int
+    registers: int
+    spill_bytes: int
+    code: object  # native code must outlive the handle
+
+
+def item_bytes(dtype: np.dtype[Any]) -> int:
+    """Return the bytes that an item takes in the queue."""
+    return 4 if dtype.itemsize <= 4 else 8 if dtype.itemsize <= 8 else 16
+
+
+@functools.lru_cache(maxsize=1024)
+def program_for(task: Task, idle: Any, kinds: tuple[Kind, ...], shape: Shape) -> Program:
+    """Return the program of a task, compiled, linked and loaded on first use."""
+    slot = ffi.new("atos_program **")
+    if shape.device.kind == "cpu":
+        native = link.native(task, idle, kinds, shape.item_dtype)
+        check(lib.atos_program_native(native.run, native.idle, slot))
+        return Program(_owned(slot[0]), 0, 0, 0, native)
+    # A block whose threads together need more registers than there are could not start at all.
+    allowed = _REGISTERS_OF_A_BLOCK // shape.num_threads // 8 * 8
+    kernel = link.cubin(
+        task, idle, kinds, shape.item_dtype, shape.worker, shape.device.compute_capability, allowed if allowed < 255 else None
+    )
+    check(lib.atos_program_load(shape.device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
+    return Program(_owned(slot[0]), kernel.value_words, kernel.registers, kernel.spill_bytes, None)
+
+
+def _owned(handle: Any) -> Any:
+    return ffi.gc(handle, lib.atos_program_unload)

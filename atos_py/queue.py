@@ -1,0 +1,355 @@
+"""The queue of tasks, and the ways to launch workers on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from ._core import check, ffi, lib, message
+from .arguments import describe, words
+from .array import Array, asarray
+from .devices import Device, device as device_of
+from .errors import InvalidArgumentError, LaunchConfigError, QueueFullError, UnsupportedTypeError
+from .program import WORKERS, Shape, item_bytes, program_for
+from .stats import LaunchStats
+from .task import Task
+
+__all__ = ["Queue"]
+
+_DEFAULT_FETCH = {"thread": 1, "warp": 32, "cta": 128}
+_DEFAULT_THREADS = {"thread": 256, "warp": 256, "cta": 256}
+_MAX_FETCH = 4096
+
+
+class Queue:
+    """A shared queue of tasks in the memory of one device: FIFO as far as concurrency allows.
+
+    Parameters
+    ----------
+    capacity : int
+        The most items that may be waiting in it at once.
+    dtype : dtype, optional
+        Of the items: an integer of 32 or 64 bits, or a structured dtype of at most 16 bytes whose fields are numbers.
+        Every value of the type may be an item.
+    device : Device or str, optional
+        By default the best there is.
+
+    Raises
+    ------
+    UnsupportedTypeError
+        If `dtype` cannot be an item.
+    InvalidArgumentError
+        If `capacity` is not at least 1.
+    DeviceMemoryError
+        If the device has too little free memory: an item takes its size, rounded up to 4, 8 or 16 bytes, plus 4 bytes if
+        that is 4, otherwise 8.
+
+    Notes
+    -----
+    The protocol is that of Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics" (ICPP 2022), with an exact
+    end in place of its tuned number of vain polls; docs/design.md argues why it is right.
+    """
+
+    def __init__(self, capacity: int, *, dtype: DTypeLike = np.uint32, device: Device | str | None = None) -> None:
+        self._dtype = _item_dtype(np.dtype(dtype))
+        self._device = device_of(device)
+        self._capacity = _positive("capacity", capacity, 1 << 62)
+        slot = ffi.new("atos_queue **")
+        check(lib.atos_queue_create(self._device.number, self._capacity, item_bytes(self._dtype), slot))
+        self._handle = ffi.gc(slot[0], lib.atos_queue_destroy)
+
+    @property
+    def capacity(self) -> int:
+        """The most items that may be waiting at once; `resize` changes it."""
+        return self._capacity
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the items."""
+        return self._dtype
+
+    @property
+    def device(self) -> Device:
+        """Where the queue lives and its tasks run."""
+        return self._device
+
+    def __len__(self) -> int:
+        """Return how many items are waiting."""
+        count = ffi.new("uint64_t *")
+        check(lib.atos_queue_pending(self._handle, count))
+        return count[0]
+
+    def __repr__(self) -> str:
+        return f"<atos queue {len(self):,} of {self.capacity:,} items of {self.dtype} on {self.device}>"
+
+    def push(self, items: ArrayLike | Array) -> None:
+        """Append items from the host.
+
+        Parameters
+        ----------
+        items : array_like
+            One-dimensional, or a single item; cast to the queue's dtype if every value fits.
+
+        Raises
+        ------
+        QueueFullError
+            If there is no room for all of them; none is pushed then.
+        InvalidArgumentError
+            If a value does not fit the dtype.
+        """
+        values = self._items(items)
+        status = lib.atos_queue_push(self._handle, ffi.cast("void *", values.ctypes.data), len(values))
+        if status == lib.ATOS_QUEUE_FULL:
+            waiting = len(self)
+            raise QueueFullError(
+                f"{message()}; create the queue with capacity={waiting + len(values)} or more, or call resize()",
+                capacity=self.capacity,
+                pending=waiting,
+                lost=0,
+            )
+        check(status)
+
+    def peek(self) -> NDArray[Any]:
+        """Return a copy of the waiting items, the oldest first."""
+        raw = np.zeros((len(self), item_bytes(self._dtype)), np.uint8)
+        check(lib.atos_queue_read(self._handle, ffi.cast("void *", raw.ctypes.data), len(raw)))
+        return np.ascontiguousarray(raw[:, : self._dtype.itemsize]).view(self._dtype).reshape(-1)
+
+    def clear(self) -> None:
+        """Drop every waiting item."""
+        check(lib.atos_queue_clear(self._handle))
+
+    def resize(self, capacity: int) -> None:
+        """Change the capacity; what is waiting stays, in order.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If more items are waiting than the new capacity holds.
+        """
+        check(lib.atos_queue_resize(self._handle, _positive("capacity", capacity, 1 << 62)))
+        self._capacity = capacity
+
+    def launch_thread(self, task: Task, *args: Any, **options: Any) -> LaunchStats:
+        """Run the queue's tasks with workers of one thread; otherwise as `launch_cta`."""
+        return self._launch("thread", task, args, **options)
+
+    def launch_warp(self, task: Task, *args: Any, **options: Any) -> LaunchStats:
+        """Run the queue's tasks with workers of one warp, 32 threads; otherwise as `launch_cta`."""
+        return self._launch("warp", task, args, **options)
+
+    def launch_cta(self, task: Task, *args: Any, **options: Any) -> LaunchStats:
+        """Run the queue's tasks, and what they push, with workers of one block (CTA), until all is done.
+
+        Parameters
+        ----------
+        task : Task
+            What to run on each item.
+        *args
+            Handed to the task: arrays on the queue's device, numbers, None, and named tuples of those, such as a `Graph`.
+        idle : callable, optional
+            ``idle(worker, *args)``, run by a worker that finds nothing to do. It may push. The launch then ends when no task
+            is unfinished and a whole round of idle calls, one by each worker, begun after that, has pushed nothing.
+        persistent : bool
+            One resident kernel whose workers stay until the end (default), or kernels that the host launches over what the
+            queue holds.
+        barrier : bool
+            Whether what is pushed runs only after all that was there before (bulk-synchronous). Off by default.
+        fetch_size : int
+            Items that a worker takes at once, at most; by default 1 for threads, 32 for warps, 128 for CTAs.
+        num_blocks : int
+            Blocks; by default as many as are resident at once. On the CPU the number of threads; by default one for
+            each core.
+        num_threads : int
+            Threads of a block, a multiple of 32; by default 256. Without meaning on the CPU, where a worker has one.
+        shared_memory : int
+            Bytes of scratch for each worker.
+        stream : int or object, optional
+            A stream of the GPU as an address or as an object of CuPy, PyTorch or anything with ``__cuda_stream__``; by
+            default the legacy default stream. The launch runs in the order of that stream, and has ended on return.
+        device : Device or str, optional
+            Where to run; must be the queue's device, which is the default.
+
+        Returns
+        -------
+        LaunchStats
+
+        Raises
+        ------
+        QueueFullError
+            If tasks pushed more than the queue can hold. What is pending is still in it: `resize` it and launch again.
+        LaunchConfigError
+            If a persistent launch asks for more blocks than can be resident, or a block for more than a multiprocessor has.
+        TaskCompileError
+            If the task does not compile for these arguments.
+
+        See Also
+        --------
+        launch_thread, launch_warp
+
+        Notes
+        -----
+        Chen et al. 2022, Listing 3. A larger fetch size gives each worker more to balance over its threads and leaves less
+        to the others.
+        """
+        return self._launch("cta", task, args, **options)
+
+    def _launch(
+        self,
+        worker: str,
+        task: Task,
+        args: tuple[Any, ...],
+        *,
+        idle: Callable[..., Any] | None = None,
+        persistent: bool = True,
+        barrier: bool = False,
+        fetch_size: int | None = None,
+        num_blocks: int | None = None,
+        num_threads: int | None = None,
+        shared_memory: int = 0,
+        stream: Any = None,
+        device: Device | str | None = None,
+    ) -> LaunchStats:
+        if not isinstance(task, Task):
+            raise UnsupportedTypeError(f"launch a task made with @atos.task (got {task!r})")
+        if device is not None and device_of(device) != self._device:
+            raise LaunchConfigError(f"the queue is on {self._device} and cannot run on {device}; make a queue there")
+        on_gpu = self._device.kind == "cuda"
+        fetch = _DEFAULT_FETCH[worker] if fetch_size is None else _positive("fetch_size", fetch_size, _MAX_FETCH)
+        threads = _DEFAULT_THREADS[worker] if num_threads is None else _positive("num_threads", num_threads, 1024)
+        if threads % 32:
+            raise LaunchConfigError(f"num_threads must be a multiple of 32, at most 1024 (got {threads})")
+        if not on_gpu:
+            threads = 1
+        arguments = [self._argument(i, arg) for i, arg in enumerate(args)]
+        kinds = tuple([describe(arg) for arg in arguments])
+        program = program_for(task, idle, kinds, Shape(self._device, self._dtype, worker, threads))
+        packed = [word for arg in arguments for word in words(arg)]
+        if len(packed) > lib.ATOS_MAX_ARGUMENT_WORDS:
+            raise InvalidArgumentError(f"the arguments take {len(packed)} words of 8 bytes, more than {lib.ATOS_MAX_ARGUMENT_WORDS}")
+
+        buffer = ffi.new("uint64_t[]", packed or [0])
+        launch = ffi.new("atos_launch *")
+        launch.worker = WORKERS.index(worker)
+        launch.persistent, launch.barrier = bool(persistent), bool(barrier)
+        launch.fetch, launch.threads = fetch, threads
+        launch.blocks = 0 if num_blocks is None else _positive("num_blocks", num_blocks, 2**31 - 1)
+        launch.scratch = _positive("shared_memory", shared_memory, 1 << 20, least=0)
+        launch.nested, launch.value_words, launch.idle = task.nested, program.value_words, idle is not None
+        launch.argument_words, launch.arguments = len(packed), buffer
+        launch.stream = ffi.cast("void *", _stream(stream) if on_gpu else 0)
+        stats = ffi.new("atos_stats *")
+        status = lib.atos_queue_launch(self._handle, program.handle, launch, stats)
+        if status == lib.ATOS_QUEUE_FULL:
+            raise QueueFullError(
+                f"{message()}; "
+                + (
+                    f"{stats.lost} of them were lost: start again with a larger capacity"
+                    if stats.lost
+                    else "all are still in it: call resize() and launch again, or start with a larger capacity"
+                ),
+                capacity=self.capacity,
+                pending=stats.pending,
+                lost=stats.lost,
+            )
+        check(status)
+        return LaunchStats(
+            tasks_run=stats.tasks_run,
+            tasks_pushed=stats.tasks_pushed,
+            milliseconds=stats.milliseconds,
+            rounds=stats.rounds,
+            task=task.name,
+            device=str(self._device),
+            worker=worker,
+            fetch_size=fetch,
+            persistent=bool(persistent),
+            barrier=bool(barrier),
+            num_blocks=stats.blocks,
+            num_threads=stats.threads,
+            num_workers=stats.workers,
+        )
+
+    # An argument as the task takes it: others' arrays are wrapped, and have to be where the task runs.
+    def _argument(self, position: int, value: Any) -> Any:
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            members = [self._argument(position, member) for member in value]
+            return value if all(a is b for a, b in zip(members, value, strict=True)) else type(value)(*members)
+        if not isinstance(value, Array):
+            if isinstance(value, np.ndarray) and value.ndim:
+                if self._device.kind == "cuda":
+                    raise UnsupportedTypeError(
+                        f"argument {position} is a NumPy array, which a task on {self._device} cannot reach;"
+                        " copy it there with atos.asarray(...), and read the result with to_numpy()"
+                    )
+                if not value.flags.c_contiguous:
+                    raise InvalidArgumentError(f"argument {position} is not C-contiguous; pass numpy.ascontiguousarray(...)")
+                value = asarray(value, device=self._device)
+            elif hasattr(value, "__cuda_array_interface__") or hasattr(value, "__dlpack_device__"):
+                if not isinstance(value, np.generic):
+                    value = asarray(value)
+        if isinstance(value, Array) and value.device != self._device:
+            raise InvalidArgumentError(
+                f"argument {position} is on {value.device}, but the task runs on {self._device}; copy it with atos.asarray(..., device=...)"
+            )
+        return value
+
+    def _items(self, items: ArrayLike | Array) -> NDArray[Any]:
+        given = np.atleast_1d(np.asarray(items, dtype=self._dtype if self._dtype.names else None))
+        if given.ndim != 1:
+            raise InvalidArgumentError(f"items are pushed as a one-dimensional array (got shape {given.shape})")
+        if not self._dtype.names:
+            if given.dtype.kind not in "iu" and given.size:
+                raise UnsupportedTypeError(f"items of dtype {given.dtype} cannot be pushed to a queue of {self._dtype}")
+            if given.size:
+                low, high, limits = int(given.min()), int(given.max()), np.iinfo(self._dtype)
+                if low < limits.min or high > limits.max:
+                    bad = low if low < limits.min else high
+                    raise InvalidArgumentError(f"item {bad} does not fit {self._dtype} ({limits.min} to {limits.max})")
+        values = np.ascontiguousarray(given, self._dtype)
+        if self._dtype.itemsize == item_bytes(self._dtype):
+            return values
+        padded = np.zeros((len(values), item_bytes(self._dtype)), np.uint8)
+        padded[:, : self._dtype.itemsize] = values.view(np.uint8).reshape(len(values), -1)
+        return padded
+
+
+def _item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    advice = "items are integers of 32 or 64 bits, or records of numbers of at most 16 bytes"
+    if dtype.names is None:
+        if dtype.kind not in "iu" or dtype.itemsize < 4 or not dtype.isnative:
+            raise UnsupportedTypeError(f"{advice} (got {dtype})")
+        return dtype
+    for name in dtype.names:
+        field = dtype.fields[name][0]  # type: ignore[index]
+        if field.kind not in "iufb" or field.shape or field.itemsize > 8 or field == np.float16 or not field.isnative:
+            raise UnsupportedTypeError(f"{advice}; field {name!r} is {field}")
+    if dtype.itemsize > 16:
+        raise UnsupportedTypeError(f"{advice} (got {dtype.itemsize} bytes)")
+    return dtype
+
+
+def _positive(name: str, value: int, most: int, least: int = 1) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise UnsupportedTypeError(f"{name} must be an integer (got {value!r})")
+    number = value.__index__()
+    if not least <= number <= most:
+        raise InvalidArgumentError(f"{name} must be from {least} to {most} (got {number})")
+    return number
+
+
+def _stream(stream: Any) -> int:
+    if stream is None:
+        return 0
+    if hasattr(stream, "__cuda_stream__"):
+        protocol = stream.__cuda_stream__
+        return int((protocol() if callable(protocol) else protocol)[1])
+    for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba
+        if hasattr(stream, name):
+            handle = getattr(stream, name)
+            return int(getattr(handle, "value", handle) or 0)
+    if isinstance(stream, int):
+        return stream
+    raise UnsupportedTypeError(f"stream must be an address or a stream of CuPy, PyTorch or __cuda_stream__ (got {stream!r})")

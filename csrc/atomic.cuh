@@ -1,0 +1,64 @@
+// The few atomic operations of the protocol, on 64-bit words of global memory, with one meaning on the GPU and the CPU.
+//
+// On the GPU every operation is relaxed and order comes from fence(), so that a worker pays one fence for a whole batch. They
+// are PTX, since the address space has to be said: through generic addresses each atomic would come with a branch for shared
+// memory. On the CPU each operation carries its own order, which costs nothing on x86 and lets ThreadSanitizer see it;
+// fence() is empty there.
+#pragma once
+#include <cstdint>
+
+#if defined(__CUDACC__)
+#define ATOS_FUNCTION __host__ __device__ __forceinline__
+#define ATOS_ROLLED _Pragma("unroll 1") // unrolled, a loop whose memory operations keep their order only takes registers
+#else
+#define ATOS_FUNCTION inline
+#define ATOS_ROLLED
+#endif
+
+namespace atos {
+
+#if defined(__CUDA_ARCH__)
+
+__device__ __forceinline__ uint64_t global(const void *p) { return __cvta_generic_to_global(p); }
+
+__device__ __forceinline__ uint64_t load(const uint64_t *p) {
+  uint64_t v;
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(global(p)) : "memory");
+  return v;
+}
+__device__ __forceinline__ void store(uint64_t *p, uint64_t v) {
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(global(p)), "l"(v) : "memory");
+}
+__device__ __forceinline__ uint64_t add(uint64_t *p, uint64_t v) {
+  uint64_t old;
+  asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(global(p)), "l"(v) : "memory");
+  return old;
+}
+__device__ __forceinline__ bool exchange_if(uint64_t *p, uint64_t &expected, uint64_t desired) {
+  const uint64_t wanted = expected;
+  asm volatile("atom.relaxed.gpu.global.cas.b64 %0, [%1], %2, %3;"
+               : "=l"(expected)
+               : "l"(global(p)), "l"(wanted), "l"(desired)
+               : "memory");
+  return expected == wanted;
+}
+__device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+__device__ __forceinline__ uint64_t multiply_high(uint64_t a, uint64_t b) { return __umul64hi(a, b); }
+
+#else
+
+ATOS_FUNCTION uint64_t load(const uint64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
+ATOS_FUNCTION void store(uint64_t *p, uint64_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
+ATOS_FUNCTION uint64_t add(uint64_t *p, uint64_t v) { return __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL); }
+ATOS_FUNCTION bool exchange_if(uint64_t *p, uint64_t &expected, uint64_t desired) {
+  return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+ATOS_FUNCTION void fence() {}
+ATOS_FUNCTION uint64_t multiply_high(uint64_t a, uint64_t b) {
+  __extension__ typedef unsigned __int128 wide;
+  return static_cast<uint64_t>((static_cast<wide>(a) * b) >> 64);
+}
+
+#endif
+
+} // namespace atos

@@ -1,0 +1,116 @@
+/* The whole C interface of the core. Plain C without macros: nvcc, g++ and cffi read this file as it is.
+ *
+ * Every function returns an atos_status; after one that is not ATOS_OK, atos_message() says what happened, in this
+ * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
+ */
+
+enum { ATOS_ABI_VERSION = 1 };
+
+enum { ATOS_CPU = -1 };
+
+typedef enum atos_status {
+  ATOS_OK = 0,
+  ATOS_INVALID = 1,     /* an argument makes no sense */
+  ATOS_NO_DEVICE = 2,   /* there is no such device, or no driver */
+  ATOS_NO_MEMORY = 3,   /* the device, or the host, has too little memory */
+  ATOS_DRIVER = 4,      /* the driver refused, or a kernel failed */
+  ATOS_TOO_MANY = 5,    /* more workers asked for than can be resident */
+  ATOS_QUEUE_FULL = 6   /* more unfinished tasks than the capacity; see atos_stats.lost */
+} atos_status;
+
+/* Link-time constants of a task: the keys of atos_config(). */
+typedef enum atos_config_key { ATOS_CONFIG_NESTED = 1, ATOS_CONFIG_VALUE_WORDS = 3, ATOS_CONFIG_IDLE = 4 } atos_config_key;
+
+typedef enum atos_worker_kind { ATOS_THREAD = 0, ATOS_WARP = 1, ATOS_CTA = 2 } atos_worker_kind;
+
+enum { ATOS_MAX_ARGUMENT_WORDS = 256, ATOS_MAX_VALUE_WORDS = 8 };
+
+typedef struct atos_device_info {
+  char name[128];
+  int32_t compute_major;
+  int32_t compute_minor;
+  int32_t processors;              /* multiprocessors, or CPU cores */
+  int32_t driver_version;          /* 1000 x major + 10 x minor; 0 for the CPU */
+  int32_t max_threads_per_block;
+  int64_t shared_bytes_per_block;  /* the most a block may ask for */
+  uint64_t total_bytes;
+  uint64_t free_bytes;
+} atos_device_info;
+
+/* What a task compiled for the CPU sees of its worker: pushes are stored by the compiled code itself, and only a full
+ * buffer costs a call. */
+typedef struct atos_cpu_worker {
+  void *buffer;     /* items pushed and not yet handed to the queue */
+  int64_t count;    /* how many are in it */
+  int64_t capacity; /* how many fit: whoever finds count == capacity calls flush before storing another */
+  void (*flush)(struct atos_cpu_worker *worker); /* empties the buffer and sets count to 0 */
+  void *scratch;
+  int64_t scratch_bytes;
+} atos_cpu_worker;
+
+typedef struct atos_queue atos_queue;
+typedef struct atos_program atos_program;
+
+typedef struct atos_launch {
+  int32_t worker;       /* atos_worker_kind */
+  int32_t persistent;
+  int32_t barrier;
+  uint32_t fetch;       /* items a worker takes at once, at most */
+  uint32_t blocks;      /* 0: as many as are resident at once */
+  uint32_t threads;     /* threads of a block */
+  uint32_t scratch;     /* bytes of scratch of a worker */
+  uint32_t nested;      /* 1 if the task has a workload */
+  uint32_t value_words; /* values that the workload hands to the iterations */
+  uint32_t idle;        /* 1 if the program has an idle function */
+  uint32_t argument_words;
+  const uint64_t *arguments;
+  void *stream;         /* a CUstream; null: the legacy default stream */
+} atos_launch;
+
+typedef struct atos_stats {
+  uint64_t tasks_run;
+  uint64_t tasks_pushed;
+  uint64_t pending;     /* left in the queue: 0 unless the launch ended early */
+  uint64_t lost;        /* pushed and dropped, since neither the queue nor its reserve had room */
+  uint64_t rounds;      /* kernels launched, or levels between barriers */
+  double milliseconds;  /* from the first kernel's start to the last one's end */
+  uint32_t blocks;
+  uint32_t threads;
+  uint32_t workers;
+} atos_stats;
+
+int32_t atos_abi_version(void);
+const char *atos_message(void);
+
+/* devices */
+atos_status atos_device_count(int32_t *count); /* GPUs; 0 with a message that says why there is none */
+atos_status atos_device_query(int32_t device, atos_device_info *info);
+
+/* memory: pointers of the host and of any GPU may be mixed in a copy */
+atos_status atos_allocate(int32_t device, uint64_t bytes, void **pointer);
+atos_status atos_release(int32_t device, void *pointer);
+atos_status atos_copy(int32_t device, void *to, const void *from, uint64_t bytes);
+atos_status atos_fill(int32_t device, void *to, const void *element, uint32_t element_bytes, uint64_t count);
+atos_status atos_pointer_device(const void *pointer, int32_t *device); /* where a pointer lives */
+
+/* the queue: FIFO as far as concurrency allows; item_bytes is 4, 8 or 16 */
+atos_status atos_queue_create(int32_t device, uint64_t capacity, uint32_t item_bytes, atos_queue **queue);
+void atos_queue_destroy(atos_queue *queue);
+atos_status atos_queue_push(atos_queue *queue, const void *items, uint64_t count);
+atos_status atos_queue_pending(atos_queue *queue, uint64_t *count);
+atos_status atos_queue_read(atos_queue *queue, void *items, uint64_t count); /* the oldest `count`, left in place */
+atos_status atos_queue_clear(atos_queue *queue);
+atos_status atos_queue_resize(atos_queue *queue, uint64_t capacity);
+
+/* programs: a task linked into the worker loops, as a cubin for a GPU or as native code for the CPU */
+atos_status atos_program_load(int32_t device, const void *cubin, const char *symbol, atos_program **program);
+atos_status atos_program_native(uint64_t run, uint64_t idle, atos_program **program);
+void atos_program_unload(atos_program *program);
+
+/* Blocks of this program that are resident at once on its device, for the threads, fetch and scratch of `launch`. */
+atos_status atos_program_resident(atos_program *program, const atos_launch *launch, uint32_t item_bytes,
+                                  uint32_t *blocks);
+
+/* Runs the queue's tasks until all are done. The program must have been made for the queue's item size and for the
+ * worker, persistent and barrier of `launch`. After ATOS_QUEUE_FULL, pending tasks are still in the queue. */
+atos_status atos_queue_launch(atos_queue *queue, atos_program *program, const atos_launch *launch, atos_stats *stats);

@@ -1,0 +1,65 @@
+// What the host needs of a device: memory, and one run of the workers over a queue.
+#pragma once
+#include <memory>
+
+#include "layout.h"
+#include "queue.cuh"
+#include "status.h"
+
+struct atos_program {
+  int32_t device;
+  explicit atos_program(int32_t device) : device(device) {}
+  virtual ~atos_program() = default;
+};
+
+namespace atos {
+
+// A run of the workers: one kernel on a GPU, one gathering of threads on the CPU.
+struct Run {
+  const atos_launch *launch;
+  atos_program *program;
+  uint32_t item_bytes;
+  uint32_t blocks;
+  Launch kernel; // what the workers see
+};
+
+class Backend {
+public:
+  virtual ~Backend() = default;
+  virtual void query(atos_device_info *info) = 0;
+  virtual void *allocate(uint64_t bytes) = 0; // filled with zeros
+  virtual void release(void *pointer) noexcept = 0;
+  virtual void copy(void *to, const void *from, uint64_t bytes) = 0;
+  virtual void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) = 0;
+  virtual uint32_t resident_blocks(atos_program &program, const atos_launch &launch, uint32_t item_bytes) = 0;
+  virtual uint32_t workers_per_block(const atos_launch &launch) = 0;
+  virtual uint64_t useful_blocks(const atos_launch &launch, uint64_t pending) = 0; // for so many items, at most
+
+  // Runs and waits. `counters` is the host's copy, written to the device before and read back after; `first` starts the
+  // clock of elapsed().
+  virtual void run(const Run &run, Counters *counters, bool first) = 0;
+  virtual double elapsed() = 0; // milliseconds from the first run's start to the latest one's end
+};
+
+// The backend of a device, made on first use and kept; throws ATOS_NO_DEVICE.
+Backend &backend(int32_t device);
+
+Backend &cpu_backend();
+Backend &cuda_backend(int32_t device);
+int32_t cuda_device_count(std::string *why_none);
+std::unique_ptr<atos_program> cuda_program(int32_t device, const void *cubin, const char *symbol);
+int32_t cuda_pointer_device(const void *pointer); // ATOS_CPU for memory of the host
+
+// Bytes of shared memory of a block.
+inline uint32_t shared_bytes(const atos_launch &launch, uint32_t item_bytes, uint32_t buffer) {
+  const bool thread = launch.worker == ATOS_THREAD;
+  const SharedLayout at = shared_layout(thread, launch.nested, item_bytes, launch.value_words, launch.fetch, buffer,
+                                        launch.scratch);
+  return at.bytes * (launch.worker == ATOS_CTA ? 1 : launch.threads / 32);
+}
+
+inline uint32_t buffer_items(const atos_launch &launch, uint32_t item_bytes) {
+  return (launch.worker == ATOS_CTA ? kCtaBuffer : kWarpBuffer) / item_bytes;
+}
+
+} // namespace atos

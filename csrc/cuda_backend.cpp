@@ -1,0 +1,368 @@
+// The GPU, through the driver alone: the library is loaded when it is first asked for, so that everything else works on a
+// machine without one.
+#include "backend.h"
+
+#include <map>
+#include <mutex>
+
+#if __has_include(<cuda.h>)
+#include <cuda.h>
+#include <dlfcn.h>
+
+namespace atos {
+namespace {
+
+// The functions used, by the versioned names that cuda.h maps them to.
+#define ATOS_TEXT(name) #name
+#define ATOS_SYMBOL(name) ATOS_TEXT(name)
+#define ATOS_DRIVER_FUNCTIONS(X)                                                                                               \
+  X(init, cuInit)                                                                                                              \
+  X(error_string, cuGetErrorString)                                                                                            \
+  X(driver_version, cuDriverGetVersion)                                                                                        \
+  X(device_count, cuDeviceGetCount)                                                                                            \
+  X(device_get, cuDeviceGet)                                                                                                   \
+  X(device_name, cuDeviceGetName)                                                                                              \
+  X(device_attribute, cuDeviceGetAttribute)                                                                                    \
+  X(device_memory, cuDeviceTotalMem)                                                                                           \
+  X(context_retain, cuDevicePrimaryCtxRetain)                                                                                  \
+  X(context_push, cuCtxPushCurrent)                                                                                            \
+  X(context_pop, cuCtxPopCurrent)                                                                                              \
+  X(memory_info, cuMemGetInfo)                                                                                                 \
+  X(memory_allocate, cuMemAlloc)                                                                                               \
+  X(memory_free, cuMemFree)                                                                                                    \
+  X(host_allocate, cuMemAllocHost)                                                                                             \
+  X(copy, cuMemcpy)                                                                                                            \
+  X(copy_to_device, cuMemcpyHtoDAsync)                                                                                         \
+  X(copy_to_host, cuMemcpyDtoHAsync)                                                                                           \
+  X(fill8, cuMemsetD8)                                                                                                         \
+  X(fill16, cuMemsetD16)                                                                                                       \
+  X(fill32, cuMemsetD32)                                                                                                       \
+  X(fill32_strided, cuMemsetD2D32)                                                                                             \
+  X(pointer_attribute, cuPointerGetAttribute)                                                                                  \
+  X(module_load, cuModuleLoadData)                                                                                             \
+  X(module_unload, cuModuleUnload)                                                                                             \
+  X(module_function, cuModuleGetFunction)                                                                                      \
+  X(function_set, cuFuncSetAttribute)                                                                                          \
+  X(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                                    \
+  X(launch, cuLaunchKernel)                                                                                                    \
+  X(stream_synchronize, cuStreamSynchronize)                                                                                   \
+  X(event_create, cuEventCreate)                                                                                               \
+  X(event_record, cuEventRecord)                                                                                               \
+  X(event_elapsed, cuEventElapsedTime)
+
+struct Driver {
+#define ATOS_MEMBER(member, function) decltype(&::function) member = nullptr;
+  ATOS_DRIVER_FUNCTIONS(ATOS_MEMBER)
+#undef ATOS_MEMBER
+  std::string missing; // why there is no driver, or empty
+
+  Driver() {
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+      missing = "no NVIDIA driver is installed (libcuda.so.1 was not found)";
+      return;
+    }
+#define ATOS_LOAD(member, function)                                                                                            \
+  member = reinterpret_cast<decltype(member)>(dlsym(library, ATOS_SYMBOL(function)));                                          \
+  if (!member) missing = "the NVIDIA driver is too old: it has no " ATOS_SYMBOL(function);
+    ATOS_DRIVER_FUNCTIONS(ATOS_LOAD)
+#undef ATOS_LOAD
+    if (!missing.empty()) return;
+    const CUresult result = init(0);
+    if (result != CUDA_SUCCESS) missing = "the NVIDIA driver does not start: " + describe(result);
+  }
+
+  std::string describe(CUresult result) const {
+    const char *words = nullptr;
+    if (error_string) error_string(result, &words);
+    return words ? words : text("error %d", int(result));
+  }
+};
+
+const Driver &driver() {
+  static const Driver instance;
+  return instance;
+}
+
+void check(CUresult result, const char *doing) {
+  if (result == CUDA_SUCCESS) return;
+  const atos_status status = result == CUDA_ERROR_OUT_OF_MEMORY ? ATOS_NO_MEMORY : ATOS_DRIVER;
+  throw Failure(status, text("%s: %s", doing, driver().describe(result).c_str()));
+}
+
+CUdeviceptr address(const void *pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+
+struct CudaProgram : atos_program {
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  CUcontext context;
+  uint32_t shared_allowed = 48 << 10;
+  // Resident blocks of the latest configuration, since a repeated launch asks again.
+  uint32_t known_threads = 0, known_shared = 0, known_blocks = 0;
+
+  CudaProgram(int32_t device, CUcontext context) : atos_program(device), context(context) {}
+  ~CudaProgram() override;
+};
+
+// Makes the device's primary context current, as CuPy and PyTorch use it, and restores what was current before.
+struct Current {
+  explicit Current(CUcontext context) { check(driver().context_push(context), "making the device current"); }
+  ~Current() {
+    CUcontext popped;
+    driver().context_pop(&popped);
+  }
+};
+
+CudaProgram::~CudaProgram() {
+  if (!module || driver().context_push(context) != CUDA_SUCCESS) return;
+  driver().module_unload(module);
+  CUcontext popped;
+  driver().context_pop(&popped);
+}
+
+class CudaBackend final : public Backend {
+public:
+  explicit CudaBackend(int32_t index) : index(index) {
+    const Driver &d = driver();
+    if (!d.missing.empty()) throw Failure(ATOS_NO_DEVICE, d.missing);
+    int count = 0;
+    check(d.device_count(&count), "counting GPUs");
+    if (index < 0 || index >= count)
+      throw Failure(ATOS_NO_DEVICE, text("there is no GPU %d: this machine has %d", index, count));
+    check(d.device_get(&device, index), "opening the GPU");
+    check(d.context_retain(&context, device), "making a context");
+    processors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  }
+
+  CUcontext primary() const { return context; }
+
+  void query(atos_device_info *info) override {
+    Current current(context);
+    const Driver &d = driver();
+    check(d.device_name(info->name, sizeof info->name, device), "asking for the GPU's name");
+    info->compute_major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    info->compute_minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    info->processors = processors;
+    check(d.driver_version(&info->driver_version), "asking for the driver's version");
+    info->max_threads_per_block = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    info->shared_bytes_per_block = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    size_t free_bytes, total;
+    check(d.memory_info(&free_bytes, &total), "asking for the GPU's memory");
+    info->total_bytes = total;
+    info->free_bytes = free_bytes;
+  }
+
+  void *allocate(uint64_t bytes) override {
+    Current current(context);
+    CUdeviceptr pointer = 0;
+    const CUresult result = driver().memory_allocate(&pointer, bytes ? bytes : 1);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+      size_t free_bytes = 0, total = 0;
+      driver().memory_info(&free_bytes, &total);
+      throw Failure(ATOS_NO_MEMORY, text("%llu bytes asked for, but GPU %d has only %llu of %llu free",
+                                         (unsigned long long)bytes, index, (unsigned long long)free_bytes,
+                                         (unsigned long long)total));
+    }
+    check(result, "allocating memory");
+    check(driver().fill8(pointer, 0, bytes ? bytes : 1), "clearing memory");
+    return reinterpret_cast<void *>(pointer);
+  }
+
+  void release(void *pointer) noexcept override {
+    if (driver().context_push(context) != CUDA_SUCCESS) return; // the context is lost, and the memory with it
+    driver().memory_free(address(pointer));
+    CUcontext popped;
+    driver().context_pop(&popped);
+  }
+
+  void copy(void *to, const void *from, uint64_t bytes) override {
+    if (!bytes) return;
+    Current current(context);
+    check(driver().copy(address(to), address(from), bytes), "copying");
+    check(driver().stream_synchronize(CU_STREAM_LEGACY), "copying");
+  }
+
+  void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) override {
+    if (!count) return;
+    Current current(context);
+    const Driver &d = driver();
+    const CUdeviceptr at = address(to);
+    uint32_t words[4] = {};
+    __builtin_memcpy(words, element, element_bytes < 16 ? element_bytes : 16);
+    switch (element_bytes) {
+    case 1: check(d.fill8(at, static_cast<unsigned char>(words[0]), count), "filling"); break;
+    case 2: check(d.fill16(at, static_cast<unsigned short>(words[0]), count), "filling"); break;
+    case 4: check(d.fill32(at, words[0], count), "filling"); break;
+    case 8:
+    case 16:
+      if (words[0] == words[1] && (element_bytes == 8 || (words[0] == words[2] && words[0] == words[3]))) {
+        check(d.fill32(at, words[0], count * (element_bytes / 4)), "filling");
+        break;
+      }
+      for (uint32_t w = 0; w < element_bytes / 4; ++w) // one strided column of words after the other
+        check(d.fill32_strided(at + 4 * w, element_bytes, words[w], 1, count), "filling");
+      break;
+    default: throw Failure(ATOS_INVALID, text("cannot fill with elements of %u bytes", element_bytes));
+    }
+    check(d.stream_synchronize(CU_STREAM_LEGACY), "filling");
+  }
+
+  uint32_t workers_per_block(const atos_launch &launch) override {
+    return launch.worker == ATOS_THREAD ? launch.threads : launch.worker == ATOS_WARP ? launch.threads / 32 : 1;
+  }
+
+  uint64_t useful_blocks(const atos_launch &launch, uint64_t pending) override {
+    return (pending + workers_per_block(launch) - 1) / workers_per_block(launch);
+  }
+
+  uint32_t resident_blocks(atos_program &given, const atos_launch &launch, uint32_t item_bytes) override {
+    CudaProgram &program = static_cast<CudaProgram &>(given);
+    const uint32_t shared = shared_bytes(launch, item_bytes, buffer_items(launch, item_bytes));
+    if (program.known_blocks && program.known_threads == launch.threads && program.known_shared == shared)
+      return program.known_blocks;
+    Current current(context);
+    const Driver &d = driver();
+    const uint32_t most = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    if (shared > most)
+      throw Failure(ATOS_TOO_MANY, text("a block of %u threads with fetch_size %u needs %u bytes of shared memory, more than "
+                                        "the %u that this GPU has: lower fetch_size, num_threads or shared_memory",
+                                        launch.threads, launch.fetch, shared, most));
+    if (shared > program.shared_allowed) {
+      check(d.function_set(program.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, int(shared)),
+            "raising the shared memory of the kernel");
+      program.shared_allowed = shared;
+    }
+    int blocks = 0;
+    check(d.occupancy(&blocks, program.function, int(launch.threads), shared), "asking for the occupancy");
+    if (blocks == 0)
+      throw Failure(ATOS_TOO_MANY, text("a block of %u threads with %u bytes of shared memory does not fit on a "
+                                        "multiprocessor: lower num_threads, fetch_size or shared_memory",
+                                        launch.threads, shared));
+    program.known_threads = launch.threads;
+    program.known_shared = shared;
+    program.known_blocks = uint32_t(blocks) * processors;
+    return program.known_blocks;
+  }
+
+  void run(const Run &run, Counters *counters, bool first) override {
+    Current current(context);
+    const Driver &d = driver();
+    Clock &clock = clock_of_thread();
+    clock.prepare(d);
+    const CUstream stream = static_cast<CUstream>(run.launch->stream);
+    const CUdeviceptr there = address(run.kernel.counters);
+    const uint32_t shared = shared_bytes(*run.launch, run.item_bytes, run.kernel.buffer);
+    Arguments arguments;
+    __builtin_memcpy(arguments.word, run.launch->arguments, run.launch->argument_words * 8);
+    void *parameters[] = {const_cast<Launch *>(&run.kernel), &arguments};
+
+    *clock.staging = *counters;
+    check(d.copy_to_device(there, clock.staging, sizeof(Counters), stream), "launching");
+    if (first) check(d.event_record(clock.start, stream), "launching");
+    check(d.launch(static_cast<CudaProgram *>(run.program)->function, run.blocks, 1, 1, run.launch->threads, 1, 1, shared,
+                   stream, parameters, nullptr),
+          "launching");
+    check(d.event_record(clock.stop, stream), "launching");
+    check(d.copy_to_host(clock.staging, there, sizeof(Counters), stream), "launching");
+    check(d.stream_synchronize(stream), "running the kernel");
+    *counters = *clock.staging;
+  }
+
+  double elapsed() override {
+    Clock &clock = clock_of_thread();
+    float milliseconds = 0;
+    check(driver().event_elapsed(&milliseconds, clock.start, clock.stop), "reading the clock");
+    return milliseconds;
+  }
+
+private:
+  // Events and pinned memory, one set for each thread that launches.
+  struct Clock {
+    CUevent start = nullptr, stop = nullptr;
+    Counters *staging = nullptr;
+    void prepare(const Driver &d) {
+      if (staging) return;
+      check(d.event_create(&start, CU_EVENT_DEFAULT), "making an event");
+      check(d.event_create(&stop, CU_EVENT_DEFAULT), "making an event");
+      void *pinned;
+      check(d.host_allocate(&pinned, sizeof(Counters)), "allocating pinned memory");
+      staging = static_cast<Counters *>(pinned);
+    }
+  };
+
+  Clock &clock_of_thread() {
+    static thread_local std::map<int32_t, Clock> clocks;
+    return clocks[index];
+  }
+
+  int attribute(CUdevice_attribute what) const {
+    int value = 0;
+    check(driver().device_attribute(&value, what, device), "asking for a property of the GPU");
+    return value;
+  }
+
+  const int32_t index;
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  int processors = 0;
+};
+
+CudaBackend &backend_of(int32_t device) {
+  static std::mutex mutex;
+  static std::map<int32_t, std::unique_ptr<CudaBackend>> backends; // one context for each device
+  std::lock_guard<std::mutex> lock(mutex);
+  std::unique_ptr<CudaBackend> &slot = backends[device];
+  if (!slot) slot = std::make_unique<CudaBackend>(device);
+  return *slot;
+}
+
+} // namespace
+
+Backend &cuda_backend(int32_t device) { return backend_of(device); }
+
+int32_t cuda_device_count(std::string *why_none) {
+  const Driver &d = driver();
+  int count = 0;
+  if (!d.missing.empty()) *why_none = d.missing;
+  else if (d.device_count(&count) != CUDA_SUCCESS || count == 0) *why_none = "the NVIDIA driver finds no GPU";
+  return count;
+}
+
+std::unique_ptr<atos_program> cuda_program(int32_t device, const void *cubin, const char *symbol) {
+  CudaBackend &backend = backend_of(device);
+  Current current(backend.primary());
+  auto program = std::make_unique<CudaProgram>(device, backend.primary());
+  check(driver().module_load(&program->module, cubin), "loading the kernel");
+  check(driver().module_function(&program->function, program->module, symbol), "finding the kernel");
+  return program;
+}
+
+int32_t cuda_pointer_device(const void *pointer) {
+  if (!driver().missing.empty()) return ATOS_CPU;
+  int32_t type = 0, ordinal = 0;
+  if (driver().pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(pointer)) != CUDA_SUCCESS)
+    return ATOS_CPU; // memory that the driver does not know
+  if (type != CU_MEMORYTYPE_DEVICE) return ATOS_CPU;
+  check(driver().pointer_attribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address(pointer)), "locating memory");
+  return ordinal;
+}
+
+} // namespace atos
+
+#else // built without CUDA's headers: the CPU is all there is
+
+namespace atos {
+
+static const char *const kAbsent = "this build has no GPU support, since the CUDA headers were missing when it was built";
+
+Backend &cuda_backend(int32_t) { throw Failure(ATOS_NO_DEVICE, kAbsent); }
+int32_t cuda_device_count(std::string *why_none) {
+  *why_none = kAbsent;
+  return 0;
+}
+std::unique_ptr<atos_program> cuda_program(int32_t, const void *, const char *) { throw Failure(ATOS_NO_DEVICE, kAbsent); }
+int32_t cuda_pointer_device(const void *) { return ATOS_CPU; }
+
+} // namespace atos
+
+#endif

@@ -1,0 +1,64 @@
+// What the host and a kernel must agree on: the kernel's parameters and the shared memory of a worker.
+#pragma once
+#include <cstdint>
+
+namespace atos {
+
+// The first kernel parameter. The second is the argument words of the task.
+struct Launch {
+  void *counters;
+  void *slots;
+  void *spill;
+  uint64_t size;
+  uint64_t reciprocal;
+  uint64_t spill_size;
+  uint64_t round_end;     // of the first round: tickets below this may run; ~0 for whatever is published
+  uint32_t fetch;         // items a worker takes at once, at most
+  uint32_t workers;       // of the whole grid
+  uint32_t buffer;        // pushed items that a worker's buffer holds
+  uint32_t scratch;       // bytes of a worker's scratch
+  uint32_t persistent;
+  uint32_t barrier;
+  uint32_t idle_round;    // discrete launches: call idle once
+};
+
+struct Arguments {
+  uint64_t word[256];
+};
+
+// Bytes of one worker's part of the shared memory, in this order. Thread workers share one part in each warp.
+struct SharedLayout {
+  uint32_t reduce, items, buffer, values, lengths, scan, scratch, bytes;
+};
+
+constexpr uint32_t kHeaderBytes = 128;
+constexpr uint32_t kReduceBytes = 32 * 8;
+constexpr uint32_t kCtaBuffer = 8192, kWarpBuffer = 1024; // bytes of pushed items
+
+#if defined(__CUDACC__)
+__host__ __device__
+#endif
+constexpr SharedLayout shared_layout(bool thread, bool nested, uint32_t item_bytes, uint32_t value_words, uint32_t fetch,
+                                     uint32_t buffer, uint32_t scratch) {
+  SharedLayout at{};
+  uint32_t end = kHeaderBytes;
+  at.reduce = end;
+  end += thread ? 0 : kReduceBytes;
+  at.items = end;
+  end += thread ? 0 : (fetch * item_bytes + 15) / 16 * 16;
+  at.buffer = end;
+  end += (buffer * item_bytes + 15) / 16 * 16;
+  at.values = end;
+  end += thread || !nested ? 0 : fetch * value_words * 8;
+  at.lengths = end;
+  end += thread || !nested ? 0 : fetch * 8;
+  at.scan = end;
+  end += thread || !nested ? 0 : (fetch + 1) * 4;
+  end = (end + 15) / 16 * 16;
+  at.scratch = end;
+  end += (scratch + 15) / 16 * 16 * (thread ? 32 : 1);
+  at.bytes = end;
+  return at;
+}
+
+} // namespace atos

@@ -1,0 +1,32 @@
+#include "status.h"
+
+#include <cstdio>
+
+namespace atos {
+
+static thread_local std::string message_of_thread;
+
+std::string text(const char *format, ...) {
+  char buffer[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(buffer, sizeof buffer, format, arguments);
+  va_end(arguments);
+  return buffer;
+}
+
+void set_message(const std::string &message) noexcept {
+  try {
+    message_of_thread = message;
+  } catch (...) {
+    message_of_thread.clear();
+  }
+}
+
+} // namespace atos
+
+extern "C" {
+
+int32_t atos_abi_version(void) { return ATOS_ABI_VERSION; }
+const char *atos_message(void) { return atos::message_of_thread.c_str(); }
+}

@@ -1,0 +1,579 @@
+// Workers: they take items from the queue, spread a task over their threads, and hand on what it pushed. What a worker does
+// next is decided in `next()`, the only place that knows the schedules.
+//
+// A warp or CTA worker is one `Group` of threads: its first warp takes items, all threads run them. Thread workers step
+// together in warps of 32, so that they share the atomics on the queue's counters. What a worker has to remember lies in
+// shared memory and not in registers, of which a task needs as many as it can get.
+#pragma once
+#include "layout.h"
+#include "queue.cuh"
+extern "C" {
+#include "atos.h"
+}
+
+// The task, compiled from Python and linked in. `args` and `values` are 64-bit words. What atos_config() tells is folded to a
+// constant by the linker, which then drops what it rules out.
+extern "C" {
+__device__ int64_t atos_task_workload(void *worker, const void *item, void *values, const void *args);
+__device__ void atos_task_body(void *worker, const void *item, int64_t i, const void *values, const void *args);
+__device__ void atos_task_idle(void *worker, const void *args);
+__device__ int32_t atos_config(int32_t key);
+}
+
+namespace atos {
+
+constexpr unsigned kAll = ~0u;
+constexpr uint64_t kNever = ~0ull;  // no number of published tasks; as the end of a round: whatever is published
+constexpr int kLeave = -1, kIdle = 0; // what next() says instead of a number of items
+
+__device__ __forceinline__ unsigned lane_id() { return threadIdx.x & 31; }
+__device__ __forceinline__ bool nested() { return atos_config(ATOS_CONFIG_NESTED); }
+__device__ __forceinline__ bool has_idle() { return atos_config(ATOS_CONFIG_IDLE); }
+__device__ __forceinline__ int value_words() { return atos_config(ATOS_CONFIG_VALUE_WORDS); }
+
+// What a worker remembers, at the start of its shared memory. Written by the first lane of the worker.
+struct Header {
+  uint64_t first, claimed;   // tickets [first, first + claimed) are ours and not yet taken
+  uint64_t owed;             // tasks done and not yet counted as finished
+  uint64_t ran, pushed;      // statistics
+  uint64_t round_end;        // tickets below this run in the current round
+  uint64_t quiet;            // `published` at which this worker registered as quiet
+  uint64_t candidate;        // `published` when nothing was unfinished before an idle call, or kNever
+  uint64_t base;             // first ticket of what is being published
+  uint32_t pushes;           // pushed items; those that the buffer does not hold went straight to the queue
+  int32_t got;               // what next() says
+  uint32_t idle_called;      // in this round
+};
+static_assert(sizeof(Header) <= kHeaderBytes, "the header outgrew its place");
+
+// What a task sees of its worker, behind a void pointer.
+template <unsigned bytes> struct Worker {
+  const Launch *launch;
+  Header *header;
+  Item<bytes> *buffer;
+  uint64_t *reduce;
+  unsigned char *scratch;
+
+  __device__ __forceinline__ QueueRef<bytes> queue() const {
+    return {static_cast<Counters *>(launch->counters), static_cast<Slot<bytes> *>(launch->slots),
+            static_cast<Item<bytes> *>(launch->spill), launch->size, launch->reciprocal, launch->spill_size};
+  }
+
+  // Lanes that push together share one atomic. What the buffer cannot hold goes to the queue at once.
+  __device__ __forceinline__ void push(const Item<bytes> &item) {
+    const unsigned active = __activemask();
+    const unsigned leader = __ffs(active) - 1, before = __popc(active & ((1u << lane_id()) - 1));
+    uint32_t at = 0;
+    if (lane_id() == leader) at = atomicAdd(&header->pushes, __popc(active));
+    at = __shfl_sync(active, at, leader) + before;
+    if (at < launch->buffer) {
+      buffer[at] = item;
+    } else {
+      fence();
+      queue().publish(queue().reserve(1), &item, 1, 0, 1);
+    }
+  }
+};
+
+__device__ __forceinline__ uint32_t inclusive_scan(uint32_t x) {
+#pragma unroll
+  for (unsigned distance = 1; distance < 32; distance *= 2) {
+    const uint32_t y = __shfl_up_sync(kAll, x, distance);
+    if (lane_id() >= distance) x += y;
+  }
+  return x;
+}
+
+// Blocks wait for each other; the last one to come runs `last` before anybody goes on. Free of deadlock because a launch
+// with barriers has no more blocks than are resident at once.
+template <class Last> __device__ __forceinline__ void grid_barrier(Counters *counters, Last last) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const uint64_t phase = load(&counters->phase);
+    fence();
+    const uint64_t ticket = add(&counters->arrived, uint64_t(1));
+    if (ticket % gridDim.x == gridDim.x - 1) {
+      fence();
+      last();
+      fence();
+      store(&counters->phase, phase + 1);
+    } else {
+      while (load(&counters->phase) == phase) {}
+    }
+    fence();
+  }
+  __syncthreads();
+}
+
+// What warps, CTAs and warps of thread workers have in common. `Group` is the threads that share a header.
+template <class Group, unsigned bytes> struct Base {
+  const Launch &launch;
+  const Arguments &args;
+  Header *header;
+  Worker<bytes> worker;
+
+  __device__ __forceinline__ QueueRef<bytes> queue() const { return worker.queue(); }
+  __device__ __forceinline__ bool relaxed() const { return launch.persistent && !launch.barrier; }
+
+  __device__ __forceinline__ Base(const Launch &launch, const Arguments &args, unsigned char *shared,
+                                  const SharedLayout &at)
+      : launch(launch), args(args), header(reinterpret_cast<Header *>(shared)),
+        worker{&launch, header, reinterpret_cast<Item<bytes> *>(shared + at.buffer),
+               reinterpret_cast<uint64_t *>(shared + at.reduce), shared + at.scratch} {
+    if (Group::rank() == 0) {
+      *header = Header{};
+      header->round_end = launch.round_end;
+      header->quiet = kNever;
+    }
+    Group::sync();
+  }
+
+  // A fair part of what is there, so that the others get theirs; at least one.
+  __device__ __forceinline__ uint64_t share(uint64_t head, uint64_t end) const {
+    const int64_t there = int64_t(end - head);
+    if (there <= int64_t(launch.workers)) return 1;
+    // In 32 bits, since a 64-bit division is slow; more than that many items is plenty for everybody.
+    const uint32_t part = uint32_t(there < 0x7fffffff ? there : 0x7fffffff) / launch.workers;
+    return part < launch.fetch ? part : launch.fetch;
+  }
+
+  // By one lane: what to do when our tickets are not filled yet. kIdle, kLeave, or 1: wait.
+  __device__ __forceinline__ int while_waiting() {
+    if (header->owed) {
+      queue().finish(header->owed);
+      header->owed = 0;
+    }
+    if (queue().stopped()) return kLeave;
+    uint64_t published;
+    const bool done = queue().ended(&published);
+    if (!has_idle()) return done ? kLeave : 1;
+    // Registered as quiet, and nothing has been pushed since: only the others can change anything.
+    if (done && header->quiet == published) return queue().all_quiet(published, launch.workers) ? kLeave : 1;
+    header->candidate = done ? published : kNever;
+    return kIdle;
+  }
+
+  // By one lane, when `ran` tasks (0: idle calls) of `workers` workers have returned.
+  __device__ __forceinline__ void account(uint32_t ran, uint32_t pushes, uint32_t workers) {
+    header->owed += ran;
+    header->ran += ran;
+    if (has_idle() && ran == 0 && relaxed()) {
+      header->quiet = pushes ? kNever : header->candidate;
+      if (header->quiet != kNever) queue().register_quiet(header->quiet, workers);
+    }
+  }
+
+  // All threads, when nothing is left of a round: kLeave, kIdle, or 1 after the next round has opened.
+  __device__ __forceinline__ int next_round() {
+    Counters *counters = queue().counters;
+    bool idle = has_idle() && !header->idle_called;
+    if (launch.persistent) {
+      const uint64_t end = header->round_end;
+      // The last block decides for all. Were each to look at `stop` itself, a slow one could see what a fast one has set in
+      // the next round already, and leave it waiting.
+      grid_barrier(counters, [&] {
+        store(&counters->head, end); // claims ran past the end of the round
+        store(&counters->round_end, queue().stopped() ? kNever : load(&counters->published));
+        add(&counters->rounds, uint64_t(1));
+      });
+      const uint64_t next = load(&counters->round_end);
+      if (next == kNever) return kLeave;
+      if (next != end) {
+        if (Group::rank() == 0) {
+          header->round_end = next;
+          header->idle_called = 0;
+        }
+        Group::sync();
+        return 1;
+      }
+    } else {
+      idle = idle && launch.idle_round;
+    }
+    if (!idle) return kLeave;
+    Group::sync(); // all have read the header
+    if (Group::rank() == 0) header->idle_called = 1;
+    Group::sync();
+    return kIdle;
+  }
+
+  // By one lane, at the end.
+  __device__ __forceinline__ void leave() {
+    add(&queue().counters->ran, header->ran);
+    add(&queue().counters->pushed, header->pushed);
+    if (header->owed) queue().finish(header->owed);
+  }
+
+  // All threads: publishes what the buffer holds; how much was pushed in all.
+  __device__ __forceinline__ uint32_t hand_on() {
+    Group::sync();
+    const uint32_t pushes = header->pushes, n = pushes < launch.buffer ? pushes : launch.buffer;
+    if (n == 0) return 0;
+    if (Group::rank() == 0) {
+      header->base = queue().reserve(n);
+      header->pushed += pushes;
+    }
+    fence();
+    Group::sync();
+    queue().publish(header->base, worker.buffer, n, Group::rank(), Group::size());
+    if (Group::rank() == 0) header->pushes = 0; // seen by all: next() has a barrier
+    return pushes;
+  }
+};
+
+struct Warp {
+  static __device__ __forceinline__ unsigned rank() { return lane_id(); }
+  static __device__ __forceinline__ unsigned size() { return 32; }
+  static __device__ __forceinline__ void sync() { __syncwarp(); }
+  static __device__ __forceinline__ unsigned index_in_block() { return threadIdx.x / 32; }
+  static __device__ __forceinline__ bool any(bool p) { return __any_sync(kAll, p); }
+
+  // Inclusive scan over the threads, and the sum.
+  static __device__ __forceinline__ uint32_t scan(uint32_t x, uint32_t *sum, uint64_t *) {
+    const uint32_t inclusive = inclusive_scan(x);
+    *sum = __shfl_sync(kAll, inclusive, 31);
+    return inclusive;
+  }
+};
+
+struct Cta {
+  static __device__ __forceinline__ unsigned rank() { return threadIdx.x; }
+  static __device__ __forceinline__ unsigned size() { return blockDim.x; }
+  static __device__ __forceinline__ void sync() { __syncthreads(); }
+  static __device__ __forceinline__ unsigned index_in_block() { return 0; }
+  static __device__ __forceinline__ bool any(bool p) { return __syncthreads_or(p); }
+
+  static __device__ __forceinline__ uint32_t scan(uint32_t x, uint32_t *sum, uint64_t *space) {
+    uint32_t *sums = reinterpret_cast<uint32_t *>(space);
+    const uint32_t inclusive = inclusive_scan(x);
+    if (lane_id() == 31) sums[threadIdx.x / 32] = inclusive;
+    __syncthreads();
+    const uint32_t mine = lane_id() < blockDim.x / 32 ? sums[lane_id()] : 0;
+    const uint32_t all = inclusive_scan(mine);
+    *sum = __shfl_sync(kAll, all, 31);
+    return inclusive + __shfl_sync(kAll, all - mine, threadIdx.x / 32);
+  }
+};
+
+// A warp or CTA worker.
+template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
+  using Base<Group, bytes>::launch;
+  using Base<Group, bytes>::args;
+  using Base<Group, bytes>::header;
+  using Base<Group, bytes>::worker;
+  using Base<Group, bytes>::queue;
+
+  static constexpr int64_t kLong = 4096;   // an item of so many iterations is run by all threads without a search
+  static constexpr unsigned kPolls = 4;    // slots that a lane polls at once
+
+  Item<bytes> *items;
+  uint64_t *values;
+  int64_t *lengths;
+  uint32_t *scan;
+
+  static __device__ __forceinline__ SharedLayout layout(const Launch &launch) {
+    return shared_layout(false, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch);
+  }
+
+  __device__ __forceinline__ GroupWorker(const Launch &launch, const Arguments &args, unsigned char *shared)
+      : GroupWorker(launch, args, shared + Group::index_in_block() * layout(launch).bytes, layout(launch)) {}
+
+  __device__ __forceinline__ GroupWorker(const Launch &launch, const Arguments &args, unsigned char *mine,
+                                         const SharedLayout &at)
+      : Base<Group, bytes>(launch, args, mine, at), items(reinterpret_cast<Item<bytes> *>(mine + at.items)),
+        values(reinterpret_cast<uint64_t *>(mine + at.values)), lengths(reinterpret_cast<int64_t *>(mine + at.lengths)),
+        scan(reinterpret_cast<uint32_t *>(mine + at.scan)) {}
+
+  // The first warp: takes the items of our tickets, from the first one on, as far as they are there.
+  __device__ __forceinline__ int take_ready() {
+    const uint64_t first = header->first;
+    const unsigned claimed = unsigned(header->claimed);
+    unsigned got = 0;
+    for (bool more = true; more && got < claimed;) {
+      typename Slot<bytes>::Seen seen[kPolls];
+      unsigned ready[kPolls];
+#pragma unroll
+      for (unsigned u = 0; u < kPolls; ++u) {
+        const unsigned k = got + u * 32 + lane_id();
+        bool full = false;
+        if (k < claimed) {
+          const Place place = queue().at(first + k);
+          full = queue().slots[place.index].full(place.turn, seen[u]);
+        }
+        ready[u] = __ballot_sync(kAll, full);
+      }
+#pragma unroll
+      for (unsigned u = 0; u < kPolls; ++u) {
+        if (!more) continue;
+        const unsigned prefix = ready[u] == kAll ? 32 : __ffs(~ready[u]) - 1;
+        if (Slot<bytes>::packed && lane_id() < prefix) items[got + lane_id()] = queue().slots->get(seen[u]);
+        got += prefix;
+        more = prefix == 32;
+      }
+    }
+    if (got == 0) return 0;
+    fence();
+    if (!Slot<bytes>::packed) {
+#pragma unroll 1
+      for (unsigned k = lane_id(); k < got; k += 32) items[k] = queue().slots[queue().at(first + k).index].get({});
+      fence();
+    }
+#pragma unroll 1
+    for (unsigned k = lane_id(); k < got; k += 32) {
+      const Place place = queue().at(first + k);
+      queue().slots[place.index].retire(place.turn);
+    }
+    if (lane_id() == 0) {
+      header->first = first + got;
+      header->claimed = claimed - got;
+    }
+    return int(got);
+  }
+
+  // The first warp: new tickets if we have none. False: there are none to be had, or we are to leave.
+  __device__ __forceinline__ bool claim() {
+    if (lane_id() == 0 && header->claimed == 0 && !queue().stopped()) {
+      uint64_t first = 0, want = 0;
+      const uint64_t head = load(&queue().counters->head), end = header->round_end;
+      if (this->relaxed() || end == kNever) {
+        want = this->share(head, load(&queue().counters->published));
+        if (this->relaxed()) first = queue().claim(want);
+        else want = queue().claim_published(want, &first);
+      } else if (head < end) {
+        want = this->share(head, end);
+        first = queue().claim(want);
+        want = first >= end ? 0 : end - first < want ? end - first : want;
+      }
+      header->first = first;
+      header->claimed = want;
+    }
+    __syncwarp();
+    return header->claimed != 0;
+  }
+
+  // The first warp: items, or why there are none.
+  __device__ __forceinline__ int fetch() {
+    if (!claim()) return kLeave;
+    for (unsigned polls = 0;; ++polls) {
+      const int got = take_ready();
+      if (got) return got;
+      if (polls % 4 != 0) continue;
+      int verdict = 1;
+      if (lane_id() == 0) {
+        // In a round, whoever reserved these tickets is about to fill them, unless it had to spill.
+        if (this->relaxed()) verdict = this->while_waiting();
+        else if (queue().stopped()) verdict = kLeave;
+      }
+      verdict = __shfl_sync(kAll, verdict, 0);
+      if (verdict <= 0) return verdict;
+      if (polls) __nanosleep(20);
+    }
+  }
+
+  // All threads: the number of items to run, kIdle or kLeave.
+  __device__ __forceinline__ int next() {
+    for (;;) {
+      if (Group::rank() < 32) {
+        const int got = fetch();
+        if (lane_id() == 0) header->got = got;
+      }
+      Group::sync();
+      const int got = header->got;
+      if (got > 0 || this->relaxed()) return got;
+      const int verdict = this->next_round();
+      if (verdict <= 0) return verdict;
+    }
+  }
+
+  // All threads: runs the task on `got` items.
+  __device__ __forceinline__ void run(unsigned got) {
+    if (!nested()) {
+      for (unsigned k = 0; k < got; ++k) {
+        atos_task_body(&worker, &items[k], 0, nullptr, &args);
+        Group::sync();
+      }
+      return;
+    }
+    uint32_t total = 0;
+    bool any_long = false;
+#pragma unroll 1
+    for (unsigned from = 0; from < got; from += Group::size()) {
+      const unsigned k = from + Group::rank();
+      uint32_t mine = 0, sum;
+      if (k < got) {
+        const int64_t length = atos_task_workload(&worker, &items[k], &values[k * value_words()], &args);
+        lengths[k] = length;
+        if (length >= kLong) any_long = true;
+        else if (length > 0) mine = uint32_t(length);
+      }
+      const uint32_t inclusive = Group::scan(mine, &sum, worker.reduce);
+      if (k < got) scan[k] = total + inclusive - mine;
+      total += sum;
+      if (got > Group::size()) Group::sync(); // the scan's space is used again
+    }
+    any_long = Group::any(any_long);
+    // Load-balancing search: iteration e belongs to the last item whose scan is at most e.
+#pragma unroll 1
+    for (uint32_t e = Group::rank(); e < total; e += Group::size()) {
+      unsigned low = 0, high = got;
+      while (high - low > 1) {
+        const unsigned middle = (low + high) / 2;
+        if (scan[middle] <= e) low = middle;
+        else high = middle;
+      }
+      atos_task_body(&worker, &items[low], int64_t(e - scan[low]), &values[low * value_words()], &args);
+    }
+    if (any_long) {
+      for (unsigned k = 0; k < got; ++k) {
+        if (lengths[k] < kLong) continue;
+#pragma unroll 1
+        for (int64_t i = Group::rank(); i < lengths[k]; i += Group::size())
+          atos_task_body(&worker, &items[k], i, &values[k * value_words()], &args);
+      }
+    }
+  }
+
+  __device__ __forceinline__ void work() {
+    for (;;) {
+      const int got = next();
+      if (got == kLeave) break;
+      if (got > 0) run(got);
+      else if (has_idle()) atos_task_idle(&worker, &args);
+      const uint32_t pushes = this->hand_on();
+      if (Group::rank() == 0) this->account(got, pushes, 1);
+    }
+    if (Group::rank() == 0) this->leave();
+  }
+};
+
+// The 32 thread workers of a warp. Each lane has tickets of its own and runs an item at a time.
+template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
+  using Base<Warp, bytes>::launch;
+  using Base<Warp, bytes>::args;
+  using Base<Warp, bytes>::header;
+  using Base<Warp, bytes>::worker;
+  using Base<Warp, bytes>::queue;
+
+  uint64_t first = 0;   // tickets [first, first + claimed) are this lane's and not yet taken
+  uint32_t claimed = 0;
+
+  static __device__ __forceinline__ SharedLayout layout(const Launch &launch) {
+    return shared_layout(true, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch);
+  }
+
+  __device__ __forceinline__ ThreadWorkers(const Launch &launch, const Arguments &args, unsigned char *shared)
+      : Base<Warp, bytes>(launch, args, shared + Warp::index_in_block() * layout(launch).bytes, layout(launch)) {
+    worker.scratch += lane_id() * ((launch.scratch + 15) / 16 * 16);
+  }
+
+  // Gives each lane without tickets its own, all from one atomic. False: no lane has any, or we are to leave.
+  __device__ __forceinline__ bool claim() {
+    const unsigned empty = __ballot_sync(kAll, claimed == 0);
+    if (!empty) return true;
+    if (lane_id() == 0) {
+      uint64_t base = 0, total = 0;
+      uint32_t want = 0;
+      if (!queue().stopped()) {
+        const uint64_t head = load(&queue().counters->head), end = header->round_end;
+        const bool open = this->relaxed() || end == kNever;
+        want = uint32_t(this->share(head, open ? load(&queue().counters->published) : end));
+        total = uint64_t(want) * __popc(empty);
+        if (this->relaxed()) {
+          base = queue().claim(total);
+        } else if (open) {
+          total = queue().claim_published(total, &base);
+        } else if (head < end) {
+          base = queue().claim(total);
+          total = base >= end ? 0 : end - base < total ? end - base : total;
+        } else {
+          total = 0;
+        }
+      }
+      header->base = base;
+      header->claimed = total;
+      header->got = int32_t(want);
+    }
+    __syncwarp();
+    if (claimed == 0) {
+      const uint64_t total = header->claimed, want = uint64_t(header->got);
+      const uint64_t before = __popc(empty & ((1u << lane_id()) - 1)) * want;
+      if (before < total) {
+        first = header->base + before;
+        claimed = uint32_t(total - before < want ? total - before : want);
+      }
+    }
+    __syncwarp();
+    return __any_sync(kAll, claimed != 0);
+  }
+
+  // One item for each lane whose next ticket is filled; which lanes those are.
+  __device__ __forceinline__ unsigned take(Item<bytes> *item) {
+    typename Slot<bytes>::Seen seen{};
+    Place place{};
+    bool full = false;
+    if (claimed) {
+      place = queue().at(first);
+      full = queue().slots[place.index].full(place.turn, seen);
+    }
+    const unsigned lanes = __ballot_sync(kAll, full);
+    if (lanes == 0) return 0;
+    fence();
+    if (full) {
+      *item = queue().slots[place.index].get(seen);
+      if (!Slot<bytes>::packed) fence();
+      queue().slots[place.index].retire(place.turn);
+      ++first;
+      --claimed;
+    }
+    return lanes;
+  }
+
+  // The lanes that have an item to run; 0 with *verdict kIdle or kLeave.
+  __device__ __forceinline__ unsigned next(Item<bytes> *item, int *verdict) {
+    for (;;) {
+      *verdict = 1;
+      for (unsigned polls = 0; *verdict == 1; ++polls) {
+        if (!claim()) {
+          *verdict = kLeave;
+          break;
+        }
+        if (const unsigned lanes = take(item)) return lanes;
+        if (polls % 4 != 0) continue;
+        if (lane_id() == 0) {
+          if (this->relaxed()) *verdict = this->while_waiting();
+          else if (queue().stopped()) *verdict = kLeave;
+        }
+        *verdict = __shfl_sync(kAll, *verdict, 0);
+        if (*verdict == 1 && polls) __nanosleep(20);
+      }
+      if (this->relaxed()) return 0;
+      *verdict = this->next_round();
+      if (*verdict <= 0) return 0;
+    }
+  }
+
+  __device__ __forceinline__ void work() {
+    for (;;) {
+      Item<bytes> item;
+      int verdict;
+      const unsigned lanes = next(&item, &verdict);
+      if (lanes == 0 && verdict == kLeave) break;
+      if (lanes >> lane_id() & 1) {
+        if (nested()) {
+          uint64_t values[ATOS_MAX_VALUE_WORDS];
+          const int64_t length = atos_task_workload(&worker, &item, values, &args);
+#pragma unroll 1
+          for (int64_t i = 0; i < length; ++i) atos_task_body(&worker, &item, i, values, &args);
+        } else {
+          atos_task_body(&worker, &item, 0, nullptr, &args);
+        }
+      }
+      if (has_idle() && lanes == 0) atos_task_idle(&worker, &args);
+      const uint32_t pushes = this->hand_on();
+      if (lane_id() == 0) this->account(__popc(lanes), pushes, 32);
+      __syncwarp();
+    }
+    if (lane_id() == 0) this->leave();
+  }
+};
+
+} // namespace atos

@@ -1,0 +1,426 @@
+"""Tasks compiled for the CPU, run through the two functions that the core calls."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import re
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_arguments import FakeArray, Pair, blob
+
+import atos_py as atos
+from atos_py.arguments import describe
+from atos_py.codegen.cpu import compile_cpu, load_cpu
+from atos_py.errors import TaskCompileError
+
+
+class CpuWorker(ctypes.Structure):
+    """struct atos_cpu_worker"""
+
+
+FLUSH = ctypes.CFUNCTYPE(None, ctypes.POINTER(CpuWorker))
+CpuWorker._fields_ = [
+    ("buffer", ctypes.c_void_p),
+    ("count", ctypes.c_int64),
+    ("capacity", ctypes.c_int64),
+    ("flush", FLUSH),
+    ("scratch", ctypes.c_void_p),
+    ("scratch_bytes", ctypes.c_int64),
+]
+RUN = ctypes.CFUNCTYPE(None, ctypes.POINTER(CpuWorker), ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+IDLE = ctypes.CFUNCTYPE(None, ctypes.POINTER(CpuWorker), ctypes.c_void_p)
+
+
+class Harness:
+    """A worker with a small buffer that stands in for the core."""
+
+    def __init__(self, dtype: Any, capacity: int = 3, scratch_bytes: int = 64) -> None:
+        itemsize = np.dtype(dtype).itemsize
+        self.stride = next(size for size in (4, 8, 16) if itemsize <= size)
+        self.dtype = np.dtype(dtype)
+        self.buffer = np.zeros(capacity * self.stride, np.uint8)
+        self.scratch = np.zeros(scratch_bytes, np.uint8)
+        self.flushes = 0
+        self.flushed = b""
+        self.worker = CpuWorker(
+            self.buffer.ctypes.data, 0, capacity, FLUSH(self.flush), self.scratch.ctypes.data, scratch_bytes
+        )
+
+    def flush(self, worker: Any) -> None:
+        self.flushes += 1
+        self.flushed += self.buffer[: worker.contents.count * self.stride].tobytes()
+        worker.contents.count = 0
+
+    def spread(self, items: Any) -> np.ndarray:
+        """Lay items out as in the queue."""
+        items = np.asarray(items, self.dtype)
+        raw = np.zeros((len(items), self.stride), np.uint8)
+        raw[:, : self.dtype.itemsize] = items.view(np.uint8).reshape(len(items), -1)
+        return raw
+
+    @property
+    def pushed(self) -> list[Any]:
+        self.flush(ctypes.pointer(self.worker))
+        raw = np.frombuffer(self.flushed, np.uint8).reshape(-1, self.stride)[:, : self.dtype.itemsize]
+        return np.ascontiguousarray(raw).view(self.dtype).ravel().tolist()
+
+    def run(self, code: Any, items: Any, *args: Any) -> None:
+        raw, words = self.spread(items), blob(*args)
+        RUN(code.run)(ctypes.byref(self.worker), raw.ctypes.data, len(raw), words.ctypes.data)
+
+
+def run(task: Any, items: Any, *args: Any, dtype: Any = np.uint32, **options: Any) -> Harness:
+    """Compile a task and run it over items."""
+    task = task if isinstance(task, atos.Task) else atos.task(task)
+    harness = Harness(dtype, **options)
+    harness.run(compile_cpu(task, None, tuple(map(describe, args)), np.dtype(dtype)), items, *args)
+    return harness
+
+
+def degree(v, graph, depth):
+    return graph.first[v + 1] - graph.first[v]
+
+
+@atos.task(workload=degree)
+def visit(worker, v, i, graph, depth):
+    neighbor = graph.second[graph.first[v] + i]
+    next_depth = depth[v] + 1
+    if atos.atomic_min(depth, neighbor, next_depth) > next_depth:
+        worker.push(neighbor)
+
+
+def random_graph(num_vertices: int, num_edges: int) -> tuple[Pair, Any]:
+    from scipy.sparse import coo_array
+
+    rng = np.random.default_rng(1)
+    source, target = rng.integers(0, num_vertices, (2, num_edges))
+    matrix = coo_array((np.ones(num_edges), (source, target)), (num_vertices, num_vertices)).tocsr()
+    indptr, indices = matrix.indptr.astype(np.uint32), matrix.indices.astype(np.uint32)
+    return Pair(FakeArray(indptr, True), FakeArray(indices, True)), matrix
+
+
+def bfs_levels(code: Any, graph: Pair, num_vertices: int) -> np.ndarray:
+    depth = np.full(num_vertices, 2**32 - 1, np.uint32)
+    depth[0] = 0
+    frontier = [0]
+    while frontier:
+        harness = Harness(np.uint32, capacity=100)
+        harness.run(code, frontier, graph, FakeArray(depth))
+        frontier = harness.pushed
+    return depth
+
+
+def test_bfs():
+    from scipy.sparse.csgraph import dijkstra
+
+    graph, matrix = random_graph(2000, 12000)
+    code = compile_cpu(visit, None, (describe(graph), describe(FakeArray(np.zeros(1, np.uint32)))), np.dtype(np.uint32))
+    expected = dijkstra(matrix, indices=0, unweighted=True)
+    depth = bfs_levels(code, graph, 2000)
+    assert np.array_equal(np.where(np.isinf(expected), 2**32 - 1, expected), depth)
+
+
+def test_the_edge_loop_calls_nothing_but_flush():
+    graph, _ = random_graph(10, 10)
+    code = compile_cpu(visit, None, (describe(graph), describe(FakeArray(np.zeros(1, np.uint32)))), np.dtype(np.uint32))
+    calls = [line.split(None, 1) for line in code.assembly.splitlines() if re.match(r"\s+(call|bl)", line)]
+    assert len(calls) == 1
+    assert "(" in calls[0][1] or calls[0][0] == "blr"  # through a pointer
+
+
+@pytest.mark.parametrize("dtype", "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64".split())
+@pytest.mark.parametrize("readonly", [False, True])
+def test_elements_of_every_type(dtype, readonly):
+    def copy(worker, v, source, target):
+        target[v] = source[v]
+
+    values = (
+        np.array([0, 1, 100], dtype)
+        if dtype == "bool"
+        else np.array([0, 100, np.iinfo(dtype).min if dtype[0] in "iu" else -1.5], dtype)
+    )
+    target = np.zeros(3, dtype)
+    run(copy, [0, 1, 2], FakeArray(values, readonly), FakeArray(target))
+    assert np.array_equal(target, values)
+
+
+def test_shapes_and_several_dimensions():
+    def fill(worker, v, matrix, out):
+        out[0] = len(matrix)
+        out[1] = matrix.size
+        out[2] = matrix.ndim
+        out[3] = matrix.shape[1]
+        matrix[v, 2] += 5
+        out[4] = atos.atomic_add(matrix, (v, 3), 1)
+
+    matrix = np.arange(12, dtype=np.int32).reshape(3, 4)
+    expected = matrix.copy()
+    expected[1, 2] += 5
+    expected[1, 3] += 1
+    out = np.zeros(5, np.int64)
+    run(fill, [1], FakeArray(matrix), FakeArray(out))
+    assert np.array_equal(matrix, expected)
+    assert out.tolist() == [3, 12, 2, 4, 7]
+
+
+def test_scalars_none_and_nested_tuples():
+    def store(worker, v, pair, flag, x, y, n, out):
+        if pair.first.second is None and flag:
+            out[0] = pair.first.first[v] + pair.second
+            out[1] = x + y
+            out[2] = n
+
+    out = np.zeros(3)
+    array = FakeArray(np.array([10, 20], np.int16), True)
+    run(store, [1], Pair(Pair(array, None), 5), True, np.float32(0.5), 0.25, np.int8(-3), FakeArray(out))
+    assert out.tolist() == [25, 0.75, -3]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+def test_integer_items(dtype):
+    def bounce(worker, v):
+        worker.push(v)
+        worker.push(v - v)
+
+    info = np.iinfo(dtype)
+    harness = run(bounce, [info.min, info.max, 5], dtype=dtype, capacity=4)
+    assert harness.pushed == [info.min, 0, info.max, 0, 5, 0]
+    assert harness.flushes == 2
+
+
+RECORDS = {
+    "8 bytes": [("vertex", "u4"), ("distance", "f4")],
+    "16 bytes": [("vertex", "i8"), ("distance", "f8")],
+    "12 bytes, unaligned": [("vertex", "u4"), ("distance", "f8")],
+    "3 bytes": [("vertex", "u2"), ("distance", "i1")],
+}
+
+
+@pytest.mark.parametrize("fields", RECORDS.values(), ids=RECORDS)
+def test_record_items(fields):
+    def relax(worker, item, out):
+        out[item.vertex] = item.distance
+        vertex, distance = item
+        worker.push((vertex + 1, distance * 2))
+        worker.push(item)
+
+    out = np.zeros(4)
+    harness = run(relax, np.array([(1, 2), (3, 4)], fields), FakeArray(out), dtype=np.dtype(fields))
+    assert out.tolist() == [0, 2, 0, 4]
+    assert harness.pushed == [(2, 4), (1, 2), (4, 8), (3, 4)]
+
+
+def test_values_of_the_workload_reach_the_body():
+    def plan(v, out):
+        return v, v * 2, np.float32(0.5), v > 2, np.uint8(200)
+
+    @atos.task(workload=plan)
+    def body(worker, v, i, double, half, large, small, out):
+        atos.atomic_add(out, v, double * half + i + small if large else double)
+
+    out = np.zeros(5)
+    run(body, [0, 1, 2, 4], FakeArray(out))
+    assert out.tolist() == [0, 2, 8, 0, 4 * (8 * 0.5 + 200) + 6]
+
+
+def test_a_negative_length_runs_nothing():
+    def plan(v, out):
+        return -1
+
+    @atos.task(workload=plan)
+    def body(worker, v, i, out):
+        out[0] = 1
+
+    out = np.zeros(1)
+    run(body, [1, 2], FakeArray(out))
+    assert out[0] == 0
+
+
+def test_idle():
+    def idle(worker, out):
+        out[0] += 1
+        worker.push(worker.size + worker.rank)
+
+    def body(worker, v, out):
+        pass
+
+    out = np.zeros(1, np.int32)
+    args = (FakeArray(out),)
+    code = compile_cpu(atos.task(body), idle, (describe(args[0]),), np.dtype(np.uint32))
+    harness, words = Harness(np.uint32), blob(*args)
+    for _ in range(2):
+        IDLE(code.idle)(ctypes.byref(harness.worker), words.ctypes.data)
+    assert out[0] == 2
+    assert harness.pushed == [1, 1]
+    assert compile_cpu(atos.task(body), None, (describe(args[0]),), np.dtype(np.uint32)).idle == 0
+
+
+# Helpers: plain functions, found as globals, through closures and modules, and recursively.
+SCALE = 3
+
+
+def triple(x):
+    return x * SCALE
+
+
+def triple_plus(x, one=1):
+    return triple(x) + one
+
+
+library = types.ModuleType("library")
+exec("def double(x):\n    return twice(x)\ndef twice(x):\n    return 2 * x\n", vars(library))
+
+
+def test_helpers():
+    offset = 100
+
+    def shifted(x):
+        return triple_plus(x) + offset
+
+    def body(worker, v, out):
+        def local(x):
+            return x + 1
+
+        out[v] = library.double(shifted(v)) + local(v)
+
+    out = np.zeros(4, np.int64)
+    run(body, [2], FakeArray(out))
+    assert out[2] == 2 * (2 * 3 + 1 + 100) + 3
+
+
+def test_library_functions():
+    def body(worker, v, out):
+        out[0] = math.sqrt(v) + np.sqrt(v) + abs(v - 10) + max(v, 3, 4) + np.iinfo(np.uint32).max
+
+    out = np.zeros(1)
+    run(body, [9], FakeArray(out))
+    assert out[0] == 3 + 3 + 1 + 9 + 2**32 - 1
+
+
+INTEGERS = ["int32", "uint32", "int64", "uint64"]
+FLOATS = ["float32", "float64"]
+NAN, INF = math.nan, math.inf
+
+
+@functools.lru_cache(maxsize=None)
+def atomic_code(name: str, dtype: str) -> Any:
+    function = getattr(atos, name)
+
+    def body(worker, v, array, values, old):
+        old[0] = function(array, 1, values[0])
+
+    def cas(worker, v, array, values, old):
+        old[0] = function(array, 1, values[0], values[1])
+
+    array = describe(FakeArray(np.zeros(1, dtype)))
+    return compile_cpu(atos.task(cas if name == "atomic_cas" else body), None, (array,) * 3, np.dtype(np.uint32))
+
+
+def atomic(name: str, dtype: str, start: Any, *values: Any) -> tuple[Any, Any]:
+    """Do one atomic operation; return the element before and after."""
+    array, given, old = np.array([7, start, 7], dtype), np.array(values, dtype), np.zeros(1, dtype)
+    Harness(np.uint32).run(atomic_code(name, dtype), [0], FakeArray(array), FakeArray(given), FakeArray(old))
+    assert array[0] == array[2] == 7
+    return old[0], array[1]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_atomics_on_integers(dtype):
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    for start, value in [(5, 3), (3, 5), (low, high), (high, low), (4, 4)]:
+        assert atomic("atomic_min", dtype, start, value) == (start, min(start, value))
+        assert atomic("atomic_max", dtype, start, value) == (start, max(start, value))
+    assert atomic("atomic_add", dtype, 5, 3) == (5, 8)
+    assert atomic("atomic_add", dtype, high, 1) == (high, low)
+    assert atomic("atomic_exch", dtype, 5, high) == (5, high)
+    assert atomic("atomic_cas", dtype, 5, 5, 9) == (5, 9)
+    assert atomic("atomic_cas", dtype, 5, 6, 9) == (5, 5)
+    assert atomic("atomic_or_", dtype, 0b1100, 0b1010) == (0b1100, 0b1110)
+    assert atomic("atomic_and_", dtype, 0b1100, 0b1010) == (0b1100, 0b1000)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_atomics_on_floats(dtype):
+    for start in (-INF, -2.5, -0.5, 0.0, 0.5, 2.5, INF):
+        for value in (-INF, -3.5, -0.5, 0.0, 0.25, 3.5, INF):
+            assert atomic("atomic_min", dtype, start, value) == (start, min(start, value))
+            assert atomic("atomic_max", dtype, start, value) == (start, max(start, value))
+    assert atomic("atomic_add", dtype, 0.5, 1.25) == (0.5, 1.75)
+    assert atomic("atomic_exch", dtype, 0.5, -1.25) == (0.5, -1.25)
+    assert atomic("atomic_cas", dtype, 0.5, 0.5, 2.0) == (0.5, 2.0)
+    assert atomic("atomic_cas", dtype, 0.5, 0.25, 2.0) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", ["atomic_min", "atomic_max"])
+def test_nan_changes_nothing(dtype, name):
+    assert atomic(name, dtype, 0.5, NAN) == (0.5, 0.5)
+    assert all(map(math.isnan, atomic(name, dtype, NAN, 0.5)))
+    assert all(map(math.isnan, atomic(name, dtype, -NAN, -0.5)))
+
+
+def test_the_worker_of_a_flat_task():
+    def body(worker, v, out):
+        worker.sync()
+        out[0] = worker.rank
+        out[1] = worker.size
+        out[2] = worker.sum(v)
+        out[3] = worker.min(-1.5)
+        out[4] = worker.max(np.uint64(2**63))
+        out[5] = worker.any(v == 4) and worker.all(v) and not worker.any(v == 5)
+        for i in worker.split(3):
+            out[6] += i
+        for i in worker.split(range(v, 10, 2)):
+            out[7] += i
+
+    out = np.zeros(8)
+    run(body, [4], FakeArray(out))
+    assert out.tolist() == [0, 1, 4, -1.5, 2**63, 1, 3, 18]
+
+
+def test_scratch():
+    def body(worker, v, out):
+        counts = worker.scratch(np.uint32)
+        out[0] = len(counts)
+        counts[1] = 40
+        out[1] = atos.atomic_add(counts, 1, v)
+        out[2] = counts[1]
+        out[3] = len(worker.scratch(np.float64))
+
+    out = np.zeros(4)
+    run(body, [2], FakeArray(out), scratch_bytes=30)
+    assert out.tolist() == [7, 40, 42, 3]
+
+
+def test_code_survives_being_stored():
+    graph, _ = random_graph(100, 400)
+    code = compile_cpu(visit, None, (describe(graph), describe(FakeArray(np.zeros(1, np.uint32)))), np.dtype(np.uint32))
+    assert np.array_equal(bfs_levels(code, graph, 100), bfs_levels(load_cpu(code.parts), graph, 100))
+
+
+def test_stored_code_runs_in_another_process(tmp_path):
+    def body(worker, v):
+        worker.push(v * 2)
+
+    code = compile_cpu(atos.task(body), None, (), np.dtype(np.uint32))
+    for number, part in enumerate(code.parts):
+        (tmp_path / str(number)).write_bytes(part)
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path\n"
+        "from test_codegen_cpu import Harness, load_cpu, np\n"
+        "code = load_cpu([(Path(sys.argv[2]) / str(number)).read_bytes() for number in range(4)])\n"
+        "harness = Harness(np.uint32)\n"
+        "harness.run(code, [1, 2, 3, 4, 5])\n"
+        "print(harness.pushed)\n"
+    )
+    command = [sys.executable, "-c", script, str(Path(__file__).parent), str(tmp_path)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "[2, 4, 6, 8, 10]"

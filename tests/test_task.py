@@ -1,0 +1,85 @@
+"""The decorator and the names that work inside tasks only."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import atos_py as atos
+from atos_py.errors import InvalidArgumentError, TaskCallError
+from atos_py.task import Task, Worker, task
+
+ATOMICS = ["atomic_min", "atomic_max", "atomic_add", "atomic_exch", "atomic_cas", "atomic_or_", "atomic_and_"]
+
+
+def length(item):
+    return item
+
+
+def test_flat():
+    @task
+    def visit(worker, item):
+        """Visit."""
+
+    assert isinstance(visit, Task)
+    assert (visit.name, visit.nested, visit.workload, visit.__doc__) == ("visit", False, None, "Visit.")
+    assert repr(visit) == "<atos task visit>"
+
+
+def test_nested():
+    @task(workload=length)
+    def visit(worker, item, i):
+        pass
+
+    assert (visit.nested, visit.workload) == (True, length)
+    assert repr(visit) == "<atos task visit workload=length>"
+
+
+def test_task_without_workload_but_with_parentheses_is_flat():
+    @task()
+    def visit(worker, item):
+        pass
+
+    assert not visit.nested
+
+
+def test_calling_a_task_says_what_to_do():
+    with pytest.raises(TaskCallError, match=r"'length' was called from the host; give it to queue.launch_thread"):
+        task(length)(1)
+
+
+@pytest.mark.parametrize("wrong", [3, "visit", task(length)])
+def test_only_functions_become_tasks(wrong):
+    with pytest.raises(InvalidArgumentError, match="@task decorates a function"):
+        task(wrong)
+
+
+def test_workload_has_to_be_a_function():
+    with pytest.raises(InvalidArgumentError, match="workload"):
+        task(workload=3)
+
+
+@pytest.mark.parametrize("name", ATOMICS)
+def test_atomics_from_the_host_say_what_to_do(name):
+    arguments = (0, 0, 0, 0) if name == "atomic_cas" else (0, 0, 0)
+    with pytest.raises(TaskCallError, match=f"{name} works inside tasks only"):
+        getattr(atos, name)(*arguments)
+
+
+def test_there_are_no_workers_on_the_host():
+    with pytest.raises(TaskCallError, match="Worker works inside tasks only"):
+        Worker()
+
+
+def test_everything_public_is_documented():
+    methods = [getattr(Worker, name) for name in vars(Worker) if not name.startswith("_") and callable(getattr(Worker, name))]
+    assert len(methods) == 9
+    for thing in [*(getattr(atos, name) for name in sys.modules["atos_py.task"].__all__), *methods]:
+        assert thing.__doc__
+
+
+def test_importing_imports_no_numba():
+    code = "import sys, atos_py.link; print([m for m in sys.modules if m.split('.')[0] in ('numba', 'cuda')])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
