@@ -135,7 +135,7 @@ def _scalar_handler(dtype: np.dtype[Any]) -> _Handler:
     return lambda value: kind, _words_of_float
 
 
-def _tuple_handler(cls: type[Any]) -> _Handler:
+def _tuple_handler(cls: Any) -> _Handler:
     fields = cls._fields
     return (
         lambda value: _tuple_kind(cls, fields, tuple([describe(member) for member in value])),

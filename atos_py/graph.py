@@ -91,7 +91,8 @@ class Graph(NamedTuple):
         Raises
         ------
         GraphFormatError
-            The file is malformed; the message has its path, the line and the reason.
+            The file is malformed; the message has its path, the line and the reason. So is one whose header or ids ask for
+            more than 1 GiB of row offsets although it has fewer edges than 1/64 of the vertices, except in format npz.
         MissingFileError
             There is no such file.
         """

@@ -45,6 +45,21 @@ if TYPE_CHECKING:
 
 __all__ = ["load_csr", "read_edges", "save_csr"]
 
+# A file that wants more bytes of row offsets than this must have an edge for every so many vertices.
+_MAX_IDLE_OFFSETS = 1 << 30
+_MAX_VERTICES_PER_EDGE = 64
+
+
+def _doubt(what: str, num_vertices: int, num_edges: int) -> str | None:
+    """Say why a file's number of vertices is not to be believed, since one wrong digit could take all the memory there is."""
+    size = (num_vertices + 1) * indptr_dtype(num_edges).itemsize
+    if size <= _MAX_IDLE_OFFSETS or num_edges * _MAX_VERTICES_PER_EDGE >= num_vertices:
+        return None
+    return (
+        f"{what} {num_vertices} vertices, whose row offsets take {size / 2**30:.1f} GiB, for no more than {num_edges} edges; "
+        "if that is meant, give the edges and num_vertices to Graph.from_edges"
+    )
+
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Text files
@@ -324,13 +339,18 @@ def _blocks(path: str, stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _parse_blocks(path: str, blocks: Iterable[tuple[int, bytes, int]], layout: _Layout) -> list[EdgeChunk]:
-    """Parse blocks, each given with its first line and where to start in it, with one thread reading ahead of the others."""
+    """Parse blocks, each given with its first line and where to start in it, with one thread reading ahead of the others.
+
+    Where no header says how many vertices there are, the largest id has to be plausible.
+    """
     chunks: list[EdgeChunk] = []
     total = 0
+    largest = -1
+    place_of_largest: tuple[int, bytes, int, int] | None = None  # block and number of the edge
     pending: deque[tuple[int, bytes, int, Future[EdgeChunk]]] = deque()
 
     def collect() -> None:
-        nonlocal total
+        nonlocal total, largest, place_of_largest
         line, block, start, future = pending.popleft()
         try:
             chunk = future.result()
@@ -342,6 +362,10 @@ def _parse_blocks(path: str, blocks: Iterable[tuple[int, bytes, int]], layout: _
             end = block.find(b"\n", bad.position)
             reason = _explain(block[bad.position : end if end >= 0 else len(block)], layout)
             raise GraphFormatError(path, line + block.count(b"\n", 0, bad.position), reason) from None
+        if layout.promised is None and chunk.sources.size:
+            top, edge = max((int(ids.max()), int(ids.argmax())) for ids in (chunk.sources, chunk.targets))
+            if top > largest:
+                largest, place_of_largest = top, (line, block, start, edge)
         if chunk.sources.size or not chunks:  # one without edges still tells whether they have weights
             chunks.append(chunk)
 
@@ -367,6 +391,12 @@ def _parse_blocks(path: str, blocks: Iterable[tuple[int, bytes, int]], layout: _
         raise broken
     if layout.promised is not None and total < layout.promised:
         raise GraphFormatError(path, last, f"the header promises {layout.promised} edges, but the file ends after {total}")
+    if place_of_largest is not None and (reason := _doubt(f"vertex id '{largest}' makes", largest + 1, total)):
+        line, block, start, edge = place_of_largest
+        try:
+            _parse(block, start, layout, capacity=edge)  # which stops at the line of that edge
+        except _BadLineError as bad:
+            raise GraphFormatError(path, line + block.count(b"\n", 0, bad.position), reason) from None
     return chunks
 
 
@@ -420,6 +450,8 @@ def _read_dimacs(text: _Text) -> EdgeList:
         raise GraphFormatError(text.path, number, f"expected the header 'p sp VERTICES ARCS', found {_quote(line)}")
     num_vertices = _header_count(text.path, number, "vertices", fields[2], MAX_VERTICES)
     promised = _header_count(text.path, number, "arcs", fields[3], text.max_edges(len("a 1 1 0\n")))
+    if reason := _doubt("the header promises", num_vertices, promised):
+        raise GraphFormatError(text.path, number, reason)
     layout = _Layout(3, 1, num_vertices, promised, b"c", prefix=b"a", weights="int")
     return EdgeList(text.edges(layout, start), num_vertices, symmetric=False)
 
@@ -458,6 +490,8 @@ def _read_matrix_market(text: _Text) -> EdgeList:
     weighted = field != b"pattern"
     shortest = len("1 1 0\n") if weighted else len("1 1\n")
     promised = _header_count(text.path, number, "entries", fields[2], text.max_edges(shortest))
+    if reason := _doubt("the header promises", num_vertices, promised):
+        raise GraphFormatError(text.path, number, reason)
     weights = "float" if field in (b"real", b"double") else "int"
     layout = _Layout(3 if weighted else 2, 1, num_vertices, promised, b"%", weights=weights)
     chunks = text.edges(layout, start)
@@ -583,16 +617,18 @@ def _scipy_edges(archive: Any) -> EdgeList | CSR:
         raise InvalidArgumentError(f"the matrix of a graph is square, but this one has shape {shape}")
     data = archive["data"]
     weights = None if data.dtype == bool else data
-    if kind == "csr":
+    if kind in ("csr", "csc"):
         csr = check_csr(archive["indptr"], archive["indices"], weights)
         if csr.indptr.size - 1 != shape[0]:
-            raise InvalidArgumentError(f"the matrix has {shape[0]} rows, but indptr speaks of {csr.indptr.size - 1}")
-        return csr
-    if kind == "csc":
-        csc = check_csr(archive["indptr"], archive["indices"], weights)
-        return EdgeList([EdgeChunk(c.targets, c.sources, c.weights) for c in edges_of(csc)], shape[0], symmetric=False)
+            raise InvalidArgumentError(f"the matrix is {shape[0]} x {shape[1]}, but indptr speaks of {csr.indptr.size - 1}")
+        if kind == "csr":
+            return csr
+        return EdgeList([EdgeChunk(c.targets, c.sources, c.weights) for c in edges_of(csr)], shape[0], symmetric=False)
     if kind == "coo":
-        return chunk_edges(archive["row"], archive["col"], weights, shape[0])
+        edges = chunk_edges(archive["row"], archive["col"], weights, shape[0])
+        if reason := _doubt("the shape promises", shape[0], archive["row"].size):
+            raise InvalidArgumentError(reason)
+        return edges
     raise InvalidArgumentError(f"sparse format '{kind}' cannot be read; convert the matrix with .tocsr() before saving it")
 
 

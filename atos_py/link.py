@@ -21,7 +21,7 @@ import numpy as np
 
 from .arguments import Kind
 from .codegen import item_bytes
-from .codegen.references import Unhashable, fingerprint
+from .codegen.references import UnhashableError, fingerprint
 from .errors import BuildError, TaskCompileError
 from .task import Task
 
@@ -179,11 +179,11 @@ def _name(
     """Return the name of a cache entry, a hash of all that the code depends on; None if that cannot be told."""
     try:
         return fingerprint(task.body, task.workload, idle, tuple(map(str, kinds)), item_dtype, target, _toolchain())
-    except Unhashable:
+    except UnhashableError:
         return None
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _toolchain() -> tuple[str, ...]:
     """Return the versions of everything that turns a task into code, and a hash of our own part of it."""
 

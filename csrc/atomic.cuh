@@ -42,6 +42,12 @@ __device__ __forceinline__ bool exchange_if(uint64_t *p, uint64_t &expected, uin
                : "memory");
   return expected == wanted;
 }
+__device__ __forceinline__ void set_bit(uint64_t *p, unsigned bit) {
+  asm volatile("red.relaxed.gpu.global.or.b64 [%0], %1;" ::"l"(global(p)), "l"(uint64_t(1) << bit) : "memory");
+}
+__device__ __forceinline__ void clear_bit(uint64_t *p, unsigned bit) {
+  asm volatile("red.relaxed.gpu.global.and.b64 [%0], %1;" ::"l"(global(p)), "l"(~(uint64_t(1) << bit)) : "memory");
+}
 __device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 __device__ __forceinline__ uint64_t multiply_high(uint64_t a, uint64_t b) { return __umul64hi(a, b); }
 

@@ -4,6 +4,7 @@
 
 #include "layout.h"
 #include "queue.cuh"
+#include "share.cuh"
 #include "status.h"
 
 struct atos_program {
@@ -14,13 +15,14 @@ struct atos_program {
 
 namespace atos {
 
-// A run of the workers: one kernel on a GPU, one gathering of threads on the CPU.
+// A launch, prepared by the queue.
 struct Run {
   const atos_launch *launch;
   atos_program *program;
   uint32_t item_bytes;
   uint32_t blocks;
-  Launch kernel; // what the workers see
+  Launch kernel;      // what the workers see; counters, memory and sizes are filled in
+  Counters *counters; // the host's copy, written to the device before and read back after
 };
 
 class Backend {
@@ -33,12 +35,14 @@ public:
   virtual void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) = 0;
   virtual uint32_t resident_blocks(atos_program &program, const atos_launch &launch, uint32_t item_bytes) = 0;
   virtual uint32_t workers_per_block(const atos_launch &launch) = 0;
-  virtual uint64_t useful_blocks(const atos_launch &launch, uint64_t pending) = 0; // for so many items, at most
 
-  // Runs and waits. `counters` is the host's copy, written to the device before and read back after; `first` starts the
-  // clock of elapsed().
-  virtual void run(const Run &run, Counters *counters, bool first) = 0;
-  virtual double elapsed() = 0; // milliseconds from the first run's start to the latest one's end
+  // Run the tasks of the queue until none is left or a stop is asked for: one persistent run, or rounds that the host starts
+  // while there is something to run. Rounds are counted in counters->rounds.
+  virtual void run_persistent(Run &run) = 0;
+  virtual void run_discrete(Run &run) = 0;
+
+  virtual void start_clock(const atos_launch &launch) = 0;
+  virtual double stop_clock(const atos_launch &launch) = 0; // milliseconds
 };
 
 // The backend of a device, made on first use and kept; throws ATOS_NO_DEVICE.

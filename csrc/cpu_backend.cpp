@@ -17,6 +17,8 @@ namespace atos {
 namespace {
 
 using RunTask = void (*)(atos_cpu_worker *worker, const void *items, int64_t n, const void *args);
+constexpr uint64_t kWhateverIsPublished = ~uint64_t(0); // as the end of a round
+
 using RunIdle = void (*)(atos_cpu_worker *worker, const void *args);
 
 struct NativeProgram : atos_program {
@@ -252,7 +254,7 @@ private:
       if (claimed == 0) {
         if (queue.stopped()) return;
         const uint64_t head = load(&queue.counters->head);
-        if (end == ~uint64_t(0)) {
+        if (end == kWhateverIsPublished) {
           claimed = queue.claim_published(share(head, load(&queue.counters->published)), &first);
         } else if (head < end) {
           const uint64_t want = share(head, end);
@@ -309,30 +311,50 @@ public:
     return launch.blocks ? launch.blocks : cores();
   }
   uint32_t workers_per_block(const atos_launch &) override { return 1; }
-  // A thread that gets less than a batch costs more than it helps.
-  uint64_t useful_blocks(const atos_launch &launch, uint64_t pending) override {
-    return (pending + launch.fetch - 1) / launch.fetch;
+
+  void run_persistent(Run &run) override {
+    run.kernel.round_end = run.counters->published;
+    gather(run);
+    if (!run.launch->barrier) ++run.counters->rounds;
   }
 
-  void run(const Run &run, Counters *counters, bool first) override {
-    const auto now = std::chrono::steady_clock::now();
-    if (first) start_of_thread() = now;
-    std::memcpy(static_cast<void *>(run.kernel.counters), counters, sizeof(Counters));
-    const NativeProgram &program = static_cast<const NativeProgram &>(*run.program);
-    const auto work = [&](unsigned) {
-      if (run.item_bytes == 4) CpuWorker<4>(run, program).work(run.blocks);
-      else if (run.item_bytes == 8) CpuWorker<8>(run, program).work(run.blocks);
-      else CpuWorker<16>(run, program).work(run.blocks);
-    };
-    crew_of_thread().run(run.blocks, work);
-    std::memcpy(static_cast<void *>(counters), run.kernel.counters, sizeof(Counters));
+  // Threads run what is there, and leave when nothing is: with a barrier only what was there when they came.
+  void run_discrete(Run &run) override {
+    Counters &counters = *run.counters;
+    while (counters.stop == kRun) {
+      const uint64_t pending = counters.published - counters.head, published = counters.published;
+      run.kernel.idle_round = pending == 0;
+      if (pending == 0 && !run.launch->idle) return;
+      // A thread that gets less than a batch costs more than it helps; an idle round has all of them.
+      const uint64_t useful = (pending + run.launch->fetch - 1) / run.launch->fetch;
+      run.blocks = pending && useful < run.launch->blocks ? uint32_t(useful) : run.launch->blocks;
+      run.kernel.workers = run.blocks;
+      run.kernel.round_end = run.launch->barrier ? published : kWhateverIsPublished;
+      gather(run);
+      ++counters.rounds;
+      if (run.kernel.idle_round && counters.published == published) return; // a whole round of idle calls pushed nothing
+      if (run.launch->barrier && counters.stop == kRun) counters.head = published; // claims ran past the end of the round
+    }
   }
 
-  double elapsed() override {
+  void start_clock(const atos_launch &) override { start_of_thread() = std::chrono::steady_clock::now(); }
+  double stop_clock(const atos_launch &) override {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_of_thread()).count();
   }
 
 private:
+  // Runs the workers once, each in a thread.
+  void gather(const Run &run) {
+    std::memcpy(run.kernel.counters, static_cast<void *>(run.counters), sizeof(Counters));
+    const NativeProgram &program = static_cast<const NativeProgram &>(*run.program);
+    crew_of_thread().run(run.blocks, [&](unsigned) {
+      if (run.item_bytes == 4) CpuWorker<4>(run, program).work(run.blocks);
+      else if (run.item_bytes == 8) CpuWorker<8>(run, program).work(run.blocks);
+      else CpuWorker<16>(run, program).work(run.blocks);
+    });
+    std::memcpy(static_cast<void *>(run.counters), run.kernel.counters, sizeof(Counters));
+  }
+
   static std::chrono::steady_clock::time_point &start_of_thread() {
     static thread_local std::chrono::steady_clock::time_point start;
     return start;

@@ -2,6 +2,7 @@
 // machine without one.
 #include "backend.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 
@@ -45,9 +46,12 @@ namespace {
   X(function_set, cuFuncSetAttribute)                                                                                          \
   X(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                                    \
   X(launch, cuLaunchKernel)                                                                                                    \
+  X(stream_create, cuStreamCreate)                                                                                             \
+  X(stream_query, cuStreamQuery)                                                                                               \
   X(stream_synchronize, cuStreamSynchronize)                                                                                   \
   X(event_create, cuEventCreate)                                                                                               \
   X(event_record, cuEventRecord)                                                                                               \
+  X(event_synchronize, cuEventSynchronize)                                                                                     \
   X(event_elapsed, cuEventElapsedTime)
 
 struct Driver {
@@ -211,10 +215,6 @@ public:
     return launch.worker == ATOS_THREAD ? launch.threads : launch.worker == ATOS_WARP ? launch.threads / 32 : 1;
   }
 
-  uint64_t useful_blocks(const atos_launch &launch, uint64_t pending) override {
-    return (pending + workers_per_block(launch) - 1) / workers_per_block(launch);
-  }
-
   uint32_t resident_blocks(atos_program &given, const atos_launch &launch, uint32_t item_bytes) override {
     CudaProgram &program = static_cast<CudaProgram &>(given);
     const uint32_t shared = shared_bytes(launch, item_bytes, buffer_items(launch, item_bytes));
@@ -244,55 +244,134 @@ public:
     return program.known_blocks;
   }
 
-  void run(const Run &run, Counters *counters, bool first) override {
+  void run_persistent(Run &run) override {
     Current current(context);
-    const Driver &d = driver();
-    Clock &clock = clock_of_thread();
-    clock.prepare(d);
     const CUstream stream = static_cast<CUstream>(run.launch->stream);
-    const CUdeviceptr there = address(run.kernel.counters);
-    const uint32_t shared = shared_bytes(*run.launch, run.item_bytes, run.kernel.buffer);
-    Arguments arguments;
-    __builtin_memcpy(arguments.word, run.launch->arguments, run.launch->argument_words * 8);
-    void *parameters[] = {const_cast<Launch *>(&run.kernel), &arguments};
-
-    *clock.staging = *counters;
-    check(d.copy_to_device(there, clock.staging, sizeof(Counters), stream), "launching");
-    if (first) check(d.event_record(clock.start, stream), "launching");
-    check(d.launch(static_cast<CudaProgram *>(run.program)->function, run.blocks, 1, 1, run.launch->threads, 1, 1, shared,
-                   stream, parameters, nullptr),
-          "launching");
-    check(d.event_record(clock.stop, stream), "launching");
-    check(d.copy_to_host(clock.staging, there, sizeof(Counters), stream), "launching");
-    check(d.stream_synchronize(stream), "running the kernel");
-    *counters = *clock.staging;
+    run.kernel.round_end = run.counters->published;
+    upload(run, stream);
+    start(run, stream);
+    download(run, stream);
+    if (!run.launch->barrier) ++run.counters->rounds;
   }
 
-  double elapsed() override {
-    Clock &clock = clock_of_thread();
+  // The host launches a kernel over what was published since the one before. With a barrier, kernels follow each other in the
+  // caller's stream; without, they go to several streams, so that one begins while others still run. The last block of each
+  // reports in memory that the host watches, which is faster than waiting for a stream.
+  void run_discrete(Run &run) override {
+    Current current(context);
+    const Driver &d = driver();
+    const atos_launch &launch = *run.launch;
+    Session &session = session_of_thread();
+    const CUstream callers = static_cast<CUstream>(launch.stream);
+    const uint32_t streams = launch.barrier ? 1 : kStreams;
+    const auto stream_of = [&](uint32_t s) { return launch.barrier ? callers : session.streams[s]; };
+    upload(run, callers);
+    check(d.stream_synchronize(callers), "launching");
+
+    uint64_t begin = run.counters->head, published = run.counters->published;
+    uint64_t sequence = 0, latest[kStreams] = {}; // kernels are numbered from 1; the latest of each stream
+    for (uint32_t s = 0; s < streams; ++s) session.reports[s] = Report{};
+    bool stop = false, idle_called = false;
+    for (unsigned looks = 0;;) {
+      uint32_t running = 0, vacant = 0;
+      for (uint32_t s = 0; s < streams; ++s) {
+        if (__atomic_load_n(&session.reports[s].sequence, __ATOMIC_ACQUIRE) != latest[s]) {
+          ++running;
+          continue;
+        }
+        vacant = s;
+        published = std::max(published, session.reports[s].published);
+        stop |= session.reports[s].stop != kRun;
+      }
+      const bool quiet = running == 0 && published == begin;
+      if (running == 0 && (stop || (quiet && (!launch.idle || idle_called)))) break;
+      if (stop || running == streams || (published == begin && !quiet)) {
+        if (++looks % 4096 == 0) // a kernel that failed never reports
+          for (uint32_t s = 0; s < streams; ++s) {
+            const CUresult result = d.stream_query(stream_of(s));
+            if (result != CUDA_ERROR_NOT_READY) check(result, "running the kernel");
+          }
+        continue;
+      }
+      const uint32_t per_block = workers_per_block(launch);
+      const uint64_t useful = (published - begin + per_block - 1) / per_block;
+      run.blocks = !quiet && useful < launch.blocks ? uint32_t(useful) : launch.blocks; // an idle round has all of them
+      run.kernel.workers = run.blocks * per_block;
+      run.kernel.idle_round = idle_called = quiet;
+      run.kernel.round_begin = begin;
+      run.kernel.round_end = begin = published;
+      run.kernel.stream = vacant;
+      run.kernel.report = &session.reports[vacant];
+      run.kernel.sequence = latest[vacant] = ++sequence;
+      start(run, stream_of(vacant));
+    }
+    if (!launch.barrier)
+      for (uint32_t s = 0; s < streams; ++s) check(d.stream_synchronize(session.streams[s]), "running the kernel");
+    download(run, callers);
+    run.counters->head = begin;
+    run.counters->rounds += sequence;
+  }
+
+  void start_clock(const atos_launch &launch) override {
+    Current current(context);
+    check(driver().event_record(session_of_thread().start, static_cast<CUstream>(launch.stream)), "launching");
+  }
+
+  double stop_clock(const atos_launch &launch) override {
+    Current current(context);
+    Session &session = session_of_thread();
     float milliseconds = 0;
-    check(driver().event_elapsed(&milliseconds, clock.start, clock.stop), "reading the clock");
+    check(driver().event_record(session.stop, static_cast<CUstream>(launch.stream)), "reading the clock");
+    check(driver().event_synchronize(session.stop), "reading the clock");
+    check(driver().event_elapsed(&milliseconds, session.start, session.stop), "reading the clock");
     return milliseconds;
   }
 
 private:
-  // Events and pinned memory, one set for each thread that launches.
-  struct Clock {
+  // What a thread that launches needs of the driver: events, streams, and memory that both sides see.
+  struct Session {
     CUevent start = nullptr, stop = nullptr;
-    Counters *staging = nullptr;
-    void prepare(const Driver &d) {
-      if (staging) return;
-      check(d.event_create(&start, CU_EVENT_DEFAULT), "making an event");
-      check(d.event_create(&stop, CU_EVENT_DEFAULT), "making an event");
-      void *pinned;
-      check(d.host_allocate(&pinned, sizeof(Counters)), "allocating pinned memory");
-      staging = static_cast<Counters *>(pinned);
-    }
+    CUstream streams[kStreams] = {};
+    Counters *counters = nullptr;
+    Report *reports = nullptr;
   };
 
-  Clock &clock_of_thread() {
-    static thread_local std::map<int32_t, Clock> clocks;
-    return clocks[index];
+  Session &session_of_thread() {
+    static thread_local std::map<int32_t, Session> sessions;
+    Session &session = sessions[index];
+    if (session.reports) return session;
+    const Driver &d = driver();
+    check(d.event_create(&session.start, CU_EVENT_DEFAULT), "making an event");
+    check(d.event_create(&session.stop, CU_EVENT_DEFAULT), "making an event");
+    for (CUstream &stream : session.streams) check(d.stream_create(&stream, CU_STREAM_NON_BLOCKING), "making a stream");
+    void *pinned;
+    check(d.host_allocate(&pinned, sizeof(Counters) + kStreams * sizeof(Report)), "allocating pinned memory");
+    session.counters = static_cast<Counters *>(pinned);
+    session.reports = reinterpret_cast<Report *>(session.counters + 1);
+    return session;
+  }
+
+  void upload(const Run &run, CUstream stream) {
+    Session &session = session_of_thread();
+    *session.counters = *run.counters;
+    check(driver().copy_to_device(address(run.kernel.counters), session.counters, sizeof(Counters), stream), "launching");
+  }
+
+  void download(const Run &run, CUstream stream) {
+    Session &session = session_of_thread();
+    check(driver().copy_to_host(session.counters, address(run.kernel.counters), sizeof(Counters), stream), "running the kernel");
+    check(driver().stream_synchronize(stream), "running the kernel");
+    *run.counters = *session.counters;
+  }
+
+  void start(const Run &run, CUstream stream) {
+    Arguments arguments;
+    __builtin_memcpy(arguments.word, run.launch->arguments, run.launch->argument_words * 8);
+    void *parameters[] = {const_cast<Launch *>(&run.kernel), &arguments};
+    const uint32_t shared = shared_bytes(*run.launch, run.item_bytes, run.kernel.buffer);
+    check(driver().launch(static_cast<CudaProgram *>(run.program)->function, run.blocks, 1, 1, run.launch->threads, 1, 1,
+                          shared, stream, parameters, nullptr),
+          "launching");
   }
 
   int attribute(CUdevice_attribute what) const {

@@ -4,22 +4,36 @@
 
 namespace atos {
 
+constexpr uint32_t kStreams = 4; // discrete kernels that may run side by side
+
+// What a discrete kernel tells the host when its last block leaves, through memory that both see.
+struct Report {
+  uint64_t published;
+  uint64_t stop;
+  uint64_t sequence; // of the kernel, written last
+};
+
 // The first kernel parameter. The second is the argument words of the task.
 struct Launch {
   void *counters;
   void *slots;
   void *spill;
+  void *shares;
   uint64_t size;
   uint64_t reciprocal;
   uint64_t spill_size;
-  uint64_t round_end;     // of the first round: tickets below this may run; ~0 for whatever is published
+  uint64_t round_begin;   // discrete: the tickets that this kernel runs; persistent with barrier: those of the first round
+  uint64_t round_end;
+  uint64_t sequence;      // discrete: number of this kernel
+  Report *report;         // discrete
+  uint32_t stream;        // discrete: which of the streams it runs in
   uint32_t fetch;         // items a worker takes at once, at most
   uint32_t workers;       // of the whole grid
   uint32_t buffer;        // pushed items that a worker's buffer holds
   uint32_t scratch;       // bytes of a worker's scratch
   uint32_t persistent;
   uint32_t barrier;
-  uint32_t idle_round;    // discrete launches: call idle once
+  uint32_t idle_round;    // discrete: call idle once
 };
 
 struct Arguments {
@@ -31,7 +45,7 @@ struct SharedLayout {
   uint32_t reduce, items, buffer, values, lengths, scan, scratch, bytes;
 };
 
-constexpr uint32_t kHeaderBytes = 128;
+constexpr uint32_t kHeaderBytes = 256;
 constexpr uint32_t kReduceBytes = 32 * 8;
 constexpr uint32_t kCtaBuffer = 8192, kWarpBuffer = 1024; // bytes of pushed items
 

@@ -109,48 +109,41 @@ struct atos_queue {
     stats->threads = launch.threads;
     stats->workers = launch.blocks * per_block;
 
-    Run run{&launch, &program, item_bytes, launch.blocks, {}};
+    Run run{&launch, &program, item_bytes, launch.blocks, {}, &counters};
     run.kernel.counters = device_counters;
     run.kernel.slots = slots;
     run.kernel.spill = spill;
+    run.kernel.shares = shares;
     run.kernel.size = capacity;
     run.kernel.reciprocal = reciprocal_of(capacity);
     run.kernel.spill_size = kSpillItems;
     run.kernel.fetch = launch.fetch;
+    run.kernel.workers = launch.blocks * per_block;
     run.kernel.buffer = buffer_items(launch, item_bytes);
     run.kernel.scratch = launch.scratch;
     run.kernel.persistent = launch.persistent;
     run.kernel.barrier = launch.barrier;
 
-    bool first = true;
     counters.ran = counters.pushed = counters.rounds = 0;
-    const auto run_once = [&] {
+    backend.start_clock(launch);
+    for (;;) {
       counters.arrived = counters.phase = 0;
       counters.quiet = ~uint64_t(0); // no real number of published tasks
-      run.kernel.workers = run.blocks * per_block;
-      backend.run(run, &counters, first);
-      first = false;
-    };
-    for (;;) {
-      if (launch.persistent) {
-        run.kernel.round_end = counters.published;
-        run_once();
-      } else {
-        discrete(run, launch, run_once, stats);
-      }
+      if (launch.persistent) backend.run_persistent(run);
+      else backend.run_discrete(run);
       if (counters.stop == kRun) { // everything published was taken; claims that ran ahead of it are void
         counters.head = counters.finished = counters.published;
+        counters.direct = 0;
         break;
       }
       // A push found its slot occupied. If what is pending fits, only the order of the ring was in the way: go on.
       settle(stats);
       if (stats->lost || !excess.empty()) break;
     }
+    stats->milliseconds = backend.stop_clock(launch);
     stats->tasks_run = counters.ran;
     stats->tasks_pushed = counters.pushed;
-    stats->rounds += counters.rounds;
-    if (launch.persistent && !launch.barrier) stats->rounds = 1;
-    stats->milliseconds = backend.elapsed();
+    stats->rounds = counters.rounds;
     stats->pending = in_ring() + excess.size() / item_bytes;
     if (stats->pending || stats->lost)
       throw Failure(ATOS_QUEUE_FULL,
@@ -162,7 +155,7 @@ private:
   Backend &backend;
   std::mutex mutex;
   uint64_t capacity = 0;
-  void *device_counters = nullptr, *slots = nullptr, *spill = nullptr;
+  void *device_counters = nullptr, *slots = nullptr, *spill = nullptr, *shares = nullptr;
   Counters counters{};               // between launches all that is pending lies in the tickets [head, published)
   std::vector<unsigned char> excess; // pending items for which the ring has no room, after ATOS_QUEUE_FULL
 
@@ -176,6 +169,7 @@ private:
       device_counters = backend.allocate(sizeof(Counters));
       slots = backend.allocate(capacity * slot_bytes);
       spill = backend.allocate(kSpillItems * item_bytes);
+      shares = backend.allocate(kShares * sizeof(Share));
     } catch (...) {
       free_memory();
       throw;
@@ -184,7 +178,7 @@ private:
   }
 
   void free_memory() noexcept {
-    for (void **p : {&device_counters, &slots, &spill}) {
+    for (void **p : {&device_counters, &slots, &spill, &shares}) {
       if (*p) backend.release(*p);
       *p = nullptr;
     }
@@ -259,27 +253,6 @@ private:
     const uint64_t n = all.size() / item_bytes, fit = std::min(n, capacity);
     append(all.data(), fit);
     excess.assign(all.begin() + fit * item_bytes, all.end());
-  }
-
-  // The host launches kernels over what the queue holds, until that is nothing.
-  template <class F> void discrete(Run &run, const atos_launch &launch, F run_once, atos_stats *stats) {
-    for (;;) {
-      const uint64_t pending = in_ring();
-      const uint64_t published = counters.published;
-      run.kernel.idle_round = pending == 0;
-      if (pending == 0 && !launch.idle) return;
-      const uint64_t useful = backend.useful_blocks(launch, pending);
-      run.blocks = pending && useful < launch.blocks ? uint32_t(useful) : launch.blocks; // an idle round has all of them
-      run.kernel.round_end = launch.barrier ? published : ~uint64_t(0);
-      run_once();
-      ++stats->rounds;
-      if (counters.stop != kRun) return;
-      if (run.kernel.idle_round) {
-        if (counters.published == published) return; // a whole round of idle calls pushed nothing
-      } else if (launch.barrier) {
-        counters.head = published; // claims ran past the end of the round
-      }
-    }
   }
 };
 

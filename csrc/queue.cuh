@@ -22,11 +22,15 @@ struct Counters {
   alignas(128) uint64_t published; // tickets given to pushed items
   alignas(128) uint64_t finished;  // tasks that ran
   uint64_t stop;                   // why workers shall leave before the end
+  uint64_t direct;                 // tasks counted without a ticket: kept by their worker, then shared
+  uint64_t open;                   // bits of the shares that have unclaimed chunks
   alignas(128) uint64_t spilled;   // items that found their slot occupied
   alignas(128) uint64_t quiet;     // idle round: see `register_quiet`
   alignas(128) uint64_t arrived;   // grid barrier: blocks that came
   alignas(128) uint64_t phase;     // grid barrier: times it opened
   uint64_t round_end;              // grid barrier: tickets below this run in the current round
+  alignas(128) uint64_t claims[4]; // discrete kernels: tickets claimed of the range of each stream's kernel
+  uint64_t gone[4];                // discrete kernels: blocks that left
   alignas(128) uint64_t ran;       // statistics, added once by each worker
   uint64_t pushed;
   uint64_t rounds;
@@ -155,7 +159,7 @@ ATOS_ROLLED
     const uint64_t finished = load(&counters->finished);
     fence();
     *published = load(&counters->published);
-    return finished == *published;
+    return finished == *published + load(&counters->direct);
   }
 
   ATOS_FUNCTION bool stopped() const { return load(&counters->stop) != kRun; }

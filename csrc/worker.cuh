@@ -7,6 +7,7 @@
 #pragma once
 #include "layout.h"
 #include "queue.cuh"
+#include "share.cuh"
 extern "C" {
 #include "atos.h"
 }
@@ -24,7 +25,7 @@ namespace atos {
 
 constexpr unsigned kAll = ~0u;
 constexpr uint64_t kNever = ~0ull;  // no number of published tasks; as the end of a round: whatever is published
-constexpr int kLeave = -1, kIdle = 0; // what next() says instead of a number of items
+constexpr int kIdle = 0, kLeave = -1, kHelp = -2; // what next() says instead of a number of items
 
 __device__ __forceinline__ unsigned lane_id() { return threadIdx.x & 31; }
 __device__ __forceinline__ bool nested() { return atos_config(ATOS_CONFIG_NESTED); }
@@ -40,8 +41,15 @@ struct Header {
   uint64_t quiet;            // `published` at which this worker registered as quiet
   uint64_t candidate;        // `published` when nothing was unfinished before an idle call, or kNever
   uint64_t base;             // first ticket of what is being published
+  uint64_t guest_item[2];    // of the chunk that runs
+  uint64_t guest_values[kValueWords];
+  Chunk chunk;
   uint32_t pushes;           // pushed items; those that the buffer does not hold went straight to the queue
   int32_t got;               // what next() says
+  uint32_t kept;             // pushed items that became the next ones to run without going through the queue
+  uint32_t counted;          // 1 if the items that run have tickets, 0 if they were kept
+  uint32_t next_long;        // first item of the batch that has not been looked at for sharing
+  uint32_t shared;           // items of the batch that were shared
   uint32_t idle_called;      // in this round
 };
 static_assert(sizeof(Header) <= kHeaderBytes, "the header outgrew its place");
@@ -106,7 +114,7 @@ template <class Last> __device__ __forceinline__ void grid_barrier(Counters *cou
 }
 
 // What warps, CTAs and warps of thread workers have in common. `Group` is the threads that share a header.
-template <class Group, unsigned bytes> struct Base {
+template <class Group, unsigned bytes, bool Shares> struct Base {
   const Launch &launch;
   const Arguments &args;
   Header *header;
@@ -124,6 +132,7 @@ template <class Group, unsigned bytes> struct Base {
       *header = Header{};
       header->round_end = launch.round_end;
       header->quiet = kNever;
+      header->chunk.share = -1;
     }
     Group::sync();
   }
@@ -137,8 +146,9 @@ template <class Group, unsigned bytes> struct Base {
     return part < launch.fetch ? part : launch.fetch;
   }
 
-  // By one lane: what to do when our tickets are not filled yet. kIdle, kLeave, or 1: wait.
+  // By one lane: what to do when our tickets are not filled yet. kIdle, kLeave, kHelp, or 1: wait.
   __device__ __forceinline__ int while_waiting() {
+    if (Shares && load(&queue().counters->open)) return kHelp;
     if (header->owed) {
       queue().finish(header->owed);
       header->owed = 0;
@@ -153,14 +163,22 @@ template <class Group, unsigned bytes> struct Base {
     return kIdle;
   }
 
-  // By one lane, when `ran` tasks (0: idle calls) of `workers` workers have returned.
-  __device__ __forceinline__ void account(uint32_t ran, uint32_t pushes, uint32_t workers) {
-    header->owed += ran;
-    header->ran += ran;
-    if (has_idle() && ran == 0 && relaxed()) {
-      header->quiet = pushes ? kNever : header->candidate;
-      if (header->quiet != kNever) queue().register_quiet(header->quiet, workers);
-    }
+  // By one lane, after an idle call for `workers` workers.
+  __device__ __forceinline__ void idle_returned(uint32_t pushes, uint32_t workers) {
+    if (!relaxed()) return;
+    header->quiet = pushes ? kNever : header->candidate;
+    if (header->quiet != kNever) queue().register_quiet(header->quiet, workers);
+  }
+
+  // By one lane: tickets of a round, of which no more will come.
+  __device__ __forceinline__ uint64_t claim_of_round(uint64_t lanes, uint64_t *first) {
+    uint64_t *claims = launch.persistent ? &queue().counters->head : &queue().counters->claims[launch.stream];
+    const uint64_t begin = launch.persistent ? 0 : launch.round_begin, end = header->round_end;
+    const uint64_t next = begin + load(claims);
+    if (next >= end) return 0;
+    const uint64_t want = share(next, end) * lanes;
+    *first = begin + add(claims, want);
+    return *first >= end ? 0 : end - *first < want ? end - *first : want;
   }
 
   // All threads, when nothing is left of a round: kLeave, kIdle, or 1 after the next round has opened.
@@ -196,25 +214,54 @@ template <class Group, unsigned bytes> struct Base {
     return kIdle;
   }
 
-  // By one lane, at the end.
+  // All threads, at the end. The last block of a discrete kernel tells the host how things stand.
   __device__ __forceinline__ void leave() {
-    add(&queue().counters->ran, header->ran);
-    add(&queue().counters->pushed, header->pushed);
-    if (header->owed) queue().finish(header->owed);
+    Counters *counters = queue().counters;
+    if (Group::rank() == 0) {
+      if (header->ran) add(&counters->ran, header->ran);
+      if (header->pushed) add(&counters->pushed, header->pushed);
+      if (header->owed) queue().finish(header->owed);
+    }
+    if (launch.persistent) return;
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    fence();
+    if (add(&counters->gone[launch.stream], 1) != gridDim.x - 1) return;
+    fence();
+    store(&counters->gone[launch.stream], 0);
+    store(&counters->claims[launch.stream], 0);
+    volatile Report *report = launch.report;
+    report->published = load(&counters->published);
+    report->stop = load(&counters->stop);
+    __threadfence_system();
+    report->sequence = launch.sequence;
   }
 
-  // All threads: publishes what the buffer holds; how much was pushed in all.
-  __device__ __forceinline__ uint32_t hand_on() {
+  // All threads: publishes what the buffer holds; how much was pushed in all. With `items`, some of it may become the next
+  // batch of this worker without going through the queue: while others wait for work, half of it goes to them and half stays.
+  // While work waits for workers, all goes behind it, for the sake of order.
+  __device__ __forceinline__ uint32_t hand_on(Item<bytes> *items) {
     Group::sync();
     const uint32_t pushes = header->pushes, n = pushes < launch.buffer ? pushes : launch.buffer;
     if (n == 0) return 0;
     if (Group::rank() == 0) {
-      header->base = queue().reserve(n);
+      uint32_t keep = 0;
+      if (items && relaxed() && !queue().stopped()) {
+        const int64_t hungry = int64_t(load(&queue().counters->head) - load(&queue().counters->published));
+        if (hungry >= -int64_t(launch.workers)) {
+          const uint32_t give = hungry <= 0 ? 0 : hungry < n / 2 ? uint32_t(hungry) : n / 2;
+          keep = n - give < launch.fetch ? n - give : launch.fetch;
+        }
+      }
+      header->kept = keep;
+      header->base = n > keep ? queue().reserve(n - keep) : 0;
       header->pushed += pushes;
     }
     fence();
     Group::sync();
-    queue().publish(header->base, worker.buffer, n, Group::rank(), Group::size());
+    const uint32_t kept = header->kept;
+    queue().publish(header->base, worker.buffer + kept, n - kept, Group::rank(), Group::size());
+    for (uint32_t k = Group::rank(); k < kept; k += Group::size()) items[k] = worker.buffer[k];
     if (Group::rank() == 0) header->pushes = 0; // seen by all: next() has a barrier
     return pushes;
   }
@@ -255,14 +302,15 @@ struct Cta {
 };
 
 // A warp or CTA worker.
-template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
-  using Base<Group, bytes>::launch;
-  using Base<Group, bytes>::args;
-  using Base<Group, bytes>::header;
-  using Base<Group, bytes>::worker;
-  using Base<Group, bytes>::queue;
+template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes, true> {
+  using Base<Group, bytes, true>::launch;
+  using Base<Group, bytes, true>::args;
+  using Base<Group, bytes, true>::header;
+  using Base<Group, bytes, true>::worker;
+  using Base<Group, bytes, true>::queue;
 
-  static constexpr int64_t kLong = 4096;   // an item of so many iterations is run by all threads without a search
+  static constexpr uint64_t kChunk = 16;   // iterations of a thread in a chunk
+  static constexpr int64_t kLong = 4096;   // an item of so many iterations is cut into chunks
   static constexpr unsigned kPolls = 4;    // slots that a lane polls at once
 
   Item<bytes> *items;
@@ -279,7 +327,7 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
 
   __device__ __forceinline__ GroupWorker(const Launch &launch, const Arguments &args, unsigned char *mine,
                                          const SharedLayout &at)
-      : Base<Group, bytes>(launch, args, mine, at), items(reinterpret_cast<Item<bytes> *>(mine + at.items)),
+      : Base<Group, bytes, true>(launch, args, mine, at), items(reinterpret_cast<Item<bytes> *>(mine + at.items)),
         values(reinterpret_cast<uint64_t *>(mine + at.values)), lengths(reinterpret_cast<int64_t *>(mine + at.lengths)),
         scan(reinterpret_cast<uint32_t *>(mine + at.scan)) {}
 
@@ -329,39 +377,47 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
     return int(got);
   }
 
-  // The first warp: new tickets if we have none. False: there are none to be had, or we are to leave.
-  __device__ __forceinline__ bool claim() {
-    if (lane_id() == 0 && header->claimed == 0 && !queue().stopped()) {
-      uint64_t first = 0, want = 0;
-      const uint64_t head = load(&queue().counters->head), end = header->round_end;
-      if (this->relaxed() || end == kNever) {
-        want = this->share(head, load(&queue().counters->published));
-        if (this->relaxed()) first = queue().claim(want);
-        else want = queue().claim_published(want, &first);
-      } else if (head < end) {
-        want = this->share(head, end);
-        first = queue().claim(want);
-        want = first >= end ? 0 : end - first < want ? end - first : want;
+  // The first warp: tickets, if we have none. 1, or kHelp or kLeave.
+  __device__ __forceinline__ int claim() {
+    int verdict = 1;
+    if (lane_id() == 0 && header->claimed == 0) {
+      Counters *counters = queue().counters;
+      if (load(&counters->open)) {
+        verdict = kHelp; // what is open is older than what waits
+      } else if (queue().stopped()) {
+        verdict = kLeave;
+      } else if (this->relaxed()) {
+        const uint64_t want = this->share(load(&counters->head), load(&counters->published));
+        header->first = queue().claim(want);
+        header->claimed = want;
+      } else {
+        header->claimed = this->claim_of_round(1, &header->first);
+        if (header->claimed == 0) verdict = kLeave;
       }
-      header->first = first;
-      header->claimed = want;
     }
-    __syncwarp();
-    return header->claimed != 0;
+    return __shfl_sync(kAll, verdict, 0);
   }
 
   // The first warp: items, or why there are none.
   __device__ __forceinline__ int fetch() {
-    if (!claim()) return kLeave;
+    const uint32_t kept = header->kept;
+    __syncwarp();
+    if (lane_id() == 0) {
+      header->kept = 0;
+      header->counted = kept == 0;
+      header->next_long = header->shared = 0;
+    }
+    if (kept) return int(kept);
+    int verdict = claim();
+    if (verdict < 0) return verdict;
     for (unsigned polls = 0;; ++polls) {
       const int got = take_ready();
       if (got) return got;
       if (polls % 4 != 0) continue;
-      int verdict = 1;
       if (lane_id() == 0) {
         // In a round, whoever reserved these tickets is about to fill them, unless it had to spill.
         if (this->relaxed()) verdict = this->while_waiting();
-        else if (queue().stopped()) verdict = kLeave;
+        else verdict = queue().stopped() ? kLeave : 1;
       }
       verdict = __shfl_sync(kAll, verdict, 0);
       if (verdict <= 0) return verdict;
@@ -369,7 +425,7 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
     }
   }
 
-  // All threads: the number of items to run, kIdle or kLeave.
+  // All threads: the number of items to run, kIdle, kLeave or kHelp.
   __device__ __forceinline__ int next() {
     for (;;) {
       if (Group::rank() < 32) {
@@ -378,20 +434,20 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
       }
       Group::sync();
       const int got = header->got;
-      if (got > 0 || this->relaxed()) return got;
+      if (got > 0 || got == kHelp || this->relaxed()) return got;
       const int verdict = this->next_round();
       if (verdict <= 0) return verdict;
     }
   }
 
-  // All threads: runs the task on `got` items.
-  __device__ __forceinline__ void run(unsigned got) {
+  // All threads: runs the task on `got` items, but for the long ones. Whether there are any.
+  __device__ __forceinline__ bool run(unsigned got) {
     if (!nested()) {
       for (unsigned k = 0; k < got; ++k) {
         atos_task_body(&worker, &items[k], 0, nullptr, &args);
         Group::sync();
       }
-      return;
+      return false;
     }
     uint32_t total = 0;
     bool any_long = false;
@@ -422,13 +478,49 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
       }
       atos_task_body(&worker, &items[low], int64_t(e - scan[low]), &values[low * value_words()], &args);
     }
-    if (any_long) {
-      for (unsigned k = 0; k < got; ++k) {
-        if (lengths[k] < kLong) continue;
-#pragma unroll 1
-        for (int64_t i = Group::rank(); i < lengths[k]; i += Group::size())
-          atos_task_body(&worker, &items[k], i, &values[k * value_words()], &args);
+    return any_long;
+  }
+
+  // By one lane: the next chunk to run, from the long items of our batch or from anybody's.
+  __device__ __forceinline__ bool next_chunk(unsigned got) {
+    Share *shares = static_cast<Share *>(launch.shares);
+    const unsigned hint = blockIdx.x + 31 * Group::index_in_block();
+    const uint64_t chunk = kChunk * Group::size();
+    while (header->next_long < got) {
+      const unsigned k = header->next_long++;
+      if (lengths[k] < kLong) continue;
+      const uint64_t *its_values = &values[k * value_words()];
+      if (open_share<bytes>(queue().counters, shares, hint + k, items[k], its_values, value_words(), lengths[k], chunk)) {
+        if (!header->counted) add(&queue().counters->direct, 1);
+        ++header->shared;
+        continue;
       }
+      *guest() = items[k];
+      for (int i = 0; i < value_words(); ++i) header->guest_values[i] = its_values[i];
+      header->chunk = {0, lengths[k], -1};
+      return true;
+    }
+    return claim_chunk<bytes>(queue().counters, shares, hint, guest(), header->guest_values, value_words(), chunk,
+                              &header->chunk);
+  }
+
+  __device__ __forceinline__ Item<bytes> *guest() const { return reinterpret_cast<Item<bytes> *>(header->guest_item); }
+
+  // All threads: runs chunks while there are any.
+  __device__ __forceinline__ void run_chunks(unsigned got) {
+    for (;;) {
+      this->hand_on(nullptr); // what was pushed before a chunk counts as done is published
+      if (Group::rank() == 0) {
+        if (header->chunk.share >= 0 && chunk_done(static_cast<Share *>(launch.shares), header->chunk.share)) ++header->owed;
+        header->chunk.share = -1;
+        header->got = next_chunk(got);
+      }
+      Group::sync();
+      if (!header->got) return;
+      const Chunk chunk = header->chunk;
+#pragma unroll 1
+      for (int64_t i = chunk.from + Group::rank(); i < chunk.to; i += Group::size())
+        atos_task_body(&worker, guest(), i, header->guest_values, &args);
     }
   }
 
@@ -436,22 +528,32 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
     for (;;) {
       const int got = next();
       if (got == kLeave) break;
-      if (got > 0) run(got);
-      else if (has_idle()) atos_task_idle(&worker, &args);
-      const uint32_t pushes = this->hand_on();
-      if (Group::rank() == 0) this->account(got, pushes, 1);
+      bool chunks = got == kHelp;
+      if (got > 0) chunks = run(got);
+      else if (has_idle() && got == kIdle) atos_task_idle(&worker, &args);
+      if (nested() && chunks) run_chunks(got > 0 ? got : 0);
+      // What idle pushes is never kept: the others' idle rounds have to see it.
+      const uint32_t pushes = this->hand_on(got == kIdle ? nullptr : items);
+      if (Group::rank() == 0) {
+        if (got > 0) {
+          header->ran += got;
+          if (header->counted) header->owed += got - header->shared;
+        } else if (has_idle() && got == kIdle) {
+          this->idle_returned(pushes, 1);
+        }
+      }
     }
-    if (Group::rank() == 0) this->leave();
+    this->leave();
   }
 };
 
 // The 32 thread workers of a warp. Each lane has tickets of its own and runs an item at a time.
-template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
-  using Base<Warp, bytes>::launch;
-  using Base<Warp, bytes>::args;
-  using Base<Warp, bytes>::header;
-  using Base<Warp, bytes>::worker;
-  using Base<Warp, bytes>::queue;
+template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes, false> {
+  using Base<Warp, bytes, false>::launch;
+  using Base<Warp, bytes, false>::args;
+  using Base<Warp, bytes, false>::header;
+  using Base<Warp, bytes, false>::worker;
+  using Base<Warp, bytes, false>::queue;
 
   uint64_t first = 0;   // tickets [first, first + claimed) are this lane's and not yet taken
   uint32_t claimed = 0;
@@ -461,7 +563,7 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
   }
 
   __device__ __forceinline__ ThreadWorkers(const Launch &launch, const Arguments &args, unsigned char *shared)
-      : Base<Warp, bytes>(launch, args, shared + Warp::index_in_block() * layout(launch).bytes, layout(launch)) {
+      : Base<Warp, bytes, false>(launch, args, shared + Warp::index_in_block() * layout(launch).bytes, layout(launch)) {
     worker.scratch += lane_id() * ((launch.scratch + 15) / 16 * 16);
   }
 
@@ -470,27 +572,18 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
     const unsigned empty = __ballot_sync(kAll, claimed == 0);
     if (!empty) return true;
     if (lane_id() == 0) {
-      uint64_t base = 0, total = 0;
-      uint32_t want = 0;
+      const uint64_t lanes = __popc(empty);
+      uint64_t total = 0;
       if (!queue().stopped()) {
-        const uint64_t head = load(&queue().counters->head), end = header->round_end;
-        const bool open = this->relaxed() || end == kNever;
-        want = uint32_t(this->share(head, open ? load(&queue().counters->published) : end));
-        total = uint64_t(want) * __popc(empty);
         if (this->relaxed()) {
-          base = queue().claim(total);
-        } else if (open) {
-          total = queue().claim_published(total, &base);
-        } else if (head < end) {
-          base = queue().claim(total);
-          total = base >= end ? 0 : end - base < total ? end - base : total;
+          total = this->share(load(&queue().counters->head), load(&queue().counters->published)) * lanes;
+          header->base = queue().claim(total);
         } else {
-          total = 0;
+          total = this->claim_of_round(lanes, &header->base);
         }
       }
-      header->base = base;
       header->claimed = total;
-      header->got = int32_t(want);
+      header->got = int32_t((total + lanes - 1) / lanes);
     }
     __syncwarp();
     if (claimed == 0) {
@@ -559,7 +652,7 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
       if (lanes == 0 && verdict == kLeave) break;
       if (lanes >> lane_id() & 1) {
         if (nested()) {
-          uint64_t values[ATOS_MAX_VALUE_WORDS];
+          uint64_t values[kValueWords];
           const int64_t length = atos_task_workload(&worker, &item, values, &args);
 #pragma unroll 1
           for (int64_t i = 0; i < length; ++i) atos_task_body(&worker, &item, i, values, &args);
@@ -568,11 +661,15 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
         }
       }
       if (has_idle() && lanes == 0) atos_task_idle(&worker, &args);
-      const uint32_t pushes = this->hand_on();
-      if (lane_id() == 0) this->account(__popc(lanes), pushes, 32);
+      const uint32_t pushes = this->hand_on(nullptr);
+      if (lane_id() == 0) {
+        header->owed += __popc(lanes);
+        header->ran += __popc(lanes);
+        if (has_idle() && lanes == 0) this->idle_returned(pushes, 32);
+      }
       __syncwarp();
     }
-    if (lane_id() == 0) this->leave();
+    this->leave();
   }
 };
 

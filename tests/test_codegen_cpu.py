@@ -19,7 +19,8 @@ from test_arguments import FakeArray, Pair, blob
 import atos_py as atos
 from atos_py.arguments import describe
 from atos_py.codegen.cpu import compile_cpu, load_cpu
-from atos_py.errors import TaskCompileError
+
+DTYPES = ["bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float32", "float64"]
 
 
 class CpuWorker(ctypes.Structure):
@@ -136,7 +137,7 @@ def test_the_edge_loop_calls_nothing_but_flush():
     assert "(" in calls[0][1] or calls[0][0] == "blr"  # through a pointer
 
 
-@pytest.mark.parametrize("dtype", "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64".split())
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("readonly", [False, True])
 def test_elements_of_every_type(dtype, readonly):
     def copy(worker, v, source, target):
@@ -310,7 +311,7 @@ FLOATS = ["float32", "float64"]
 NAN, INF = math.nan, math.inf
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def atomic_code(name: str, dtype: str) -> Any:
     function = getattr(atos, name)
 
@@ -357,6 +358,37 @@ def test_atomics_on_floats(dtype):
     assert atomic("atomic_exch", dtype, 0.5, -1.25) == (0.5, -1.25)
     assert atomic("atomic_cas", dtype, 0.5, 0.5, 2.0) == (0.5, 2.0)
     assert atomic("atomic_cas", dtype, 0.5, 0.25, 2.0) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32"])
+def test_values_beyond_the_range_of_small_integers_do_not_wrap_around(dtype):
+    info = np.iinfo(dtype)
+
+    def body(worker, v, lowest, highest, beyond):
+        atos.atomic_min(lowest, 0, lowest[0] + 1)  # one past the largest: no improvement, and not zero
+        atos.atomic_max(highest, 0, highest[0] - beyond)
+
+    lowest, highest = np.array([info.max], dtype), np.array([info.min], dtype)
+    run(body, [0], FakeArray(lowest), FakeArray(highest), 1)
+    assert lowest[0] == info.max
+    assert highest[0] == info.min
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32"])
+def test_small_unsigned_integers_are_signed_inside(dtype):
+    def body(worker, v, x, given, out):
+        out[0] = x[0] - x[1]
+        out[1] = v - given
+        out[2] = -x[1]
+        total = x[0]
+        for i in range(3):
+            total = total * x[i]  # stays an integer
+        out[3] = x[total]
+
+    x = np.array([1, 2, 1], dtype)
+    out = np.zeros(4, np.int64)
+    run(body, [3], FakeArray(x), np.dtype(dtype).type(5), FakeArray(out))
+    assert out.tolist() == [-1, -2, -2, 1]
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

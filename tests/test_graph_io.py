@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ import scipy.io
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from test_csr import arrays, assert_same, edge_lists, triples
 
 from atos_py import graph_io
@@ -271,6 +269,73 @@ class TestEdgeList:
         path = tmp_path / "a.txt"
         path.write_bytes(bytes(1000))
         assert "not a text file" in malformed(path).reason
+
+
+class TestImplausible:
+    """A number of vertices that asks for more than 1 GiB of offsets needs an edge for every 64 vertices."""
+
+    MTX = "%%MatrixMarket matrix coordinate pattern general\n% comment\n"
+
+    @pytest.mark.parametrize(
+        ("name", "content", "line", "reason"),
+        [
+            ("a.gr", f"c\np sp {2**28} 1\na 1 2 3\n", 2, f"header promises {2**28} vertices, whose row offsets take 1.0 GiB"),
+            ("a.gr", f"p sp {2**32 - 1} 0\n", 1, f"{2**32 - 1} vertices, whose row offsets take 16.0 GiB, for no more than 0"),
+            ("a.mtx", MTX + f"{2**28} {2**28} 1\n1 1\n", 3, f"header promises {2**28} vertices"),
+            ("a.txt", f"0 1\n# c\n{2**32 - 2} 3\n1 2\n", 3, f"id '{2**32 - 2}' makes {2**32 - 1} vertices"),
+            ("a.txt", f"0 {2**28} 1\n\n2 {2**28 + 5} 1.5\n1 1 1e-400", 3, f"id '{2**28 + 5}' makes {2**28 + 6} vertices"),
+            ("a.txt", f"0 {2**28}\n1 x\n", 2, "vertex id 'x'"),
+        ],
+    )
+    def test_refused(self, write: Write, name: str, content: str, line: int, reason: str) -> None:
+        path = write(name, content)
+        error = malformed(path)
+        assert reason in error.reason
+        assert error.line == line
+        with pytest.raises(GraphFormatError):
+            read_edges(path)
+
+    def test_line_in_a_later_block(self, write: Write, tiny_blocks: None) -> None:
+        lines = [f"{i} {i * i % 977}" for i in range(400)]
+        lines[57], lines[300] = f"{2**28} 0", f"0 {2**29}"
+        error = malformed(write("a.txt", "\n".join(lines)))
+        assert error.line == 301
+        assert "for no more than 400 edges" in error.reason
+
+    def test_where_the_limit_lies(self, monkeypatch: pytest.MonkeyPatch, write: Write) -> None:
+        # 2**28 - 1 vertices take 1 GiB just so, and are not loaded here: reading the edges is enough.
+        assert read_edges(write("a.gr", f"p sp {2**28 - 1} 0\n")).num_vertices == 2**28 - 1
+        assert read_edges(write("a.txt", f"0 {2**28 - 2}\n")).num_vertices == 2**28 - 1
+        monkeypatch.setattr(graph_io, "_MAX_IDLE_OFFSETS", 1 << 10)
+        for num_vertices, num_edges, refused in ((255, 1, False), (256, 3, True), (256, 4, False), (257, 4, True)):
+            edges = "1 1\n" * num_edges
+            for path in (
+                write("a.mtx", self.MTX + f"{num_vertices} {num_vertices} {num_edges}\n" + edges),
+                write("a.txt", "1 1\n" * (num_edges - 1) + f"1 {num_vertices - 1}"),
+            ):
+                if refused:
+                    malformed(path)
+                else:
+                    assert load_csr(path).indptr.size == num_vertices + 1
+
+    def test_scipy(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.npz"
+        scipy.sparse.save_npz(path, scipy.sparse.coo_array(([1], ([0], [1])), shape=(2**30, 2**30)))
+        assert f"shape promises {2**30} vertices" in malformed(path).reason
+
+    @pytest.mark.parametrize("kind", ["csr", "csc"])
+    @pytest.mark.parametrize("claimed", [2, 4, 2**30])
+    def test_scipy_shape_against_offsets(self, tmp_path: Path, kind: str, claimed: int) -> None:
+        path = tmp_path / "a.npz"
+        offsets, ids, data = np.array([0, 1, 2, 3]), np.array([2, 1, 0]), np.ones(3)
+        np.savez(path, format=kind.encode(), shape=(claimed, claimed), indptr=offsets, indices=ids, data=data)
+        assert f"the matrix is {claimed} x {claimed}, but indptr speaks of 3" in malformed(path).reason
+
+    def test_what_was_saved_is_read_again(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(graph_io, "_MAX_IDLE_OFFSETS", 1 << 10)
+        csr = build_csr(chunk_edges([0], [999], None, 1000).chunks, 1000)
+        save_csr(tmp_path / "a.npz", csr)
+        assert_same(load_csr(tmp_path / "a.npz"), csr)
 
 
 class TestArchives:

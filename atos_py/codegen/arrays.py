@@ -17,7 +17,6 @@ from numba.extending import lower_builtin, lower_getattr
 
 from .types import I64, TaskArray, on_cuda, refuse
 
-
 _CONVERT = "convert it, as in int(x), and note that a variable that is uint64 here and int64 there becomes float64"
 
 

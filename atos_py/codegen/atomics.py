@@ -15,7 +15,6 @@ from ..task import atomic_add, atomic_and_, atomic_cas, atomic_exch, atomic_max,
 from .arrays import bits_of, check_index, check_value, element, load
 from .types import I64, TaskArray, on_cuda, refuse
 
-
 _DTYPES = (types.int32, types.uint32, types.int64, types.uint64, types.float32, types.float64)
 
 

@@ -71,7 +71,6 @@ class CpuTarget:
         return function.overloads[args].signature.return_type
 
 
-@global_compiler_lock
 def compile_cpu(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any]) -> CpuCode:
     """Compile a task for arguments of these kinds and items of this type.
 
@@ -80,31 +79,30 @@ def compile_cpu(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.d
     TaskCompileError
         If the task does not fit the arguments, or is not something that Numba compiles.
     """
-    target = CpuTarget()
-    program = prepare(target, task, idle, kinds, item_dtype)
-    loop = cpu_nested(program.workload, program.body) if task.nested else cpu_flat(program.body)
-    name = f"atos_{uuid.uuid4().hex}"
-    library = cpu_target.target_context.codegen().create_library(name)
-    library.enable_object_caching()
-    with translated(task.name, task.body, "its batch loop"):  # type: ignore[arg-type]
-        _export(
-            library, f"{name}_run", target.dispatcher(loop), (program.worker, program.items, types.int64, program.arguments)
-        )
-        if idle is not None:
-            _export(
-                library, f"{name}_idle", target.dispatcher(idle_entry(program.idle)), (program.idle_worker, program.arguments)
-            )
-    library.finalize()
-    _, _, (machine_code, bitcode) = library.serialize_using_object_code()
-    return _addresses(library, (name.encode(), b"idle" if idle is not None else b"", machine_code, bitcode))
+    with global_compiler_lock:
+        target = CpuTarget()
+        program = prepare(target, task, idle, kinds, item_dtype)
+        loop = cpu_nested(program.workload, program.body) if task.nested else cpu_flat(program.body)
+        name = f"atos_{uuid.uuid4().hex}"  # of this code alone, among all that the process may load
+        library = cpu_target.target_context.codegen().create_library(name)
+        library.enable_object_caching()
+        with translated(task.name, task.body, "its batch loop"):
+            types_of_run = (program.worker, program.items, types.int64, program.arguments)
+            _export(library, f"{name}_run", target.dispatcher(loop), types_of_run)
+            if idle is not None:
+                types_of_idle = (program.idle_worker, program.arguments)
+                _export(library, f"{name}_idle", target.dispatcher(idle_entry(program.idle)), types_of_idle)
+        library.finalize()
+        _, _, (machine_code, bitcode) = library.serialize_using_object_code()
+        return _addresses(library, (name.encode(), b"idle" if idle is not None else b"", machine_code, bitcode))
 
 
-@global_compiler_lock
 def load_cpu(parts: Sequence[bytes]) -> CpuCode:
     """Load code from the `parts` of an earlier compilation on the same kind of CPU."""
     name, _, machine_code, bitcode = parts
-    library = cpu_target.target_context.codegen().unserialize_library((name.decode(), "object", (machine_code, bitcode)))
-    return _addresses(library, tuple(parts))
+    with global_compiler_lock:
+        library = cpu_target.target_context.codegen().unserialize_library((name.decode(), "object", (machine_code, bitcode)))
+        return _addresses(library, tuple(parts))
 
 
 def host() -> tuple[str, ...]:

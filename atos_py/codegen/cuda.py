@@ -71,7 +71,6 @@ class CudaTarget:
         return function.compile_device(args).signature.return_type
 
 
-@global_compiler_lock
 def compile_cuda(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], cc: tuple[int, int]) -> CudaCode:
     """Compile a task for arguments of these kinds, items of this type, and GPUs of compute capability `cc` or newer.
 
@@ -80,11 +79,12 @@ def compile_cuda(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.
     TaskCompileError
         If the task does not fit the arguments, or is not something that Numba compiles.
     """
-    _target.cc = cc
-    try:
-        return _compile(task, idle, kinds, item_dtype, cc)
-    finally:
-        _target.cc = None
+    with global_compiler_lock:
+        _target.cc = cc
+        try:
+            return _compile(task, idle, kinds, item_dtype, cc)
+        finally:
+            _target.cc = None
 
 
 def _compile(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], cc: tuple[int, int]) -> CudaCode:
@@ -98,13 +98,13 @@ def _compile(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtyp
         )
         modules.update((id(module), module) for module in compiled.library.modules)
 
-    with translated(task.name, task.body, "its entry points"):  # type: ignore[arg-type]
+    with translated(task.name, task.body, "its entry points"):
         body = cuda_nested(program.body) if task.nested else cuda_flat(program.body)
-        places = (program.items, types.int64, program.values, program.arguments)
-        export("atos_task_body", body, types.void, program.worker, *places)
+        words = (program.values, program.arguments)
+        export("atos_task_body", body, types.void, program.worker, program.items, types.int64, *words)
         if task.nested:
-            places = (program.items, program.values, program.arguments)
-            export("atos_task_workload", cuda_workload(program.workload), types.int64, program.worker, *places)
+            workload = cuda_workload(program.workload)
+            export("atos_task_workload", workload, types.int64, program.worker, program.items, *words)
         if idle is not None:
             export("atos_task_idle", idle_entry(program.idle), types.void, program.idle_worker, program.arguments)
     rest = _constants_and_stubs(program, task.nested, idle is not None)

@@ -13,11 +13,11 @@ from numba.core import types
 from ..arguments import Kind
 from ..errors import TaskCompileError
 from ..task import Task
-from . import arrays as arrays
-from . import atomics as atomics
-from . import worker as worker
+from . import arrays as _arrays  # noqa: F401  # these three for what they register with Numba
+from . import atomics as _atomics  # noqa: F401
+from . import worker as _worker  # noqa: F401
 from .failures import failure, translated
-from .helpers import Raises, Specialiser
+from .helpers import ExceptionsUsedError, Specialiser
 from .packing import pack, plan_of, unpack
 from .references import plain_function
 from .types import Items, Packed, WorkerType, item_type, numba_type
@@ -64,10 +64,8 @@ def prepare(target: Target, task: Task, idle: Any, kinds: tuple[Kind, ...], item
         _check_arity(task.name, function, role, [name for name, _ in given], described)
         try:
             dispatcher = specialise(function)
-        except Raises as error:
-            reason = (
-                "it has a raise, assert, try or with, and tasks know no exceptions; write what went wrong to an array instead"
-            )
+        except ExceptionsUsedError as error:
+            reason = "it has a raise, assert, try or with, and tasks know no exceptions; write what went wrong to an array"
             raise failure(task.name, function, described, reason, (function.__code__.co_filename, error.line)) from None
         with translated(task.name, function, described):
             return dispatcher, target.compile(dispatcher, tuple(kind for _, kind in given))
@@ -75,12 +73,13 @@ def prepare(target: Target, task: Task, idle: Any, kinds: tuple[Kind, ...], item
     flat_worker = WorkerType(items.item, nested=False)
     worker = WorkerType(items.item, nested=True) if task.nested else flat_worker
     argument_list = [(f"argument {number}", kind) for number, kind in enumerate(args, start=1)]
-    workload, values = None, ()
+    workload: Any = None
+    values: tuple[types.Type, ...] = ()
     inner: list[tuple[str, types.Type]] = []
     if task.nested:
         workload, plan = compiled(task.workload, "workload", [("item", items.value), *argument_list])
         values = _values(task, plain_function(task.workload), plan, described)
-        inner = [("i", types.int64), *((f"value {number}", kind) for number, kind in enumerate(values, start=1))]
+        inner = [("i", types.int64), *zip((f"value {number}" for number in range(1, len(values) + 1)), values, strict=True)]
     body, _ = compiled(task.body, "body", [("worker", worker), ("item", items.value), *inner, *argument_list])
     idle_dispatcher = None
     if idle is not None:
@@ -103,12 +102,10 @@ def _check_arity(name: str, function: FunctionType, role: str, given: list[str],
     least = sum(p.default is p.empty for p in positional)
     most = len(given) if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(positional)
     if not least <= len(given) <= most:
-        takes = (
-            f"takes {least}" if least == most else f"takes at least {least}" if len(given) < least else f"takes at most {most}"
-        )
-        names = ", ".join(p.name for p in positional)
-        reason = f"the {role} {function.__name__}({names}) {takes} arguments, but this launch gives it {len(given)}: {', '.join(given)}"
-        raise failure(name, function, described, reason)
+        wanted = f"{least}" if least == most else f"{least} to {most}"
+        own = f"{function.__name__}({', '.join(p.name for p in positional)})"
+        gets = f"this launch gives it {len(given)}: {', '.join(given)}"
+        raise failure(name, function, described, f"the {role} {own} takes {wanted} arguments, but {gets}")
     required = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
     if required:
         raise failure(
@@ -136,9 +133,9 @@ def cpu_nested(workload: Any, body: Any) -> Any:
         args = unpack(arguments)
         for k in range(n):
             item = items[k]
-            plan = plan_of(workload(*((item,) + args)))
+            plan = plan_of(workload(item, *args))
             for i in range(plan[0]):
-                body(*((worker, item, i) + plan[1:] + args))
+                body(worker, item, i, *plan[1:], *args)
 
     return run
 
@@ -149,7 +146,7 @@ def cpu_flat(body: Any) -> Any:
     def run(worker, items, n, arguments):  # type: ignore[no-untyped-def]
         args = unpack(arguments)
         for k in range(n):
-            body(*((worker, items[k]) + args))
+            body(worker, items[k], *args)
 
     return run
 
@@ -158,7 +155,7 @@ def idle_entry(idle: Any) -> Any:
     """Return the entry point of an idle function, for both targets."""
 
     def run(worker, arguments):  # type: ignore[no-untyped-def]
-        idle(*((worker,) + unpack(arguments)))
+        idle(worker, *unpack(arguments))
 
     return run
 
@@ -167,7 +164,7 @@ def cuda_workload(workload: Any) -> Any:
     """Return the entry point of one item of a nested task for CUDA: writes the values, returns the length."""
 
     def entry(worker, items, values, arguments):  # type: ignore[no-untyped-def]
-        plan = plan_of(workload(*((items[0],) + unpack(arguments))))
+        plan = plan_of(workload(items[0], *unpack(arguments)))
         pack(values, plan[1:])
         return plan[0]
 
@@ -178,7 +175,7 @@ def cuda_nested(body: Any) -> Any:
     """Return the entry point of one iteration of a nested task for CUDA."""
 
     def entry(worker, items, i, values, arguments):  # type: ignore[no-untyped-def]
-        body(*((worker, items[0], i) + unpack(values) + unpack(arguments)))
+        body(worker, items[0], i, *unpack(values), *unpack(arguments))
 
     return entry
 
@@ -187,6 +184,6 @@ def cuda_flat(body: Any) -> Any:
     """Return the entry point of one item of a flat task for CUDA."""
 
     def entry(worker, items, i, values, arguments):  # type: ignore[no-untyped-def]
-        body(*((worker, items[0]) + unpack(arguments)))
+        body(worker, items[0], *unpack(arguments))
 
     return entry

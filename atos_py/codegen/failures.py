@@ -8,7 +8,7 @@ import os
 import re
 import traceback
 from collections.abc import Iterator
-from types import FunctionType
+from typing import Any
 
 from ..errors import AtosError, TaskCompileError
 
@@ -24,7 +24,7 @@ _MOST_LINES = 4
 
 
 @contextlib.contextmanager
-def translated(name: str, function: FunctionType, arguments: str) -> Iterator[None]:
+def translated(name: str, function: Any, arguments: str) -> Iterator[None]:
     """Turn an error of Numba's, raised while `function` is compiled for `arguments`, into a `TaskCompileError`."""
     try:
         yield
@@ -35,9 +35,7 @@ def translated(name: str, function: FunctionType, arguments: str) -> Iterator[No
         raise failure(name, function, arguments, _essence(error, text), _place(error, text)) from error
 
 
-def failure(
-    name: str, function: FunctionType, arguments: str, reason: str, place: tuple[str, int] | None = None
-) -> TaskCompileError:
+def failure(name: str, function: Any, arguments: str, reason: str, place: tuple[str, int] | None = None) -> TaskCompileError:
     """Return the error of a task that cannot be compiled, with the line that it is about."""
     path, line = place or (function.__code__.co_filename, function.__code__.co_firstlineno)
     source = linecache.getline(path, line).strip()
@@ -53,7 +51,7 @@ def _essence(error: Exception, text: str) -> str:
         return "it allocates memory (an array, a list, a string), which tasks cannot do; use arrays given as arguments"
     if isinstance(error, KeyError):
         return f"{text} is not there on this device; use what the math module has"
-    lines = []
+    lines: list[str] = []
     for line in (line.strip() for line in text.splitlines()):
         if line.startswith(("During: ", 'File "')) or (lines and _DETAILS.match(line)):
             break

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-from .references import codes, global_names, plain_function
-
+from .references import codes, global_names, is_library, plain_function
 
 # What Python compiles raise, assert, try and with to.
-_EXCEPTIONS = ("PUSH_EXC_INFO", "RAISE_VARARGS", "RERAISE", "SETUP_FINALLY")
+_EXCEPTIONS = ("PUSH_EXC_INFO", "RAISE_VARARGS", "SETUP_FINALLY", "SETUP_WITH")
 
 
-class Raises(Exception):
+class ExceptionsUsedError(Exception):
     """A function deals in exceptions, for which a task has no place to go; `line` is where."""
 
     def __init__(self, line: int) -> None:
@@ -45,7 +44,7 @@ class Specialiser:
         for code in codes(function.__code__):
             for instruction in dis.get_instructions(code):
                 if instruction.opname in _EXCEPTIONS:
-                    raise Raises(_line_of(code, instruction.offset))
+                    raise ExceptionsUsedError(_line_of(code, instruction.offset))
         variables = dict(function.__globals__)
         cells = tuple(CellType(cell.cell_contents) for cell in function.__closure__ or ())
         copy = FunctionType(function.__code__, variables, function.__name__, function.__defaults__, cells)
@@ -64,7 +63,7 @@ class Specialiser:
         function = plain_function(value)
         if function is not None:
             return value if self._is_known(value) else self(function)
-        if isinstance(value, ModuleType):
+        if isinstance(value, ModuleType) and not is_library(value):
             used = {name: vars(value)[name] for name in attributes & vars(value).keys()}
             helpers = {
                 name: self._replacement(member, attributes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, NoReturn
+from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -14,17 +14,17 @@ from .arrays import bits_of
 from .types import I64, POINTER, Items, Packed, TaskArray, in_task
 
 
-def unpack(packed: Any) -> NoReturn:
+def unpack(packed: Any) -> Any:
     """Inside an entry point: the tuple that `packed` points to."""
     raise NotImplementedError
 
 
-def pack(packed: Any, values: Any) -> NoReturn:
+def pack(packed: Any, values: Any) -> Any:
     """Inside an entry point: write the tuple `values` to where `packed` points."""
     raise NotImplementedError
 
 
-def plan_of(result: Any) -> NoReturn:
+def plan_of(result: Any) -> Any:
     """Inside an entry point: what `workload` returned, as a tuple of the length (int64) and the values."""
     raise NotImplementedError
 

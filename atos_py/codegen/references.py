@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Unhashable", "codes", "fingerprint", "global_names", "plain_function"]
+__all__ = ["UnhashableError", "codes", "fingerprint", "global_names", "is_library", "plain_function"]
 
 
-class Unhashable(Exception):
+class UnhashableError(Exception):
     """A function refers to a value whose content cannot be named."""
 
 
@@ -46,7 +46,7 @@ def fingerprint(*values: Any) -> str:
 
     Raises
     ------
-    Unhashable
+    UnhashableError
         If a value is met whose content cannot be named.
     """
     hasher = hashlib.sha256()
@@ -92,11 +92,11 @@ def _parts(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
     elif callable(value) and hasattr(value, "__module__") and hasattr(value, "__name__"):  # builtins, NumPy's ufuncs
         yield f"{value.__module__}.{value.__name__}".encode()
     else:
-        raise Unhashable(f"{type(value).__qualname__} {value!r}")
+        raise UnhashableError(f"{type(value).__qualname__} {value!r}")
 
 
 def _parts_of_function(function: FunctionType, seen: dict[int, int]) -> Iterator[bytes]:
-    if _is_library(function):
+    if is_library(function):
         yield f"{function.__module__}.{function.__qualname__}".encode()
         return
     yield from _parts(function.__code__, seen)
@@ -111,14 +111,14 @@ def _parts_of_function(function: FunctionType, seen: dict[int, int]) -> Iterator
 
 def _parts_of_global(value: Any, attributes: set[str], seen: dict[int, int]) -> Iterator[bytes]:
     yield from _parts(value, seen)
-    if isinstance(value, ModuleType) and not _is_library(value) and id(value) not in seen:
+    if isinstance(value, ModuleType) and not is_library(value) and id(value) not in seen:
         seen[id(value)] = len(seen)
         for name in sorted(attributes & vars(value).keys()):
             yield name.encode()
             yield from _parts_of_global(vars(value)[name], attributes, seen)
 
 
-def _is_library(value: FunctionType | ModuleType) -> bool:
+def is_library(value: FunctionType | ModuleType) -> bool:
     """Whether a name and a version say all there is to say about a function or module."""
     name = value.__name__ if isinstance(value, ModuleType) else value.__module__ or ""
     return name in ("atos_py", "atos_py.task") or name.partition(".")[0] in ("builtins", "math", "numba", "numpy", "operator")

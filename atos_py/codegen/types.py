@@ -27,8 +27,8 @@ POINTER = I8.as_pointer()
 def in_task(stored: types.Type) -> types.Type:
     """Return the type that a stored number has once a task has read it: small unsigned integers become int64.
 
-    Numba computes with two unsigned integers as uint64, where a difference cannot be negative, and a variable that is uint64 here
-    and int64 there becomes float64. As int64, `depth[v] - depth[u]` is what it says, and nothing is lost.
+    Numba computes with two unsigned integers as uint64, where a difference cannot be negative, and a variable that is uint64
+    here and int64 there becomes float64. As int64, `depth[v] - depth[u]` is what it says, and nothing is lost.
     """
     if isinstance(stored, types.Integer) and not stored.signed and stored.bitwidth < 64:
         return types.int64
@@ -99,7 +99,7 @@ def numba_type(kind: Kind) -> types.Type:
     return types.none
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def item_type(dtype: np.dtype[Any]) -> types.Type:
     """Return the Numba type of a stored item: an integer, or a named tuple of a record's fields."""
     if dtype.fields is None:

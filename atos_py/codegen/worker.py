@@ -19,75 +19,72 @@ _CPU_WORKER = ir.LiteralStructType([POINTER, I64, I64, POINTER, POINTER, I64])
 _BUFFER, _COUNT, _CAPACITY, _FLUSH, _SCRATCH, _SCRATCH_BYTES = range(6)
 
 
-def _typed_push(worker: WorkerType, item: types.Type) -> types.Type:
+def _push(worker: WorkerType, item: types.Type) -> tuple[types.Type, types.Type]:
     if isinstance(worker.item, types.BaseTuple):
         if not isinstance(item, types.BaseTuple) or len(item) != len(worker.item):
             refuse(f"worker.push takes a tuple of {len(worker.item)} numbers here, the fields of the queue's items, not {item}")
-        members, pushed = tuple(item), item
-    else:
-        members, pushed = (item,), worker.item
-    if not all(isinstance(member, (types.Number, types.Boolean)) for member in members):
-        refuse(f"worker.push takes {'numbers' if len(members) > 1 else f'an integer ({worker.item})'} here, not {item}")
-    if isinstance(worker.item, types.Integer) and isinstance(item, types.Float):
+        if not all(isinstance(member, (types.Number, types.Boolean)) for member in item):
+            refuse(f"worker.push takes a tuple of numbers here, not {item}")
+        return types.none, item
+    if not isinstance(item, types.Integer):
         refuse(f"worker.push takes an integer ({worker.item}) here, not {item}; convert it, as in int(x)")
-    return signature(types.none, pushed)
+    return types.none, worker.item
 
 
-def _typed_reduction(worker: WorkerType, value: types.Type) -> types.Type:
+def _reduce(worker: WorkerType, value: types.Type) -> tuple[types.Type, types.Type]:
     if not isinstance(value, (types.Integer, types.Float)):
         refuse(f"reductions of a worker take integers and floats, not {value}")
-    return signature(types.unliteral(value), types.unliteral(value))
+    return types.unliteral(value), types.unliteral(value)
 
 
-def _typed_vote(worker: WorkerType, condition: types.Type) -> types.Type:
+def _vote(worker: WorkerType, condition: types.Type) -> tuple[types.Type, types.Type]:
     if not isinstance(condition, (types.Number, types.Boolean)):
         refuse(f"worker.any and worker.all take a condition, not {condition}")
-    return signature(types.boolean, types.boolean)
+    return types.boolean, types.boolean
 
 
-def _typed_split(worker: WorkerType, work: types.Type) -> types.Type:
+def _split(worker: WorkerType, work: types.Type) -> tuple[types.Type, types.Type]:
     if not isinstance(work, (types.Integer, types.RangeType)):
         refuse(f"worker.split takes an integer or a range, not {work}")
-    return signature(types.range_state64_type, types.unliteral(work))
+    return types.range_state64_type, types.unliteral(work)
 
 
-def _typed_scratch(worker: WorkerType, dtype: types.Type) -> types.Type:
+def _scratch(worker: WorkerType, dtype: types.Type) -> tuple[types.Type, types.Type]:
     element = dtype.dtype if isinstance(dtype, types.DTypeSpec) else None
     if not isinstance(element, (types.Integer, types.Float, types.Boolean)):
         refuse(f"worker.scratch takes a NumPy type such as np.int32, not {dtype}")
-    return signature(TaskArray(element, 1, "scratch"), dtype)
+    return TaskArray(element, 1, "scratch"), dtype
 
 
+# From the type of a method's argument to the types of its result and of the argument as it is passed.
 _METHODS = {
-    "push": _typed_push,
-    "sync": lambda worker: signature(types.none),
-    "any": _typed_vote,
-    "all": _typed_vote,
-    "sum": _typed_reduction,
-    "min": _typed_reduction,
-    "max": _typed_reduction,
-    "split": _typed_split,
-    "scratch": _typed_scratch,
+    "push": _push,
+    "any": _vote,
+    "all": _vote,
+    "sum": _reduce,
+    "min": _reduce,
+    "max": _reduce,
+    "split": _split,
+    "scratch": _scratch,
 }
 
 
 def _method_template(name: str) -> type[AbstractTemplate]:
+    takes = "no arguments" if name == "sync" else "one argument by position"
+
     class Method(AbstractTemplate):
         key = f"atos.worker.{name}"
 
         def generic(self, args: Any, kws: Any) -> Any:
-            num_arguments = 0 if name == "sync" else 1
-            if kws or len(args) != num_arguments:
-                refuse(
-                    f"worker.{name} takes {num_arguments} argument{'s' * (not num_arguments)} by position, not {len(args) + len(kws)}"
-                )
-            sig = _METHODS[name](self.this, *args)
-            return signature(sig.return_type, *sig.args, recvr=self.this)
+            if kws or len(args) != (name in _METHODS):
+                refuse(f"worker.{name} takes {takes}")
+            result, *passed = _METHODS[name](self.this, *args) if args else (types.none,)
+            return signature(result, *passed, recvr=self.this)
 
     return Method
 
 
-_TEMPLATES = {name: _method_template(name) for name in _METHODS}
+_TEMPLATES = {name: _method_template(name) for name in (*_METHODS, "sync")}
 
 
 @infer_getattr
@@ -102,9 +99,7 @@ class WorkerAttributes(AttributeTemplate):
                 f"worker.{name} is for flat tasks: the iterations of a nested task are spread over the threads of the worker,"
                 " so it offers push alone"
             )
-        if name in _TEMPLATES:
-            return types.BoundFunction(_TEMPLATES[name], worker)
-        return types.int64
+        return types.BoundFunction(_TEMPLATES[name], worker) if name in _TEMPLATES else types.int64
 
 
 def _core(builder: ir.IRBuilder, result: ir.Type, name: str, args: list[ir.Value]) -> ir.Value:
@@ -197,9 +192,8 @@ def lower_split_count(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) 
     def split(worker, count):  # type: ignore[no-untyped-def]
         return range(worker.rank, count, worker.size)
 
-    return context.compile_internal(
-        builder, split, signature(sig.return_type, sig.args[0], types.int64), _as_int64(context, builder, sig, args)
-    )
+    count = context.cast(builder, args[1], sig.args[1], types.int64)
+    return context.compile_internal(builder, split, signature(sig.return_type, sig.args[0], types.int64), [args[0], count])
 
 
 @lower_builtin("atos.worker.split", WorkerType, types.RangeType)
@@ -209,10 +203,6 @@ def lower_split_range(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) 
         return range(start + worker.rank * step, work.stop, step * worker.size)
 
     return context.compile_internal(builder, split, sig, args)
-
-
-def _as_int64(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> list[ir.Value]:
-    return [args[0], context.cast(builder, args[1], sig.args[1], types.int64)]
 
 
 @lower_builtin("atos.worker.scratch", WorkerType, types.Any)

@@ -1,0 +1,93 @@
+// Long items, cut into chunks that any warp or CTA worker may run, so that an item of 160,000 iterations does not hold one worker
+// while the others wait. A few such items can be open at a time; who finds no place for one runs it alone.
+#pragma once
+#include "queue.cuh"
+
+namespace atos {
+
+constexpr unsigned kShares = 64; // bits of Counters::open
+constexpr int kValueWords = 8;
+
+// `chunks` holds a bias plus the number of chunks that nobody has claimed; claiming takes one off. Late claims of a share that
+// is used up take more off, which harms nothing: the bias leaves room for 2^31 of them, and the next owner stores it anew.
+struct alignas(128) Share {
+  uint64_t chunks;
+  uint64_t left; // chunks that are not done
+  uint64_t busy;
+  uint64_t length;
+  uint64_t item[2];
+  uint64_t values[kValueWords];
+};
+
+constexpr uint64_t kChunkBias = uint64_t(1) << 31;
+
+#if defined(__CUDACC__)
+
+// A chunk to run: iterations [from, to) of an item.
+struct Chunk {
+  int64_t from, to;
+  int32_t share; // -1: the item was not shared
+};
+
+// By one lane: makes an item available to all. False if there is no place.
+template <unsigned bytes>
+__device__ __forceinline__ bool open_share(Counters *counters, Share *shares, unsigned hint, const Item<bytes> &item,
+                                           const uint64_t *values, int value_words, uint64_t length, uint64_t chunk) {
+  const unsigned at = hint % kShares;
+  Share &share = shares[at];
+  uint64_t busy = 0;
+  if (!exchange_if(&share.busy, busy, 1)) return false;
+  const uint64_t chunks = (length + chunk - 1) / chunk;
+  if constexpr (bytes == 4) store(&share.item[0], item.word);
+  else for (unsigned i = 0; i < bytes / 8; ++i) store(&share.item[i], item.word[i]);
+  for (int i = 0; i < value_words; ++i) store(&share.values[i], values[i]);
+  store(&share.length, length);
+  store(&share.left, chunks);
+  // The bit first: whoever claims the last chunk clears it, and that must not come before it is set.
+  set_bit(&counters->open, at);
+  fence();
+  store(&share.chunks, kChunkBias + chunks);
+  return true;
+}
+
+// By one lane: a chunk of some open share, with a copy of its item and values.
+template <unsigned bytes>
+__device__ __forceinline__ bool claim_chunk(Counters *counters, Share *shares, unsigned hint, Item<bytes> *item,
+                                            uint64_t *values, int value_words, uint64_t chunk, Chunk *got) {
+  uint64_t open = load(&counters->open);
+  while (open) {
+    // Workers begin their search at different bits.
+    const unsigned turn = hint % kShares;
+    const uint64_t rotated = open >> turn | (turn ? open << (kShares - turn) : 0);
+    const unsigned at = (__ffsll(rotated) - 1 + turn) % kShares;
+    Share &share = shares[at];
+    open &= ~(uint64_t(1) << at);
+    if (load(&share.chunks) <= kChunkBias) continue;
+    const uint64_t unclaimed = add(&share.chunks, ~uint64_t(0));
+    if (unclaimed <= kChunkBias) continue;
+    if (unclaimed == kChunkBias + 1) clear_bit(&counters->open, at);
+    fence();
+    const uint64_t number = unclaimed - kChunkBias - 1, length = load(&share.length);
+    got->from = int64_t(number * chunk);
+    got->to = int64_t(number * chunk + chunk < length ? number * chunk + chunk : length);
+    got->share = int32_t(at);
+    if constexpr (bytes == 4) item->word = uint32_t(load(&share.item[0]));
+    else for (unsigned i = 0; i < bytes / 8; ++i) item->word[i] = load(&share.item[i]);
+    for (int i = 0; i < value_words; ++i) values[i] = load(&share.values[i]);
+    return true;
+  }
+  return false;
+}
+
+// By one lane, behind the publication of what the chunk pushed: true if that was the item's last chunk.
+__device__ __forceinline__ bool chunk_done(Share *shares, int32_t at) {
+  fence();
+  if (add(&shares[at].left, ~uint64_t(0)) != 1) return false;
+  fence();
+  store(&shares[at].busy, 0);
+  return true;
+}
+
+#endif
+
+} // namespace atos
