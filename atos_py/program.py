@@ -14,20 +14,10 @@ from .arguments import Kind
 from .devices import Device
 from .task import Task
 
-__all__ = ["WORKERS", "Program", "Shape", "program_for"]
+__all__ = ["WORKERS", "Program", "item_bytes", "program_for"]
 
 WORKERS = ("thread", "warp", "cta")
 _REGISTERS_OF_A_BLOCK = 65536
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What a program is specialised for, besides its task and the kinds of its arguments."""
-
-    device: Device
-    item_dtype: np.dtype[Any]
-    worker: str
-    num_threads: int
 
 
 @dataclass(frozen=True)
@@ -57,19 +47,21 @@ def item_bytes(dtype: np.dtype[Any]) -> int:
 
 
 @functools.lru_cache(maxsize=1024)
-def program_for(task: Task, idle: Any, kinds: tuple[Kind, ...], shape: Shape) -> Program:
+def program_for(
+    task: Task, idle: Any, kinds: tuple[Kind, ...], device: Device, item_dtype: np.dtype[Any], worker: str, num_threads: int
+) -> Program:
     """Return the program of a task, compiled, linked and loaded on first use."""
     slot = ffi.new("atos_program **")
-    if shape.device.kind == "cpu":
-        native = link.native(task, idle, kinds, shape.item_dtype)
+    if device.kind == "cpu":
+        native = link.native(task, idle, kinds, item_dtype)
         check(lib.atos_program_native(native.run, native.idle, slot))
         return Program(_owned(slot[0]), 0, 0, 0, native)
     # A block whose threads together need more registers than there are could not start at all.
-    allowed = _REGISTERS_OF_A_BLOCK // shape.num_threads // 8 * 8
+    allowed = _REGISTERS_OF_A_BLOCK // num_threads // 8 * 8
     kernel = link.cubin(
-        task, idle, kinds, shape.item_dtype, shape.worker, shape.device.compute_capability, allowed if allowed < 255 else None
+        task, idle, kinds, item_dtype, worker, device.compute_capability, allowed if allowed < 255 else None
     )
-    check(lib.atos_program_load(shape.device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
+    check(lib.atos_program_load(device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
     return Program(_owned(slot[0]), kernel.value_words, kernel.registers, kernel.spill_bytes, None)
 
 

@@ -13,7 +13,7 @@ from .arguments import describe, words
 from .array import Array, asarray
 from .devices import Device, device as device_of
 from .errors import InvalidArgumentError, LaunchConfigError, QueueFullError, UnsupportedTypeError
-from .program import WORKERS, Shape, item_bytes, program_for
+from .program import WORKERS, item_bytes, program_for
 from .stats import LaunchStats
 from .task import Task
 
@@ -226,21 +226,30 @@ class Queue:
             threads = 1
         arguments = [self._argument(i, arg) for i, arg in enumerate(args)]
         kinds = tuple([describe(arg) for arg in arguments])
-        program = program_for(task, idle, kinds, Shape(self._device, self._dtype, worker, threads))
+        program = program_for(task, idle, kinds, self._device, self._dtype, worker, threads)
         packed = [word for arg in arguments for word in words(arg)]
         if len(packed) > lib.ATOS_MAX_ARGUMENT_WORDS:
             raise InvalidArgumentError(f"the arguments take {len(packed)} words of 8 bytes, more than {lib.ATOS_MAX_ARGUMENT_WORDS}")
 
         buffer = ffi.new("uint64_t[]", packed or [0])
-        launch = ffi.new("atos_launch *")
-        launch.worker = WORKERS.index(worker)
-        launch.persistent, launch.barrier = bool(persistent), bool(barrier)
-        launch.fetch, launch.threads = fetch, threads
-        launch.blocks = 0 if num_blocks is None else _positive("num_blocks", num_blocks, 2**31 - 1)
-        launch.scratch = _positive("shared_memory", shared_memory, 1 << 20, least=0)
-        launch.nested, launch.value_words, launch.idle = task.nested, program.value_words, idle is not None
-        launch.argument_words, launch.arguments = len(packed), buffer
-        launch.stream = ffi.cast("void *", _stream(stream) if on_gpu else 0)
+        launch = ffi.new(
+            "atos_launch *",
+            (
+                WORKERS.index(worker),
+                bool(persistent),
+                bool(barrier),
+                fetch,
+                0 if num_blocks is None else _positive("num_blocks", num_blocks, 2**31 - 1),
+                threads,
+                _positive("shared_memory", shared_memory, 1 << 20, least=0),
+                task.nested,
+                program.value_words,
+                idle is not None,
+                len(packed),
+                buffer,
+                ffi.cast("void *", _stream(stream) if on_gpu else 0),
+            ),
+        )
         stats = ffi.new("atos_stats *")
         status = lib.atos_queue_launch(self._handle, program.handle, launch, stats)
         if status == lib.ATOS_QUEUE_FULL:

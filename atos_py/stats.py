@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["LaunchStats"]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class LaunchStats:
     """What one launch did, and how it was configured.
 

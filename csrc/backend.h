@@ -22,7 +22,8 @@ struct Run {
   uint32_t item_bytes;
   uint32_t blocks;
   Launch kernel;      // what the workers see; counters, memory and sizes are filled in
-  Counters *counters; // the host's copy, written to the device before and read back after
+  Counters *counters; // the host's copy, written to the device before if `stale`, and read back after
+  bool stale;         // whether the device's counters differ from the host's
 };
 
 class Backend {

@@ -345,6 +345,8 @@ public:
 private:
   // Runs the workers once, each in a thread.
   void gather(const Run &run) {
+    run.counters->arrived = run.counters->phase = 0;
+    run.counters->quiet = ~uint64_t(0);
     std::memcpy(run.kernel.counters, static_cast<void *>(run.counters), sizeof(Counters));
     const NativeProgram &program = static_cast<const NativeProgram &>(*run.program);
     crew_of_thread().run(run.blocks, [&](unsigned) {

@@ -6,10 +6,11 @@ namespace atos {
 
 constexpr uint32_t kStreams = 4; // discrete kernels that may run side by side
 
-// What a discrete kernel tells the host when its last block leaves, through memory that both see.
+// What a kernel tells the host when its last block leaves, through memory that both see: the counters of those names.
 struct Report {
   uint64_t published;
   uint64_t stop;
+  uint64_t ran, pushed, rounds;
   uint64_t sequence; // of the kernel, written last
 };
 
@@ -24,8 +25,8 @@ struct Launch {
   uint64_t spill_size;
   uint64_t round_begin;   // discrete: the tickets that this kernel runs; persistent with barrier: those of the first round
   uint64_t round_end;
-  uint64_t sequence;      // discrete: number of this kernel
-  Report *report;         // discrete
+  uint64_t sequence;      // number of this kernel
+  Report *report;
   uint32_t stream;        // discrete: which of the streams it runs in
   uint32_t fetch;         // items a worker takes at once, at most
   uint32_t workers;       // of the whole grid

@@ -109,7 +109,7 @@ struct atos_queue {
     stats->threads = launch.threads;
     stats->workers = launch.blocks * per_block;
 
-    Run run{&launch, &program, item_bytes, launch.blocks, {}, &counters};
+    Run run{&launch, &program, item_bytes, launch.blocks, {}, &counters, stale};
     run.kernel.counters = device_counters;
     run.kernel.slots = slots;
     run.kernel.spill = spill;
@@ -125,19 +125,20 @@ struct atos_queue {
     run.kernel.barrier = launch.barrier;
 
     counters.ran = counters.pushed = counters.rounds = 0;
+    stale = true; // until it is known what the device holds
     backend.start_clock(launch);
     for (;;) {
-      counters.arrived = counters.phase = 0;
-      counters.quiet = ~uint64_t(0); // no real number of published tasks
       if (launch.persistent) backend.run_persistent(run);
       else backend.run_discrete(run);
       if (counters.stop == kRun) { // everything published was taken; claims that ran ahead of it are void
         counters.head = counters.finished = counters.published;
         counters.direct = 0;
+        stale = run.stale;
         break;
       }
       // A push found its slot occupied. If what is pending fits, only the order of the ring was in the way: go on.
       settle(stats);
+      run.stale = true;
       if (stats->lost || !excess.empty()) break;
     }
     stats->milliseconds = backend.stop_clock(launch);
@@ -157,6 +158,7 @@ private:
   uint64_t capacity = 0;
   void *device_counters = nullptr, *slots = nullptr, *spill = nullptr, *shares = nullptr;
   Counters counters{};               // between launches all that is pending lies in the tickets [head, published)
+  bool stale = true;                 // whether the device's copy differs
   std::vector<unsigned char> excess; // pending items for which the ring has no room, after ATOS_QUEUE_FULL
 
   uint64_t in_ring() const { return counters.published - counters.head; }
@@ -174,7 +176,13 @@ private:
       free_memory();
       throw;
     }
+    forget();
+  }
+
+  void forget() {
     counters = Counters{};
+    counters.quiet = ~uint64_t(0); // no real number of published tasks
+    stale = true;
   }
 
   void free_memory() noexcept {
@@ -187,7 +195,7 @@ private:
   void reset() {
     const uint32_t zero = 0;
     backend.fill(slots, &zero, 4, capacity * slot_bytes / 4);
-    counters = Counters{};
+    forget();
   }
 
   template <class F> void with_slots(F f) const {
@@ -210,6 +218,7 @@ private:
       n -= some;
     }
     counters.finished = counters.head;
+    stale = true;
   }
 
   // What is pending, oldest first: the items of full slots in the order of their tickets, then what did not fit.

@@ -25,6 +25,7 @@ namespace atos {
 
 constexpr unsigned kAll = ~0u;
 constexpr uint64_t kNever = ~0ull;  // no number of published tasks; as the end of a round: whatever is published
+constexpr int64_t kBacklog = 8;     // tasks that wait for each worker from which a worker keeps none for itself
 constexpr int kIdle = 0, kLeave = -1, kHelp = -2; // what next() says instead of a number of items
 
 __device__ __forceinline__ unsigned lane_id() { return threadIdx.x & 31; }
@@ -44,6 +45,7 @@ struct Header {
   uint64_t guest_item[2];    // of the chunk that runs
   uint64_t guest_values[kValueWords];
   Chunk chunk;
+  int64_t hungry;            // workers that wait for tasks, or less than 0: tasks that wait for workers
   uint32_t pushes;           // pushed items; those that the buffer does not hold went straight to the queue
   int32_t got;               // what next() says
   uint32_t kept;             // pushed items that became the next ones to run without going through the queue
@@ -214,7 +216,8 @@ template <class Group, unsigned bytes, bool Shares> struct Base {
     return kIdle;
   }
 
-  // All threads, at the end. The last block of a discrete kernel tells the host how things stand.
+  // All threads, at the end. The last block of a kernel tells the host how things stand, and leaves the counters as the next
+  // launch expects them, so that neither has to be copied.
   __device__ __forceinline__ void leave() {
     Counters *counters = queue().counters;
     if (Group::rank() == 0) {
@@ -222,7 +225,6 @@ template <class Group, unsigned bytes, bool Shares> struct Base {
       if (header->pushed) add(&counters->pushed, header->pushed);
       if (header->owed) queue().finish(header->owed);
     }
-    if (launch.persistent) return;
     __syncthreads();
     if (threadIdx.x != 0) return;
     fence();
@@ -231,36 +233,60 @@ template <class Group, unsigned bytes, bool Shares> struct Base {
     store(&counters->gone[launch.stream], 0);
     store(&counters->claims[launch.stream], 0);
     volatile Report *report = launch.report;
-    report->published = load(&counters->published);
-    report->stop = load(&counters->stop);
+    const uint64_t published = load(&counters->published), stop = load(&counters->stop);
+    report->published = published;
+    report->stop = stop;
+    report->ran = load(&counters->ran);
+    report->pushed = load(&counters->pushed);
+    report->rounds = load(&counters->rounds);
+    if (launch.persistent && stop == kRun) {
+      store(&counters->head, published); // claims that ran ahead are void
+      store(&counters->finished, published);
+      for (uint64_t *zero : {&counters->direct, &counters->arrived, &counters->phase, &counters->ran, &counters->pushed, &counters->rounds})
+        store(zero, 0);
+      store(&counters->quiet, kNever);
+    }
     __threadfence_system();
     report->sequence = launch.sequence;
   }
 
   // All threads: publishes what the buffer holds; how much was pushed in all. With `items`, some of it may become the next
-  // batch of this worker without going through the queue: while others wait for work, half of it goes to them and half stays.
-  // While work waits for workers, all goes behind it, for the sake of order.
+  // batch of this worker without going through the queue: all that fits, but for half of it while others wait for work. Only
+  // as much is given as is awaited: if every worker gave for each that waits, most would end up in the queue. While much work
+  // waits for workers, all goes behind it, for the sake of order.
   __device__ __forceinline__ uint32_t hand_on(Item<bytes> *items) {
+    const bool may_keep = items && relaxed();
+    // The last thread looks at the queue before the barrier, when it would only wait for the others.
+    if (may_keep && Group::rank() == Group::size() - 1) {
+      const QueueRef<bytes> q = queue();
+      const int64_t hungry = int64_t(load(&q.counters->head) - load(&q.counters->published));
+      header->hungry = q.stopped() ? INT64_MIN : hungry;
+    }
     Group::sync();
     const uint32_t pushes = header->pushes, n = pushes < launch.buffer ? pushes : launch.buffer;
     if (n == 0) return 0;
+    const bool local = may_keep && header->hungry >= -int64_t(launch.workers) * kBacklog;
+    if (!local) fence(); // beside the reservation; a worker that keeps to itself mostly has nothing to publish
     if (Group::rank() == 0) {
-      uint32_t keep = 0;
-      if (items && relaxed() && !queue().stopped()) {
-        const int64_t hungry = int64_t(load(&queue().counters->head) - load(&queue().counters->published));
-        if (hungry >= -int64_t(launch.workers)) {
-          const uint32_t give = hungry <= 0 ? 0 : hungry < n / 2 ? uint32_t(hungry) : n / 2;
-          keep = n - give < launch.fetch ? n - give : launch.fetch;
-        }
+      const uint32_t most = launch.fetch / 2 + 1; // a long batch is hard to share
+      uint32_t given = n;
+      if (!local) {
+        header->base = queue().reserve(n);
+      } else if (n > most) {
+        given = n - most;
+        header->base = queue().reserve(given);
+      } else {
+        given = header->hungry > 0 && n > 1 ? uint32_t(queue().reserve_awaited(n / 2, &header->base)) : 0;
       }
-      header->kept = keep;
-      header->base = n > keep ? queue().reserve(n - keep) : 0;
+      header->kept = n - given;
       header->pushed += pushes;
     }
-    fence();
     Group::sync();
     const uint32_t kept = header->kept;
-    queue().publish(header->base, worker.buffer + kept, n - kept, Group::rank(), Group::size());
+    if (n > kept) {
+      if (local) fence();
+      queue().publish(header->base, worker.buffer + kept, n - kept, Group::rank(), Group::size());
+    }
     for (uint32_t k = Group::rank(); k < kept; k += Group::size()) items[k] = worker.buffer[k];
     if (Group::rank() == 0) header->pushes = 0; // seen by all: next() has a barrier
     return pushes;
