@@ -1,9 +1,14 @@
 # Two commands for a fresh clone: `make demo` and `make test`. Needs Python 3.10 or newer, a C++ compiler and make.
+#
+#   make PYTHON=python3.12     another Python
+#   make CUDA_HOME=/opt/cuda   another CUDA toolkit; CUDA_HOME=none: that of PyPI's wheels, whatever the machine has
+#   make NVCC_WHEELS=          fetch no nvcc: with CUDA_HOME=none, or without a toolkit, the core is built for the CPU alone
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+export CUDA_HOME
 # With nvcc on this machine nothing is fetched for the build; without it, PyPI's wheels hold a complete one.
-NVCC_WHEELS := $(shell command -v nvcc >/dev/null 2>&1 || test -x /usr/local/cuda/bin/nvcc || echo nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-cccl nvidia-cuda-runtime)
+NVCC_WHEELS = $(shell CUDA_HOME="$(CUDA_HOME)" $(PYTHON) atos_py/toolkit.py)
 
 .PHONY: demo test lint gpu-test build clean
 
@@ -13,13 +18,13 @@ demo: build
 test: build lint
 	$(BIN)/python -m pytest
 
-lint: build
+lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
 # On a machine with a GPU, in an environment that has the packages: everything that needs one.
 gpu-test:
-	$(PYTHON) setup.py build_core
+	$(PYTHON) setup.py -q build_core
 	$(PYTHON) -m pytest -m gpu
 
 build: $(VENV)/installed
@@ -28,8 +33,9 @@ build: $(VENV)/installed
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --upgrade pip "setuptools>=77" wheel
-	$(BIN)/python -m pip install -q $(NVCC_WHEELS) "numba-cuda[cu13]>=0.30,<0.31" || echo "no GPU packages to be had: CPU only"
-	$(BIN)/python -m pip install -q --no-build-isolation -e ".[dev]"
+	$(if $(NVCC_WHEELS),$(BIN)/python -m pip install -q "$(NVCC_WHEELS)" || echo "nvcc cannot be had: building for the CPU alone")
+	$(BIN)/python -m pip install -q --no-build-isolation -e ".[cu13,dev]" || \
+	{ echo "the GPU packages cannot be had"; $(BIN)/python -m pip install -q --no-build-isolation -e ".[dev]"; }
 	touch $@
 
 clean:

@@ -1,19 +1,29 @@
-"""Builds the core: a shared library for the host, and the worker loops as LTO-IR for each architecture."""
+"""Builds the core: a shared library for the host, and the worker loops as LTO-IR for each architecture.
+
+What is built is noted in atos_py/_lib/built.json with a hash of what it was made from, so that a copy of the tree, whose times
+are new, is not built again.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import re
+import runpy
 import shutil
 import subprocess
 import sys
-import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, ClassVar
 
 from setuptools import Command, Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
+SOURCES = ROOT / "csrc"
 OUT = ROOT / "atos_py" / "_lib"
 # The first serves every GPU that the others do not: LTO-IR links for its own architecture and all later ones.
 ARCHITECTURES = ("75", "80", "90")
@@ -23,43 +33,62 @@ HOST_FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-
 DEVICE_FLAGS = ["-std=c++17", "-O3", "-rdc=true", "-fatbin", "-Werror", "all-warnings"]
 
 
-def find_cuda() -> Path | None:
-    """Return the root of a CUDA toolkit: named by CUDA_HOME, on the PATH, or from the wheels of PyPI."""
-    on_path = shutil.which("nvcc")  # may be a wrapper, far from its toolkit: the headers have to be there too
-    candidates = [
-        os.environ.get("CUDA_HOME"),
-        Path(on_path).resolve().parent.parent if on_path else None,
-        "/usr/local/cuda",
-        *(Path(entry) / "nvidia" / "cu13" for entry in [sysconfig.get_path("purelib"), *sys.path]),
-    ]
-    return next((Path(c) for c in candidates if c and all((Path(c) / part).is_file() for part in ("bin/nvcc", "include/cuda.h"))), None)
-
-
-def newer(target: Path, sources: list[Path]) -> bool:
-    return target.exists() and target.stat().st_mtime > max(source.stat().st_mtime for source in sources)
-
-
 def build_core() -> None:
-    """Compile what is older than its sources."""
+    """Compile what was not made from these sources with these flags."""
     OUT.mkdir(exist_ok=True)
-    sources = [*sorted((ROOT / "csrc").iterdir()), Path(__file__)]
-    cuda = find_cuda()
-    shutil.copyfile(ROOT / "csrc" / "atos.h", OUT / "atos.h")
-    library = OUT / "libatos.so"
-    if not newer(library, sources):
-        include = [f"-I{cuda / 'include'}"] if cuda else []
-        host = [str(source) for source in sources if source.suffix == ".cpp"]
-        run([os.environ.get("CXX", "c++"), *HOST_FLAGS, *include, *host, "-ldl", "-o", str(library)])
-    if cuda is None:
-        print("nvcc was not found: building for the CPU alone", file=sys.stderr)
-        return
+    record = OUT / "built.json"
+    known = json.loads(record.read_text()) if record.is_file() else {"files": {}}
+    shutil.copyfile(SOURCES / "atos.h", OUT / "atos.h")
+    cuda = runpy.run_path(str(ROOT / "atos_py" / "toolkit.py"))["find_cuda"]()
+
+    def current(name: str, content: str) -> bool:
+        return (OUT / name).is_file() and known["files"].get(name) == content
+
+    commands: dict[str, list[str]] = {}
+    contents: dict[str, str] = {}
+    with_cuda, without = digest(".cpp", ".h", ".cuh", flags=[*HOST_FLAGS, "cuda"]), digest(".cpp", ".h", ".cuh", flags=HOST_FLAGS)
+    # A library that was built where there is a toolkit is not replaced by one that knows no GPU.
+    contents["libatos.so"] = with_cuda if cuda or current("libatos.so", with_cuda) else without
+    include = [f"-I{cuda / 'include'}"] if cuda else []
+    host = [str(source) for source in sorted(SOURCES.glob("*.cpp"))]
+    commands["libatos.so"] = [os.environ.get("CXX", "c++"), *HOST_FLAGS, *include, *host, "-ldl", "-o"]
     targets = [f"-gencode=arch=compute_{a},code=lto_{a}" for a in ARCHITECTURES]
     for number, worker in enumerate(WORKERS):
         for size in ITEM_BYTES:
-            fatbin = OUT / f"core_{worker}_{size}.fatbin"
-            if not newer(fatbin, sources):
-                defines = [f"-DATOS_WORKER={number}", f"-DATOS_ITEM_BYTES={size}"]
-                run([str(cuda / "bin" / "nvcc"), *DEVICE_FLAGS, *targets, *defines, str(ROOT / "csrc" / "kernels.cu"), "-o", str(fatbin)])
+            name = f"core_{worker}_{size}.fatbin"
+            flags = [*DEVICE_FLAGS, *targets, f"-DATOS_WORKER={number}", f"-DATOS_ITEM_BYTES={size}"]
+            contents[name] = digest(".cu", ".h", ".cuh", flags=flags)
+            if cuda:
+                commands[name] = [str(cuda / "bin" / "nvcc"), *flags, str(SOURCES / "kernels.cu"), "-o"]
+            elif not current(name, contents[name]):  # of other sources than the library, if there at all
+                (OUT / name).unlink(missing_ok=True)
+
+    outdated = [name for name in commands if not current(name, contents[name])]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda name: run([*commands[name], str(OUT / name)]), outdated))
+    if any(name.endswith(".fatbin") for name in outdated):
+        known["nvcc"] = nvcc_version(commands["core_cta_4.fatbin"][0])
+    if not any(OUT.glob("*.fatbin")):
+        known.pop("nvcc", None)
+        print("nvcc was not found: built for the CPU alone", file=sys.stderr)
+    known["architectures"] = list(ARCHITECTURES)
+    known["files"] = {name: content for name, content in contents.items() if (OUT / name).is_file()}
+    record.write_text(json.dumps(known, indent=1) + "\n")
+
+
+def digest(*endings: str, flags: list[str]) -> str:
+    """Return a hash of the sources with these endings, and of the flags."""
+    content = hashlib.sha256(" ".join(flags).encode())
+    for path in sorted(SOURCES.iterdir()):
+        if path.suffix in endings:
+            content.update(path.read_bytes())
+    return content.hexdigest()
+
+
+def nvcc_version(nvcc: str) -> str:
+    text = subprocess.run([nvcc, "--version"], check=True, capture_output=True, text=True).stdout
+    found = re.search(r"V([\d.]+)", text)
+    return found[1] if found else "unknown"
 
 
 def run(command: list[str]) -> None:
@@ -71,7 +100,7 @@ class BuildCore(Command):
     """`python setup.py build_core`: builds into the checkout."""
 
     description = "compile the core into atos_py/_lib"
-    user_options: list[tuple[str, str, str]] = []
+    user_options: ClassVar[list[Any]] = []
 
     def initialize_options(self) -> None: ...
     def finalize_options(self) -> None: ...

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ._core import check, ffi, lib, message
 from .arguments import describe, words
-from .array import Array, asarray
+from .array import Array, asarray, zeros
 from .devices import Device, device as device_of
 from .errors import InvalidArgumentError, LaunchConfigError, QueueFullError, UnsupportedTypeError
 from .program import WORKERS, item_bytes, program_for
-from .stats import LaunchStats
+from .stats import LaunchStats, trace_of
 from .task import Task
 
 __all__ = ["Queue"]
@@ -22,6 +22,7 @@ __all__ = ["Queue"]
 _DEFAULT_FETCH = {"thread": 1, "warp": 32, "cta": 128}
 _DEFAULT_THREADS = {"thread": 256, "warp": 256, "cta": 256}
 _MAX_FETCH = 4096
+_MAX_SAMPLES = 1 << 16
 
 
 class Queue:
@@ -172,6 +173,8 @@ class Queue:
             default the legacy default stream. The launch runs in the order of that stream, and has ended on return.
         device : Device or str, optional
             Where to run; must be the queue's device, which is the default.
+        trace : float, optional
+            Microseconds between samples of the run, for `LaunchStats.trace`; by default none are taken.
 
         Returns
         -------
@@ -212,6 +215,7 @@ class Queue:
         shared_memory: int = 0,
         stream: Any = None,
         device: Device | str | None = None,
+        trace: float | None = None,
     ) -> LaunchStats:
         if not isinstance(task, Task):
             raise UnsupportedTypeError(f"launch a task made with @atos.task (got {task!r})")
@@ -231,6 +235,7 @@ class Queue:
         if len(packed) > lib.ATOS_MAX_ARGUMENT_WORDS:
             raise InvalidArgumentError(f"the arguments take {len(packed)} words of 8 bytes, more than {lib.ATOS_MAX_ARGUMENT_WORDS}")
 
+        samples = None if trace is None else zeros((_MAX_SAMPLES, 4), dtype=np.uint64, device=self._device)
         buffer = ffi.new("uint64_t[]", packed or [0])
         launch = ffi.new(
             "atos_launch *",
@@ -248,6 +253,9 @@ class Queue:
                 len(packed),
                 buffer,
                 ffi.cast("void *", _stream(stream) if on_gpu else 0),
+                ffi.NULL if samples is None else ffi.cast("atos_sample *", samples.pointer),
+                0 if samples is None else len(samples),
+                0 if trace is None else min(round(trace * 1e3), 2**32 - 1),
             ),
         )
         stats = ffi.new("atos_stats *")
@@ -279,6 +287,7 @@ class Queue:
             num_blocks=stats.blocks,
             num_threads=stats.threads,
             num_workers=stats.workers,
+            trace=None if samples is None else trace_of(samples[: stats.samples]),
         )
 
     # An argument as the task takes it: others' arrays are wrapped, and have to be where the task runs.

@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["LaunchStats"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["TRACE", "LaunchStats", "trace_of"]
+
+TRACE = np.dtype([("milliseconds", np.float64), ("tasks_run", np.int64), ("waiting", np.int64)])
 
 
 @dataclass(slots=True)
@@ -29,6 +34,9 @@ class LaunchStats:
         The schedule.
     num_blocks, num_threads, num_workers : int
         Blocks launched, threads of each, and workers in all. On the CPU a worker is a thread.
+    trace : numpy.ndarray or None
+        With the launch option `trace`, a record for each sample of the run: `milliseconds` since the first one, `tasks_run`
+        so far, and `waiting`, the items in the queue, or less than 0 for workers that wait for items.
     """
 
     tasks_run: int
@@ -44,6 +52,7 @@ class LaunchStats:
     num_blocks: int
     num_threads: int
     num_workers: int
+    trace: NDArray[Any] | None = None
 
     @property
     def throughput(self) -> float:
@@ -66,3 +75,14 @@ class LaunchStats:
             f"  {self.schedule}; {self.rounds:,} {'round' if self.rounds == 1 else 'rounds'}; {self.num_workers:,} {self.worker} workers"
             f" ({self.num_blocks:,} x {self.num_threads} threads), fetch size {self.fetch_size}, on {self.device}"
         )
+
+
+def trace_of(samples: NDArray[np.uint64]) -> NDArray[Any]:
+    """Return the trace that the core's samples make, in the order of time."""
+    samples = samples[np.argsort(samples[:, 0], kind="stable")].astype(np.int64)
+    trace = np.zeros(len(samples), TRACE)
+    if len(samples):
+        trace["milliseconds"] = (samples[:, 0] - samples[0, 0]) / 1e6
+        trace["tasks_run"] = np.maximum.accumulate(samples[:, 1])
+        trace["waiting"] = samples[:, 2] - samples[:, 3]
+    return trace

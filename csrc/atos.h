@@ -51,6 +51,14 @@ typedef struct atos_cpu_worker {
 typedef struct atos_queue atos_queue;
 typedef struct atos_program atos_program;
 
+/* How things stand at one moment of a run. */
+typedef struct atos_sample {
+  uint64_t nanoseconds; /* of a clock of the device */
+  uint64_t ran;         /* tasks run so far, in this launch */
+  uint64_t published;   /* tasks that went into the queue so far, ever */
+  uint64_t claimed;     /* tasks that workers took or wait for so far, ever */
+} atos_sample;
+
 typedef struct atos_launch {
   int32_t worker;       /* atos_worker_kind */
   int32_t persistent;
@@ -65,6 +73,9 @@ typedef struct atos_launch {
   uint32_t argument_words;
   const uint64_t *arguments;
   void *stream;         /* a CUstream; null: the legacy default stream */
+  atos_sample *samples; /* memory of the device for a trace of the run, or null */
+  uint32_t max_samples;
+  uint32_t sample_interval; /* nanoseconds between samples, at least */
 } atos_launch;
 
 typedef struct atos_stats {
@@ -73,6 +84,7 @@ typedef struct atos_stats {
   uint64_t pending;     /* left in the queue: 0 unless the launch ended early */
   uint64_t lost;        /* pushed and dropped, since neither the queue nor its reserve had room */
   uint64_t rounds;      /* kernels launched, or levels between barriers */
+  uint64_t samples;     /* taken; those beyond max_samples are not kept */
   double milliseconds;  /* from the first kernel's start to the last one's end */
   uint32_t blocks;
   uint32_t threads;

@@ -198,6 +198,11 @@ private:
     hand_on();
     owed += got;
     ran += got;
+    if (launch.samples) {
+      const auto now = std::chrono::steady_clock::now().time_since_epoch();
+      queue.trace(got, uint64_t(std::chrono::nanoseconds(now).count()), static_cast<atos_sample *>(launch.samples),
+                  launch.max_samples, launch.sample_interval);
+    }
   }
 
   // Calls idle; the number of its pushes.

@@ -264,6 +264,7 @@ public:
       run.counters->published = report.published;
       run.counters->ran = report.ran;
       run.counters->pushed = report.pushed;
+      run.counters->sampled = report.sampled;
       run.counters->rounds = run.launch->barrier ? report.rounds : run.counters->rounds + 1;
       run.stale = false;
     } else {

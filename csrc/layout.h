@@ -10,7 +10,7 @@ constexpr uint32_t kStreams = 4; // discrete kernels that may run side by side
 struct Report {
   uint64_t published;
   uint64_t stop;
-  uint64_t ran, pushed, rounds;
+  uint64_t ran, pushed, rounds, sampled;
   uint64_t sequence; // of the kernel, written last
 };
 
@@ -25,6 +25,9 @@ struct Launch {
   uint64_t spill_size;
   uint64_t round_begin;   // discrete: the tickets that this kernel runs; persistent with barrier: those of the first round
   uint64_t round_end;
+  void *samples;          // for the trace, or null
+  uint32_t max_samples;
+  uint32_t sample_interval;
   uint64_t sequence;      // number of this kernel
   Report *report;
   uint32_t stream;        // discrete: which of the streams it runs in

@@ -123,6 +123,13 @@ struct atos_queue {
     run.kernel.scratch = launch.scratch;
     run.kernel.persistent = launch.persistent;
     run.kernel.barrier = launch.barrier;
+    run.kernel.samples = launch.samples;
+    run.kernel.max_samples = launch.max_samples;
+    run.kernel.sample_interval = launch.sample_interval;
+    if (launch.samples) { // a trace begins anew
+      counters.ran_so_far = counters.next_sample = counters.sampled = 0;
+      run.stale = true;
+    }
 
     counters.ran = counters.pushed = counters.rounds = 0;
     stale = true; // until it is known what the device holds
@@ -145,6 +152,7 @@ struct atos_queue {
     stats->tasks_run = counters.ran;
     stats->tasks_pushed = counters.pushed;
     stats->rounds = counters.rounds;
+    stats->samples = std::min<uint64_t>(counters.sampled, launch.max_samples);
     stats->pending = in_ring() + excess.size() / item_bytes;
     if (stats->pending || stats->lost)
       throw Failure(ATOS_QUEUE_FULL,
@@ -249,6 +257,7 @@ private:
   // After a stop: gathers what is pending from the ring and the spill area, and puts it back in order.
   void settle(atos_stats *stats) {
     const uint64_t ran = counters.ran, pushed = counters.pushed, rounds = counters.rounds;
+    const uint64_t ran_so_far = counters.ran_so_far, sampled = counters.sampled;
     std::vector<unsigned char> all = peek();
     const uint64_t kept = std::min(counters.spilled, kSpillItems);
     stats->lost += counters.spilled - kept;
@@ -259,6 +268,8 @@ private:
     counters.ran = ran;
     counters.pushed = pushed;
     counters.rounds = rounds;
+    counters.ran_so_far = ran_so_far;
+    counters.sampled = sampled;
     const uint64_t n = all.size() / item_bytes, fit = std::min(n, capacity);
     append(all.data(), fit);
     excess.assign(all.begin() + fit * item_bytes, all.end());

@@ -12,6 +12,7 @@
 // `finished` first, then `published`, and finds them equal has proof that nothing is left (docs/design.md).
 #pragma once
 #include "atomic.cuh"
+#include "interface.h"
 
 namespace atos {
 
@@ -34,6 +35,9 @@ struct Counters {
   alignas(128) uint64_t ran;       // statistics, added once by each worker
   uint64_t pushed;
   uint64_t rounds;
+  alignas(128) uint64_t ran_so_far; // trace: tasks run, added after each batch
+  uint64_t next_sample;             // trace: when the next sample is due
+  uint64_t sampled;
 };
 
 template <unsigned bytes> struct Item;
@@ -173,6 +177,15 @@ ATOS_ROLLED
   }
 
   ATOS_FUNCTION bool stopped() const { return load(&counters->stop) != kRun; }
+
+  // Counts `ran` tasks for the trace; whoever finds a sample due takes it.
+  ATOS_FUNCTION void trace(uint64_t ran, uint64_t now, atos_sample *samples, uint64_t most, uint64_t interval) const {
+    const uint64_t before = add(&counters->ran_so_far, ran);
+    uint64_t due = load(&counters->next_sample);
+    if (now < due || !exchange_if(&counters->next_sample, due, now + interval)) return;
+    const uint64_t at = add(&counters->sampled, 1);
+    if (at < most) samples[at] = {now, before + ran, load(&counters->published), load(&counters->head)};
+  }
 
   ATOS_FUNCTION void spill_one(const Item<bytes> &item) const {
     const uint64_t at = add(&counters->spilled, uint64_t(1));

@@ -6,11 +6,7 @@
 #include <new>
 #include <string>
 
-#pragma GCC visibility push(default)
-extern "C" {
-#include "atos.h"
-}
-#pragma GCC visibility pop
+#include "interface.h"
 
 namespace atos {
 

@@ -8,9 +8,6 @@
 #include "layout.h"
 #include "queue.cuh"
 #include "share.cuh"
-extern "C" {
-#include "atos.h"
-}
 
 // The task, compiled from Python and linked in. `args` and `values` are 64-bit words. What atos_config() tells is folded to a
 // constant by the linker, which then drops what it rules out.
@@ -216,6 +213,14 @@ template <class Group, unsigned bytes, bool Shares> struct Base {
     return kIdle;
   }
 
+  // By one lane that is not needed elsewhere, when `ran` tasks have run.
+  __device__ __forceinline__ void trace(uint32_t ran) const {
+    if (!launch.samples) return;
+    uint64_t now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    queue().trace(ran, now, static_cast<atos_sample *>(launch.samples), launch.max_samples, launch.sample_interval);
+  }
+
   // All threads, at the end. The last block of a kernel tells the host how things stand, and leaves the counters as the next
   // launch expects them, so that neither has to be copied.
   __device__ __forceinline__ void leave() {
@@ -239,6 +244,7 @@ template <class Group, unsigned bytes, bool Shares> struct Base {
     report->ran = load(&counters->ran);
     report->pushed = load(&counters->pushed);
     report->rounds = load(&counters->rounds);
+    report->sampled = load(&counters->sampled);
     if (launch.persistent && stop == kRun) {
       store(&counters->head, published); // claims that ran ahead are void
       store(&counters->finished, published);
@@ -558,6 +564,7 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes, t
       if (got > 0) chunks = run(got);
       else if (has_idle() && got == kIdle) atos_task_idle(&worker, &args);
       if (nested() && chunks) run_chunks(got > 0 ? got : 0);
+      if (got > 0 && Group::rank() == Group::size() - 1) this->trace(got);
       // What idle pushes is never kept: the others' idle rounds have to see it.
       const uint32_t pushes = this->hand_on(got == kIdle ? nullptr : items);
       if (Group::rank() == 0) {
@@ -691,6 +698,7 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes, false> {
       if (lane_id() == 0) {
         header->owed += __popc(lanes);
         header->ran += __popc(lanes);
+        this->trace(__popc(lanes));
         if (has_idle() && lanes == 0) this->idle_returned(pushes, 32);
       }
       __syncwarp();

@@ -82,7 +82,7 @@ def compile_cpu(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.d
     with global_compiler_lock:
         target = CpuTarget()
         program = prepare(target, task, idle, kinds, item_dtype)
-        loop = cpu_nested(program.workload, program.body) if task.nested else cpu_flat(program.body)
+        loop = cpu_nested(program.workload, program.taken, program.body) if task.nested else cpu_flat(program.body)
         name = f"atos_{uuid.uuid4().hex}"  # of this code alone, among all that the process may load
         library = cpu_target.target_context.codegen().create_library(name)
         library.enable_object_caching()

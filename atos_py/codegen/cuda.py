@@ -103,7 +103,7 @@ def _compile(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtyp
         words = (program.values, program.arguments)
         export("atos_task_body", body, types.void, program.worker, program.items, types.int64, *words)
         if task.nested:
-            workload = cuda_workload(program.workload)
+            workload = cuda_workload(program.workload, program.taken)
             export("atos_task_workload", workload, types.int64, program.worker, program.items, *words)
         if idle is not None:
             export("atos_task_idle", idle_entry(program.idle), types.void, program.idle_worker, program.arguments)

@@ -36,6 +36,7 @@ class Program:
     """A task whose functions are compiled, ready for entry points: dispatchers and the types they were compiled for."""
 
     workload: Any
+    taken: int  # how many of the arguments the workload takes
     body: Any
     idle: Any
     worker: WorkerType
@@ -74,10 +75,12 @@ def prepare(target: Target, task: Task, idle: Any, kinds: tuple[Kind, ...], item
     worker = WorkerType(items.item, nested=True) if task.nested else flat_worker
     argument_list = [(f"argument {number}", kind) for number, kind in enumerate(args, start=1)]
     workload: Any = None
+    taken = 0
     values: tuple[types.Type, ...] = ()
     inner: list[tuple[str, types.Type]] = []
     if task.nested:
-        workload, plan = compiled(task.workload, "workload", [("item", items.value), *argument_list])
+        taken = _taken_by_workload(plain_function(task.workload), len(args))
+        workload, plan = compiled(task.workload, "workload", [("item", items.value), *argument_list[:taken]])
         values = _values(task, plain_function(task.workload), plan, described)
         inner = [("i", types.int64), *zip((f"value {number}" for number in range(1, len(values) + 1)), values, strict=True)]
     body, _ = compiled(task.body, "body", [("worker", worker), ("item", items.value), *inner, *argument_list])
@@ -86,6 +89,7 @@ def prepare(target: Target, task: Task, idle: Any, kinds: tuple[Kind, ...], item
         idle_dispatcher, _ = compiled(idle, "idle function", [("worker", flat_worker), *argument_list])
     return Program(
         workload,
+        taken,
         body,
         idle_dispatcher,
         worker,
@@ -94,6 +98,16 @@ def prepare(target: Target, task: Task, idle: Any, kinds: tuple[Kind, ...], item
         Packed(types.BaseTuple.from_types(values), constant=False),
         Packed(types.BaseTuple.from_types(args), constant=True),
     )
+
+
+def _taken_by_workload(function: FunctionType | None, num_args: int) -> int:
+    """Return how many of the launch's arguments a workload takes: all, or the first few if it has no more parameters."""
+    if function is None:
+        return num_args
+    parameters = inspect.signature(function).parameters.values()
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return num_args
+    return max(0, min(num_args, sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters) - 1))
 
 
 def _check_arity(name: str, function: FunctionType, role: str, given: list[str], described: str) -> None:
@@ -126,14 +140,14 @@ def _values(task: Task, function: FunctionType | None, plan: types.Type, describ
     return parts[1:]
 
 
-def cpu_nested(workload: Any, body: Any) -> Any:
+def cpu_nested(workload: Any, taken: int, body: Any) -> Any:
     """Return the batch loop of a nested task for the CPU."""
 
     def run(worker, items, n, arguments):  # type: ignore[no-untyped-def]
         args = unpack(arguments)
         for k in range(n):
             item = items[k]
-            plan = plan_of(workload(item, *args))
+            plan = plan_of(workload(item, *args[:taken]))
             for i in range(plan[0]):
                 body(worker, item, i, *plan[1:], *args)
 
@@ -160,11 +174,11 @@ def idle_entry(idle: Any) -> Any:
     return run
 
 
-def cuda_workload(workload: Any) -> Any:
+def cuda_workload(workload: Any, taken: int) -> Any:
     """Return the entry point of one item of a nested task for CUDA: writes the values, returns the length."""
 
     def entry(worker, items, values, arguments):  # type: ignore[no-untyped-def]
-        plan = plan_of(workload(items[0], *unpack(arguments)))
+        plan = plan_of(workload(items[0], *unpack(arguments)[:taken]))
         pack(values, plan[1:])
         return plan[0]
 

@@ -1,0 +1,361 @@
+"""Graph colouring, speculatively: neighbours are coloured at the same time, and those that clash are coloured again.
+
+There are two kinds of task in one queue. *Assign* gives a vertex the smallest colour that none of its neighbours is seen to
+have, for the time being, and pushes its check. *Check* makes the colour final, unless a neighbour has the same: then one of the
+two loses and takes another colour at once, which is checked in turn. With `barrier=True` the same tasks run in rounds.
+
+Who loses a clash: whoever meets a final colour, otherwise the one of smaller degree, ties going by a hash of the ids. A check
+that wins marks the loser, with an atomic operation on the loser's own entry, on which the loser's becoming final depends too.
+A vertex is in one place at a time (the queue, or one worker), so nobody else changes its colour.
+
+*Never wrong*: suppose neighbours u and v end with the same colour. Each stored it, pushed a check, and passed that. Between a
+task and one that it pushes lies a step that all workers take in some order (on the CPU the atomic addition that reserves a
+place in the queue, on a GPU the fence before it). Say u's was first: then v's check saw the colour of u. It was not final, for
+v would have lost, nor did u outrank v. So v marked u, or found it final just then and lost; and a marked vertex does not pass.
+
+*Always ends*: a vertex loses only to a final neighbour, once to each, since final colours are seen from then on and avoided; to
+a neighbour of higher rank that changed since it was looked at; or by a mark, of which each check of a neighbour of higher rank
+sets one at most. So a vertex is recoloured at most degree + 2 x (colours stored by neighbours of higher rank) times, a finite
+number by induction from the highest rank down, whatever the order in which tasks run.
+
+Sources: Gebremedhin and Manne, "Scalable parallel graph coloring algorithms", Concurrency: Practice and Experience 12 (2000);
+Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithms 5 and 6 and section 6.4.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..array import Array, asarray, full
+from ..errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
+from ..graph import Graph
+from ..parallel import compiled, parallel_map, ranges
+from ..program import WORKERS
+from ..queue import Queue
+from ..stats import LaunchStats
+from ..task import atomic_add, atomic_cas, atomic_or_, task
+
+__all__ = ["ORDERS", "ColoringResult", "color", "verify"]
+
+ORDERS = ("natural", "random", "degree")
+
+# An entry of `colors` is a final colour, or a colour with these bits, or UNCOLORED plus the vertex's place in the queue.
+UNCOLORED, TENTATIVE, LOST = 1 << 31, 1 << 30, 1 << 29
+COLOR = LOST - 1
+
+_HUB, _MESH, _PATIENCE, _LEAST, _PIECE = 1024, 8, 4096, 1 << 16, 1 << 14
+_SCRATCH = {"thread": 32, "warp": 512, "cta": 1024}  # bytes: a quarter of the bits are colours of a window... half
+_symmetric: weakref.WeakKeyDictionary[Array, bool] = weakref.WeakKeyDictionary()
+
+
+def mixed(v):  # type: ignore[no-untyped-def]
+    """Hash a vertex id, one to one."""
+    h = v * 0x9E3779B1 & 0xFFFFFFFF
+    h = (h ^ h >> 15) * 0x85EBCA77 & 0xFFFFFFFF
+    return h ^ h >> 13
+
+
+def outranks(u, v, graph):  # type: ignore[no-untyped-def]
+    """Whether u keeps a colour that both have."""
+    difference = graph.indptr[u + 1] - graph.indptr[u] - graph.indptr[v + 1] + graph.indptr[v]
+    return difference > 0 or (difference == 0 and mixed(u) < mixed(v))
+
+
+def four(v, e, step, end, graph):  # type: ignore[no-untyped-def]
+    """Return the neighbours of v by its edges e, e + step, ...; in place of those past the end v, which is never looked at."""
+    near = graph.indices
+    return (
+        near[e],
+        near[e + step] if e + step < end else v,
+        near[e + 2 * step] if e + 2 * step < end else v,
+        near[e + 3 * step] if e + 3 * step < end else v,
+    )
+
+
+def forbid(worker, entry, low, window, bitmap, words):  # type: ignore[no-untyped-def]
+    """Mark the colour of a neighbour as taken, if it is in the window of colours from `low` on."""
+    place = (entry & COLOR) - low
+    if entry < UNCOLORED and place >= 0 and place < window:
+        bit, word = 1 << (place & 31), bitmap + (place >> 5)
+        if worker.size == 1:
+            words[word] |= bit
+        elif words[word] & bit == 0:
+            atomic_or_(words, word, bit)
+
+
+def look(worker, u, v, entry, turn, low, window, bitmap, words):  # type: ignore[no-untyped-def]
+    """Mark the colour of neighbour u as taken, or note u to be waited for: uncoloured, but before v in the queue."""
+    if entry >= UNCOLORED and entry < turn:
+        k = atomic_add(words, 0, 1) + 1
+        if k < bitmap:
+            words[k] = u
+    elif u != v:
+        forbid(worker, entry, low, window, bitmap, words)
+
+
+def lowest_zero(word):  # type: ignore[no-untyped-def]
+    """Return the number of the lowest bit that is 0."""
+    bit = 0
+    for step in (16, 8, 4, 2, 1):
+        if word & (1 << step) - 1 == (1 << step) - 1:
+            word >>= step
+            bit += step
+    return bit
+
+
+def smallest_free(worker, v, turn, graph, colors, patience):  # type: ignore[no-untyped-def]
+    """Return the smallest colour that no neighbour of v has; `turn` is the entry of v, or 0 to wait for nobody.
+
+    The scratch memory holds a number of vertices to wait for, those vertices, and a bit for each colour of a window. A vertex
+    needs one colour more than it has neighbours at most; if those of a window are all taken, the next window is looked at.
+    """
+    first, end = graph.indptr[v], graph.indptr[v + 1]
+    words = worker.scratch(np.uint32)
+    bitmap, low = words.size // 2, 0
+    while True:
+        window = min(end - first + 1 - low, 32 * (words.size - bitmap))
+        for w in worker.split((window + 31) >> 5):
+            words[bitmap + w] = 0
+        if worker.rank == 0:
+            words[0] = 0
+        worker.sync()
+        for e in range(first + worker.rank, end, 4 * worker.size):
+            a, b, c, d = four(v, e, worker.size, end, graph)
+            of_a, of_b, of_c, of_d = colors[a], colors[b], colors[c], colors[d]
+            look(worker, a, v, of_a, turn, low, window, bitmap, words)
+            look(worker, b, v, of_b, turn, low, window, bitmap, words)
+            look(worker, c, v, of_c, turn, low, window, bitmap, words)
+            look(worker, d, v, of_d, turn, low, window, bitmap, words)
+        worker.sync()
+        for k in worker.split(min(words[0], bitmap - 1)):
+            entry, polls = colors[words[k + 1]], 0
+            while entry >= UNCOLORED and polls < patience:
+                entry = colors[words[k + 1]]
+                polls += 1
+            forbid(worker, entry, low, window, bitmap, words)
+        worker.sync()
+        free = COLOR
+        for w in worker.split((window + 31) >> 5):
+            if words[bitmap + w] != 0xFFFFFFFF and free == COLOR:
+                free = low + 32 * w + lowest_zero(words[bitmap + w])
+        free = worker.min(free)
+        if free < low + window:
+            return free
+        low = low + window if low + window <= end - first else 0  # start anew: colours changed meanwhile
+
+
+def loses(v, u, entry, color, graph, colors):  # type: ignore[no-untyped-def]
+    """Whether v has to give up its colour because u, whose entry was read, has it too; otherwise u is told to, if it has it."""
+    if entry & ~(TENTATIVE | LOST) != color or u == v or entry & LOST != 0:
+        return False
+    if entry == color or outranks(u, v, graph):
+        return True
+    return atomic_cas(colors, u, TENTATIVE | color, TENTATIVE | LOST | color) == color
+
+
+@task
+def assign_or_check(worker, item, graph, colors, patience):  # type: ignore[no-untyped-def]
+    """Give vertex item // 2 a colour, or check the one it has: the lowest bit tells."""
+    v = item >> 1
+    first, end = graph.indptr[v], graph.indptr[v + 1]
+    if first == end:
+        colors[v] = 0
+        return
+    turn = colors[v] if item & 1 or patience > 0 else 0
+    if item & 1:
+        color = turn & COLOR
+        lost = turn & LOST != 0
+        turn = 0
+        for e in range(first + worker.rank, end, 4 * worker.size):
+            a, b, c, d = four(v, e, worker.size, end, graph)
+            of_a, of_b, of_c, of_d = colors[a], colors[b], colors[c], colors[d]
+            lost |= loses(v, a, of_a, color, graph, colors)
+            lost |= loses(v, b, of_b, color, graph, colors)
+            lost |= loses(v, c, of_c, color, graph, colors)
+            lost |= loses(v, d, of_d, color, graph, colors)
+        lost = worker.any(lost)
+        if worker.rank == 0 and not lost:  # final, unless v has been told to give it up
+            lost = atomic_cas(colors, v, TENTATIVE | color, color) != TENTATIVE | color
+        if not worker.any(lost):
+            return
+    color = smallest_free(worker, v, turn, graph, colors, patience)
+    if worker.rank == 0:
+        colors[v] = TENTATIVE | color
+        worker.push(item | 1)
+
+
+class ColoringResult(NamedTuple):
+    """What `color` returns.
+
+    Attributes
+    ----------
+    colors : Array
+        The colour of each vertex, from 0, uint32.
+    num_colors : int
+        The largest colour plus one.
+    stats : LaunchStats
+    """
+
+    colors: Array
+    num_colors: int
+    stats: LaunchStats
+
+
+def color(
+    graph: Graph,
+    order: str = "natural",
+    *,
+    worker: str | None = None,
+    capacity: int | None = None,
+    patience: int | None = None,
+    **launch_options: Any,
+) -> ColoringResult:
+    """Colour the vertices of a graph so that no edge joins equal colours.
+
+    Parameters
+    ----------
+    graph : Graph
+        Taken as undirected: if an edge lacks its reverse, a symmetric copy is made first. Loops are ignored.
+    order : {'natural', 'random', 'degree'}
+        Which vertices come first in the queue: those of small ids; any, in an order that is random but always the same; or
+        those of large degree, which takes the fewest colours. Where neighbours have similar ids, a random order keeps them
+        from being coloured at the same time, and so saves work.
+    worker : str, optional
+        "thread", "warp" or "cta". By default, on a GPU, threads if a vertex has fewer than 8 neighbours on average; otherwise
+        CTAs for the vertices with 1,024 or more, which then come first, and warps for the rest.
+    capacity : int, optional
+        Of the queue; by default room for every vertex twice, although each is in it once at most.
+    patience : int, optional
+        How often a vertex looks again, at most, at a neighbour that is before it in the queue and not coloured yet. Waiting
+        avoids clashes if vertices are begun in order, so with `fetch_size=1`. By default 4,096 for the CTAs that are chosen
+        by default, otherwise 0.
+    **launch_options
+        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
+
+    Returns
+    -------
+    ColoringResult
+        At most one colour more than the largest degree. `stats.tasks_run / graph.num_vertices` is the workload ratio: 2 if
+        no neighbours clash and all vertices have some, 1 for a vertex that has none.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such order or worker.
+    """
+    if order not in ORDERS:
+        raise InvalidArgumentError(f"order must be one of {', '.join(ORDERS)} (got {order!r})")
+    if worker is not None and worker not in WORKERS:
+        raise InvalidArgumentError(f"worker must be one of {', '.join(WORKERS)} (got {worker!r})")
+    if not _is_symmetric(graph):
+        graph = graph.simplify(symmetrize=True, deduplicate=True)
+    n, device = graph.num_vertices, graph.device
+    vertices = np.arange(n, dtype=np.uint32)
+    degrees = graph.degrees() if order == "degree" or worker is None else vertices
+    if order != "natural":
+        vertices = np.random.default_rng(0).permutation(vertices)
+    if order == "degree":
+        behind = degrees.max(initial=0) - degrees[vertices]
+        vertices = vertices[np.argsort(behind.astype(np.min_scalar_type(behind.max(initial=0))), kind="stable")]
+
+    # For each launch: how many vertices have been begun after it, its workers, their options and their patience.
+    plan: list[tuple[int, str, dict[str, Any], int]] = [(n, worker or "warp", {}, 0)]
+    if worker is None and device.kind == "cuda":
+        large = degrees[vertices] >= _HUB
+        if graph.num_edges < _MESH * n:
+            plan = [(n, "thread", {}, 0)]
+        elif large.any():
+            vertices = np.concatenate([vertices[large], vertices[~large]])
+            plan = [(int(large.sum()), "cta", {"fetch_size": 1, "num_threads": 512}, _PATIENCE), *plan]
+    colors = full(n, UNCOLORED, dtype=np.uint32, device=device)
+    if patience or plan[0][3]:
+        places = np.empty(n, np.uint32)
+        places[vertices] = UNCOLORED + (np.arange(n) >> int(n > UNCOLORED))
+        colors = asarray(places, device=device)
+    queue = Queue(capacity or max(2 * n, _LEAST), dtype=np.uint32 if n <= UNCOLORED else np.int64, device=device)
+    runs: list[LaunchStats] = []
+    begun = 0
+    for until, kind, defaults, polls in plan:
+        queue.push(vertices[begun:until].astype(queue.dtype) * 2)
+        options = {"shared_memory": _SCRATCH[kind], **defaults, **launch_options}
+        arguments = (assign_or_check, graph, colors, polls if patience is None else patience)
+        runs.append(getattr(queue, f"launch_{kind}")(*arguments, **options))
+        begun = until
+    total = {name: sum(getattr(run, name) for run in runs) for name in ("tasks_run", "tasks_pushed", "milliseconds", "rounds")}
+    return ColoringResult(colors, int(np.asarray(colors).max()) + 1 if n else 0, replace(runs[-1], **total))
+
+
+def _antisymmetry_kernel(indptr: Any, indices: Any, first: int, end: int) -> Any:  # pragma: no cover - compiled
+    """Sum up a hash of each edge minus the hash of its reverse."""
+    total = np.uint64(0)
+    for u in range(first, end):
+        for edge in range(indptr[u], indptr[u + 1]):
+            v = indices[edge]
+            z = (np.uint64(u) << np.uint64(32) | np.uint64(v)) * np.uint64(0x9E3779B97F4A7C15)
+            z = (z ^ z >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
+            total += z ^ z >> np.uint64(32)
+            z = (np.uint64(v) << np.uint64(32) | np.uint64(u)) * np.uint64(0x9E3779B97F4A7C15)
+            z = (z ^ z >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
+            total -= z ^ z >> np.uint64(32)
+    return total
+
+
+def _is_symmetric(graph: Graph) -> bool:
+    """Whether every edge has its reverse, told by a sum of hashes over all edges; remembered for the graph."""
+    if graph.indices not in _symmetric:
+        indptr, indices = np.asarray(graph.indptr), np.asarray(graph.indices)
+        kernel = compiled(_antisymmetry_kernel)
+        sums = parallel_map(lambda piece: int(kernel(indptr, indices, *piece)), ranges(graph.num_vertices, _PIECE))
+        _symmetric[graph.indices] = sum(sums) % 2**64 == 0
+    return _symmetric[graph.indices]
+
+
+def _clash_kernel(indptr: Any, indices: Any, colors: Any, first: int, end: int) -> int:  # pragma: no cover - compiled
+    """Return the first edge that joins equal colours and is no loop, or -1."""
+    for u in range(first, end):
+        for edge in range(indptr[u], indptr[u + 1]):
+            if colors[indices[edge]] == colors[u] and indices[edge] != u:
+                return edge
+    return -1
+
+
+def verify(graph: Graph, colors: Any) -> None:
+    """Prove that `colors` is a colouring: every edge but loops joins different colours, none larger than the largest degree.
+
+    Parameters
+    ----------
+    graph : Graph
+        Directed or not. The degree of a vertex is the number of its edges, of those that lead to it too if some edge lacks
+        its reverse.
+    colors : Array or numpy.ndarray
+        The colours, of any integer type; one for each vertex.
+
+    Raises
+    ------
+    VerificationError
+        It is none. The message names the first edge or vertex that is wrong.
+    """
+    indptr, indices, found = np.asarray(graph.indptr), np.asarray(graph.indices), np.ascontiguousarray(colors)
+    n = indptr.size - 1
+    if found.dtype.kind not in "iu":
+        raise UnsupportedTypeError(f"colors must be an array of integers, not {found.dtype}")
+    if found.shape != (n,):
+        raise InvalidArgumentError(f"colors must have one entry for each of {n} vertices (got shape {found.shape})")
+    kernel = compiled(_clash_kernel)
+    for edge in parallel_map(lambda piece: int(kernel(indptr, indices, found, *piece)), ranges(n, _PIECE)):
+        if edge >= 0:
+            u, v = int(np.searchsorted(indptr, edge, side="right")) - 1, int(indices[edge])
+            raise VerificationError(f"edge {u} -> {v} (number {edge}) joins two vertices of colour {found[u]}")
+    degrees = np.diff(indptr)
+    if found.max(initial=0) > degrees.max(initial=0) and not _is_symmetric(graph):
+        degrees = degrees + np.bincount(indices, minlength=n)
+    most = int(degrees.max(initial=0))
+    wrong = (found < 0) | (found > most)
+    if wrong.any():
+        v = int(np.argmax(wrong))
+        raise VerificationError(f"colors[{v}] is {found[v]}, but colours lie in 0..{most}, the largest degree")

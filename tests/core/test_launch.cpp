@@ -1,0 +1,367 @@
+// The CPU backend's launches, with tasks written in C++ as native programs: every schedule, small rings, idle, barriers.
+#include "status.h"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "check.h"
+
+namespace {
+
+// An item is the position of a node in an implicit tree; `Shape` gives its children. Every node is counted.
+struct Tree {
+  uint64_t nodes;
+  std::vector<uint64_t> first; // children of v: [first[v], first[v + 1])
+  std::vector<uint32_t> level;
+  std::vector<uint64_t> of_level;
+
+  // Children lie behind their parents, so that every node but 0 is the child of exactly one.
+  Tree(uint64_t seed, uint64_t nodes, uint64_t most) : nodes(nodes), first(nodes + 1), level(nodes) {
+    check::Random random(seed);
+    uint64_t end = 1;
+    for (uint64_t v = 0; v < nodes; ++v) {
+      first[v] = end;
+      uint64_t children = random.below(most + 1);
+      if (end == v + 1 && children == 0) children = 1; // otherwise the tree would end here
+      end = std::min(nodes, end + children);
+      for (uint64_t child = first[v]; child < end; ++child) level[child] = level[v] + 1;
+    }
+    first[nodes] = end;
+    of_level.resize(*std::max_element(level.begin(), level.end()) + 1);
+    for (const uint32_t l : level) ++of_level[l];
+  }
+};
+
+template <class T> T encode(uint64_t v) { return T(v); }
+struct Pair {
+  uint64_t v, check;
+};
+template <> Pair encode<Pair>(uint64_t v) { return {v, ~v}; }
+template <class T> uint64_t decode(T item) { return item; }
+template <> uint64_t decode<Pair>(Pair item) {
+  CHECK(item.check == ~item.v, "an item of 16 bytes was torn: %" PRIx64 " %" PRIx64, item.v, item.check);
+  return item.v;
+}
+
+template <class T> void push(atos_cpu_worker *worker, uint64_t v) {
+  if (worker->count == worker->capacity) worker->flush(worker);
+  static_cast<T *>(worker->buffer)[worker->count++] = encode<T>(v);
+}
+
+struct Work {
+  const Tree &tree;
+  std::vector<std::atomic<uint32_t>> seen;
+  std::vector<std::atomic<uint64_t>> done_of_level;
+  std::atomic<uint64_t> early{0}; // nodes that ran before the level above was over
+  std::atomic<int64_t> idle_pushes{0}, idle_calls{0};
+
+  explicit Work(const Tree &tree) : tree(tree), seen(tree.nodes), done_of_level(tree.of_level.size()) {}
+};
+
+const Work &work_of(const void *args) { return **static_cast<Work *const *>(args); }
+
+template <class T> void run(atos_cpu_worker *worker, const void *items, int64_t n, const void *args) {
+  Work &work = const_cast<Work &>(work_of(args));
+  for (int64_t k = 0; k < n; ++k) {
+    const uint64_t v = decode(static_cast<const T *>(items)[k]);
+    CHECK(v < work.tree.nodes, "item %" PRIu64 " was never pushed", v);
+    const uint32_t level = work.tree.level[v];
+    if (level && work.done_of_level[level - 1] != work.tree.of_level[level - 1]) ++work.early;
+    ++work.seen[v];
+    ++work.done_of_level[level];
+    for (uint64_t child = work.tree.first[v]; child < work.tree.first[v + 1]; ++child) push<T>(worker, child);
+  }
+}
+
+// Pushes the root again and again, as often as it may.
+template <class T> void idle(atos_cpu_worker *worker, const void *args) {
+  Work &work = const_cast<Work &>(work_of(args));
+  ++work.idle_calls;
+  if (--work.idle_pushes >= 0) push<T>(worker, 0);
+}
+
+struct Program {
+  atos_program *handle = nullptr;
+  template <class Run, class Idle> Program(Run run, Idle idle) {
+    const atos_status status =
+        atos_program_native(reinterpret_cast<uint64_t>(run), reinterpret_cast<uint64_t>(idle), &handle);
+    CHECK(status == ATOS_OK, "%s", atos_message());
+  }
+  Program(const Program &) = delete;
+  ~Program() { atos_program_unload(handle); }
+};
+
+template <class T> struct Launcher {
+  Program program{run<T>, nullptr}, with_idle{run<T>, idle<T>};
+  atos_queue *queue = nullptr;
+
+  explicit Launcher(uint64_t capacity) {
+    CHECK(atos_queue_create(ATOS_CPU, capacity, sizeof(T), &queue) == ATOS_OK, "%s", atos_message());
+  }
+  Launcher(const Launcher &) = delete;
+  ~Launcher() { atos_queue_destroy(queue); }
+
+  void push(uint64_t v) {
+    const T item = encode<T>(v);
+    CHECK(atos_queue_push(queue, &item, 1) == ATOS_OK, "%s", atos_message());
+  }
+  uint64_t pending() {
+    uint64_t n = 0;
+    CHECK(atos_queue_pending(queue, &n) == ATOS_OK, "%s", atos_message());
+    return n;
+  }
+  atos_status launch(Work &work, atos_launch launch, atos_stats *stats) {
+    const uint64_t argument = reinterpret_cast<uint64_t>(&work);
+    launch.worker = ATOS_CTA;
+    launch.threads = 1;
+    launch.argument_words = 1;
+    launch.arguments = &argument;
+    return atos_queue_launch(queue, launch.idle ? with_idle.handle : program.handle, &launch, stats);
+  }
+};
+
+atos_launch schedule(bool persistent, bool barrier, uint32_t fetch, uint32_t blocks, bool idle = false) {
+  atos_launch launch{};
+  launch.persistent = persistent;
+  launch.barrier = barrier;
+  launch.fetch = fetch;
+  launch.blocks = blocks;
+  launch.idle = idle;
+  return launch;
+}
+
+void for_all_schedules(const std::function<void(bool, bool, uint32_t, uint32_t)> &f) {
+  for (const bool persistent : {true, false})
+    for (const bool barrier : {true, false})
+      for (const uint32_t fetch : {1u, 7u, 128u})
+        for (const uint32_t blocks : {1u, 2u, 5u}) f(persistent, barrier, fetch, blocks);
+}
+
+std::string name(bool persistent, bool barrier, uint32_t fetch, uint32_t blocks) {
+  return std::string(persistent ? "persistent" : "discrete") + (barrier ? ", barrier" : ", relaxed") + ", fetch " +
+         std::to_string(fetch) + ", " + std::to_string(blocks) + " workers";
+}
+
+template <class T> void every_schedule_runs_every_task_once() {
+  const Tree tree(sizeof(T), 5000, 4);
+  Launcher<T> launcher(6000);
+  for_all_schedules([&](bool persistent, bool barrier, uint32_t fetch, uint32_t blocks) {
+    const std::string which = name(persistent, barrier, fetch, blocks);
+    Work work(tree);
+    launcher.push(0);
+    atos_stats stats;
+    CHECK(launcher.launch(work, schedule(persistent, barrier, fetch, blocks), &stats) == ATOS_OK, "%s: %s", which.c_str(), atos_message());
+    for (uint64_t v = 0; v < tree.nodes; ++v) CHECK(work.seen[v] == 1, "%s: task %" PRIu64 " ran %u times", which.c_str(), v, work.seen[v].load());
+    CHECK(stats.tasks_run == tree.nodes && stats.tasks_pushed == tree.nodes - 1, "%s: %" PRIu64 " run, %" PRIu64 " pushed",
+          which.c_str(), stats.tasks_run, stats.tasks_pushed);
+    CHECK(stats.blocks == blocks && stats.workers == blocks && stats.pending == 0 && stats.lost == 0, "%s", which.c_str());
+    CHECK(launcher.pending() == 0, "%s: something is left", which.c_str());
+    if (barrier) {
+      CHECK(work.early == 0, "%s: %" PRIu64 " tasks ran before the level above was over", which.c_str(), work.early.load());
+      CHECK(stats.rounds == tree.of_level.size(), "%s: %" PRIu64 " rounds for %zu levels", which.c_str(), stats.rounds, tree.of_level.size());
+    }
+  });
+}
+
+} // namespace
+
+TEST(every_schedule_with_items_of_4_bytes) { every_schedule_runs_every_task_once<uint32_t>(); }
+TEST(every_schedule_with_items_of_8_bytes) { every_schedule_runs_every_task_once<uint64_t>(); }
+TEST(every_schedule_with_items_of_16_bytes) { every_schedule_runs_every_task_once<Pair>(); }
+
+TEST(an_empty_queue_ends_at_once) {
+  const Tree tree(1, 10, 2);
+  Launcher<uint32_t> launcher(4);
+  for_all_schedules([&](bool persistent, bool barrier, uint32_t fetch, uint32_t blocks) {
+    Work work(tree);
+    atos_stats stats;
+    CHECK(launcher.launch(work, schedule(persistent, barrier, fetch, blocks), &stats) == ATOS_OK, "%s", atos_message());
+    CHECK(stats.tasks_run == 0 && stats.tasks_pushed == 0, "%" PRIu64 " tasks ran", stats.tasks_run);
+  });
+}
+
+TEST(small_rings_wrap_around_over_many_launches) {
+  const Tree tree(2, 40, 1); // a chain: one task is pending at a time
+  Launcher<uint32_t> launcher(1);
+  for (int round = 0; round < 20; ++round)
+    for_all_schedules([&](bool persistent, bool barrier, uint32_t fetch, uint32_t blocks) {
+      Work work(tree);
+      launcher.push(0);
+      atos_stats stats;
+      CHECK(launcher.launch(work, schedule(persistent, barrier, fetch, blocks), &stats) == ATOS_OK, "%s", atos_message());
+      for (uint64_t v = 0; v < tree.nodes; ++v) CHECK(work.seen[v] == 1, "task %" PRIu64 " ran %u times", v, work.seen[v].load());
+    });
+}
+
+// Rings that are too small: the launch ends, says what is pending, and after a resize goes on where it was.
+template <class T> void full_queues_lose_nothing() {
+  int filled = 0;
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    const Tree tree(100 + seed, 2000, 5);
+    for_all_schedules([&](bool persistent, bool barrier, uint32_t fetch, uint32_t blocks) {
+      const std::string which = name(persistent, barrier, fetch, blocks);
+      Work work(tree);
+      uint64_t capacity = 1 + seed * 40, ran = 0;
+      Launcher<T> launcher(capacity);
+      launcher.push(0);
+      for (;;) {
+        atos_stats stats;
+        const atos_status status = launcher.launch(work, schedule(persistent, barrier, fetch, blocks), &stats);
+        ran += stats.tasks_run;
+        if (status == ATOS_OK) break;
+        CHECK(status == ATOS_QUEUE_FULL, "%s: status %d, %s", which.c_str(), int(status), atos_message());
+        ++filled;
+        uint64_t seen = 0, pushed = 1;
+        for (uint64_t v = 0; v < tree.nodes; ++v)
+          if (work.seen[v]) ++seen, pushed += tree.first[v + 1] - tree.first[v];
+        CHECK(seen == ran, "%s: %" PRIu64 " tasks seen, %" PRIu64 " said to have run", which.c_str(), seen, ran);
+        CHECK(stats.lost == 0 && stats.pending == pushed - seen && launcher.pending() == stats.pending,
+              "%s: %" PRIu64 " pushed, %" PRIu64 " run, %" PRIu64 " pending, %" PRIu64 " lost", which.c_str(), pushed, seen, stats.pending, stats.lost);
+        CHECK(stats.pending > capacity, "%s: %" PRIu64 " pending do fit in %" PRIu64, which.c_str(), stats.pending, capacity);
+        std::vector<T> items(stats.pending);
+        CHECK(atos_queue_read(launcher.queue, items.data(), items.size()) == ATOS_OK, "%s", atos_message());
+        for (const T &item : items) CHECK(work.seen[decode(item)] == 0, "%s: a task that ran is pending", which.c_str());
+        // Refused until there is room.
+        CHECK(launcher.launch(work, schedule(persistent, barrier, fetch, blocks), &stats) == ATOS_QUEUE_FULL, "a full queue was launched");
+        capacity = std::max(items.size(), capacity + capacity / 2);
+        CHECK(atos_queue_resize(launcher.queue, capacity) == ATOS_OK, "%s", atos_message());
+      }
+      for (uint64_t v = 0; v < tree.nodes; ++v) CHECK(work.seen[v] == 1, "%s: task %" PRIu64 " ran %u times", which.c_str(), v, work.seen[v].load());
+    });
+  }
+  CHECK(filled > 50, "only %d launches filled their queue", filled);
+}
+
+TEST(full_queues_lose_nothing_of_4_bytes) { full_queues_lose_nothing<uint32_t>(); }
+TEST(full_queues_lose_nothing_of_16_bytes) { full_queues_lose_nothing<Pair>(); }
+
+TEST(idle_runs_a_whole_quiet_round_and_its_pushes_run) {
+  const Tree tree(3, 300, 3);
+  Launcher<uint32_t> launcher(8000);
+  for_all_schedules([&](bool persistent, bool barrier, uint32_t fetch, uint32_t blocks) {
+    const std::string which = name(persistent, barrier, fetch, blocks);
+    for (const int64_t pushes : {0, 1, 17}) {
+      Work work(tree);
+      work.idle_pushes = pushes;
+      if (pushes != 1) launcher.push(0);
+      const uint32_t times = uint32_t(pushes + (pushes != 1));
+      atos_stats stats;
+      CHECK(launcher.launch(work, schedule(persistent, barrier, fetch, blocks, true), &stats) == ATOS_OK, "%s: %s", which.c_str(), atos_message());
+      for (uint64_t v = 0; v < tree.nodes; ++v)
+        CHECK(work.seen[v] == times, "%s: task %" PRIu64 " ran %u times instead of %u", which.c_str(), v, work.seen[v].load(), times);
+      CHECK(work.idle_calls >= pushes + int64_t(blocks), "%s: idle was called %" PRId64 " times", which.c_str(), work.idle_calls.load());
+      CHECK(stats.tasks_pushed == times * tree.nodes - (pushes != 1), "%s: %" PRIu64 " pushed", which.c_str(), stats.tasks_pushed);
+    }
+  });
+}
+
+TEST(idle_with_a_queue_that_fills) {
+  const Tree tree(4, 200, 4);
+  for_all_schedules([&](bool persistent, bool barrier, uint32_t fetch, uint32_t blocks) {
+    Launcher<uint32_t> launcher(3);
+    Work work(tree);
+    work.idle_pushes = 5;
+    uint64_t capacity = 3, ran = 0;
+    for (;;) {
+      atos_stats stats;
+      const atos_status status = launcher.launch(work, schedule(persistent, barrier, fetch, blocks, true), &stats);
+      ran += stats.tasks_run;
+      if (status == ATOS_OK) break;
+      CHECK(status == ATOS_QUEUE_FULL && stats.lost == 0, "status %d: %s", int(status), atos_message());
+      CHECK(atos_queue_resize(launcher.queue, capacity = std::max(2 * capacity, stats.pending)) == ATOS_OK, "%s", atos_message());
+    }
+    CHECK(ran == 5 * tree.nodes, "%s: %" PRIu64 " tasks ran", name(persistent, barrier, fetch, blocks).c_str(), ran);
+  });
+}
+
+TEST(launches_side_by_side_in_several_threads) {
+  const Tree tree(5, 3000, 4);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&tree, t] {
+      for (int round = 0; round < 5; ++round) {
+        Launcher<uint64_t> launcher(4000);
+        Work work(tree);
+        launcher.push(0);
+        atos_stats stats;
+        CHECK(launcher.launch(work, schedule(t % 2, round % 2, 8, 3), &stats) == ATOS_OK, "%s", atos_message());
+        CHECK(stats.tasks_run == tree.nodes, "%" PRIu64 " tasks ran", stats.tasks_run);
+      }
+    });
+  for (std::thread &thread : threads) thread.join();
+}
+
+TEST(one_queue_launched_from_several_threads) {
+  const Tree tree(6, 2000, 4);
+  Launcher<uint32_t> launcher(9000);
+  Work work(tree);
+  std::atomic<uint64_t> ran{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&, t] {
+      launcher.push(0);
+      atos_stats stats;
+      CHECK(launcher.launch(work, schedule(t % 2, false, 8, 2), &stats) == ATOS_OK, "%s", atos_message());
+      ran += stats.tasks_run;
+    });
+  for (std::thread &thread : threads) thread.join();
+  CHECK(ran == 3 * tree.nodes && launcher.pending() == 0, "%" PRIu64 " tasks ran", ran.load());
+}
+
+// More items than the spill area holds: what is lost is counted, and what is pending goes on.
+static void burst(atos_cpu_worker *worker, const void *items, int64_t n, const void *args) {
+  auto &ran = *const_cast<std::atomic<uint64_t> *>(*static_cast<std::atomic<uint64_t> *const *>(args));
+  for (int64_t k = 0; k < n; ++k) {
+    ++ran;
+    if (static_cast<const uint32_t *>(items)[k] == 0)
+      for (uint32_t v = 1; v <= 3000000; ++v) push<uint32_t>(worker, v);
+  }
+}
+
+TEST(more_than_the_spill_area_holds_is_counted_as_lost) {
+  for (const bool persistent : {true, false}) {
+    Program program(burst, nullptr);
+    Launcher<uint32_t> launcher(16);
+    launcher.push(0);
+    std::atomic<uint64_t> ran{0};
+    const uint64_t argument = reinterpret_cast<uint64_t>(&ran);
+    atos_launch launch = schedule(persistent, false, 4, 2);
+    launch.argument_words = 1;
+    launch.arguments = &argument;
+    atos_stats stats;
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_QUEUE_FULL, "%s", atos_message());
+    CHECK(ran == stats.tasks_run && stats.tasks_pushed == 3000000, "%" PRIu64 " ran, %" PRIu64 " pushed", stats.tasks_run, stats.tasks_pushed);
+    CHECK(stats.lost > 0 && stats.tasks_run + stats.pending + stats.lost == 3000001,
+          "%" PRIu64 " ran, %" PRIu64 " pending, %" PRIu64 " lost", stats.tasks_run, stats.pending, stats.lost);
+    CHECK(launcher.pending() == stats.pending, "%" PRIu64 " are pending", launcher.pending());
+    const uint64_t pending = stats.pending;
+    CHECK(atos_queue_resize(launcher.queue, pending) == ATOS_OK, "%s", atos_message());
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK, "%s", atos_message());
+    CHECK(stats.tasks_run == pending && stats.lost == 0, "%" PRIu64 " ran of %" PRIu64, stats.tasks_run, pending);
+  }
+}
+
+TEST(launch_refuses_a_fetch_of_0) {
+  const Tree tree(7, 10, 2);
+  Launcher<uint32_t> launcher(20);
+  Work work(tree);
+  for (const bool persistent : {true, false}) {
+    launcher.push(0);
+    atos_stats stats;
+    const atos_status status = launcher.launch(work, schedule(persistent, false, 0, 1), &stats);
+    CHECK(status == ATOS_INVALID && std::strstr(atos_message(), "fetch"), "status %d: %s", int(status), atos_message());
+  }
+}
+
+TEST(launch_refuses_too_many_argument_words) {
+  Launcher<uint32_t> launcher(20);
+  const std::vector<uint64_t> words(ATOS_MAX_ARGUMENT_WORDS + 1);
+  atos_launch launch = schedule(true, false, 1, 1);
+  launch.argument_words = uint32_t(words.size());
+  launch.arguments = words.data();
+  atos_stats stats;
+  const atos_status status = atos_queue_launch(launcher.queue, launcher.program.handle, &launch, &stats);
+  CHECK(status == ATOS_INVALID && std::strstr(atos_message(), "257"), "status %d: %s", int(status), atos_message());
+}
