@@ -46,7 +46,8 @@ def build_core() -> None:
 
     commands: dict[str, list[str]] = {}
     contents: dict[str, str] = {}
-    with_cuda, without = digest(".cpp", ".h", ".cuh", flags=[*HOST_FLAGS, "cuda"]), digest(".cpp", ".h", ".cuh", flags=HOST_FLAGS)
+    with_cuda = digest(".cpp", ".h", ".cuh", flags=[*HOST_FLAGS, "cuda"])
+    without = digest(".cpp", ".h", ".cuh", flags=HOST_FLAGS)
     # A library that was built where there is a toolkit is not replaced by one that knows no GPU.
     contents["libatos.so"] = with_cuda if cuda or current("libatos.so", with_cuda) else without
     include = [f"-I{cuda / 'include'}"] if cuda else []

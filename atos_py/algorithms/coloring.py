@@ -66,15 +66,17 @@ def outranks(u, v, graph):  # type: ignore[no-untyped-def]
     return difference > 0 or (difference == 0 and mixed(u) < mixed(v))
 
 
-def four(v, e, step, end, graph):  # type: ignore[no-untyped-def]
-    """Return the neighbours of v by its edges e, e + step, ...; in place of those past the end v, which is never looked at."""
+def four(e, step, end, graph, colors):  # type: ignore[no-untyped-def]
+    """Return the entries of four neighbours, by the edges e, e + step, ...; the first again in place of those past the end.
+
+    Four at a time since a GPU then has four loads under way at once.
+    """
     near = graph.indices
-    return (
-        near[e],
-        near[e + step] if e + step < end else v,
-        near[e + 2 * step] if e + 2 * step < end else v,
-        near[e + 3 * step] if e + 3 * step < end else v,
-    )
+    a = near[e]
+    b = near[e + step] if e + step < end else a
+    c = near[e + 2 * step] if e + 2 * step < end else a
+    d = near[e + 3 * step] if e + 3 * step < end else a
+    return colors[a], colors[b], colors[c], colors[d]
 
 
 def forbid(worker, entry, low, window, bitmap, words):  # type: ignore[no-untyped-def]
@@ -88,14 +90,9 @@ def forbid(worker, entry, low, window, bitmap, words):  # type: ignore[no-untype
             atomic_or_(words, word, bit)
 
 
-def look(worker, u, v, entry, turn, low, window, bitmap, words):  # type: ignore[no-untyped-def]
-    """Mark the colour of neighbour u as taken, or note u to be waited for: uncoloured, but before v in the queue."""
-    if entry >= UNCOLORED and entry < turn:
-        k = atomic_add(words, 0, 1) + 1
-        if k < bitmap:
-            words[k] = u
-    elif u != v:
-        forbid(worker, entry, low, window, bitmap, words)
+def precedes(entry, turn):  # type: ignore[no-untyped-def]
+    """Whether an entry is that of a vertex without a colour that is before `turn` in the queue."""
+    return entry >= UNCOLORED and entry < turn
 
 
 def lowest_zero(word):  # type: ignore[no-untyped-def]
@@ -125,12 +122,19 @@ def smallest_free(worker, v, turn, graph, colors, patience):  # type: ignore[no-
             words[0] = 0
         worker.sync()
         for e in range(first + worker.rank, end, 4 * worker.size):
-            a, b, c, d = four(v, e, worker.size, end, graph)
-            of_a, of_b, of_c, of_d = colors[a], colors[b], colors[c], colors[d]
-            look(worker, a, v, of_a, turn, low, window, bitmap, words)
-            look(worker, b, v, of_b, turn, low, window, bitmap, words)
-            look(worker, c, v, of_c, turn, low, window, bitmap, words)
-            look(worker, d, v, of_d, turn, low, window, bitmap, words)
+            a, b, c, d = four(e, worker.size, end, graph, colors)
+            forbid(worker, a, low, window, bitmap, words)
+            forbid(worker, b, low, window, bitmap, words)
+            forbid(worker, c, low, window, bitmap, words)
+            forbid(worker, d, low, window, bitmap, words)
+            if precedes(a, turn) or precedes(b, turn) or precedes(c, turn) or precedes(d, turn):
+                for f in range(e, min(e + 4 * worker.size, end), worker.size):
+                    entry = colors[graph.indices[f]]
+                    forbid(worker, entry, low, window, bitmap, words)
+                    if precedes(entry, turn):
+                        k = atomic_add(words, 0, 1) + 1
+                        if k < bitmap:
+                            words[k] = graph.indices[f]
         worker.sync()
         for k in worker.split(min(words[0], bitmap - 1)):
             entry, polls = colors[words[k + 1]], 0
@@ -149,9 +153,15 @@ def smallest_free(worker, v, turn, graph, colors, patience):  # type: ignore[no-
         low = low + window if low + window <= end - first else 0  # start anew: colours changed meanwhile
 
 
-def loses(v, u, entry, color, graph, colors):  # type: ignore[no-untyped-def]
-    """Whether v has to give up its colour because u, whose entry was read, has it too; otherwise u is told to, if it has it."""
-    if entry & ~(TENTATIVE | LOST) != color or u == v or entry & LOST != 0:
+def has(entry, color):  # type: ignore[no-untyped-def]
+    """Whether an entry is this colour, final or not."""
+    return entry & ~(TENTATIVE | LOST) == color
+
+
+def loses(v, u, color, graph, colors):  # type: ignore[no-untyped-def]
+    """Whether v has to give up its colour because its neighbour u has it too; if u has to, that is marked."""
+    entry = colors[u]
+    if not has(entry, color) or u == v or entry & LOST != 0:
         return False
     if entry == color or outranks(u, v, graph):
         return True
@@ -172,12 +182,10 @@ def assign_or_check(worker, item, graph, colors, patience):  # type: ignore[no-u
         lost = turn & LOST != 0
         turn = 0
         for e in range(first + worker.rank, end, 4 * worker.size):
-            a, b, c, d = four(v, e, worker.size, end, graph)
-            of_a, of_b, of_c, of_d = colors[a], colors[b], colors[c], colors[d]
-            lost |= loses(v, a, of_a, color, graph, colors)
-            lost |= loses(v, b, of_b, color, graph, colors)
-            lost |= loses(v, c, of_c, color, graph, colors)
-            lost |= loses(v, d, of_d, color, graph, colors)
+            a, b, c, d = four(e, worker.size, end, graph, colors)
+            if has(a, color) or has(b, color) or has(c, color) or has(d, color):
+                for f in range(e, min(e + 4 * worker.size, end), worker.size):
+                    lost |= loses(v, graph.indices[f], color, graph, colors)
         lost = worker.any(lost)
         if worker.rank == 0 and not lost:  # final, unless v has been told to give it up
             lost = atomic_cas(colors, v, TENTATIVE | color, color) != TENTATIVE | color

@@ -1,0 +1,213 @@
+"""What there is to run and build with on this machine, and for each thing that is missing the command that mends it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from .devices import devices, driver_version, why_no_gpu
+from .errors import AtosError
+from .link import CORE_DIR, cache_directory
+from .program import WORKERS
+from .toolkit import NVCC_WHEELS, find_cuda
+
+__all__ = ["Finding", "diagnose", "report"]
+
+_ITEM_BYTES = (4, 8, 16)
+_REBUILD = "python setup.py build_core (in a checkout; or pip install again)"
+_GPU_PACKAGES = 'python -m pip install "numba-cuda[cu13]>=0.30,<0.31" "cuda-core>=0.6"'
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the diagnosis.
+
+    Attributes
+    ----------
+    section, name, value : str
+    mend : str or None
+        What to do about it; None if it is as it should be.
+    """
+
+    section: str
+    name: str
+    value: str
+    mend: str | None = None
+
+
+def diagnose() -> list[Finding]:
+    """Look at everything, section by section."""
+    return [*_devices(), *_compilers(), *_versions(), *_core(), *_caches()]
+
+
+def report() -> str:
+    """Return the diagnosis as text."""
+    findings, lines = diagnose(), []
+    width = max(len(finding.name) for finding in findings)
+    section = None
+    for finding in findings:
+        if finding.section != section:
+            section = finding.section
+            lines += ["", section]
+        lines.append(f"  {finding.name:{width}}  {finding.value}")
+    mends = list(dict.fromkeys(f"  {finding.name}: {finding.mend}" for finding in findings if finding.mend))
+    lines += ["", "To mend", *mends] if mends else ["", "Nothing is missing."]
+    return "\n".join(lines[1:])
+
+
+def _devices() -> list[Finding]:
+    section, found = "Devices", []
+    for device in devices():
+        if device.kind == "cpu":
+            what, unit = device.name, "core" if device.processors == 1 else "cores"
+        else:
+            what = "{}, compute capability {}.{}".format(device.name, *device.compute_capability)
+            unit = "multiprocessors"
+        try:
+            free, total = device.memory
+        except AtosError as error:  # a GPU that another program has filled up, say
+            found.append(Finding(section, str(device), f"{what}: {error}", "see what else runs there: nvidia-smi"))
+            continue
+        found.append(
+            Finding(section, str(device), f"{what}, {device.processors} {unit}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free")
+        )
+    reason = why_no_gpu()
+    if reason:
+        mend = "install NVIDIA's driver, version 580 or newer, and reboot" if _has_nvidia_hardware() else None
+        if "this build" in reason:
+            mend = _REBUILD
+        found.append(Finding(section, "driver", f"no GPU: {reason}", mend))
+    else:
+        version = driver_version() or (0, 0)
+        old = version < (13, 0)
+        found.append(
+            Finding(
+                section,
+                "driver",
+                f"runs CUDA {version[0]}.{version[1]}",
+                "install NVIDIA's driver, version 580 or newer, and reboot" if old else None,
+            )
+        )
+    return found
+
+
+def _has_nvidia_hardware() -> bool:
+    """Whether the PCI bus has a display or compute device of NVIDIA's, for which a driver would be of use."""
+    for device in Path("/sys/bus/pci/devices").glob("*"):
+        try:
+            if (device / "vendor").read_text().strip() == "0x10de" and (device / "class").read_text().startswith("0x03"):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def _compilers() -> list[Finding]:
+    section = "Compilers, needed to build the core only"
+    cuda = find_cuda()
+    nvcc = (
+        Finding(section, "nvcc", f"{_version_of(str(cuda / 'bin' / 'nvcc'))}, {cuda}")
+        if cuda
+        else Finding(section, "nvcc", "not found", f'python -m pip install "{NVCC_WHEELS}", then {_REBUILD}')
+    )
+    name = os.environ.get("CXX", "c++")
+    path = shutil.which(name)
+    cxx = (
+        Finding(section, name, f"{_version_of(path)}, {path}")
+        if path
+        else Finding(section, name, "not found", "sudo apt-get install g++ (or what your system calls it)")
+    )
+    return [nvcc, cxx]
+
+
+def _version_of(command: str) -> str:
+    try:
+        text = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"does not run ({error})"
+    lines = text.splitlines() or [""]
+    release = re.search(r"V([\d.]+)", text)
+    return release[1] if release else lines[0]
+
+
+def _versions() -> list[Finding]:
+    section = "Versions"
+    found = [Finding(section, "atos_py", _installed("atos_py") or "a checkout")]
+    found.append(Finding(section, "python", platform.python_version()))
+    for package in ("numba", "numpy"):
+        found.append(Finding(section, package, _installed(package) or "unknown"))
+    for package in ("numba-cuda", "cuda-core"):
+        version = _installed(package)
+        found.append(Finding(section, package, version or "absent: tasks cannot be compiled for GPUs", None if version else _GPU_PACKAGES))
+    built = _built().get("nvcc")
+    linker = _installed("nvidia-nvjitlink")
+    newest = max(filter(None, (_numbers(built), _numbers(_installed("nvidia-nvvm")))), default=None)
+    if linker is None:
+        found.append(Finding(section, "nvJitLink", "absent: tasks cannot be linked for GPUs", _GPU_PACKAGES))
+    elif newest and (_numbers(linker) or (0,))[:2] < newest[:2]:
+        older = f"{linker}, older than the CUDA {newest[0]}.{newest[1]} code that it has to link"
+        found.append(Finding(section, "nvJitLink", older, 'python -m pip install --upgrade "nvidia-nvjitlink==13.*"'))
+    else:
+        found.append(Finding(section, "nvJitLink", linker))
+    return found
+
+
+def _installed(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _numbers(version: object) -> tuple[int, ...] | None:
+    return tuple(map(int, re.findall(r"\d+", version))) if isinstance(version, str) else None
+
+
+def _built() -> dict[str, object]:
+    """Return the note that the build left."""
+    try:
+        note = json.loads((CORE_DIR / "built.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    return note if isinstance(note, dict) else {}
+
+
+def _core() -> list[Finding]:
+    section, note = "Core", _built()
+    library = CORE_DIR / "libatos.so"
+    found = [Finding(section, "library", f"{library}, {library.stat().st_size:,} bytes")]
+    architectures = note.get("architectures")
+    names = ", ".join(f"sm_{number}" for number in architectures) if isinstance(architectures, list) else "unknown architectures"
+    for worker in WORKERS:
+        sizes = [size for size in _ITEM_BYTES if (CORE_DIR / f"core_{worker}_{size}.fatbin").is_file()]
+        if len(sizes) == len(_ITEM_BYTES):
+            value = f"items of {', '.join(map(str, sizes))} bytes; {names} and later; by nvcc {note.get('nvcc', 'unknown')}"
+            found.append(Finding(section, f"{worker} workers", value))
+        else:
+            missing = ", ".join(str(size) for size in _ITEM_BYTES if size not in sizes)
+            value = f"not built for GPUs: items of {missing} bytes are missing"
+            mend = _REBUILD if find_cuda() else f'python -m pip install "{NVCC_WHEELS}", then {_REBUILD}'
+            found.append(Finding(section, f"{worker} workers", value, mend))
+    return found
+
+
+def _caches() -> list[Finding]:
+    section = "Caches"
+    try:
+        directory = cache_directory()
+    except RuntimeError as error:
+        return [Finding(section, "linked tasks", f"none: {error}", "export ATOS_CACHE_DIR=/a/directory/of/yours")]
+    files = [path for path in directory.glob("*") if path.is_file()] if directory.is_dir() else []
+    size = sum(path.stat().st_size for path in files)
+    parent = next((path for path in (directory, *directory.parents) if path.exists()), Path("/"))
+    if not os.access(parent, os.W_OK):
+        mend = "export ATOS_CACHE_DIR=/a/directory/of/yours"
+        return [Finding(section, "linked tasks", f"{directory}, which cannot be written: every process compiles anew", mend)]
+    return [Finding(section, "linked tasks", f"{directory}, {len(files)} entries, {size / 2**20:.1f} MiB")]

@@ -1,0 +1,78 @@
+"""The drawings: throughput over time, and run time over worker size and fetch size. Needs matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib
+import numpy as np
+from numpy.typing import NDArray
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt  # noqa: E402  (after the choice of a backend that needs no screen)
+
+__all__ = ["Curve", "draw_heatmaps", "draw_throughput"]
+
+
+class Curve(NamedTuple):
+    """Throughput of one variant on one graph: millions of tasks a second over milliseconds."""
+
+    graph: str
+    variant: str
+    milliseconds: NDArray[np.float64]
+    rate: NDArray[np.float64]
+    overwork: float
+
+
+def draw_throughput(path: Path, algorithm: str, curves: Sequence[Curve]) -> Path:
+    """Draw a row of panels for each graph: throughput as it is, and divided by the overwork factor."""
+    graphs = list(dict.fromkeys(curve.graph for curve in curves))
+    figure, axes = plt.subplots(len(graphs), 2, figsize=(11, 3.4 * len(graphs)), squeeze=False, layout="constrained")
+    for row, graph in enumerate(graphs):
+        mine = [curve for curve in curves if curve.graph == graph]
+        for curve in mine:
+            for column, factor in enumerate((1.0, curve.overwork)):
+                axes[row, column].plot(curve.milliseconds, curve.rate / factor, label=curve.variant, linewidth=1.3)
+        # A variant that takes many times as long as the others would press them against the axis.
+        ends = sorted(float(curve.milliseconds[-1]) for curve in mine if len(curve.milliseconds))
+        limit = min(ends[-1], 4 * ends[0]) if ends else 1.0
+        for column, title in enumerate(("throughput", "throughput / overwork")):
+            panel = axes[row, column]
+            cut = " (time axis cut)" if ends and limit < ends[-1] else ""
+            panel.set(title=f"{algorithm} on {graph}: {title}{cut}", xlabel="time (ms)", ylabel="million tasks / s")
+            panel.set_xlim(0, limit)
+            panel.set_ylim(bottom=0)
+            panel.grid(alpha=0.3)
+        axes[row, 0].legend(fontsize=8)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+    return path
+
+
+def draw_heatmaps(path: Path, cells: Sequence[dict[str, Any]]) -> Path:
+    """Draw a heat map of run time for each algorithm and graph: worker size down, fetch size across."""
+    maps = list(dict.fromkeys((cell["algorithm"], cell["graph"]) for cell in cells))
+    columns = 2 if len(maps) > 1 else 1
+    rows = -(-len(maps) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(5.6 * columns, 3.9 * rows), squeeze=False, layout="constrained")
+    for panel in axes.flat[len(maps) :]:
+        panel.set_visible(False)
+    for panel, (algorithm, graph) in zip(axes.flat, maps, strict=False):
+        mine = {(c["worker_size"], c["fetch_size"]): c["milliseconds"] for c in cells if (c["algorithm"], c["graph"]) == (algorithm, graph)}
+        workers, fetches = sorted({w for w, _ in mine}), sorted({f for _, f in mine})
+        grid = np.array([[mine[w, f] for f in fetches] for w in workers])
+        panel.imshow(np.log(grid), cmap="viridis_r", aspect="auto")
+        panel.set(title=f"{algorithm} on {graph}: ms", xlabel="fetch size", ylabel="worker size (threads)")
+        panel.set_xticks(range(len(fetches)), [str(f) for f in fetches])
+        panel.set_yticks(range(len(workers)), [str(w) for w in workers])
+        middle = np.nanmean(np.log(grid))
+        for (y, x), value in np.ndenumerate(grid):
+            shade = "black" if np.log(value) < middle else "white"
+            text = "–" if np.isnan(value) else f"{value:.3g}"
+            weight = "bold" if value == np.nanmin(grid) else "normal"
+            panel.text(x, y, text, ha="center", va="center", fontsize=8, color=shade, fontweight=weight)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+    return path
