@@ -228,6 +228,8 @@ class Queue:
             raise LaunchConfigError(f"num_threads must be a multiple of 32, at most 1024 (got {threads})")
         if not on_gpu:
             threads = 1
+        if trace is not None and not trace > 0:
+            raise InvalidArgumentError(f"trace must be a number of microseconds above 0 (got {trace})")
         arguments = [self._argument(i, arg) for i, arg in enumerate(args)]
         kinds = tuple([describe(arg) for arg in arguments])
         program = program_for(task, idle, kinds, self._device, self._dtype, worker, threads)
@@ -255,7 +257,7 @@ class Queue:
                 ffi.cast("void *", _stream(stream) if on_gpu else 0),
                 ffi.NULL if samples is None else ffi.cast("atos_sample *", samples.pointer),
                 0 if samples is None else len(samples),
-                0 if trace is None else min(round(trace * 1e3), 2**32 - 1),
+                0 if trace is None else min(max(round(trace * 1e3), 1), 2**32 - 1),
             ),
         )
         stats = ffi.new("atos_stats *")

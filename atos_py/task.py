@@ -82,8 +82,9 @@ def task(
     Parameters
     ----------
     workload : callable, optional
-        `workload(item, *args)`, run exactly once for each item. It returns the length of the inner loop, or a tuple
-        `(length, value, ...)` whose values, all scalars, are handed to every iteration after `i`.
+        `workload(item, *args)`, run exactly once for each item; it may have parameters for the first of `args` only. It
+        returns the length of the inner loop, or a tuple `(length, value, ...)` whose values, at most eight scalars, are
+        handed to every iteration after `i`.
 
     Returns
     -------

@@ -6,7 +6,7 @@
 namespace atos {
 
 constexpr unsigned kShares = 64; // bits of Counters::open
-constexpr int kValueWords = 8;
+constexpr int kValueWords = ATOS_MAX_VALUE_WORDS;
 
 // `chunks` holds a bias plus the number of chunks that nobody has claimed; claiming takes one off. Late claims of a share that
 // is used up take more off, which harms nothing: the bias leaves room for 2^31 of them, and the next owner stores it anew.

@@ -219,6 +219,17 @@ def test_record_items(fields):
     assert harness.pushed == [(2, 4), (1, 2), (4, 8), (3, 4)]
 
 
+def test_a_workload_may_take_the_first_arguments_only():
+    def length(v, counts):
+        return counts[v]
+
+    @atos.task(workload=length)
+    def body(worker, v, i, counts, factor):
+        worker.push(v * factor + i)
+
+    assert run(body, [0, 2], FakeArray(np.array([1, 9, 3])), 10).pushed == [0, 20, 21, 22]
+
+
 def test_values_of_the_workload_reach_the_body():
     def plan(v, out):
         return v, v * 2, np.float32(0.5), v > 2, np.uint8(200)
@@ -230,6 +241,18 @@ def test_values_of_the_workload_reach_the_body():
     out = np.zeros(5)
     run(body, [0, 1, 2, 4], FakeArray(out))
     assert out.tolist() == [0, 2, 8, 0, 4 * (8 * 0.5 + 200) + 6]
+
+
+def test_too_many_values_are_refused():
+    def plan(v):
+        return v, 1, 2, 3, 4, 5, 6, 7, 8, 9
+
+    @atos.task(workload=plan)
+    def body(worker, v, i, a, b, c, d, e, f, g, h, j):
+        worker.push(v)
+
+    with pytest.raises(atos.TaskCompileError, match="returns 9 values, but at most 8"):
+        run(body, [1])
 
 
 def test_a_negative_length_runs_nothing():

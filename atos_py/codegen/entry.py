@@ -22,6 +22,8 @@ from .packing import pack, plan_of, unpack
 from .references import plain_function
 from .types import Items, Packed, WorkerType, item_type, numba_type
 
+MAX_VALUES = 8  # ATOS_MAX_VALUE_WORDS of csrc/atos.h
+
 
 class Target(Protocol):
     """What the preparation of a task asks of the CPU or CUDA."""
@@ -133,6 +135,9 @@ def _values(task: Task, function: FunctionType | None, plan: types.Type, describ
     parts = tuple(plan) if isinstance(plan, types.BaseTuple) else (plan,)
     if not parts or not isinstance(parts[0], types.Integer):
         reason = f"a workload returns an integer, or a tuple of an integer and values, not {plan}"
+        raise failure(task.name, function, described, reason)
+    if len(parts) - 1 > MAX_VALUES:
+        reason = f"the workload returns {len(parts) - 1} values, but at most {MAX_VALUES} can be handed on"
         raise failure(task.name, function, described, reason)
     for position, part in enumerate(parts[1:], start=1):
         if not isinstance(part, (types.Integer, types.Float, types.Boolean)):

@@ -1,0 +1,68 @@
+// A slot that becomes free while its next item is being published (csrc/queue.cuh), staged between the two steps of a push.
+#include "atomic.cuh"
+
+#include <functional>
+#include <utility>
+
+#include "check.h"
+
+namespace atos {
+std::function<void()> at_fence; // what another worker does meanwhile, once
+inline void staged_fence() {
+  if (at_fence) std::exchange(at_fence, nullptr)();
+}
+} // namespace atos
+
+#define fence staged_fence
+#include "queue.cuh"
+#undef fence
+
+using namespace atos;
+
+template <unsigned bytes> void a_slot_freed_meanwhile() {
+  Counters counters{};
+  Slot<bytes> slots[2] = {};
+  Item<bytes> spill[4] = {};
+  const QueueRef<bytes> queue{&counters, slots, spill, 2, ~uint64_t(0) / 2, 4};
+  const auto item = [](uint64_t value) {
+    Item<bytes> made{};
+    std::memcpy(&made, &value, bytes < 8 ? bytes : 8);
+    return made;
+  };
+  const auto value = [](const Item<bytes> &made) {
+    uint64_t got = 0;
+    std::memcpy(&got, &made, bytes < 8 ? bytes : 8);
+    return got;
+  };
+  const auto take = [&](uint64_t ticket, uint64_t *got) {
+    const Place place = queue.at(ticket);
+    typename Slot<bytes>::Seen seen{};
+    if (!slots[place.index].full(place.turn, seen)) return false;
+    *got = value(slots[place.index].get(seen));
+    slots[place.index].retire(place.turn);
+    return true;
+  };
+
+  const Item<bytes> before[2] = {item(10), item(11)};
+  queue.publish(queue.reserve(2), before, 2, 0, 1);
+  uint64_t got = 0;
+  bool taken = false;
+  at_fence = [&] { taken = take(0, &got); };
+  const Item<bytes> after[1] = {item(12)};
+  queue.publish(queue.reserve(1), after, 1, 0, 1); // its slot holds 10, until it is taken on the way
+  at_fence = nullptr;
+  if (!taken) taken = take(0, &got);
+  CHECK(taken && got == 10, "ticket 0 has item %" PRIu64, got);
+
+  int times = 0;
+  if (take(2, &got)) {
+    CHECK(got == 12, "ticket 2 has item %" PRIu64 " instead of 12", got);
+    ++times;
+  }
+  for (uint64_t i = 0; i < counters.spilled; ++i) times += value(spill[i]) == 12;
+  CHECK(times == 1, "item 12 is there %d times", times);
+}
+
+TEST(a_slot_freed_meanwhile_of_4_bytes) { a_slot_freed_meanwhile<4>(); }
+TEST(a_slot_freed_meanwhile_of_8_bytes) { a_slot_freed_meanwhile<8>(); }
+TEST(a_slot_freed_meanwhile_of_16_bytes) { a_slot_freed_meanwhile<16>(); }

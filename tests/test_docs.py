@@ -1,0 +1,63 @@
+"""The code in the README and the guide runs as it stands, from top to bottom, and the documents keep to themselves."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+import atos_py
+from atos_py import errors
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)#]*)(?:#([^)]*))?\)")
+
+# A grid of 3 x 3 crossings as a DIMACS file, which stands in for New York.
+GRID = [(v, v + 1) for v in (1, 2, 4, 5, 7, 8)] + [(v, v + 3) for v in range(1, 7)]
+
+
+@pytest.fixture
+def directory(tmp_path, monkeypatch):
+    """Go to a directory that has the graph which the documents load."""
+    arcs = [f"a {u} {v} {u + v}" for a, b in GRID for u, v in ((a, b), (b, a))]
+    (tmp_path / "USA-road-d.NY.gr.gz").write_bytes(gzip.compress("\n".join(["p sp 9 24", *arcs, ""]).encode()))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("document", [ROOT / "README.md", ROOT / "docs" / "guide.md"], ids=lambda path: path.name)
+def test_code_runs(document, directory):
+    blocks = BLOCK.findall(document.read_text())
+    assert blocks
+    # In a file, since a task's source is looked up where its compilation fails.
+    path = directory / "document.py"
+    path.write_text("\n\n".join(blocks))
+    exec(compile(path.read_text(), str(path), "exec"), {"__name__": "document"})
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document):
+    for target, heading in LINK.findall(document.read_text()):
+        if target.startswith("http"):
+            continue
+        path = (document.parent / target) if target else document
+        assert path.exists(), f"{document.name}: {target}"
+        if heading:
+            headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+            assert heading in {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}, f"{target}#{heading}"
+
+
+def test_every_error_is_explained():
+    text = (ROOT / "docs" / "errors.md").read_text()
+    assert [name for name in errors.__all__ if f"## {name}\n" not in text] == []
+
+
+def test_names_exist():
+    """Whatever the documents call atos.something is there."""
+    for document in DOCUMENTS:
+        for name in re.findall(r"\batos\.([A-Za-z_]+)", document.read_text()):
+            assert hasattr(atos_py, name) or name in ("h",), f"{document.name}: atos.{name}"

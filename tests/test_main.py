@@ -1,0 +1,132 @@
+"""The command line: the diagnosis, and the demo."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import atos_py as atos
+from atos_py import demo, diagnosis, toolkit
+from atos_py.__main__ import main
+from atos_py.link import cache_directory
+
+SMALL = ["demo", "--device", "cpu", "--side", "12", "--scale", "6"]
+
+
+def value(name: str) -> diagnosis.Finding:
+    return next(finding for finding in diagnosis.diagnose() if finding.name == name)
+
+
+class TestDiagnosis:
+    def test_says_where_everything_is(self, capsys):
+        assert main([]) == 0
+        text = capsys.readouterr().out
+        for part in ("Devices", "cpu", "Versions", "numba", "Core", "libatos.so", "Caches", str(cache_directory())):
+            assert part in text
+
+    def test_works_as_a_module(self):
+        done = subprocess.run([sys.executable, "-m", "atos_py"], capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stderr) == (0, "")
+
+    def test_missing_compilers(self, monkeypatch):
+        monkeypatch.setattr(diagnosis, "find_cuda", lambda: None)
+        monkeypatch.setenv("PATH", "")
+        assert toolkit.NVCC_WHEELS in str(value("nvcc").mend)
+        assert "g++" in str(value("c++").mend)
+        assert "To mend" in diagnosis.report()
+
+    def test_missing_packages(self, monkeypatch):
+        monkeypatch.setattr(diagnosis, "_installed", lambda package: None)
+        for name in ("numba-cuda", "cuda-core", "nvJitLink"):
+            assert "numba-cuda[cu13]" in str(value(name).mend)
+
+    def test_linker_older_than_what_it_links(self, monkeypatch):
+        monkeypatch.setattr(diagnosis, "_installed", {"nvidia-nvjitlink": "13.0.1", "nvidia-nvvm": "13.4.9"}.get)
+        assert "older than the CUDA 13.4 code" in value("nvJitLink").value
+        assert "--upgrade" in str(value("nvJitLink").mend)
+
+    def test_core_for_the_cpu_alone(self, monkeypatch, tmp_path):
+        (tmp_path / "libatos.so").write_bytes(b"")
+        (tmp_path / "core_warp_4.fatbin").write_bytes(b"")
+        monkeypatch.setattr(diagnosis, "CORE_DIR", tmp_path)
+        assert value("warp workers").value == "not built for GPUs: items of 8, 16 bytes are missing"
+        assert "build_core" in str(value("warp workers").mend)
+
+    def test_cache(self, monkeypatch, tmp_path):
+        monkeypatch.setenv("ATOS_CACHE_DIR", str(tmp_path / "new"))
+        assert value("linked tasks").value == f"{tmp_path / 'new'}, 0 entries, 0.0 MiB"
+        monkeypatch.setattr(diagnosis.os, "access", lambda path, mode: False)
+        assert "ATOS_CACHE_DIR" in str(value("linked tasks").mend)
+
+    def test_a_card_without_a_driver(self, monkeypatch):
+        monkeypatch.setattr(diagnosis, "why_no_gpu", lambda: "no NVIDIA driver is installed")
+        monkeypatch.setattr(diagnosis, "_has_nvidia_hardware", lambda: True)
+        assert "driver" in str(value("driver").mend)
+        monkeypatch.setattr(diagnosis, "_has_nvidia_hardware", lambda: False)
+        assert value("driver").mend is None
+
+
+class TestDemo:
+    def test_every_row_is_verified(self, capsys):
+        assert main(SMALL) == 0
+        heading, *rows, last = capsys.readouterr().out.splitlines()
+        assert heading == demo.HEADING
+        assert len(rows) == 2 * 3 * 4
+        assert all(row.endswith("  yes") for row in rows)
+        assert len({row.index("cpu") for row in rows}) == 1
+        assert last.startswith("24 of 24 results are right")
+
+    def test_a_wrong_result_fails(self, monkeypatch, capsys):
+        def search(graph, source, **options):
+            result = atos.bfs(graph, source, **options)
+            if options["worker"] == "warp":
+                result.depth[source] = 1
+            return result
+
+        monkeypatch.setattr(demo.rows, "__defaults__", (None, None, search))
+        assert main(SMALL) == 1
+        rows = capsys.readouterr().out.splitlines()[1:-1]
+        assert sum("NO: depth[" in row for row in rows) == 2 * 4
+
+    @pytest.mark.gpu
+    @pytest.mark.skipif(len(atos.devices()) < 2, reason="there is no GPU")
+    def test_on_a_gpu(self, capsys):
+        assert main(["demo", "--device", "cuda", "--side", "200", "--scale", "12"]) == 0
+
+
+class TestErrors:
+    def test_one_line_and_exit_code_2(self, capsys):
+        assert main(["demo", "--device", "cuda:99"]) == 2
+        captured = capsys.readouterr()
+        assert captured.err.startswith("atos_py: there is no device 'cuda:99'")
+        assert captured.err.count("\n") == 1
+
+    def test_help_teaches(self, capsys):
+        for arguments, word in (["--help"], "examples:"), (["demo", "--help"], "exit code 1"):
+            with pytest.raises(SystemExit, match="0"):
+                main(arguments)
+            assert word in capsys.readouterr().out
+
+
+class TestToolkit:
+    @pytest.fixture
+    def root(self, tmp_path):
+        for part in ("bin/nvcc", "include/cuda.h"):
+            (tmp_path / part).parent.mkdir()
+            (tmp_path / part).touch()
+        return tmp_path
+
+    def test_named(self, root, monkeypatch):
+        monkeypatch.setenv("CUDA_HOME", str(root))
+        assert toolkit.find_cuda() == root
+
+    def test_none_hides_the_machines(self, root, monkeypatch):
+        monkeypatch.setenv("CUDA_HOME", "none")
+        monkeypatch.setattr(toolkit.sysconfig, "get_path", lambda name: str(root))
+        monkeypatch.setattr(toolkit.sys, "path", [])
+        assert toolkit.find_cuda() is None
+        (root / "nvidia").mkdir()
+        (root / "nvidia" / "cu13").symlink_to(root)
+        assert toolkit.find_cuda() == root / "nvidia" / "cu13"
