@@ -43,9 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", metavar="demo")
     demo = commands.add_parser("demo", help="run BFS everywhere and verify it", description=_DEMO, formatter_class=raw)
-    demo.add_argument("--device", action="append", help="cpu, cuda or cuda:N; may be given several times (default: all there are)")
-    demo.add_argument("--side", type=int, help="side of the road-like grid (default: 2000 for a GPU, 300 for the CPU)")
-    demo.add_argument("--scale", type=int, help="scale of the R-MAT graph (default: 20 for a GPU, 14 for the CPU)")
+    demo.add_argument("--device", action="append", help="cpu, cuda or cuda:N, once or several times (default: all there are)")
+    demo.add_argument("--side", type=int, help="side of the road-like grid (default: 2000 for a GPU, 400 for the CPU)")
+    demo.add_argument("--scale", type=int, help="scale of the R-MAT graph (default: 20 for a GPU, 15 for the CPU)")
     options = parser.parse_args(arguments)
     try:
         return _demo(options) if options.command == "demo" else _diagnosis()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import generate
-from .algorithms.bfs import UNREACHED, bfs, verify
+from .algorithms.bfs import UNREACHED, BFSResult, bfs, verify
 from .devices import Device
 from .errors import VerificationError
 from .graph import Graph
@@ -61,28 +61,28 @@ def graphs_for(device: Device, side: int | None, scale: int | None) -> Iterator[
         Logarithm of the number of vertices of the scale-free graph.
     """
     large = device.kind == "cuda"
-    side = side or (2000 if large else 300)
-    scale = scale or (20 if large else 14)
+    side = side or (2000 if large else 400)
+    scale = scale or (20 if large else 15)
     yield f"road {side} x {side}", generate.road(side, device=device), side // 2 * side + side // 2
     scale_free = generate.rmat(scale, device=device)
     yield f"rmat scale {scale}", scale_free, int(np.argmax(scale_free.degrees()))
 
 
 def rows(
-    devices: Sequence[Device], side: int | None = None, scale: int | None = None, search: Callable[..., object] = bfs
+    devices: Sequence[Device], side: int | None = None, scale: int | None = None, search: Callable[..., BFSResult] = bfs
 ) -> Iterator[Row]:
     """Run everything, a row at a time; `search` takes the place of `bfs` in tests."""
     for device in devices:
         for name, graph, source in graphs_for(device, side, scale):
             for worker, persistent, barrier in itertools.product(WORKERS, (True, False), (False, True)):
-                failure, runs = "", []
-                for _ in range(2):  # the first one compiles the task and warms up
-                    depth, stats = search(graph, source, worker=worker, persistent=persistent, barrier=barrier)  # type: ignore[misc]
-                    runs.append(stats)
+                failure = ""
+                options = {"worker": worker, "persistent": persistent, "barrier": barrier}
+                results = [search(graph, source, **options) for _ in range(2)]  # the first one compiles the task and warms up
+                for result in results:
                     try:
-                        verify(graph, source, depth)
+                        verify(graph, source, result.depth)
                     except VerificationError as error:
                         failure = str(error)
-                best = min(runs, key=lambda stats: stats.milliseconds)
-                reached = int(np.count_nonzero(np.asarray(depth) != UNREACHED))
-                yield Row(name, best, best.tasks_run / max(reached, 1), failure)
+                best = min(results, key=lambda result: result.stats.milliseconds)
+                reached = int(np.count_nonzero(np.asarray(best.depth) != UNREACHED))
+                yield Row(name, best.stats, best.stats.tasks_run / max(reached, 1), failure)

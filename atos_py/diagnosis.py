@@ -75,9 +75,8 @@ def _devices() -> list[Finding]:
         except AtosError as error:  # a GPU that another program has filled up, say
             found.append(Finding(section, str(device), f"{what}: {error}", "see what else runs there: nvidia-smi"))
             continue
-        found.append(
-            Finding(section, str(device), f"{what}, {device.processors} {unit}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free")
-        )
+        memory = f"{free / 2**30:.1f} of {total / 2**30:.1f} GiB free"
+        found.append(Finding(section, str(device), f"{what}, {device.processors} {unit}, {memory}"))
     reason = why_no_gpu()
     if reason:
         mend = "install NVIDIA's driver, version 580 or newer, and reboot" if _has_nvidia_hardware() else None
@@ -145,7 +144,8 @@ def _versions() -> list[Finding]:
         found.append(Finding(section, package, _installed(package) or "unknown"))
     for package in ("numba-cuda", "cuda-core"):
         version = _installed(package)
-        found.append(Finding(section, package, version or "absent: tasks cannot be compiled for GPUs", None if version else _GPU_PACKAGES))
+        value = version or "absent: tasks cannot be compiled for GPUs"
+        found.append(Finding(section, package, value, None if version else _GPU_PACKAGES))
     built = _built().get("nvcc")
     linker = _installed("nvidia-nvjitlink")
     newest = max(filter(None, (_numbers(built), _numbers(_installed("nvidia-nvvm")))), default=None)
@@ -184,7 +184,7 @@ def _core() -> list[Finding]:
     library = CORE_DIR / "libatos.so"
     found = [Finding(section, "library", f"{library}, {library.stat().st_size:,} bytes")]
     architectures = note.get("architectures")
-    names = ", ".join(f"sm_{number}" for number in architectures) if isinstance(architectures, list) else "unknown architectures"
+    names = ", ".join(f"sm_{number}" for number in architectures) if isinstance(architectures, list) else "unknown"
     for worker in WORKERS:
         sizes = [size for size in _ITEM_BYTES if (CORE_DIR / f"core_{worker}_{size}.fatbin").is_file()]
         if len(sizes) == len(_ITEM_BYTES):

@@ -130,19 +130,26 @@ template <unsigned bytes> struct QueueRef {
   ATOS_FUNCTION void publish(uint64_t first, const Item<bytes> *items, uint64_t n, uint64_t rank, uint64_t stride) const {
     if (!Slot<bytes>::packed) {
 ATOS_ROLLED
-      for (uint64_t i = rank; i < n; i += stride) {
-        const Place place = at(first + i);
-        if (vacant(first + i, place)) slots[place.index].put(items[i]);
-      }
+      for (uint64_t i = rank; i < n && first + i < size; i += stride) slots[first + i].put(items[i]);
       fence();
     }
 ATOS_ROLLED
     for (uint64_t i = rank; i < n; i += stride) {
       const Place place = at(first + i);
-      if (vacant(first + i, place))
-        slots[place.index].fill(items[i], place.turn);
-      else
-        spill_one(items[i]);
+      Slot<bytes> &slot = slots[place.index];
+      // On the first lap every slot is empty; later the item of the lap before may still be there.
+      if (first + i >= size) {
+        if (!slot.has(place.turn)) {
+          spill_one(items[i]);
+          continue;
+        }
+        if (!Slot<bytes>::packed) {
+          fence(); // whoever emptied the slot has read it
+          slot.put(items[i]);
+          fence();
+        }
+      }
+      slot.fill(items[i], place.turn);
     }
   }
 
@@ -194,24 +201,19 @@ ATOS_ROLLED
   }
 
   // An idle worker that saw nothing unfinished at `published`, then ran idle without a push, says so, for `lanes` workers;
-  // true once all have said so for the same `published`. The upper 44 bits tell which, the lower 20 count.
+  // all_quiet: whether all have said so for the same `published`. The upper 44 bits tell which, the lower 20 count. Who comes
+  // with an older number than is there is late, and will call idle again: it must not undo what the others said.
   static constexpr uint64_t kQuietBits = 20;
   ATOS_FUNCTION void register_quiet(uint64_t published, uint64_t lanes) const {
     uint64_t seen = load(&counters->quiet);
     for (;;) {
-      const bool same = seen >> kQuietBits == (published << kQuietBits) >> kQuietBits;
-      const uint64_t next = same ? seen + lanes : (published << kQuietBits) + lanes;
-      if (exchange_if(&counters->quiet, seen, next)) return;
+      const int64_t newer = int64_t((published << kQuietBits) - (seen >> kQuietBits << kQuietBits));
+      if (newer < 0) return;
+      if (exchange_if(&counters->quiet, seen, newer ? (published << kQuietBits) + lanes : seen + lanes)) return;
     }
   }
   ATOS_FUNCTION bool all_quiet(uint64_t published, uint64_t workers) const {
     return load(&counters->quiet) == (published << kQuietBits) + workers && load(&counters->published) == published;
-  }
-
-private:
-  // On the first lap every slot is empty; later the item of the lap before may still be there.
-  ATOS_FUNCTION bool vacant(uint64_t ticket, const Place &place) const {
-    return ticket < size || slots[place.index].has(place.turn);
   }
 };
 

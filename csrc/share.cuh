@@ -37,6 +37,7 @@ __device__ __forceinline__ bool open_share(Counters *counters, Share *shares, un
   Share &share = shares[at];
   uint64_t busy = 0;
   if (!exchange_if(&share.busy, busy, 1)) return false;
+  fence(); // who used the place before has read it
   const uint64_t chunks = (length + chunk - 1) / chunk;
   if constexpr (bytes == 4) store(&share.item[0], item.word);
   else for (unsigned i = 0; i < bytes / 8; ++i) store(&share.item[i], item.word[i]);

@@ -2,16 +2,19 @@
 
 There are two kinds of task in one queue. *Assign* gives a vertex the smallest colour that none of its neighbours is seen to
 have, for the time being, and pushes its check. *Check* makes the colour final, unless a neighbour has the same: then one of the
-two loses and takes another colour at once, which is checked in turn. With `barrier=True` the same tasks run in rounds.
+two loses and takes another colour at once, which is checked in turn. A vertex that is final pushes the assignment of the one
+`window` places behind it in the order, so that so many vertices are under way and a colour is checked soon. With `barrier=True`
+the window is the whole graph and the same tasks run in rounds.
 
 Who loses a clash: whoever meets a final colour, otherwise the one of smaller degree, ties going by a hash of the ids. A check
 that wins marks the loser, with an atomic operation on the loser's own entry, on which the loser's becoming final depends too.
 A vertex is in one place at a time (the queue, or one worker), so nobody else changes its colour.
 
-*Never wrong*: suppose neighbours u and v end with the same colour. Each stored it, pushed a check, and passed that. Between a
-task and one that it pushes lies a step that all workers take in some order (on the CPU the atomic addition that reserves a
-place in the queue, on a GPU the fence before it). Say u's was first: then v's check saw the colour of u. It was not final, for
-v would have lost, nor did u outrank v. So v marked u, or found it final just then and lost; and a marked vertex does not pass.
+*Never wrong*: suppose neighbours u and v end with the same colour. Each stored it, pushed a check, and passed that. A colour has
+been stored, for all to see, before its check looks at a neighbour: a store followed by loads may be overtaken by them, but on the
+CPU the push in between adds to the queue's counter, which orders both sides, and on a GPU the store is an atomic exchange
+whose result is waited for. So the check of whichever was stored last, say v, saw the colour of u. It was not final, for v would
+have lost, nor did u outrank v. So v marked u, or found it final just then and lost; and a marked vertex does not pass.
 
 *Always ends*: a vertex loses only to a final neighbour, once to each, since final colours are seen from then on and avoided; to
 a neighbour of higher rank that changed since it was looked at; or by a mark, of which each check of a neighbour of higher rank
@@ -38,19 +41,36 @@ from ..parallel import compiled, parallel_map, ranges
 from ..program import WORKERS
 from ..queue import Queue
 from ..stats import LaunchStats
-from ..task import atomic_add, atomic_cas, atomic_or_, task
+from ..task import atomic_add, atomic_cas, atomic_exch, atomic_or_, task
 
 __all__ = ["ORDERS", "ColoringResult", "color", "verify"]
 
 ORDERS = ("natural", "random", "degree")
 
-# An entry of `colors` is a final colour, or a colour with these bits, or UNCOLORED plus the vertex's place in the queue.
+# An entry of `colors` is a final colour, or a colour with these bits, or UNCOLORED plus the vertex's place in the order.
 UNCOLORED, TENTATIVE, LOST = 1 << 31, 1 << 30, 1 << 29
 COLOR = LOST - 1
 
+# Degree of a vertex that gets a CTA; average degree below which threads are better; looks at an uncoloured neighbour; the smallest
+# queue; vertices that the host's kernels take at a time.
 _HUB, _MESH, _PATIENCE, _LEAST, _PIECE = 1024, 8, 4096, 1 << 16, 1 << 14
-_SCRATCH = {"thread": 32, "warp": 512, "cta": 1024}  # bytes: a quarter of the bits are colours of a window... half
+_SCRATCH = {"thread": 32, "warp": 512, "cta": 1024}  # bytes, half of them a bitmap of colours
+_WINDOW = {"cpu": 1 << 10, "thread": 1 << 19, "warp": 1 << 16, "cta": 1 << 14}
 _symmetric: weakref.WeakKeyDictionary[Array, bool] = weakref.WeakKeyDictionary()
+
+
+class Order(NamedTuple):
+    """What is the same for all tasks of a launch."""
+
+    vertices: Array | None  # in the order of their turns; None if that is the order of ids
+    end: int  # places before this have their turn in this launch
+    window: int  # vertices that are under way at once
+    patience: int
+
+
+def vertex_at(place, vertices):  # type: ignore[no-untyped-def]
+    """Return the vertex at a place of the order."""
+    return place if vertices is None else vertices[place]
 
 
 def mixed(v):  # type: ignore[no-untyped-def]
@@ -79,11 +99,11 @@ def four(e, step, end, graph, colors):  # type: ignore[no-untyped-def]
     return colors[a], colors[b], colors[c], colors[d]
 
 
-def forbid(worker, entry, low, window, bitmap, words):  # type: ignore[no-untyped-def]
-    """Mark the colour of a neighbour as taken, if it is in the window of colours from `low` on."""
+def forbid(worker, entry, low, span, bits, words):  # type: ignore[no-untyped-def]
+    """Mark the colour of a neighbour as taken, if it is in the range of colours from `low` on."""
     place = (entry & COLOR) - low
-    if entry < UNCOLORED and place >= 0 and place < window:
-        bit, word = 1 << (place & 31), bitmap + (place >> 5)
+    if entry < UNCOLORED and place >= 0 and place < span:
+        bit, word = 1 << (place & 31), bits + (place >> 5)
         if worker.size == 1:
             words[word] |= bit
         elif words[word] & bit == 0:
@@ -108,49 +128,49 @@ def lowest_zero(word):  # type: ignore[no-untyped-def]
 def smallest_free(worker, v, turn, graph, colors, patience):  # type: ignore[no-untyped-def]
     """Return the smallest colour that no neighbour of v has; `turn` is the entry of v, or 0 to wait for nobody.
 
-    The scratch memory holds a number of vertices to wait for, those vertices, and a bit for each colour of a window. A vertex
-    needs one colour more than it has neighbours at most; if those of a window are all taken, the next window is looked at.
+    The scratch memory holds a number of vertices to wait for, those vertices, and a bit for each colour of a range. A vertex
+    needs one colour more than it has neighbours at most; if those of a range are all taken, the next range is looked at.
     """
     first, end = graph.indptr[v], graph.indptr[v + 1]
     words = worker.scratch(np.uint32)
-    bitmap, low = words.size // 2, 0
+    bits, low = words.size // 2, 0
     while True:
-        window = min(end - first + 1 - low, 32 * (words.size - bitmap))
-        for w in worker.split((window + 31) >> 5):
-            words[bitmap + w] = 0
+        span = min(end - first + 1 - low, 32 * (words.size - bits))
+        for w in worker.split((span + 31) >> 5):
+            words[bits + w] = 0
         if worker.rank == 0:
             words[0] = 0
         worker.sync()
         for e in range(first + worker.rank, end, 4 * worker.size):
             a, b, c, d = four(e, worker.size, end, graph, colors)
-            forbid(worker, a, low, window, bitmap, words)
-            forbid(worker, b, low, window, bitmap, words)
-            forbid(worker, c, low, window, bitmap, words)
-            forbid(worker, d, low, window, bitmap, words)
+            forbid(worker, a, low, span, bits, words)
+            forbid(worker, b, low, span, bits, words)
+            forbid(worker, c, low, span, bits, words)
+            forbid(worker, d, low, span, bits, words)
             if precedes(a, turn) or precedes(b, turn) or precedes(c, turn) or precedes(d, turn):
                 for f in range(e, min(e + 4 * worker.size, end), worker.size):
                     entry = colors[graph.indices[f]]
-                    forbid(worker, entry, low, window, bitmap, words)
+                    forbid(worker, entry, low, span, bits, words)
                     if precedes(entry, turn):
                         k = atomic_add(words, 0, 1) + 1
-                        if k < bitmap:
+                        if k < bits:
                             words[k] = graph.indices[f]
         worker.sync()
-        for k in worker.split(min(words[0], bitmap - 1)):
+        for k in worker.split(min(words[0], bits - 1)):
             entry, polls = colors[words[k + 1]], 0
             while entry >= UNCOLORED and polls < patience:
                 entry = colors[words[k + 1]]
                 polls += 1
-            forbid(worker, entry, low, window, bitmap, words)
+            forbid(worker, entry, low, span, bits, words)
         worker.sync()
         free = COLOR
-        for w in worker.split((window + 31) >> 5):
-            if words[bitmap + w] != 0xFFFFFFFF and free == COLOR:
-                free = low + 32 * w + lowest_zero(words[bitmap + w])
+        for w in worker.split((span + 31) >> 5):
+            if words[bits + w] != 0xFFFFFFFF and free == COLOR:
+                free = low + 32 * w + lowest_zero(words[bits + w])
         free = worker.min(free)
-        if free < low + window:
+        if free < low + span:
             return free
-        low = low + window if low + window <= end - first else 0  # start anew: colours changed meanwhile
+        low = low + span if low + span <= end - first else 0  # start anew: colours changed meanwhile
 
 
 def has(entry, color):  # type: ignore[no-untyped-def]
@@ -169,18 +189,15 @@ def loses(v, u, color, graph, colors):  # type: ignore[no-untyped-def]
 
 
 @task
-def assign_or_check(worker, item, graph, colors, patience):  # type: ignore[no-untyped-def]
-    """Give vertex item // 2 a colour, or check the one it has: the lowest bit tells."""
-    v = item >> 1
+def assign_or_check(worker, item, graph, colors, order):  # type: ignore[no-untyped-def]
+    """Give the vertex at place item // 2 of the order a colour, or check the one it has: the lowest bit tells."""
+    place = item >> 1
+    v = vertex_at(place, order.vertices)
     first, end = graph.indptr[v], graph.indptr[v + 1]
-    if first == end:
-        colors[v] = 0
-        return
-    turn = colors[v] if item & 1 or patience > 0 else 0
+    turn = 0
     if item & 1:
-        color = turn & COLOR
-        lost = turn & LOST != 0
-        turn = 0
+        entry = colors[v]
+        color, lost = entry & COLOR, entry & LOST != 0
         for e in range(first + worker.rank, end, 4 * worker.size):
             a, b, c, d = four(e, worker.size, end, graph, colors)
             if has(a, color) or has(b, color) or has(c, color) or has(d, color):
@@ -189,12 +206,19 @@ def assign_or_check(worker, item, graph, colors, patience):  # type: ignore[no-u
         lost = worker.any(lost)
         if worker.rank == 0 and not lost:  # final, unless v has been told to give it up
             lost = atomic_cas(colors, v, TENTATIVE | color, color) != TENTATIVE | color
-        if not worker.any(lost):
-            return
-    color = smallest_free(worker, v, turn, graph, colors, patience)
-    if worker.rank == 0:
-        colors[v] = TENTATIVE | color
-        worker.push(item | 1)
+        final = not worker.any(lost)
+    else:
+        final = first == end
+        if final:
+            colors[v] = 0
+        elif order.patience > 0:
+            turn = colors[v]
+    if not final:
+        color = smallest_free(worker, v, turn, graph, colors, order.patience)
+        if worker.rank == 0 and atomic_exch(colors, v, TENTATIVE | color) > COLOR:  # always; asked to be sure that it is stored
+            worker.push(item | 1)
+    elif worker.rank == 0 and place + order.window < order.end:
+        worker.push((place + order.window) << 1)
 
 
 class ColoringResult(NamedTuple):
@@ -220,6 +244,7 @@ def color(
     *,
     worker: str | None = None,
     capacity: int | None = None,
+    window: int | None = None,
     patience: int | None = None,
     **launch_options: Any,
 ) -> ColoringResult:
@@ -230,18 +255,21 @@ def color(
     graph : Graph
         Taken as undirected: if an edge lacks its reverse, a symmetric copy is made first. Loops are ignored.
     order : {'natural', 'random', 'degree'}
-        Which vertices come first in the queue: those of small ids; any, in an order that is random but always the same; or
-        those of large degree, which takes the fewest colours. Where neighbours have similar ids, a random order keeps them
-        from being coloured at the same time, and so saves work.
+        Which vertices come first: those of small ids; any, in an order that is random but always the same; or those of large
+        degree, which takes the fewest colours. Where neighbours have similar ids, a random order keeps them from being
+        coloured at the same time, and so saves work, but reads memory at random.
     worker : str, optional
         "thread", "warp" or "cta". By default, on a GPU, threads if a vertex has fewer than 8 neighbours on average; otherwise
         CTAs for the vertices with 1,024 or more, which then come first, and warps for the rest.
     capacity : int, optional
-        Of the queue; by default room for every vertex twice, although each is in it once at most.
+        Of the queue; by default room for every vertex twice.
+    window : int, optional
+        How many vertices are under way at once. By default some for each worker that a large GPU holds, 1,024 on the CPU, and
+        with `barrier=True` all. Few clash less and take fewer colours, many keep more workers busy.
     patience : int, optional
-        How often a vertex looks again, at most, at a neighbour that is before it in the queue and not coloured yet. Waiting
-        avoids clashes if vertices are begun in order, so with `fetch_size=1`. By default 4,096 for the CTAs that are chosen
-        by default, otherwise 0.
+        How often a vertex looks again, at most, at a neighbour that comes before it and is not coloured yet. Waiting avoids
+        clashes if vertices are begun in order, so with `fetch_size=1`. By default 4,096 for the CTAs that are chosen by
+        default, otherwise 0.
     **launch_options
         As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
 
@@ -249,7 +277,7 @@ def color(
     -------
     ColoringResult
         At most one colour more than the largest degree. `stats.tasks_run / graph.num_vertices` is the workload ratio: 2 if
-        no neighbours clash and all vertices have some, 1 for a vertex that has none.
+        no neighbours clash and all vertices have some; a vertex without neighbours is one task.
 
     Raises
     ------
@@ -260,42 +288,53 @@ def color(
         raise InvalidArgumentError(f"order must be one of {', '.join(ORDERS)} (got {order!r})")
     if worker is not None and worker not in WORKERS:
         raise InvalidArgumentError(f"worker must be one of {', '.join(WORKERS)} (got {worker!r})")
+    for name, value, least in (("window", window, 1), ("patience", patience, 0), ("shared_memory", launch_options.get("shared_memory"), 8)):
+        if value is not None and value < least:
+            raise InvalidArgumentError(f"{name} must be at least {least} (got {value})")
     if not _is_symmetric(graph):
         graph = graph.simplify(symmetrize=True, deduplicate=True)
     n, device = graph.num_vertices, graph.device
-    vertices = np.arange(n, dtype=np.uint32)
-    degrees = graph.degrees() if order == "degree" or worker is None else vertices
-    if order != "natural":
-        vertices = np.random.default_rng(0).permutation(vertices)
-    if order == "degree":
-        behind = degrees.max(initial=0) - degrees[vertices]
-        vertices = vertices[np.argsort(behind.astype(np.min_scalar_type(behind.max(initial=0))), kind="stable")]
-
-    # For each launch: how many vertices have been begun after it, its workers, their options and their patience.
+    # For each launch: where it ends in the order, its workers, their options and their patience.
     plan: list[tuple[int, str, dict[str, Any], int]] = [(n, worker or "warp", {}, 0)]
+    vertices = _ordered(graph, order)
     if worker is None and device.kind == "cuda":
-        large = degrees[vertices] >= _HUB
         if graph.num_edges < _MESH * n:
             plan = [(n, "thread", {}, 0)]
-        elif large.any():
-            vertices = np.concatenate([vertices[large], vertices[~large]])
-            plan = [(int(large.sum()), "cta", {"fetch_size": 1, "num_threads": 512}, _PATIENCE), *plan]
+        elif hubs := int(np.count_nonzero(large := graph.degrees() >= _HUB)):
+            vertices = np.arange(n, dtype=np.uint32) if vertices is None else vertices
+            vertices = vertices[np.argsort(~large[vertices], kind="stable")]
+            plan = [(hubs, "cta", {"fetch_size": 1, "num_threads": 512}, _PATIENCE), *plan]
     colors = full(n, UNCOLORED, dtype=np.uint32, device=device)
     if patience or plan[0][3]:
-        places = np.empty(n, np.uint32)
-        places[vertices] = UNCOLORED + (np.arange(n) >> int(n > UNCOLORED))
-        colors = asarray(places, device=device)
+        places = (np.arange(n) >> int(n > UNCOLORED)).astype(np.uint32) + np.uint32(UNCOLORED)
+        colors[slice(None) if vertices is None else ...] = places if vertices is None else places[np.argsort(vertices)]
+    turns = None if vertices is None else asarray(vertices, device=device, readonly=True)
     queue = Queue(capacity or max(2 * n, _LEAST), dtype=np.uint32 if n <= UNCOLORED else np.int64, device=device)
     runs: list[LaunchStats] = []
     begun = 0
-    for until, kind, defaults, polls in plan:
-        queue.push(vertices[begun:until].astype(queue.dtype) * 2)
+    for end, kind, defaults, polls in plan:
+        under_way = n if launch_options.get("barrier") else _WINDOW["cpu" if device.kind == "cpu" else kind]
+        under_way = min(window or under_way, end - begun)
+        queue.push(np.arange(begun, begun + under_way, dtype=queue.dtype) * 2)
+        step = Order(turns, end, under_way, polls if patience is None else patience)
         options = {"shared_memory": _SCRATCH[kind], **defaults, **launch_options}
-        arguments = (assign_or_check, graph, colors, polls if patience is None else patience)
-        runs.append(getattr(queue, f"launch_{kind}")(*arguments, **options))
-        begun = until
+        runs.append(getattr(queue, f"launch_{kind}")(assign_or_check, graph, colors, step, **options))
+        begun = end
     total = {name: sum(getattr(run, name) for run in runs) for name in ("tasks_run", "tasks_pushed", "milliseconds", "rounds")}
     return ColoringResult(colors, int(np.asarray(colors).max()) + 1 if n else 0, replace(runs[-1], **total))
+
+
+def _ordered(graph: Graph, order: str) -> NDArray[np.uint32] | None:
+    """Return the vertices in the order of their turns, or None if that is the order of ids."""
+    if order == "natural":
+        return None
+    vertices = np.random.default_rng(0).permutation(np.arange(graph.num_vertices, dtype=np.uint32))
+    if order == "degree":
+        degrees = graph.degrees()
+        behind = (degrees.max(initial=0) - degrees)[vertices]
+        behind = behind.astype(np.min_scalar_type(behind.max(initial=0)))  # narrow keys are sorted faster
+        vertices = vertices[np.argsort(behind, kind="stable")]
+    return vertices
 
 
 def _antisymmetry_kernel(indptr: Any, indices: Any, first: int, end: int) -> Any:  # pragma: no cover - compiled

@@ -132,20 +132,42 @@ def push(worker, item, i, first, share, graph, rank, residue, queued, step):  # 
         worker.push(v)
 
 
+def is_returned(v, graph):  # type: ignore[no-untyped-def]
+    """Whether the first edge of v has a counterpart: 1 or 0; -1 if v has no edge or its neighbour too many."""
+    if graph.indptr[v] == graph.indptr[v + 1]:
+        return -1
+    w = graph.indices[graph.indptr[v]]
+    begin = graph.indptr[w]
+    end = graph.indptr[w + 1]
+    if end - begin > 64:
+        return -1
+    for edge in range(begin, end):
+        if graph.indices[edge] == v:
+            return 1
+    return 0
+
+
 @task
 def prepare(worker, span, graph, start, per_vertex, per_edge, teleport, kept, rank, residue, totals):  # type: ignore[no-untyped-def]
-    """Set ranks to `per_vertex * start + per_edge * degree`, and residues to the part of theirs that needs no edges."""
+    """Set ranks to `per_vertex * start + per_edge * degree`, and residues to the part of theirs that needs no edges.
+
+    Sums the teleport distribution over vertices without edges, and counts edges without a counterpart in a sample.
+    """
     dangling = 0.0
+    single = 0.0
     for v in worker.split(range(span * SPAN, min(span * SPAN + SPAN, rank.size))):
         degree = graph.indptr[v + 1] - graph.indptr[v]
-        p = per_vertex * start[min(v, start.size - 1)] + per_edge * degree
-        rank[v] = p
+        rank[v] = per_vertex * start[min(v, start.size - 1)] + per_edge * degree
         residue[v] = kept * teleport[min(v, teleport.size - 1)] - rank[v]
         if degree == 0:
             dangling += teleport[min(v, teleport.size - 1)]
+        if v & 255 == 0 and is_returned(v, graph) == 0:
+            single += 1
     dangling = worker.sum(dangling)
+    single = worker.sum(single)
     if worker.rank == 0:
         atomic_add(totals, 0, dangling)
+        atomic_add(totals, 1, single)
 
 
 @task
@@ -296,10 +318,10 @@ class _Solver:
     def solve(self, start: Array | None, dtype: np.dtype[Any], goal: float) -> tuple[Array, float]:
         """Return ranks and what their error is at most, which is no more than `goal`."""
         rank, residue = (zeros(self.n, dtype=dtype, device=self.device) for _ in range(2))
-        if start is not None:
-            self.prepare(start, 1, 0, rank, residue)
-        else:
-            dangling = self.prepare(self.teleport, 1 - self.damping, 0, rank, residue)
+        dangling, single = self.prepare(self.teleport if start is None else start, 1, 0, rank, residue)
+        self.undirected = single == 0
+        # In an undirected graph ranks are nearly in proportion to degrees; but not so in each of its small components.
+        if start is None and self.undirected and goal > 1e-5:
             per_edge = self.damping * (1 - dangling) / max(self.graph.num_edges, 1)
             self.prepare(self.teleport, 1 - self.damping, per_edge, rank, residue)
         self.nested(sweep, rank, residue, initial=True)
@@ -313,9 +335,8 @@ class _Solver:
             if error <= goal:
                 break
             if error > last / 2:
-                raise InvalidArgumentError(f"the tolerance is too fine: rounding in float64 leaves an error of up to {error:.1e}")
-            if rank.dtype == np.float64:
-                last = error
+                raise InvalidArgumentError(f"the tolerance is too fine: rounding leaves an error of up to {error:.1e}, even in float64")
+            last = error if rank.dtype == np.float64 else last
             # What float32 could do is done.
             rank, residue, narrow = zeros(self.n, dtype=np.float64, device=self.device), exact, rank
             self.prepare(narrow, 1, 0, rank, zeros(self.n, dtype=np.float32, device=self.device))
@@ -326,9 +347,9 @@ class _Solver:
     def converge(self, rank: Array, residue: Array, goal: float) -> None:
         """Hand residues on until they promise an error of at most `goal`."""
         error, total, _ = self.error(rank, residue)
-        omega, slack, rates = 1.0, 2.0, [1.0]
+        omega, slack, rates = 1.0, 2.0, list[float]()
         while error > goal:
-            # If no residue was above its limit, their sum would be small enough.
+            # If no residue were above its limit, their sum would be small enough.
             limit = 0.8 * goal * (1 - self.damping) / self.damping * total
             if self.find == "push":
                 self.nested(push, rank, residue, limit=slack * limit / self.n)
@@ -336,14 +357,25 @@ class _Solver:
                 per_edge = limit / 2 / max(self.graph.num_edges, 1)
                 self.nested(sweep, rank, residue, omega=omega, limit=limit / 2 / self.n, limit_per_edge=per_edge)
             before, (error, total, _) = error, self.error(rank, residue)
-            slack *= min(0.5, 0.7 * goal / error if error else 0.5)
-            rates.append(error / before)
-            # Young: if one sweep takes the error to `rate` times what it was, 2 / (1 + sqrt(1 - rate)) of a residue at once is best.
-            # That is so in theory for sweeps one vertex at a time of undirected graphs; where it does not help, it is given up.
-            if len(rates) == 3:
-                omega = 2 / (1 + math.sqrt(1 - min(rates[-1], self.damping**2)))
-            elif omega > 1 and rates[-1] > 0.95:
-                omega = 1.0
+            rates.append(max(error / before, 1e-6))
+            slack *= min(0.5, 0.7 * goal / max(error, goal))
+            omega = self.next_omega(omega, rates)
+
+    def next_omega(self, omega: float, rates: list[float]) -> float:
+        """Return how much of a residue a sweep should take at once, given by what factor each sweep changed the error.
+
+        In an undirected graph, Young's theory of over-relaxation tells the best omega from the rate of any other. Sweeps of many
+        vertices at once are not what it is about: where it does harm, it is given up, since with 1 the error always falls.
+        """
+        if not self.undirected or len(rates) < 2:
+            return 1.0
+        if omega > 1 and rates[-1] > 1 - (1 - self.damping) / 4:
+            self.undirected = False
+            return 1.0
+        if omega > 1 and rates[-1] < omega - 0.85:
+            return omega
+        square = min((rates[-1] + omega - 1) ** 2 / (rates[-1] * omega**2), self.damping**2)
+        return max(omega, 2 / (1 + math.sqrt(1 - square)))
 
     def error(self, rank: Array, residue: Array) -> tuple[float, float, float]:
         """Return what the error of the ranks plus residues is at most, the sum of the ranks, and that of the residues."""
@@ -355,9 +387,9 @@ class _Solver:
             raise InvalidArgumentError("start must hold finite numbers, not negative, with a positive sum")
         return error, total, rest
 
-    def prepare(self, start: Array, per_vertex: float, per_edge: float, rank: Array, residue: Array) -> float:
+    def prepare(self, start: Array, per_vertex: float, per_edge: float, rank: Array, residue: Array) -> list[float]:
         factors = float(per_vertex), float(per_edge), self.teleport, 1 - self.damping
-        return self.flat(prepare, self.graph, start, *factors, rank, residue, self.totals)[0]
+        return self.flat(prepare, self.graph, start, *factors, rank, residue, self.totals)[:2]
 
     def nested(self, which: Task, rank: Array, residue: Array, **given: Any) -> None:
         numbers = {"damping": self.damping, "omega": 1.0, "limit": 0.0, "limit_per_edge": 0.0} | given

@@ -5,12 +5,13 @@
 #include <atomic>
 #include <functional>
 #include <thread>
+#include <unistd.h>
 
 #include "check.h"
 
 namespace {
 
-// An item is the position of a node in an implicit tree; `Shape` gives its children. Every node is counted.
+// An item is a node, by its number. Every node is counted.
 struct Tree {
   uint64_t nodes;
   std::vector<uint64_t> first; // children of v: [first[v], first[v + 1])
@@ -199,7 +200,7 @@ TEST(small_rings_wrap_around_over_many_launches) {
 template <class T> void full_queues_lose_nothing() {
   int filled = 0;
   for (uint64_t seed = 0; seed < 3; ++seed) {
-    const Tree tree(100 + seed, 2000, 5);
+    const Tree tree(100 + seed, 800, 5);
     for_all_schedules([&](bool persistent, bool barrier, uint32_t fetch, uint32_t blocks) {
       const std::string which = name(persistent, barrier, fetch, blocks);
       Work work(tree);
@@ -231,7 +232,7 @@ template <class T> void full_queues_lose_nothing() {
       for (uint64_t v = 0; v < tree.nodes; ++v) CHECK(work.seen[v] == 1, "%s: task %" PRIu64 " ran %u times", which.c_str(), v, work.seen[v].load());
     });
   }
-  CHECK(filled > 50, "only %d launches filled their queue", filled);
+  CHECK(filled > 30, "only %d launches filled their queue", filled);
 }
 
 TEST(full_queues_lose_nothing_of_4_bytes) { full_queues_lose_nothing<uint32_t>(); }
@@ -344,6 +345,7 @@ TEST(more_than_the_spill_area_holds_is_counted_as_lost) {
 }
 
 TEST(launch_refuses_a_fetch_of_0) {
+  alarm(2); // such a launch could last for ever
   const Tree tree(7, 10, 2);
   Launcher<uint32_t> launcher(20);
   Work work(tree);

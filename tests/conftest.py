@@ -1,0 +1,60 @@
+"""What the tests share: a cache directory of their own, the devices to run on, and no GPU tests without a GPU."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import atos_py as atos
+from atos_py.devices import why_no_gpu
+
+os.environ.pop("ATOS_DEVICE", None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    reason = why_no_gpu()
+    if reason is None:
+        return
+    skip = pytest.mark.skip(reason=f"needs a GPU: {reason}")
+    for item in items:
+        if item.get_closest_marker("gpu"):
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache() -> Iterator[None]:
+    """Every session begins with an empty cache, so that all tasks are compiled by the code under test."""
+    before = os.environ.get("ATOS_CACHE_DIR")
+    with tempfile.TemporaryDirectory(prefix="atos-cache-") as directory:
+        os.environ["ATOS_CACHE_DIR"] = directory
+        yield
+    if before is None:
+        del os.environ["ATOS_CACHE_DIR"]
+    else:
+        os.environ["ATOS_CACHE_DIR"] = before
+
+
+@pytest.fixture(scope="session", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> atos.Device:
+    """Each device that tasks run on."""
+    return atos.device(request.param)
+
+
+@pytest.fixture(scope="session", params=["thread", "warp", "cta"])
+def worker(request: pytest.FixtureRequest) -> str:
+    """Each size of worker."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Return the directory of the real graphs, which lie beside the checkout or in it."""
+    root = Path(__file__).parent.parent
+    for candidate in (root / "shared" / "data", root.parent / "shared" / "data"):
+        if candidate.is_dir():
+            return candidate
+    pytest.skip("the real graphs are not there (shared/data)")
