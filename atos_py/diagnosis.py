@@ -21,7 +21,8 @@ from .toolkit import NVCC_WHEELS, find_cuda
 __all__ = ["Finding", "diagnose", "report"]
 
 _ITEM_BYTES = (4, 8, 16)
-_REBUILD = "python setup.py build_core (in a checkout; or pip install again)"
+_REBUILD = "python setup.py build_core (in a checkout), or pip install again"
+_GET_NVCC = f'python -m pip install "{NVCC_WHEELS}", then {_REBUILD}'
 _GPU_PACKAGES = 'python -m pip install "numba-cuda[cu13]>=0.30,<0.31" "cuda-core>=0.6"'
 
 
@@ -57,8 +58,12 @@ def report() -> str:
             section = finding.section
             lines += ["", section]
         lines.append(f"  {finding.name:{width}}  {finding.value}")
-    mends = list(dict.fromkeys(f"  {finding.name}: {finding.mend}" for finding in findings if finding.mend))
-    lines += ["", "To mend", *mends] if mends else ["", "Nothing is missing."]
+    mends: dict[str, list[str]] = {}  # one line for all that the same command mends
+    for finding in findings:
+        if finding.mend:
+            mends.setdefault(finding.mend, []).append(finding.name)
+    told = [f"  {', '.join(names)}: {mend}" for mend, names in mends.items()]
+    lines += ["", "To mend", *told] if told else ["", "Nothing is missing."]
     return "\n".join(lines[1:])
 
 
@@ -81,7 +86,7 @@ def _devices() -> list[Finding]:
     if reason:
         mend = "install NVIDIA's driver, version 580 or newer, and reboot" if _has_nvidia_hardware() else None
         if "this build" in reason:
-            mend = _REBUILD
+            mend = _REBUILD if find_cuda() else _GET_NVCC
         found.append(Finding(section, "driver", f"no GPU: {reason}", mend))
     else:
         version = driver_version() or (0, 0)
@@ -114,7 +119,7 @@ def _compilers() -> list[Finding]:
     nvcc = (
         Finding(section, "nvcc", f"{_version_of(str(cuda / 'bin' / 'nvcc'))}, {cuda}")
         if cuda
-        else Finding(section, "nvcc", "not found", f'python -m pip install "{NVCC_WHEELS}", then {_REBUILD}')
+        else Finding(section, "nvcc", "not found", _GET_NVCC)
     )
     name = os.environ.get("CXX", "c++")
     path = shutil.which(name)
@@ -193,8 +198,7 @@ def _core() -> list[Finding]:
         else:
             missing = ", ".join(str(size) for size in _ITEM_BYTES if size not in sizes)
             value = f"not built for GPUs: items of {missing} bytes are missing"
-            mend = _REBUILD if find_cuda() else f'python -m pip install "{NVCC_WHEELS}", then {_REBUILD}'
-            found.append(Finding(section, f"{worker} workers", value, mend))
+            found.append(Finding(section, f"{worker} workers", value, _REBUILD if find_cuda() else _GET_NVCC))
     return found
 
 

@@ -1,6 +1,9 @@
-"""Time PageRank over ways to find work, worker sizes and schedules; the error is that against a float64 power iteration to 1e-12.
+"""Time PageRank over ways to find work, worker sizes and schedules.
 
-Every result is verified. Example: ``python benchmarks/pagerank.py rmat:22:16 road:4900:0.62 --fetch 32 128 --threads 256 512``
+The error is that against a float64 power iteration to 1e-12, and every result is verified.
+
+Example: ``python benchmarks/pagerank.py rmat:22:16 road:4900:0.62 --fetch 32 128 --threads 256 512``
+
 With ``--networkx``, the time of networkx's PageRank to the same error as well, without that of making its matrix.
 """
 
@@ -41,7 +44,7 @@ def time_networkx(graph: atos.Graph, damping: float, error: float, exact: NDArra
     nodes.add_edge(0, 0)  # of a graph without edges it would not look at the matrix
     tolerance = 10 * error / graph.num_vertices
     while True:
-        with mock.patch.object(nx, "to_scipy_sparse_array", lambda *_, **__: matrix.copy()):
+        with mock.patch.object(nx, "to_scipy_sparse_array", return_value=matrix.copy()):
             start = time.perf_counter()
             ranks = nx.pagerank(nodes, damping, tol=tolerance, max_iter=1000)
             seconds = time.perf_counter() - start
@@ -83,8 +86,8 @@ def main() -> None:
             for _ in range(options.repeat + 1):
                 begin = time.perf_counter()
                 result = pagerank(
-                    graph, options.damping, tolerance, dtype=dtype, find=find, worker=worker, fetch_size=fetch, num_threads=threads,
-                    num_blocks=blocks or None, persistent=bool(persistent), barrier=bool(barrier),
+                    graph, options.damping, tolerance, dtype=dtype, find=find, worker=worker, fetch_size=fetch,
+                    num_threads=threads, num_blocks=blocks or None, persistent=bool(persistent), barrier=bool(barrier),
                 )  # fmt: skip
                 walls.append(1e3 * (time.perf_counter() - begin))
                 runs.append(result.stats)
@@ -92,9 +95,10 @@ def main() -> None:
             times = [run.milliseconds for run in runs[1:]]
             error = np.abs(result.rank.to_numpy().astype(np.float64) - exact).sum()
             print(
-                f"{spec} {tolerance:.0e} {find:5} {dtype} {worker:6} fetch {fetch:4} threads {threads:4} blocks {runs[-1].num_blocks:5}"
-                f" {runs[-1].schedule:20} min {min(times):8.3f} median {statistics.median(times):8.3f} ms, call {min(walls[1:]):8.3f} ms,"
-                f" error {error:.2e} <= {result.error_bound:.2e} tasks {runs[-1].tasks_run:,} rounds {runs[-1].rounds}",
+                f"{spec} {tolerance:.0e} {find:5} {dtype} {worker:6} fetch {fetch:4} threads {threads:4}"
+                f" blocks {runs[-1].num_blocks:5} {runs[-1].schedule:20}"
+                f" min {min(times):8.3f} median {statistics.median(times):8.3f} ms, call {min(walls[1:]):8.3f} ms, error {error:.2e} <= {result.error_bound:.2e}"
+                f" tasks {runs[-1].tasks_run:,} rounds {runs[-1].rounds}",
                 flush=True,
             )
         if options.networkx:

@@ -10,11 +10,11 @@ Who loses a clash: whoever meets a final colour, otherwise the one of smaller de
 that wins marks the loser, with an atomic operation on the loser's own entry, on which the loser's becoming final depends too.
 A vertex is in one place at a time (the queue, or one worker), so nobody else changes its colour.
 
-*Never wrong*: suppose neighbours u and v end with the same colour. Each stored it, pushed a check, and passed that. A colour has
-been stored, for all to see, before its check looks at a neighbour: a store followed by loads may be overtaken by them, but on the
-CPU the push in between adds to the queue's counter, which orders both sides, and on a GPU the store is an atomic exchange
-whose result is waited for. So the check of whichever was stored last, say v, saw the colour of u. It was not final, for v would
-have lost, nor did u outrank v. So v marked u, or found it final just then and lost; and a marked vertex does not pass.
+*Never wrong*: suppose neighbours u and v end with the same colour. Each stored it, pushed a check, and passed that. The store
+is done, for all to see, before its check looks at a neighbour: loads can overtake a store, but on a GPU this one is an atomic
+exchange whose result is waited for before the push, and on the CPU the push adds to the counter of the queue, which puts the
+two in an order. So the check of whichever stored last, say v, saw the colour of u. It was not final, for v would have lost,
+nor did u outrank v. So v marked u, or found it marked, or found it final just then and lost; and what is marked does not pass.
 
 *Always ends*: a vertex loses only to a final neighbour, once to each, since final colours are seen from then on and avoided; to
 a neighbour of higher rank that changed since it was looked at; or by a mark, of which each check of a neighbour of higher rank
@@ -51,11 +51,13 @@ ORDERS = ("natural", "random", "degree")
 UNCOLORED, TENTATIVE, LOST = 1 << 31, 1 << 30, 1 << 29
 COLOR = LOST - 1
 
-# Degree of a vertex that gets a CTA; average degree below which threads are better; looks at an uncoloured neighbour; the smallest
-# queue; vertices that the host's kernels take at a time.
-_HUB, _MESH, _PATIENCE, _LEAST, _PIECE = 1024, 8, 4096, 1 << 16, 1 << 14
-_SCRATCH = {"thread": 32, "warp": 512, "cta": 1024}  # bytes, half of them a bitmap of colours
+_HUB = 1024  # neighbours of a vertex that gets a CTA by default
+_MESH = 8  # neighbours on average, below which threads are better than warps
 _WINDOW = {"cpu": 1 << 10, "thread": 1 << 19, "warp": 1 << 16, "cta": 1 << 14}
+_FOR_HUBS = 1 << 10, 1 << 10  # window and patience
+_SCRATCH = {"thread": 32, "warp": 512, "cta": 1024}  # bytes, half of them a bitmap of colours
+_LEAST = 1 << 16  # places in a queue
+_PIECE = 1 << 14  # vertices that a thread of the host takes at once
 _symmetric: weakref.WeakKeyDictionary[Array, bool] = weakref.WeakKeyDictionary()
 
 
@@ -115,6 +117,17 @@ def precedes(entry, turn):  # type: ignore[no-untyped-def]
     return entry >= UNCOLORED and entry < turn
 
 
+def note(worker, u, turn, colors, low, span, bits, words):  # type: ignore[no-untyped-def]
+    """Note a neighbour that has to be waited for, or, if it has a colour by now, that."""
+    entry = colors[u]
+    if precedes(entry, turn):
+        k = atomic_add(words, 0, 1) + 1
+        if k < bits:
+            words[k] = u
+    else:
+        forbid(worker, entry, low, span, bits, words)
+
+
 def lowest_zero(word):  # type: ignore[no-untyped-def]
     """Return the number of the lowest bit that is 0."""
     bit = 0
@@ -141,20 +154,18 @@ def smallest_free(worker, v, turn, graph, colors, patience):  # type: ignore[no-
         if worker.rank == 0:
             words[0] = 0
         worker.sync()
-        for e in range(first + worker.rank, end, 4 * worker.size):
+        e = first + worker.rank
+        while e < end:  # a range whose step is not known would take a division
             a, b, c, d = four(e, worker.size, end, graph, colors)
             forbid(worker, a, low, span, bits, words)
             forbid(worker, b, low, span, bits, words)
             forbid(worker, c, low, span, bits, words)
             forbid(worker, d, low, span, bits, words)
-            if precedes(a, turn) or precedes(b, turn) or precedes(c, turn) or precedes(d, turn):
-                for f in range(e, min(e + 4 * worker.size, end), worker.size):
-                    entry = colors[graph.indices[f]]
-                    forbid(worker, entry, low, span, bits, words)
-                    if precedes(entry, turn):
-                        k = atomic_add(words, 0, 1) + 1
-                        if k < bits:
-                            words[k] = graph.indices[f]
+            waits = precedes(a, turn) or precedes(b, turn) or precedes(c, turn) or precedes(d, turn)
+            for _ in range(4):
+                if waits and e < end:
+                    note(worker, graph.indices[e], turn, colors, low, span, bits, words)
+                e += worker.size
         worker.sync()
         for k in worker.split(min(words[0], bits - 1)):
             entry, polls = colors[words[k + 1]], 0
@@ -198,11 +209,14 @@ def assign_or_check(worker, item, graph, colors, order):  # type: ignore[no-unty
     if item & 1:
         entry = colors[v]
         color, lost = entry & COLOR, entry & LOST != 0
-        for e in range(first + worker.rank, end, 4 * worker.size):
+        e = first + worker.rank
+        while e < end:
             a, b, c, d = four(e, worker.size, end, graph, colors)
-            if has(a, color) or has(b, color) or has(c, color) or has(d, color):
-                for f in range(e, min(e + 4 * worker.size, end), worker.size):
-                    lost |= loses(v, graph.indices[f], color, graph, colors)
+            clash = has(a, color) or has(b, color) or has(c, color) or has(d, color)
+            for _ in range(4):
+                if clash and e < end:
+                    lost |= loses(v, graph.indices[e], color, graph, colors)
+                e += worker.size
         lost = worker.any(lost)
         if worker.rank == 0 and not lost:  # final, unless v has been told to give it up
             lost = atomic_cas(colors, v, TENTATIVE | color, color) != TENTATIVE | color
@@ -268,7 +282,7 @@ def color(
         with `barrier=True` all. Few clash less and take fewer colours, many keep more workers busy.
     patience : int, optional
         How often a vertex looks again, at most, at a neighbour that comes before it and is not coloured yet. Waiting avoids
-        clashes if vertices are begun in order, so with `fetch_size=1`. By default 4,096 for the CTAs that are chosen by
+        clashes if vertices are begun in order, so with `fetch_size=1`. By default 1,024 for the CTAs that are chosen by
         default, otherwise 0.
     **launch_options
         As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
@@ -282,39 +296,43 @@ def color(
     Raises
     ------
     InvalidArgumentError
-        If there is no such order or worker.
+        If there is no such order or worker, or a number is too small.
+    QueueFullError
+        If the capacity asked for is too small.
     """
     if order not in ORDERS:
         raise InvalidArgumentError(f"order must be one of {', '.join(ORDERS)} (got {order!r})")
     if worker is not None and worker not in WORKERS:
         raise InvalidArgumentError(f"worker must be one of {', '.join(WORKERS)} (got {worker!r})")
-    for name, value, least in (("window", window, 1), ("patience", patience, 0), ("shared_memory", launch_options.get("shared_memory"), 8)):
+    scratch = launch_options.get("shared_memory")
+    for name, value, least in (("window", window, 1), ("patience", patience, 0), ("shared_memory", scratch, 8)):
         if value is not None and value < least:
             raise InvalidArgumentError(f"{name} must be at least {least} (got {value})")
     if not _is_symmetric(graph):
         graph = graph.simplify(symmetrize=True, deduplicate=True)
     n, device = graph.num_vertices, graph.device
-    # For each launch: where it ends in the order, its workers, their options and their patience.
-    plan: list[tuple[int, str, dict[str, Any], int]] = [(n, worker or "warp", {}, 0)]
+    # For each launch: where it ends in the order, its workers, their options, their window, and their patience.
+    plan: list[tuple[int, str, dict[str, Any], int, int]] = [(n, worker or "warp", {}, _WINDOW[worker or "warp"], 0)]
     vertices = _ordered(graph, order)
     if worker is None and device.kind == "cuda":
         if graph.num_edges < _MESH * n:
-            plan = [(n, "thread", {}, 0)]
+            plan = [(n, "thread", {}, _WINDOW["thread"], 0)]
         elif hubs := int(np.count_nonzero(large := graph.degrees() >= _HUB)):
             vertices = np.arange(n, dtype=np.uint32) if vertices is None else vertices
             vertices = vertices[np.argsort(~large[vertices], kind="stable")]
-            plan = [(hubs, "cta", {"fetch_size": 1, "num_threads": 512}, _PATIENCE), *plan]
+            plan = [(hubs, "cta", {"fetch_size": 1, "num_threads": 512}, *_FOR_HUBS), *plan]
     colors = full(n, UNCOLORED, dtype=np.uint32, device=device)
-    if patience or plan[0][3]:
-        places = (np.arange(n) >> int(n > UNCOLORED)).astype(np.uint32) + np.uint32(UNCOLORED)
-        colors[slice(None) if vertices is None else ...] = places if vertices is None else places[np.argsort(vertices)]
+    if patience or plan[0][4]:
+        places = np.empty(n, np.uint32)
+        places[slice(None) if vertices is None else vertices] = UNCOLORED + (np.arange(n) >> int(n > UNCOLORED))
+        colors[...] = places
     turns = None if vertices is None else asarray(vertices, device=device, readonly=True)
     queue = Queue(capacity or max(2 * n, _LEAST), dtype=np.uint32 if n <= UNCOLORED else np.int64, device=device)
     runs: list[LaunchStats] = []
     begun = 0
-    for end, kind, defaults, polls in plan:
-        under_way = n if launch_options.get("barrier") else _WINDOW["cpu" if device.kind == "cpu" else kind]
-        under_way = min(window or under_way, end - begun)
+    for end, kind, defaults, usual, polls in plan:
+        usual = n if launch_options.get("barrier") else usual if device.kind == "cuda" else _WINDOW["cpu"]
+        under_way = min(window or usual, end - begun)
         queue.push(np.arange(begun, begun + under_way, dtype=queue.dtype) * 2)
         step = Order(turns, end, under_way, polls if patience is None else patience)
         options = {"shared_memory": _SCRATCH[kind], **defaults, **launch_options}

@@ -1,33 +1,38 @@
 """PageRank, by pushing residues: every vertex hands on, in any order, what it has not handed on yet.
 
-A vertex has a rank p and a residue r, which is what came in and was not passed on. A task takes the residue out, adds it to the
-rank, and adds damping x residue / degree to the residue of every neighbour. At any time, and in any order,
+A vertex has a rank p and a residue r, which is what came in and was not passed on. A task takes the residue out, adds it to
+the rank, and adds damping x residue / degree to the residue of every neighbour. At any time, and in any order of tasks,
 
-    r = (1 - damping) v + damping P'p - p        (P: step along a random edge; v: the teleport distribution, sum 1)
+    r = (1 - d) v + dP'p - p        (d: damping; P: a step along a random edge; v: the teleport distribution, of sum 1)
 
-so that nothing is lost by working with residues that are still growing, and the residues say how wrong the ranks are.
+so nothing is lost by taking residues that still grow, and residues tell how wrong the ranks are. They may be negative, so that
+ranks may start anywhere.
 
-*Vertices without out-edges* pass nothing on here, while the PageRank of networkx sends their rank back to v. Both have the same
-solution but for its scale: if y = d (P'y + m v) + (1 - d) v, where m is the rank of those vertices, then y = dP'y + (1 - d + dm) v,
-a multiple of the solution x of x = dP'x + (1 - d) v. So ranks are normalised to sum 1 at the end, and no residue of such a
-vertex is ever sent to everybody. By the same argument v may have any factor: r and r - c v belong to the same normalised ranks.
+*Vertices without out-edges* pass nothing on here, while the PageRank of networkx sends their rank back to v. Both have the
+same solution but for its scale: if y = d (P'y + mv) + (1 - d) v, where m is the rank of those vertices, then y = dP'y +
+(1 - d + dm) v, a multiple of the x in x = dP'x + (1 - d) v. So ranks are scaled to sum 1 at the end, and no such vertex ever
+sends anything to everybody. For the same reason v may have any factor: residues r and r - cv belong to the same scaled ranks.
 
-*The error.* Let Q be the chain with those vertices redirected to v, y = p / sum(p), and f = dQ'y + (1 - d) v - y. From the formula
-above f = (r - sum(r) v) / sum(p). As y - y* = -(I - dQ')^-1 f, the error |y - y*| is at most |f| / (1 - d) in the 1-norm, and that of
-y + f, whose f is dQ'f, is at most d |f| / (1 - d). The driver measures |f|, goes on until the latter is small enough, and
-returns y + f. Rounding could make the residues wrong: at the end they are computed anew, in float64, from the ranks alone.
+*The error.* Let Q be the chain with those vertices redirected to v, y = p / sum(p), and f = dQ'y + (1 - d) v - y. By the
+formula above f = (r - sum(r) v) / sum(p). As y* - y = (I - dQ')^-1 f, the error |y - y*| is at most |f| / (1 - d) in the
+1-norm, and that of y + f, whose own f is dQ'f, at most d|f| / (1 - d). The driver measures |f| between launches, goes on until
+that is small enough, and returns y + f. Rounding could make residues wrong, as when a million equal numbers are added up in
+float32: at the end they are computed anew, in float64, from the ranks alone, and if need be the rest is done in float64.
 
-*Which vertices have work?* `find="sweep"`: blocks of vertices are checked one after the other, as in the paper's check; a residue
-above a limit that grows with the degree is handed on, at once if there are few edges, else by a task of its own. A launch checks
-each vertex once, and the next one is made while the error is too large. `find="push"`: the one atomic add that lifts a residue
-over a limit, the same for all, pushes its vertex, and one launch goes on until no residue is above it.
+*Which vertices have work?* With `find="sweep"`, blocks of vertices are checked one after the other, as the paper's check does:
+residues above a limit that grows with the degree are handed on, at once where there are few edges, otherwise by a task of
+their own. A launch checks each vertex once; unlike the paper's, which goes on until no vertex is above the limit, the loop of
+launches ends when the sum is small enough, which is much earlier. With `find="push"`, the one atomic add that lifts a residue
+over a limit, the same for all vertices, pushes its vertex, and one launch goes on until there is none.
 
-In either case the end does not rest on any vertex having been found: it rests on residues measured after the launch. And the
-launches go on for as long as needed: while the error is above the goal some residue is above its limit, the check at the start
-of the next launch finds it, and taking r away from the residues and giving back at most d|r| lowers their sum.
+*Why no residue is left behind.* Whether a vertex was found does not matter for the error, which is measured. It matters for the
+end: while the error is above the goal, some residue is above its limit, and the check at the start of the next launch finds it;
+handing on r takes |r| from the sum of the residues and gives at most d|r| back, so that the sum falls until the goal is met. In
+a launch of `find="push"`, a vertex is marked while it is queued, so that it is there once at most. Its task clears the mark,
+then takes the residue. An add that crosses the limit and then sees the mark came before that, and is taken along.
 
-Source: Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithms 3 and 4. Signed residues allow
-any start; over-relaxation is Young, "Iterative Methods for Solving Partial Difference Equations of Elliptic Type", 1954.
+Source: Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithms 3 and 4; over-relaxation:
+Young, "Iterative Methods for Solving Partial Difference Equations of Elliptic Type", 1954.
 """
 
 from __future__ import annotations
@@ -52,7 +57,7 @@ __all__ = ["PageRankResult", "pagerank", "verify"]
 
 BLOCK = 256  # vertices that a check looks at
 SPAN = 4096  # vertices that a sum goes over at once
-LIGHT = 16  # a vertex of at most so many edges is handed on by the thread that checks it; on the CPU, any
+LIGHT = {"cuda": 16, "cpu": 1 << 62}  # a vertex of at most so many edges is handed on by the thread that checks it
 
 
 class Step(NamedTuple):
@@ -72,7 +77,7 @@ def is_above(r, degree, step):  # type: ignore[no-untyped-def]
     return step.initial or abs(r) > step.limit + step.limit_per_edge * degree
 
 
-def take(v, degree, rank, residue, step):  # type: ignore[no-untyped-def]
+def take(v, first, degree, graph, rank, residue, step):  # type: ignore[no-untyped-def]
     """Move the residue of v, if it is worth it, to its rank; return what each neighbour gets."""
     if step.initial:
         return step.damping * rank[v] / max(degree, 1)
@@ -80,6 +85,8 @@ def take(v, degree, rank, residue, step):  # type: ignore[no-untyped-def]
         return step.damping * 0
     r = atomic_exch(residue, v, 0)
     taken = step.omega * r
+    if degree == 1 and graph.indices[first] == v:
+        taken = r / (1 - step.damping)  # all of it would come back, again and again
     if taken != r:
         atomic_add(residue, v, r - taken)
     atomic_add(rank, v, taken)
@@ -95,7 +102,7 @@ def edges_or_block(item, graph, rank, residue, queued, step):  # type: ignore[no
         atomic_exch(queued, item, 0)  # before the residue: what comes after it was taken pushes the vertex again
     first = graph.indptr[item]
     degree = graph.indptr[item + 1] - first
-    share = take(item, degree, rank, residue, step)
+    share = take(item, first, degree, graph, rank, residue, step)
     return degree if share != 0 else 0, first, share
 
 
@@ -112,7 +119,7 @@ def sweep(worker, item, i, first, share, graph, rank, residue, queued, step):  #
         if is_above(residue[v], end - begin, step):
             worker.push(v)
     else:
-        share = take(v, end - begin, rank, residue, step)
+        share = take(v, begin, end - begin, graph, rank, residue, step)
         if share != 0:
             for edge in range(begin, end):
                 atomic_add(residue, graph.indices[edge], share)
@@ -282,12 +289,14 @@ def pagerank(
         raise UnsupportedTypeError(f"ranks are float32 or float64 (got {kind})")
     rounding = (1 + damping) / (1 - damping) * (2.0**-24 if kind == np.float32 else 2.0**-53 * 1e3)
     if not rounding < tolerance < math.inf:
-        raise InvalidArgumentError(f"tolerance must be more than {rounding:.1e}, which is what {kind} can hold (got {tolerance})")
+        raise InvalidArgumentError(f"tolerance must be more than {rounding:.1e}, the rounding of {kind} (got {tolerance})")
     n = graph.num_vertices
     teleport = _teleport(personalization, n)
     if start is not None:
         if isinstance(start, Array) and start.device != graph.device:
-            raise InvalidArgumentError(f"start is on {start.device}, but the graph is on {graph.device}; copy it with atos.asarray")
+            raise InvalidArgumentError(
+                f"start is on {start.device}, the graph on {graph.device}; copy it with atos.asarray(...)"
+            )
         start = asarray(start, device=graph.device, readonly=True)
         if start.shape != (n,):
             raise InvalidArgumentError(f"start must have one number for each of {n} vertices (got shape {start.shape})")
@@ -300,7 +309,14 @@ class _Solver:
     """The launches of one call, on one queue."""
 
     def __init__(
-        self, graph: Graph, damping: float, teleport: NDArray[np.float64], find: str, worker: str, capacity: int | None, options: Any
+        self,
+        graph: Graph,
+        damping: float,
+        teleport: NDArray[np.float64],
+        find: str,
+        worker: str,
+        capacity: int | None,
+        options: dict[str, Any],
     ) -> None:
         self.graph, self.damping, self.find, self.options = graph, damping, find, options
         self.n = graph.num_vertices
@@ -335,7 +351,9 @@ class _Solver:
             if error <= goal:
                 break
             if error > last / 2:
-                raise InvalidArgumentError(f"the tolerance is too fine: rounding leaves an error of up to {error:.1e}, even in float64")
+                raise InvalidArgumentError(
+                    f"the tolerance is too fine: rounding in float64 leaves an error of up to {error:.1e}"
+                )
             last = error if rank.dtype == np.float64 else last
             # What float32 could do is done.
             rank, residue, narrow = zeros(self.n, dtype=np.float64, device=self.device), exact, rank
@@ -392,16 +410,22 @@ class _Solver:
         return self.flat(prepare, self.graph, start, *factors, rank, residue, self.totals)[:2]
 
     def nested(self, which: Task, rank: Array, residue: Array, **given: Any) -> None:
-        numbers = {"damping": self.damping, "omega": 1.0, "limit": 0.0, "limit_per_edge": 0.0} | given
-        initial = numbers.pop("initial", False)
-        light = LIGHT if self.device.kind == "cuda" else 1 << 62
-        step = Step(*(residue.dtype.type(x) for x in numbers.values()), light, self.n, initial)
+        number = residue.dtype.type
+        step = Step(
+            damping=number(self.damping),
+            omega=number(given.get("omega", 1)),
+            limit=number(given.get("limit", 0)),
+            limit_per_edge=number(given.get("limit_per_edge", 0)),
+            light=LIGHT[self.device.kind],
+            num_vertices=self.n,
+            initial=given.get("initial", False),
+        )
         self.launch(self.blocks, which, self.graph, rank, residue, self.queued if which is push else None, step)
 
     def flat(self, which: Task, *args: Any) -> list[float]:
         self.totals[:] = 0
         self.launch(self.spans, which, *args)
-        return self.totals.to_numpy().tolist()  # type: ignore[no-any-return]
+        return list(map(float, self.totals.to_numpy()))
 
     def launch(self, items: NDArray[Any], which: Task, *args: Any) -> None:
         self.queue.push(items)
@@ -409,7 +433,8 @@ class _Solver:
 
     def stats(self) -> LaunchStats:
         """Return the statistics of all launches in one."""
-        sums = {name: sum(getattr(run, name) for run in self.runs) for name in ("tasks_run", "tasks_pushed", "milliseconds", "rounds")}
+        summed = ("tasks_run", "tasks_pushed", "milliseconds", "rounds")
+        sums = {name: sum(getattr(run, name) for run in self.runs) for name in summed}
         traces, ms, tasks = [], 0.0, 0
         for run in self.runs:
             if run.trace is not None:
@@ -426,14 +451,17 @@ def _teleport(personalization: Any, n: int) -> NDArray[np.float64]:
         return np.full(min(n, 1), 1 / max(n, 1))
     given = np.asarray(personalization)
     if given.shape != (n,) or given.dtype.kind not in "iufb":
-        raise InvalidArgumentError(f"personalization must have one number for each of {n} vertices (got {given.dtype}{list(given.shape)})")
+        got = f"got shape {given.shape} of {given.dtype}"
+        raise InvalidArgumentError(f"personalization must have one number for each of {n} vertices ({got})")
     given = given.astype(np.float64)
     if n and not (given.min() >= 0 and 0 < given.sum() < math.inf):
         raise InvalidArgumentError("personalization must hold finite numbers, not negative, with a positive sum")
     return given / given.sum() if n else given
 
 
-def _scatter_kernel(indptr: Any, indices: Any, rank: Any, first: int, end: int, result: Any) -> None:  # pragma: no cover - compiled
+def _scatter_kernel(
+    indptr: Any, indices: Any, rank: Any, first: int, end: int, result: Any
+) -> None:  # pragma: no cover - compiled
     """Add what vertices `first` to `end` hand on to `result`."""
     for u in range(first, end):
         degree = indptr[u + 1] - indptr[u]
@@ -446,8 +474,8 @@ def verify(
 ) -> float:
     """Prove that the error of ranks is at most `tolerance`, from the ranks alone.
 
-    With Q the chain that follows edges, and from vertices without any jumps as the teleport distribution v says, the exact ranks
-    are the fixed point of y = dQ'y + (1 - d) v. This is a contraction by d in the 1-norm, so ranks y are at most
+    With Q the chain that follows edges, and from vertices without any jumps as the teleport distribution v says, the exact
+    ranks are the fixed point of y = dQ'y + (1 - d) v. This is a contraction by d in the 1-norm, so ranks y are at most
     |dQ'y + (1 - d) v - y| / (1 - d) away from it. That is computed, in float64, over all edges.
 
     Parameters
@@ -489,12 +517,13 @@ def verify(
 
     received = sum(parallel_map(scatter, range(len(edges) - 1)), np.zeros(n))
     jumps = 1 - damping + damping * rank[np.diff(indptr) == 0].sum()
-    difference = np.abs(damping * received + jumps * _teleport(personalization, n) - rank)
+    expected = damping * received + jumps * _teleport(personalization, n)
+    difference = np.abs(expected - rank)
     bound = float(difference.sum() / (1 - damping))
     if not bound <= tolerance:
         worst = int(np.argmax(difference))
         raise VerificationError(
-            f"the error may be {bound:.3e}, more than {tolerance:.3e}: rank[{worst}] is {rank[worst]:.6e}, but its neighbours and"
-            f" jumps add up to {damping * received[worst] + jumps * float(np.broadcast_to(_teleport(personalization, n), n)[worst]):.6e}"
+            f"the error may be {bound:.3e}, more than {tolerance:.3e}: rank[{worst}] is {rank[worst]:.6e}, but what comes in"
+            f" along its edges and by jumps is {expected[worst]:.6e}"
         )
     return bound

@@ -1,0 +1,257 @@
+"""PageRank: its error against networkx and against a float64 power iteration, its certificate, and what it refuses."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import atos_py as atos
+from atos_py.algorithms import pagerank as module
+from atos_py.algorithms.pagerank import pagerank, verify
+from atos_py.errors import (
+    InvalidArgumentError,
+    LaunchConfigError,
+    QueueFullError,
+    UnsupportedTypeError,
+    VerificationError,
+)
+
+VARIANTS = [
+    {"find": find, "worker": worker, "persistent": persistent, "barrier": barrier}
+    for find, worker, persistent, barrier in itertools.product(
+        ("sweep", "push"), ("thread", "warp", "cta"), (True, False), (True, False)
+    )
+]
+
+
+def graph_of(edges: list[tuple[int, int]], n: int) -> atos.Graph:
+    sources, targets = np.array(edges, np.int64).reshape(-1, 2).T
+    return atos.Graph.from_edges(sources, targets, num_vertices=n, device="cpu")
+
+
+def exact(graph: atos.Graph, damping: float = 0.85, jumps: Any = None) -> NDArray[np.float64]:
+    """Ranks by a power iteration, until a step changes them by 1e-13."""
+    n, degrees = graph.num_vertices, graph.degrees()
+    tails, heads = np.repeat(np.arange(n), degrees), np.asarray(graph.indices)
+    v = np.full(n, 1 / n) if jumps is None else np.asarray(jumps, np.float64) / np.sum(jumps)
+    x, change = v, 1.0
+    while change > 1e-13:
+        received = np.bincount(heads, (x / np.maximum(degrees, 1))[tails], n)
+        last, x = x, damping * (received + x[degrees == 0].sum() * v) + (1 - damping) * v
+        change = np.abs(x - last).sum()
+    return x
+
+
+def error(result: module.PageRankResult, truth: NDArray[np.float64]) -> float:
+    return float(np.abs(result.rank.to_numpy().astype(np.float64) - truth).sum())
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> atos.Graph:
+    """Any small directed graph, with loops, parallel edges and isolated vertices; or one with every edge in both directions."""
+    n = draw(st.integers(1, 12))
+    vertex = st.integers(0, n - 1)
+    edges = draw(st.lists(st.tuples(vertex, vertex), max_size=40))
+    if draw(st.booleans()):
+        edges += [(v, u) for u, v in edges]
+    return graph_of(edges, n)
+
+
+@given(graphs(), st.sampled_from(VARIANTS), st.sampled_from(["f4", "f8"]), st.sampled_from([0.0, 0.3, 0.85, 0.97]), st.data())
+@settings(deadline=None, max_examples=300)
+def test_error_is_at_most_the_tolerance(
+    graph: atos.Graph, variant: dict[str, Any], dtype: str, damping: float, data: st.DataObject
+) -> None:
+    n = graph.num_vertices
+    jumps = data.draw(st.none() | st.lists(st.integers(0, 5), min_size=n, max_size=n).filter(any))
+    start = data.draw(st.none() | st.lists(st.integers(0, 5), min_size=n, max_size=n).filter(any))
+    tolerance = data.draw(st.sampled_from([0.5, 1e-3, 2e-5]))
+    result = pagerank(graph, damping, tolerance, dtype=dtype, personalization=jumps, start=start, **variant)
+    assert result.rank.dtype == dtype
+    assert error(result, exact(graph, damping, jumps)) <= result.error_bound <= tolerance
+    assert verify(graph, result, tolerance, damping=damping, personalization=jumps) <= tolerance
+
+
+@given(graphs(), st.data())
+@settings(deadline=None, max_examples=100)
+def test_same_as_networkx(graph: atos.Graph, data: st.DataObject) -> None:
+    n = graph.num_vertices
+    jumps = data.draw(st.none() | st.lists(st.integers(0, 5), min_size=n, max_size=n).filter(any))
+    theirs = nx.MultiDiGraph()
+    theirs.add_nodes_from(range(n))
+    theirs.add_edges_from(zip(np.repeat(np.arange(n), graph.degrees()).tolist(), graph.indices.to_numpy().tolist(), strict=True))
+    personalization = None if jumps is None else dict(enumerate(jumps))
+    expected = nx.pagerank(theirs, 0.85, personalization, max_iter=1000, tol=1e-12)
+    result = pagerank(graph, tolerance=1e-9, dtype=np.float64, personalization=jumps)
+    assert np.abs(result.rank.to_numpy() - [expected[v] for v in range(n)]).sum() <= 2e-9
+
+
+def test_undirected_networkx_graph() -> None:
+    theirs = nx.karate_club_graph()
+    theirs.add_edge(3, 3)
+    theirs.add_node("alone")
+    ours = atos.Graph.from_networkx(theirs, weight=None, device="cpu")
+    expected = nx.pagerank(theirs, weight=None, tol=1e-12, max_iter=1000)
+    result = pagerank(ours, tolerance=1e-9, dtype=np.float64)
+    assert error(result, np.array(list(expected.values()))) <= 1e-9
+
+
+def star(n: int, inwards: bool) -> atos.Graph:
+    return graph_of([(v, 0) if inwards else (0, v) for v in range(1, n)], n)
+
+
+SPECIAL = {
+    "one vertex": graph_of([], 1),
+    "one loop": graph_of([(0, 0)], 1),
+    "all dangling": graph_of([], 1000),
+    "star inwards": star(300, True),
+    "star outwards": star(300, False),
+    "ring": graph_of([(v, (v + 1) % 257) for v in range(257)], 257),
+    "path": graph_of([(v, v + 1) for v in range(999)], 1000),
+    "pairs": graph_of([(v, v ^ 1) for v in range(600)], 600),
+    "loops": graph_of([(v, v) for v in range(300)] + [(v, v + 1) for v in range(200)], 300),
+    "rmat": atos.generate.rmat(10, 16, device="cpu"),
+    "road": atos.generate.road(60, device="cpu"),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("find", ["sweep", "push"])
+@pytest.mark.parametrize("name", SPECIAL)
+def test_special_graphs(name: str, find: str, dtype: str) -> None:
+    graph = SPECIAL[name]
+    for tolerance in (1e-2, 1e-4, 1e-6):
+        result = pagerank(graph, tolerance=tolerance, find=find, dtype=dtype)
+        assert error(result, exact(graph)) <= result.error_bound <= tolerance
+        verify(graph, result, tolerance)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(map(str, v.values())))
+@pytest.mark.parametrize("light", [0, 3, 1 << 62])
+def test_every_schedule(variant: dict[str, Any], light: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(module.LIGHT, "cpu", light)
+    for name in ("rmat", "road"):
+        result = pagerank(SPECIAL[name], tolerance=1e-5, fetch_size=16, num_blocks=3, **variant)
+        verify(SPECIAL[name], result, 1e-5)
+        if variant["find"] == "push" or light == 0:
+            assert result.stats.tasks_pushed > SPECIAL[name].num_vertices / 2
+
+
+def test_no_vertices() -> None:
+    result = pagerank(graph_of([], 0))
+    assert (result.rank.size, result.error_bound < 1e-4) == (0, True)
+    assert verify(graph_of([], 0), result) == 0
+
+
+def test_float32_sums_of_many_equal_numbers() -> None:
+    # Added up in float32 one by one, two million equal shares come out wrong by per cents.
+    graph = star(2_000_001, True)
+    result = pagerank(graph, tolerance=1e-5)
+    verify(graph, result, 1e-5)
+    assert error(result, exact(graph)) <= 1e-5
+
+
+def test_a_good_start_saves_work() -> None:
+    graph = atos.generate.road(200, device="cpu")
+    first = pagerank(graph, tolerance=1e-5)
+    again = pagerank(graph, tolerance=1e-5, start=first.rank)
+    assert again.stats.rounds < first.stats.rounds / 2
+    verify(graph, again, 1e-5)
+    scaled = pagerank(graph, tolerance=1e-5, start=1000 * first.rank.to_numpy())
+    assert scaled.stats.rounds < first.stats.rounds / 2
+
+
+def test_damping_near_one() -> None:
+    graph = atos.generate.road(40, device="cpu")
+    result = pagerank(graph, 0.999, 1e-3)
+    verify(graph, result, 1e-3, damping=0.999)
+    assert error(result, exact(graph, 0.999)) <= 1e-3
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"damping": 1.0}, "damping must be at least 0 and less than 1"),
+        ({"damping": -0.1}, "damping must be"),
+        ({"damping": float("nan")}, "damping must be"),
+        ({"tolerance": 0}, r"tolerance must be more than 7\.4e-07, the rounding of float32 \(got 0\)"),
+        ({"tolerance": -1}, "tolerance must be"),
+        ({"tolerance": float("nan")}, "tolerance must be"),
+        ({"tolerance": 1e-14, "dtype": "f8"}, r"tolerance must be more than 1\.4e-12"),
+        ({"worker": "grid"}, "worker must be one of thread, warp, cta"),
+        ({"find": "guess"}, "find must be 'sweep' or 'push'"),
+        ({"personalization": [1, 2]}, r"personalization must have one number for each of 3 vertices \(got shape \(2,\)"),
+        ({"personalization": [1, -1, 1]}, "personalization must hold finite numbers, not negative, with a positive sum"),
+        ({"personalization": [0, 0, 0]}, "with a positive sum"),
+        ({"personalization": [1, np.nan, 0]}, "finite"),
+        ({"start": [1, 2]}, r"start must have one number for each of 3 vertices \(got shape \(2,\)\)"),
+        ({"start": [0, 0, 0]}, "start must hold finite numbers, not negative, with a positive sum"),
+        ({"start": [np.nan, 1, 1]}, "start must hold finite numbers"),
+        ({"start": [np.inf, 1, 1]}, "start must hold finite numbers"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_refused_arguments(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        pagerank(graph_of([(0, 1), (1, 2)], 3), **given)
+
+
+def test_other_refusals() -> None:
+    graph = SPECIAL["rmat"]
+    with pytest.raises(UnsupportedTypeError, match="ranks are float32 or float64"):
+        pagerank(graph, dtype=np.int32)
+    with pytest.raises(QueueFullError):
+        pagerank(graph, capacity=2)
+    if not any(device.kind == "cuda" for device in atos.devices()):
+        return
+    with pytest.raises(LaunchConfigError):
+        pagerank(graph, device="cuda")
+    with pytest.raises(InvalidArgumentError, match="start is on cuda"):
+        pagerank(graph, start=atos.full(graph.num_vertices, 1.0, device="cuda"))
+
+
+def test_certificate_refuses_what_is_wrong() -> None:
+    graph = SPECIAL["rmat"]
+    truth = exact(graph)
+    assert verify(graph, truth, 1e-11) < 1e-11
+    wrong = truth.copy()
+    wrong[5] += 1e-4
+    wrong[6:8] -= 0.5e-4
+    with pytest.raises(VerificationError, match="the error may be"):
+        verify(graph, wrong, 2e-4)
+    with pytest.raises(VerificationError, match="sum to"):
+        verify(graph, truth * 1.01, 1e-4)
+    with pytest.raises(VerificationError):
+        verify(graph, truth, 1e-4, damping=0.8)
+    with pytest.raises(VerificationError):
+        verify(graph, np.full(1024, np.nan), 1e-4)
+    with pytest.raises(InvalidArgumentError, match="one rank for each of 1024 vertices"):
+        verify(graph, truth[1:])
+
+
+@given(graphs(), st.data())
+@settings(deadline=None, max_examples=100)
+def test_certificate_is_a_bound(graph: atos.Graph, data: st.DataObject) -> None:
+    n = graph.num_vertices
+    ranks = np.array(data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n).filter(any)), np.float64)
+    ranks /= ranks.sum()
+    assert verify(graph, ranks, 100) >= np.abs(ranks - exact(graph)).sum() - 1e-12
+
+
+def test_example_runs() -> None:
+    root = Path(__file__).parent.parent
+    environment = os.environ | {"PYTHONPATH": str(root)}
+    command = [sys.executable, str(root / "examples" / "pagerank.py")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "gains most" in done.stdout
