@@ -1,7 +1,12 @@
 """Task-parallel irregular work on GPUs: one shared queue, tasks in Python, persistent and discrete launches."""
 
-from . import generate
+from . import errors, generate
 from .algorithms.bfs import UNREACHED, BFSResult, bfs
+from .algorithms.bfs import verify as verify_bfs
+from .algorithms.coloring import ColoringResult, color
+from .algorithms.coloring import verify as verify_coloring
+from .algorithms.pagerank import PageRankResult, pagerank
+from .algorithms.pagerank import verify as verify_pagerank
 from .array import Array, asarray, empty, full, zeros
 from .devices import Device, device, devices
 from .errors import *  # noqa: F403
@@ -20,5 +25,41 @@ from .task import (
     atomic_or_,
     task,
 )
+
+__all__ = [
+    *errors.__all__,
+    "UNREACHED",
+    "Array",
+    "BFSResult",
+    "ColoringResult",
+    "Device",
+    "Graph",
+    "LaunchStats",
+    "PageRankResult",
+    "Queue",
+    "Task",
+    "Worker",
+    "asarray",
+    "atomic_add",
+    "atomic_and_",
+    "atomic_cas",
+    "atomic_exch",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or_",
+    "bfs",
+    "color",
+    "device",
+    "devices",
+    "empty",
+    "full",
+    "generate",
+    "pagerank",
+    "task",
+    "verify_bfs",
+    "verify_coloring",
+    "verify_pagerank",
+    "zeros",
+]
 
 __version__ = "0.1.0"

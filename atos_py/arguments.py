@@ -28,6 +28,7 @@ class Kind:
     _interned: ClassVar[dict[tuple[Any, ...], Kind]] = {}
 
     def __new__(cls, *fields: Any) -> Kind:
+        """Return the one object that has these fields."""
         return Kind._interned.setdefault((cls, *fields), super().__new__(cls))
 
 

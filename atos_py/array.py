@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ._core import check, ffi, lib
-from .devices import Device, device as device_of
+from .devices import Device
+from .devices import device as device_of
 from .errors import InvalidArgumentError, UnsupportedTypeError
 
 __all__ = ["Array", "asarray", "empty", "full", "zeros"]
@@ -122,9 +123,8 @@ class Array:
         elif given.shape == shape and given.dtype == self.dtype:
             _copy(self.device, start, given.pointer, given.nbytes)
         else:
-            raise InvalidArgumentError(
-                f"cannot write an array of shape {given.shape} and dtype {given.dtype} to a part of shape {shape} and dtype {self.dtype}"
-            )
+            what = f"an array of shape {given.shape} and dtype {given.dtype}"
+            raise InvalidArgumentError(f"cannot write {what} to a part of shape {shape} and dtype {self.dtype}")
 
     def _host_view(self) -> NDArray[Any]:
         if isinstance(self._owner, np.ndarray):
@@ -153,12 +153,16 @@ class Array:
             start, stop, step = k.indices(extent)
             whole = (start, stop, step) == (0, extent, 1)
             if step != 1 or (not whole and any(s != -1 for s in shape[:axis])):
-                raise InvalidArgumentError(f"only contiguous parts can be indexed from the host (got {key!r}); use to_numpy() first")
+                raise _scattered(key)
             offset += start * stride
             shape[axis] = max(stop - start, 0)
         if any(s == -1 for s in shape[len([s for s in shape if s == -1]) :]):
-            raise InvalidArgumentError(f"only contiguous parts can be indexed from the host (got {key!r}); use to_numpy() first")
+            raise _scattered(key)
         return offset, tuple(s for s in shape if s != -1)
+
+
+def _scattered(key: Key) -> InvalidArgumentError:
+    return InvalidArgumentError(f"only contiguous parts can be indexed from the host (got {key!r}); use to_numpy() first")
 
 
 def empty(
@@ -344,7 +348,7 @@ def _dtype(dtype: DTypeLike) -> np.dtype[Any]:
 
 
 def _shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
-    dimensions = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(cast(int, shape)),)
+    dimensions = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
     if any(n < 0 for n in dimensions):
         raise InvalidArgumentError(f"a shape has no negative numbers (got {shape!r})")
     return dimensions

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 matplotlib.use("Agg")
-from matplotlib import pyplot as plt  # noqa: E402  (after the choice of a backend that needs no screen)
+from matplotlib import pyplot as plt
 
 __all__ = ["Curve", "draw_heatmaps", "draw_throughput"]
 
@@ -60,7 +60,8 @@ def draw_heatmaps(path: Path, cells: Sequence[dict[str, Any]]) -> Path:
     for panel in axes.flat[len(maps) :]:
         panel.set_visible(False)
     for panel, (algorithm, graph) in zip(axes.flat, maps, strict=False):
-        mine = {(c["worker_size"], c["fetch_size"]): c["milliseconds"] for c in cells if (c["algorithm"], c["graph"]) == (algorithm, graph)}
+        chosen = [cell for cell in cells if (cell["algorithm"], cell["graph"]) == (algorithm, graph)]
+        mine = {(cell["worker_size"], cell["fetch_size"]): cell["milliseconds"] for cell in chosen}
         workers, fetches = sorted({w for w, _ in mine}), sorted({f for _, f in mine})
         grid = np.array([[mine[w, f] for f in fetches] for w in workers])
         panel.imshow(np.log(grid), cmap="viridis_r", aspect="auto")
@@ -70,7 +71,7 @@ def draw_heatmaps(path: Path, cells: Sequence[dict[str, Any]]) -> Path:
         middle = np.nanmean(np.log(grid))
         for (y, x), value in np.ndenumerate(grid):
             shade = "black" if np.log(value) < middle else "white"
-            text = "–" if np.isnan(value) else f"{value:.3g}"
+            text = "-" if np.isnan(value) else f"{value:.3g}"
             weight = "bold" if value == np.nanmin(grid) else "normal"
             panel.text(x, y, text, ha="center", va="center", fontsize=8, color=shade, fontweight=weight)
     figure.savefig(path, dpi=130)

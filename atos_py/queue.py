@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ._core import check, ffi, lib, message
 from .arguments import describe, words
 from .array import Array, asarray, zeros
-from .devices import Device, device as device_of
+from .devices import Device
+from .devices import device as device_of
 from .errors import InvalidArgumentError, LaunchConfigError, QueueFullError, UnsupportedTypeError
 from .program import WORKERS, item_bytes, program_for
 from .stats import LaunchStats, trace_of
@@ -235,7 +236,8 @@ class Queue:
         program = program_for(task, idle, kinds, self._device, self._dtype, worker, threads)
         packed = [word for arg in arguments for word in words(arg)]
         if len(packed) > lib.ATOS_MAX_ARGUMENT_WORDS:
-            raise InvalidArgumentError(f"the arguments take {len(packed)} words of 8 bytes, more than {lib.ATOS_MAX_ARGUMENT_WORDS}")
+            most = lib.ATOS_MAX_ARGUMENT_WORDS
+            raise InvalidArgumentError(f"the arguments take {len(packed)} words of 8 bytes, but at most {most} can be passed")
 
         samples = None if trace is None else zeros((_MAX_SAMPLES, 4), dtype=np.uint64, device=self._device)
         buffer = ffi.new("uint64_t[]", packed or [0])
@@ -307,13 +309,13 @@ class Queue:
                 if not value.flags.c_contiguous:
                     raise InvalidArgumentError(f"argument {position} is not C-contiguous; pass numpy.ascontiguousarray(...)")
                 value = asarray(value, device=self._device)
-            elif hasattr(value, "__cuda_array_interface__") or hasattr(value, "__dlpack_device__"):
-                if not isinstance(value, np.generic):
-                    value = asarray(value)
+            elif not isinstance(value, np.generic) and (
+                hasattr(value, "__cuda_array_interface__") or hasattr(value, "__dlpack_device__")
+            ):
+                value = asarray(value)
         if isinstance(value, Array) and value.device != self._device:
-            raise InvalidArgumentError(
-                f"argument {position} is on {value.device}, but the task runs on {self._device}; copy it with atos.asarray(..., device=...)"
-            )
+            advice = f"copy it with atos.asarray(..., device={str(self._device)!r})"
+            raise InvalidArgumentError(f"argument {position} is on {value.device}, the task runs on {self._device}; {advice}")
         return value
 
     def _items(self, items: ArrayLike | Array) -> NDArray[Any]:

@@ -72,8 +72,9 @@ class LaunchStats:
         return (
             f"{self.task}: {self.tasks_run:,} tasks run, {self.tasks_pushed:,} pushed in {self.milliseconds:.3f} ms"
             f" ({self.throughput / 1e6:.1f} M tasks/s)\n"
-            f"  {self.schedule}; {self.rounds:,} {'round' if self.rounds == 1 else 'rounds'}; {self.num_workers:,} {self.worker} workers"
-            f" ({self.num_blocks:,} x {self.num_threads} threads), fetch size {self.fetch_size}, on {self.device}"
+            f"  {self.schedule}; {self.rounds:,} {'round' if self.rounds == 1 else 'rounds'};"
+            f" {self.num_workers:,} {self.worker} workers ({self.num_blocks:,} x {self.num_threads} threads),"
+            f" fetch size {self.fetch_size}, on {self.device}"
         )
 
 

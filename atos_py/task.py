@@ -55,6 +55,7 @@ class Task:
         return self.body.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse: tasks run inside a launch."""
         raise TaskCallError(
             f"task {self.name!r} was called from the host; give it to queue.launch_thread, launch_warp or launch_cta instead"
             f" (its plain Python function is {self.name}.body)"

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import random
+import threading
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_codegen_cpu import Harness
 
 import atos_py as atos
 from atos_py import link
 from atos_py.algorithms import coloring
-from atos_py.algorithms.coloring import LOST, ORDERS, TENTATIVE, Order, assign_or_check, color, verify
+from atos_py.algorithms.coloring import LOST, ORDERS, TENTATIVE, UNCOLORED, Order, assign_or_check, color, verify
 from atos_py.arguments import describe
-from atos_py.errors import InvalidArgumentError, QueueFullError, UnsupportedTypeError, VerificationError
+from atos_py.errors import BuildError, InvalidArgumentError, QueueFullError, UnsupportedTypeError, VerificationError
 
 WORKERS = ["thread", "warp", "cta"]
 SCHEDULES = [{"persistent": persistent, "barrier": barrier} for persistent in (True, False) for barrier in (False, True)]
@@ -36,7 +41,7 @@ def checked(graph: atos.Graph, *args: Any, **options: Any) -> coloring.ColoringR
     colors = result.colors.to_numpy()
     ends = graph.to_scipy().tocoo()
     assert (colors[ends.row] != colors[ends.col])[ends.row != ends.col].all()
-    assert result.num_colors == colors.max(initial=-1) + 1
+    assert result.num_colors == (colors.max() + 1 if colors.size else 0)
     assert result.stats.tasks_run >= graph.num_vertices
     return result
 
@@ -121,7 +126,7 @@ def test_many_clashes_end(order, schedule):
         assert result.num_colors <= 80
 
 
-# Two vertices with one colour: which of them the check of v = 1 makes give it up. 0 has the larger degree.
+# Two vertices with one colour: who gives it up when v's check finds that. Vertex 0 has the larger degree.
 @pytest.mark.parametrize(
     ("v", "entries", "expected", "pushed"),
     [
@@ -132,14 +137,231 @@ def test_many_clashes_end(order, schedule):
         (1, [5, TENTATIVE | LOST, 7], [5, TENTATIVE, 7], [3]),
     ],
 )
-@pytest.mark.parametrize("worker", WORKERS)
-def test_who_gives_way(v, entries, expected, pushed, worker):
-    """A check in a discrete launch whose queue has room for what it pushes is stopped after one round by the window's end."""
+def test_who_gives_way(v, entries, expected, pushed):
     graph = atos.Graph.from_edges([0, 0], [1, 2], symmetrize=True, device="cpu")
     colors = atos.asarray(np.array(entries, np.uint32), device="cpu", copy=True)
-    seen: list[tuple[list[int], list[int]]] = []
-    harness = pytest.importorskip("test_codegen_cpu").Harness(np.uint32)
-    kinds = tuple(describe(a) for a in (graph, colors, Order(None, 3, 3, 0)))
-    assert kinds and seen == []
-    harness.run(link.native(assign_or_check, None, kinds, np.dtype(np.uint32)), [2 * v + 1], graph, colors, Order(None, 3, 3, 0))
+    order = Order(None, 3, 3, 0)
+    harness = Harness(np.uint32)
+    kinds = tuple(map(describe, (graph, colors, order)))
+    harness.run(link.native(assign_or_check, None, kinds, np.dtype(np.uint32)), [2 * v + 1], graph, colors, order)
     assert (colors.to_numpy().tolist(), harness.pushed) == (expected, pushed)
+
+
+class Interleaving:
+    """Runs the task as plain Python in several threads, which change places at random at every access to the colours."""
+
+    def __init__(self, graph: nx.Graph[Any], workers: int, window: int, patience: int, choose: random.Random) -> None:
+        self.choose = choose
+        self.main = threading.Semaphore(0)
+        self.gates = [threading.Semaphore(0) for _ in range(workers)]
+        self.self = threading.local()
+        n = len(graph)
+        csr = graph_of(graph)
+        self.graph = SimpleNamespace(indptr=csr.indptr.to_numpy().tolist(), indices=csr.indices.to_numpy().tolist())
+        self.colors = [UNCOLORED + v for v in range(n)]
+        self.order = Order(None, n, window, patience)
+        self.waiting = [2 * v for v in range(min(window, n))]
+        self.live = set(range(workers))
+        self.busy = 0
+        self.tasks = 0
+
+    # The array of colours, as the task sees it.
+    def step(self) -> None:
+        self.main.release()
+        self.gates[self.self.number].acquire()
+
+    def __getitem__(self, v: int) -> int:
+        self.step()
+        return self.colors[v]
+
+    def __setitem__(self, v: int, entry: int) -> None:
+        self.step()
+        self.colors[v] = entry
+
+    # The worker, as the task sees it.
+    rank, size, sync, split = 0, 1, (lambda self: None), (lambda self, work: range(work))
+    any, min, push = (lambda self, x: x), (lambda self, x: x), (lambda self, item: self.waiting.append(item))
+
+    def scratch(self, dtype: Any) -> Any:
+        return np.zeros(8, np.int64)
+
+    def add(self, words: Any, index: int, value: int) -> int:
+        words[index] += value
+        return words[index] - value
+
+    def exchange(self, array: Any, index: int, value: int) -> int:
+        self.step()
+        old, self.colors[index] = self.colors[index], value
+        return old
+
+    def exchange_if(self, array: Any, index: int, expected: int, desired: int) -> int:
+        old = self[index]
+        if old == expected:
+            self.colors[index] = desired
+        return old
+
+    def work(self, number: int) -> None:
+        self.self.number = number
+        self.gates[number].acquire()
+        while self.busy or self.waiting:
+            if self.waiting:
+                item = self.waiting.pop(self.choose.randrange(len(self.waiting)))
+                self.busy += 1
+                self.tasks += 1
+                assign_or_check.body(self, item, self.graph, self, self.order)
+                self.busy -= 1
+            self.step()
+        self.live.remove(number)
+        self.main.release()
+
+    def run(self) -> list[int]:
+        threads = [threading.Thread(target=self.work, args=(k,), daemon=True) for k in range(len(self.gates))]
+        for thread in threads:
+            thread.start()
+        while self.live:
+            self.gates[self.choose.choice(sorted(self.live))].release()
+            self.main.acquire()
+        return self.colors
+
+
+@given(
+    st.integers(2, 6), st.floats(0.3, 1), st.integers(2, 4), st.sampled_from([1, 3, 6]), st.sampled_from([0, 2]), st.randoms(),
+)  # fmt: skip
+@settings(deadline=None, max_examples=300)
+def test_any_interleaving(n, density, workers, window, patience, choose):
+    graph = nx.gnp_random_graph(n, density, seed=choose.randrange(1000))
+    run = Interleaving(graph, workers, window, patience, choose)
+    with mock.patch.multiple(coloring, atomic_cas=run.exchange_if, atomic_exch=run.exchange, atomic_add=run.add):
+        colors = run.run()
+    assert all(colors[u] != colors[v] for u, v in graph.edges())
+    assert all(colors[v] <= graph.degree(v) for v in graph)
+    assert run.tasks <= 60
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_no_more_colors_than_networkx_needs(order):
+    strategy = {"natural": lambda g, _: sorted(g), "random": "random_sequential", "degree": "largest_first"}[order]
+    for graph, slack in ((atos.generate.rmat(12, 16), 1.15), (atos.generate.road(150), 1.7)):
+        undirected = nx.from_scipy_sparse_array(graph.to_scipy())
+        known = 1 + max(nx.greedy_color(undirected, strategy).values())
+        assert checked(graph.to("cpu"), order).num_colors <= slack * known
+
+
+def test_largest_degree_first_takes_fewer_colors():
+    graph = atos.generate.rmat(14, 16, device="cpu")
+    assert checked(graph, "degree").num_colors <= 0.9 * checked(graph, "natural").num_colors
+
+
+def test_the_same_result_from_one_worker():
+    graph = atos.generate.rmat(10, 8, device="cpu")
+    for order in ORDERS:
+        first, second = (checked(graph, order, num_blocks=1).colors.to_numpy() for _ in range(2))
+        np.testing.assert_array_equal(first, second)
+
+
+def test_edges_of_one_direction_count():
+    one_way = atos.Graph.from_edges(np.arange(99), np.arange(1, 100), device="cpu")
+    assert checked(one_way).num_colors == 2
+    assert not coloring._is_symmetric(one_way)
+    assert coloring._is_symmetric(one_way.simplify(symmetrize=True))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_any_row_offsets_and_wide_items(dtype, monkeypatch):
+    graph = atos.generate.rmat(9, 8, device="cpu")
+    wide = atos.Graph(atos.asarray(np.asarray(graph.indptr, dtype), device="cpu", readonly=True), graph.indices, None)
+    for order in ORDERS:
+        np.testing.assert_array_equal(
+            checked(wide, order, num_blocks=1).colors.to_numpy(), checked(graph, order, num_blocks=1).colors.to_numpy()
+        )
+    kinds = tuple(map(describe, (wide, atos.zeros(512, dtype=np.uint32, device="cpu"), Order(None, 512, 512, 0))))
+    code = link.native(assign_or_check, None, kinds, np.dtype(np.int64))
+    colors = atos.full(512, UNCOLORED, dtype=np.uint32, device="cpu")
+    harness = Harness(np.int64, capacity=512, scratch_bytes=512)
+    harness.run(code, [2 * v for v in range(512)], wide, colors, Order(None, 512, 512, 0))
+    connected = graph.degrees() > 0
+    assert harness.pushed == [2 * v + 1 for v in np.flatnonzero(connected)]
+    verify(graph, np.asarray(colors) & coloring.COLOR)
+
+
+def test_hash_is_one_to_one():
+    values = coloring.mixed(np.arange(1 << 20, dtype=np.int64) * 4093)
+    assert len(np.unique(values)) == len(values)
+    assert values.min() >= 0
+    assert values.max() < 1 << 32
+
+
+@pytest.mark.parametrize("worker", WORKERS)
+@pytest.mark.parametrize("dtype", [np.uint32, np.int64])
+@pytest.mark.parametrize("given_order", [False, True])
+def test_kernels_keep_to_registers(worker, dtype, given_order):
+    pytest.importorskip("numba_cuda")
+    graph = atos.generate.road(4, device="cpu")
+    vertices = atos.asarray(np.arange(16, dtype=np.uint32), device="cpu", readonly=True) if given_order else None
+    kinds = tuple(map(describe, (graph, atos.zeros(16, dtype=np.uint32, device="cpu"), Order(vertices, 16, 16, 0))))
+    try:
+        kernel = link.cubin(assign_or_check, None, kinds, np.dtype(dtype), worker, (9, 0))
+    except BuildError as error:
+        pytest.skip(str(error))
+    assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)
+    assert kernel.registers <= 64
+
+
+PATH = atos.Graph.from_edges([0, 1, 1, 3], [1, 2, 1, 3], num_vertices=4, symmetrize=True, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("colors", "message"),
+    [
+        ([0, 0, 1, 0], r"edge 0 -> 1 \(number 0\) joins two vertices of colour 0"),
+        ([0, 1, 1, 0], r"edge 1 -> 2 .* joins two vertices of colour 1"),
+        ([0, 1, 4, 0], r"colors\[2\] is 4, but colours lie in 0..3, the largest degree"),
+        ([0, -1, 2, 0], r"colors\[1\] is -1, but colours lie in 0..3"),
+    ],
+)
+def test_verifier_names_the_first_fault(colors, message):
+    verify(PATH, np.array([0, 1, 0, 0]))
+    with pytest.raises(VerificationError, match=message):
+        verify(PATH, np.array(colors))
+
+
+def test_verifier_counts_both_directions():
+    star = atos.Graph.from_edges([1, 2, 3], [0, 0, 0], device="cpu")
+    verify(star, np.array([3, 0, 1, 2]))
+    with pytest.raises(VerificationError, match=r"colors\[0\] is 4, but colours lie in 0..3"):
+        verify(star, np.array([4, 0, 1, 2]))
+
+
+@given(graphs(), st.data())
+@settings(deadline=None, max_examples=200)
+def test_verifier_accepts_exactly_colorings(graph, data):
+    n = graph.num_vertices
+    colors = np.array(data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), np.int64)
+    ends = graph.to_scipy().tocoo()
+    proper = bool((colors[ends.row] != colors[ends.col])[ends.row != ends.col].all())
+    symmetric = (graph.to_scipy() != graph.to_scipy().T).nnz == 0 and coloring._is_symmetric(graph)
+    degrees = graph.degrees() + (0 if symmetric else np.bincount(np.asarray(graph.indices), minlength=n))
+    if proper and colors.max(initial=0) <= max(degrees.max(initial=0), graph.max_degree):
+        verify(graph, colors)
+    else:
+        with pytest.raises(VerificationError):
+            verify(graph, colors)
+
+
+def test_refused_arguments():
+    with pytest.raises(InvalidArgumentError, match=r"order must be one of natural, random, degree \(got 'smallest'\)"):
+        color(PATH, "smallest")
+    with pytest.raises(InvalidArgumentError, match=r"worker must be one of thread, warp, cta \(got 'block'\)"):
+        color(PATH, worker="block")
+    with pytest.raises(InvalidArgumentError, match=r"window must be at least 1 \(got 0\)"):
+        color(PATH, window=0)
+    with pytest.raises(InvalidArgumentError, match=r"patience must be at least 0 \(got -1\)"):
+        color(PATH, patience=-1)
+    with pytest.raises(InvalidArgumentError, match=r"shared_memory must be at least 8 \(got 4\)"):
+        color(PATH, shared_memory=4)
+    with pytest.raises(QueueFullError):
+        color(PATH, capacity=1)
+    with pytest.raises(UnsupportedTypeError, match="colors must be an array of integers, not float64"):
+        verify(PATH, np.zeros(4))
+    with pytest.raises(InvalidArgumentError, match=r"one entry for each of 4 vertices \(got shape \(3,\)\)"):
+        verify(PATH, np.zeros(3, int))

@@ -99,6 +99,24 @@ def test_ways_to_push():
     assert records.peek().tolist() == [(1, 2.5), (3, 4.0), (5, 6.0), (-7, np.inf)]
 
 
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        pytest.param(
+            dtype,
+            id=name,
+            marks=[pytest.mark.xfail(reason="no items of 3 or 12 bytes cannot be reshaped", strict=True)] * (dtype.itemsize in (3, 12)),
+        )
+        for name, dtype in DTYPES.items()
+    ],
+)
+def test_nothing_may_be_pushed(dtype):
+    queue = atos.Queue(1, dtype=dtype, device="cpu")
+    queue.push(np.array([], dtype))
+    queue.push([])
+    assert len(queue) == 0
+
+
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_values_that_do_not_fit_are_named(dtype):
     limits = np.iinfo(dtype)
