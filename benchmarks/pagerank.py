@@ -97,8 +97,8 @@ def main() -> None:
             print(
                 f"{spec} {tolerance:.0e} {find:5} {dtype} {worker:6} fetch {fetch:4} threads {threads:4}"
                 f" blocks {runs[-1].num_blocks:5} {runs[-1].schedule:20}"
-                f" min {min(times):8.3f} median {statistics.median(times):8.3f} ms, call {min(walls[1:]):8.3f} ms, error {error:.2e} <= {result.error_bound:.2e}"
-                f" tasks {runs[-1].tasks_run:,} rounds {runs[-1].rounds}",
+                f" min {min(times):8.3f} median {statistics.median(times):8.3f} ms, call {min(walls[1:]):8.3f} ms,"
+                f" error {error:.2e} <= {result.error_bound:.2e} tasks {runs[-1].tasks_run:,} rounds {runs[-1].rounds}",
                 flush=True,
             )
         if options.networkx:

@@ -26,14 +26,8 @@ SANITIZERS = {name: "allocator_may_return_null=1:halt_on_error=1" for name in ("
 TESTS = [(file.stem, name) for file in sorted(HERE.glob("*.cpp")) for name in re.findall(r"^TEST\((\w+)\)", file.read_text(), re.M)]
 
 # What fails at present, and why; where nothing else is said, always and in all variants.
-RACE = "QueueRef::publish fills a slot that became free between its two steps with the item that was there before"
 NULLS = "memcpy is called with null pointers when there is nothing to copy"
 KNOWN: dict[tuple[str, str], dict[str, Any]] = {
-    ("test_publish", "a_slot_freed_meanwhile_of_8_bytes"): {"reason": RACE},
-    ("test_publish", "a_slot_freed_meanwhile_of_16_bytes"): {"reason": RACE},
-    ("test_queue", "producers_and_consumers_of_8_bytes"): {"reason": RACE, "strict": False},
-    ("test_queue", "producers_and_consumers_of_16_bytes"): {"reason": RACE, "strict": False},
-    ("test_launch", "full_queues_lose_nothing_of_16_bytes"): {"reason": RACE, "strict": False},
     ("test_launch", "launch_refuses_a_fetch_of_0"): {"reason": "atos_queue_launch takes fetch = 0 and never ends"},
     ("test_launch", "launch_refuses_too_many_argument_words"): {"reason": "atos_queue_launch does not check argument_words"},
     ("test_api", "resize_to_nothing"): {"reason": "atos_queue_resize takes a capacity of 0; the next push divides by it"},

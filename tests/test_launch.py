@@ -24,9 +24,6 @@ from atos_py.errors import (
     UnsupportedTypeError,
 )
 
-# An item of 8 or 16 bytes whose slot becomes free while it is pushed is lost, and the one before it runs twice.
-RACE = pytest.mark.xfail(reason="QueueRef::publish has a race where the queue is almost full (test_publish.cpp)", strict=False)
-
 
 class Forest(NamedTuple):
     """A task graph in which each node but the roots is the child of exactly one: those from `first[v]` to `first[v + 1]`."""
@@ -332,9 +329,7 @@ def test_every_record_may_be_pushed_by_a_task(device, name):
 
 @every_schedule
 @pytest.mark.parametrize("capacity", [1, 2, 50])
-@pytest.mark.parametrize(
-    "dtype", ["uint32", pytest.param("int64", marks=RACE), pytest.param("16 bytes", marks=RACE)]
-)
+@pytest.mark.parametrize("dtype", ["uint32", "int64", "16 bytes"])
 def test_a_launch_that_fills_its_queue_loses_nothing(device, worker, persistent, barrier, capacity, dtype):
     filled = 0
     for seed in range(3):

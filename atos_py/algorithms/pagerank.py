@@ -382,8 +382,8 @@ class _Solver:
     def next_omega(self, omega: float, rates: list[float]) -> float:
         """Return how much of a residue a sweep should take at once, given by what factor each sweep changed the error.
 
-        In an undirected graph, Young's theory of over-relaxation tells the best omega from the rate of any other. Sweeps of many
-        vertices at once are not what it is about: where it does harm, it is given up, since with 1 the error always falls.
+        In an undirected graph, Young's theory of over-relaxation tells the best omega from the rate of any other. Sweeps of
+        many vertices at once are not what it is about: where it does harm, it is given up, since with 1 the error always falls.
         """
         if not self.undirected or len(rates) < 2:
             return 1.0

@@ -259,6 +259,16 @@ TEST(all_quiet_needs_every_worker_at_the_same_published) {
   CHECK(ring.ref.all_quiet(1, 2) && !ring.ref.all_quiet(1, 3) && !ring.ref.all_quiet(0, 2), "both, at 1");
 }
 
+TEST(a_late_registration_undoes_nothing) {
+  Ring<4> ring(8);
+  ring.counters->quiet = kMax;
+  ring.push(1);
+  ring.ref.register_quiet(1, 1);
+  ring.ref.register_quiet(0, 1); // by a worker that looked before the push
+  ring.ref.register_quiet(1, 1);
+  CHECK(ring.ref.all_quiet(1, 2), "those who are quiet at 1 were forgotten");
+}
+
 TEST(all_quiet_counts_lanes_and_large_numbers) {
   for (const uint64_t published : {0ull, 1ull, (1ull << 44) - 2, 1ull << 44, (1ull << 44) + 5, (1ull << 60) + 9}) {
     Ring<4> ring(8);

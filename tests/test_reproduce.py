@@ -1,0 +1,73 @@
+"""The paper's measures on a small graph: every table and figure is written, and says what the runs did."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+import atos_py as atos
+from atos_py import reproduce as paper
+from atos_py.__main__ import main
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Everything measured once, on two graphs of a few hundred vertices."""
+    out = tmp_path_factory.mktemp("paper")
+    graphs = [("rmat8", atos.generate.rmat(8, device="cpu")), ("road20", atos.generate.road(20, device="cpu"))]
+    return out, paper.reproduce(out, graphs, repeat=1)
+
+
+def rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_variant_of_every_algorithm_ran(written):
+    out, _ = written
+    runs = rows(out / "runs.csv")
+    assert {(r["algorithm"], r["graph"], r["variant"]) for r in runs} == {
+        (a, g, v) for a in paper.ALGORITHMS for g in ("rmat8", "road20") for v in paper.VARIANTS
+    }
+    assert all(float(r["milliseconds"]) > 0 and int(r["tasks_run"]) > 0 for r in runs)
+
+
+def test_tables_and_figures_are_there(written):
+    out, files = written
+    assert {path.name for path in files} >= {"table1.md", "table4.md", "permutation.md", "heatmap.csv", "runs.csv"}
+    assert all(path.stat().st_size > 100 for path in files)
+    bsp = [line for line in (out / "table1.md").read_text().splitlines() if "BFS" in line]
+    assert len(bsp) == 2
+    assert all("(x1.00)" in line for line in bsp)
+
+
+def test_figures_are_pictures(written):
+    pytest.importorskip("matplotlib")
+    pictures = [path for path in written[1] if path.suffix == ".png"]
+    assert len(pictures) == 4
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
+
+
+def test_throughput_adds_up_to_the_tasks_run():
+    trace = np.zeros(5, dtype=[("milliseconds", "f8"), ("tasks_run", "i8"), ("waiting", "i8")])
+    trace["milliseconds"] = [0, 1, 2, 3, 4]
+    trace["tasks_run"] = [0, 1000, 3000, 3000, 4000]
+    middles, rates = paper.throughput(trace)
+    assert len(middles) == len(rates)
+    assert np.isclose(np.sum(rates) * (4 / len(rates)) * 1e3, 4000)
+
+
+def test_permuting_ids_keeps_the_graph():
+    graph = atos.generate.rmat(8, device="cpu")
+    other = paper.permuted(graph)
+    assert sorted(other.degrees()) == sorted(graph.degrees())
+    assert not np.array_equal(other.indices.to_numpy(), graph.indices.to_numpy())
+
+
+def test_the_command_line(tmp_path, capsys):
+    atos.generate.road(12, device="cpu").save(tmp_path / "tiny.npz")
+    files = ["--out", str(tmp_path / "out"), "--graph", str(tmp_path / "tiny.npz")]
+    assert main(["reproduce", *files, "--device", "cpu", "--repeat", "1"]) == 0
+    assert str(tmp_path / "out" / "table1.md") in capsys.readouterr().out
