@@ -21,7 +21,7 @@ __all__ = ["LIBRARY_DIR", "check", "ffi", "lib", "message"]
 
 LIBRARY_DIR = Path(__file__).parent / "_lib"
 _ABI_VERSION = 1
-_BUILD = "build it with `pip install .`, or `python setup.py build_ext --inplace` in a checkout"
+_BUILD = "build it with `pip install .`, or `python setup.py build_core` in a checkout"
 
 
 def _load() -> tuple[FFI, Any]:

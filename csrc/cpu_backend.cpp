@@ -124,7 +124,6 @@ public:
     } else if (!given.barrier) {
       persistent();
     } else {
-      bool idle_done = false;
       for (uint64_t end = launch.round_end;;) {
         round(end);
         barrier(workers, [&] {
@@ -135,7 +134,7 @@ public:
         uint64_t next = load(&counters->round_end);
         if (next == kStopped) break;
         if (next == end) {
-          if (!given.idle || idle_done) break;
+          if (!given.idle) break;
           run_idle();
           barrier(workers, [&] { open_round(); });
           next = load(&counters->round_end);
@@ -353,13 +352,18 @@ private:
     run.counters->arrived = run.counters->phase = 0;
     run.counters->quiet = ~uint64_t(0);
     std::memcpy(run.kernel.counters, static_cast<void *>(run.counters), sizeof(Counters));
-    const NativeProgram &program = static_cast<const NativeProgram &>(*run.program);
-    crew_of_thread().run(run.blocks, [&](unsigned) {
-      if (run.item_bytes == 4) CpuWorker<4>(run, program).work(run.blocks);
-      else if (run.item_bytes == 8) CpuWorker<8>(run, program).work(run.blocks);
-      else CpuWorker<16>(run, program).work(run.blocks);
-    });
+    if (run.item_bytes == 4) work<4>(run);
+    else if (run.item_bytes == 8) work<8>(run);
+    else work<16>(run);
     std::memcpy(static_cast<void *>(run.counters), run.kernel.counters, sizeof(Counters));
+  }
+
+  // The workers are made here, where running out of memory can be reported.
+  template <unsigned bytes> static void work(const Run &run) {
+    std::vector<std::unique_ptr<CpuWorker<bytes>>> workers(run.blocks);
+    for (auto &worker : workers)
+      worker = std::make_unique<CpuWorker<bytes>>(run, static_cast<const NativeProgram &>(*run.program));
+    crew_of_thread().run(run.blocks, [&](unsigned number) { workers[number]->work(run.blocks); });
   }
 
   static std::chrono::steady_clock::time_point &start_of_thread() {

@@ -46,6 +46,7 @@ namespace {
   X(function_set, cuFuncSetAttribute)                                                                                          \
   X(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                                    \
   X(launch, cuLaunchKernel)                                                                                                    \
+  X(launch_together, cuLaunchCooperativeKernel)                                                                                \
   X(stream_create, cuStreamCreate)                                                                                             \
   X(stream_query, cuStreamQuery)                                                                                               \
   X(stream_synchronize, cuStreamSynchronize)                                                                                   \
@@ -392,8 +393,13 @@ private:
     __builtin_memcpy(arguments.word, run.launch->arguments, run.launch->argument_words * 8);
     void *parameters[] = {const_cast<Launch *>(&run.kernel), &arguments};
     const uint32_t shared = shared_bytes(*run.launch, run.item_bytes, run.kernel.buffer);
-    check(driver().launch(static_cast<CudaProgram *>(run.program)->function, run.blocks, 1, 1, run.launch->threads, 1, 1,
-                          shared, stream, parameters, nullptr),
+    const CUfunction function = static_cast<CudaProgram *>(run.program)->function;
+    const uint32_t threads = run.launch->threads;
+    // Workers that wait for all others need all others on the GPU. That so many fit is not enough: half of them and half of
+    // another launch could hold it, and wait for ever.
+    const bool together = run.launch->persistent && (run.launch->barrier || run.launch->idle);
+    check(together ? driver().launch_together(function, run.blocks, 1, 1, threads, 1, 1, shared, stream, parameters)
+                   : driver().launch(function, run.blocks, 1, 1, threads, 1, 1, shared, stream, parameters, nullptr),
           "launching");
   }
 

@@ -29,10 +29,11 @@ struct Chunk {
   int32_t share; // -1: the item was not shared
 };
 
-// By one lane: makes an item available to all. False if there is no place.
+// By one lane: makes an item available to all. False if there is no place. An item that has no ticket counts from here on.
 template <unsigned bytes>
 __device__ __forceinline__ bool open_share(Counters *counters, Share *shares, unsigned hint, const Item<bytes> &item,
-                                           const uint64_t *values, int value_words, uint64_t length, uint64_t chunk) {
+                                           const uint64_t *values, int value_words, uint64_t length, uint64_t chunk,
+                                           bool has_ticket) {
   const unsigned at = hint % kShares;
   Share &share = shares[at];
   uint64_t busy = 0;
@@ -44,6 +45,7 @@ __device__ __forceinline__ bool open_share(Counters *counters, Share *shares, un
   for (int i = 0; i < value_words; ++i) store(&share.values[i], values[i]);
   store(&share.length, length);
   store(&share.left, chunks);
+  if (!has_ticket) add(&counters->direct, 1); // before any of it can be finished
   // The bit first: whoever claims the last chunk clears it, and that must not come before it is set.
   set_bit(&counters->open, at);
   fence();
@@ -66,8 +68,8 @@ __device__ __forceinline__ bool claim_chunk(Counters *counters, Share *shares, u
     if (load(&share.chunks) <= kChunkBias) continue;
     const uint64_t unclaimed = add(&share.chunks, ~uint64_t(0));
     if (unclaimed <= kChunkBias) continue;
+    fence(); // behind the opener's writes, also of the bit
     if (unclaimed == kChunkBias + 1) clear_bit(&counters->open, at);
-    fence();
     const uint64_t number = unclaimed - kChunkBias - 1, length = load(&share.length);
     got->from = int64_t(number * chunk);
     got->to = int64_t(number * chunk + chunk < length ? number * chunk + chunk : length);

@@ -270,7 +270,10 @@ template <class Group, unsigned bytes, bool Shares> struct Base {
     }
     Group::sync();
     const uint32_t pushes = header->pushes, n = pushes < launch.buffer ? pushes : launch.buffer;
-    if (n == 0) return 0;
+    if (n == 0) {
+      if (Group::rank() == 0) header->kept = 0;
+      return 0;
+    }
     const bool local = may_keep && header->hungry >= -int64_t(launch.workers) * kBacklog;
     if (!local) fence(); // beside the reservation; a worker that keeps to itself mostly has nothing to publish
     if (Group::rank() == 0) {
@@ -304,7 +307,10 @@ struct Warp {
   static __device__ __forceinline__ unsigned size() { return 32; }
   static __device__ __forceinline__ void sync() { __syncwarp(); }
   static __device__ __forceinline__ unsigned index_in_block() { return threadIdx.x / 32; }
-  static __device__ __forceinline__ bool any(bool p) { return __any_sync(kAll, p); }
+  static __device__ __forceinline__ bool any(bool p) {
+    __syncwarp(); // the vote alone orders no memory
+    return __any_sync(kAll, p);
+  }
 
   // Inclusive scan over the threads, and the sum.
   static __device__ __forceinline__ uint32_t scan(uint32_t x, uint32_t *sum, uint64_t *) {
@@ -432,15 +438,15 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes, t
 
   // The first warp: items, or why there are none.
   __device__ __forceinline__ int fetch() {
-    const uint32_t kept = header->kept;
     __syncwarp();
+    const uint32_t kept = header->kept; // only hand_on() changes it: other warps may still be reading it there
     if (lane_id() == 0) {
-      header->kept = 0;
       header->counted = kept == 0;
       header->next_long = header->shared = 0;
     }
     if (kept) return int(kept);
     int verdict = claim();
+    __syncwarp(); // what the first lane wrote into the header
     if (verdict < 0) return verdict;
     for (unsigned polls = 0;; ++polls) {
       const int got = take_ready();
@@ -522,8 +528,8 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes, t
       const unsigned k = header->next_long++;
       if (lengths[k] < kLong) continue;
       const uint64_t *its_values = &values[k * value_words()];
-      if (open_share<bytes>(queue().counters, shares, hint + k, items[k], its_values, value_words(), lengths[k], chunk)) {
-        if (!header->counted) add(&queue().counters->direct, 1);
+      if (open_share<bytes>(queue().counters, shares, hint + k, items[k], its_values, value_words(), lengths[k], chunk,
+                            header->counted)) {
         ++header->shared;
         continue;
       }

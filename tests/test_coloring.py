@@ -218,18 +218,24 @@ class Interleaving:
         threads = [threading.Thread(target=self.work, args=(k,), daemon=True) for k in range(len(self.gates))]
         for thread in threads:
             thread.start()
+        number = -1
         while self.live:
-            self.gates[self.choose.choice(sorted(self.live))].release()
+            # In bursts, so that one can be left far behind by the others.
+            if number not in self.live or self.choose.random() < 0.2:
+                number = self.choose.choice(sorted(self.live))
+            self.gates[number].release()
             self.main.acquire()
         return self.colors
 
 
 @given(
-    st.integers(2, 6), st.floats(0.3, 1), st.integers(2, 4), st.sampled_from([1, 3, 6]), st.sampled_from([0, 2]), st.randoms(),
+    st.integers(2, 6), st.floats(0.3, 1), st.integers(2, 4), st.sampled_from([1, 3, 6]), st.sampled_from([0, 2]),
+    st.integers(0, 2**32),
 )  # fmt: skip
-@settings(deadline=None, max_examples=300)
-def test_any_interleaving(n, density, workers, window, patience, choose):
-    graph = nx.gnp_random_graph(n, density, seed=choose.randrange(1000))
+@settings(deadline=None, max_examples=500)
+def test_any_interleaving(n, density, workers, window, patience, seed):
+    choose = random.Random(seed)
+    graph = nx.gnp_random_graph(n, density, seed=seed)
     run = Interleaving(graph, workers, window, patience, choose)
     with mock.patch.multiple(coloring, atomic_cas=run.exchange_if, atomic_exch=run.exchange, atomic_add=run.add):
         colors = run.run()

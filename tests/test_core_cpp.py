@@ -17,7 +17,7 @@ CSRC = Path(__file__).parent.parent / "csrc"
 COMPILER = os.environ.get("CXX", "c++")
 FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{CSRC}"]
 VARIANTS = {
-    "plain": ["-O1"],
+    "plain": ["-O0"],
     "thread": ["-O1", "-g", "-fsanitize=thread"],
     "address": ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
 }
@@ -28,6 +28,9 @@ TESTS = [(file.stem, name) for file in sorted(HERE.glob("*.cpp")) for name in re
 # What fails at present, and why; where nothing else is said, always and in all variants.
 NULLS = "memcpy is called with null pointers when there is nothing to copy"
 KNOWN: dict[tuple[str, str], dict[str, Any]] = {
+    ("test_queue", "all_quiet_after_many_tasks"): {
+        "reason": "a launch begins with quiet = ~0, against which 2**43 tasks and more seem older, so that idle never ends"
+    },
     ("test_launch", "launch_refuses_a_fetch_of_0"): {"reason": "atos_queue_launch takes fetch = 0 and never ends"},
     ("test_launch", "launch_refuses_too_many_argument_words"): {"reason": "atos_queue_launch does not check argument_words"},
     ("test_api", "resize_to_nothing"): {"reason": "atos_queue_resize takes a capacity of 0; the next push divides by it"},

@@ -1091,7 +1091,7 @@ def test_a_forked_process_exits_as_any_other(launches):
 total()
 child = os.fork()
 if child == 0:
-    signal.alarm(20)
+    signal.alarm(5)
     if {launches}:
         total()
     sys.exit(7)

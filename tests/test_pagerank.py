@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import subprocess
 import sys
@@ -41,15 +42,14 @@ def graph_of(edges: list[tuple[int, int]], n: int) -> atos.Graph:
 
 
 def exact(graph: atos.Graph, damping: float = 0.85, jumps: Any = None) -> NDArray[np.float64]:
-    """Ranks by a power iteration, until a step changes them by 1e-13."""
+    """Ranks by a power iteration, of so many steps that the error is at most 2e-14."""
     n, degrees = graph.num_vertices, graph.degrees()
     tails, heads = np.repeat(np.arange(n), degrees), np.asarray(graph.indices)
     v = np.full(n, 1 / n) if jumps is None else np.asarray(jumps, np.float64) / np.sum(jumps)
-    x, change = v, 1.0
-    while change > 1e-13:
+    x = v
+    for _ in range(math.ceil(math.log(1e-14) / math.log(damping)) if damping else 1):
         received = np.bincount(heads, (x / np.maximum(degrees, 1))[tails], n)
-        last, x = x, damping * (received + x[degrees == 0].sum() * v) + (1 - damping) * v
-        change = np.abs(x - last).sum()
+        x = damping * (received + x[degrees == 0].sum() * v) + (1 - damping) * v
     return x
 
 
@@ -90,7 +90,9 @@ def test_same_as_networkx(graph: atos.Graph, data: st.DataObject) -> None:
     jumps = data.draw(st.none() | st.lists(st.integers(0, 5), min_size=n, max_size=n).filter(any))
     theirs = nx.MultiDiGraph()
     theirs.add_nodes_from(range(n))
-    theirs.add_edges_from(zip(np.repeat(np.arange(n), graph.degrees()).tolist(), graph.indices.to_numpy().tolist(), strict=True))
+    theirs.add_edges_from(
+        zip(np.repeat(np.arange(n), graph.degrees()).tolist(), graph.indices.to_numpy().tolist(), strict=True)
+    )
     personalization = None if jumps is None else dict(enumerate(jumps))
     expected = nx.pagerank(theirs, 0.85, personalization, max_iter=1000, tol=1e-12)
     result = pagerank(graph, tolerance=1e-9, dtype=np.float64, personalization=jumps)
@@ -155,8 +157,8 @@ def test_no_vertices() -> None:
 
 
 def test_float32_sums_of_many_equal_numbers() -> None:
-    # Added up in float32 one by one, two million equal shares come out wrong by per cents.
-    graph = star(2_000_001, True)
+    # Added up in float32 one by one, a million equal shares come out wrong by per cents.
+    graph = star(1_000_001, True)
     result = pagerank(graph, tolerance=1e-5)
     verify(graph, result, 1e-5)
     assert error(result, exact(graph)) <= 1e-5
