@@ -24,6 +24,7 @@ struct Run {
   Launch kernel;      // what the workers see; counters, memory and sizes are filled in
   Counters *counters; // the host's copy, written to the device before if `stale`, and read back after
   bool stale;         // whether the device's counters differ from the host's
+  uint64_t first_end; // end of the first round: what is published, or less where a level was interrupted
 };
 
 class Backend {

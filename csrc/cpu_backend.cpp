@@ -317,7 +317,7 @@ public:
   uint32_t workers_per_block(const atos_launch &) override { return 1; }
 
   void run_persistent(Run &run) override {
-    run.kernel.round_end = run.counters->published;
+    run.kernel.round_end = run.first_end;
     gather(run);
     if (!run.launch->barrier) ++run.counters->rounds;
   }
@@ -326,18 +326,19 @@ public:
   void run_discrete(Run &run) override {
     Counters &counters = *run.counters;
     while (counters.stop == kRun) {
-      const uint64_t pending = counters.published - counters.head, published = counters.published;
+      const uint64_t published = counters.published, pending = published - counters.head;
+      const uint64_t end = counters.head < run.first_end ? run.first_end : published;
       run.kernel.idle_round = pending == 0;
       if (pending == 0 && !run.launch->idle) return;
       // A thread that gets less than a batch costs more than it helps; an idle round has all of them.
       const uint64_t useful = (pending + run.launch->fetch - 1) / run.launch->fetch;
       run.blocks = pending && useful < run.launch->blocks ? uint32_t(useful) : run.launch->blocks;
       run.kernel.workers = run.blocks;
-      run.kernel.round_end = run.launch->barrier ? published : kWhateverIsPublished;
+      run.kernel.round_end = run.launch->barrier ? end : kWhateverIsPublished;
       gather(run);
       ++counters.rounds;
       if (run.kernel.idle_round && counters.published == published) return; // a whole round of idle calls pushed nothing
-      if (run.launch->barrier && counters.stop == kRun) counters.head = published; // claims ran past the end of the round
+      if (run.launch->barrier) counters.head = end; // claims ran past the end of the round
     }
   }
 

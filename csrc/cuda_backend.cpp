@@ -253,7 +253,7 @@ public:
     if (run.stale) upload(run, stream);
     Report &report = session.reports[0];
     report = Report{};
-    run.kernel.round_end = run.counters->published;
+    run.kernel.round_end = run.first_end;
     run.kernel.stream = 0;
     run.kernel.report = &report;
     run.kernel.sequence = 1;
@@ -288,7 +288,7 @@ public:
     upload(run, callers);
     check(d.stream_synchronize(callers), "launching");
 
-    uint64_t begin = run.counters->head, published = run.counters->published;
+    uint64_t begin = run.counters->head, published = run.first_end;
     uint64_t sequence = 0, latest[kStreams] = {}; // kernels are numbered from 1; the latest of each stream
     for (uint32_t s = 0; s < streams; ++s) session.reports[s] = Report{};
     bool stop = false, idle_called = false;

@@ -9,6 +9,7 @@
 namespace atos {
 
 constexpr uint64_t kSpillItems = 1 << 20;
+constexpr uint64_t kOldest = uint64_t(1) << 41; // more than two laps of the largest ring
 constexpr uint64_t kStagedSlots = 1 << 20; // copied to the device at once
 
 static uint64_t reciprocal_of(uint64_t size) { return ~uint64_t(0) / size; }
@@ -86,10 +87,12 @@ struct atos_queue {
     if (n > new_capacity)
       throw Failure(ATOS_INVALID, text("a capacity of %llu is less than the %llu tasks pending",
                                        (unsigned long long)new_capacity, (unsigned long long)n));
+    const uint64_t interrupted = level;
     free_memory();
     allocate(new_capacity);
     excess.clear();
     append(all.data(), n);
+    level = interrupted;
   }
 
   void launch(atos_program &program, const atos_launch &given, atos_stats *stats) {
@@ -109,7 +112,7 @@ struct atos_queue {
     stats->threads = launch.threads;
     stats->workers = launch.blocks * per_block;
 
-    Run run{&launch, &program, item_bytes, launch.blocks, {}, &counters, stale};
+    Run run{&launch, &program, item_bytes, launch.blocks, {}, &counters, stale, 0};
     run.kernel.counters = device_counters;
     run.kernel.slots = slots;
     run.kernel.spill = spill;
@@ -135,6 +138,8 @@ struct atos_queue {
     stale = true; // until it is known what the device holds
     backend.start_clock(launch);
     for (;;) {
+      run.first_end = launch.barrier && level ? counters.head + level : counters.published;
+      level = 0;
       if (launch.persistent) backend.run_persistent(run);
       else backend.run_discrete(run);
       if (counters.stop == kRun) { // everything published was taken; claims that ran ahead of it are void
@@ -144,7 +149,7 @@ struct atos_queue {
         break;
       }
       // A push found its slot occupied. If what is pending fits, only the order of the ring was in the way: go on.
-      settle(stats);
+      settle(stats, launch.barrier);
       run.stale = true;
       if (stats->lost || !excess.empty()) break;
     }
@@ -167,6 +172,7 @@ private:
   void *device_counters = nullptr, *slots = nullptr, *spill = nullptr, *shares = nullptr;
   Counters counters{};               // between launches all that is pending lies in the tickets [head, published)
   bool stale = true;                 // whether the device's copy differs
+  uint64_t level = 0;                // how many of them, from the oldest on, are left of a level that a stop interrupted
   std::vector<unsigned char> excess; // pending items for which the ring has no room, after ATOS_QUEUE_FULL
 
   uint64_t in_ring() const { return counters.published - counters.head; }
@@ -189,6 +195,7 @@ private:
 
   void forget() {
     counters = Counters{};
+    level = 0;
     counters.quiet = ~uint64_t(0); // no real number of published tasks
     stale = true;
   }
@@ -230,7 +237,7 @@ private:
   }
 
   // What is pending, oldest first: the items of full slots in the order of their tickets, then what did not fit.
-  std::vector<unsigned char> peek() {
+  std::vector<unsigned char> peek(uint64_t *before_head = nullptr) {
     std::vector<unsigned char> memory(capacity * slot_bytes), found;
     backend.copy(memory.data(), slots, memory.size());
     std::vector<std::pair<uint64_t, uint64_t>> order; // age, position in found
@@ -241,11 +248,15 @@ private:
         if (!view.read(memory.data(), i, item, &turn)) continue;
         // The lap, of which a packed slot knows the low 31 bits, as distance from the newest one.
         const uint64_t behind = item_bytes == 4 ? (newest - turn / 2) & 0x7fffffff : newest - turn / 2;
-        order.emplace_back((uint64_t(1) << 40) * 2 - behind * capacity + i, found.size());
+        order.emplace_back(kOldest - behind * capacity + i, found.size());
         found.insert(found.end(), item, item + item_bytes);
       }
     });
     std::sort(order.begin(), order.end());
+    if (before_head) {
+      const uint64_t age = kOldest + counters.head - newest * capacity;
+      *before_head = uint64_t(std::count_if(order.begin(), order.end(), [&](const auto &entry) { return entry.first < age; }));
+    }
     std::vector<unsigned char> result;
     result.reserve(found.size() + excess.size());
     for (const auto &entry : order)
@@ -254,11 +265,13 @@ private:
     return result;
   }
 
-  // After a stop: gathers what is pending from the ring and the spill area, and puts it back in order.
-  void settle(atos_stats *stats) {
+  // After a stop: gathers what is pending from the ring and the spill area, and puts it back in order. With barriers, `head` is
+  // the end of the level that was interrupted, and what is left of that level has to run before what it pushed.
+  void settle(atos_stats *stats, bool barrier) {
     const uint64_t ran = counters.ran, pushed = counters.pushed, rounds = counters.rounds;
     const uint64_t ran_so_far = counters.ran_so_far, sampled = counters.sampled;
-    std::vector<unsigned char> all = peek();
+    uint64_t of_level = 0;
+    std::vector<unsigned char> all = peek(&of_level);
     const uint64_t kept = std::min(counters.spilled, kSpillItems);
     stats->lost += counters.spilled - kept;
     const uint64_t before = all.size();
@@ -272,6 +285,7 @@ private:
     counters.sampled = sampled;
     const uint64_t n = all.size() / item_bytes, fit = std::min(n, capacity);
     append(all.data(), fit);
+    level = barrier ? std::min(of_level, fit) : 0;
     excess.assign(all.begin() + fit * item_bytes, all.end());
   }
 };

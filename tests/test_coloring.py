@@ -298,8 +298,7 @@ def test_hash_is_one_to_one():
 
 
 @pytest.mark.parametrize("worker", WORKERS)
-@pytest.mark.parametrize("dtype", [np.uint32, np.int64])
-@pytest.mark.parametrize("given_order", [False, True])
+@pytest.mark.parametrize(("dtype", "given_order"), [(np.uint32, False), (np.uint32, True), (np.int64, False)])
 def test_kernels_keep_to_registers(worker, dtype, given_order):
     pytest.importorskip("numba_cuda")
     graph = atos.generate.road(4, device="cpu")

@@ -22,8 +22,10 @@ VARIANTS = {
     "address": ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
 }
 # More memory than there is shall be refused by the library, not by the sanitizer.
-SANITIZERS = {name: "allocator_may_return_null=1:halt_on_error=1" for name in ("TSAN_OPTIONS", "ASAN_OPTIONS")}
-TESTS = [(file.stem, name) for file in sorted(HERE.glob("*.cpp")) for name in re.findall(r"^TEST\((\w+)\)", file.read_text(), re.M)]
+SANITIZERS = dict.fromkeys(("TSAN_OPTIONS", "ASAN_OPTIONS"), "allocator_may_return_null=1:halt_on_error=1")
+TESTS = [
+    (file.stem, name) for file in sorted(HERE.glob("*.cpp")) for name in re.findall(r"^TEST\((\w+)\)", file.read_text(), re.M)
+]
 
 # What fails at present, and why; where nothing else is said, always and in all variants.
 NULLS = "memcpy is called with null pointers when there is nothing to copy"
@@ -37,7 +39,9 @@ KNOWN: dict[tuple[str, str], dict[str, Any]] = {
     ("test_api", "resize_to_more_than_there_is_keeps_the_queue"): {
         "reason": "a resize that fails has freed the old memory already: the next read or push crashes"
     },
-    ("test_api", "read_of_a_number_that_overflows_in_bytes"): {"reason": "atos_queue_read compares count * item_bytes, which overflows"},
+    ("test_api", "read_of_a_number_that_overflows_in_bytes"): {
+        "reason": "atos_queue_read compares count * item_bytes, which overflows"
+    },
     ("test_api", "nothing_to_copy"): {"reason": NULLS, "variant": "address"},
     ("test_api", "nothing_to_push_or_read"): {"reason": NULLS, "variant": "address"},
 }
@@ -70,7 +74,9 @@ def executables(tmp_path_factory: pytest.TempPathFactory) -> Any:
         program.write_text("int main() { return 0; }")
         command = [COMPILER, *flags, program, "-o", directory / "nothing"]
         done = subprocess.run([str(part) for part in command], capture_output=True, check=False)
-        return done.returncode == 0 and subprocess.run([directory / "nothing"], capture_output=True, check=False).returncode == 0
+        return (
+            done.returncode == 0 and subprocess.run([directory / "nothing"], capture_output=True, check=False).returncode == 0
+        )
 
     def build(variant: str) -> Path:
         if variant not in built:
@@ -83,11 +89,17 @@ def executables(tmp_path_factory: pytest.TempPathFactory) -> Any:
                 sources = [*CSRC.glob("*.cpp"), *HERE.glob("*.cpp")]
                 objects = [directory / f"{source.stem}.o" for source in sources]
                 with ThreadPoolExecutor(os.cpu_count()) as pool:
-                    compile_ = [[COMPILER, *flags, "-c", source, "-o", target] for source, target in zip(sources, objects, strict=True)]
+                    compile_ = [
+                        [COMPILER, *flags, "-c", source, "-o", target] for source, target in zip(sources, objects, strict=True)
+                    ]
                     list(pool.map(run, compile_))
                     library = [target for source, target in zip(sources, objects, strict=True) if source.parent == CSRC]
                     tests = [target for source, target in zip(sources, objects, strict=True) if source.parent == HERE]
-                    list(pool.map(run, [[COMPILER, *flags, test, *library, "-ldl", "-o", test.with_suffix("")] for test in tests]))
+                    list(
+                        pool.map(
+                            run, [[COMPILER, *flags, test, *library, "-ldl", "-o", test.with_suffix("")] for test in tests]
+                        )
+                    )
         if built[variant] == Path():
             pytest.skip(f"the compiler cannot build, or the machine not run, programs with {' '.join(VARIANTS[variant])}")
         return built[variant]
@@ -106,7 +118,13 @@ def test_there_are_cpp_tests():
 def test_cpp(executables, variant, file, name):
     program = executables(variant) / file
     done = subprocess.run(
-        [program, name], capture_output=True, text=True, errors="replace", timeout=120, check=False, env={**os.environ, **SANITIZERS}
+        [program, name],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=120,
+        check=False,
+        env={**os.environ, **SANITIZERS},
     )
     assert done.returncode == 0, f"{file} {name} ({variant}) ended with {done.returncode}\n{done.stderr[-8000:]}"
     assert done.stdout.strip() == f"{name}: ok"

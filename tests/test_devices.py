@@ -41,7 +41,9 @@ def test_the_list_of_devices_ends_with_the_cpu():
     assert (driver_version() is None) == (len(found) == 1)
 
 
-@pytest.mark.parametrize("name", ["gpu", "CPU", "cpu:0", "cuda:", "cuda:x", "cuda:-1", "cuda:1.0", " cpu", "", "cpu\n", "cuda:1\n"])
+@pytest.mark.parametrize(
+    "name", ["gpu", "CPU", "cpu:0", "cuda:", "cuda:x", "cuda:-1", "cuda:1.0", " cpu", "", "cpu\n", "cuda:1\n"]
+)
 def test_names_of_no_device(name):
     with pytest.raises(InvalidArgumentError, match=r"a device is 'cpu', 'cuda' or 'cuda:N' \(got "):
         atos.device(name)

@@ -72,7 +72,12 @@ def rescan(worker, graph, depth):
             worker.push(v)
 
 
-@atos.task(workload=lambda item, graph, distance: (graph.indptr[item.vertex + 1] - graph.indptr[item.vertex], graph.indptr[item.vertex]))
+@atos.task(
+    workload=lambda item, graph, distance: (
+        graph.indptr[item.vertex + 1] - graph.indptr[item.vertex],
+        graph.indptr[item.vertex],
+    )
+)
 def relax(worker, item, i, first, graph, distance):
     neighbor = graph.indices[first + i]
     if atos.atomic_min(distance, neighbor, item.distance + 1) > item.distance + 1:
@@ -149,7 +154,12 @@ def test_machine_code_has_no_calls(name, worker, tmp_path):
     assert "STL" not in sass
 
 
-OLDER = [(name, worker, cc) for name in ("bfs", "flat, all methods", "record of 16 bytes") for worker in WORKERS for cc in ((7, 5), (8, 0))]
+OLDER = [
+    (name, worker, cc)
+    for name in ("bfs", "flat, all methods", "record of 16 bytes")
+    for worker in WORKERS
+    for cc in ((7, 5), (8, 0))
+]
 OTHERS = [("bfs", "cta", cc) for cc in ((8, 6), (8, 9), (10, 0), (12, 0))]
 
 

@@ -130,18 +130,20 @@ def launch(queue: atos.Queue, worker: str, *args: Any, **options: Any) -> atos.L
 
 def assert_each_once(seen: np.ndarray) -> None:
     wrong = np.flatnonzero(seen != 1)
-    assert not len(wrong), f"{len(wrong)} of {len(seen)} tasks did not run once, such as {wrong[0]}, which ran {seen[wrong[0]]} times"
+    assert not len(wrong), (
+        f"{len(wrong)} of {len(seen)} tasks did not run once, such as {wrong[0]}, which ran {seen[wrong[0]]} times"
+    )
 
 
 def assert_nothing_is_missing(queue: atos.Queue, forest: Forest, counts: Counts, error: QueueFullError) -> None:
     """After a launch that ended early, exactly the children of what ran that have not run themselves are pending."""
     seen = counts.seen.to_numpy()
     assert seen.max(initial=0) <= 1
-    expected = np.zeros(len(seen), bool)
-    expected[: forest.first[0]] = True  # the roots
-    for v in np.flatnonzero(seen):
-        expected[forest.first[v] : forest.first[v + 1]] = True
-    expected[seen == 1] = False
+    ran = np.flatnonzero(seen)
+    edges = np.zeros(len(seen) + 1, int)  # how many ranges of children begin at a node, less those that end there
+    np.add.at(edges, [0, *forest.first[ran]], 1)
+    np.add.at(edges, [forest.first[0], *forest.first[ran + 1]], -1)
+    expected = (np.cumsum(edges[:-1]) > 0) & (seen == 0)
     pending = np.sort(items_as_nodes(queue.peek()).astype(np.int64))
     assert pending.tolist() == np.flatnonzero(expected).tolist()
     assert (error.pending, error.lost, error.capacity) == (len(pending), 0, queue.capacity)
@@ -153,7 +155,8 @@ def run_through(queue: atos.Queue, worker: str, forest: Forest, device: atos.Dev
     there, counts = on_device(forest, device)
     queue.push(nodes_as_items(np.arange(forest.first[0]), queue.dtype))
     name = next(name for name, dtype in DTYPES.items() if dtype == queue.dtype)
-    for filled in itertools.count():
+    filled = 0
+    while True:
         try:
             launch(queue, worker, TASKS[name], there, counts, **options)
             break
@@ -162,6 +165,7 @@ def run_through(queue: atos.Queue, worker: str, forest: Forest, device: atos.Dev
             with pytest.raises(QueueFullError, match="resize it first"):
                 launch(queue, worker, TASKS[name], there, counts, **options)
             queue.resize(max(error.pending, queue.capacity + queue.capacity // 4))
+            filled += 1
     assert_each_once(counts.seen.to_numpy())
     assert len(queue) == 0
     if options.get("barrier") and not filled:
@@ -363,7 +367,9 @@ def test_the_error_of_a_full_queue_says_what_to_do(device):
     there, counts = on_device(forest, device)
     queue = atos.Queue(2, device=device)
     queue.push(0)
-    with pytest.raises(QueueFullError, match=r"leave \d+ unfinished, more than the queue's capacity of 2; all are still in it: call resize"):
+    with pytest.raises(
+        QueueFullError, match=r"leave \d+ unfinished, more than the queue's capacity of 2; all are still in it: call resize"
+    ):
         queue.launch_cta(grow, there, counts)
     with pytest.raises(QueueFullError, match="would exceed its capacity of 2"):
         queue.push(0)
@@ -393,7 +399,7 @@ def test_what_is_lost_is_counted(device, persistent):
     left = queue.peek()
     assert len(left) == len(queue) == full.value.pending
     assert len(np.unique(left)) == len(left)
-    assert 1 <= left.min()
+    assert left.min() >= 1
     assert left.max() <= n
     # Some of them may have run before the stop was seen.
     assert full.value.pending + full.value.lost <= n
@@ -489,7 +495,9 @@ def test_loops_of_every_length(device, worker, persistent, barrier):
     wrong = atos.zeros(2, dtype=np.int64, device=device)
     queue = atos.Queue(len(given), device=device)
     queue.push(np.arange(len(given)))
-    launch(queue, worker, add_up, atos.asarray(given, device=device), totals, sums, wrong, persistent=persistent, barrier=barrier)
+    launch(
+        queue, worker, add_up, atos.asarray(given, device=device), totals, sums, wrong, persistent=persistent, barrier=barrier
+    )
     assert totals.to_numpy().tolist() == expected.tolist()
     assert sums.to_numpy().tolist() == (expected * (expected - 1) // 2).tolist()
     assert wrong.to_numpy().tolist() == [0, len(given)]
@@ -580,7 +588,13 @@ def test_methods_of_a_worker(device, worker, persistent, barrier, num_threads):
     counts = atos.zeros((items, 201), dtype=np.int32, device=device)
     queue = atos.Queue(items, device=device)
     queue.push(np.arange(items))
-    options = {"persistent": persistent, "barrier": barrier, "fetch_size": 7, "shared_memory": 8 * size, "num_threads": num_threads}
+    options = {
+        "persistent": persistent,
+        "barrier": barrier,
+        "fetch_size": 7,
+        "shared_memory": 8 * size,
+        "num_threads": num_threads,
+    }
     launch(queue, worker, together, out, floats, counts, **options)
     for v, row in enumerate(out.to_numpy().tolist()):
         expected = [size, size * (size - 1) // 2 + size * v, v - size + 1, v + size - 1, 1, 0, 1, 0, 1, size, size - 1]
@@ -750,7 +764,9 @@ def test_host_arrays_of_others_are_written_in_place(monkeypatch):
     assert out.data.sum() == out.data[4] == 5
 
 
-@pytest.mark.xfail(reason="a host array of others that is not contiguous is copied without a word, and what tasks write is lost", strict=True)
+@pytest.mark.xfail(
+    reason="a host array of others that is not contiguous is copied without a word, and what tasks write is lost", strict=True
+)
 def test_host_arrays_of_others_have_to_be_contiguous(monkeypatch):
     monkeypatch.setenv("ATOS_DEVICE", "cpu")
     queue = atos.Queue(10, device="cpu")
@@ -760,7 +776,9 @@ def test_host_arrays_of_others_have_to_be_contiguous(monkeypatch):
 
 
 @pytest.mark.gpu
-@pytest.mark.xfail(reason="a host array of others is copied to the GPU without a word, and what tasks write is lost", strict=True)
+@pytest.mark.xfail(
+    reason="a host array of others is copied to the GPU without a word, and what tasks write is lost", strict=True
+)
 def test_host_arrays_of_others_are_refused_on_a_gpu():
     queue = atos.Queue(10, device="cuda")
     queue.push([4])
@@ -776,7 +794,7 @@ def test_arrays_that_may_not_be_written():
     for array in (frozen, atos.zeros(10, dtype=np.int32, device="cpu")):
         if isinstance(array, atos.Array):
             array = atos.asarray(array, readonly=True)
-        with pytest.raises(TaskCompileError, match="read-only|readonly"):
+        with pytest.raises(TaskCompileError, match=r"read-only|readonly"):
             queue.launch_cta(write, array)
     assert queue.peek().tolist() == [4]
 
@@ -784,7 +802,7 @@ def test_arrays_that_may_not_be_written():
 def test_arguments_have_to_be_contiguous():
     queue = atos.Queue(10, device="cpu")
     for array in (np.zeros((10, 2))[:, 0], np.zeros((3, 4)).T, np.zeros(10)[::-1]):
-        with pytest.raises(InvalidArgumentError, match="argument 1 is not C-contiguous; pass numpy.ascontiguousarray"):
+        with pytest.raises(InvalidArgumentError, match=r"argument 1 is not C-contiguous; pass numpy.ascontiguousarray"):
             queue.launch_cta(use, None, array)
 
 
@@ -792,7 +810,9 @@ def test_arguments_on_another_device():
     there = atos.Array(1 << 20, (4,), np.dtype(np.int32), atos.Device("cuda", 3), readonly=False, owner=None)
     queue = atos.Queue(10, device="cpu")
     for args in ((there,), (Inner(1, there, None),), (Outer(Inner(1, 2, there), None),)):
-        with pytest.raises(InvalidArgumentError, match="argument 0 is on cuda:3, but the task runs on cpu; copy it with atos.asarray"):
+        with pytest.raises(
+            InvalidArgumentError, match=r"argument 0 is on cuda:3, .*the task runs on cpu; copy it with atos.asarray"
+        ):
             queue.launch_cta(write, *args)
 
 
@@ -800,12 +820,14 @@ def test_arguments_on_another_device():
 def test_arguments_of_the_host_on_a_gpu():
     queue = atos.Queue(10, device="cuda")
     queue.push([4])
-    with pytest.raises(UnsupportedTypeError, match=r"argument 0 is a NumPy array, which a task on cuda:0 cannot reach.*atos.asarray"):
+    with pytest.raises(
+        UnsupportedTypeError, match=r"argument 0 is a NumPy array, which a task on cuda:0 cannot reach.*atos.asarray"
+    ):
         queue.launch_cta(write, np.zeros(10))
-    with pytest.raises(InvalidArgumentError, match="argument 0 is on cpu, but the task runs on cuda:0"):
+    with pytest.raises(InvalidArgumentError, match=r"argument 0 is on cpu, .*the task runs on cuda:0"):
         queue.launch_cta(write, atos.zeros(10, device="cpu"))
     cpu = atos.Queue(10, device="cpu")
-    with pytest.raises(InvalidArgumentError, match="argument 0 is on cuda:0, but the task runs on cpu"):
+    with pytest.raises(InvalidArgumentError, match=r"argument 0 is on cuda:0, .*the task runs on cpu"):
         cpu.launch_cta(write, atos.zeros(10, device="cuda"))
 
 
@@ -837,7 +859,7 @@ def test_integers_beyond_64_bits():
 def test_more_arguments_than_there_is_room_for():
     many = NamedTuple("many", [(f"x{i}", int) for i in range(257)])  # type: ignore[misc]
     queue = atos.Queue(10, device="cpu")
-    with pytest.raises(InvalidArgumentError, match="the arguments take 257 words of 8 bytes, more than 256"):
+    with pytest.raises(InvalidArgumentError, match=r"the arguments take 257 words of 8 bytes, .*\b256\b"):
         queue.launch_cta(atos.task(lambda worker, v, x: None), many(*range(257)))
     queue.push(1)
     assert queue.launch_cta(atos.task(lambda worker, v, x, y: None), many(*range(257))[0], 1).tasks_run == 1
@@ -874,7 +896,9 @@ WRONG_OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("options", "error", "message"), WRONG_OPTIONS, ids=lambda value: str(value) if isinstance(value, dict) else "")
+@pytest.mark.parametrize(
+    ("options", "error", "message"), WRONG_OPTIONS, ids=lambda value: str(value) if isinstance(value, dict) else ""
+)
 def test_options_that_make_no_sense(device, options, error, message):
     queue = atos.Queue(10, device=device)
     queue.push([1, 2])
@@ -886,7 +910,7 @@ def test_options_that_make_no_sense(device, options, error, message):
 def test_only_tasks_are_launched(device):
     queue = atos.Queue(10, device=device)
     for wrong in (lambda worker, v: None, None, count_item.body):
-        with pytest.raises(UnsupportedTypeError, match="launch a task made with @atos.task"):
+        with pytest.raises(UnsupportedTypeError, match=r"launch a task made with @atos.task"):
             queue.launch_cta(wrong)
 
 
@@ -935,7 +959,13 @@ def test_stats_in_words(device):
     queue.push(np.arange(1234))
     stats = queue.launch_warp(count_item, counts, persistent=False, barrier=True, fetch_size=5)
     text = str(stats)
-    for part in ("count_item: 1,234 tasks run, 0 pushed in", "discrete, barrier; 1 round;", "fetch size 5", f"on {device}", "warp workers"):
+    for part in (
+        "count_item: 1,234 tasks run, 0 pushed in",
+        "discrete, barrier; 1 round;",
+        "fetch size 5",
+        f"on {device}",
+        "warp workers",
+    ):
         assert part in text
     fields = stats.to_dict()
     assert (fields["tasks_run"], fields["worker"], fields["rounds"]) == (1234, "warp", 1)
@@ -1058,7 +1088,9 @@ def total():
 
 
 def run_script(code: str) -> str:
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORK + code], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORK + code], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -1080,7 +1112,9 @@ print(process.exitcode, total() == expected)
 @pytest.mark.parametrize(
     "launches",
     [
-        pytest.param(False, marks=pytest.mark.xfail(reason="~Crew waits for threads that a forked child does not have", strict=True)),
+        pytest.param(
+            False, marks=pytest.mark.xfail(reason="~Crew waits for threads that a forked child does not have", strict=True)
+        ),
         True,
     ],
     ids=["without a launch", "after a launch"],

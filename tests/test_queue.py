@@ -105,7 +105,8 @@ def test_ways_to_push():
         pytest.param(
             dtype,
             id=name,
-            marks=[pytest.mark.xfail(reason="no items of 3 or 12 bytes cannot be reshaped", strict=True)] * (dtype.itemsize in (3, 12)),
+            marks=[pytest.mark.xfail(reason="no items of 3 or 12 bytes cannot be reshaped", strict=True)]
+            * (dtype.itemsize in (3, 12)),
         )
         for name, dtype in DTYPES.items()
     ],
@@ -124,7 +125,9 @@ def test_values_that_do_not_fit_are_named(dtype):
     wrong = [limits.min - 1, limits.max + 1] if limits.bits == 32 else [-1 if limits.min == 0 else limits.max + 1]
     for value in wrong:
         for items in (value, [value], np.array([value, value])):
-            with pytest.raises(InvalidArgumentError, match=rf"item {value} does not fit {dtype} \({limits.min} to {limits.max}\)"):
+            with pytest.raises(
+                InvalidArgumentError, match=rf"item {value} does not fit {dtype} \({limits.min} to {limits.max}\)"
+            ):
                 queue.push(items)
         if limits.bits == 32:
             with pytest.raises(InvalidArgumentError, match=f"item {value} does not fit"):
@@ -202,8 +205,25 @@ def test_wrong_records_are_refused(items):
 
 @pytest.mark.parametrize(
     "dtype",
-    ["int8", "uint16", "float32", "float64", "bool", "complex64", "S4", "O", "M8[s]", ">u4", "u8,u8,u8", "f2,f2", ">u4,u4", "O,i4"]
-    + [[("a", "u4", 2)], [("a", "i4,i4")], np.dtype(("u4", 3))],
+    [
+        "int8",
+        "uint16",
+        "float32",
+        "float64",
+        "bool",
+        "complex64",
+        "S4",
+        "O",
+        "M8[s]",
+        ">u4",
+        "u8,u8,u8",
+        "f2,f2",
+        ">u4,u4",
+        "O,i4",
+        [("a", "u4", 2)],
+        [("a", "i4,i4")],
+        np.dtype(("u4", 3)),
+    ],
     ids=str,
 )
 def test_types_that_cannot_be_items(dtype):
@@ -220,7 +240,9 @@ def test_records_have_fields():
 def test_a_full_queue_takes_nothing_and_says_what_to_do(device):
     queue = atos.Queue(10, device=device)
     queue.push(range(8))
-    with pytest.raises(QueueFullError, match=r"pushing 3 items to a queue that holds 8 would exceed its capacity of 10.*capacity=11") as full:
+    with pytest.raises(
+        QueueFullError, match=r"pushing 3 items to a queue that holds 8 would exceed its capacity of 10.*capacity=11"
+    ) as full:
         queue.push([1, 2, 3])
     assert (full.value.capacity, full.value.pending, full.value.lost) == (10, 8, 0)
     assert isinstance(full.value, MemoryError)

@@ -88,8 +88,8 @@ def test_pushes_launches_and_resizes_in_any_order(device, data, worker):
                 pending = []
             except QueueFullError as error:
                 pending = queue.peek().tolist()
-                assert error.pending == len(pending)
-                assert error.lost == 0
+                assert error.pending == len(pending)  # noqa: PT017
+                assert error.lost == 0  # noqa: PT017
         elif step == "resize":
             queue.resize(max(1, len(pending) + data.draw(st.integers(0, 40))))
         assert queue.peek().tolist() == pending
@@ -125,7 +125,9 @@ def test_a_ring_that_is_just_large_enough(device, worker, dtype):
         queue.push(nodes_as_items(np.arange(chains), queue.dtype))
         persistent, barrier = SCHEDULES[number]
         try:
-            launch(queue, worker, TASKS[dtype], there, counts, persistent=persistent, barrier=barrier, num_blocks=4, fetch_size=2)
+            launch(
+                queue, worker, TASKS[dtype], there, counts, persistent=persistent, barrier=barrier, num_blocks=4, fetch_size=2
+            )
         except QueueFullError as error:
             # A task counts as pending until it has run, so that its child may be one too many.
             assert_nothing_is_missing(queue, host, counts, error)
