@@ -53,58 +53,64 @@ def cases() -> list[Any]:
         for file, name in TESTS:
             known = KNOWN.get((file, name), {})
             fails = known and known.get("variant", variant) == variant
-            marks = [pytest.mark.xfail(reason=known["reason"], strict=known.get("strict", True))] if fails else []
+            marks = [pytest.mark.xfail(reason=known["reason"], strict=True, raises=AssertionError)] if fails else []
             result.append(pytest.param(variant, file, name, id=f"{variant}-{file.removeprefix('test_')}-{name}", marks=marks))
     return result
 
 
 @pytest.fixture(scope="session")
-def executables(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A function that compiles a variant of all tests, once, and returns its directory."""
+def executable(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A function that returns the executable of a test file in a variant; a variant is compiled as a whole, once."""
     if shutil.which(COMPILER) is None:
         pytest.skip(f"there is no C++ compiler {COMPILER}")
-    built: dict[str, Path] = {}
+    built: dict[str, dict[str, Path | str]] = {}  # what the compiler said in place of what it did not build
 
-    def run(command: list[Any]) -> None:
+    def run(command: list[Any]) -> str | None:
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stderr}"
+        return None if done.returncode == 0 else f"{' '.join(map(str, command))}\n{done.stderr}"
 
-    def supported(flags: list[str], directory: Path) -> bool:
-        program = directory / "nothing.cpp"
-        program.write_text("int main() { return 0; }")
-        command = [COMPILER, *flags, program, "-o", directory / "nothing"]
-        done = subprocess.run([str(part) for part in command], capture_output=True, check=False)
-        return (
-            done.returncode == 0 and subprocess.run([directory / "nothing"], capture_output=True, check=False).returncode == 0
-        )
+    def build(variant: str) -> dict[str, Path | str]:
+        directory, flags = tmp_path_factory.mktemp(variant), [COMPILER, *FLAGS, *VARIANTS[variant]]
+        nothing = directory / "nothing.cpp"
+        nothing.write_text("int main() { return 0; }")
+        if run([*flags, nothing, "-o", directory / "nothing"]) or run([directory / "nothing"]):
+            return {}
+        # The library is compiled once; GPUs stay out of it, so that it needs no CUDA headers.
+        sources = [*CSRC.glob("*.cpp"), *HERE.glob("*.cpp")]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            said = dict(
+                zip(
+                    sources,
+                    pool.map(lambda source: run([*flags, "-c", source, "-o", directory / f"{source.stem}.o"]), sources),
+                    strict=True,
+                )
+            )
+            library = [directory / f"{source.stem}.o" for source in sources if source.parent == CSRC]
+            broken = "".join(text for source, text in said.items() if text and source.parent == CSRC)
 
-    def build(variant: str) -> Path:
+            def link(source: Path) -> Path | str:
+                program = directory / source.stem
+                return (
+                    broken
+                    or said[source]
+                    or run([*flags, program.with_suffix(".o"), *library, "-ldl", "-o", program])
+                    or program
+                )
+
+            tests = [source for source in sources if source.parent == HERE]
+            return dict(zip([source.stem for source in tests], pool.map(link, tests), strict=True))
+
+    def get(variant: str, file: str) -> Path:
         if variant not in built:
-            directory = built[variant] = tmp_path_factory.mktemp(variant)
-            flags = [*FLAGS, *VARIANTS[variant]]
-            if not supported(flags, directory):
-                built[variant] = Path()
-            else:
-                # The library is compiled once; GPUs stay out of it, so that it needs no CUDA headers.
-                sources = [*CSRC.glob("*.cpp"), *HERE.glob("*.cpp")]
-                objects = [directory / f"{source.stem}.o" for source in sources]
-                with ThreadPoolExecutor(os.cpu_count()) as pool:
-                    compile_ = [
-                        [COMPILER, *flags, "-c", source, "-o", target] for source, target in zip(sources, objects, strict=True)
-                    ]
-                    list(pool.map(run, compile_))
-                    library = [target for source, target in zip(sources, objects, strict=True) if source.parent == CSRC]
-                    tests = [target for source, target in zip(sources, objects, strict=True) if source.parent == HERE]
-                    list(
-                        pool.map(
-                            run, [[COMPILER, *flags, test, *library, "-ldl", "-o", test.with_suffix("")] for test in tests]
-                        )
-                    )
-        if built[variant] == Path():
+            built[variant] = build(variant)
+        if not built[variant]:
             pytest.skip(f"the compiler cannot build, or the machine not run, programs with {' '.join(VARIANTS[variant])}")
-        return built[variant]
+        program = built[variant][file]
+        if isinstance(program, str):
+            pytest.fail(program)
+        return program
 
-    return build
+    return get
 
 
 def test_there_are_cpp_tests():
@@ -115,8 +121,8 @@ def test_there_are_cpp_tests():
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(("variant", "file", "name"), cases())
-def test_cpp(executables, variant, file, name):
-    program = executables(variant) / file
+def test_cpp(executable, variant, file, name):
+    program = executable(variant, file)
     done = subprocess.run(
         [program, name],
         capture_output=True,

@@ -168,7 +168,7 @@ def run_through(queue: atos.Queue, worker: str, forest: Forest, device: atos.Dev
             filled += 1
     assert_each_once(counts.seen.to_numpy())
     assert len(queue) == 0
-    if options.get("barrier") and not filled:
+    if options.get("barrier"):
         assert counts.early[0] == 0
     assert counts.early[0] < 1 << 20  # all records were whole
     return filled
@@ -343,7 +343,6 @@ def test_a_launch_that_fills_its_queue_loses_nothing(device, worker, persistent,
     assert filled > 0
 
 
-@pytest.mark.xfail(reason="after a stop, what is pending becomes one round, whatever levels it is of", strict=True)
 @pytest.mark.parametrize("persistent", [True, False])
 def test_a_barrier_holds_when_a_full_queue_goes_on(device, persistent):
     """The rest of a level is a round of its own, and what that level pushed is the next."""
@@ -1010,7 +1009,7 @@ def test_one_queue_in_several_threads(device):
         for _ in range(5):
             queue.push([0])
             ran.append(queue.launch_cta(grow, there, counts).tasks_run)
-            len(queue), queue.peek()
+            assert len(queue) >= 0
 
     threads = [threading.Thread(target=work) for _ in range(3)]
     for thread in threads:

@@ -230,6 +230,7 @@ template <class T> void full_queues_lose_nothing() {
         CHECK(atos_queue_resize(launcher.queue, capacity) == ATOS_OK, "%s", atos_message());
       }
       for (uint64_t v = 0; v < tree.nodes; ++v) CHECK(work.seen[v] == 1, "%s: task %" PRIu64 " ran %u times", which.c_str(), v, work.seen[v].load());
+      CHECK(!barrier || work.early == 0, "%s: %" PRIu64 " tasks ran before the level above was over", which.c_str(), work.early.load());
     });
   }
   CHECK(filled > 30, "only %d launches filled their queue", filled);

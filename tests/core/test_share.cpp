@@ -41,9 +41,10 @@ struct World {
   Counters counters{};
   std::vector<Share> shares{kShares};
 
-  bool open(unsigned hint, uint64_t value, uint64_t length, uint64_t chunk) {
+  bool open(unsigned hint, uint64_t value, uint64_t length, uint64_t chunk, bool has_ticket = true) {
     const uint64_t values[2] = {value * 3, ~value};
-    return open_share<8>(&counters, shares.data(), hint, Item<8>{{value}}, values, 2, length, chunk);
+    return open_share<8>(&counters, shares.data(), hint, Item<8>{{value}}, values, 2, length, chunk,
+                         has_ticket);
   }
   bool claim(unsigned hint, uint64_t chunk, uint64_t *value, Chunk *got) {
     Item<8> item{};
@@ -111,6 +112,22 @@ TEST(a_share_claimed_before_its_bit_is_set_leaves_no_bit_behind) {
   if (!claimed) CHECK(world.claim(0, 4096, &value, &chunk), "the chunk is not to be had");
   CHECK(chunk_done(world.shares.data(), chunk.share), "it was the only chunk");
   CHECK(load(&world.counters.open) == 0, "the bit of a share without chunks is set");
+}
+
+// An item that has no ticket counts as unfinished before anybody can take a chunk of it, and so finish it.
+TEST(an_item_without_a_ticket_counts_before_it_can_be_claimed) {
+  World world;
+  uint64_t counted = 99, value;
+  Chunk chunk{};
+  bool claimed = true;
+  before_set_bit = [&] {
+    claimed = world.claim(0, 4096, &value, &chunk);
+    counted = world.counters.direct;
+  };
+  CHECK(world.open(0, 1, 4096, 4096, false), "there is no place");
+  CHECK(!claimed && counted == 1, "%" PRIu64 " counted when a chunk could be claimed", counted);
+  CHECK(world.open(1, 1, 4096, 4096) && world.counters.direct == 1, "an item with a ticket counts by that alone");
+  CHECK(!world.open(0, 1, 4096, 4096, false) && world.counters.direct == 1, "an item that found no place was counted");
 }
 
 // Owners open items in few places while all claim: every iteration of every item runs once, and nothing stays open.
