@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ._core import check, ffi, lib
 from .devices import Device
 from .devices import device as device_of
-from .errors import InvalidArgumentError, UnsupportedTypeError
+from .errors import DeviceMemoryError, InvalidArgumentError, UnsupportedTypeError
 
 __all__ = ["Array", "asarray", "empty", "full", "zeros"]
 
@@ -121,7 +121,7 @@ class Array:
             given = np.ascontiguousarray(np.broadcast_to(given, shape))
             _copy(self.device, start, given.ctypes.data, given.nbytes)
         elif given.shape == shape and given.dtype == self.dtype:
-            _copy(self.device, start, given.pointer, given.nbytes)
+            _copy(self.device if self.device.kind == "cuda" else given.device, start, given.pointer, given.nbytes)
         else:
             what = f"an array of shape {given.shape} and dtype {given.dtype}"
             raise InvalidArgumentError(f"cannot write {what} to a part of shape {shape} and dtype {self.dtype}")
@@ -144,6 +144,8 @@ class Array:
             extent = self.shape[axis]
             stride = stride // extent if extent else 0
             if not isinstance(k, slice):
+                if isinstance(k, (bool, np.bool_)) or not hasattr(k, "__index__"):
+                    raise UnsupportedTypeError(f"an index is an integer or a slice (got {k!r})")
                 index = cast(SupportsIndex, k).__index__()
                 if not -extent <= index < extent:
                     raise InvalidArgumentError(f"index {index} is out of range for axis {axis} of length {extent}")
@@ -165,9 +167,7 @@ def _scattered(key: Key) -> InvalidArgumentError:
     return InvalidArgumentError(f"only contiguous parts can be indexed from the host (got {key!r}); use to_numpy() first")
 
 
-def empty(
-    shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device: Device | str | None = None
-) -> Array:
+def empty(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device: Device | str | None = None) -> Array:
     """Return a new array of zeros; `zeros` by another name, for code that does not rely on them.
 
     See Also
@@ -177,9 +177,7 @@ def empty(
     return zeros(shape, dtype=dtype, device=device)
 
 
-def zeros(
-    shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device: Device | str | None = None
-) -> Array:
+def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device: Device | str | None = None) -> Array:
     """Return a new array of zeros.
 
     See Also
@@ -190,6 +188,8 @@ def zeros(
     kind = _dtype(dtype)
     target = device_of(device)
     slot = ffi.new("void **")
+    if math.prod(dimensions) * kind.itemsize >= 2**63:
+        raise DeviceMemoryError(f"an array of shape {dimensions} is larger than any memory")
     check(lib.atos_allocate(target.number, math.prod(dimensions) * kind.itemsize, slot))
     number = target.number
     owner = ffi.gc(slot[0], lambda pointer: lib.atos_release(number, pointer))
@@ -267,8 +267,12 @@ def asarray(
         return result
     if source.readonly and not readonly and source is not obj:
         readonly = True
-    return source if source.readonly == readonly else Array(
-        source.pointer, source.shape, source.dtype, source.device, readonly=readonly or source.readonly, owner=source._owner
+    return (
+        source
+        if source.readonly == readonly
+        else Array(
+            source.pointer, source.shape, source.dtype, source.device, readonly=readonly or source.readonly, owner=source._owner
+        )
     )
 
 
@@ -311,9 +315,7 @@ def _from_dlpack(obj: Any) -> Array:
     strides = None if view.strides is None else tuple(s * kind.itemsize for s in view.strides)
     if strides is not None and not _contiguous(view.shape, strides, kind.itemsize):
         raise InvalidArgumentError(f"the array of shape {view.shape} has strides {strides}; make it C-contiguous first")
-    return Array(
-        view.ptr, tuple(view.shape), kind, Device("cuda", view.device_id), readonly=view.readonly, owner=(obj, view)
-    )
+    return Array(view.ptr, tuple(view.shape), kind, Device("cuda", view.device_id), readonly=view.readonly, owner=(obj, view))
 
 
 # The producer may still be writing on the stream that it names: a copy on the legacy default stream waits for streams that
@@ -361,13 +363,17 @@ def _cast(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     if values.dtype.kind not in "iufb":
         raise UnsupportedTypeError(f"values of dtype {values.dtype} cannot become {dtype}")
     if dtype.kind in "iu" and values.size:
-        low, high = values.min(), values.max()
+        low, high = values.min().item(), values.max().item()  # Python compares integers and floats exactly
         limits = np.iinfo(dtype)
         if not (int(limits.min) <= low and high <= int(limits.max)):
             raise InvalidArgumentError(f"values from {low} to {high} do not fit {dtype} ({limits.min} to {limits.max})")
         if values.dtype.kind == "f" and not np.array_equal(values, np.trunc(values)):
             raise InvalidArgumentError(f"values with fractions cannot become {dtype}; round them first")
-    return values.astype(dtype)
+    with np.errstate(over="ignore"):
+        result = values.astype(dtype)
+    if dtype.kind == "f" and not np.array_equal(np.isinf(result), np.isinf(values)):
+        raise InvalidArgumentError(f"values as large as {np.abs(values).max()} do not fit {dtype}")
+    return result
 
 
 def _copy(device: Device, to: int, source: int, nbytes: int) -> None:

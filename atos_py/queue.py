@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ._core import check, ffi, lib, message
 from .arguments import describe, words
-from .array import Array, asarray, zeros
+from .array import Array, _cast, asarray, zeros
 from .devices import Device
 from .devices import device as device_of
 from .errors import InvalidArgumentError, LaunchConfigError, QueueFullError, UnsupportedTypeError
@@ -132,8 +132,9 @@ class Queue:
         InvalidArgumentError
             If more items are waiting than the new capacity holds.
         """
-        check(lib.atos_queue_resize(self._handle, _positive("capacity", capacity, 1 << 62)))
-        self._capacity = capacity
+        number = _positive("capacity", capacity, 1 << 62)
+        check(lib.atos_queue_resize(self._handle, number))
+        self._capacity = number
 
     def launch_thread(self, task: Task, *args: Any, **options: Any) -> LaunchStats:
         """Run the queue's tasks with workers of one thread; otherwise as `launch_cta`."""
@@ -300,13 +301,13 @@ class Queue:
             members = [self._argument(position, member) for member in value]
             return value if all(a is b for a, b in zip(members, value, strict=True)) else type(value)(*members)
         if not isinstance(value, Array):
-            if isinstance(value, np.ndarray) and value.ndim:
+            if _is_host_array(value):
                 if self._device.kind == "cuda":
                     raise UnsupportedTypeError(
-                        f"argument {position} is a NumPy array, which a task on {self._device} cannot reach;"
+                        f"argument {position} is an array of the host, which a task on {self._device} cannot reach;"
                         " copy it there with atos.asarray(...), and read the result with to_numpy()"
                     )
-                if not value.flags.c_contiguous:
+                if not np.asarray(value).flags.c_contiguous:
                     raise InvalidArgumentError(f"argument {position} is not C-contiguous; pass numpy.ascontiguousarray(...)")
                 value = asarray(value, device=self._device)
             elif not isinstance(value, np.generic) and (
@@ -319,11 +320,11 @@ class Queue:
         return value
 
     def _items(self, items: ArrayLike | Array) -> NDArray[Any]:
-        given = np.atleast_1d(np.asarray(items, dtype=self._dtype if self._dtype.names else None))
+        given = _records(items, self._dtype) if self._dtype.names else np.atleast_1d(_integers(items))
         if given.ndim != 1:
             raise InvalidArgumentError(f"items are pushed as a one-dimensional array (got shape {given.shape})")
         if not self._dtype.names:
-            if given.dtype.kind not in "iu" and given.size:
+            if given.size and given.dtype.kind not in "iu" and not (given.dtype == object and _all_integers(given)):
                 raise UnsupportedTypeError(f"items of dtype {given.dtype} cannot be pushed to a queue of {self._dtype}")
             if given.size:
                 low, high, limits = int(given.min()), int(given.max()), np.iinfo(self._dtype)
@@ -334,8 +335,57 @@ class Queue:
         if self._dtype.itemsize == item_bytes(self._dtype):
             return values
         padded = np.zeros((len(values), item_bytes(self._dtype)), np.uint8)
-        padded[:, : self._dtype.itemsize] = values.view(np.uint8).reshape(len(values), -1)
+        padded[:, : self._dtype.itemsize] = values.view(np.uint8).reshape(len(values), self._dtype.itemsize)
         return padded
+
+
+def _is_host_array(value: Any) -> bool:
+    """Whether an argument is an array in memory of the host: NumPy's, or one that DLPack says is there."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    if isinstance(value, np.generic) or hasattr(value, "__cuda_array_interface__") or not hasattr(value, "__dlpack_device__"):
+        return False
+    return bool(value.__dlpack_device__()[0] == 1)
+
+
+def _all_integers(values: NDArray[Any]) -> bool:
+    return all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values.flat)
+
+
+def _integers(items: Any) -> NDArray[Any]:
+    """Return items as they are; Python's integers exactly, of which NumPy makes floats where they mix signs and sizes."""
+    given = np.asarray(items)
+    if given.dtype.kind in "fO" and not isinstance(items, np.ndarray):
+        exact = np.asarray(items, dtype=object)
+        if exact.size and _all_integers(exact):
+            return exact
+    return given
+
+
+def _records(items: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return records of `dtype`, of which every field holds its value."""
+    names = dtype.names or ()
+    if isinstance(items, (np.ndarray, np.void)) and items.dtype.names:
+        given = np.atleast_1d(items)
+        if given.dtype.names != names:
+            raise UnsupportedTypeError(f"records with the fields {given.dtype.names} cannot be pushed to a queue of {dtype}")
+        columns = [given[name] for name in names]
+    else:
+        rows: Any = [items] if isinstance(items, tuple) else items
+        if isinstance(rows, list):
+            rows = [row.item() if isinstance(row, np.void) else row for row in rows]
+        if not isinstance(rows, (list, np.ndarray)) or not all(
+            isinstance(row, tuple) and len(row) == len(names) for row in rows
+        ):
+            raise UnsupportedTypeError(f"items of a queue of {dtype} are tuples of {len(names)} numbers (got {items!r})")
+        columns = [_integers([row[i] for row in rows]) for i in range(len(names))]
+    result = np.empty(columns[0].shape, dtype)
+    for name, column in zip(names, columns, strict=True):
+        field = result.dtype[name]
+        if column.dtype == object:
+            raise InvalidArgumentError(f"field {name!r} of an item holds an integer that does not fit {field}")
+        result[name] = _cast(column, field) if column.size else 0
+    return result
 
 
 def _item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -348,7 +398,7 @@ def _item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
         field = dtype.fields[name][0]  # type: ignore[index]
         if field.kind not in "iufb" or field.shape or field.itemsize > 8 or field == np.float16 or not field.isnative:
             raise UnsupportedTypeError(f"{advice}; field {name!r} is {field}")
-    if dtype.itemsize > 16:
+    if not dtype.names or dtype.itemsize > 16:
         raise UnsupportedTypeError(f"{advice} (got {dtype.itemsize} bytes)")
     return dtype
 

@@ -303,7 +303,9 @@ public:
   void release(void *pointer) noexcept override {
     if (pointer) std::free(static_cast<char **>(pointer)[-1]);
   }
-  void copy(void *to, const void *from, uint64_t bytes) override { std::memcpy(to, from, bytes); }
+  void copy(void *to, const void *from, uint64_t bytes) override {
+    if (bytes) std::memcpy(to, from, bytes);
+  }
 
   void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) override {
     unsigned char *at = static_cast<unsigned char *>(to);
@@ -351,7 +353,7 @@ private:
   // Runs the workers once, each in a thread.
   void gather(const Run &run) {
     run.counters->arrived = run.counters->phase = 0;
-    run.counters->quiet = ~uint64_t(0);
+    run.counters->quiet = QueueRef<4>::nobody_quiet(run.counters->published);
     std::memcpy(run.kernel.counters, static_cast<void *>(run.counters), sizeof(Counters));
     if (run.item_bytes == 4) work<4>(run);
     else if (run.item_bytes == 8) work<8>(run);
@@ -375,14 +377,19 @@ private:
   // Threads that launch side by side have crews of their own. A forked child has none of its parent's threads: it forgets
   // their crew and starts another.
   static Crew &crew_of_thread() {
-    static thread_local std::unique_ptr<Crew> crew;
-    static thread_local pid_t owner = 0;
-    if (owner != getpid()) {
-      (void)crew.release();
-      crew = std::make_unique<Crew>();
-      owner = getpid();
-    }
-    return *crew;
+    struct Holder {
+      std::unique_ptr<Crew> crew;
+      pid_t owner = 0;
+      void forget_others() {
+        if (owner != getpid()) (void)crew.release();
+      }
+      ~Holder() { forget_others(); }
+    };
+    static thread_local Holder holder;
+    holder.forget_others();
+    if (!holder.crew) holder.crew = std::make_unique<Crew>();
+    holder.owner = getpid();
+    return *holder.crew;
   }
 
   // The cores that this process may use, which can be fewer than the machine has.

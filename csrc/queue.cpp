@@ -70,8 +70,8 @@ struct atos_queue {
   void read(void *items, uint64_t n) {
     std::lock_guard<std::mutex> lock(mutex);
     const std::vector<unsigned char> all = peek();
-    if (n * item_bytes > all.size()) throw Failure(ATOS_INVALID, "more items asked for than are pending");
-    std::memcpy(items, all.data(), n * item_bytes);
+    if (n > all.size() / item_bytes) throw Failure(ATOS_INVALID, "more items asked for than are pending");
+    if (n) std::memcpy(items, all.data(), n * item_bytes);
   }
 
   void clear() {
@@ -82,14 +82,14 @@ struct atos_queue {
 
   void resize(uint64_t new_capacity) {
     std::lock_guard<std::mutex> lock(mutex);
+    if (new_capacity == 0) throw Failure(ATOS_INVALID, "the capacity must be at least 1 (got 0)");
     const std::vector<unsigned char> all = peek();
     const uint64_t n = all.size() / item_bytes;
     if (n > new_capacity)
       throw Failure(ATOS_INVALID, text("a capacity of %llu is less than the %llu tasks pending",
                                        (unsigned long long)new_capacity, (unsigned long long)n));
     const uint64_t interrupted = level;
-    free_memory();
-    allocate(new_capacity);
+    allocate(new_capacity); // fails before anything is given up
     excess.clear();
     append(all.data(), n);
     level = interrupted;
@@ -102,6 +102,9 @@ struct atos_queue {
       throw Failure(ATOS_QUEUE_FULL, text("the queue still holds %llu tasks more than its capacity of %llu: resize it first",
                                           (unsigned long long)(excess.size() / item_bytes), (unsigned long long)capacity));
     atos_launch launch = given;
+    if (launch.fetch == 0) throw Failure(ATOS_INVALID, "fetch must be at least 1 (got 0)");
+    if (launch.argument_words > ATOS_MAX_ARGUMENT_WORDS)
+      throw Failure(ATOS_INVALID, text("%u argument words, more than %d", launch.argument_words, ATOS_MAX_ARGUMENT_WORDS));
     const uint32_t resident = backend.resident_blocks(program, launch, item_bytes);
     if (launch.blocks == 0) launch.blocks = resident;
     if (launch.persistent && launch.blocks > resident)
@@ -180,23 +183,27 @@ private:
   void allocate(uint64_t new_capacity) {
     if (new_capacity > (uint64_t(1) << 40))
       throw Failure(ATOS_NO_MEMORY, text("a queue of %llu items is larger than any memory", (unsigned long long)new_capacity));
-    capacity = new_capacity;
+    void *fresh[4] = {};
+    const uint64_t bytes[4] = {sizeof(Counters), new_capacity * slot_bytes, kSpillItems * item_bytes, kShares * sizeof(Share)};
     try {
-      device_counters = backend.allocate(sizeof(Counters));
-      slots = backend.allocate(capacity * slot_bytes);
-      spill = backend.allocate(kSpillItems * item_bytes);
-      shares = backend.allocate(kShares * sizeof(Share));
+      for (int i = 0; i < 4; ++i) fresh[i] = backend.allocate(bytes[i]);
     } catch (...) {
-      free_memory();
+      for (void *p : fresh)
+        if (p) backend.release(p);
       throw;
     }
+    free_memory();
+    capacity = new_capacity;
+    device_counters = fresh[0];
+    slots = fresh[1];
+    spill = fresh[2];
+    shares = fresh[3];
     forget();
   }
 
   void forget() {
     counters = Counters{};
     level = 0;
-    counters.quiet = ~uint64_t(0); // no real number of published tasks
     stale = true;
   }
 

@@ -204,6 +204,7 @@ ATOS_ROLLED
   // all_quiet: whether all have said so for the same `published`. The upper 44 bits tell which, the lower 20 count. Who comes
   // with an older number than is there is late, and will call idle again: it must not undo what the others said.
   static constexpr uint64_t kQuietBits = 20;
+  static ATOS_FUNCTION uint64_t nobody_quiet(uint64_t published) { return published << kQuietBits; }
   ATOS_FUNCTION void register_quiet(uint64_t published, uint64_t lanes) const {
     uint64_t seen = load(&counters->quiet);
     for (;;) {

@@ -250,7 +250,7 @@ template <class Group, unsigned bytes, bool Shares> struct Base {
       store(&counters->finished, published);
       for (uint64_t *zero : {&counters->direct, &counters->arrived, &counters->phase, &counters->ran, &counters->pushed, &counters->rounds})
         store(zero, 0);
-      store(&counters->quiet, kNever);
+      store(&counters->quiet, QueueRef<bytes>::nobody_quiet(published));
     }
     __threadfence_system();
     report->sequence = launch.sequence;

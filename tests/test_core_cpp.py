@@ -27,34 +27,12 @@ TESTS = [
     (file.stem, name) for file in sorted(HERE.glob("*.cpp")) for name in re.findall(r"^TEST\((\w+)\)", file.read_text(), re.M)
 ]
 
-# What fails at present, and why; where nothing else is said, always and in all variants.
-NULLS = "memcpy is called with null pointers when there is nothing to copy"
-KNOWN: dict[tuple[str, str], dict[str, Any]] = {
-    ("test_queue", "all_quiet_after_many_tasks"): {
-        "reason": "a launch begins with quiet = ~0, against which 2**43 tasks and more seem older, so that idle never ends"
-    },
-    ("test_launch", "launch_refuses_a_fetch_of_0"): {"reason": "atos_queue_launch takes fetch = 0 and never ends"},
-    ("test_launch", "launch_refuses_too_many_argument_words"): {"reason": "atos_queue_launch does not check argument_words"},
-    ("test_api", "resize_to_nothing"): {"reason": "atos_queue_resize takes a capacity of 0; the next push divides by it"},
-    ("test_api", "resize_to_more_than_there_is_keeps_the_queue"): {
-        "reason": "a resize that fails has freed the old memory already: the next read or push crashes"
-    },
-    ("test_api", "read_of_a_number_that_overflows_in_bytes"): {
-        "reason": "atos_queue_read compares count * item_bytes, which overflows"
-    },
-    ("test_api", "nothing_to_copy"): {"reason": NULLS, "variant": "address"},
-    ("test_api", "nothing_to_push_or_read"): {"reason": NULLS, "variant": "address"},
-}
-
 
 def cases() -> list[Any]:
     result = []
     for variant in VARIANTS:
         for file, name in TESTS:
-            known = KNOWN.get((file, name), {})
-            fails = known and known.get("variant", variant) == variant
-            marks = [pytest.mark.xfail(reason=known["reason"], strict=True, raises=AssertionError)] if fails else []
-            result.append(pytest.param(variant, file, name, id=f"{variant}-{file.removeprefix('test_')}-{name}", marks=marks))
+            result.append(pytest.param(variant, file, name, id=f"{variant}-{file.removeprefix('test_')}-{name}"))
     return result
 
 
@@ -116,7 +94,6 @@ def executable(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_there_are_cpp_tests():
     assert len(TESTS) > 50
     assert len(set(TESTS)) == len(TESTS)
-    assert set(KNOWN) <= set(TESTS)
 
 
 @pytest.mark.timeout(240)

@@ -763,9 +763,6 @@ def test_host_arrays_of_others_are_written_in_place(monkeypatch):
     assert out.data.sum() == out.data[4] == 5
 
 
-@pytest.mark.xfail(
-    reason="a host array of others that is not contiguous is copied without a word, and what tasks write is lost", strict=True
-)
 def test_host_arrays_of_others_have_to_be_contiguous(monkeypatch):
     monkeypatch.setenv("ATOS_DEVICE", "cpu")
     queue = atos.Queue(10, device="cpu")
@@ -775,9 +772,6 @@ def test_host_arrays_of_others_have_to_be_contiguous(monkeypatch):
 
 
 @pytest.mark.gpu
-@pytest.mark.xfail(
-    reason="a host array of others is copied to the GPU without a word, and what tasks write is lost", strict=True
-)
 def test_host_arrays_of_others_are_refused_on_a_gpu():
     queue = atos.Queue(10, device="cuda")
     queue.push([4])
@@ -1110,12 +1104,7 @@ print(process.exitcode, total() == expected)
 
 @pytest.mark.parametrize(
     "launches",
-    [
-        pytest.param(
-            False, marks=pytest.mark.xfail(reason="~Crew waits for threads that a forked child does not have", strict=True)
-        ),
-        True,
-    ],
+    [False, True],
     ids=["without a launch", "after a launch"],
 )
 def test_a_forked_process_exits_as_any_other(launches):

@@ -105,7 +105,7 @@ def item_type(dtype: np.dtype[Any]) -> types.Type:
     if dtype.fields is None:
         return from_dtype(dtype)
     assert dtype.names is not None
-    record = collections.namedtuple("Item", dtype.names)  # type: ignore[misc]  # the names are data
+    record = collections.namedtuple("Item_" + "_".join(dtype.names), dtype.names)  # type: ignore[misc]  # the names are data
     record.offsets = tuple(dtype.fields[name][1] for name in dtype.names)  # type: ignore[attr-defined]
     record.itemsize = dtype.itemsize  # type: ignore[attr-defined]
     return types.BaseTuple.from_types(tuple(from_dtype(dtype.fields[name][0]) for name in dtype.names), record)

@@ -245,7 +245,7 @@ TEST(ended_compares_finished_and_published) {
 
 TEST(all_quiet_needs_every_worker_at_the_same_published) {
   Ring<4> ring(8);
-  ring.counters->quiet = kMax; // as a launch begins
+  ring.counters->quiet = QueueRef<4>::nobody_quiet(0); // as a launch begins
   CHECK(!ring.ref.all_quiet(0, 2), "nobody is quiet at first");
   ring.ref.register_quiet(0, 1);
   CHECK(!ring.ref.all_quiet(0, 2), "one of two");
@@ -261,7 +261,7 @@ TEST(all_quiet_needs_every_worker_at_the_same_published) {
 
 TEST(a_late_registration_undoes_nothing) {
   Ring<4> ring(8);
-  ring.counters->quiet = kMax;
+  ring.counters->quiet = QueueRef<4>::nobody_quiet(0);
   ring.push(1);
   ring.ref.register_quiet(1, 1);
   ring.ref.register_quiet(0, 1); // by a worker that looked before the push
@@ -272,7 +272,7 @@ TEST(a_late_registration_undoes_nothing) {
 static void all_quiet_at(uint64_t published) {
   Ring<4> ring(8);
   ring.counters->published = published;
-  ring.counters->quiet = kMax; // as csrc/queue.cpp begins a launch
+  ring.counters->quiet = QueueRef<4>::nobody_quiet(published); // as a launch begins
   const uint64_t workers = 132 * 2048;
   for (uint64_t lanes = 0; lanes < workers; lanes += 32) {
     CHECK(!ring.ref.all_quiet(published, workers), "%" PRIu64 " of %" PRIu64 " at %" PRIu64, lanes, workers, published);
