@@ -814,7 +814,7 @@ def test_arguments_of_the_host_on_a_gpu():
     queue = atos.Queue(10, device="cuda")
     queue.push([4])
     with pytest.raises(
-        UnsupportedTypeError, match=r"argument 0 is a NumPy array, which a task on cuda:0 cannot reach.*atos.asarray"
+        UnsupportedTypeError, match=r"argument 0 is an array of the host, which a task on cuda:0 cannot reach.*atos.asarray"
     ):
         queue.launch_cta(write, np.zeros(10))
     with pytest.raises(InvalidArgumentError, match=r"argument 0 is on cpu, .*the task runs on cuda:0"):
