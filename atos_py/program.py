@@ -14,7 +14,7 @@ from .arguments import Kind
 from .devices import Device
 from .task import Task
 
-__all__ = ["WORKERS", "Program", "item_bytes", "program_for"]
+__all__ = ["WORKERS", "Program", "program_for"]
 
 WORKERS = ("thread", "warp", "cta")
 _REGISTERS_OF_A_BLOCK = 65536
@@ -39,11 +39,6 @@ class Program:
     registers: int
     spill_bytes: int
     code: object  # native code must outlive the handle
-
-
-def item_bytes(dtype: np.dtype[Any]) -> int:
-    """Return the bytes that an item takes in the queue."""
-    return 4 if dtype.itemsize <= 4 else 8 if dtype.itemsize <= 8 else 16
 
 
 @functools.lru_cache(maxsize=1024)

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ._core import check, ffi, lib, message
 from .arguments import describe, words
 from .array import Array, _cast, asarray, zeros
+from .codegen import item_bytes
 from .devices import Device
 from .devices import device as device_of
 from .errors import InvalidArgumentError, LaunchConfigError, QueueFullError, UnsupportedTypeError
-from .program import WORKERS, item_bytes, program_for
+from .program import WORKERS, program_for
 from .stats import LaunchStats, trace_of
 from .task import Task
 
@@ -60,7 +61,7 @@ class Queue:
         self._device = device_of(device)
         self._capacity = _positive("capacity", capacity, 1 << 62)
         slot = ffi.new("atos_queue **")
-        check(lib.atos_queue_create(self._device.number, self._capacity, item_bytes(self._dtype), slot))
+        check(lib.atos_queue_create(self._device.number, self._capacity, item_bytes(self._dtype.itemsize), slot))
         self._handle = ffi.gc(slot[0], lib.atos_queue_destroy)
 
     @property
@@ -116,7 +117,7 @@ class Queue:
 
     def peek(self) -> NDArray[Any]:
         """Return a copy of the waiting items, the oldest first."""
-        raw = np.zeros((len(self), item_bytes(self._dtype)), np.uint8)
+        raw = np.zeros((len(self), item_bytes(self._dtype.itemsize)), np.uint8)
         check(lib.atos_queue_read(self._handle, ffi.cast("void *", raw.ctypes.data), len(raw)))
         return np.ascontiguousarray(raw[:, : self._dtype.itemsize]).view(self._dtype).reshape(-1)
 
@@ -332,9 +333,9 @@ class Queue:
                     bad = low if low < limits.min else high
                     raise InvalidArgumentError(f"item {bad} does not fit {self._dtype} ({limits.min} to {limits.max})")
         values = np.ascontiguousarray(given, self._dtype)
-        if self._dtype.itemsize == item_bytes(self._dtype):
+        if self._dtype.itemsize == item_bytes(self._dtype.itemsize):
             return values
-        padded = np.zeros((len(values), item_bytes(self._dtype)), np.uint8)
+        padded = np.zeros((len(values), item_bytes(self._dtype.itemsize)), np.uint8)
         padded[:, : self._dtype.itemsize] = values.view(np.uint8).reshape(len(values), self._dtype.itemsize)
         return padded
 

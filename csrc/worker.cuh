@@ -21,7 +21,7 @@ __device__ int32_t atos_config(int32_t key);
 namespace atos {
 
 constexpr unsigned kAll = ~0u;
-constexpr uint64_t kNever = ~0ull;  // no number of published tasks; as the end of a round: whatever is published
+constexpr uint64_t kNever = ~0ull;  // no number of published tasks; as the end of a round: none follows
 constexpr int64_t kBacklog = 8;     // tasks that wait for each worker from which a worker keeps none for itself
 constexpr int kIdle = 0, kLeave = -1, kHelp = -2; // what next() says instead of a number of items
 
