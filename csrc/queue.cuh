@@ -115,16 +115,6 @@ template <unsigned bytes> struct QueueRef {
   // Tickets for n pushes. From here on they count as unfinished.
   ATOS_FUNCTION uint64_t reserve(uint64_t n) const { return add(&counters->published, n); }
 
-  // Tickets for at most n pushes that are awaited already: none if no worker waits, or if others are quicker to give.
-  ATOS_FUNCTION uint64_t reserve_awaited(uint64_t n, uint64_t *first) const {
-    uint64_t published = load(&counters->published);
-    const uint64_t head = load(&counters->head);
-    if (published >= head) return 0;
-    *first = published;
-    const uint64_t some = head - published < n ? head - published : n;
-    return exchange_if(&counters->published, published, published + some) ? some : 0;
-  }
-
   // Stores the caller's share (rank, rank + stride, ...) of n items under the tickets from `first` on. Everything written
   // before must be ordered by a fence of this thread, behind a barrier of the worker.
   ATOS_FUNCTION void publish(uint64_t first, const Item<bytes> *items, uint64_t n, uint64_t rank, uint64_t stride) const {

@@ -23,7 +23,9 @@ namespace atos {
 constexpr unsigned kAll = ~0u;
 constexpr uint64_t kNever = ~0ull;  // no number of published tasks; as the end of a round: none follows
 constexpr int64_t kBacklog = 8;     // tasks that wait for each worker from which a worker keeps none for itself
-constexpr int kIdle = 0, kLeave = -1, kHelp = -2; // what next() says instead of a number of items
+constexpr unsigned kFew = 32;       // pushed items, or items of a batch, that the first warp of a worker sees to alone
+// What decide() says instead of a number of items to run.
+constexpr int kIdle = 0, kLeave = -1, kChunk = -2, kHandOn = -3, kRound = -4;
 
 __device__ __forceinline__ unsigned lane_id() { return threadIdx.x & 31; }
 __device__ __forceinline__ bool nested() { return atos_config(ATOS_CONFIG_NESTED); }
@@ -44,12 +46,18 @@ struct Header {
   Chunk chunk;
   int64_t hungry;            // workers that wait for tasks, or less than 0: tasks that wait for workers
   uint32_t pushes;           // pushed items; those that the buffer does not hold went straight to the queue
-  int32_t got;               // what next() says
+  uint32_t handed;           // pushes of the last step that have been handed on
+  int32_t verdict;           // what decide() says
+  int32_t step;              // what it said before the last step; kHandOn is none
   uint32_t kept;             // pushed items that became the next ones to run without going through the queue
   uint32_t counted;          // 1 if the items that run have tickets, 0 if they were kept
-  uint32_t next_long;        // first item of the batch that has not been looked at for sharing
-  uint32_t shared;           // items of the batch that were shared
+  uint32_t total;            // iterations of the batch, but for long items
+  uint32_t any_long;         // whether the batch has long items
+  uint32_t batch;            // items of a batch whose long ones are being shared, or 0
+  uint32_t next_long;        // first of them that has not been looked at for sharing
+  uint32_t shared;           // those that were shared
   uint32_t idle_called;      // in this round
+  uint32_t each;             // thread workers: tickets for each lane without any
 };
 static_assert(sizeof(Header) <= kHeaderBytes, "the header outgrew its place");
 
@@ -113,7 +121,7 @@ template <class Last> __device__ __forceinline__ void grid_barrier(Counters *cou
 }
 
 // What warps, CTAs and warps of thread workers have in common. `Group` is the threads that share a header.
-template <class Group, unsigned bytes, bool Shares> struct Base {
+template <class Group, unsigned bytes> struct Base {
   const Launch &launch;
   const Arguments &args;
   Header *header;
@@ -132,6 +140,7 @@ template <class Group, unsigned bytes, bool Shares> struct Base {
       header->round_end = launch.round_end;
       header->quiet = kNever;
       header->chunk.share = -1;
+      header->step = kLeave;
     }
     Group::sync();
   }
@@ -145,9 +154,8 @@ template <class Group, unsigned bytes, bool Shares> struct Base {
     return part < launch.fetch ? part : launch.fetch;
   }
 
-  // By one lane: what to do when our tickets are not filled yet. kIdle, kLeave, kHelp, or 1: wait.
+  // By one lane: what to do when our tickets are not filled yet. kIdle, kLeave, or 1: wait.
   __device__ __forceinline__ int while_waiting() {
-    if (Shares && load(&queue().counters->open)) return kHelp;
     if (header->owed) {
       queue().finish(header->owed);
       header->owed = 0;
@@ -180,7 +188,7 @@ template <class Group, unsigned bytes, bool Shares> struct Base {
     return *first >= end ? 0 : end - *first < want ? end - *first : want;
   }
 
-  // All threads, when nothing is left of a round: kLeave, kIdle, or 1 after the next round has opened.
+  // All threads, when nothing is left of a round: kLeave, kIdle, or kRound after the next one has opened.
   __device__ __forceinline__ int next_round() {
     Counters *counters = queue().counters;
     bool idle = has_idle() && !header->idle_called;
@@ -201,14 +209,17 @@ template <class Group, unsigned bytes, bool Shares> struct Base {
           header->idle_called = 0;
         }
         Group::sync();
-        return 1;
+        return kRound;
       }
     } else {
       idle = idle && launch.idle_round;
     }
     if (!idle) return kLeave;
     Group::sync(); // all have read the header
-    if (Group::rank() == 0) header->idle_called = 1;
+    if (Group::rank() == 0) {
+      header->idle_called = 1;
+      header->step = kIdle;
+    }
     Group::sync();
     return kIdle;
   }
@@ -256,27 +267,21 @@ template <class Group, unsigned bytes, bool Shares> struct Base {
     report->sequence = launch.sequence;
   }
 
-  // All threads: publishes what the buffer holds; how much was pushed in all. With `items`, some of it may become the next
-  // batch of this worker without going through the queue: all that fits, but for half of it while others wait for work. Only
-  // as much is given as is awaited: if every worker gave for each that waits, most would end up in the queue. While much work
-  // waits for workers, all goes behind it, for the sake of order.
-  __device__ __forceinline__ uint32_t hand_on(Item<bytes> *items) {
-    const bool may_keep = items && relaxed();
-    // The last thread looks at the queue before the barrier, when it would only wait for the others.
-    if (may_keep && Group::rank() == Group::size() - 1) {
-      const QueueRef<bytes> q = queue();
-      const int64_t hungry = int64_t(load(&q.counters->head) - load(&q.counters->published));
-      header->hungry = q.stopped() ? INT64_MIN : hungry;
-    }
-    Group::sync();
+  // By one lane, beside the step that runs: whether others wait for work.
+  __device__ __forceinline__ void look_around() {
+    const QueueRef<bytes> q = queue();
+    const int64_t hungry = int64_t(load(&q.counters->head) - load(&q.counters->published));
+    header->hungry = q.stopped() ? INT64_MIN : hungry;
+  }
+
+  // By a team of threads, behind a barrier of the worker: hands on what the last step pushed. With `items`, some of it may
+  // become the next batch of this worker without going through the queue: all that fits, but for what others wait for. While
+  // much work waits for workers, all goes behind it, for the sake of order.
+  template <class Team> __device__ __forceinline__ void hand_on(Item<bytes> *items) {
     const uint32_t pushes = header->pushes, n = pushes < launch.buffer ? pushes : launch.buffer;
-    if (n == 0) {
-      if (Group::rank() == 0) header->kept = 0;
-      return 0;
-    }
-    const bool local = may_keep && header->hungry >= -int64_t(launch.workers) * kBacklog;
+    const bool local = items && header->hungry >= -int64_t(launch.workers) * kBacklog;
     if (!local) fence(); // beside the reservation; a worker that keeps to itself mostly has nothing to publish
-    if (Group::rank() == 0) {
+    if (Team::rank() == 0) {
       const uint32_t most = launch.fetch / 2 + 1; // a long batch is hard to share
       uint32_t given = n;
       if (!local) {
@@ -285,20 +290,29 @@ template <class Group, unsigned bytes, bool Shares> struct Base {
         given = n - most;
         header->base = queue().reserve(given);
       } else {
-        given = header->hungry > 0 && n > 1 ? uint32_t(queue().reserve_awaited(n / 2, &header->base)) : 0;
+        given = header->hungry > 0 ? gift(n / 2) : 0;
+        if (given) header->base = queue().reserve(given);
       }
       header->kept = n - given;
       header->pushed += pushes;
+      header->handed = pushes;
     }
-    Group::sync();
+    Team::sync();
     const uint32_t kept = header->kept;
     if (n > kept) {
       if (local) fence();
-      queue().publish(header->base, worker.buffer + kept, n - kept, Group::rank(), Group::size());
+      queue().publish(header->base, worker.buffer + kept, n - kept, Team::rank(), Team::size());
     }
-    for (uint32_t k = Group::rank(); k < kept; k += Group::size()) items[k] = worker.buffer[k];
-    if (Group::rank() == 0) header->pushes = 0; // seen by all: next() has a barrier
-    return pushes;
+    for (uint32_t k = Team::rank(); k < kept; k += Team::size()) items[k] = worker.buffer[k];
+    if (Team::rank() == 0) header->pushes = 0;
+  }
+
+  // By one lane: how many of at most n items others shall have. Each worker that has work gives an equal part of what is
+  // awaited, rounded up or down by chance: if each gave for all that wait, most would end up in the queue.
+  __device__ __forceinline__ uint32_t gift(uint32_t n) const {
+    const float hungry = float(header->hungry), active = fmaxf(float(launch.workers) - hungry, 1.0f);
+    const float part = __fdividef(hungry, active) + float((uint32_t(clock()) * 0x9E3779B1u) >> 8) * 0x1p-24f;
+    return part < float(n) ? uint32_t(part) : n;
   }
 };
 
@@ -339,17 +353,17 @@ struct Cta {
   }
 };
 
-// A warp or CTA worker.
-template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes, true> {
-  using Base<Group, bytes, true>::launch;
-  using Base<Group, bytes, true>::args;
-  using Base<Group, bytes, true>::header;
-  using Base<Group, bytes, true>::worker;
-  using Base<Group, bytes, true>::queue;
+// A warp or CTA worker. It goes from step to step: its first warp decides what comes next, all threads do it.
+template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
+  using Base<Group, bytes>::launch;
+  using Base<Group, bytes>::args;
+  using Base<Group, bytes>::header;
+  using Base<Group, bytes>::worker;
+  using Base<Group, bytes>::queue;
 
-  static constexpr uint64_t kChunk = 16;   // iterations of a thread in a chunk
-  static constexpr int64_t kLong = 4096;   // an item of so many iterations is cut into chunks
-  static constexpr unsigned kPolls = 4;    // slots that a lane polls at once
+  static constexpr uint64_t kChunkPart = 16; // iterations of a thread in a chunk
+  static constexpr int64_t kLong = 4096;     // an item of so many iterations is cut into chunks
+  static constexpr unsigned kPolls = 4;      // slots that a lane polls at once
 
   Item<bytes> *items;
   uint64_t *values;
@@ -365,7 +379,7 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes, t
 
   __device__ __forceinline__ GroupWorker(const Launch &launch, const Arguments &args, unsigned char *mine,
                                          const SharedLayout &at)
-      : Base<Group, bytes, true>(launch, args, mine, at), items(reinterpret_cast<Item<bytes> *>(mine + at.items)),
+      : Base<Group, bytes>(launch, args, mine, at), items(reinterpret_cast<Item<bytes> *>(mine + at.items)),
         values(reinterpret_cast<uint64_t *>(mine + at.values)), lengths(reinterpret_cast<int64_t *>(mine + at.lengths)),
         scan(reinterpret_cast<uint32_t *>(mine + at.scan)) {}
 
@@ -415,13 +429,13 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes, t
     return int(got);
   }
 
-  // The first warp: tickets, if we have none. 1, or kHelp or kLeave.
+  // The first warp: tickets, if we have none. 1, or kChunk or kLeave.
   __device__ __forceinline__ int claim() {
     int verdict = 1;
     if (lane_id() == 0 && header->claimed == 0) {
       Counters *counters = queue().counters;
-      if (load(&counters->open)) {
-        verdict = kHelp; // what is open is older than what waits
+      if (help()) {
+        verdict = kChunk; // what is open is older than what waits
       } else if (queue().stopped()) {
         verdict = kLeave;
       } else if (this->relaxed()) {
@@ -438,13 +452,6 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes, t
 
   // The first warp: items, or why there are none.
   __device__ __forceinline__ int fetch() {
-    __syncwarp();
-    const uint32_t kept = header->kept; // only hand_on() changes it: other warps may still be reading it there
-    if (lane_id() == 0) {
-      header->counted = kept == 0;
-      header->next_long = header->shared = 0;
-    }
-    if (kept) return int(kept);
     int verdict = claim();
     __syncwarp(); // what the first lane wrote into the header
     if (verdict < 0) return verdict;
@@ -453,8 +460,9 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes, t
       if (got) return got;
       if (polls % 4 != 0) continue;
       if (lane_id() == 0) {
+        if (help()) verdict = kChunk;
         // In a round, whoever reserved these tickets is about to fill them, unless it had to spill.
-        if (this->relaxed()) verdict = this->while_waiting();
+        else if (this->relaxed()) verdict = this->while_waiting();
         else verdict = queue().stopped() ? kLeave : 1;
       }
       verdict = __shfl_sync(kAll, verdict, 0);
@@ -463,35 +471,75 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes, t
     }
   }
 
-  // All threads: the number of items to run, kIdle, kLeave or kHelp.
-  __device__ __forceinline__ int next() {
-    for (;;) {
-      if (Group::rank() < 32) {
-        const int got = fetch();
-        if (lane_id() == 0) header->got = got;
-      }
-      Group::sync();
-      const int got = header->got;
-      if (got > 0 || got == kHelp || this->relaxed()) return got;
-      const int verdict = this->next_round();
-      if (verdict <= 0) return verdict;
+  // The first warp, after each step: hands on what was pushed, counts what was done, and says what comes next. Where many
+  // items are to be handed on, all threads do it, and this is called again.
+  __device__ __forceinline__ int decide() {
+    __syncwarp();
+    if (Group::size() > 32 && header->pushes > kFew) return kHandOn;
+    if (header->pushes) hand_on<Warp>();
+    __syncwarp();
+    int verdict = header->kept;
+    bool goes_on = false;
+    __syncwarp(); // all have read it
+    if (lane_id() == 0) {
+      goes_on = conclude();
+      header->kept = 0;
     }
+    const bool counted = verdict == 0;
+    if (nested() && __shfl_sync(kAll, goes_on, 0)) verdict = kChunk;
+    else if (verdict == 0) verdict = fetch();
+    if (verdict <= 0 && verdict != kChunk && !this->relaxed()) verdict = kRound;
+    if (lane_id() == 0) {
+      header->step = verdict;
+      header->any_long = 0;
+      if (verdict > 0) header->counted = counted; // a chunk belongs to the batch before
+    }
+    __syncwarp();
+    if (nested() && verdict > 0 && verdict <= int(kFew)) {
+      const uint32_t total = measure<Warp>(verdict);
+      if (lane_id() == 0) header->total = total;
+    }
+    return verdict;
   }
 
-  // All threads: runs the task on `got` items, but for the long ones. Whether there are any.
-  __device__ __forceinline__ bool run(unsigned got) {
-    if (!nested()) {
-      for (unsigned k = 0; k < got; ++k) {
-        atos_task_body(&worker, &items[k], 0, nullptr, &args);
-        Group::sync();
+  // What the last step pushed; only what a whole batch pushed may be kept. What idle pushes is never kept: the others' idle
+  // rounds have to see it.
+  template <class Team> __device__ __forceinline__ void hand_on() {
+    const bool may_keep = this->relaxed() && header->step > 0 && !header->any_long;
+    Base<Group, bytes>::template hand_on<Team>(may_keep ? items : nullptr);
+  }
+
+  // By one lane, when what the last step pushed is published: counts it. True if a chunk comes next.
+  __device__ __forceinline__ bool conclude() {
+    const int step = header->step;
+    if (step > 0) {
+      header->ran += step;
+      if (nested() && header->any_long) {
+        header->batch = step;
+        header->next_long = header->shared = 0;
+      } else if (header->counted) {
+        header->owed += step;
       }
-      return false;
+    } else if (has_idle() && step == kIdle) {
+      this->idle_returned(header->handed, 1);
     }
+    header->handed = 0;
+    if (!nested() || (step != kChunk && !header->batch)) return false;
+    if (header->chunk.share >= 0 && chunk_done(static_cast<Share *>(launch.shares), header->chunk.share)) ++header->owed;
+    header->chunk.share = -1;
+    if (next_chunk()) return true;
+    if (header->batch && header->counted) header->owed += header->batch - header->shared;
+    header->batch = 0;
+    return false;
+  }
+
+  // A team: the iterations of `got` items, and where those of each begin.
+  template <class Team> __device__ __forceinline__ uint32_t measure(unsigned got) {
     uint32_t total = 0;
     bool any_long = false;
 #pragma unroll 1
-    for (unsigned from = 0; from < got; from += Group::size()) {
-      const unsigned k = from + Group::rank();
+    for (unsigned from = 0; from < got; from += Team::size()) {
+      const unsigned k = from + Team::rank();
       uint32_t mine = 0, sum;
       if (k < got) {
         const int64_t length = atos_task_workload(&worker, &items[k], &values[k * value_words()], &args);
@@ -499,37 +547,63 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes, t
         if (length >= kLong) any_long = true;
         else if (length > 0) mine = uint32_t(length);
       }
-      const uint32_t inclusive = Group::scan(mine, &sum, worker.reduce);
+      const uint32_t inclusive = Team::scan(mine, &sum, worker.reduce);
       if (k < got) scan[k] = total + inclusive - mine;
       total += sum;
-      if (got > Group::size()) Group::sync(); // the scan's space is used again
+      if (got > Team::size()) Team::sync(); // the scan's space is used again
     }
-    any_long = Group::any(any_long);
-    // Load-balancing search: iteration e belongs to the last item whose scan is at most e.
-#pragma unroll 1
-    for (uint32_t e = Group::rank(); e < total; e += Group::size()) {
-      unsigned low = 0, high = got;
-      while (high - low > 1) {
-        const unsigned middle = (low + high) / 2;
-        if (scan[middle] <= e) low = middle;
-        else high = middle;
+    any_long = Team::any(any_long);
+    if (any_long && Team::rank() == 0) header->any_long = 1;
+    return total;
+  }
+
+  // A warp: the item that iteration e, of 32 that follow each other from `base` on, belongs to: the last whose scan is at most e.
+  // The lanes look at 32 places of the scan first, which leaves few for each.
+  __device__ __forceinline__ unsigned item_of(uint32_t e, uint32_t base, unsigned got) const {
+    const unsigned stride = (got + 31) / 32, k = lane_id() * stride;
+    const uint32_t start = k < got ? scan[k] : ~0u;
+    unsigned low = (__popc(__ballot_sync(kAll, start <= base)) - 1) * stride;
+    unsigned high = __popc(__ballot_sync(kAll, start <= base + 31)) * stride;
+    if (high > got) high = got;
+    while (high - low > 1) {
+      const unsigned middle = (low + high) / 2;
+      if (scan[middle] <= e) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
+  // All threads: runs the task on `got` items, but for the long ones.
+  __device__ __forceinline__ void run(unsigned got) {
+    const bool looks = this->relaxed() && Group::rank() == Group::size() - 1;
+    if (!nested()) {
+      if (looks) this->look_around();
+      for (unsigned k = 0; k < got; ++k) {
+        if (k) Group::sync();
+        atos_task_body(&worker, &items[k], 0, nullptr, &args);
       }
-      atos_task_body(&worker, &items[low], int64_t(e - scan[low]), &values[low * value_words()], &args);
+      return;
     }
-    return any_long;
+    const uint32_t total = got > kFew ? measure<Group>(got) : header->total;
+    // The last warp, which has the least to do, looks around meanwhile.
+    if (Group::size() > 32 && looks) this->look_around();
+#pragma unroll 1
+    for (uint32_t base = Group::rank() & ~31u; base < total; base += Group::size()) {
+      const uint32_t e = base + lane_id();
+      const unsigned k = item_of(e, base, got);
+      if (e < total) atos_task_body(&worker, &items[k], int64_t(e - scan[k]), &values[k * value_words()], &args);
+    }
+    if (Group::size() == 32 && looks) this->look_around();
   }
 
   // By one lane: the next chunk to run, from the long items of our batch or from anybody's.
-  __device__ __forceinline__ bool next_chunk(unsigned got) {
-    Share *shares = static_cast<Share *>(launch.shares);
-    const unsigned hint = blockIdx.x + 31 * Group::index_in_block();
-    const uint64_t chunk = kChunk * Group::size();
-    while (header->next_long < got) {
+  __device__ __forceinline__ bool next_chunk() {
+    while (header->next_long < header->batch) {
       const unsigned k = header->next_long++;
       if (lengths[k] < kLong) continue;
       const uint64_t *its_values = &values[k * value_words()];
-      if (open_share<bytes>(queue().counters, shares, hint + k, items[k], its_values, value_words(), lengths[k], chunk,
-                            header->counted)) {
+      if (open_share<bytes>(queue().counters, shares(), hint() + k, items[k], its_values, value_words(), lengths[k],
+                            chunk_size(), header->counted)) {
         ++header->shared;
         continue;
       }
@@ -538,61 +612,62 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes, t
       header->chunk = {0, lengths[k], -1};
       return true;
     }
-    return claim_chunk<bytes>(queue().counters, shares, hint, guest(), header->guest_values, value_words(), chunk,
+    return help();
+  }
+
+  // By one lane: a chunk of anybody's long item.
+  __device__ __forceinline__ bool help() {
+    return nested() && load(&queue().counters->open) &&
+           claim_chunk<bytes>(queue().counters, shares(), hint(), guest(), header->guest_values, value_words(), chunk_size(),
                               &header->chunk);
   }
 
+  __device__ __forceinline__ Share *shares() const { return static_cast<Share *>(launch.shares); }
+  __device__ __forceinline__ unsigned hint() const { return blockIdx.x + 31 * Group::index_in_block(); }
+  __device__ __forceinline__ uint64_t chunk_size() const { return kChunkPart * Group::size(); }
   __device__ __forceinline__ Item<bytes> *guest() const { return reinterpret_cast<Item<bytes> *>(header->guest_item); }
 
-  // All threads: runs chunks while there are any.
-  __device__ __forceinline__ void run_chunks(unsigned got) {
-    for (;;) {
-      this->hand_on(nullptr); // what was pushed before a chunk counts as done is published
-      if (Group::rank() == 0) {
-        if (header->chunk.share >= 0 && chunk_done(static_cast<Share *>(launch.shares), header->chunk.share)) ++header->owed;
-        header->chunk.share = -1;
-        header->got = next_chunk(got);
-      }
-      Group::sync();
-      if (!header->got) return;
-      const Chunk chunk = header->chunk;
+  // All threads.
+  __device__ __forceinline__ void run_chunk() {
+    const Chunk chunk = header->chunk;
 #pragma unroll 1
-      for (int64_t i = chunk.from + Group::rank(); i < chunk.to; i += Group::size())
-        atos_task_body(&worker, guest(), i, header->guest_values, &args);
-    }
+    for (int64_t i = chunk.from + Group::rank(); i < chunk.to; i += Group::size())
+      atos_task_body(&worker, guest(), i, header->guest_values, &args);
   }
 
   __device__ __forceinline__ void work() {
     for (;;) {
-      const int got = next();
-      if (got == kLeave) break;
-      bool chunks = got == kHelp;
-      if (got > 0) chunks = run(got);
-      else if (has_idle() && got == kIdle) atos_task_idle(&worker, &args);
-      if (nested() && chunks) run_chunks(got > 0 ? got : 0);
-      if (got > 0 && Group::rank() == Group::size() - 1) this->trace(got);
-      // What idle pushes is never kept: the others' idle rounds have to see it.
-      const uint32_t pushes = this->hand_on(got == kIdle ? nullptr : items);
-      if (Group::rank() == 0) {
-        if (got > 0) {
-          header->ran += got;
-          if (header->counted) header->owed += got - header->shared;
-        } else if (has_idle() && got == kIdle) {
-          this->idle_returned(pushes, 1);
-        }
+      if (Group::rank() < 32) {
+        const int verdict = decide();
+        if (lane_id() == 0) header->verdict = verdict;
       }
+      Group::sync();
+      int verdict = header->verdict;
+      if (verdict == kRound) verdict = this->next_round();
+      if (verdict == kLeave) break;
+      if (verdict > 0) {
+        run(verdict);
+        if (Group::rank() == Group::size() - 1) this->trace(verdict);
+      } else if (verdict == kHandOn) {
+        hand_on<Group>();
+      } else if (nested() && verdict == kChunk) {
+        run_chunk();
+      } else if (has_idle() && verdict == kIdle) {
+        atos_task_idle(&worker, &args);
+      }
+      Group::sync();
     }
     this->leave();
   }
 };
 
 // The 32 thread workers of a warp. Each lane has tickets of its own and runs an item at a time.
-template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes, false> {
-  using Base<Warp, bytes, false>::launch;
-  using Base<Warp, bytes, false>::args;
-  using Base<Warp, bytes, false>::header;
-  using Base<Warp, bytes, false>::worker;
-  using Base<Warp, bytes, false>::queue;
+template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
+  using Base<Warp, bytes>::launch;
+  using Base<Warp, bytes>::args;
+  using Base<Warp, bytes>::header;
+  using Base<Warp, bytes>::worker;
+  using Base<Warp, bytes>::queue;
 
   uint64_t first = 0;   // tickets [first, first + claimed) are this lane's and not yet taken
   uint32_t claimed = 0;
@@ -602,7 +677,7 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes, false> {
   }
 
   __device__ __forceinline__ ThreadWorkers(const Launch &launch, const Arguments &args, unsigned char *shared)
-      : Base<Warp, bytes, false>(launch, args, shared + Warp::index_in_block() * layout(launch).bytes, layout(launch)) {
+      : Base<Warp, bytes>(launch, args, shared + Warp::index_in_block() * layout(launch).bytes, layout(launch)) {
     worker.scratch += lane_id() * ((launch.scratch + 15) / 16 * 16);
   }
 
@@ -622,11 +697,11 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes, false> {
         }
       }
       header->claimed = total;
-      header->got = int32_t((total + lanes - 1) / lanes);
+      header->each = uint32_t((total + lanes - 1) / lanes);
     }
     __syncwarp();
     if (claimed == 0) {
-      const uint64_t total = header->claimed, want = uint64_t(header->got);
+      const uint64_t total = header->claimed, want = header->each;
       const uint64_t before = __popc(empty & ((1u << lane_id()) - 1)) * want;
       if (before < total) {
         first = header->base + before;
@@ -679,7 +754,7 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes, false> {
       }
       if (this->relaxed()) return 0;
       *verdict = this->next_round();
-      if (*verdict <= 0) return 0;
+      if (*verdict != kRound) return 0;
     }
   }
 
@@ -700,7 +775,9 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes, false> {
         }
       }
       if (has_idle() && lanes == 0) atos_task_idle(&worker, &args);
-      const uint32_t pushes = this->hand_on(nullptr);
+      __syncwarp();
+      const uint32_t pushes = header->pushes;
+      if (pushes) this->template hand_on<Warp>(nullptr);
       if (lane_id() == 0) {
         header->owed += __popc(lanes);
         header->ran += __popc(lanes);
