@@ -25,6 +25,8 @@ from .task import (
     atomic_or_,
     task,
 )
+from .tune import Tuning, tune
+from .tuned import tuned
 
 __all__ = [
     *errors.__all__,
@@ -38,6 +40,7 @@ __all__ = [
     "PageRankResult",
     "Queue",
     "Task",
+    "Tuning",
     "Worker",
     "asarray",
     "atomic_add",
@@ -56,6 +59,8 @@ __all__ = [
     "generate",
     "pagerank",
     "task",
+    "tune",
+    "tuned",
     "verify_bfs",
     "verify_coloring",
     "verify_pagerank",

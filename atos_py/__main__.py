@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import __version__
+from . import __version__, bench, tune_command
 from .devices import device, devices
 from .errors import AtosError
 
@@ -24,6 +24,10 @@ examples:
   python -m atos_py                      what is there, what is missing, and what to do about it
   python -m atos_py demo                 a minute's tour: BFS on every device in all schedules, verified
   python -m atos_py demo --device cpu    on CPU threads alone
+  python -m atos_py bench --algorithm bfs --graph road:1000:0.62 --fetch 32 128
+                                         run time of BFS, every run verified
+  python -m atos_py tune --algorithm bfs --graph road:1000:0.62
+                                         the best setting, remembered
   python -m atos_py reproduce --out DIR  the tables and figures of the paper, measured on this machine
   ATOS_DEVICE=cpu python program.py      run a program of yours on the CPU although there is a GPU"""
 
@@ -62,8 +66,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     again.add_argument("--graph", action="append", type=Path, metavar="FILE", help="graph file, once or several times")
     again.add_argument("--device", help="cpu, cuda or cuda:N (default: the best there is)")
     again.add_argument("--repeat", type=int, default=5, help="counted runs of each setting (default: 5)")
+    title = "time algorithms over graphs, devices and settings"
+    bench.add_arguments(commands.add_parser("bench", help=title, description=bench.DESCRIPTION, formatter_class=raw))
+    title = "find the best setting of an algorithm on a graph"
+    tune_command.add_arguments(
+        commands.add_parser("tune", help=title, description=tune_command.DESCRIPTION, formatter_class=raw)
+    )
     options = parser.parse_args(arguments)
-    run = {"demo": _demo, "reproduce": _reproduce, None: lambda _: _diagnosis()}
+    run: dict[str | None, Callable[[argparse.Namespace], int]] = {
+        "demo": _demo,
+        "reproduce": _reproduce,
+        "bench": bench.command,
+        "tune": lambda given: tune_command.command(given, _progress()),
+        None: lambda _: _diagnosis(),
+    }
     try:
         return run[options.command](options)
     except AtosError as error:

@@ -28,7 +28,7 @@ from .task import Task
 if TYPE_CHECKING:
     from .codegen.cpu import CpuCode
 
-__all__ = ["CORE_DIR", "LinkedKernel", "cache_directory", "cubin", "native"]
+__all__ = ["CORE_DIR", "LinkedKernel", "cache_directory", "cubin", "native", "read_entry", "write_entry"]
 
 CORE_DIR = Path(__file__).parent / "_lib"
 _PACKAGES = ("atos_py", "numba", "numba-cuda", "llvmlite", "cuda-core", "nvidia-nvjitlink", "nvidia-nvvm")
@@ -217,10 +217,10 @@ def _cached(
     if name is None:
         return make()
     if name not in _memory:
-        parts = _read(name)
+        parts = read_entry(name)
         if parts is None:
             _memory[name] = make()
-            _write(name, freeze(_memory[name]))
+            write_entry(name, freeze(_memory[name]))
         else:
             _memory[name] = thaw(parts)
     return _memory[name]  # type: ignore[no-any-return]
@@ -237,7 +237,7 @@ def _checksum(name: str, payload: bytes) -> bytes:
     return hashlib.sha256(name.encode() + payload).digest()
 
 
-def _read(name: str) -> list[bytes] | None:
+def read_entry(name: str) -> list[bytes] | None:
     """Return the parts of an entry, or None if there is none to be trusted: ours alone to write, and whole."""
     try:
         descriptor = os.open(cache_directory() / name, os.O_RDONLY | os.O_NOFOLLOW)
@@ -259,7 +259,7 @@ def _read(name: str) -> list[bytes] | None:
     return parts
 
 
-def _write(name: str, parts: Sequence[bytes]) -> None:
+def write_entry(name: str, parts: Sequence[bytes]) -> None:
     """Keep an entry on disk; a directory that cannot be written to only means that nothing is kept."""
     payload = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
     with contextlib.suppress(OSError, RuntimeError):

@@ -293,6 +293,7 @@ class Queue:
             num_blocks=stats.blocks,
             num_threads=stats.threads,
             num_workers=stats.workers,
+            overhead_bytes=stats.overhead_bytes,
             trace=None if samples is None else trace_of(samples[: stats.samples]),
         )
 

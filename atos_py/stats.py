@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TRACE", "LaunchStats", "trace_of"]
+from .errors import UnsupportedTypeError
+
+__all__ = ["TRACE", "LaunchStats", "stats_of", "trace_of"]
 
 TRACE = np.dtype([("milliseconds", np.float64), ("tasks_run", np.int64), ("waiting", np.int64)])
 
@@ -34,6 +36,9 @@ class LaunchStats:
         The schedule.
     num_blocks, num_threads, num_workers : int
         Blocks launched, threads of each, and workers in all. On the CPU a worker is a thread.
+    overhead_bytes : int
+        What the core allocated on the device for the queue and the launch beside the queue's slots, of which each takes the
+        item's size and at most 8 bytes. What the driver takes for the kernel's code is not in it.
     trace : numpy.ndarray or None
         With the launch option `trace`, a record for each sample of the run: `milliseconds` since the first one, `tasks_run`
         so far, and `waiting`, the items in the queue, or less than 0 for workers that wait for items.
@@ -52,6 +57,7 @@ class LaunchStats:
     num_blocks: int
     num_threads: int
     num_workers: int
+    overhead_bytes: int = 0
     trace: NDArray[Any] | None = None
 
     @property
@@ -76,6 +82,14 @@ class LaunchStats:
             f" {self.num_workers:,} {self.worker} workers ({self.num_blocks:,} x {self.num_threads} threads),"
             f" fetch size {self.fetch_size}, on {self.device}"
         )
+
+
+def stats_of(result: Any) -> LaunchStats:
+    """Return the statistics that a call returned, as they are or as the member `stats` of its result."""
+    stats = result if isinstance(result, LaunchStats) else getattr(result, "stats", None)
+    if not isinstance(stats, LaunchStats):
+        raise UnsupportedTypeError(f"return the LaunchStats of a launch, or a result that has them as stats (got {result!r})")
+    return stats
 
 
 def trace_of(samples: NDArray[np.uint64]) -> NDArray[Any]:

@@ -85,6 +85,7 @@ typedef struct atos_stats {
   uint64_t lost;        /* pushed and dropped, since neither the queue nor its reserve had room */
   uint64_t rounds;      /* kernels launched, or levels between barriers */
   uint64_t samples;     /* taken; those beyond max_samples are not kept */
+  uint64_t overhead_bytes; /* of the device's memory, held by the queue and the trace beside the ring's slots */
   double milliseconds;  /* from the first kernel's start to the last one's end */
   uint32_t blocks;
   uint32_t threads;

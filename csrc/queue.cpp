@@ -98,6 +98,7 @@ struct atos_queue {
   void launch(atos_program &program, const atos_launch &given, atos_stats *stats) {
     std::lock_guard<std::mutex> lock(mutex);
     *stats = atos_stats{};
+    stats->overhead_bytes = beside_slots + (given.samples ? given.max_samples * sizeof(atos_sample) : 0);
     if (!excess.empty())
       throw Failure(ATOS_QUEUE_FULL, text("the queue still holds %llu tasks more than its capacity of %llu: resize it first",
                                           (unsigned long long)(excess.size() / item_bytes), (unsigned long long)capacity));
@@ -173,6 +174,7 @@ private:
   std::mutex mutex;
   uint64_t capacity = 0;
   void *device_counters = nullptr, *slots = nullptr, *spill = nullptr, *shares = nullptr;
+  uint64_t beside_slots = 0;         // bytes of all that but the slots
   Counters counters{};               // between launches all that is pending lies in the tickets [head, published)
   bool stale = true;                 // whether the device's copy differs
   uint64_t level = 0;                // how many of them, from the oldest on, are left of a level that a stop interrupted
@@ -198,6 +200,7 @@ private:
     slots = fresh[1];
     spill = fresh[2];
     shares = fresh[3];
+    beside_slots = bytes[0] + bytes[2] + bytes[3];
     forget();
   }
 

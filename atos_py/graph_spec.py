@@ -1,0 +1,58 @@
+"""Graphs in a word, as the command line and the benchmarks name them: a file, or the parameters of a generator."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import generate
+from .devices import Device
+from .errors import InvalidArgumentError
+from .graph import Graph
+
+__all__ = ["SPEC_HELP", "graph_of", "source_of"]
+
+SPEC_HELP = "a graph file, rmat:SCALE[:EDGE_FACTOR[:SEED]] or road:SIDE[:KEEP[:SEED]]"
+
+
+def graph_of(spec: str, *, device: Device | str | None = None) -> Graph:
+    """Return the graph that a word names, without weights.
+
+    Parameters
+    ----------
+    spec : str
+        A path, or a generator and its parameters: ``rmat:22:16`` is ``generate.rmat(22, 16)``, ``road:4900:0.62`` is
+        ``generate.road(4900, 0.62)``; a third number is the seed.
+    device : Device or str, optional
+        Where the graph goes; the best device there is unless given.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the parameters are not those of the generator.
+    MissingFileError, GraphFormatError
+        If there is no such file, or it is malformed.
+    """
+    kind, _, numbers = spec.partition(":")
+    if kind not in ("rmat", "road") or not numbers:
+        return Graph.load(spec, device=device, weights=False)
+    given = numbers.split(":")
+    try:
+        if len(given) > 3:
+            raise ValueError
+        size = int(given[0])
+        seed = int(given[2]) if len(given) > 2 else 0
+        if kind == "rmat":
+            return generate.rmat(size, int(given[1]) if len(given) > 1 else 16, seed, device=device)
+        return generate.road(size, float(given[1]) if len(given) > 1 else 0.62, seed, device=device)
+    except InvalidArgumentError:
+        raise
+    except ValueError:
+        raise InvalidArgumentError(f"{spec!r} names no graph: give {SPEC_HELP}") from None
+
+
+def source_of(spec: str, graph: Graph) -> int:
+    """Return where a search of that graph begins: a grid's middle, otherwise a vertex of largest degree."""
+    if spec.startswith("road:"):
+        side = round(graph.num_vertices**0.5)
+        return side // 2 * side + side // 2
+    return int(np.argmax(graph.degrees())) if graph.num_vertices else 0

@@ -1,0 +1,69 @@
+"""``python -m atos_py tune``: finds the best setting of an algorithm on a graph, and remembers it."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from pathlib import Path
+from typing import Any
+
+from .bench import measure
+from .defaults import defaults_for
+from .devices import device
+from .errors import VerificationError
+from .graph_spec import SPEC_HELP, graph_of, source_of
+from .report import Row
+from .tune import Progress, tune
+from .workloads import ALGORITHMS, on_graph
+
+__all__ = ["DESCRIPTION", "add_arguments", "command"]
+
+DESCRIPTION = """\
+Searches worker size, fetch size, blocks and the two switches, persistent and barrier, for the setting in which an algorithm
+runs fastest on a graph: settings near the usual one are run once, the better half again, and so on; then single options are
+changed as long as that helps. Every run is verified. Prints all that was tried, the best first, and how the defaults compare.
+
+The best setting is remembered on disk for this algorithm, device and shape of graph (size, mean degree and skew of degrees):
+atos.bfs(graph, source, **atos.tuned(atos.bfs, graph)) uses it, and so does bench --tuned."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command to `argparse`."""
+    parser.add_argument("--algorithm", required=True, choices=ALGORITHMS)
+    parser.add_argument("--graph", required=True, help=SPEC_HELP)
+    parser.add_argument("--device", help="cpu, cuda or cuda:N (default: the best there is)")
+    parser.add_argument("--source", type=int, help="where BFS begins (default: a vertex of largest degree, a grid's middle)")
+    parser.add_argument("--budget", type=float, default=120, help="seconds that the search may take (default: 120)")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table there")
+    parser.add_argument("--draw", type=Path, metavar="FILE", help="draw run time over worker size and fetch size (matplotlib)")
+
+
+def command(options: argparse.Namespace, progress: Progress) -> int:
+    """Run the command; return its exit code."""
+    on = device(options.device)
+    host = graph_of(options.graph, device="cpu")
+    graph = host.to(on)
+    source = source_of(options.graph, host) if options.source is None else options.source
+    workload = on_graph(options.algorithm, graph, source, host)
+
+    def run(**setting: Any) -> Any:
+        result = workload.run(**setting)
+        workload.verify(result, setting)
+        return result
+
+    try:
+        tuning = tune(run, task=options.algorithm, graph=graph, budget=options.budget, progress=progress)
+    except VerificationError as error:
+        print(f"a result was wrong: {error}")
+        return 1
+    print(tuning)
+    print(f"best: {tuning.best}, {tuning.milliseconds:.3f} ms")
+    usual = measure(Row(options.algorithm, options.graph, str(on), defaults_for(options.algorithm, graph)), workload, on, 7)
+    if usual.milliseconds and not usual.failure:
+        middle = statistics.median(usual.milliseconds)
+        print(f"defaults: {usual.options or 'none needed'}, {middle:.3f} ms, {middle / tuning.milliseconds:.2f} times the best")
+    if options.csv:
+        tuning.to_csv(options.csv)
+    if options.draw:
+        tuning.draw(options.draw, f"{options.algorithm}, {options.graph}, {on}")
+    return 1 if usual.failure else 0
