@@ -14,6 +14,7 @@ __all__ = [
     "InvalidArgumentError",
     "LaunchConfigError",
     "MissingFileError",
+    "MissingPackageError",
     "QueueFullError",
     "TaskCallError",
     "TaskCompileError",
@@ -85,6 +86,10 @@ class QueueFullError(AtosError, MemoryError):
 
 class MissingFileError(AtosError, FileNotFoundError):
     """A file does not exist or cannot be read."""
+
+
+class MissingPackageError(AtosError, ImportError):
+    """What was asked for needs a package that is not installed; the message says how to get it."""
 
 
 class GraphFormatError(AtosError, ValueError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import itertools
 import os
@@ -14,7 +15,7 @@ from typing import Any
 
 from .devices import Device
 from .devices import device as device_of
-from .errors import BuildError, InvalidArgumentError, LaunchConfigError, QueueFullError
+from .errors import InvalidArgumentError, LaunchConfigError, MissingPackageError, QueueFullError
 from .graph import Graph
 from .stats import LaunchStats, stats_of
 from .task import Task
@@ -24,6 +25,8 @@ __all__ = ["Tuning", "space_for", "tune"]
 
 _SCREENED = 128  # settings that the search begins with, at most
 _ROUNDS = (1, 2, 4, 8)  # runs of each setting that is left, round by round
+_FINALISTS = 4  # that are left to the end, so that one lucky run does not decide
+_CANNOT_RUN = (LaunchConfigError, QueueFullError)
 _MEASURED = ("milliseconds", "least", "runs", "tasks_run", "worker_size", "fetched", "skipped")
 _WORKER_SIZE = {"thread": 1, "warp": 32}
 
@@ -114,13 +117,13 @@ class Tuning:
 
         Raises
         ------
-        BuildError
+        MissingPackageError
             If matplotlib is not installed.
         """
         try:
             from .figures import draw_heatmaps
         except ImportError as error:
-            raise BuildError("drawing needs matplotlib: python -m pip install matplotlib") from error
+            raise MissingPackageError("drawing needs matplotlib: python -m pip install matplotlib") from error
         best: dict[tuple[int, int], float] = {}
         for row in self.table:
             if row["runs"]:
@@ -161,9 +164,9 @@ def tune(
     """Search for the setting in which something runs fastest.
 
     The search begins at the first value of every option, goes through the settings that differ from there in the fewest
-    options, at most 128, and runs each once. Then, three times, the better half stays and runs as often again (successive
-    halving; Jamieson and Talwalkar 2016). From the best by the median, single options are changed as long as that helps. So
-    the order of the values matters where the space is large: likely ones first.
+    options, at most 128, and runs each once. Then, three times, the better half (at least 4) stays and runs as often again
+    (successive halving; Jamieson and Talwalkar 2016). From the best by the median, single options are changed as long as
+    that helps. So the order of the values matters where the space is large: likely ones first.
 
     Parameters
     ----------
@@ -227,8 +230,9 @@ class _Search:
         # The sort is stable: among the equally near, those with likely values of the first options come first.
         nearest = sorted(itertools.product(*ranges), key=lambda place: sum(map(bool, place)))[:_SCREENED]
         alive = nearest
+        self.warm_up(nearest[0])
         for number, runs in enumerate(_ROUNDS, start=1):
-            kept = alive[: -(-len(nearest) // 2 ** (number - 1))]
+            kept = alive[: max(-(-len(nearest) // 2 ** (number - 1)), _FINALISTS)]
             complete = self.measure(kept, runs, f"round {number} of {len(_ROUNDS)}")
             alive = self.ranked(kept)
             if not alive:
@@ -237,6 +241,15 @@ class _Search:
             if not complete:
                 return self.tried[alive[0]], False
         return self.improve(alive[0])
+
+    def warm_up(self, place: tuple[int, ...]) -> None:
+        """Run a setting once before anything counts, since the first run of all is slow."""
+        with contextlib.suppress(*_CANNOT_RUN):
+            self.run(**self.options(place))
+
+    def options(self, place: tuple[int, ...]) -> dict[str, Any]:
+        chosen = {name: values[i] for i, (name, values) in zip(place, self.space.items(), strict=True)}
+        return {name: value for name, value in chosen.items() if value is not None}
 
     def improve(self, place: tuple[int, ...]) -> tuple[_Setting, bool]:
         """Change single options as long as that helps; only what is new and promising runs as often as the best did."""
@@ -263,9 +276,7 @@ class _Search:
         if not places:
             return True
         for place in self.progress(places, description, len(places)):
-            setting = self.tried.get(place) or _Setting(
-                {name: values[i] for i, (name, values) in zip(place, self.space.items(), strict=True) if values[i] is not None}
-            )
+            setting = self.tried.get(place) or _Setting(self.options(place))
             while len(setting.times) < runs and not setting.skipped:
                 if self.tried and time.perf_counter() > self.end:
                     return False
@@ -273,6 +284,6 @@ class _Search:
                 try:
                     setting.launched = stats_of(self.run(**setting.options))
                     setting.times.append(setting.launched.milliseconds)
-                except (LaunchConfigError, QueueFullError) as error:
+                except _CANNOT_RUN as error:
                     setting.skipped = str(error)
         return True

@@ -10,10 +10,9 @@ import tempfile
 from pathlib import Path
 from unittest import mock
 
-from bfs import load
-
 import atos_py as atos
 from atos_py.algorithms import bfs
+from atos_py.graph_spec import graph_of, source_of
 
 SOURCE = Path(__file__).parent.parent / "tests" / "core" / "bfs_task.cu"
 
@@ -45,7 +44,9 @@ def main() -> None:
     original = cuda.compile_cuda
     for spec in options.graphs:
         *graph_spec, fetch, threads = spec.split(":")
-        graph, source = load(":".join(graph_spec))
+        name = ":".join(graph_spec)
+        graph = graph_of(name)
+        source = source_of(name, graph)
         times: dict[str, list[float]] = {"Python": [], "CUDA C++": []}
         for _ in range(options.repeat + 1):
             for name, task in (("Python", bfs.visit), ("CUDA C++", twin)):

@@ -1,0 +1,58 @@
+"""Graphs in a word."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import atos_py as atos
+from atos_py.graph_spec import graph_of, source_of
+
+
+def same(a: atos.Graph, b: atos.Graph) -> bool:
+    return np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("rmat:6:4", lambda: atos.generate.rmat(6, 4, device="cpu")),
+        ("rmat:6", lambda: atos.generate.rmat(6, 16, device="cpu")),
+        ("rmat:6:4:9", lambda: atos.generate.rmat(6, 4, 9, device="cpu")),
+        ("road:7:0.5", lambda: atos.generate.road(7, 0.5, device="cpu")),
+        ("road:7:0.5:3", lambda: atos.generate.road(7, 0.5, 3, device="cpu")),
+    ],
+)
+def test_generators(spec, expected):
+    assert same(graph_of(spec, device="cpu"), expected())
+
+
+def test_files_are_read_without_weights(tmp_path):
+    graph = atos.Graph.from_edges([0, 1], [1, 0], [5, 7], device="cpu")
+    graph.save(tmp_path / "two.npz")
+    read = graph_of(str(tmp_path / "two.npz"), device="cpu")
+    assert same(read, graph)
+    assert read.weights is None
+
+
+@pytest.mark.parametrize("spec", ["rmat:a", "rmat:6:4:0:1", "road:7:half", "rmat:6:"])
+def test_what_names_no_graph(spec):
+    with pytest.raises(atos.InvalidArgumentError, match="rmat:SCALE"):
+        graph_of(spec, device="cpu")
+
+
+def test_parameters_out_of_range_are_told_by_the_generator():
+    with pytest.raises(atos.InvalidArgumentError, match="scale must be"):
+        graph_of("rmat:99", device="cpu")
+
+
+def test_a_missing_file():
+    with pytest.raises(atos.MissingFileError):
+        graph_of("nowhere.gr", device="cpu")
+
+
+def test_where_a_search_begins():
+    grid, star = graph_of("road:5:1", device="cpu"), atos.Graph.from_edges([2, 2, 2], [0, 1, 3], device="cpu")
+    assert source_of("road:5:1", grid) == 12
+    assert source_of("star.gr", star) == 2
+    assert source_of("none.gr", atos.Graph.from_edges([], [], device="cpu")) == 0

@@ -1,0 +1,310 @@
+"""Tuning: the fastest setting is found and remembered, what cannot run is skipped, and the time is kept."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import atos_py as atos
+from atos_py import defaults, link
+from atos_py.__main__ import main
+from atos_py.stats import LaunchStats
+from atos_py.tune import space_for
+
+STATS = LaunchStats(
+    tasks_run=1, tasks_pushed=0, milliseconds=1.0, rounds=1, task="t", device="cpu", worker="cta", fetch_size=8,
+    persistent=True, barrier=False, num_blocks=1, num_threads=256, num_workers=1,
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """A cache directory of each test's own."""
+    monkeypatch.setenv("ATOS_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return atos.generate.rmat(7, 8, device="cpu")
+
+
+def model(cost, calls=None):
+    """Return a run whose time is `cost(**options)`."""
+
+    def run(**options):
+        if calls is not None:
+            calls.append(options)
+        return replace(STATS, milliseconds=cost(**options))
+
+    return run
+
+
+class TestSearch:
+    @given(st.data())
+    @settings(max_examples=40, deadline=None)
+    def test_finds_the_best_of_a_space_that_it_can_run_through(self, data):
+        sizes = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+        space = {f"option_{i}": list(range(1, size + 1)) for i, size in enumerate(sizes)}
+        cost = {}
+
+        def time_of(**options):
+            return cost.setdefault(tuple(options.values()), data.draw(st.floats(0.1, 10)))
+
+        tuning = atos.tune(model(time_of), space=space, device="cpu")
+        assert len(cost) == len(tuning.table) <= 64
+        assert tuning.milliseconds == min(cost.values())
+        assert time_of(**tuning.best) == tuning.milliseconds
+        assert tuning.finished
+
+    def test_climbs_beyond_the_settings_that_it_begins_with(self):
+        space = {name: range(6) for name in "abcd"}  # 1,296 of them, of which 128 are looked at first
+        calls = []
+        tuning = atos.tune(model(lambda **o: 30 - sum(o.values()), calls), space=space, device="cpu")
+        assert tuning.best == dict.fromkeys("abcd", 5)
+        assert len(tuning.table) < 300
+        assert calls[1] == dict.fromkeys("abcd", 0)
+
+    def test_good_settings_run_more_often(self):
+        tuning = atos.tune(model(lambda x: x), space={"x": [3, 1, 4, 2, 8, 6, 7, 5]}, device="cpu")
+        assert [row["x"] for row in tuning.table] == [1, 2, 3, 4, 5, 6, 7, 8]
+        assert [row["runs"] for row in tuning.table] == [8, 8, 8, 8, 1, 1, 1, 1]
+
+    def test_one_lucky_run_does_not_decide(self):
+        runs = {1: iter([2.0] * 9), 2: iter([0.1, *[3.0] * 7])}
+        tuning = atos.tune(model(lambda x: next(runs[x])), space={"x": [1, 2]}, device="cpu")
+        assert tuning.best == {"x": 1}
+        assert tuning.table[1]["least"] == 0.1
+
+    def test_none_leaves_an_option_out(self):
+        tuning = atos.tune(model(lambda blocks=0: 1 + blocks), space={"blocks": [2, None]}, device="cpu")
+        assert tuning.best == {}
+        assert tuning.table[0]["blocks"] is None
+
+    def test_results_with_stats_count_too(self, graph):
+        tuning = atos.tune(lambda **o: atos.bfs(graph, 0, **o), space={"fetch_size": [8, 32]}, graph=graph)
+        assert {row["fetched"] for row in tuning.table} == {8, 32}
+
+    def test_what_cannot_run_is_skipped_and_told(self):
+        def run(x):
+            if x == 1:
+                raise atos.LaunchConfigError("too large")
+            if x == 2:
+                raise atos.QueueFullError("full", capacity=1, pending=2, lost=0)
+            return STATS
+
+        tuning = atos.tune(run, space={"x": [1, 2, 3]}, device="cpu")
+        assert tuning.best == {"x": 3}
+        assert {row["x"]: row["skipped"] for row in tuning.table} == {1: "too large", 2: "full", 3: ""}
+        assert "1 settings run, 2 cannot run" in str(tuning)
+
+    def test_nothing_can_run(self):
+        def run(**_options):
+            raise atos.LaunchConfigError("too large")
+
+        with pytest.raises(atos.LaunchConfigError, match="none of 2 settings can run; the first: too large"):
+            atos.tune(run, space={"x": [1, 2]}, device="cpu")
+
+    def test_a_wrong_result_ends_it(self):
+        def run(**_options):
+            raise atos.VerificationError("wrong")
+
+        with pytest.raises(atos.VerificationError):
+            atos.tune(run, space={"x": [1]}, device="cpu")
+
+    def test_the_budget_is_kept_and_one_setting_run(self):
+        def run(x):
+            time.sleep(0.02)
+            return STATS
+
+        tuning = atos.tune(run, space={"x": range(100)}, budget=0.01, device="cpu")
+        assert tuning.best == {"x": 0}
+        assert sum(row["runs"] for row in tuning.table) == 1
+        assert not tuning.finished
+        assert "all the time there was" in str(tuning)
+
+    def test_progress_sees_every_step(self):
+        seen = []
+
+        def progress(steps, description, total):
+            steps = list(steps)
+            assert len(steps) == total
+            seen.append((description, total))
+            return steps
+
+        atos.tune(model(lambda x: x), space={"x": [1, 2, 3]}, progress=progress, device="cpu")
+        assert seen[:2] == [("round 1 of 4", 3), ("round 2 of 4", 3)]
+
+    @pytest.mark.parametrize("bad", [{"space": {"x": []}}, {"budget": 0}, {"budget": float("nan")}])
+    def test_bad_arguments(self, bad):
+        with pytest.raises(atos.InvalidArgumentError):
+            atos.tune(model(lambda **_: 1.0), device="cpu", **bad)
+
+    def test_a_run_that_returns_nothing(self):
+        with pytest.raises(atos.UnsupportedTypeError, match="LaunchStats"):
+            atos.tune(lambda **_: None, space={"x": [1]}, device="cpu")
+
+    def test_the_space_of_a_device_can_be_run(self, device):
+        graph = atos.generate.rmat(7, 8, device=device)
+        space = {name: values[:2] for name, values in space_for(device).items()}
+        tuning = atos.tune(lambda **o: atos.bfs(graph, 0, **o), space=space, graph=graph)
+        assert tuning.finished
+        atos.verify_bfs(graph, 0, atos.bfs(graph, 0, **tuning.best).depth)
+
+
+class TestOutput:
+    def tuning(self):
+        def cost(worker, fetch_size):
+            if worker == "thread" and fetch_size == 8:
+                raise atos.LaunchConfigError("no")
+            return fetch_size / 8 + (worker == "warp")
+
+        def run(worker, fetch_size):
+            return replace(STATS, worker=worker, fetch_size=fetch_size, milliseconds=cost(worker, fetch_size))
+
+        return atos.tune(run, space={"worker": ["cta", "warp", "thread"], "fetch_size": [8, 16]}, device="cpu")
+
+    def test_csv(self, tmp_path):
+        tuning = self.tuning()
+        tuning.to_csv(tmp_path / "t.csv")
+        with open(tmp_path / "t.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == 6
+        assert (rows[0]["worker"], rows[0]["fetch_size"], rows[0]["worker_size"]) == ("cta", "8", "256")
+        assert rows[-1]["skipped"] == "no"
+        assert tuning.to_dict()["table"] == tuning.table
+
+    def test_heat_map(self, tmp_path):
+        pytest.importorskip("matplotlib")
+        self.tuning().draw(tmp_path / "heat.png")
+        assert (tmp_path / "heat.png").read_bytes().startswith(b"\x89PNG")
+
+    def test_without_matplotlib(self, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "atos_py.figures", None)
+        with pytest.raises(atos.MissingPackageError, match="pip install matplotlib"):
+            self.tuning().draw(tmp_path / "heat.png")
+
+
+@atos.task
+def mine(worker, v):
+    pass
+
+
+class TestMemory:
+    def tune(self, task, graph):
+        return atos.tune(model(lambda fetch_size: fetch_size), space={"fetch_size": [64, 8]}, task=task, graph=graph)
+
+    @pytest.mark.parametrize("names", [("bfs", atos.bfs), (atos.pagerank, "pagerank"), (mine, mine), ("any", "any")])
+    def test_by_any_name_and_for_graphs_of_that_shape(self, names, graph):
+        self.tune(names[0], graph)
+        other = atos.generate.rmat(7, 8, seed=1, device="cpu")
+        assert atos.tuned(names[1], graph) == atos.tuned(names[1], other) == {"fetch_size": 8}
+        assert atos.tuned(names[1], atos.generate.road(30, device="cpu")) == {}
+        assert atos.tuned("another", graph) == {}
+        atos.verify_bfs(graph, 0, atos.bfs(graph, 0, **atos.tuned(names[1], graph)).depth)
+
+    def test_without_a_graph(self):
+        atos.tune(model(lambda x: x), space={"x": [2, 1]}, task=mine, device="cpu")
+        assert atos.tuned(mine, device="cpu") == {"x": 1}
+
+    def test_nothing_is_remembered_without_a_task(self, graph, cache):
+        self.tune(None, graph)
+        assert not cache.exists()
+
+    def entry(self, cache: Path) -> Path:
+        (path,) = cache.glob("tuned-*")
+        return path
+
+    def test_what_others_may_write_is_not_read(self, graph, cache):
+        self.tune("bfs", graph)
+        os.chmod(self.entry(cache), 0o666)
+        assert atos.tuned("bfs", graph) == {}
+
+    def test_an_altered_entry_is_not_read(self, graph, cache):
+        self.tune("bfs", graph)
+        path = self.entry(cache)
+        path.write_bytes(path.read_bytes().replace(b"8}}", b"9}}"))
+        assert atos.tuned("bfs", graph) == {}
+
+    @pytest.mark.parametrize(
+        "content", [b"{", b"[]", b'{"best": {"x": 1}}', b'{"best": [], "key": KEY}', b'{"best": {"x": []}, "key": KEY}']
+    )
+    def test_an_entry_of_another_format_is_not_used(self, content, graph, cache):
+        self.tune("bfs", graph)
+        name = self.entry(cache).name
+        key = link.read_entry(name)[0].partition(b'"key": ')[2].partition(b', "best"')[0]
+        link.write_entry(name, [content.replace(b"KEY", key)])
+        assert atos.tuned("bfs", graph) == {}
+
+    def test_a_directory_that_cannot_be_written(self, graph, cache):
+        cache.write_text("a file")
+        assert self.tune("bfs", graph).best == {"fetch_size": 8}
+        assert atos.tuned("bfs", graph) == {}
+
+    def test_what_has_no_name(self, graph):
+        with pytest.raises(atos.UnsupportedTypeError):
+            atos.tuned(3, graph)
+
+
+class TestDefaults:
+    @pytest.mark.parametrize("algorithm", ["bfs", "pagerank", "color"])
+    @pytest.mark.parametrize("make", [lambda d: atos.generate.rmat(9, 8, device=d), lambda d: atos.generate.road(20, device=d)])
+    def test_options_that_the_algorithm_takes(self, algorithm, make, device):
+        graph = make(device)
+        options = defaults.defaults_for(algorithm, graph)
+        arguments = (0,) if algorithm == "bfs" else ()
+        result = getattr(atos, algorithm)(graph, *arguments, **options)
+        for name, value in options.items():
+            assert getattr(result.stats, name) == value
+
+    def test_shapes(self):
+        def star(n):
+            return atos.Graph.from_edges([0] * n, range(1, n + 1), device="cpu")
+
+        assert defaults.shape_of(star(1023)) == (10, 0, 10)
+        assert defaults.shape_of(atos.generate.road(32, 1.0, device="cpu")) == (10, 2, 0)
+        assert defaults.shape_of(atos.Graph.from_edges([], [], device="cpu")) == (0, 0, 0)
+
+    def test_a_shape_is_forgotten_with_its_graph(self):
+        before = len(defaults._shapes)
+        graph = atos.generate.road(4, device="cpu")
+        assert defaults.shape_of(graph) is defaults.shape_of(graph)
+        assert len(defaults._shapes) == before + 1
+        del graph
+        assert len(defaults._shapes) == before
+
+
+class TestCommand:
+    def test_finds_prints_and_remembers(self, tmp_path, capsys):
+        given = ["--algorithm", "bfs", "--graph", "rmat:6:4", "--device", "cpu", "--budget", "20"]
+        files = ["--csv", str(tmp_path / "t.csv"), "--draw", str(tmp_path / "t.png")]
+        pytest.importorskip("matplotlib")
+        assert main(["tune", *given, *files]) == 0
+        text = capsys.readouterr().out
+        graph = atos.generate.rmat(6, 4, device="cpu")
+        assert f"best: {atos.tuned(atos.bfs, graph)}" in text
+        assert "times the best" in text
+        assert len((tmp_path / "t.csv").read_text().splitlines()) >= 72
+        assert (tmp_path / "t.png").stat().st_size > 1000
+
+    def test_a_wrong_result_fails(self, monkeypatch, capsys):
+        from atos_py import workloads
+
+        true = atos.color
+
+        def wrong(graph, **options):
+            result = true(graph, **options)
+            result.colors[...] = 0
+            return result
+
+        monkeypatch.setattr(workloads.coloring, "color", wrong)
+        assert main(["tune", "--algorithm", "color", "--graph", "road:8:1", "--device", "cpu"]) == 1
+        assert "a result was wrong" in capsys.readouterr().out
