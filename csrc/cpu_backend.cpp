@@ -1,5 +1,6 @@
 // The CPU: workers are threads, each one lane wide, over the same queue protocol. The task is native code that runs a whole
 // batch of items at a call.
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -308,8 +309,13 @@ public:
   }
 
   void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) override {
+    // Copies of what is filled already, twice as much each time, up to what the nearest cache holds.
     unsigned char *at = static_cast<unsigned char *>(to);
-    for (uint64_t i = 0; i < count; ++i) std::memcpy(at + i * element_bytes, element, element_bytes);
+    if (count) std::memcpy(at, element, element_bytes);
+    for (uint64_t done = 1, some; done < count; done += some) {
+      some = std::min({done, count - done, uint64_t(1024)});
+      std::memcpy(at + done * element_bytes, at, some * element_bytes);
+    }
   }
 
   // Any number of threads is resident, sooner or later; as many as there are cores is what helps.

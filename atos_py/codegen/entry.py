@@ -146,15 +146,24 @@ def _values(task: Task, function: FunctionType | None, plan: types.Type, describ
 
 
 def cpu_nested(workload: Any, taken: int, body: Any) -> Any:
-    """Return the batch loop of a nested task for the CPU."""
+    """Return the batch loop of a nested task for the CPU.
+
+    It calls `workload` for the next item before it runs the body on one, so that the memory that the next one begins with is on
+    its way meanwhile. On a GPU too, the workloads of a batch come before its bodies.
+    """
 
     def run(worker, items, n, arguments):  # type: ignore[no-untyped-def]
         args = unpack(arguments)
-        for k in range(n):
-            item = items[k]
-            plan = plan_of(workload(item, *args[:taken]))
-            for i in range(plan[0]):
-                body(worker, item, i, *plan[1:], *args)
+        if n > 0:
+            next_item = items[0]
+            next_plan = plan_of(workload(next_item, *args[:taken]))
+            for k in range(1, n + 1):
+                item, plan = next_item, next_plan
+                if k < n:
+                    next_item = items[k]
+                    next_plan = plan_of(workload(next_item, *args[:taken]))
+                for i in range(plan[0]):
+                    body(worker, item, i, *plan[1:], *args)
 
     return run
 
