@@ -24,7 +24,8 @@ from .tuned import remember
 __all__ = ["Tuning", "space_for", "tune"]
 
 _SCREENED = 128  # settings that the search begins with, at most
-_ROUNDS = (1, 2, 4, 8)  # runs of each setting that is left, round by round
+# Runs of each setting that is left, and the part of the time that is over then.
+_ROUNDS = ((1, 0.5), (2, 0.7), (4, 0.85), (8, 1.0))
 _FINALISTS = 4  # that are left to the end, so that one lucky run does not decide
 _CANNOT_RUN = (LaunchConfigError, QueueFullError)
 _MEASURED = ("milliseconds", "least", "runs", "tasks_run", "worker_size", "fetched", "skipped")
@@ -166,7 +167,7 @@ def tune(
     The search begins at the first value of every option, goes through the settings that differ from there in the fewest
     options, at most 128, and runs each once. Then, three times, the better half (at least 4) stays and runs as often again
     (successive halving; Jamieson and Talwalkar 2016). From the best by the median, single options are changed as long as
-    that helps. So the order of the values matters where the space is large: likely ones first.
+    that helps. So the order of the values matters where the space is large or the time short: likely ones first.
 
     Parameters
     ----------
@@ -220,8 +221,7 @@ def tune(
 class _Search:
     def __init__(self, run: Callable[..., Any], space: dict[str, list[Any]], budget: float, progress: Progress) -> None:
         self.run, self.space, self.progress = run, space, progress
-        self.begin = time.perf_counter()
-        self.end = self.begin + budget
+        self.begin, self.budget = time.perf_counter(), budget
         self.tried: dict[tuple[int, ...], _Setting] = {}
 
     def best(self) -> tuple[_Setting, bool]:
@@ -231,16 +231,16 @@ class _Search:
         nearest = sorted(itertools.product(*ranges), key=lambda place: sum(map(bool, place)))[:_SCREENED]
         alive = nearest
         self.warm_up(nearest[0])
-        for number, runs in enumerate(_ROUNDS, start=1):
+        complete = True
+        for number, (runs, over) in enumerate(_ROUNDS, start=1):
             kept = alive[: max(-(-len(nearest) // 2 ** (number - 1)), _FINALISTS)]
-            complete = self.measure(kept, runs, f"round {number} of {len(_ROUNDS)}")
+            complete &= self.measure(kept, runs, f"round {number} of {len(_ROUNDS)}", over)
             alive = self.ranked(kept)
             if not alive:
                 reason = next(iter(self.tried.values())).skipped
                 raise LaunchConfigError(f"none of {len(self.tried)} settings can run; the first: {reason}")
-            if not complete:
-                return self.tried[alive[0]], False
-        return self.improve(alive[0])
+        best, improved = self.improve(alive[0])
+        return best, complete and improved
 
     def warm_up(self, place: tuple[int, ...]) -> None:
         """Run a setting once before anything counts, since the first run of all is slow."""
@@ -260,8 +260,9 @@ class _Search:
             new = [other for other in beside if other not in self.tried]
             complete = self.measure(new, 1, "neighbours")
             promising = [other for other in self.ranked(new) if self.tried[other].median < self.tried[place].median]
-            complete = complete and self.measure(promising, _ROUNDS[-1], "neighbours that promise more")
-            better = self.ranked([place, *(other for other in promising if len(self.tried[other].times) >= _ROUNDS[-1])])[0]
+            often = _ROUNDS[-1][0]
+            complete = complete and self.measure(promising, often, "neighbours that promise more")
+            better = self.ranked([place, *(other for other in promising if len(self.tried[other].times) >= often)])[0]
             if better == place or not complete:
                 return self.tried[better], complete
             place = better
@@ -271,14 +272,14 @@ class _Search:
         ran = [place for place in places if place in self.tried and self.tried[place].times]
         return sorted(ran, key=lambda place: self.tried[place].median)
 
-    def measure(self, places: Sequence[tuple[int, ...]], runs: int, description: str) -> bool:
-        """Run each setting until it has run that often; return whether there was time for all of them."""
+    def measure(self, places: Sequence[tuple[int, ...]], runs: int, description: str, over: float = 1.0) -> bool:
+        """Run each setting until it has run that often; return whether that part of the time was enough for all of them."""
         if not places:
             return True
         for place in self.progress(places, description, len(places)):
             setting = self.tried.get(place) or _Setting(self.options(place))
             while len(setting.times) < runs and not setting.skipped:
-                if self.tried and time.perf_counter() > self.end:
+                if self.tried and time.perf_counter() - self.begin > over * self.budget:
                     return False
                 self.tried[place] = setting
                 try:

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atos_py as atos
-from atos_py import defaults, link
+from atos_py import defaults, link, workloads
 from atos_py.__main__ import main
+from atos_py.graph_spec import graph_of
 from atos_py.stats import LaunchStats
 from atos_py.tune import space_for
 
@@ -130,6 +131,16 @@ class TestSearch:
         assert sum(row["runs"] for row in tuning.table) == 1
         assert not tuning.finished
         assert "all the time there was" in str(tuning)
+
+    def test_short_of_time_the_likely_settings_still_compete(self):
+        def run(x):
+            time.sleep(0.01)
+            return replace(STATS, milliseconds=10 - x)
+
+        tuning = atos.tune(run, space={"x": [2, 9, *range(10, 1000)]}, budget=0.3, device="cpu")
+        assert not tuning.finished
+        assert 2 < len(tuning.table) < 128
+        assert tuning.table[0]["runs"] > 1
 
     def test_progress_sees_every_step(self):
         seen = []
@@ -255,15 +266,25 @@ class TestMemory:
 
 
 class TestDefaults:
+    @pytest.mark.parametrize("options", defaults._ON_A_GPU.values())
+    def test_are_options_of_a_launch(self, options, device):
+        queue = atos.Queue(4, device=device)
+        queue.push(1)
+        stats = getattr(queue, f"launch_{options['worker']}")(mine, **{k: v for k, v in options.items() if k != "worker"})
+        chosen = options.keys() - ({"num_threads"} if device.kind == "cpu" else set())  # where a worker has one thread
+        assert {name: getattr(stats, name) for name in chosen} == {name: options[name] for name in chosen}
+
+    @pytest.mark.gpu
     @pytest.mark.parametrize("algorithm", ["bfs", "pagerank", "color"])
-    @pytest.mark.parametrize("make", [lambda d: atos.generate.rmat(9, 8, device=d), lambda d: atos.generate.road(20, device=d)])
-    def test_options_that_the_algorithm_takes(self, algorithm, make, device):
-        graph = make(device)
+    @pytest.mark.parametrize("spec", ["rmat:12:8", "road:60"])
+    def test_suit_the_algorithm(self, algorithm, spec):
+        graph = graph_of(spec, device="cuda")
+        workload = workloads.on_graph(algorithm, graph, 0)
         options = defaults.defaults_for(algorithm, graph)
-        arguments = (0,) if algorithm == "bfs" else ()
-        result = getattr(atos, algorithm)(graph, *arguments, **options)
-        for name, value in options.items():
-            assert getattr(result.stats, name) == value
+        workload.verify(workload.run(**options), options)
+
+    def test_a_cpu_needs_none(self, graph):
+        assert defaults.defaults_for("bfs", graph) == {}
 
     def test_shapes(self):
         def star(n):
@@ -290,21 +311,19 @@ class TestCommand:
         assert main(["tune", *given, *files]) == 0
         text = capsys.readouterr().out
         graph = atos.generate.rmat(6, 4, device="cpu")
-        assert f"best: {atos.tuned(atos.bfs, graph)}" in text
+        assert f"best: {atos.tuned(atos.bfs, graph)}, " in text
         assert "times the best" in text
         assert len((tmp_path / "t.csv").read_text().splitlines()) >= 72
         assert (tmp_path / "t.png").stat().st_size > 1000
 
     def test_a_wrong_result_fails(self, monkeypatch, capsys):
-        from atos_py import workloads
+        true = atos.bfs
 
-        true = atos.color
-
-        def wrong(graph, **options):
-            result = true(graph, **options)
-            result.colors[...] = 0
+        def wrong(graph, source, **options):
+            result = true(graph, source, **options)
+            result.depth[source] = 1
             return result
 
-        monkeypatch.setattr(workloads.coloring, "color", wrong)
-        assert main(["tune", "--algorithm", "color", "--graph", "road:8:1", "--device", "cpu"]) == 1
+        monkeypatch.setattr(workloads.bfs, "bfs", wrong)
+        assert main(["tune", "--algorithm", "bfs", "--graph", "road:8:1", "--device", "cpu"]) == 1
         assert "a result was wrong" in capsys.readouterr().out
