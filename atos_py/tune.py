@@ -113,8 +113,15 @@ class Tuning:
             writer.writeheader()
             writer.writerows(self.table)
 
-    def draw(self, path: str | os.PathLike[str], title: str = "best of all settings") -> None:
-        """Draw a heat map: the best time over worker size and fetch size, of all settings tried (their Figure 4).
+    def draw(self, path: str | os.PathLike[str], task: str = "task", graph: str = "its input") -> None:
+        """Draw a heat map: the best time over worker size and fetch size, of all settings tried (Chen et al., Figure 4).
+
+        Parameters
+        ----------
+        path : path-like
+            The picture; its ending says of what kind.
+        task, graph : str
+            What ran on what, for the title.
 
         Raises
         ------
@@ -131,7 +138,7 @@ class Tuning:
                 at = row["worker_size"], row["fetched"]
                 best[at] = min(best.get(at, row["milliseconds"]), row["milliseconds"])
         workers, fetches = {w for w, _ in best}, {f for _, f in best}
-        where = {"algorithm": "run time", "graph": title}
+        where = {"algorithm": task, "graph": graph}
         draw_heatmaps(
             Path(path),
             [

@@ -76,5 +76,5 @@ def command(options: argparse.Namespace, progress: Progress) -> int:
     if options.csv:
         tuning.to_csv(options.csv)
     if options.draw:
-        tuning.draw(options.draw, f"{options.algorithm}, {options.graph}, {on}")
+        tuning.draw(options.draw, options.algorithm, f"{options.graph}, {on}")
     return 1 if failed else 0
