@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 __all__ = [
     "AtosError",
     "BuildError",
     "DeviceError",
+    "DeviceFaultError",
     "DeviceMemoryError",
     "DeviceNotFoundError",
     "GraphFormatError",
@@ -18,6 +20,7 @@ __all__ = [
     "QueueFullError",
     "TaskCallError",
     "TaskCompileError",
+    "TaskError",
     "UnsupportedTypeError",
     "VerificationError",
 ]
@@ -47,6 +50,14 @@ class DeviceError(AtosError, RuntimeError):
     """The driver refused an operation, or a kernel failed; the message carries the driver's own words."""
 
 
+class DeviceFaultError(DeviceError):
+    """A kernel did what the hardware forbids, such as a read outside of all memory, and the device's context is lost.
+
+    Every later call on that device in this process raises this error again. Start a new process; to find the line of the task,
+    launch with ``debug=True`` there.
+    """
+
+
 class DeviceMemoryError(AtosError, MemoryError):
     """The device has too little free memory for what was asked."""
 
@@ -57,6 +68,47 @@ class LaunchConfigError(AtosError, ValueError):
 
 class TaskCompileError(AtosError, TypeError):
     """A task function could not be compiled for the arguments given."""
+
+
+class TaskError(AtosError, RuntimeError):
+    """A task that was launched with ``debug=True`` did what it must not; the launch has ended in order.
+
+    Attributes
+    ----------
+    task : str
+        The name of the task.
+    kind : {'index', 'division', 'cast', 'assert', 'raise', 'collective'}
+        What it did.
+    function, filename, line : str, str, int
+        Where: in the task function, or in one that it calls.
+    item : int, tuple or None
+        The item that it ran on; None in an idle function.
+    index, bound : int or None
+        The index that is out of range, and the length of that axis; None for the other kinds.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        task: str,
+        kind: str,
+        function: str,
+        filename: str,
+        line: int,
+        item: Any,
+        index: int | None,
+        bound: int | None,
+    ) -> None:
+        super().__init__(message)
+        self.task = task
+        self.kind = kind
+        self.function = function
+        self.filename = filename
+        self.line = line
+        self.item = item
+        self.index = index
+        self.bound = bound
 
 
 class TaskCallError(AtosError, RuntimeError):

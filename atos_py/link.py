@@ -13,13 +13,14 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from .arguments import Kind
+from .checks import Checks
 from .codegen import item_bytes
 from .codegen.references import UnhashableError, fingerprint
 from .errors import BuildError, TaskCompileError
@@ -56,6 +57,8 @@ class LinkedKernel:
         What a thread takes of the first three, and a block of statically reserved shared memory.
     log : str
         What the linker said.
+    checks : Checks or None
+        The checks in the task's code, if it was compiled with any.
     """
 
     code: bytes
@@ -66,6 +69,7 @@ class LinkedKernel:
     spill_bytes: int
     shared_bytes: int
     log: str
+    checks: Checks | None = None
 
 
 @functools.lru_cache(maxsize=_KEPT_IN_MEMORY)
@@ -77,6 +81,7 @@ def cubin(
     worker: str,
     cc: tuple[int, int],
     max_registers: int | None = None,
+    debug: bool = False,
 ) -> LinkedKernel:
     """Return the kernel that runs a task on GPUs of compute capability `cc`.
 
@@ -96,6 +101,8 @@ def cubin(
     max_registers : int, optional
         The most registers that a thread may take. By default 40 where nothing has to be spilled for it, so that a
         multiprocessor holds 1,536 threads; otherwise as many as are used.
+    debug : bool
+        Whether to compile the task with checks.
 
     Raises
     ------
@@ -109,28 +116,35 @@ def cubin(
     def make() -> LinkedKernel:
         from .codegen.cuda import compile_cuda  # numba.cuda is imported only where something has to be compiled
 
-        code = compile_cuda(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC))
+        code = compile_cuda(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug)
         kernel = _link(task.name, core, code.modules, code.value_words, cc, max_registers or _FEW_REGISTERS)
         if kernel.spill_bytes and max_registers is None:
             kernel = _link(task.name, core, code.modules, code.value_words, cc, None)
-        return kernel
+        return replace(kernel, checks=code.checks)
 
     def freeze(kernel: LinkedKernel) -> Sequence[bytes]:
         facts = asdict(kernel)
+        del facts["checks"]
         return facts.pop("code"), json.dumps(facts).encode()
 
     def thaw(parts: Sequence[bytes]) -> LinkedKernel:
         return LinkedKernel(code=parts[0], **json.loads(parts[1]))
 
+    if debug:  # not kept on disk: the lines of the source are no part of a name there
+        return make()
     target = ("cuda", core, cc, max_registers)
     return _cached(_name(task, idle, kinds, item_dtype, target), make, freeze, thaw)
 
 
 @functools.lru_cache(maxsize=_KEPT_IN_MEMORY)
-def native(task: Task, idle: Callable[..., Any] | None, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any]) -> CpuCode:
+def native(
+    task: Task, idle: Callable[..., Any] | None, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], debug: bool = False
+) -> CpuCode:
     """Return the code that runs a task on this machine's CPU; parameters and errors as in `cubin`."""
     from .codegen.cpu import compile_cpu, host, load_cpu
 
+    if debug:
+        return compile_cpu(task, idle, kinds, item_dtype, debug)
     return _cached(
         _name(task, idle, kinds, item_dtype, ("cpu", *host())),
         lambda: compile_cpu(task, idle, kinds, item_dtype),
@@ -199,7 +213,7 @@ def _toolchain() -> tuple[str, ...]:
             return "absent"
 
     here = Path(__file__).parent
-    sources = sorted([*here.glob("codegen/*.py"), here / "arguments.py", here / "link.py"])
+    sources = sorted([*here.glob("codegen/*.py"), here / "arguments.py", here / "checks.py", here / "link.py"])
     own = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     return (sys.version, np.__version__, *map(version, _PACKAGES), own)
 

@@ -11,6 +11,7 @@ import numpy as np
 from . import link
 from ._core import check, ffi, lib
 from .arguments import Kind
+from .checks import Checks
 from .devices import Device
 from .task import Task
 
@@ -32,32 +33,42 @@ class Program:
         Values that the workload hands to each iteration.
     registers, spill_bytes : int
         Of a thread on a GPU; 0 on the CPU.
+    checks : Checks or None
+        The checks in the task, if it was compiled with any.
     """
 
     handle: Any
     value_words: int
     registers: int
     spill_bytes: int
+    checks: Checks | None
     code: object  # native code must outlive the handle
 
 
 @functools.lru_cache(maxsize=1024)
 def program_for(
-    task: Task, idle: Any, kinds: tuple[Kind, ...], device: Device, item_dtype: np.dtype[Any], worker: str, num_threads: int
+    task: Task,
+    idle: Any,
+    kinds: tuple[Kind, ...],
+    device: Device,
+    item_dtype: np.dtype[Any],
+    worker: str,
+    num_threads: int,
+    debug: bool = False,
 ) -> Program:
     """Return the program of a task, compiled, linked and loaded on first use."""
     slot = ffi.new("atos_program **")
     if device.kind == "cpu":
-        native = link.native(task, idle, kinds, item_dtype)
-        check(lib.atos_program_native(native.run, native.idle, slot))
-        return Program(_owned(slot[0]), 0, 0, 0, native)
+        native = link.native(task, idle, kinds, item_dtype, debug)
+        check(lib.atos_program_native(native.run, native.idle, debug, slot))
+        return Program(_owned(slot[0]), 0, 0, 0, native.checks, native)
     # A block whose threads together need more registers than there are could not start at all.
     allowed = _REGISTERS_OF_A_BLOCK // num_threads // 8 * 8
     kernel = link.cubin(
-        task, idle, kinds, item_dtype, worker, device.compute_capability, allowed if allowed < 255 else None
+        task, idle, kinds, item_dtype, worker, device.compute_capability, allowed if allowed < 255 else None, debug
     )
     check(lib.atos_program_load(device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
-    return Program(_owned(slot[0]), kernel.value_words, kernel.registers, kernel.spill_bytes, None)
+    return Program(_owned(slot[0]), kernel.value_words, kernel.registers, kernel.spill_bytes, kernel.checks, None)
 
 
 def _owned(handle: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -11,11 +12,12 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ._core import check, ffi, lib, message
 from .arguments import describe, words
 from .array import Array, _cast, asarray, zeros
+from .checks import task_error
 from .codegen import item_bytes
 from .devices import Device
 from .devices import device as device_of
-from .errors import InvalidArgumentError, LaunchConfigError, QueueFullError, UnsupportedTypeError
-from .program import WORKERS, program_for
+from .errors import InvalidArgumentError, LaunchConfigError, QueueFullError, TaskError, UnsupportedTypeError
+from .program import WORKERS, Program, program_for
 from .stats import LaunchStats, trace_of
 from .task import Task
 
@@ -178,6 +180,9 @@ class Queue:
             Where to run; must be the queue's device, which is the default.
         trace : float, optional
             Microseconds between samples of the run, for `LaunchStats.trace`; by default none are taken.
+        debug : bool, optional
+            Whether to check every index, division and cast to an integer type in the task, and its asserts; slower. By default
+            what the environment variable ``ATOS_DEBUG`` says: 1 or 0.
 
         Returns
         -------
@@ -191,6 +196,9 @@ class Queue:
             If a persistent launch asks for more blocks than can be resident, or a block for more than a multiprocessor has.
         TaskCompileError
             If the task does not compile for these arguments.
+        TaskError
+            If a check failed, with `debug`. The launch has ended in order, and what is pending is still in the queue, without
+            the item of the task that failed.
 
         See Also
         --------
@@ -219,6 +227,7 @@ class Queue:
         stream: Any = None,
         device: Device | str | None = None,
         trace: float | None = None,
+        debug: bool | None = None,
     ) -> LaunchStats:
         if not isinstance(task, Task):
             raise UnsupportedTypeError(f"launch a task made with @atos.task (got {task!r})")
@@ -235,7 +244,8 @@ class Queue:
             raise InvalidArgumentError(f"trace must be a number of microseconds above 0 (got {trace})")
         arguments = [self._argument(i, arg) for i, arg in enumerate(args)]
         kinds = tuple([describe(arg) for arg in arguments])
-        program = program_for(task, idle, kinds, self._device, self._dtype, worker, threads)
+        checked = _debug_by_default() if debug is None else bool(debug)
+        program = program_for(task, idle, kinds, self._device, self._dtype, worker, threads, checked)
         packed = [word for arg in arguments for word in words(arg)]
         if len(packed) > lib.ATOS_MAX_ARGUMENT_WORDS:
             most = lib.ATOS_MAX_ARGUMENT_WORDS
@@ -278,6 +288,8 @@ class Queue:
                 pending=stats.pending,
                 lost=stats.lost,
             )
+        if status == lib.ATOS_TASK_FAILED:
+            raise self._task_error(task, program, stats.failure)
         check(status)
         return LaunchStats(
             tasks_run=stats.tasks_run,
@@ -296,6 +308,13 @@ class Queue:
             overhead_bytes=stats.overhead_bytes,
             trace=None if samples is None else trace_of(samples[: stats.samples]),
         )
+
+    def _task_error(self, task: Task, program: Program, failure: Any) -> TaskError:
+        item: Any = None
+        if failure.in_item:
+            item = np.frombuffer(bytes(ffi.buffer(failure.item)), self._dtype, 1)[0].item()
+        assert program.checks is not None
+        return task_error(task.name, program.checks, failure.site, failure.value, failure.bound, failure.array, item)
 
     # An argument as the task takes it: others' arrays are wrapped, and have to be where the task runs.
     def _argument(self, position: int, value: Any) -> Any:
@@ -339,6 +358,13 @@ class Queue:
         padded = np.zeros((len(values), item_bytes(self._dtype.itemsize)), np.uint8)
         padded[:, : self._dtype.itemsize] = values.view(np.uint8).reshape(len(values), self._dtype.itemsize)
         return padded
+
+
+def _debug_by_default() -> bool:
+    value = os.environ.get("ATOS_DEBUG", "")
+    if value not in ("", "0", "1"):
+        raise InvalidArgumentError(f"the environment variable ATOS_DEBUG is 0 or 1 (got {value!r})")
+    return value == "1"
 
 
 def _is_host_array(value: Any) -> bool:

@@ -15,11 +15,18 @@ typedef enum atos_status {
   ATOS_NO_MEMORY = 3,   /* the device, or the host, has too little memory */
   ATOS_DRIVER = 4,      /* the driver refused, or a kernel failed */
   ATOS_TOO_MANY = 5,    /* more workers asked for than can be resident */
-  ATOS_QUEUE_FULL = 6   /* more unfinished tasks than the capacity; see atos_stats.lost */
+  ATOS_QUEUE_FULL = 6,  /* more unfinished tasks than the capacity; see atos_stats.lost */
+  ATOS_TASK_FAILED = 7, /* a check inside a task failed; see atos_stats.failure */
+  ATOS_FAULT = 8        /* a kernel broke the device's context: nothing there can be used any more */
 } atos_status;
 
 /* Link-time constants of a task: the keys of atos_config(). */
-typedef enum atos_config_key { ATOS_CONFIG_NESTED = 1, ATOS_CONFIG_VALUE_WORDS = 3, ATOS_CONFIG_IDLE = 4 } atos_config_key;
+typedef enum atos_config_key {
+  ATOS_CONFIG_NESTED = 1,
+  ATOS_CONFIG_VALUE_WORDS = 3,
+  ATOS_CONFIG_IDLE = 4,
+  ATOS_CONFIG_CHECKED = 5
+} atos_config_key;
 
 typedef enum atos_worker_kind { ATOS_THREAD = 0, ATOS_WARP = 1, ATOS_CTA = 2 } atos_worker_kind;
 
@@ -78,6 +85,17 @@ typedef struct atos_launch {
   uint32_t sample_interval; /* nanoseconds between samples, at least */
 } atos_launch;
 
+/* The first check that failed in a launch of a task that was compiled with checks. */
+typedef struct atos_failure {
+  uint64_t failed;  /* 1 if there is one */
+  int64_t site;     /* which check, as the compiler of the task numbers them */
+  int64_t value;    /* such as an index */
+  int64_t bound;
+  int64_t array;    /* which of the arguments' arrays */
+  uint64_t in_item; /* 1 if a task failed on `item`, 0 if it was an idle function */
+  uint64_t item[2];
+} atos_failure;
+
 typedef struct atos_stats {
   uint64_t tasks_run;
   uint64_t tasks_pushed;
@@ -90,6 +108,7 @@ typedef struct atos_stats {
   uint32_t blocks;
   uint32_t threads;
   uint32_t workers;
+  atos_failure failure;
 } atos_stats;
 
 int32_t atos_abi_version(void);
@@ -117,13 +136,17 @@ atos_status atos_queue_resize(atos_queue *queue, uint64_t capacity);
 
 /* programs: a task linked into the worker loops, as a cubin for a GPU or as native code for the CPU */
 atos_status atos_program_load(int32_t device, const void *cubin, const char *symbol, atos_program **program);
-atos_status atos_program_native(uint64_t run, uint64_t idle, atos_program **program);
+atos_status atos_program_native(uint64_t run, uint64_t idle, int32_t checked, atos_program **program);
 void atos_program_unload(atos_program *program);
+
+/* Called by native code with checks, where one fails; the task returns then. */
+void atos_cpu_fail(int64_t site, int64_t value, int64_t bound, int64_t array);
 
 /* Blocks of this program that are resident at once on its device, for the threads, fetch and scratch of `launch`. */
 atos_status atos_program_resident(atos_program *program, const atos_launch *launch, uint32_t item_bytes,
                                   uint32_t *blocks);
 
 /* Runs the queue's tasks until all are done. The program must have been made for the queue's item size and for the
- * worker, persistent and barrier of `launch`. After ATOS_QUEUE_FULL, pending tasks are still in the queue. */
+ * worker, persistent and barrier of `launch`. After ATOS_QUEUE_FULL and ATOS_TASK_FAILED, pending tasks are still in the
+ * queue. */
 atos_status atos_queue_launch(atos_queue *queue, atos_program *program, const atos_launch *launch, atos_stats *stats);

@@ -25,8 +25,15 @@ using RunIdle = void (*)(atos_cpu_worker *worker, const void *args);
 struct NativeProgram : atos_program {
   RunTask run;
   RunIdle idle;
-  NativeProgram(RunTask run, RunIdle idle) : atos_program(ATOS_CPU), run(run), idle(idle) {}
+  bool checked;
+  NativeProgram(RunTask run, RunIdle idle, bool checked) : atos_program(ATOS_CPU), run(run), idle(idle), checked(checked) {}
 };
+
+// What failed in the task that this thread runs. Tasks with checks know nothing but the function they call then.
+atos_failure &failure_of_thread() {
+  static thread_local atos_failure failure{};
+  return failure;
+}
 
 // Threads that wait for work, so that a discrete launch does not start new ones for each round. The caller is number 0.
 class Crew {
@@ -194,7 +201,12 @@ private:
   }
 
   void run(unsigned got) {
-    program.run(&seen.worker, items.data(), got, given.arguments);
+    if (!program.checked) program.run(&seen.worker, items.data(), got, given.arguments);
+    else // one by one, since a task that fails returns from all that it was given
+      for (unsigned k = 0; k < got; ++k) {
+        program.run(&seen.worker, &items[k], 1, given.arguments);
+        report(&items[k]);
+      }
     hand_on();
     owed += got;
     ran += got;
@@ -209,8 +221,19 @@ private:
   uint64_t run_idle() {
     const uint64_t before = pushed;
     program.idle(&seen.worker, given.arguments);
+    report(nullptr);
     hand_on();
     return pushed - before;
+  }
+
+  // What failed in the task that has just returned, if anything did.
+  void report(const Item<bytes> *item) {
+    atos_failure &failure = failure_of_thread();
+    if (!failure.failed) return;
+    failure.in_item = item != nullptr;
+    if (item) std::memcpy(failure.item, item, bytes);
+    queue.fail(failure);
+    failure = atos_failure{};
   }
 
   void hand_on() {
@@ -415,8 +438,16 @@ Backend &cpu_backend() {
 
 } // namespace atos
 
-extern "C" atos_status atos_program_native(uint64_t run, uint64_t idle, atos_program **program) {
+extern "C" {
+
+atos_status atos_program_native(uint64_t run, uint64_t idle, int32_t checked, atos_program **program) {
   return atos::guarded([&] {
-    *program = new atos::NativeProgram(reinterpret_cast<atos::RunTask>(run), reinterpret_cast<atos::RunIdle>(idle));
+    *program = new atos::NativeProgram(reinterpret_cast<atos::RunTask>(run), reinterpret_cast<atos::RunIdle>(idle), checked);
   });
+}
+
+void atos_cpu_fail(int64_t site, int64_t value, int64_t bound, int64_t array) {
+  atos_failure &failure = atos::failure_of_thread();
+  if (!failure.failed) failure = {1, site, value, bound, array, 0, {0, 0}};
+}
 }

@@ -89,9 +89,27 @@ const Driver &driver() {
   return instance;
 }
 
+// Results after which the driver refuses everything in the context, with the same result again.
+bool is_fault(CUresult result) {
+  switch (result) {
+  case CUDA_ERROR_ILLEGAL_ADDRESS:
+  case CUDA_ERROR_MISALIGNED_ADDRESS:
+  case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+  case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+  case CUDA_ERROR_INVALID_PC:
+  case CUDA_ERROR_HARDWARE_STACK_ERROR:
+  case CUDA_ERROR_LAUNCH_FAILED:
+  case CUDA_ERROR_LAUNCH_TIMEOUT:
+  case CUDA_ERROR_ASSERT:
+  case CUDA_ERROR_ECC_UNCORRECTABLE:
+  case CUDA_ERROR_CONTEXT_IS_DESTROYED: return true;
+  default: return false;
+  }
+}
+
 void check(CUresult result, const char *doing) {
   if (result == CUDA_SUCCESS) return;
-  const atos_status status = result == CUDA_ERROR_OUT_OF_MEMORY ? ATOS_NO_MEMORY : ATOS_DRIVER;
+  const atos_status status = result == CUDA_ERROR_OUT_OF_MEMORY ? ATOS_NO_MEMORY : is_fault(result) ? ATOS_FAULT : ATOS_DRIVER;
   throw Failure(status, text("%s: %s", doing, driver().describe(result).c_str()));
 }
 

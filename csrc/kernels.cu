@@ -34,6 +34,31 @@ template <class T> __device__ __forceinline__ T reduce(void *worker, T value, in
   return value;
 }
 
+// A task with checks (ATOS_CONFIG_CHECKED) returns from where one fails, and its thread then reports it for the first item that
+// failed in its block. Without checks none of this is linked in.
+struct Failing {
+  uint32_t thread; // 0: none; kReported; otherwise 1 + the thread that is to report `what`
+  atos_failure what;
+};
+constexpr uint32_t kReported = ~0u;
+__shared__ Failing failing;
+
+__device__ __forceinline__ uint32_t failing_thread() { return *static_cast<volatile uint32_t *>(&failing.thread); }
+
+// How many threads of the worker are `in`. All of them come here, from whatever place: that is why it is not inlined, and why
+// its barrier is one that the threads of a warp may reach apart.
+__device__ __noinline__ uint32_t meet(uint32_t in) {
+#if ATOS_WORKER == 0
+  return in;
+#elif ATOS_WORKER == 1
+  return __popc(__ballot_sync(kAll, in));
+#else
+  uint32_t count;
+  asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; barrier.red.popc.u32 %0, 0, p; }" : "=r"(count) : "r"(in) : "memory");
+  return count;
+#endif
+}
+
 } // namespace atos
 
 using namespace atos;
@@ -42,11 +67,42 @@ extern "C" {
 
 __global__ void atos_kernel(const __grid_constant__ Launch launch, const __grid_constant__ Arguments args) {
   extern __shared__ __align__(16) unsigned char shared[];
+  if (atos_config(ATOS_CONFIG_CHECKED)) {
+    if (threadIdx.x == 0) failing.thread = 0;
+    __syncthreads();
+  }
   Workers(launch, args, shared).work();
 }
 
 __device__ void atos_push(void *worker, const void *item) {
   static_cast<Worker<kBytes> *>(worker)->push(*static_cast<const Item<kBytes> *>(item));
+}
+
+__device__ void atos_fail(int64_t site, int64_t value, int64_t bound, int64_t array) {
+  if (atomicCAS(&failing.thread, 0u, threadIdx.x + 1) == 0) failing.what = {1, site, value, bound, array, 0, {0, 0}};
+}
+
+// By every thread that has returned from a task with checks; `item` is null after an idle function.
+__device__ void atos_report(void *worker, const void *item) {
+  if (failing_thread() != threadIdx.x + 1) return;
+  failing.what.in_item = item != nullptr;
+  if (item) memcpy(failing.what.item, item, kBytes);
+  static_cast<Worker<kBytes> *>(worker)->queue().fail(failing.what);
+  failing.thread = kReported;
+}
+
+// Before a collective call of a task with checks: whether all threads of the worker have come. If not, some have left the task,
+// and the others have to leave it too. That is an error of its own where no check has failed.
+__device__ int32_t atos_together(void *worker, int64_t site) {
+  const uint32_t size = ATOS_WORKER == ATOS_THREAD ? 1 : ATOS_WORKER == ATOS_WARP ? 32 : blockDim.x, there = meet(1);
+  if (there == size) return 1;
+  if (failing_thread() == 0) atos_fail(site, there, size, 0);
+  return 0;
+}
+
+// By every thread that has left a flat task with checks: waits for the others, who may come to collective calls.
+__device__ void atos_left(void *) {
+  while (meet(0)) {}
 }
 
 __device__ int32_t atos_size(void *) { return ATOS_WORKER == ATOS_THREAD ? 1 : ATOS_WORKER == ATOS_WARP ? 32 : blockDim.x; }

@@ -153,9 +153,10 @@ struct atos_queue {
         break;
       }
       // A push found its slot occupied. If what is pending fits, only the order of the ring was in the way: go on.
+      stats->failure = counters.failure;
       settle(stats, launch.barrier);
       run.stale = true;
-      if (stats->lost || !excess.empty()) break;
+      if (stats->failure.failed || stats->lost || !excess.empty()) break;
     }
     stats->milliseconds = backend.stop_clock(launch);
     stats->tasks_run = counters.ran;
@@ -163,6 +164,7 @@ struct atos_queue {
     stats->rounds = counters.rounds;
     stats->samples = std::min<uint64_t>(counters.sampled, launch.max_samples);
     stats->pending = in_ring() + excess.size() / item_bytes;
+    if (stats->failure.failed) throw Failure(ATOS_TASK_FAILED, "a check inside the task failed");
     if (stats->pending || stats->lost)
       throw Failure(ATOS_QUEUE_FULL,
                     text("the tasks pushed so far leave %llu unfinished, more than the queue's capacity of %llu",

@@ -16,7 +16,7 @@
 
 namespace atos {
 
-constexpr uint64_t kRun = 0, kStopFull = 1; // values of Counters::stop
+constexpr uint64_t kRun = 0, kStopFull = 1, kStopTask = 3; // values of Counters::stop
 
 struct Counters {
   alignas(128) uint64_t head;      // tickets claimed by workers
@@ -38,6 +38,7 @@ struct Counters {
   alignas(128) uint64_t ran_so_far; // trace: tasks run, added after each batch
   uint64_t next_sample;             // trace: when the next sample is due
   uint64_t sampled;
+  atos_failure failure;             // the first of a task with checks
 };
 
 template <unsigned bytes> struct Item;
@@ -188,6 +189,14 @@ ATOS_ROLLED
     const uint64_t at = add(&counters->spilled, uint64_t(1));
     if (at < spill_size) spill[at] = item;
     store(&counters->stop, kStopFull);
+  }
+
+  // A check failed in a task. The first failure is kept, and the launch ends in order.
+  ATOS_FUNCTION void fail(const atos_failure &failure) const {
+    uint64_t none = 0;
+    if (exchange_if(&counters->failure.failed, none, 1)) counters->failure = failure;
+    fence();
+    store(&counters->stop, kStopTask);
   }
 
   // An idle worker that saw nothing unfinished at `published`, then ran idle without a push, says so, for `lanes` workers;

@@ -15,6 +15,7 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature
 from numba.extending import lower_builtin, lower_getattr
 
+from .checks import cast, fail
 from .types import I64, TaskArray, on_cuda, refuse
 
 _CONVERT = "convert it, as in int(x), and note that a variable that is uint64 here and int64 there becomes float64"
@@ -40,6 +41,12 @@ def check_value(array: TaskArray, value: types.Type) -> None:
         refuse(f"an element of type {array.dtype} is given a {value}, which would be cut off; {_CONVERT}")
 
 
+def as_stored(array: TaskArray, value: types.Type) -> types.Type:
+    """Return the type that a value has when it comes to be stored: as it is where an overflow is to be found."""
+    overflows = array.checked and isinstance(array.dtype, types.Integer) and isinstance(value, types.Integer)
+    return types.unliteral(value) if overflows else array.dtype
+
+
 @infer_global(operator.getitem)
 class GetElement(AbstractTemplate):
     def generic(self, args: Any, kws: Any) -> Any:
@@ -59,7 +66,7 @@ class SetElement(AbstractTemplate):
                 refuse("a read-only array is written to; make it with readonly=False if tasks write to it")
             check_index(array, index)
             check_value(array, value)
-            return signature(types.none, array, index, array.dtype)
+            return signature(types.none, array, index, as_stored(array, value))
         return None
 
 
@@ -97,8 +104,13 @@ def element(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Valu
     if isinstance(index_type, types.BaseTuple):
         indices, index_types = cgutils.unpack_tuple(builder, args[1], len(index_type)), list(index_type)
     offset = ir.Constant(I64, 0)
-    for extent, part, part_type in zip(shape, indices, index_types, strict=True):
-        offset = builder.add(builder.mul(offset, extent), context.cast(builder, part, part_type, types.int64))
+    for axis, (extent, part, part_type) in enumerate(zip(shape, indices, index_types, strict=True)):
+        part = context.cast(builder, part, part_type, types.int64)
+        if array_type.checked:
+            number = cgutils.create_struct_proxy(array_type)(context, builder, value=args[0]).number
+            with builder.if_then(builder.icmp_unsigned(">=", part, extent), likely=False):
+                fail(builder, "index", str(axis) if array_type.ndim > 1 else "", part, extent, number)
+        offset = builder.add(builder.mul(offset, extent), part)
     stored = context.get_data_type(array_type.dtype)
     if on_cuda(context) and array_type.access != "scratch":
         data = builder.addrspacecast(data, data.type.pointee.as_pointer(1))
@@ -164,7 +176,9 @@ def lower_getitem(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> i
 
 @lower_builtin(operator.setitem, TaskArray, types.Any, types.Any)
 def lower_setitem(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    store(context, builder, sig.args[0], element(context, builder, sig, args), args[2])
+    array_type, _, value_type = sig.args
+    pointer = element(context, builder, sig, args)
+    store(context, builder, array_type, pointer, cast(context, builder, args[2], value_type, array_type.dtype))
     return context.get_dummy_value()
 
 

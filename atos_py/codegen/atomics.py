@@ -12,17 +12,20 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import lower_builtin
 
 from ..task import atomic_add, atomic_and_, atomic_cas, atomic_exch, atomic_max, atomic_min, atomic_or_
-from .arrays import bits_of, check_index, check_value, element, load
+from .arrays import as_stored, bits_of, check_index, check_value, element, load
+from .checks import cast
 from .types import I64, TaskArray, on_cuda, refuse
 
+_NARROW = (types.int32, types.uint32)
 _DTYPES = (types.int32, types.uint32, types.int64, types.uint64, types.float32, types.float64)
 
 
-def _atomic(function: Any, integers_only: bool = False, in_range: bool = False) -> Callable[[Any], None]:
+def _atomic(function: Any, integers_only: bool = False, limit: str = "") -> Callable[[Any], None]:
     """Register the lowering of an atomic operation, and teach Numba its types: array, index and values in, the old element out.
 
-    The lowering gets the pointer to the element, and the values cast to the element's type; if `in_range`, integers of 32 bits
-    come as int64, so that a value beyond the element's range can be told from one within.
+    The lowering gets the pointer to the element, and the values cast to the element's type. With a `limit`, 'low' or 'high',
+    integers of 32 bits come as int64, so that a value beyond the element's range can be told from one within: beyond one end of
+    it the operation changes nothing, and only beyond `limit` the value is one that should be stored and cannot be.
     """
     name = function.__name__
     num_values = len(inspect.signature(function).parameters) - 2
@@ -43,14 +46,21 @@ def _atomic(function: Any, integers_only: bool = False, in_range: bool = False) 
             check_index(array, index)
             for value in values:
                 check_value(array, value)
-            given = types.int64 if in_range and array.dtype in (types.int32, types.uint32) else array.dtype
-            return signature(array.value, array, index, *[given] * num_values)
+            given = [types.int64 if limit and array.dtype in _NARROW else as_stored(array, value) for value in values]
+            return signature(array.value, array, index, *given)
 
     def register(lowering: Any) -> None:
         @lower_builtin(function, TaskArray, types.Any, *[types.Any] * num_values)
         def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-            array = sig.args[0]
-            old = lowering(context, builder, array, element(context, builder, sig, args), *args[2:])
+            array, pointer = sig.args[0], element(context, builder, sig, args)
+            values = []
+            for value, given in zip(args[2:], sig.args[2:], strict=True):
+                if not limit or array.dtype not in _NARROW:
+                    value = cast(context, builder, value, given, array.dtype)
+                elif array.checked:
+                    cast(context, builder, value, given, array.dtype, low=limit == "low", high=limit == "high")
+                values.append(value)
+            old = lowering(context, builder, array, pointer, *values)
             return context.cast(builder, old, array.dtype, array.value)
 
     return register
@@ -103,12 +113,12 @@ def lower_cas(
     return builder.bitcast(builder.extract_value(result, 0), expected.type)
 
 
-@_atomic(atomic_min, in_range=True)
+@_atomic(atomic_min, limit="low")
 def lower_min(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> ir.Value:
     return _extreme(context, builder, array, pointer, value, "<", "min")
 
 
-@_atomic(atomic_max, in_range=True)
+@_atomic(atomic_max, limit="high")
 def lower_max(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> ir.Value:
     return _extreme(context, builder, array, pointer, value, ">", "max")
 

@@ -9,14 +9,17 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import njit
-from numba.core import types
+from numba.core import callconv, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
+from .._core import ffi, lib
 from ..arguments import Kind
+from ..checks import Checks
 from ..task import Task
+from .checks import collecting, intercept
 from .entry import cpu_flat, cpu_nested, idle_entry, prepare
 from .failures import translated
 from .types import I64, POINTER
@@ -31,6 +34,9 @@ _OPTIONS = {
     "_nrt": False,
 }
 
+intercept(callconv, callconv.CPUCallConv)
+binding.add_symbol("atos_fail", int(ffi.cast("uintptr_t", lib.atos_cpu_fail)))
+
 
 @dataclass(frozen=True)
 class CpuCode:
@@ -42,13 +48,16 @@ class CpuCode:
         Addresses of `void run(atos_cpu_worker *, const void *items, int64_t n, const void *args)` and of
         `void idle(atos_cpu_worker *, const void *args)`, which is 0 without an idle function.
     parts : tuple of bytes
-        What `load_cpu` makes the same code from, in this process or another.
+        What `load_cpu` makes the same code from, in this process or another: code without checks, that is.
+    checks : Checks or None
+        The checks in it.
     """
 
     run: int
     idle: int
     parts: tuple[bytes, ...]
     library: Any
+    checks: Checks | None
 
     @property
     def assembly(self) -> str:
@@ -71,17 +80,20 @@ class CpuTarget:
         return function.overloads[args].signature.return_type
 
 
-def compile_cpu(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any]) -> CpuCode:
-    """Compile a task for arguments of these kinds and items of this type.
+def compile_cpu(
+    task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], debug: bool = False
+) -> CpuCode:
+    """Compile a task for arguments of these kinds and items of this type, with checks if `debug`.
 
     Raises
     ------
     TaskCompileError
         If the task does not fit the arguments, or is not something that Numba compiles.
     """
-    with global_compiler_lock:
+    checks = Checks() if debug else None
+    with global_compiler_lock, collecting(checks):
         target = CpuTarget()
-        program = prepare(target, task, idle, kinds, item_dtype)
+        program = prepare(target, task, idle, kinds, item_dtype, checks)
         loop = cpu_nested(program.workload, program.taken, program.body) if task.nested else cpu_flat(program.body)
         name = f"atos_{uuid.uuid4().hex}"  # of this code alone, among all that the process may load
         library = cpu_target.target_context.codegen().create_library(name)
@@ -94,7 +106,7 @@ def compile_cpu(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.d
                 _export(library, f"{name}_idle", target.dispatcher(idle_entry(program.idle)), types_of_idle)
         library.finalize()
         _, _, (machine_code, bitcode) = library.serialize_using_object_code()
-        return _addresses(library, (name.encode(), b"idle" if idle is not None else b"", machine_code, bitcode))
+        return _addresses(library, (name.encode(), b"idle" if idle is not None else b"", machine_code, bitcode), checks)
 
 
 def load_cpu(parts: Sequence[bytes]) -> CpuCode:
@@ -102,7 +114,7 @@ def load_cpu(parts: Sequence[bytes]) -> CpuCode:
     name, _, machine_code, bitcode = parts
     with global_compiler_lock:
         library = cpu_target.target_context.codegen().unserialize_library((name.decode(), "object", (machine_code, bitcode)))
-        return _addresses(library, tuple(parts))
+        return _addresses(library, tuple(parts), None)
 
 
 def host() -> tuple[str, ...]:
@@ -110,10 +122,10 @@ def host() -> tuple[str, ...]:
     return tuple(map(str, cpu_target.target_context.codegen().magic_tuple()))
 
 
-def _addresses(library: Any, parts: tuple[bytes, ...]) -> CpuCode:
+def _addresses(library: Any, parts: tuple[bytes, ...], checks: Checks | None) -> CpuCode:
     name, idle = parts[0].decode(), bool(parts[1])
     run = library.get_pointer_to_function(f"{name}_run")
-    return CpuCode(run, library.get_pointer_to_function(f"{name}_idle") if idle else 0, parts, library)
+    return CpuCode(run, library.get_pointer_to_function(f"{name}_idle") if idle else 0, parts, library, checks)
 
 
 def _export(library: Any, symbol: str, dispatcher: Any, args: tuple[types.Type, ...]) -> None:
@@ -126,7 +138,7 @@ def _export(library: Any, symbol: str, dispatcher: Any, args: tuple[types.Type, 
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), parameters), symbol)
     builder = ir.IRBuilder(function.append_basic_block())
     callee = context.declare_function(module, result.fndesc)
-    # A task cannot raise, so the status is not looked at.
+    # The status is not looked at: without checks a task cannot raise, and a check that fails has told the core.
     context.call_conv.call_function(builder, callee, types.none, args, function.args)
     builder.ret_void()
     library.add_ir_module(module)

@@ -11,12 +11,15 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.cuda import compiler, dispatcher
+from numba.cuda.core import callconv
 from numba.cuda.core.compiler_lock import global_compiler_lock
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.descriptor import cuda_target
 
 from ..arguments import Kind
+from ..checks import Checks
 from ..task import Task
+from .checks import collecting, intercept
 from .entry import Program, cuda_flat, cuda_nested, cuda_workload, idle_entry, prepare
 from .failures import translated
 from .types import I32, I64, POINTER
@@ -34,10 +37,13 @@ class CudaCode:
         LTO-IR modules that define `atos_task_workload`, `atos_task_body`, `atos_task_idle` and `atos_config`.
     value_words : int
         How many values the workload hands to the body, a word each.
+    checks : Checks or None
+        The checks in the code.
     """
 
     modules: list[bytes]
     value_words: int
+    checks: Checks | None
 
 
 _target = threading.local()
@@ -55,6 +61,7 @@ def _current_device() -> Any:
 
 
 dispatcher.get_current_device = _current_device
+intercept(callconv, callconv.CUDACallConv)
 
 
 class CudaTarget:
@@ -71,24 +78,31 @@ class CudaTarget:
         return function.compile_device(args).signature.return_type
 
 
-def compile_cuda(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], cc: tuple[int, int]) -> CudaCode:
+def compile_cuda(
+    task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], cc: tuple[int, int], debug: bool = False
+) -> CudaCode:
     """Compile a task for arguments of these kinds, items of this type, and GPUs of compute capability `cc` or newer.
+
+    If `debug`, it gets checks.
 
     Raises
     ------
     TaskCompileError
         If the task does not fit the arguments, or is not something that Numba compiles.
     """
-    with global_compiler_lock:
+    checks = Checks() if debug else None
+    with global_compiler_lock, collecting(checks):
         _target.cc = cc
         try:
-            return _compile(task, idle, kinds, item_dtype, cc)
+            return _compile(task, idle, kinds, item_dtype, cc, checks)
         finally:
             _target.cc = None
 
 
-def _compile(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], cc: tuple[int, int]) -> CudaCode:
-    program = prepare(CudaTarget(), task, idle, kinds, item_dtype)
+def _compile(
+    task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], cc: tuple[int, int], checks: Checks | None
+) -> CudaCode:
+    program = prepare(CudaTarget(), task, idle, kinds, item_dtype, checks)
     # Numba's modules by identity, since entry points share helpers.
     modules: dict[int, ir.Module] = {}
 
@@ -118,7 +132,7 @@ def _compile(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtyp
                 function.attributes.add("convergent")
     options = {"opt": 3, "arch": f"compute_{cc[0]}{cc[1]}", "gen-lto": None}
     code = nvvm.compile_ir([str(module) for module in modules.values()], **options)
-    return CudaCode([code], program.value_words)
+    return CudaCode([code], program.value_words, checks)
 
 
 def _constants_and_stubs(program: Program, nested: bool, has_idle: bool) -> ir.Module:
@@ -128,7 +142,7 @@ def _constants_and_stubs(program: Program, nested: bool, has_idle: bool) -> ir.M
     builder = ir.IRBuilder(function.append_basic_block())
     result = ir.Constant(I32, -1)
     # The keys are those of atos_config_key in csrc/atos.h.
-    for key, constant in {1: nested, 3: program.value_words, 4: has_idle}.items():
+    for key, constant in {1: nested, 3: program.value_words, 4: has_idle, 5: program.worker.checked}.items():
         is_key = builder.icmp_signed("==", function.args[0], ir.Constant(I32, key))
         result = builder.select(is_key, ir.Constant(I32, int(constant)), result)
     builder.ret(result)

@@ -11,11 +11,13 @@ import numpy as np
 from numba.core import types
 
 from ..arguments import Kind
+from ..checks import Checks, array_names
 from ..errors import TaskCompileError
 from ..task import Task
 from . import arrays as _arrays  # noqa: F401  # these three for what they register with Numba
 from . import atomics as _atomics  # noqa: F401
 from . import worker as _worker  # noqa: F401
+from .checks import ended
 from .failures import failure, translated
 from .helpers import ExceptionsUsedError, Specialiser
 from .packing import pack, plan_of, unpack
@@ -53,9 +55,12 @@ class Program:
         return len(self.values.contents)
 
 
-def prepare(target: Target, task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any]) -> Program:
-    """Check the functions of a task against the arguments of a launch, and compile them."""
-    args = tuple(map(numba_type, kinds))
+def prepare(
+    target: Target, task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], checks: Checks | None = None
+) -> Program:
+    """Check the functions of a task against the arguments of a launch, and compile them: with checks, if `checks` is given."""
+    checked = checks is not None
+    args = tuple(numba_type(kind, checked) for kind in kinds)
     items = Items(item_type(item_dtype))
     specialise = Specialiser(target.dispatcher, target.is_known)
     described = f"items of {item_dtype} and " + (f"arguments {', '.join(map(str, kinds))}" if kinds else "no arguments")
@@ -68,13 +73,12 @@ def prepare(target: Target, task: Task, idle: Any, kinds: tuple[Kind, ...], item
         try:
             dispatcher = specialise(function)
         except ExceptionsUsedError as error:
-            reason = "it has a raise, assert, try or with, and tasks know no exceptions; write what went wrong to an array"
-            raise failure(task.name, function, described, reason, (function.__code__.co_filename, error.line)) from None
+            raise failure(task.name, function, described, str(error), (function.__code__.co_filename, error.line)) from None
         with translated(task.name, function, described):
             return dispatcher, target.compile(dispatcher, tuple(kind for _, kind in given))
 
-    flat_worker = WorkerType(items.item, nested=False)
-    worker = WorkerType(items.item, nested=True) if task.nested else flat_worker
+    flat_worker = WorkerType(items.item, nested=False, checked=checked)
+    worker = WorkerType(items.item, nested=True, checked=checked) if task.nested else flat_worker
     argument_list = [(f"argument {number}", kind) for number, kind in enumerate(args, start=1)]
     workload: Any = None
     taken = 0
@@ -86,6 +90,9 @@ def prepare(target: Target, task: Task, idle: Any, kinds: tuple[Kind, ...], item
         values = _values(task, plain_function(task.workload), plan, described)
         inner = [("i", types.int64), *zip((f"value {number}" for number in range(1, len(values) + 1)), values, strict=True)]
     body, _ = compiled(task.body, "body", [("worker", worker), ("item", items.value), *inner, *argument_list])
+    if checks is not None:
+        names = _parameter_names(plain_function(task.body), 2 + len(inner), len(args))
+        checks.arrays = array_names(names, kinds)
     idle_dispatcher = None
     if idle is not None:
         idle_dispatcher, _ = compiled(idle, "idle function", [("worker", flat_worker), *argument_list])
@@ -100,6 +107,14 @@ def prepare(target: Target, task: Task, idle: Any, kinds: tuple[Kind, ...], item
         Packed(types.BaseTuple.from_types(values), constant=False),
         Packed(types.BaseTuple.from_types(args), constant=True),
     )
+
+
+def _parameter_names(function: FunctionType, before: int, count: int) -> list[str]:
+    """Return what a function calls `count` arguments that come after `before` others."""
+    parameters = list(inspect.signature(function).parameters.values())
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][before : before + count]
+    variadic = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
+    return names + [f"{variadic}[{position}]" for position in range(count - len(names))]
 
 
 def _taken_by_workload(function: FunctionType | None, num_args: int) -> int:
@@ -184,6 +199,7 @@ def idle_entry(idle: Any) -> Any:
 
     def run(worker, arguments):  # type: ignore[no-untyped-def]
         idle(worker, *unpack(arguments))
+        ended(worker, None)
 
     return run
 
@@ -194,6 +210,7 @@ def cuda_workload(workload: Any, taken: int) -> Any:
     def entry(worker, items, values, arguments):  # type: ignore[no-untyped-def]
         plan = plan_of(workload(items[0], *unpack(arguments)[:taken]))
         pack(values, plan[1:])
+        ended(worker, items)
         return plan[0]
 
     return entry
@@ -204,6 +221,7 @@ def cuda_nested(body: Any) -> Any:
 
     def entry(worker, items, i, values, arguments):  # type: ignore[no-untyped-def]
         body(worker, items[0], i, *unpack(values), *unpack(arguments))
+        ended(worker, items)
 
     return entry
 
@@ -213,5 +231,6 @@ def cuda_flat(body: Any) -> Any:
 
     def entry(worker, items, i, values, arguments):  # type: ignore[no-untyped-def]
         body(worker, items[0], *unpack(arguments))
+        ended(worker, items)
 
     return entry

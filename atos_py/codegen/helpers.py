@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import dis
+import linecache
 from collections.abc import Callable
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
+from .checks import add_checked, is_collecting
 from .references import codes, global_names, is_library, plain_function
 
-# What Python compiles raise, assert, try and with to.
-_EXCEPTIONS = ("PUSH_EXC_INFO", "RAISE_VARARGS", "SETUP_FINALLY", "SETUP_WITH")
+# What Python compiles try and with to, and what raise and assert.
+_HANDLERS = ("PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH")
+_RAISE = "RAISE_VARARGS"
 
 
 class ExceptionsUsedError(Exception):
-    """A function deals in exceptions, for which a task has no place to go; `line` is where."""
+    """A function deals in exceptions as tasks cannot; `line` is where."""
 
-    def __init__(self, line: int) -> None:
-        super().__init__(line)
+    def __init__(self, reason: str, line: int) -> None:
+        super().__init__(reason)
         self.line = line
 
 
@@ -41,19 +45,21 @@ class Specialiser:
         """Return the dispatcher of a function."""
         if id(function) in self._done:
             return self._done[id(function)]
-        for code in codes(function.__code__):
-            for instruction in dis.get_instructions(code):
-                if instruction.opname in _EXCEPTIONS:
-                    raise ExceptionsUsedError(_line_of(code, instruction.offset))
+        code, closure = function.__code__, function.__closure__ or ()
+        if not is_collecting():
+            code, closure = without_asserts(function)
+        _refuse_exceptions(code)
+        for part in codes(code):
+            add_checked(part)
         variables = dict(function.__globals__)
-        cells = tuple(CellType(cell.cell_contents) for cell in function.__closure__ or ())
-        copy = FunctionType(function.__code__, variables, function.__name__, function.__defaults__, cells)
+        cells = tuple(CellType(cell.cell_contents) for cell in closure)
+        copy = FunctionType(code, variables, function.__name__, function.__defaults__, cells)
         copy.__kwdefaults__ = function.__kwdefaults__
         copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__
         # Before what it uses is looked at: functions may call each other.
         self._done[id(function)] = self._wrap(copy)
-        attributes = {name for code in codes(function.__code__) for name in code.co_names}
-        for name in global_names(function.__code__) & variables.keys():
+        attributes = {name for part in codes(code) for name in part.co_names}
+        for name in global_names(code) & variables.keys():
             variables[name] = self._replacement(variables[name], attributes)
         for cell in cells:
             cell.cell_contents = self._replacement(cell.cell_contents, attributes)
@@ -75,6 +81,43 @@ class Specialiser:
                 vars(stand_in).update(vars(value), **helpers)
                 return stand_in
         return value
+
+
+def _refuse_exceptions(code: CodeType) -> None:
+    for part in codes(code):
+        for instruction in dis.get_instructions(part):
+            if instruction.opname in _HANDLERS:
+                raise ExceptionsUsedError("it has a try or with, and tasks handle no exceptions", _line_of(part, instruction.offset))
+            if instruction.opname == _RAISE and not is_collecting():
+                reason = (
+                    "it has a raise, which needs a launch with debug=True (or ATOS_DEBUG=1); an assert is left out of other"
+                    " launches, where its source is the file that was imported"
+                )
+                raise ExceptionsUsedError(reason, _line_of(part, instruction.offset))
+
+
+def without_asserts(function: FunctionType) -> tuple[CodeType, tuple[CellType, ...]]:
+    """Return a function's code and closure as Python makes them where it leaves out asserts (``python -O``).
+
+    The code comes from the source; if that is not there, or not what the function was made from, the asserts stay.
+    """
+    code, closure = function.__code__, function.__closure__ or ()
+    if not any(instruction.opname == _RAISE for part in codes(code) for instruction in dis.get_instructions(part)):
+        return code, closure
+    source = "".join(linecache.getlines(code.co_filename, function.__globals__))
+
+    def compiled(optimize: int) -> CodeType | None:
+        with contextlib.suppress(SyntaxError, ValueError):
+            for part in codes(compile(source, code.co_filename, "exec", 0, True, optimize)):
+                if (part.co_name, part.co_firstlineno) == (code.co_name, code.co_firstlineno):
+                    return part
+        return None
+
+    shorter = compiled(1)
+    if shorter is None or compiled(-1) != code:
+        return code, closure
+    cells = dict(zip(code.co_freevars, closure, strict=True))
+    return shorter, tuple(cells[name] for name in shorter.co_freevars)
 
 
 def _line_of(code: CodeType, offset: int) -> int:

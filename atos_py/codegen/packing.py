@@ -11,6 +11,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import lower_builtin
 
 from .arrays import bits_of
+from .checks import cast
 from .types import I64, POINTER, Items, Packed, TaskArray, in_task
 
 
@@ -57,7 +58,7 @@ class GetItem(AbstractTemplate):
 @lower_builtin(unpack, Packed)
 def lower_unpack(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     packed, words = sig.args[0], builder.bitcast(args[0], I64.as_pointer())
-    position = 0
+    position = number = 0
 
     def next_word() -> ir.Value:
         nonlocal position
@@ -68,12 +69,16 @@ def lower_unpack(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir
         return word
 
     def value(kind: types.Type) -> ir.Value:
+        nonlocal number
         if isinstance(kind, types.BaseTuple):
             return context.make_tuple(builder, kind, [value(member) for member in kind])
         if isinstance(kind, TaskArray):
             array = cgutils.create_struct_proxy(kind)(context, builder)
             array.data = builder.inttoptr(next_word(), POINTER)
             array.shape = cgutils.pack_array(builder, [next_word() for _ in range(kind.ndim)], ty=I64)
+            if kind.checked:
+                array.number = ir.Constant(I64, number)
+            number += 1
             return array._getvalue()
         if kind == types.none:
             return context.get_dummy_value()
@@ -144,7 +149,7 @@ def store_item(
     pointer, align = _whole(builder, items, item)
     whole = ir.Constant(pointer.type.pointee, 0)
     for (kind, offset), member, member_type in zip(_fields(items), values, value_types, strict=True):
-        stored = context.data_model_manager[kind].as_data(builder, context.cast(builder, member, member_type, kind))
+        stored = context.data_model_manager[kind].as_data(builder, cast(context, builder, member, member_type, kind))
         bits = builder.zext(builder.bitcast(stored, bits_of(stored.type)), whole.type)
         whole = builder.or_(whole, builder.shl(bits, ir.Constant(whole.type, 8 * offset)))
     builder.store(whole, pointer, align=align)

@@ -36,23 +36,28 @@ def in_task(stored: types.Type) -> types.Type:
 
 
 class TaskArray(types.Type):
-    """An array in a task. `access` is 'shared' (other workers write it), 'readonly', or 'scratch' (the worker's own)."""
+    """An array in a task. `access` is 'shared' (other workers write it), 'readonly', or 'scratch' (the worker's own).
 
-    def __init__(self, dtype: types.Type, ndim: int, access: str) -> None:
+    If it is `checked`, its indices and what is stored in it are, and it knows its number among the arguments' arrays.
+    """
+
+    def __init__(self, dtype: types.Type, ndim: int, access: str, checked: bool = False) -> None:
         self.dtype = dtype
         self.value = in_task(dtype)
         self.ndim = ndim
         self.access = access
-        super().__init__(f"{access} array({dtype}, {ndim}d)")
+        self.checked = checked
+        super().__init__(f"{'checked ' if checked else ''}{access} array({dtype}, {ndim}d)")
 
 
 class WorkerType(types.Type):
-    """The worker, as the task's first parameter: an opaque pointer."""
+    """The worker, as the task's first parameter: an opaque pointer. If `checked`, what is pushed is."""
 
-    def __init__(self, item: types.Type, nested: bool) -> None:
+    def __init__(self, item: types.Type, nested: bool, checked: bool = False) -> None:
         self.item = item
         self.nested = nested
-        super().__init__(f"{'nested' if nested else 'flat'} worker(pushes {item})")
+        self.checked = checked
+        super().__init__(f"{'checked ' if checked else ''}{'nested' if nested else 'flat'} worker(pushes {item})")
 
 
 class Items(types.Type):
@@ -84,17 +89,18 @@ for opaque in (WorkerType, Items, Packed):
 class TaskArrayModel(models.StructModel):
     def __init__(self, dmm: Any, fe_type: TaskArray) -> None:
         shape = types.UniTuple(types.int64, fe_type.ndim)
-        super().__init__(dmm, fe_type, [("data", types.voidptr), ("shape", shape)])
+        number = [("number", types.int64)] if fe_type.checked else []
+        super().__init__(dmm, fe_type, [("data", types.voidptr), ("shape", shape), *number])
 
 
-def numba_type(kind: Kind) -> types.Type:
+def numba_type(kind: Kind, checked: bool = False) -> types.Type:
     """Return the Numba type of an argument of this kind."""
     if isinstance(kind, ArrayKind):
-        return TaskArray(from_dtype(kind.dtype), kind.ndim, "readonly" if kind.readonly else "shared")
+        return TaskArray(from_dtype(kind.dtype), kind.ndim, "readonly" if kind.readonly else "shared", checked)
     if isinstance(kind, ScalarKind):
         return in_task(from_dtype(kind.dtype))
     if isinstance(kind, TupleKind):
-        return types.BaseTuple.from_types(tuple(map(numba_type, kind.kinds)), kind.cls)
+        return types.BaseTuple.from_types(tuple(numba_type(member, checked) for member in kind.kinds), kind.cls)
     assert isinstance(kind, NoneKind)
     return types.none
 

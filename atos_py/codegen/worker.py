@@ -9,6 +9,8 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
 from numba.extending import lower_builtin, lower_getattr
 
+from ..checks import SCRATCH
+from .checks import leave, site_number
 from .packing import store_item
 from .types import I32, I64, POINTER, Items, TaskArray, WorkerType, on_cuda, refuse
 
@@ -28,7 +30,7 @@ def _push(worker: WorkerType, item: types.Type) -> tuple[types.Type, types.Type]
         return types.none, item
     if not isinstance(item, types.Integer):
         refuse(f"worker.push takes an integer ({worker.item}) here, not {item}; convert it, as in int(x)")
-    return types.none, worker.item
+    return types.none, types.unliteral(item) if worker.checked else worker.item
 
 
 def _reduce(worker: WorkerType, value: types.Type) -> tuple[types.Type, types.Type]:
@@ -53,7 +55,7 @@ def _scratch(worker: WorkerType, dtype: types.Type) -> tuple[types.Type, types.T
     element = dtype.dtype if isinstance(dtype, types.DTypeSpec) else None
     if not isinstance(element, (types.Integer, types.Float, types.Boolean)):
         refuse(f"worker.scratch takes a NumPy type such as np.int32, not {dtype}")
-    return TaskArray(element, 1, "scratch"), dtype
+    return TaskArray(element, 1, "scratch", worker.checked), dtype
 
 
 # From the type of a method's argument to the types of its result and of the argument as it is passed.
@@ -109,6 +111,14 @@ def _core(builder: ir.IRBuilder, result: ir.Type, name: str, args: list[ir.Value
     return builder.call(function, args)
 
 
+def _collective(context: Any, builder: ir.IRBuilder, sig: Any, worker: ir.Value, name: str) -> None:
+    """Begin a call that all threads of the worker make. Those that are left alone by a check that failed leave the task too."""
+    if sig.args[0].checked and on_cuda(context):
+        together = _core(builder, I32, "atos_together", [worker, site_number("collective", name)])
+        with builder.if_then(builder.icmp_signed("==", together, ir.Constant(I32, 0)), likely=False):
+            leave(builder)
+
+
 def _field(builder: ir.IRBuilder, worker: ir.Value, index: int) -> ir.Value:
     """Return a pointer to a field of a CPU worker."""
     worker = builder.bitcast(worker, _CPU_WORKER.as_pointer())
@@ -154,6 +164,7 @@ def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
 
 @lower_builtin("atos.worker.sync", WorkerType)
 def lower_sync(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    _collective(context, builder, sig, args[0], "sync")
     if on_cuda(context):
         _core(builder, ir.VoidType(), "atos_sync", [args[0]])
     return context.get_dummy_value()
@@ -164,6 +175,7 @@ def _lower_vote(name: str) -> None:
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         if not on_cuda(context):
             return args[1]
+        _collective(context, builder, sig, args[0], name)
         result = _core(builder, I32, f"atos_{name}", [args[0], builder.zext(args[1], I32)])
         return builder.icmp_signed("!=", result, ir.Constant(I32, 0))
 
@@ -174,6 +186,7 @@ def _lower_reduction(name: str) -> None:
         dtype, (worker, value) = sig.return_type, args
         if not on_cuda(context):
             return value
+        _collective(context, builder, sig, worker, name)
         wide = types.float64 if isinstance(dtype, types.Float) else types.int64 if dtype.signed else types.uint64
         value = context.cast(builder, value, dtype, wide)
         function = {types.float64: "atos_reduce_f64", types.int64: "atos_reduce_i64", types.uint64: "atos_reduce_u64"}[wide]
@@ -217,5 +230,7 @@ def lower_scratch(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> i
     itemsize = context.get_abi_sizeof(context.get_data_type(sig.return_type.dtype))
     array = cgutils.create_struct_proxy(sig.return_type)(context, builder)
     array.data = data
+    if sig.return_type.checked:
+        array.number = ir.Constant(I64, SCRATCH)
     array.shape = cgutils.pack_array(builder, [builder.udiv(num_bytes, ir.Constant(I64, itemsize))])
     return array._getvalue()

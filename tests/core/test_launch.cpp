@@ -87,7 +87,7 @@ struct Program {
   atos_program *handle = nullptr;
   template <class Run, class Idle> Program(Run run, Idle idle) {
     const atos_status status =
-        atos_program_native(reinterpret_cast<uint64_t>(run), reinterpret_cast<uint64_t>(idle), &handle);
+        atos_program_native(reinterpret_cast<uint64_t>(run), reinterpret_cast<uint64_t>(idle), 0, &handle);
     CHECK(status == ATOS_OK, "%s", atos_message());
   }
   Program(const Program &) = delete;
