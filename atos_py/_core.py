@@ -61,8 +61,8 @@ def check(status: int) -> None:
     """Raise the error that a status of the core stands for."""
     if status == lib.ATOS_FAULT:
         raise DeviceFaultError(
-            f"{message()}; the device's context is lost, and with it every array and queue there, also those of other libraries:"
-            " start a new process, and launch with debug=True (or ATOS_DEBUG=1) to find the line of the task"
+            f"{message()}; the device's context is lost, and with it every array and queue there, those of other libraries"
+            " too: start a new process, and launch with debug=True (or ATOS_DEBUG=1) to find the line of the task"
         )
     if status != lib.ATOS_OK:
         raise _ERRORS.get(status, AtosError)(message())

@@ -24,13 +24,13 @@ class Site:
 
     Attributes
     ----------
-    kind : {'index', 'division', 'cast', 'assert', 'raise', 'collective'}
+    kind : {'index', 'division', 'cast', 'assert', 'raise'}
         What is checked.
     function, filename, line
         Where.
     detail : str
-        Of an index, the axis, or nothing if there is one axis only; of a cast, the types from which and to which; of a
-        collective call, its name; otherwise what is to be said.
+        Of an index, the axis, or nothing if there is one axis only; of a cast, the types from which and to which; otherwise
+        what is to be said.
     """
 
     kind: str
@@ -67,7 +67,7 @@ def array_names(names: list[str], kinds: tuple[Kind, ...]) -> tuple[str, ...]:
     return tuple(array for name, kind in zip(names, kinds, strict=True) for array in arrays(name, kind))
 
 
-def task_error(task: str, checks: Checks, site_number: int, value: int, bound: int, array: int, item: Any) -> TaskError:
+def task_error(task: str, checks: Checks, failure: Any, item: Any, lost: int) -> TaskError:
     """Return the error of a check that failed.
 
     Parameters
@@ -75,19 +75,31 @@ def task_error(task: str, checks: Checks, site_number: int, value: int, bound: i
     task : str
         The task's name.
     checks : Checks
-    site_number, value, bound, array : int
-        The fields of `atos_failure`.
+    failure : cdata
+        The core's `atos_failure`.
     item : int, tuple or None
         The item that the task ran on; None if it was an idle function.
+    lost : int
+        Pushed tasks that found no room.
     """
-    site = checks.sites[site_number]
-    index = value if site.kind == "index" else None
+    site = checks.sites[failure.site]
+    index = bound = None
+    if site.kind == "index":
+        index, bound = failure.value, failure.bound
+        name = "worker.scratch" if failure.array == SCRATCH else checks.arrays[failure.array]
+        axis = f" along axis {site.detail}" if site.detail else ""
+        hint = "; negative indices do not count from the end" if index < 0 else ""
+        what = f"index {index} is out of range for array {name!r} of length {bound}{axis}{hint}"
+    elif site.kind == "cast":
+        given, wanted = site.detail.split()
+        limits = np.iinfo(wanted)
+        what = f"{_number(failure.value, given)} ({given}) does not fit {wanted} ({limits.min} to {limits.max})"
+    else:
+        what = site.detail
     where = f"{site.function} ({os.path.basename(site.filename)}:{site.line})"
-    named = "'worker.scratch'" if array == SCRATCH else repr(checks.arrays[array]) if site.kind == "index" else ""
-    what = _what(site, named, value, bound)
     during = "in the idle function" if item is None else f"in item {item}"
     return TaskError(
-        f"{where}: {what}, {during}",
+        f"{where}: {what}, {during}" + (f"; {lost} pushed tasks found no room in the queue and were lost" if lost else ""),
         task=task,
         kind=site.kind,
         function=site.function,
@@ -95,22 +107,9 @@ def task_error(task: str, checks: Checks, site_number: int, value: int, bound: i
         line=site.line,
         item=item,
         index=index,
-        bound=None if index is None else bound,
+        bound=bound,
+        lost=lost,
     )
-
-
-def _what(site: Site, array: str, value: int, bound: int) -> str:
-    if site.kind == "index":
-        of = f"axis {site.detail} of array {array}, which has length {bound}" if site.detail else f"array {array} of length {bound}"
-        hint = "; negative indices do not count from the end" if value < 0 else ""
-        return f"index {value} is out of range for {of}{hint}"
-    if site.kind == "cast":
-        given, wanted = site.detail.split()
-        limits = np.iinfo(wanted)
-        return f"{_number(value, given)} ({given}) does not fit {wanted} ({limits.min} to {limits.max})"
-    if site.kind == "collective":
-        return f"only {value} of the worker's {bound} threads came to worker.{site.detail}, which needs all of them"
-    return site.detail
 
 
 def _number(word: int, dtype: str) -> int | float:

@@ -77,7 +77,7 @@ class TaskError(AtosError, RuntimeError):
     ----------
     task : str
         The name of the task.
-    kind : {'index', 'division', 'cast', 'assert', 'raise', 'collective'}
+    kind : {'index', 'division', 'cast', 'assert', 'raise'}
         What it did.
     function, filename, line : str, str, int
         Where: in the task function, or in one that it calls.
@@ -85,6 +85,8 @@ class TaskError(AtosError, RuntimeError):
         The item that it ran on; None in an idle function.
     index, bound : int or None
         The index that is out of range, and the length of that axis; None for the other kinds.
+    lost : int
+        Pushed tasks that found no room, as in `QueueFullError`.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class TaskError(AtosError, RuntimeError):
         item: Any,
         index: int | None,
         bound: int | None,
+        lost: int,
     ) -> None:
         super().__init__(message)
         self.task = task
@@ -109,6 +112,7 @@ class TaskError(AtosError, RuntimeError):
         self.item = item
         self.index = index
         self.bound = bound
+        self.lost = lost
 
 
 class TaskCallError(AtosError, RuntimeError):

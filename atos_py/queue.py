@@ -289,7 +289,7 @@ class Queue:
                 lost=stats.lost,
             )
         if status == lib.ATOS_TASK_FAILED:
-            raise self._task_error(task, program, stats.failure)
+            raise self._task_error(task, program, stats)
         check(status)
         return LaunchStats(
             tasks_run=stats.tasks_run,
@@ -309,12 +309,12 @@ class Queue:
             trace=None if samples is None else trace_of(samples[: stats.samples]),
         )
 
-    def _task_error(self, task: Task, program: Program, failure: Any) -> TaskError:
+    def _task_error(self, task: Task, program: Program, stats: Any) -> TaskError:
         item: Any = None
-        if failure.in_item:
-            item = np.frombuffer(bytes(ffi.buffer(failure.item)), self._dtype, 1)[0].item()
+        if stats.failure.in_item:
+            item = np.frombuffer(bytes(ffi.buffer(stats.failure.item)), self._dtype, 1)[0].item()
         assert program.checks is not None
-        return task_error(task.name, program.checks, failure.site, failure.value, failure.bound, failure.array, item)
+        return task_error(task.name, program.checks, stats.failure, item, stats.lost)
 
     # An argument as the task takes it: others' arrays are wrapped, and have to be where the task runs.
     def _argument(self, position: int, value: Any) -> Any:

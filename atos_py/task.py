@@ -94,11 +94,12 @@ def task(
     Notes
     -----
     Tasks are Python functions of numbers, compiled by Numba: arithmetic, `if`, `for`, `while`, tuples, `math`, calls of
-    other such functions (which need no decoration), and the atomics of this module. They cannot raise or allocate.
+    other such functions (which need no decoration), and the atomics of this module. They cannot allocate. An assert is
+    checked in launches with ``debug=True`` and left out of others; a raise takes such a launch.
 
     What is read from arrays, items and arguments of the types uint8, uint16 and uint32 is int64 inside a task. uint64 stays
-    what it is, and a variable that is uint64 here and int64 there becomes float64: convert one of the two. Indices are not
-    checked, and a negative one does not count from the end.
+    what it is, and a variable that is uint64 here and int64 there becomes float64: convert one of the two. Indices are
+    checked with ``debug=True`` only, and a negative one does not count from the end.
     """
     if body is None:
         if workload is not None and not callable(workload):

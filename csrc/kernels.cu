@@ -34,30 +34,23 @@ template <class T> __device__ __forceinline__ T reduce(void *worker, T value, in
   return value;
 }
 
-// A task with checks (ATOS_CONFIG_CHECKED) returns from where one fails, and its thread then reports it for the first item that
-// failed in its block. Without checks none of this is linked in.
+// A task with checks (ATOS_CONFIG_CHECKED) returns from where one fails, and its thread then reports it if it was the first of
+// its block. The other threads of a worker may be waiting for it: their collective calls begin with a rendezvous that they give
+// up once a thread has left. It spins in shared memory, since a barrier of the hardware would wait for ever: the thread that
+// left waits for the others of its warp where their ways meet again. Without checks none of this is linked in.
 struct Failing {
   uint32_t thread; // 0: none; kReported; otherwise 1 + the thread that is to report `what`
   atos_failure what;
 };
+struct Rendezvous {
+  uint32_t arrived, phase, left;
+};
 constexpr uint32_t kReported = ~0u;
 __shared__ Failing failing;
+__shared__ Rendezvous rendezvous[32]; // of each warp, or of the block
 
-__device__ __forceinline__ uint32_t failing_thread() { return *static_cast<volatile uint32_t *>(&failing.thread); }
-
-// How many threads of the worker are `in`. All of them come here, from whatever place: that is why it is not inlined, and why
-// its barrier is one that the threads of a warp may reach apart.
-__device__ __noinline__ uint32_t meet(uint32_t in) {
-#if ATOS_WORKER == 0
-  return in;
-#elif ATOS_WORKER == 1
-  return __popc(__ballot_sync(kAll, in));
-#else
-  uint32_t count;
-  asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; barrier.red.popc.u32 %0, 0, p; }" : "=r"(count) : "r"(in) : "memory");
-  return count;
-#endif
-}
+__device__ __forceinline__ volatile uint32_t &failing_thread() { return failing.thread; }
+__device__ __forceinline__ Rendezvous &rendezvous_of_worker() { return rendezvous[ATOS_WORKER == ATOS_CTA ? 0 : threadIdx.x / 32]; }
 
 } // namespace atos
 
@@ -69,6 +62,7 @@ __global__ void atos_kernel(const __grid_constant__ Launch launch, const __grid_
   extern __shared__ __align__(16) unsigned char shared[];
   if (atos_config(ATOS_CONFIG_CHECKED)) {
     if (threadIdx.x == 0) failing.thread = 0;
+    if (threadIdx.x < 32) rendezvous[threadIdx.x] = {};
     __syncthreads();
   }
   Workers(launch, args, shared).work();
@@ -78,39 +72,58 @@ __device__ void atos_push(void *worker, const void *item) {
   static_cast<Worker<kBytes> *>(worker)->push(*static_cast<const Item<kBytes> *>(item));
 }
 
-__device__ void atos_fail(int64_t site, int64_t value, int64_t bound, int64_t array) {
-  if (atomicCAS(&failing.thread, 0u, threadIdx.x + 1) == 0) failing.what = {1, site, value, bound, array, 0, {0, 0}};
-}
-
-// By every thread that has returned from a task with checks; `item` is null after an idle function.
-__device__ void atos_report(void *worker, const void *item) {
-  if (failing_thread() != threadIdx.x + 1) return;
-  failing.what.in_item = item != nullptr;
-  if (item) memcpy(failing.what.item, item, kBytes);
-  static_cast<Worker<kBytes> *>(worker)->queue().fail(failing.what);
-  failing.thread = kReported;
-}
-
-// Before a collective call of a task with checks: whether all threads of the worker have come. If not, some have left the task,
-// and the others have to leave it too. That is an error of its own where no check has failed.
-__device__ int32_t atos_together(void *worker, int64_t site) {
-  const uint32_t size = ATOS_WORKER == ATOS_THREAD ? 1 : ATOS_WORKER == ATOS_WARP ? 32 : blockDim.x, there = meet(1);
-  if (there == size) return 1;
-  if (failing_thread() == 0) atos_fail(site, there, size, 0);
-  return 0;
-}
-
-// By every thread that has left a flat task with checks: waits for the others, who may come to collective calls.
-__device__ void atos_left(void *) {
-  while (meet(0)) {}
-}
-
 __device__ int32_t atos_size(void *) { return ATOS_WORKER == ATOS_THREAD ? 1 : ATOS_WORKER == ATOS_WARP ? 32 : blockDim.x; }
 __device__ int32_t atos_rank(void *) { return ATOS_WORKER == ATOS_THREAD ? 0 : ATOS_WORKER == ATOS_WARP ? lane_id() : threadIdx.x; }
 
 __device__ void atos_sync(void *) {
   if (ATOS_WORKER == ATOS_CTA) __syncthreads();
   else if (ATOS_WORKER == ATOS_WARP) __syncwarp();
+}
+
+__device__ void atos_fail(int64_t site, int64_t value, int64_t bound, int64_t array) {
+  if (atomicCAS(&failing.thread, 0u, threadIdx.x + 1) == 0) failing.what = {1, site, value, bound, array, 0, {0, 0}};
+  static_cast<volatile uint32_t &>(rendezvous_of_worker().left) = 1;
+}
+
+// By every thread that has returned from a function of a task with checks; `item` is null after idle.
+__device__ void atos_report(void *worker, const void *item) {
+  if (failing_thread() != threadIdx.x + 1) return;
+  failing.what.in_item = item != nullptr;
+  if (item) memcpy(failing.what.item, item, kBytes);
+  static_cast<Worker<kBytes> *>(worker)->queue().fail(failing.what);
+  failing_thread() = kReported;
+}
+
+// Before a collective call of a task with checks: 1 when all threads of the worker have come, 0 if one has left the task, and
+// the others have to leave it too.
+__device__ int32_t atos_together(void *) {
+  if (ATOS_WORKER == ATOS_THREAD) return 1;
+  volatile Rendezvous &here = rendezvous_of_worker();
+  const uint32_t size = ATOS_WORKER == ATOS_WARP ? 32 : blockDim.x, phase = here.phase;
+  __threadfence_block();
+  if (atomicAdd(const_cast<uint32_t *>(&here.arrived), 1) == size - 1) {
+    here.arrived = 0;
+    __threadfence_block();
+    here.phase = phase + 1;
+    return 1;
+  }
+  while (here.phase == phase) {
+    if (here.left) { // maybe after all had come
+      __threadfence_block();
+      return here.phase != phase;
+    }
+    __nanosleep(20);
+  }
+  return 1;
+}
+
+// By every thread that has returned from a flat task or idle with checks.
+__device__ void atos_left(void *worker) {
+  if (ATOS_WORKER == ATOS_THREAD) return;
+  atos_sync(worker);
+  Rendezvous &here = rendezvous_of_worker();
+  if (atos_rank(worker) == 0) here.arrived = here.left = 0;
+  atos_sync(worker);
 }
 
 __device__ int64_t atos_reduce_i64(void *worker, int64_t value, int32_t op) {

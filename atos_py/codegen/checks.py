@@ -1,10 +1,11 @@
 """Checks in the code of a task: each, where it fails, reports its site to the core, and returns from the task.
 
-It returns as Numba's exceptions do: the function returns an error status, and so does each of its callers up to the entry point.
-Numba's own exceptions in a task (`raise`, `assert`, a division by zero, a range with step 0) become reports in the same way.
+It returns as Numba's exceptions do: the function returns an error status, and so does each of its callers up to the entry
+point. Numba's own exceptions in a task (`raise`, `assert`, a division by zero, a range with step 0) become reports in the same
+way.
 
-Checks are there only while `collecting` is entered, and only in the user's own functions: what Numba compiles once for all tasks,
-such as its parts of `math`, stays as it is.
+Checks are there only while `collecting` is entered, and only in the user's own functions: what Numba compiles once for all
+tasks, such as its parts of `math`, stays as it is.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import math
 import sys
 import threading
 from collections.abc import Iterator
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def _lowering() -> Any:
 
     Numba hands the line to some of its implementations, but not to those of indexing and division.
     """
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         lowering = frame.f_locals.get("self")
         if hasattr(type(lowering), "lower_inst"):  # of the type: proxies of Numba's raise other errors for what they lack
@@ -175,7 +176,8 @@ def intercept(callconv: Any, convention: type) -> None:
     """
     model: Any = callconv.ErrorModel
     target: Any = convention
-    zero_division, static, dynamic = model.fp_zero_division, target.return_user_exc, getattr(target, "return_dynamic_user_exc", None)
+    zero_division, static = model.fp_zero_division, target.return_user_exc
+    dynamic: Any = getattr(target, "return_dynamic_user_exc", _unsupported)
 
     def fp_zero_division(self: Any, builder: Any, exc_args: Any = None, loc: Any = None) -> Any:
         if not in_checked_code():
@@ -189,17 +191,19 @@ def intercept(callconv: Any, convention: type) -> None:
         else:
             _raised(builder, exc, exc_args or ())
 
-    def return_dynamic_user_exc(self: Any, builder: Any, exc: Any, exc_args: Any, nb_types: Any, *place: Any, **named: Any) -> None:
+    def return_dynamic_user_exc(self: Any, builder: Any, exc: Any, args: Any, kinds: Any, *place: Any, **named: Any) -> None:
         if not in_checked_code():
-            dynamic(self, builder, exc, exc_args, nb_types, *place, **named)
+            dynamic(self, builder, exc, args, kinds, *place, **named)
         else:
             # Only what is known when the task is compiled can be in its message.
-            _raised(builder, exc, [arg if known is None else "..." for arg, known in zip(exc_args, nb_types, strict=True)])
+            _raised(builder, exc, [arg if kind is None else "..." for arg, kind in zip(args, kinds, strict=True)])
 
     model.fp_zero_division = fp_zero_division
-    target.return_user_exc = return_user_exc
-    if dynamic is not None:
-        target.return_dynamic_user_exc = return_dynamic_user_exc
+    target.return_user_exc, target.return_dynamic_user_exc = return_user_exc, return_dynamic_user_exc
+
+
+def _unsupported(*_: Any, **__: Any) -> None:
+    raise NotImplementedError("an exception is raised with arguments that are no constants")
 
 
 def _raised(builder: ir.IRBuilder, exc: Any, args: Any) -> None:

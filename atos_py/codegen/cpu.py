@@ -80,9 +80,7 @@ class CpuTarget:
         return function.overloads[args].signature.return_type
 
 
-def compile_cpu(
-    task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], debug: bool = False
-) -> CpuCode:
+def compile_cpu(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], debug: bool = False) -> CpuCode:
     """Compile a task for arguments of these kinds and items of this type, with checks if `debug`.
 
     Raises

@@ -91,8 +91,10 @@ def prepare(
         inner = [("i", types.int64), *zip((f"value {number}" for number in range(1, len(values) + 1)), values, strict=True)]
     body, _ = compiled(task.body, "body", [("worker", worker), ("item", items.value), *inner, *argument_list])
     if checks is not None:
-        names = _parameter_names(plain_function(task.body), 2 + len(inner), len(args))
-        checks.arrays = array_names(names, kinds)
+        function = plain_function(task.body)
+        assert function is not None
+        names = list(inspect.signature(function).parameters)[2 + len(inner) :]
+        checks.arrays = array_names(names[: len(kinds)], kinds)
     idle_dispatcher = None
     if idle is not None:
         idle_dispatcher, _ = compiled(idle, "idle function", [("worker", flat_worker), *argument_list])
@@ -107,14 +109,6 @@ def prepare(
         Packed(types.BaseTuple.from_types(values), constant=False),
         Packed(types.BaseTuple.from_types(args), constant=True),
     )
-
-
-def _parameter_names(function: FunctionType, before: int, count: int) -> list[str]:
-    """Return what a function calls `count` arguments that come after `before` others."""
-    parameters = list(inspect.signature(function).parameters.values())
-    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][before : before + count]
-    variadic = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
-    return names + [f"{variadic}[{position}]" for position in range(count - len(names))]
 
 
 def _taken_by_workload(function: FunctionType | None, num_args: int) -> int:

@@ -87,11 +87,13 @@ def _refuse_exceptions(code: CodeType) -> None:
     for part in codes(code):
         for instruction in dis.get_instructions(part):
             if instruction.opname in _HANDLERS:
-                raise ExceptionsUsedError("it has a try or with, and tasks handle no exceptions", _line_of(part, instruction.offset))
+                raise ExceptionsUsedError(
+                    "it has a try or with, and tasks handle no exceptions", _line_of(part, instruction.offset)
+                )
             if instruction.opname == _RAISE and not is_collecting():
                 reason = (
-                    "it has a raise, which needs a launch with debug=True (or ATOS_DEBUG=1); an assert is left out of other"
-                    " launches, where its source is the file that was imported"
+                    "it has a raise, which takes a launch with debug=True (or ATOS_DEBUG=1); an assert is left out of other"
+                    " launches, if the source that it was made from can be read"
                 )
                 raise ExceptionsUsedError(reason, _line_of(part, instruction.offset))
 

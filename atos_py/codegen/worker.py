@@ -10,7 +10,7 @@ from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, inf
 from numba.extending import lower_builtin, lower_getattr
 
 from ..checks import SCRATCH
-from .checks import leave, site_number
+from .checks import leave
 from .packing import store_item
 from .types import I32, I64, POINTER, Items, TaskArray, WorkerType, on_cuda, refuse
 
@@ -111,10 +111,10 @@ def _core(builder: ir.IRBuilder, result: ir.Type, name: str, args: list[ir.Value
     return builder.call(function, args)
 
 
-def _collective(context: Any, builder: ir.IRBuilder, sig: Any, worker: ir.Value, name: str) -> None:
+def _collective(context: Any, builder: ir.IRBuilder, sig: Any, worker: ir.Value) -> None:
     """Begin a call that all threads of the worker make. Those that are left alone by a check that failed leave the task too."""
     if sig.args[0].checked and on_cuda(context):
-        together = _core(builder, I32, "atos_together", [worker, site_number("collective", name)])
+        together = _core(builder, I32, "atos_together", [worker])
         with builder.if_then(builder.icmp_signed("==", together, ir.Constant(I32, 0)), likely=False):
             leave(builder)
 
@@ -164,7 +164,7 @@ def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
 
 @lower_builtin("atos.worker.sync", WorkerType)
 def lower_sync(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    _collective(context, builder, sig, args[0], "sync")
+    _collective(context, builder, sig, args[0])
     if on_cuda(context):
         _core(builder, ir.VoidType(), "atos_sync", [args[0]])
     return context.get_dummy_value()
@@ -175,7 +175,7 @@ def _lower_vote(name: str) -> None:
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         if not on_cuda(context):
             return args[1]
-        _collective(context, builder, sig, args[0], name)
+        _collective(context, builder, sig, args[0])
         result = _core(builder, I32, f"atos_{name}", [args[0], builder.zext(args[1], I32)])
         return builder.icmp_signed("!=", result, ir.Constant(I32, 0))
 
@@ -186,7 +186,7 @@ def _lower_reduction(name: str) -> None:
         dtype, (worker, value) = sig.return_type, args
         if not on_cuda(context):
             return value
-        _collective(context, builder, sig, worker, name)
+        _collective(context, builder, sig, worker)
         wide = types.float64 if isinstance(dtype, types.Float) else types.int64 if dtype.signed else types.uint64
         value = context.cast(builder, value, dtype, wide)
         function = {types.float64: "atos_reduce_f64", types.int64: "atos_reduce_i64", types.uint64: "atos_reduce_u64"}[wide]
