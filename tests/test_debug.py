@@ -17,6 +17,7 @@ from test_arguments import FakeArray
 
 import atos_py as atos
 from atos_py import link
+from atos_py._core import check, lib
 from atos_py.arguments import describe
 from atos_py.codegen.cpu import compile_cpu
 from atos_py.errors import DeviceFaultError, InvalidArgumentError, TaskCompileError, TaskError
@@ -372,9 +373,14 @@ for attempt in (
 """
 
 
+def test_a_fault_says_what_to_do():
+    with pytest.raises(DeviceFaultError, match=r"context is lost.* start a new process, .*debug=True") as caught:
+        check(lib.ATOS_FAULT)
+    assert isinstance(caught.value, atos.DeviceError)
+
+
 @pytest.mark.gpu
 def test_a_fault_of_the_gpu_is_told_again_and_again():
     done = subprocess.run([sys.executable, "-c", FAULT], capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout.split() == ["fault"] * 6, done.stderr
     assert done.returncode == 0, done.stderr
-    assert issubclass(DeviceFaultError, atos.DeviceError)
