@@ -38,7 +38,8 @@ struct Counters {
   alignas(128) uint64_t ran_so_far; // trace: tasks run, added after each batch
   uint64_t next_sample;             // trace: when the next sample is due
   uint64_t sampled;
-  atos_failure failure;             // the first of a task with checks
+  uint64_t failures;                // that tasks with checks have reported
+  atos_failure failure;             // the first of them
 };
 
 template <unsigned bytes> struct Item;
@@ -193,8 +194,7 @@ ATOS_ROLLED
 
   // A check failed in a task. The first failure is kept, and the launch ends in order.
   ATOS_FUNCTION void fail(const atos_failure &failure) const {
-    uint64_t none = 0;
-    if (exchange_if(&counters->failure.failed, none, 1)) counters->failure = failure;
+    if (add(&counters->failures, uint64_t(1)) == 0) counters->failure = failure;
     fence();
     store(&counters->stop, kStopTask);
   }
