@@ -14,6 +14,7 @@ from .devices import Device
 from .devices import device as device_of
 from .errors import InvalidArgumentError, UnsupportedTypeError
 from .graph_io import load_csr, save_csr
+from .symmetry import is_symmetric
 
 if TYPE_CHECKING:
     import networkx
@@ -255,6 +256,18 @@ class Graph(NamedTuple):
     def max_degree(self) -> int:
         """The largest number of edges that leave a vertex; 0 if there are no vertices."""
         return int(self.degrees().max(initial=0))
+
+    def is_symmetric(self) -> bool:
+        """Return whether every edge has its reverse, as often as it is there: whether the graph is undirected.
+
+        Weights are not looked at. The answer is remembered as long as the arrays of the graph live.
+
+        Notes
+        -----
+        Hashes of 64 bits of all edges are added up, and those of their reverses taken off. A graph that is not symmetric is
+        taken for one that is with a probability of 2**-64.
+        """
+        return is_symmetric(self.indptr, self.indices)
 
     def to(self, device: Device | str | None) -> Graph:
         """Return the graph on `device`: itself if it is there already, otherwise a copy."""

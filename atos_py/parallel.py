@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["compiled", "num_threads", "parallel_map", "ranges", "returnable"]
+__all__ = ["compiled", "even_rows", "num_threads", "parallel_map", "ranges", "returnable"]
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -51,6 +51,13 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
 def ranges(total: int, step: int) -> list[tuple[int, int]]:
     """Cut ``range(total)`` into pieces of `step`, as pairs of first and end."""
     return [(first, min(first + step, total)) for first in range(0, total, step)]
+
+
+def even_rows(indptr: NDArray[Any], step: int) -> list[tuple[int, int]]:
+    """Cut the rows of a CSR into pieces of about `step` entries, as pairs of first and end."""
+    cuts = np.searchsorted(indptr, np.arange(step, int(indptr[-1]), step), side="left")
+    bounds = np.unique(np.concatenate([[0], cuts, [indptr.size - 1]]))
+    return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
 
 
 def returnable(size: int, dtype: DTypeLike) -> NDArray[Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,39 @@ class LaunchStats:
     num_workers: int
     overhead_bytes: int = 0
     trace: NDArray[Any] | None = None
+
+    @classmethod
+    def total(cls, runs: Sequence[LaunchStats], task: str | None = None) -> LaunchStats:
+        """Return the statistics of several launches as those of one.
+
+        Tasks, times and rounds are added up, and traces joined as if each launch began when the one before ended.
+
+        Parameters
+        ----------
+        runs : sequence of LaunchStats
+            One or more, in the order of time; the configuration is that of the last.
+        task : str, optional
+            What to call them; by default the task of the last.
+        """
+        traces: list[NDArray[Any]] = []
+        milliseconds, tasks_run = 0.0, 0
+        for run in runs:
+            if run.trace is not None:
+                trace = run.trace.copy()
+                trace["milliseconds"] += milliseconds
+                trace["tasks_run"] += tasks_run
+                traces.append(trace)
+            milliseconds += run.milliseconds
+            tasks_run += run.tasks_run
+        return replace(
+            runs[-1],
+            task=runs[-1].task if task is None else task,
+            tasks_run=tasks_run,
+            tasks_pushed=sum(run.tasks_pushed for run in runs),
+            milliseconds=milliseconds,
+            rounds=sum(run.rounds for run in runs),
+            trace=np.concatenate(traces) if traces else None,
+        )
 
     @property
     def throughput(self) -> float:

@@ -1,4 +1,4 @@
-"""The certificate for breadth-first depths: it accepts what is right, and nothing else."""
+"""The certificate for breadth-first depths and parents: it accepts what is right, and nothing else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-import atos_py.algorithms.bfs as module
+from atos_py.algorithms.bfs import verifier
 from atos_py.algorithms.bfs import verify as verify_bfs
 from atos_py.csr import CSR, build_csr, chunk_edges
 from atos_py.errors import AtosError, InvalidArgumentError, UnsupportedTypeError, VerificationError
@@ -99,8 +99,8 @@ def test_a_ring_cannot_vouch_for_itself() -> None:
 
 
 def test_pieces_report_the_first_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_CHUNK_EDGES", 500)
-    monkeypatch.setattr(module, "_CHUNK_VERTICES", 100)
+    monkeypatch.setattr(verifier, "_CHUNK_EDGES", 500)
+    monkeypatch.setattr(verifier, "_CHUNK_VERTICES", 100)
     csr = rmat_csr(10, 8, 0, a=0.57, b=0.19, c=0.19)
     source = int(np.argmax(np.diff(csr.indptr)))
     depth = distances(csr, [source], "u4")
@@ -114,12 +114,60 @@ def test_pieces_report_the_first_fault(monkeypatch: pytest.MonkeyPatch) -> None:
             verify_bfs(csr, source, wrong)
 
 
+@given(searches(), st.sampled_from(DTYPES), st.data())
+@settings(deadline=None, max_examples=300)
+def test_accepts_exactly_the_trees_of_shortest_paths(search: tuple[CSR, list[int]], dtype: str, data: st.DataObject) -> None:
+    csr, sources = search
+    depth = distances(csr, sources, "u4")
+    n, nobody = depth.size, np.iinfo(dtype).max
+    tails = np.repeat(np.arange(n), np.diff(csr.indptr))
+    parent = np.full(n, nobody, dtype)
+    choices: list[list[int]] = []
+    for v in range(n):
+        before = tails[(csr.indices == v) & (depth[tails] != NONE) & (depth[tails].astype(int) + 1 == int(depth[v]))]
+        choices.append([v] if v in sources else [nobody] if depth[v] == NONE else sorted(set(before.tolist())))
+        parent[v] = data.draw(st.sampled_from(choices[v]))
+    verify_bfs(csr, sources, depth, parent)
+    wrong = parent.copy()
+    value = st.one_of(st.integers(0, n), st.sampled_from([np.iinfo(dtype).min, nobody]))
+    for place in data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=n)):
+        wrong[place] = data.draw(value)
+    if any(int(p) not in allowed for p, allowed in zip(wrong, choices, strict=True)):
+        with pytest.raises(VerificationError):
+            verify_bfs(csr, sources, depth, wrong)
+    else:
+        verify_bfs(csr, sources, depth, wrong)
+
+
+@pytest.mark.parametrize(
+    ("parent", "message"),
+    [
+        ([1, 0, 0, 2, NONE], "the parent of vertex 0 is 1, but it is a source, which is its own"),
+        ([0, 0, 1, 2, NONE], r"the parent of vertex 2 is 1, but depth\[2\] is 1, and depth\[1\] is 1"),
+        ([0, 0, 0, 1, NONE], "the parent of vertex 3 is 1, but no edge leads from there to it"),
+        ([0, 0, 0, NONE, NONE], "the parent of vertex 3 is unreached, but no edge leads from there to it"),
+        ([0, 0, 0, 4, NONE], r"the parent of vertex 3 is 4, but depth\[3\] is 2, and depth\[4\] is unreached"),
+        ([0, 0, 0, 9, NONE], "the parent of vertex 3 is 9, but no edge leads from there to it"),
+        ([0, 0, 0, 2, 4], "the parent of vertex 4 is 4, but it is not reached, so it has none"),
+    ],
+)
+def test_each_kind_of_wrong_parent_is_named(parent: list[int], message: str) -> None:
+    depth = np.array([0, 1, 1, 2, NONE], np.uint32)
+    verify_bfs(DIAMOND, 0, depth, np.array([0, 0, 0, 2, NONE], np.uint32))
+    with pytest.raises(VerificationError, match=message):
+        verify_bfs(DIAMOND, 0, depth, np.array(parent, np.uint32))
+
+
 def test_refused_arguments() -> None:
     depth = np.zeros(5, np.uint32)
     with pytest.raises(UnsupportedTypeError, match="float64"):
         verify_bfs(DIAMOND, 0, np.zeros(5))
     with pytest.raises(InvalidArgumentError, match=r"each of 5 vertices \(got shape \(4,\)\)"):
         verify_bfs(DIAMOND, 0, depth[:4])
+    with pytest.raises(UnsupportedTypeError, match="parent must be an array of integers, not float64"):
+        verify_bfs(DIAMOND, 0, depth, np.zeros(5))
+    with pytest.raises(InvalidArgumentError, match=r"parent must have one entry for each of 5 vertices"):
+        verify_bfs(DIAMOND, 0, depth, depth[:4])
     for source in (5, -1, [0, 9]):
         with pytest.raises(InvalidArgumentError, match="is not a vertex"):
             verify_bfs(DIAMOND, source, depth)

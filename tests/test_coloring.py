@@ -17,8 +17,8 @@ from test_codegen_cpu import Harness
 
 import atos_py as atos
 from atos_py import link
-from atos_py.algorithms import coloring
-from atos_py.algorithms.coloring import LOST, ORDERS, TENTATIVE, UNCOLORED, Order, assign_or_check, color, verify
+from atos_py.algorithms.coloring import ORDERS, ColoringResult, assign_or_check, color, tasks, verify
+from atos_py.algorithms.coloring.tasks import LOST, TENTATIVE, UNCOLORED, Order
 from atos_py.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError, QueueFullError, UnsupportedTypeError, VerificationError
 
@@ -34,7 +34,7 @@ def graph_of(graph: nx.Graph[Any], device: str = "cpu") -> atos.Graph:
     return atos.Graph.from_networkx(graph, device=device)
 
 
-def checked(graph: atos.Graph, *args: Any, **options: Any) -> coloring.ColoringResult:
+def checked(graph: atos.Graph, *args: Any, **options: Any) -> ColoringResult:
     """Colour a graph, verify it in two ways, and return the result."""
     result = color(graph, *args, **options)
     verify(graph, result.colors)
@@ -239,7 +239,7 @@ def test_any_interleaving(n, density, workers, window, patience, seed):
     choose = random.Random(seed)
     graph = nx.gnp_random_graph(n, density, seed=seed)
     run = Interleaving(graph, workers, window, patience, choose)
-    with mock.patch.multiple(coloring, atomic_cas=run.exchange_if, atomic_exch=run.exchange, atomic_add=run.add):
+    with mock.patch.multiple(tasks, atomic_cas=run.exchange_if, atomic_exch=run.exchange, atomic_add=run.add):
         colors = run.run()
     assert all(colors[u] != colors[v] for u, v in graph.edges())
     assert all(colors[v] <= graph.degree(v) for v in graph)
@@ -270,8 +270,8 @@ def test_the_same_result_from_one_worker():
 def test_edges_of_one_direction_count():
     one_way = atos.Graph.from_edges(np.arange(99), np.arange(1, 100), device="cpu")
     assert checked(one_way).num_colors == 2
-    assert not coloring._is_symmetric(one_way)
-    assert coloring._is_symmetric(one_way.simplify(symmetrize=True))
+    assert not one_way.is_symmetric()
+    assert one_way.simplify(symmetrize=True).is_symmetric()
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
@@ -289,11 +289,11 @@ def test_any_row_offsets_and_wide_items(dtype, monkeypatch):
     harness.run(code, [2 * v for v in range(512)], wide, colors, Order(None, 512, 512, 0))
     connected = graph.degrees() > 0
     assert harness.pushed == [2 * v + 1 for v in np.flatnonzero(connected)]
-    verify(graph, np.asarray(colors) & coloring.COLOR)
+    verify(graph, np.asarray(colors) & tasks.COLOR)
 
 
 def test_hash_is_one_to_one():
-    values = coloring.mixed(np.arange(1 << 20, dtype=np.int64) * 4093)
+    values = tasks.mixed(np.arange(1 << 20, dtype=np.int64) * 4093)
     assert len(np.unique(values)) == len(values)
     assert values.min() >= 0
     assert values.max() < 1 << 32
@@ -346,7 +346,7 @@ def test_verifier_accepts_exactly_colorings(graph, data):
     colors = np.array(data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), np.int64)
     ends = graph.to_scipy().tocoo()
     proper = bool((colors[ends.row] != colors[ends.col])[ends.row != ends.col].all())
-    symmetric = (graph.to_scipy() != graph.to_scipy().T).nnz == 0 and coloring._is_symmetric(graph)
+    symmetric = (graph.to_scipy() != graph.to_scipy().T).nnz == 0 and graph.is_symmetric()
     degrees = graph.degrees() + (0 if symmetric else np.bincount(np.asarray(graph.indices), minlength=n))
     if proper and colors.max(initial=0) <= max(degrees.max(initial=0), graph.max_degree):
         verify(graph, colors)

@@ -1,0 +1,21 @@
+"""Breadth-first search, speculatively: vertices of different depths are visited at the same time.
+
+An item of the queue is a vertex to be visited. Visiting it lowers the depth of each neighbour to one more than its own, and
+pushes the neighbours whose depth went down. A vertex that was visited too early, with a depth that is not yet its smallest, is
+pushed again when a better one arrives: work is wasted then, but the depths come out right in any order, which is why no barrier
+between levels is needed. With `barrier=True` the same task visits level after level and pushes each vertex once.
+
+Parents are found afterwards, by one pass over the edges: whichever edge leads from a finished depth to the next one names a
+parent. During the search a depth and its parent would have to change together, in one word of 64 bits; that would double
+what a search reads at random, also for those who do not ask for parents.
+
+`tasks` has what runs on the device, `driver` what launches it, `verifier` the proof of a result.
+
+Source: Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithms 1 and 2.
+"""
+
+from .driver import BFSResult, bfs
+from .tasks import UNREACHED, adopt, degree, visit
+from .verifier import verify
+
+__all__ = ["UNREACHED", "BFSResult", "adopt", "bfs", "degree", "verify", "visit"]

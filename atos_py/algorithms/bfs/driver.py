@@ -1,0 +1,119 @@
+"""Launching a breadth-first search."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...array import Array, full
+from ...graph import Graph
+from ...queue import Queue
+from ...stats import LaunchStats
+from ..checks import check_worker, vertices_of
+from .tasks import BLOCK, UNREACHED, adopt, visit
+
+__all__ = ["BFSResult", "bfs"]
+
+
+class BFSResult(NamedTuple):
+    """What `bfs` returns.
+
+    Attributes
+    ----------
+    depth : Array
+        Edges from the nearest source to each vertex, uint32; `UNREACHED` (2**32 - 1) where there is no path.
+    stats : LaunchStats
+        Of the search and, if parents were asked for, of the pass that finds them, together.
+    parent : Array or None
+        With `parents=True`, the vertex before each on a shortest path, uint32: of those that could be, the one of smallest
+        id, so that the result does not depend on chance. A source is its own parent, as in the Graph500 and GAP benchmarks;
+        for a vertex that is not reached it is `UNREACHED`.
+    """
+
+    depth: Array
+    stats: LaunchStats
+    parent: Array | None = None
+
+    def reached(self) -> NDArray[np.bool_]:
+        """Return whether there is a path to each vertex, as a NumPy array."""
+        return np.asarray(self.depth) != UNREACHED
+
+    @property
+    def num_reached(self) -> int:
+        """Number of vertices that there is a path to, with the sources."""
+        return int(np.count_nonzero(self.reached()))
+
+
+def bfs(
+    graph: Graph,
+    source: ArrayLike,
+    *,
+    parents: bool = False,
+    worker: str = "cta",
+    capacity: int | None = None,
+    **launch_options: Any,
+) -> BFSResult:
+    """Return the number of edges on the shortest path from a source to every vertex.
+
+    Parameters
+    ----------
+    graph : Graph
+        Its out-edges are followed; the search runs on its device.
+    source : int or array of int
+        The vertex to start from; or several, each of depth 0, in any order and as often as you like.
+    parents : bool
+        Whether to find a tree of shortest paths too; that takes another pass over the edges.
+    worker : str
+        "thread", "warp" or "cta".
+    capacity : int, optional
+        Of the queue; by default room for every vertex twice.
+    **launch_options
+        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
+
+    Returns
+    -------
+    BFSResult
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such vertex, or no such worker.
+    QueueFullError
+        If so many vertices wait at once that the queue is too small.
+    """
+    check_worker(worker)
+    sources = vertices_of(source, graph.num_vertices)
+    depth, stats = _search(graph, sources, worker, 2 * graph.num_vertices if capacity is None else capacity, launch_options)
+    if not parents:
+        return BFSResult(depth, stats)
+    parent, found = _find_parents(graph, depth, worker, launch_options)
+    return BFSResult(depth, LaunchStats.total([found, stats]), parent)
+
+
+def _search(
+    graph: Graph, sources: NDArray[Any], worker: str, capacity: int, options: dict[str, Any]
+) -> tuple[Array, LaunchStats]:
+    depth = full(graph.num_vertices, UNREACHED, dtype=np.uint32, device=graph.device)
+    if len(sources) == 1:
+        depth[sources[0]] = 0
+    else:
+        begin = np.full(graph.num_vertices, UNREACHED)
+        begin[sources] = 0
+        depth[...] = begin
+    queue = Queue(capacity, device=graph.device)
+    queue.push(sources)
+    return depth, getattr(queue, f"launch_{worker}")(visit, graph, depth, **options)
+
+
+def _find_parents(graph: Graph, depth: Array, worker: str, options: dict[str, Any]) -> tuple[Array, LaunchStats]:
+    """Run the pass over the edges, in two rounds whatever the search did: blocks, then vertices."""
+    n = graph.num_vertices
+    parent = full(n, UNREACHED, dtype=np.uint32, device=graph.device)
+    blocks = n + np.arange(-(-n // BLOCK))
+    room = n + len(blocks)  # for everything at once
+    queue = Queue(room, dtype=np.uint32 if room < 2**32 else np.int64, device=graph.device)
+    queue.push(blocks)
+    rounds = {"persistent": False, "barrier": True}
+    return parent, getattr(queue, f"launch_{worker}")(adopt, graph, depth, parent, **options | rounds)

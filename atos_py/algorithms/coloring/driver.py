@@ -1,0 +1,166 @@
+"""Launching a colouring: the order of the vertices, which workers colour which, and how many are under way."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...array import Array, asarray, full
+from ...errors import InvalidArgumentError
+from ...graph import Graph
+from ...queue import Queue
+from ...stats import LaunchStats
+from ..checks import check_worker
+from .tasks import UNCOLORED, Order, assign_or_check
+
+__all__ = ["ORDERS", "ColoringResult", "color"]
+
+ORDERS = ("natural", "random", "degree")
+
+_HUB = 1024  # neighbours of a vertex that gets a CTA by default
+_MESH = 8  # neighbours on average, below which threads are better than warps
+_WINDOW = {"cpu": 1 << 10, "thread": 1 << 19, "warp": 1 << 16, "cta": 1 << 14}
+_FOR_HUBS = 1 << 10, 1 << 10  # window and patience
+_SCRATCH = {"thread": 32, "warp": 512, "cta": 1024}  # bytes, half of them a bitmap of colours
+_LEAST = 1 << 16  # places in a queue
+
+
+class ColoringResult(NamedTuple):
+    """What `color` returns.
+
+    Attributes
+    ----------
+    colors : Array
+        The colour of each vertex, from 0, uint32.
+    num_colors : int
+        The largest colour plus one.
+    stats : LaunchStats
+    """
+
+    colors: Array
+    num_colors: int
+    stats: LaunchStats
+
+
+def color(
+    graph: Graph,
+    order: str = "natural",
+    *,
+    worker: str | None = None,
+    capacity: int | None = None,
+    window: int | None = None,
+    patience: int | None = None,
+    **launch_options: Any,
+) -> ColoringResult:
+    """Colour the vertices of a graph so that no edge joins equal colours.
+
+    Parameters
+    ----------
+    graph : Graph
+        Taken as undirected: if an edge lacks its reverse, a symmetric copy is made first. Loops are ignored.
+    order : {'natural', 'random', 'degree'}
+        Which vertices come first: those of small ids; any, in an order that is random but always the same; or those of large
+        degree, which takes the fewest colours. Where neighbours have similar ids, a random order keeps them from being
+        coloured at the same time, and so saves work, but reads memory at random.
+    worker : str, optional
+        "thread", "warp" or "cta". By default, on a GPU, threads if a vertex has fewer than 8 neighbours on average; otherwise
+        CTAs for the vertices with 1,024 or more, which then come first, and warps for the rest.
+    capacity : int, optional
+        Of the queue; by default room for every vertex twice.
+    window : int, optional
+        How many vertices are under way at once. By default some for each worker that a large GPU holds, 1,024 on the CPU, and
+        with `barrier=True` all. Few clash less and take fewer colours, many keep more workers busy.
+    patience : int, optional
+        How often a vertex looks again, at most, at a neighbour that comes before it and is not coloured yet. Waiting avoids
+        clashes if vertices are begun in order, so with `fetch_size=1`. By default 1,024 for the CTAs that are chosen by
+        default, otherwise 0.
+    **launch_options
+        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
+
+    Returns
+    -------
+    ColoringResult
+        At most one colour more than the largest degree. `stats.tasks_run / graph.num_vertices` is the workload ratio: 2 if
+        no neighbours clash and all vertices have some; a vertex without neighbours is one task.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such order or worker, or a number is too small.
+    QueueFullError
+        If the capacity asked for is too small.
+    """
+    if order not in ORDERS:
+        raise InvalidArgumentError(f"order must be one of {', '.join(ORDERS)} (got {order!r})")
+    if worker is not None:
+        check_worker(worker)
+    scratch = launch_options.get("shared_memory")
+    for name, value, least in (("window", window, 1), ("patience", patience, 0), ("shared_memory", scratch, 8)):
+        if value is not None and value < least:
+            raise InvalidArgumentError(f"{name} must be at least {least} (got {value})")
+    if not graph.is_symmetric():
+        graph = graph.simplify(symmetrize=True, deduplicate=True)
+    n, device = graph.num_vertices, graph.device
+    vertices, phases = _planned(graph, _ordered(graph, order), worker)
+    colors = full(n, UNCOLORED, dtype=np.uint32, device=device)
+    if patience or phases[0].patience:
+        places = np.empty(n, np.uint32)
+        places[slice(None) if vertices is None else vertices] = UNCOLORED + (np.arange(n) >> int(n > UNCOLORED))
+        colors[...] = places
+    turns = None if vertices is None else asarray(vertices, device=device, readonly=True)
+    room = max(2 * n, _LEAST) if capacity is None else capacity
+    queue = Queue(room, dtype=np.uint32 if n <= UNCOLORED else np.int64, device=device)
+    runs: list[LaunchStats] = []
+    begun = 0
+    for phase in phases:
+        usual = n if launch_options.get("barrier") else phase.window
+        under_way = min(window or usual, phase.end - begun)
+        queue.push(np.arange(begun, begun + under_way, dtype=queue.dtype) * 2)
+        step = Order(turns, phase.end, under_way, phase.patience if patience is None else patience)
+        options = {"shared_memory": _SCRATCH[phase.worker], **phase.options, **launch_options}
+        runs.append(getattr(queue, f"launch_{phase.worker}")(assign_or_check, graph, colors, step, **options))
+        begun = phase.end
+    return ColoringResult(colors, int(np.asarray(colors).max()) + 1 if n else 0, LaunchStats.total(runs))
+
+
+class _Phase(NamedTuple):
+    """A launch for the vertices up to a place in the order, and what it does unless told otherwise."""
+
+    end: int
+    worker: str
+    window: int
+    patience: int = 0
+    options: dict[str, Any] = {}  # noqa: RUF012 - never changed
+
+
+def _planned(
+    graph: Graph, vertices: NDArray[np.uint32] | None, worker: str | None
+) -> tuple[NDArray[np.uint32] | None, list[_Phase]]:
+    """Return the order, changed so that hubs come first if they get a launch of their own, and the launches."""
+    n, gpu = graph.num_vertices, graph.device.kind == "cuda"
+    if worker is None and gpu and graph.num_edges < _MESH * n:
+        worker = "thread"
+    kind = worker or "warp"
+    phases = [_Phase(n, kind, _WINDOW[kind if gpu else "cpu"])]
+    if worker is None and gpu:
+        large = graph.degrees() >= _HUB
+        if hubs := int(np.count_nonzero(large)):
+            vertices = np.arange(n, dtype=np.uint32) if vertices is None else vertices
+            vertices = vertices[np.argsort(~large[vertices], kind="stable")]
+            phases.insert(0, _Phase(hubs, "cta", *_FOR_HUBS, {"fetch_size": 1, "num_threads": 512}))
+    return vertices, phases
+
+
+def _ordered(graph: Graph, order: str) -> NDArray[np.uint32] | None:
+    """Return the vertices in the order of their turns, or None if that is the order of ids."""
+    if order == "natural":
+        return None
+    vertices = np.random.default_rng(0).permutation(np.arange(graph.num_vertices, dtype=np.uint32))
+    if order == "degree":
+        degrees = graph.degrees()
+        behind = (degrees.max(initial=0) - degrees)[vertices]
+        behind = behind.astype(np.min_scalar_type(behind.max(initial=0)))  # narrow keys are sorted faster
+        vertices = vertices[np.argsort(behind, kind="stable")]
+    return vertices

@@ -1,0 +1,61 @@
+"""The proof that a colouring is one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
+from ...graph import Graph
+from ...parallel import compiled, even_rows, parallel_map
+
+__all__ = ["verify"]
+
+_CHUNK_EDGES = 1 << 20
+
+
+def _clash_kernel(indptr: Any, indices: Any, colors: Any, first: int, end: int) -> int:  # pragma: no cover - compiled
+    """Return the first edge that joins equal colours and is no loop, or -1."""
+    for u in range(first, end):
+        for edge in range(indptr[u], indptr[u + 1]):
+            if colors[indices[edge]] == colors[u] and indices[edge] != u:
+                return edge
+    return -1
+
+
+def verify(graph: Graph, colors: Any) -> None:
+    """Prove that `colors` is a colouring: every edge but loops joins different colours, none larger than the largest degree.
+
+    Parameters
+    ----------
+    graph : Graph
+        Directed or not. The degree of a vertex is the number of its edges, of those that lead to it too if some edge lacks
+        its reverse.
+    colors : Array or numpy.ndarray
+        The colours, of any integer type; one for each vertex.
+
+    Raises
+    ------
+    VerificationError
+        It is none. The message names the first edge or vertex that is wrong.
+    """
+    indptr, indices, found = np.asarray(graph.indptr), np.asarray(graph.indices), np.ascontiguousarray(colors)
+    n = indptr.size - 1
+    if found.dtype.kind not in "iu":
+        raise UnsupportedTypeError(f"colors must be an array of integers, not {found.dtype}")
+    if found.shape != (n,):
+        raise InvalidArgumentError(f"colors must have one entry for each of {n} vertices (got shape {found.shape})")
+    kernel = compiled(_clash_kernel)
+    for edge in parallel_map(lambda piece: int(kernel(indptr, indices, found, *piece)), even_rows(indptr, _CHUNK_EDGES)):
+        if edge >= 0:
+            u, v = int(np.searchsorted(indptr, edge, side="right")) - 1, int(indices[edge])
+            raise VerificationError(f"edge {u} -> {v} (number {edge}) joins two vertices of colour {found[u]}")
+    degrees = np.diff(indptr)
+    if found.max(initial=0) > degrees.max(initial=0) and not graph.is_symmetric():
+        degrees = degrees + np.bincount(indices, minlength=n)
+    most = int(degrees.max(initial=0))
+    wrong = (found < 0) | (found > most)
+    if wrong.any():
+        v = int(np.argmax(wrong))
+        raise VerificationError(f"colors[{v}] is {found[v]}, but colours lie in 0..{most}, the largest degree")

@@ -1,0 +1,132 @@
+"""PageRank as one calls it: checks of the arguments, and what comes out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from ...array import Array, asarray
+from ...errors import InvalidArgumentError, UnsupportedTypeError
+from ...graph import Graph
+from ...stats import LaunchStats
+from ..checks import check_worker
+from .solver import FINDS, Solver
+
+__all__ = ["PageRankResult", "pagerank", "teleport_of"]
+
+
+class PageRankResult(NamedTuple):
+    """What `pagerank` returns.
+
+    Attributes
+    ----------
+    rank : Array
+        The rank of each vertex; they sum to 1.
+    stats : LaunchStats
+        Of all launches together.
+    error_bound : float
+        What the relative error in the 1-norm is at most.
+    """
+
+    rank: Array
+    stats: LaunchStats
+    error_bound: float
+
+
+def pagerank(
+    graph: Graph,
+    damping: float = 0.85,
+    tolerance: float = 1e-4,
+    *,
+    dtype: DTypeLike = np.float32,
+    personalization: ArrayLike | Array | None = None,
+    start: ArrayLike | Array | None = None,
+    find: str = "sweep",
+    worker: str = "cta",
+    capacity: int | None = None,
+    **launch_options: Any,
+) -> PageRankResult:
+    """Return the PageRank of every vertex, as networkx defines it; weights are not looked at.
+
+    Parallel edges count as often as they are there, and so do loops. A vertex without out-edges is taken to have an edge to
+    every vertex, or with `personalization` to those that it names, in its proportions.
+
+    Parameters
+    ----------
+    graph : Graph
+        Its out-edges are followed; the computation runs on its device.
+    damping : float
+        The probability of following an edge rather than jumping: at least 0 and less than 1.
+    tolerance : float
+        What the error is at most: the sum of the absolute differences to the exact ranks, where both sum to 1.
+    dtype : dtype
+        Of the ranks, float32 or float64. With float32 the tolerance must be more than (1 + damping) / (1 - damping) / 2**24,
+        with float64 more than a thousandth of a millionth of that; and memory for float64 is needed in either case.
+    personalization : array_like, optional
+        Where jumps lead: a non-negative number for each vertex, in any scale. By default every vertex is as likely.
+    start : array_like, optional
+        Ranks to start from, in any scale: those of a similar graph, say. By default a vertex starts with its share of the
+        jumps and a part in proportion to its out-edges, which is near the answer if the graph is undirected.
+    find : {"sweep", "push", "idle"}
+        How vertices with work are found: by tasks that check all of them, launch after launch; by the atomic operation that
+        gives them work; or by workers that have none, which is the paper's way. With `barrier=True`, the last two are
+        bulk-synchronous algorithms.
+    worker : str
+        "thread", "warp" or "cta".
+    capacity : int, optional
+        Of the queue; by default enough in any case.
+    **launch_options
+        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
+
+    Returns
+    -------
+    PageRankResult
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an argument is out of range or of the wrong length, or the tolerance is finer than the dtype allows.
+    QueueFullError
+        If `capacity` is given and too small.
+    """
+    check_worker(worker)
+    if find not in FINDS:
+        raise InvalidArgumentError(f"find must be one of {', '.join(FINDS)} (got {find!r})")
+    if not 0 <= damping < 1:
+        raise InvalidArgumentError(f"damping must be at least 0 and less than 1 (got {damping})")
+    kind = np.dtype(dtype)
+    if kind not in (np.float32, np.float64):
+        raise UnsupportedTypeError(f"ranks are float32 or float64 (got {kind})")
+    rounding = (1 + damping) / (1 - damping) * (2.0**-24 if kind == np.float32 else 2.0**-53 * 1e3)
+    if not rounding < tolerance < math.inf:
+        raise InvalidArgumentError(f"tolerance must be more than {rounding:.1e}, the rounding of {kind} (got {tolerance})")
+    n = graph.num_vertices
+    teleport = teleport_of(personalization, n)
+    if start is not None:
+        if isinstance(start, Array) and start.device != graph.device:
+            raise InvalidArgumentError(
+                f"start is on {start.device}, the graph on {graph.device}; copy it with atos.asarray(...)"
+            )
+        start = asarray(start, device=graph.device, readonly=True)
+        if start.shape != (n,):
+            raise InvalidArgumentError(f"start must have one number for each of {n} vertices (got shape {start.shape})")
+    solver = Solver(graph, damping, teleport, find, worker, capacity, launch_options)
+    rank, bound = solver.solve(start, kind, tolerance - rounding)
+    return PageRankResult(rank, solver.stats(), bound + rounding)
+
+
+def teleport_of(personalization: Any, n: int) -> NDArray[np.float64]:
+    """Return the distribution of jumps, with sum 1; one number if it is the same for all vertices."""
+    if personalization is None:
+        return np.full(min(n, 1), 1 / max(n, 1))
+    given = np.asarray(personalization)
+    if given.shape != (n,) or given.dtype.kind not in "iufb":
+        got = f"got shape {given.shape} of {given.dtype}"
+        raise InvalidArgumentError(f"personalization must have one number for each of {n} vertices ({got})")
+    given = given.astype(np.float64)
+    if n and not (given.min() >= 0 and 0 < given.sum() < math.inf):
+        raise InvalidArgumentError("personalization must hold finite numbers, not negative, with a positive sum")
+    return given / given.sum() if n else given

@@ -1,0 +1,88 @@
+"""The tasks of PageRank that go over all vertices once: first ranks, residues without edges, sums, and the result."""
+
+from __future__ import annotations
+
+from ...task import atomic_add, task
+
+__all__ = ["SPAN", "finish", "measure", "set_ranks", "set_residues", "survey"]
+
+SPAN = 4096  # vertices of an item
+
+
+def is_returned(v, graph):  # type: ignore[no-untyped-def]
+    """Whether the first edge of v has a counterpart: 1 or 0; -1 if v has no edge or its neighbour too many."""
+    if graph.indptr[v] == graph.indptr[v + 1]:
+        return -1
+    w = graph.indices[graph.indptr[v]]
+    begin = graph.indptr[w]
+    end = graph.indptr[w + 1]
+    if end - begin > 64:
+        return -1
+    for edge in range(begin, end):
+        if graph.indices[edge] == v:
+            return 1
+    return 0
+
+
+def span_of(worker, span, n):  # type: ignore[no-untyped-def]
+    """Return this thread's vertices of a span."""
+    return worker.split(range(span * SPAN, min(span * SPAN + SPAN, n)))
+
+
+@task
+def survey(worker, span, graph, teleport, totals):  # type: ignore[no-untyped-def]
+    """Sum the teleport distribution over vertices without edges, and count edges without a counterpart in a sample."""
+    dangling = 0.0
+    single = 0.0
+    for v in span_of(worker, span, graph.indptr.size - 1):
+        if graph.indptr[v] == graph.indptr[v + 1]:
+            dangling += teleport[min(v, teleport.size - 1)]
+        if v & 255 == 0 and is_returned(v, graph) == 0:
+            single += 1
+    dangling = worker.sum(dangling)
+    single = worker.sum(single)
+    if worker.rank == 0:
+        atomic_add(totals, 0, dangling)
+        atomic_add(totals, 1, single)
+
+
+@task
+def set_ranks(worker, span, graph, start, per_vertex, per_edge, rank):  # type: ignore[no-untyped-def]
+    """Set ranks to `per_vertex * start + per_edge * degree`."""
+    for v in span_of(worker, span, rank.size):
+        rank[v] = per_vertex * start[min(v, start.size - 1)] + per_edge * (graph.indptr[v + 1] - graph.indptr[v])
+
+
+@task
+def set_residues(worker, span, rank, residue, teleport, kept):  # type: ignore[no-untyped-def]
+    """Set residues to the part of theirs that comes along no edge: that of the jumps, less the ranks."""
+    for v in span_of(worker, span, rank.size):
+        residue[v] = kept * teleport[min(v, teleport.size - 1)] - rank[v]
+
+
+@task
+def measure(worker, span, rank, residue, teleport, shift, totals):  # type: ignore[no-untyped-def]
+    """Take `shift` times the teleport distribution from the residues; sum ranks, residues, and these without their signs."""
+    p = 0.0
+    r = 0.0
+    size = 0.0
+    for v in span_of(worker, span, rank.size):
+        if shift != 0:
+            residue[v] -= shift * teleport[min(v, teleport.size - 1)]
+        p += rank[v]
+        r += residue[v]
+        size += abs(residue[v])
+    p = worker.sum(p)
+    r = worker.sum(r)
+    size = worker.sum(size)
+    if worker.rank == 0:
+        atomic_add(totals, 0, p)
+        atomic_add(totals, 1, r)
+        atomic_add(totals, 2, size)
+
+
+@task
+def finish(worker, span, rank, residue, teleport, shift, factor, result):  # type: ignore[no-untyped-def]
+    """Add the residues, less `shift` times the teleport distribution, to the ranks, and normalise."""
+    for v in span_of(worker, span, rank.size):
+        result[v] = factor * (rank[v] + residue[v] - shift * teleport[min(v, teleport.size - 1)])

@@ -1,0 +1,188 @@
+"""The launches of PageRank: first ranks, residues, handing on until the error is small, and once more from the ranks alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ...array import Array, asarray, zeros
+from ...errors import InvalidArgumentError
+from ...graph import Graph
+from ...queue import Queue
+from ...stats import LaunchStats
+from ...task import Task
+from .passes import SPAN, finish, measure, set_ranks, set_residues, survey
+from .tasks import BLOCK, LIGHT, Step, check, push, sweep
+
+__all__ = ["FINDS", "Solver"]
+
+FINDS = ("sweep", "push", "idle")
+
+
+class Solver:
+    """The launches of one call, on one queue."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        damping: float,
+        teleport: NDArray[np.float64],
+        find: str,
+        worker: str,
+        capacity: int | None,
+        options: dict[str, Any],
+    ) -> None:
+        self.graph, self.damping, self.find, self.options = graph, damping, find, options
+        self.n, self.device = graph.num_vertices, graph.device
+        self.blocks = self.n + np.arange(-(-self.n // BLOCK))
+        self.spans = np.arange(-(-self.n // SPAN))
+        self.teleport = asarray(teleport, device=self.device, readonly=True)
+        self.totals = zeros(3, dtype=np.float64, device=self.device)
+        self.queued = None if find == "sweep" else self.zeros(np.int32)
+        self.cursor = zeros(1, dtype=np.int64, device=self.device) if find == "idle" else None
+        most = self.n + len(self.blocks)
+        room = most + 1 if capacity is None else capacity
+        self.queue = Queue(room, dtype=np.uint32 if most < 2**32 else np.int64, device=self.device)
+        self.runs: list[LaunchStats] = []
+        self.run = getattr(self.queue, f"launch_{worker}")
+
+    def solve(self, start: Array | None, dtype: np.dtype[Any], goal: float) -> tuple[Array, float]:
+        """Return ranks and what their error is at most, which is no more than `goal`."""
+        rank = self.first_ranks(start, dtype, goal)
+        residue = self.residues(rank, dtype)
+        last = math.inf
+        while True:
+            self.converge(rank, residue, 0.95 * goal)
+            exact = self.residues(rank, np.float64)
+            error, total, rest = self.error(rank, exact)
+            if error <= goal:
+                break
+            if error > last / 2:
+                raise InvalidArgumentError(
+                    f"the tolerance is too fine: rounding in float64 leaves an error of up to {error:.1e}"
+                )
+            last = error if rank.dtype == np.float64 else last
+            # What float32 could do is done.
+            narrow, rank, residue = rank, self.zeros(np.float64), exact
+            self.flat(set_ranks, self.graph, narrow, 1.0, 0.0, rank)
+        result = self.zeros(dtype)
+        self.flat(finish, rank, exact, self.teleport, rest, 1 / total if total else 0.0, result)
+        return result, error
+
+    def first_ranks(self, start: Array | None, dtype: np.dtype[Any], goal: float) -> Array:
+        """Return ranks to start from, in any scale."""
+        dangling, single, _ = self.flat(survey, self.graph, self.teleport, self.totals)
+        self.undirected = single == 0
+        rank = self.zeros(dtype)
+        if start is not None:
+            self.flat(set_ranks, self.graph, start, 1.0, 0.0, rank)
+        elif self.undirected and goal > 1e-5:
+            # Ranks are nearly in proportion to degrees; but not so in each of the small components.
+            per_edge = self.damping * (1 - dangling) / max(self.graph.num_edges, 1)
+            self.flat(set_ranks, self.graph, self.teleport, 1 - self.damping, per_edge, rank)
+        else:
+            self.flat(set_ranks, self.graph, self.teleport, 1.0, 0.0, rank)
+        return rank
+
+    def residues(self, rank: Array, dtype: DTypeLike) -> Array:
+        """Return the residues that belong to ranks."""
+        residue = self.zeros(dtype)
+        self.flat(set_residues, rank, residue, self.teleport, 1 - self.damping)
+        self.hand_on(sweep, rank, residue, initial=True)
+        return residue
+
+    def converge(self, rank: Array, residue: Array, goal: float) -> None:
+        """Hand residues on until they promise an error of at most `goal`."""
+        error, total, _ = self.error(rank, residue)
+        omega, slack, rates = 1.0, 2.0, list[float]()
+        while error > goal:
+            # If no residue were above its limit, their sum would be small enough.
+            limit = 0.8 * goal * (1 - self.damping) / self.damping * total
+            if self.find == "sweep":
+                per_edge = limit / 2 / max(self.graph.num_edges, 1)
+                self.hand_on(sweep, rank, residue, omega=omega, limit=limit / 2 / self.n, limit_per_edge=per_edge)
+            elif self.find == "push":
+                self.hand_on(push, rank, residue, limit=slack * limit / self.n)
+            else:
+                self.hand_on(sweep, rank, residue, idle=check, limit=slack * limit / self.n)
+            before, (error, total, _) = error, self.error(rank, residue)
+            rates.append(max(error / before, 1e-6))
+            slack *= min(0.5, 0.7 * goal / max(error, goal))
+            omega = self.next_omega(omega, rates)
+
+    def next_omega(self, omega: float, rates: list[float]) -> float:
+        """Return how much of a residue a sweep should take at once, given by what factor each sweep changed the error.
+
+        In an undirected graph, Young's theory of over-relaxation tells the best omega from the rate of any other. Sweeps of
+        many vertices at once are not what it is about: where it does harm, it is given up, since with 1 the error always falls.
+        """
+        if not self.undirected or len(rates) < 2:
+            return 1.0
+        if omega > 1 and rates[-1] > 1 - (1 - self.damping) / 4:
+            self.undirected = False
+            return 1.0
+        if omega > 1 and rates[-1] < omega - 0.85:
+            return omega
+        square = min((rates[-1] + omega - 1) ** 2 / (rates[-1] * omega**2), self.damping**2)
+        return max(omega, 2 / (1 + math.sqrt(1 - square)))
+
+    def error(self, rank: Array, residue: Array) -> tuple[float, float, float]:
+        """Return what the error of the ranks plus residues is at most, the sum of the ranks, and that of the residues."""
+        total, rest, size = self.flat(measure, rank, residue, self.teleport, 0.0, self.totals)
+        if abs(rest) > 0.1 * size:
+            total, rest, size = self.flat(measure, rank, residue, self.teleport, rest, self.totals)
+        error = self.damping / (1 - self.damping) * (size + abs(rest)) / total if self.n and total > 0 else 0.0
+        if self.n and not (total > 0 and error < math.inf):
+            raise InvalidArgumentError("start must hold finite numbers, not negative, with a positive sum")
+        return error, total, rest
+
+    def hand_on(
+        self,
+        which: Task,
+        rank: Array,
+        residue: Array,
+        *,
+        idle: Callable[..., Any] | None = None,
+        initial: bool = False,
+        omega: float = 1.0,
+        limit: float = 0.0,
+        limit_per_edge: float = 0.0,
+    ) -> None:
+        """Launch `sweep` or `push` on all blocks of vertices; or, with an idle function that finds work, on none."""
+        number = residue.dtype.type
+        step = Step(
+            damping=number(self.damping),
+            omega=number(omega),
+            limit=number(limit),
+            limit_per_edge=number(limit_per_edge),
+            light=LIGHT[self.device.kind],
+            initial=initial,
+            whole=bool(self.options.get("barrier")) or not self.options.get("persistent", True),
+            cursor=self.cursor,
+        )
+        marked = which is push or idle is not None
+        items = self.blocks if idle is None else self.blocks[:0]
+        self.launch(items, which, self.graph, rank, residue, self.queued if marked else None, step, idle=idle)
+
+    def flat(self, which: Task, *args: Any) -> list[float]:
+        """Run a task on all spans, and return what it summed up."""
+        self.totals[:] = 0
+        self.launch(self.spans, which, *args)
+        return list(map(float, self.totals.to_numpy()))
+
+    def launch(self, items: NDArray[Any], which: Task, *args: Any, **options: Any) -> None:
+        """Push items, and launch a task on them."""
+        self.queue.push(items)
+        self.runs.append(self.run(which, *args, **options, **self.options))
+
+    def zeros(self, dtype: DTypeLike) -> Array:
+        """Return an array with a place for each vertex."""
+        return zeros(self.n, dtype=dtype, device=self.device)
+
+    def stats(self) -> LaunchStats:
+        """Return the statistics of all launches in one."""
+        return LaunchStats.total(self.runs, task=self.find)

@@ -1,0 +1,135 @@
+"""Breadth-first search as a ready-made algorithm: depths, parents and reach, from one source or several."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csgraph
+
+import atos_py as atos
+from atos_py.algorithms.bfs import UNREACHED, verify
+from atos_py.algorithms.bfs.tasks import BLOCK
+from atos_py.errors import InvalidArgumentError, QueueFullError
+
+SCHEDULES = [{"persistent": persistent, "barrier": barrier} for persistent in (True, False) for barrier in (False, True)]
+
+
+def checked(graph: atos.Graph, source: Any, **options: Any) -> atos.BFSResult:
+    """Search with parents, verify the result, compare it with SciPy's, and return it."""
+    result = atos.bfs(graph, source, parents=True, **options)
+    verify(graph, source, result.depth, result.parent)
+    depth, parent = result.depth.to_numpy(), np.asarray(result.parent)
+    sources = np.unique(source)
+    theirs = csgraph.dijkstra(graph.to_scipy().astype(np.int8), unweighted=True, indices=sources, min_only=True)
+    assert np.array_equal(np.where(np.isinf(theirs), UNREACHED, theirs), depth)
+    assert np.array_equal(result.reached(), np.isfinite(theirs))
+    assert result.num_reached == np.count_nonzero(np.isfinite(theirs))
+    # Of the parents that could be, the smallest id.
+    tails, heads = np.repeat(np.arange(graph.num_vertices), graph.degrees()), graph.indices.to_numpy()
+    tree = (depth[tails] != UNREACHED) & (depth[tails].astype(np.int64) + 1 == depth[heads])
+    smallest = np.full(graph.num_vertices, UNREACHED)
+    np.minimum.at(smallest, heads[tree], tails[tree].astype(np.uint32))
+    smallest[sources] = sources
+    assert np.array_equal(parent, smallest)
+    return result
+
+
+@st.composite
+def searches(draw: st.DrawFn) -> tuple[atos.Graph, Any]:
+    """Any multigraph with loops and isolated vertices, directed or not; one source or several, repeated or not."""
+    n = draw(st.integers(1, 14))
+    vertex = st.integers(0, n - 1)
+    edges = draw(st.lists(st.tuples(vertex, vertex), max_size=40))
+    tails, heads = np.array(edges, np.int64).reshape(-1, 2).T
+    graph = atos.Graph.from_edges(tails, heads, num_vertices=n, symmetrize=draw(st.booleans()), device="cpu")
+    return graph, draw(st.one_of(vertex, st.lists(vertex, min_size=1, max_size=6)))
+
+
+@given(searches(), st.sampled_from(["thread", "warp", "cta"]), st.sampled_from(SCHEDULES), st.sampled_from([1, 3]))
+@settings(deadline=None, max_examples=200)
+def test_random_graphs(search: tuple[atos.Graph, Any], worker: str, schedule: dict[str, bool], blocks: int) -> None:
+    graph, source = search
+    result = checked(graph, source, worker=worker, num_blocks=blocks, **schedule)
+    theirs = nx.from_scipy_sparse_array(graph.to_scipy(), create_using=nx.MultiDiGraph)
+    nodes = set(np.atleast_1d(source).tolist())
+    lengths = nx.multi_source_dijkstra_path_length(theirs, nodes, weight=None)
+    assert {v: int(d) for v, d in enumerate(result.depth.to_numpy()) if d != UNREACHED} == lengths
+
+
+KNOWN = {
+    "one vertex": (nx.empty_graph(1), 0, 1),
+    "one loop": (nx.Graph([(0, 0)]), 0, 1),
+    "isolated": (nx.empty_graph(1000), [999, 3], 2),
+    "star from the hub": (nx.star_graph(6000), 0, 6001),
+    "star from a leaf": (nx.star_graph(6000), 5, 6001),
+    "path": (nx.path_graph(2000), [0, 1999, 0, 700], 2000),
+    "everywhere": (nx.cycle_graph(700), np.arange(700), 700),
+    "disconnected": (nx.disjoint_union(nx.complete_graph(40), nx.path_graph(9)), 45, 9),
+    "parallel edges": (nx.MultiDiGraph([(0, 1), (0, 1), (1, 2), (1, 1)]), 1, 2),
+    "directed": (nx.DiGraph([(v, v + 1) for v in range(600)]), 300, 301),
+}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_graphs(device: atos.Device, name: str, schedule: dict[str, bool]) -> None:
+    theirs, source, reached = KNOWN[name]
+    graph = atos.Graph.from_networkx(theirs, device=device)
+    assert checked(graph, source, **schedule).num_reached == reached
+
+
+def test_many_blocks_and_hubs(device: atos.Device, worker: str) -> None:
+    graph = atos.generate.rmat(12, 16, device=device)
+    assert graph.num_vertices > 4 * BLOCK
+    for source in (int(np.argmax(graph.degrees())), np.arange(0, 4096, 37)):
+        checked(graph, source, worker=worker)
+
+
+def test_parents_do_not_depend_on_the_schedule(device: atos.Device) -> None:
+    graph = atos.generate.road(80, device=device)
+    first, *others = (np.asarray(checked(graph, 40 * 80 + 40, **schedule).parent) for schedule in SCHEDULES)
+    assert all(np.array_equal(first, other) for other in others)
+
+
+def test_parents_come_only_on_request() -> None:
+    graph = atos.generate.road(20, device="cpu")
+    without, with_parents = atos.bfs(graph, 0), atos.bfs(graph, 0, parents=True)
+    assert without.parent is None
+    assert without.stats.rounds == 1
+    assert with_parents.stats.rounds == 3  # the search; blocks; vertices
+    assert with_parents.stats.task == "visit"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (5, r"source 5 is not a vertex: there are 5, numbered from 0"),
+        (-1, "source -1 is not a vertex"),
+        ([0, 2**40], "source 1099511627776 is not a vertex"),
+        ([], r"sources must be one or more vertex ids \(got \[\]\)"),
+        (1.0, "sources must be one or more vertex ids"),
+        (True, "sources must be one or more vertex ids"),
+        (None, "sources must be one or more vertex ids"),
+    ],
+)
+def test_refused_sources(source: Any, message: str) -> None:
+    graph = atos.Graph.from_edges([0, 1], [1, 4], device="cpu")
+    with pytest.raises(InvalidArgumentError, match=message):
+        atos.bfs(graph, source)
+
+
+def test_other_refusals() -> None:
+    graph = atos.Graph.from_edges([0, 1], [1, 4], device="cpu")
+    with pytest.raises(InvalidArgumentError, match="source 0 is not a vertex: there are 0"):
+        atos.bfs(atos.Graph.from_edges([], [], device="cpu"), 0)
+    with pytest.raises(InvalidArgumentError, match=r"worker must be one of thread, warp, cta \(got 'grid'\)"):
+        atos.bfs(graph, 0, worker="grid")
+    with pytest.raises(InvalidArgumentError, match="capacity"):
+        atos.bfs(graph, 0, capacity=0)
+    with pytest.raises(QueueFullError):
+        atos.bfs(atos.Graph.from_networkx(nx.star_graph(50), device="cpu"), 0, capacity=4)
