@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from scipy.sparse import csgraph
 
 import atos_py as atos
-from atos_py.algorithms.bfs import UNREACHED, verify
+from atos_py import link
+from atos_py.algorithms.bfs import UNREACHED, adopt, verify
 from atos_py.algorithms.bfs.tasks import BLOCK
-from atos_py.errors import InvalidArgumentError, QueueFullError
+from atos_py.arguments import describe
+from atos_py.errors import BuildError, InvalidArgumentError, QueueFullError
 
 SCHEDULES = [{"persistent": persistent, "barrier": barrier} for persistent in (True, False) for barrier in (False, True)]
 
@@ -133,3 +135,22 @@ def test_other_refusals() -> None:
         atos.bfs(graph, 0, capacity=0)
     with pytest.raises(QueueFullError):
         atos.bfs(atos.Graph.from_networkx(nx.star_graph(50), device="cpu"), 0, capacity=4)
+
+
+def test_as_many_blocks_as_the_search_may_have(device: atos.Device, worker: str) -> None:
+    graph = atos.generate.road(60, device=device)
+    resident = atos.bfs(graph, 0, worker=worker).stats.num_blocks
+    checked(graph, 0, worker=worker, num_blocks=resident)
+
+
+@pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
+def test_kernels_spill_nothing(worker: str) -> None:
+    pytest.importorskip("numba_cuda")
+    numbers = atos.zeros(1, dtype=np.uint32, device="cpu")
+    kinds = tuple(map(describe, (atos.generate.road(2, device="cpu"), numbers, numbers)))
+    try:
+        kernel = link.cubin(adopt, None, kinds, np.dtype(np.uint32), worker, (9, 0))
+    except BuildError as error:
+        pytest.skip(str(error))
+    assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)
+    assert kernel.registers <= 48

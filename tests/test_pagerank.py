@@ -14,8 +14,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import atos_py as atos
+from atos_py import link
 from atos_py.algorithms.pagerank import PageRankResult, pagerank, tasks, verify
+from atos_py.algorithms.pagerank.driver import teleport_of
+from atos_py.algorithms.pagerank.solver import Solver
+from atos_py.algorithms.pagerank.tasks import Step, check, push, sweep
+from atos_py.arguments import describe
 from atos_py.errors import (
+    BuildError,
     InvalidArgumentError,
     LaunchConfigError,
     QueueFullError,
@@ -143,6 +149,55 @@ def test_every_schedule(variant: dict[str, Any], light: int, monkeypatch: pytest
         verify(SPECIAL[name], result, 1e-5)
         if variant["find"] != "sweep" or light == 0:
             assert result.stats.tasks_pushed > SPECIAL[name].num_vertices / 2
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(map(str, v.values())))
+def test_every_schedule_on_the_gpu(variant: dict[str, Any]) -> None:
+    for graph in (atos.generate.rmat(14, 16, device="cuda"), atos.generate.road(300, device="cuda")):
+        for dtype in ("f4", "f8"):
+            verify(graph, pagerank(graph, tolerance=1e-5, dtype=dtype, **variant), 1e-5)
+
+
+@pytest.mark.parametrize("schedule", list(itertools.product((True, False), repeat=2)), ids=str)
+@pytest.mark.parametrize("find", ["push", "idle"])
+def test_a_launch_ends_with_no_residue_above_the_limit(
+    device: atos.Device, worker: str, find: str, schedule: tuple[bool, bool]
+) -> None:
+    options = dict(zip(("persistent", "barrier"), schedule, strict=True))
+    for name in ("rmat", "road", "loops"):
+        graph = SPECIAL[name].to(device)
+        solver = Solver(graph, 0.85, teleport_of(None, graph.num_vertices), find, worker, None, options)
+        rank = solver.first_ranks(None, np.dtype(np.float64), 1e-9)
+        residue = solver.residues(rank, np.float64)
+        for limit in (1e-4 / graph.num_vertices, 1e-7 / graph.num_vertices):
+            assert np.abs(residue.to_numpy()).max() > limit
+            if find == "push":
+                solver.hand_on(push, rank, residue, limit=limit)
+            else:
+                solver.hand_on(sweep, rank, residue, idle=check, limit=limit)
+            assert np.abs(residue.to_numpy()).max() <= limit
+            assert solver.queued is not None
+            assert not solver.queued.to_numpy().any()
+            assert len(solver.queue) == 0
+
+
+@pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
+@pytest.mark.parametrize("number", [np.float32, np.float64])
+@pytest.mark.parametrize("find", ["sweep", "push", "idle"])
+def test_kernels_spill_nothing(find: str, number: Any, worker: str) -> None:
+    pytest.importorskip("numba_cuda")
+    one, residue = (atos.zeros(1, dtype=dtype, device="cpu") for dtype in (np.int64, number))
+    queued = None if find == "sweep" else atos.zeros(1, dtype=np.int32, device="cpu")
+    step = Step(*[number(0)] * 4, 16, False, False, one if find == "idle" else None)
+    kinds = tuple(map(describe, (SPECIAL["ring"], residue, residue, queued, step)))
+    task, idle = (push if find == "push" else sweep), (check if find == "idle" else None)
+    try:
+        kernel = link.cubin(task, idle, kinds, np.dtype(np.uint32), worker, (9, 0))
+    except BuildError as error:
+        pytest.skip(str(error))
+    assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)
+    assert kernel.registers <= 72
 
 
 def test_no_vertices() -> None:
