@@ -10,6 +10,8 @@ import matplotlib
 import numpy as np
 from numpy.typing import NDArray
 
+from .tables import digits
+
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
@@ -29,7 +31,8 @@ class Curve(NamedTuple):
 def draw_throughput(path: Path, algorithm: str, curves: Sequence[Curve]) -> Path:
     """Draw a row of panels for each graph: throughput as it is, and divided by the overwork factor."""
     graphs = list(dict.fromkeys(curve.graph for curve in curves))
-    figure, axes = plt.subplots(len(graphs), 2, figsize=(11, 3.4 * len(graphs)), squeeze=False, layout="constrained")
+    shape = {"figsize": (11, 0.4 + 3.4 * len(graphs)), "squeeze": False, "sharey": "row", "layout": "constrained"}
+    figure, axes = plt.subplots(len(graphs), 2, **shape)
     for row, graph in enumerate(graphs):
         mine = [curve for curve in curves if curve.graph == graph]
         for curve in mine:
@@ -41,18 +44,20 @@ def draw_throughput(path: Path, algorithm: str, curves: Sequence[Curve]) -> Path
         for column, title in enumerate(("throughput", "throughput / overwork")):
             panel = axes[row, column]
             cut = f"; the slowest goes on to {ends[-1]:.3g}" if ends and limit < ends[-1] else ""
-            panel.set(title=f"{algorithm} on {graph}: {title}", xlabel=f"time (ms{cut})", ylabel="million tasks / s")
+            panel.set(title=f"{algorithm} on {graph}: {title}", xlabel=f"time (ms{cut})")
+            panel.set_ylabel("million tasks / s" if column == 0 else "")
             panel.set_xlim(0, limit)
             panel.set_ylim(bottom=0)
             panel.grid(alpha=0.3)
-        axes[row, 0].legend(fontsize=8)
+    lines, names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside lower center", ncols=len(names))
     figure.savefig(path, dpi=130)
     plt.close(figure)
     return path
 
 
 def draw_heatmaps(path: Path, cells: Sequence[dict[str, Any]]) -> Path:
-    """Draw a heat map of run time for each algorithm and graph: worker size down, fetch size across."""
+    """Draw a heat map of run time for each algorithm and graph: workers down, fetch size across."""
     maps = list(dict.fromkeys((cell["algorithm"], cell["graph"]) for cell in cells))
     columns = 2 if len(maps) > 1 else 1
     rows = -(-len(maps) // columns)
@@ -61,17 +66,17 @@ def draw_heatmaps(path: Path, cells: Sequence[dict[str, Any]]) -> Path:
         panel.set_visible(False)
     for panel, (algorithm, graph) in zip(axes.flat, maps, strict=False):
         chosen = [cell for cell in cells if (cell["algorithm"], cell["graph"]) == (algorithm, graph)]
-        mine = {(cell["worker_size"], cell["fetch_size"]): cell["milliseconds"] for cell in chosen}
-        workers, fetches = sorted({w for w, _ in mine}), sorted({f for _, f in mine})
+        mine = {(cell["workers"], cell["fetch_size"]): cell["milliseconds"] for cell in chosen}
+        workers, fetches = (list(dict.fromkeys(cell[key] for cell in chosen)) for key in ("workers", "fetch_size"))
         grid = np.array([[mine[w, f] for f in fetches] for w in workers])
         panel.imshow(np.log(grid), cmap="viridis_r", aspect="auto")
-        panel.set(title=f"{algorithm} on {graph}: ms", xlabel="fetch size", ylabel="worker size (threads)")
+        panel.set(title=f"{algorithm} on {graph}: ms", xlabel="fetch size", ylabel="workers")
         panel.set_xticks(range(len(fetches)), [str(f) for f in fetches])
-        panel.set_yticks(range(len(workers)), [str(w) for w in workers])
-        middle = np.nanmean(np.log(grid))
+        panel.set_yticks(range(len(workers)), workers)
+        middle = np.log(np.nanmin(grid) * np.nanmax(grid)) / 2
         for (y, x), value in np.ndenumerate(grid):
             shade = "black" if np.log(value) < middle else "white"
-            text = "-" if np.isnan(value) else f"{value:.3g}"
+            text = "-" if np.isnan(value) else digits(value)
             weight = "bold" if value == np.nanmin(grid) else "normal"
             panel.text(x, y, text, ha="center", va="center", fontsize=8, color=shade, fontweight=weight)
     figure.savefig(path, dpi=130)

@@ -1,7 +1,8 @@
-"""The examples run, on every device, and say what they found."""
+"""Every example runs, on every device, says what it found, and is short."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,33 +12,49 @@ import pytest
 import atos_py as atos
 
 ROOT = Path(__file__).parents[1]
-BFS = ROOT / "examples" / "bfs.py"
-DEVICES = [
-    pytest.param("cpu"),
-    pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(len(atos.devices()) < 2, reason="there is no GPU")]),
-]
+EXAMPLES = {
+    "bfs": ["of 90,000 vertices reached", "verified"],
+    "coloring": ["natural", "random", "degree", "tasks for each vertex", "persistent, barrier"],
+    "pagerank": ["best:", "error at most", "gains most", "from damping 0.85 to 0.86"],
+    "queens": ["10 queens: 724 solutions"],
+}
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, cwd=ROOT, timeout=300)
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_bfs_on_a_generated_graph(device):
-    done = run(BFS, "--device", device)
+def run(name: str, *arguments: object, device: str) -> str:
+    """Run an example, and return what it prints."""
+    command = [sys.executable, ROOT / "examples" / f"{name}.py", *map(str, arguments)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "ATOS_DEVICE": device}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert "of 90,000 vertices reached" in done.stdout
-    assert "verified" in done.stdout
+    return done.stdout
 
 
-@pytest.mark.parametrize("device", DEVICES)
+def test_every_example_is_known_here():
+    assert {path.stem for path in (ROOT / "examples").glob("*.py")} == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_runs(device, name):
+    printed = run(name, device=str(device))
+    assert all(part in printed for part in EXAMPLES[name])
+    assert str(device) in printed
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_is_short(name):
+    assert len((ROOT / "examples" / f"{name}.py").read_text().splitlines()) < 60
+
+
+@pytest.mark.parametrize("name", ["coloring", "pagerank"])
+def test_takes_a_file(device, name, tmp_path):
+    path = tmp_path / "grid.npz"
+    atos.generate.road(30, device="cpu").save(path)
+    assert "900 vertices" in run(name, path, device=str(device))
+
+
 def test_bfs_on_a_file(device, tmp_path):
     path = tmp_path / "path.gr"
     path.write_text("p sp 4 3\na 1 2 5\na 2 3 5\na 3 4 5\n")
-    done = run(BFS, path, "--source", 1, "--device", device)
-    assert done.returncode == 0, done.stderr
-    assert "3 of 4 vertices reached, the farthest over 2 edges" in done.stdout
-
-
-def test_bfs_is_short():
-    assert len(BFS.read_text().splitlines()) < 60
+    printed = run("bfs", path, "--source", 1, "--device", device, device="cpu")
+    assert "3 of 4 vertices reached, the farthest over 2 edges" in printed
+    assert str(device) in printed

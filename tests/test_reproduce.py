@@ -9,6 +9,7 @@ import pytest
 
 import atos_py as atos
 from atos_py import reproduce as paper
+from atos_py import tables
 from atos_py.__main__ import main
 
 
@@ -38,9 +39,32 @@ def test_tables_and_figures_are_there(written):
     out, files = written
     assert {path.name for path in files} >= {"table1.md", "table4.md", "permutation.md", "heatmap.csv", "runs.csv"}
     assert all(path.stat().st_size > 100 for path in files)
+    assert sum("PageRank" in line for line in (out / "table1.md").read_text().splitlines()) == 4
     bsp = [line for line in (out / "table1.md").read_text().splitlines() if "BFS" in line]
     assert len(bsp) == 2
     assert all("(x1.00)" in line for line in bsp)
+
+
+def test_the_workload_ratio_counts_vertices(written):
+    out, _ = written
+    runs = {(r["algorithm"], r["graph"], r["variant"]): r for r in rows(out / "runs.csv")}
+    lines = [line.strip("| ").split(" | ") for line in (out / "table4.md").read_text().splitlines() if ".00" in line]
+    ratios = {(algorithm, graph): list(map(float, cells)) for algorithm, graph, *cells in lines}
+    assert len(ratios) == 6
+    assert {algorithm for algorithm, _ in ratios} == {"BFS", "PageRank by vertex", "coloring"}
+    for graph in ("rmat8", "road20"):
+        for algorithm in ("BFS", "PageRank by vertex"):
+            assert ratios[algorithm, graph][0] == 1
+        assert all(ratio >= 1 for ratio in ratios["coloring", graph])  # every vertex is assigned a colour, and checked
+        ranked = runs["PageRank by vertex", graph, "BSP"]
+        assert int(ranked["tasks_run"]) > int(ranked["vertices"]) - int(ranked["isolated"])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.1, "0.100"), (2, "2.00"), (16.849, "16.8"), (112.0, "112"), (999.7, "1000"), (12345.6, "12346")]
+)
+def test_numbers_have_three_digits(value, text):
+    assert tables.digits(value) == text
 
 
 def test_figures_are_pictures(written):
@@ -54,7 +78,7 @@ def test_throughput_adds_up_to_the_tasks_run():
     trace = np.zeros(5, dtype=[("milliseconds", "f8"), ("tasks_run", "i8"), ("waiting", "i8")])
     trace["milliseconds"] = [0, 1, 2, 3, 4]
     trace["tasks_run"] = [0, 1000, 3000, 3000, 4000]
-    middles, rates = paper.throughput(trace)
+    middles, rates = tables.throughput(trace)
     assert len(middles) == len(rates)
     assert np.isclose(np.sum(rates) * (4 / len(rates)) * 1e3, 4000)
 

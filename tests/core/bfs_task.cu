@@ -1,4 +1,4 @@
-// The BFS task of atos_py/algorithms/bfs.py in CUDA C++, for the same core: what a Python task is measured against.
+// The BFS task of atos_py/algorithms/bfs/tasks.py in CUDA C++, for the same core: what a Python task is measured against.
 #include <cstdint>
 
 struct Arguments { // as Python packs (graph, depth): pointers and lengths, no weights

@@ -1,0 +1,132 @@
+"""What the runs of `reproduce` amount to: the paper's tables and figures."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["COUNTED", "digits", "draw_figures", "least_tasks", "overwork", "throughput", "write_tables", "write_throughput"]
+
+#: The algorithms whose tasks are vertices, with the names of their figures.
+COUNTED = {"BFS": "figure1_BFS", "PageRank by vertex": "figure2_PageRank", "coloring": "figure3_coloring"}
+_ON_THE_CPU = "On the CPU a worker is one thread: warps and CTAs differ in what they fetch at once alone, 32 items or 128."
+
+
+def overwork(runs: Sequence[dict[str, Any]], run: dict[str, Any]) -> float:
+    """Return tasks run relative to the BSP variant; for colouring to what is needed if no neighbours clash (Table 4)."""
+    if run["algorithm"] == "coloring":
+        return float(run["tasks_run"] / least_tasks(run))
+    return float(run["tasks_run"] / _of(runs, run, "BSP")["tasks_run"])
+
+
+def least_tasks(run: dict[str, Any]) -> int:
+    """Return the tasks of a colouring without clashes: assign and check; a vertex without neighbours needs no check."""
+    return int(2 * run["vertices"] - run["isolated"])
+
+
+def _of(runs: Sequence[dict[str, Any]], like: dict[str, Any], variant: str) -> dict[str, Any]:
+    return next(r for r in runs if (r["algorithm"], r["graph"], r["variant"]) == (like["algorithm"], like["graph"], variant))
+
+
+def _write(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def digits(value: float) -> str:
+    """Return a number with three digits, zeros at the end among them, or as many as it has before the point."""
+    return f"{value:.0f}" if value >= 999.5 else f"{value:#.3g}".rstrip(".")
+
+
+def _markdown(path: Path, title: str, header: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> Path:
+    lines = [f"# {title}", "", *([note, ""] if note else []), "| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def write_tables(
+    out: Path, runs: list[dict[str, Any]], heat: list[dict[str, Any]], permutation: list[dict[str, Any]]
+) -> list[Path]:
+    """Write run times, tasks and the effect of permuted ids as Markdown, and all figures behind them as CSV."""
+    pairs = list(dict.fromkeys((r["algorithm"], r["graph"]) for r in runs))
+    chosen = {(r["algorithm"], r["graph"], r["variant"]): r for r in runs}
+    variants = list(dict.fromkeys(r["variant"] for r in runs))
+    times, ratios = [], []
+    for algorithm, graph in pairs:
+        cells = [chosen[algorithm, graph, variant] for variant in variants]
+        base = chosen[algorithm, graph, "BSP"]["milliseconds"]
+        times.append([algorithm, graph, *(f"{digits(c['milliseconds'])} (x{base / c['milliseconds']:.2f})" for c in cells)])
+        if algorithm in COUNTED:
+            ratios.append([algorithm, graph, *(f"{overwork(runs, c):.2f}" for c in cells)])
+    table1 = "Run time in ms, and speed-up over BSP (Table 1)"
+    table4 = "Tasks run, relative to BSP; for colouring to those of a run without clashes (Table 4)"
+    moved = [
+        [p["graph"], p["variant"], *(f"{digits(p[key])} → {digits(p[key + '_permuted'])}" for key in ("ms", "workload"))]
+        for p in permutation
+    ]
+    note = _ON_THE_CPU if runs[0]["device"] == "cpu" else ""
+    header = ["graph", "variant", "ms, ids as they are → permuted", "tasks, to those without clashes"]
+    return [
+        _write(out / "runs.csv", runs),
+        _write(out / "heatmap.csv", heat),
+        _write(out / "permutation.csv", permutation),
+        _markdown(out / "table1.md", table1, ["algorithm", "graph", *variants], times, note),
+        _markdown(out / "table4.md", table4, ["algorithm", "graph", *variants], ratios),
+        _markdown(out / "permutation.md", "Colouring with permuted vertex ids (Section 6.4)", header, moved),
+    ]
+
+
+def throughput(trace: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the middles of about 100 equal spans of time, in ms, and the tasks run in each, in millions a second."""
+    end = float(trace["milliseconds"][-1]) if len(trace) else 0.0
+    if end <= 0:
+        return np.zeros(0), np.zeros(0)
+    edges = np.linspace(0, end, min(100, len(trace)) + 1)
+    done = np.interp(edges, trace["milliseconds"], trace["tasks_run"])
+    return (edges[:-1] + edges[1:]) / 2, np.diff(done) / np.diff(edges) / 1e3
+
+
+def write_throughput(out: Path, runs: list[dict[str, Any]], traces: list[dict[str, Any]]) -> list[Path]:
+    """Write throughput over time, absolute and normalised by overwork, as CSV."""
+    rows = []
+    for entry in traces:
+        factor = overwork(runs, _of(runs, entry, entry["variant"]))
+        for ms, rate in zip(*throughput(entry["trace"]), strict=True):
+            rows.append(
+                {
+                    "algorithm": entry["algorithm"],
+                    "graph": entry["graph"],
+                    "variant": entry["variant"],
+                    "ms": round(float(ms), 5),
+                    "mtasks_per_s": round(float(rate), 3),
+                    "normalised": round(float(rate / factor), 3),
+                }
+            )
+    return [_write(out / "throughput.csv", rows)] if rows else []
+
+
+def draw_figures(out: Path, runs: list[dict[str, Any]], traces: list[dict[str, Any]], heat: list[dict[str, Any]]) -> list[Path]:
+    """Draw throughput over time and the heat maps, if matplotlib is installed."""
+    try:
+        from . import figures
+    except ImportError:  # the tables do not need matplotlib
+        return []
+    written = []
+    for algorithm, name in COUNTED.items():
+        curves = []
+        for entry in traces:
+            if entry["algorithm"] == algorithm:
+                factor = overwork(runs, _of(runs, entry, entry["variant"]))
+                curves.append(figures.Curve(entry["graph"], entry["variant"], *throughput(entry["trace"]), factor))
+        written.append(figures.draw_throughput(out / f"{name}.png", algorithm, curves))
+    written.append(figures.draw_heatmaps(out / "figure4_heatmap.png", heat))
+    return written
