@@ -10,7 +10,7 @@ from ...task import atomic_add, atomic_exch, task
 __all__ = ["BLOCK", "LIGHT", "Step", "check", "push", "sweep"]
 
 BLOCK = 256  # vertices that an item stands for which is no vertex
-GLANCE = 32  # vertices that each thread of a worker without work looks at
+GLANCE = 8  # vertices that each thread of a worker without work looks at; what a CTA finds fits its buffer of pushed items
 LIGHT = {"cuda": 16, "cpu": 1 << 62}  # a vertex of at most so many edges is handed on by the thread that checks it
 
 
