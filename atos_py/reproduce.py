@@ -53,7 +53,7 @@ def _source(graph: Graph) -> int:
     """Return the vertex of largest degree, unless another of a few reaches more: on a road network it may lie on an island."""
     others = np.random.default_rng(0).integers(graph.num_vertices, size=4)
     candidates = [int(np.argmax(graph.degrees())), *others.tolist()]
-    reached = [np.count_nonzero(bfs.bfs(graph, source).depth.to_numpy() != bfs.UNREACHED) for source in candidates]
+    reached = [bfs.bfs(graph, source).num_reached for source in candidates]
     return candidates[int(np.argmax(reached))]
 
 

@@ -19,9 +19,7 @@ def conflicts(num_students: int = 5000, num_exams: int = 2000, each: int = 4) ->
     takes = (num_exams * rng.random((num_students, each)) ** 3).astype(np.int64)
     pairs = [(takes[:, i], takes[:, j]) for i in range(each) for j in range(i)]
     sources, targets = (np.concatenate(ends) for ends in zip(*pairs, strict=True))
-    return atos.Graph.from_edges(
-        sources, targets, num_vertices=num_exams, symmetrize=True, deduplicate=True, remove_loops=True
-    )
+    return atos.Graph.from_edges(sources, targets, num_vertices=num_exams, symmetrize=True, deduplicate=True, remove_loops=True)
 
 
 def main() -> None:

@@ -110,6 +110,16 @@ def test_bfs(search, worker, fetch_size, persistent, barrier):
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
+def test_bfs_with_parents(search, worker):
+    result = atos.bfs(search.graph, search.source, parents=True, worker=worker)
+    bfs.verify(search.graph, search.source, result.depth, result.parent)
+    several = np.random.default_rng(1).integers(search.graph.num_vertices, size=1000)
+    result = atos.bfs(search.graph, several, parents=True, worker=worker)
+    bfs.verify(search.graph, several, result.depth, result.parent)
+
+
+@pytest.mark.timeout(120)
 def test_bfs_in_words(search, say):
     """The best of a few configurations, printed and not judged: other tests and benchmarks do that."""
     best = min(

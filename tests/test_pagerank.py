@@ -182,8 +182,7 @@ def test_a_launch_ends_with_no_residue_above_the_limit(
             assert len(solver.queue) == 0
 
 
-@pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
-@pytest.mark.parametrize("number", [np.float32, np.float64])
+@pytest.mark.parametrize(("number", "worker"), [(np.float32, "warp"), (np.float32, "cta"), (np.float64, "cta")])
 @pytest.mark.parametrize("find", ["sweep", "push", "idle"])
 def test_kernels_spill_nothing(find: str, number: Any, worker: str) -> None:
     pytest.importorskip("numba_cuda")
@@ -197,7 +196,7 @@ def test_kernels_spill_nothing(find: str, number: Any, worker: str) -> None:
     except BuildError as error:
         pytest.skip(str(error))
     assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)
-    assert kernel.registers <= 72
+    assert kernel.registers <= (64 if worker == "cta" else 72)
 
 
 def test_no_vertices() -> None:

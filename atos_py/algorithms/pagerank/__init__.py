@@ -31,12 +31,13 @@ float32: at the end they are computed anew, in float64, from the ranks alone, an
 In a launch with "push" or "idle" every task but some at the beginning is a vertex, and it goes on until no residue is above the
 limit. A vertex is marked while it is queued, so that it is there once at most.
 
-*Why no residue is left behind.* Whether a vertex was found does not matter for the error, which is measured. It matters for the
-end: while the error is above the goal, some residue is above its limit, or will be once the driver lowers that, and the next
-launch finds it; handing on r takes |r| from the sum of the residues and gives at most d|r| back, so that the sum falls until the
-goal is met. Within a launch: with "push", a task clears the mark of its vertex, then takes the residue, so an add that crosses
-the limit and then sees the mark came before that, and is taken along. With "idle", a worker that finds nothing goes on until the cursor that
-all share has passed every vertex since it began; and a launch ends when every worker has found nothing after all was done.
+*Why no residue is left behind.* Whether a vertex was found does not matter for the error, which is measured. It matters for
+the end: while the error is above the goal, some residue is above its limit, or will be once the driver lowers that, and the
+next launch finds it; handing on r takes |r| from the sum of the residues and gives at most d|r| back, so that the sum falls
+until the goal is met. Within a launch: with "push", a task clears the mark of its vertex, then takes the residue, so an add
+that crosses the limit and then sees the mark came before that, and is taken along. With "idle", a worker that finds nothing
+goes on until the cursor that all share has passed every vertex since it began; and a launch ends when every worker has found
+nothing after all was done.
 
 `tasks` and `passes` have what runs on the device, `solver` what launches it, `driver` the function to call, and `verifier` the
 proof of a result.

@@ -53,11 +53,13 @@ def edges_or_block(item, graph, rank, residue, queued, step):  # type: ignore[no
     if item >= rank.size:
         first = (item - rank.size) * BLOCK
         return min(BLOCK, rank.size - first), first, step.damping * 0
-    if queued is not None:
-        atomic_exch(queued, item, 0)  # before the residue: what comes after it was taken pushes the vertex again
     first = graph.indptr[item]
     degree = graph.indptr[item + 1] - first
-    share = take(item, first, degree, graph, rank, residue, step)
+    share = step.damping * 0
+    # A vertex is marked while it is queued. The mark goes first, for sure since what was there is looked at: who adds to the
+    # residue after it was taken has to find it gone.
+    if queued is None or atomic_exch(queued, item, 0) != 0:
+        share = take(item, first, degree, graph, rank, residue, step)
     return degree if share != 0 else 0, first, share
 
 
