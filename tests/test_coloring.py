@@ -249,7 +249,7 @@ def test_any_interleaving(n, density, workers, window, patience, seed):
 @pytest.mark.parametrize("order", ORDERS)
 def test_no_more_colors_than_networkx_needs(order):
     strategy = {"natural": lambda g, _: sorted(g), "random": "random_sequential", "degree": "largest_first"}[order]
-    for graph, slack in ((atos.generate.rmat(12, 16), 1.15), (atos.generate.road(150), 1.7)):
+    for graph, slack in ((atos.generate.rmat(12, 16), 1.3), (atos.generate.road(150), 1.7)):
         undirected = nx.from_scipy_sparse_array(graph.to_scipy())
         known = 1 + max(nx.greedy_color(undirected, strategy).values())
         assert checked(graph.to("cpu"), order).num_colors <= slack * known

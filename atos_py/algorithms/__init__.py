@@ -1,1 +1,1 @@
-"""Ready-made algorithms: each module has the idea, the task functions, a driver and a verifier."""
+"""Ready-made algorithms: each package has the idea, the task functions, a driver and a verifier."""

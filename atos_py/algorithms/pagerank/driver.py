@@ -97,8 +97,8 @@ def pagerank(
     Ranks p, as far as they are, and residues r, which wait to be handed on, give ranks whose error is at most
     ``damping / (1 - damping) * sum(|r|) / sum(p)``. So the error is below the tolerance if no residue is above
     ``(1 - damping) / damping * tolerance * sum(p) / n``. Launches hand on what is above 0.8 times that
-    limit; "push" and "idle" begin with twice as much, since the sum is often small enough earlier, and "sweep" deals half of it
-    out to vertices by their edges. The error is measured after each launch, and once more, in float64, from the result.
+    limit; "push" and "idle" begin with four times as much, since the sum is often small enough earlier, and "sweep" deals half
+    of it out to vertices by their edges. The error is measured after each launch, and at the end in float64, from the ranks.
     """
     check_worker(worker)
     if find not in FINDS:

@@ -98,7 +98,7 @@ class Solver:
     def converge(self, rank: Array, residue: Array, goal: float) -> None:
         """Hand residues on until they promise an error of at most `goal`."""
         error, total, _ = self.error(rank, residue)
-        omega, slack, rates = 1.0, 2.0, list[float]()
+        omega, slack, rates = 1.0, 4.0, list[float]()
         while error > goal:
             # If no residue were above its limit, their sum would be small enough.
             limit = 0.8 * goal * (1 - self.damping) / self.damping * total
