@@ -48,7 +48,8 @@ def test_tables_and_figures_are_there(written):
 def test_the_workload_ratio_counts_vertices(written):
     out, _ = written
     runs = {(r["algorithm"], r["graph"], r["variant"]): r for r in rows(out / "runs.csv")}
-    lines = [line.strip("| ").split(" | ") for line in (out / "table4.md").read_text().splitlines() if ".00" in line]
+    text = (out / "table4.md").read_text().splitlines()
+    lines = [line.strip("| ").split(" | ") for line in text if "rmat8" in line or "road20" in line]
     ratios = {(algorithm, graph): list(map(float, cells)) for algorithm, graph, *cells in lines}
     assert len(ratios) == 6
     assert {algorithm for algorithm, _ in ratios} == {"BFS", "PageRank by vertex", "coloring"}
