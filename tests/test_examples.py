@@ -23,7 +23,8 @@ EXAMPLES = {
 def run(name: str, *arguments: object, device: str) -> str:
     """Run an example, and return what it prints."""
     command = [sys.executable, ROOT / "examples" / f"{name}.py", *map(str, arguments)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "ATOS_DEVICE": device}
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = os.environ | {"PYTHONPATH": path, "ATOS_DEVICE": device}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout
