@@ -34,7 +34,8 @@ __all__ = ["CORE_DIR", "LinkedKernel", "cache_directory", "cubin", "native", "re
 CORE_DIR = Path(__file__).parent / "_lib"
 _PACKAGES = ("atos_py", "numba", "numba-cuda", "llvmlite", "cuda-core", "nvidia-nvjitlink", "nvidia-nvvm")
 _KEPT_IN_MEMORY = 1024
-_FEW_REGISTERS = 40  # of a thread, so that a multiprocessor of 65,536 registers holds 6 blocks of 256 threads and not 5
+# Of a thread, tried in turn until nothing is spilled: so that a multiprocessor holds 1,536 threads, 1,024, or what there is.
+_REGISTERS = (40, 64, None)
 # LTO-IR for this architecture links for later ones too, whose own LTO-IR is of another dialect than the core's.
 _NEWEST_CC = (9, 0)
 
@@ -100,7 +101,7 @@ def cubin(
         Such as `(9, 0)`.
     max_registers : int, optional
         The most registers that a thread may take. By default 40 where nothing has to be spilled for it, so that a
-        multiprocessor holds 1,536 threads; otherwise as many as are used.
+        multiprocessor holds 1,536 threads; otherwise 64 if that suffices.
     debug : bool
         Whether to compile the task with checks.
 
@@ -117,9 +118,10 @@ def cubin(
         from .codegen.cuda import compile_cuda  # numba.cuda is imported only where something has to be compiled
 
         code = compile_cuda(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug)
-        kernel = _link(task.name, core, code.modules, code.value_words, cc, max_registers or _FEW_REGISTERS)
-        if kernel.spill_bytes and max_registers is None:
-            kernel = _link(task.name, core, code.modules, code.value_words, cc, None)
+        for most in (max_registers,) if max_registers else _REGISTERS:
+            kernel = _link(task.name, core, code.modules, code.value_words, cc, most)
+            if kernel.spill_bytes == 0:
+                break
         return replace(kernel, checks=code.checks)
 
     def freeze(kernel: LinkedKernel) -> Sequence[bytes]:

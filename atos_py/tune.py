@@ -142,7 +142,7 @@ class Tuning:
         draw_heatmaps(
             Path(path),
             [
-                {**where, "worker_size": w, "fetch_size": f, "milliseconds": best.get((w, f), float("nan"))}
+                {**where, "workers": w, "fetch_size": f, "milliseconds": best.get((w, f), float("nan"))}
                 for w, f in itertools.product(workers, fetches)
             ],
         )

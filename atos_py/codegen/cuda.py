@@ -43,7 +43,7 @@ class CudaCode:
 
     modules: list[bytes]
     value_words: int
-    checks: Checks | None
+    checks: Checks | None = None
 
 
 _target = threading.local()

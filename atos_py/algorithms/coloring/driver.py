@@ -21,8 +21,8 @@ ORDERS = ("natural", "random", "degree")
 
 _HUB = 1024  # neighbours of a vertex that gets a CTA by default
 _MESH = 8  # neighbours on average, below which threads are better than warps
-_WINDOW = {"cpu": 1 << 10, "thread": 1 << 19, "warp": 1 << 16, "cta": 1 << 14}
-_FOR_HUBS = 1 << 10, 1 << 10  # window and patience
+_WINDOW = {"cpu": 1 << 10, "thread": 1 << 19, "warp": 1 << 17, "cta": 1 << 14}
+_FOR_HUBS = 1 << 17, 1 << 10  # window and patience
 _SCRATCH = {"thread": 32, "warp": 512, "cta": 1024}  # bytes, half of them a bitmap of colours
 _LEAST = 1 << 16  # places in a queue
 
