@@ -7,9 +7,11 @@ from pathlib import Path
 __all__ = [
     "AtosError",
     "BuildError",
+    "CheckpointError",
     "DeviceError",
     "DeviceMemoryError",
     "DeviceNotFoundError",
+    "FileWriteError",
     "GraphFormatError",
     "InvalidArgumentError",
     "LaunchConfigError",
@@ -85,6 +87,27 @@ class QueueFullError(AtosError, MemoryError):
 
 class MissingFileError(AtosError, FileNotFoundError):
     """A file does not exist or cannot be read."""
+
+
+class FileWriteError(AtosError, OSError):
+    """A file cannot be written; what was there under its name before still is."""
+
+
+class CheckpointError(AtosError, ValueError):
+    """A file is not a checkpoint, is truncated or altered, or is of a newer version of the package.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    reason : str
+        What is wrong with it.
+    """
+
+    def __init__(self, path: str | Path, reason: str) -> None:
+        self.path = str(path)
+        self.reason = reason
+        super().__init__(f"{self.path}: {reason}")
 
 
 class GraphFormatError(AtosError, ValueError):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from . import checkpoint
 from ._core import check, ffi, lib, message
 from .arguments import describe, words
 from .array import Array, _cast, asarray, zeros
+from .checkpoint import QueueState
 from .codegen import item_bytes
 from .devices import Device
 from .devices import device as device_of
@@ -79,6 +82,16 @@ class Queue:
         """Where the queue lives and its tasks run."""
         return self._device
 
+    @property
+    def tasks_run(self) -> int:
+        """Tasks that all launches so far have run, those before a checkpoint included."""
+        return self._read(0)[1].tasks_run
+
+    @property
+    def tasks_pushed(self) -> int:
+        """Items that those tasks pushed."""
+        return self._read(0)[1].tasks_pushed
+
     def __len__(self) -> int:
         """Return how many items are waiting."""
         count = ffi.new("uint64_t *")
@@ -117,9 +130,7 @@ class Queue:
 
     def peek(self) -> NDArray[Any]:
         """Return a copy of the waiting items, the oldest first."""
-        raw = np.zeros((len(self), item_bytes(self._dtype.itemsize)), np.uint8)
-        check(lib.atos_queue_read(self._handle, ffi.cast("void *", raw.ctypes.data), len(raw)))
-        return np.ascontiguousarray(raw[:, : self._dtype.itemsize]).view(self._dtype).reshape(-1)
+        return self._read()[0]
 
     def clear(self) -> None:
         """Drop every waiting item."""
@@ -136,6 +147,75 @@ class Queue:
         number = _positive("capacity", capacity, 1 << 62)
         check(lib.atos_queue_resize(self._handle, number))
         self._capacity = number
+
+    def save(self, path: str | os.PathLike[str], /, **arrays: Any) -> None:
+        """Write the waiting items and the counters to a file, together with the arrays that the tasks work on.
+
+        Parameters
+        ----------
+        path : path-like
+            The file. It is replaced once the new one is whole and on disk, so that a process killed meanwhile leaves the old
+            one.
+        **arrays
+            Whatever tasks write: arrays on any device, each under a name of your choice. They and the items have to be of one
+            moment, so no other queue's launch may be writing to them; a launch on this queue is waited for.
+
+        Raises
+        ------
+        FileWriteError
+            If the file cannot be written.
+
+        See Also
+        --------
+        load
+
+        Notes
+        -----
+        `atos_py.checkpoint` describes the format. A launch saves nothing by itself: stop it part-way, save, and launch again.
+        """
+        checkpoint.save(self, path, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], /, *, device: Device | str | None = None, **arrays: Any) -> Queue:
+        """Return the queue that `save` wrote to a file, and fill arrays with what they held at that moment.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        device : Device or str, optional
+            Where the queue shall be, which need not be where it was; by default the best there is.
+        **arrays
+            A writable array to be filled for each one that was saved, under the same name, of the same shape and dtype, on any
+            device. Nothing is written before the whole file is checked.
+
+        Raises
+        ------
+        CheckpointError
+            If the file is not a checkpoint, or is truncated or altered.
+        MissingFileError
+            If there is no such file.
+        InvalidArgumentError
+            If the arrays are not those that were saved.
+        """
+        return checkpoint.load(cls, path, device, arrays)
+
+    # The oldest items, all of them or at most `room`, and how the queue stood when they were read.
+    def _read(self, room: int | None = None) -> tuple[NDArray[Any], QueueState]:
+        state = ffi.new("atos_queue_state *")
+        space = len(self) if room is None else room
+        while True:
+            raw = np.zeros((space, item_bytes(self._dtype.itemsize)), np.uint8)
+            check(lib.atos_queue_read(self._handle, ffi.cast("void *", raw.ctypes.data), space, state))
+            if room is not None or state.pending <= space:
+                break
+            space = state.pending  # another thread pushed meanwhile
+        items = np.ascontiguousarray(raw[: state.pending, : self._dtype.itemsize]).view(self._dtype).reshape(-1)
+        return items, QueueState(*(getattr(state, field) for field in QueueState._fields))
+
+    def _restore(self, items: NDArray[Any], state: QueueState) -> None:
+        raw = _padded(items)
+        check(lib.atos_queue_restore(self._handle, ffi.cast("void *", raw.ctypes.data), ffi.new("atos_queue_state *", state)))
 
     def launch_thread(self, task: Task, *args: Any, **options: Any) -> LaunchStats:
         """Run the queue's tasks with workers of one thread; otherwise as `launch_cta`."""
@@ -332,12 +412,17 @@ class Queue:
                 if low < limits.min or high > limits.max:
                     bad = low if low < limits.min else high
                     raise InvalidArgumentError(f"item {bad} does not fit {self._dtype} ({limits.min} to {limits.max})")
-        values = np.ascontiguousarray(given, self._dtype)
-        if self._dtype.itemsize == item_bytes(self._dtype.itemsize):
-            return values
-        padded = np.zeros((len(values), item_bytes(self._dtype.itemsize)), np.uint8)
-        padded[:, : self._dtype.itemsize] = values.view(np.uint8).reshape(len(values), self._dtype.itemsize)
-        return padded
+        return _padded(np.ascontiguousarray(given, self._dtype))
+
+
+def _padded(items: NDArray[Any]) -> NDArray[Any]:
+    """Return items as the core takes them, each of 4, 8 or 16 bytes."""
+    given, taken = items.dtype.itemsize, item_bytes(items.dtype.itemsize)
+    if given == taken:
+        return items
+    padded = np.zeros((len(items), taken), np.uint8)
+    padded[:, :given] = items.view(np.uint8).reshape(len(items), given)
+    return padded
 
 
 def _is_host_array(value: Any) -> bool:

@@ -1,11 +1,13 @@
 // The CPU: workers are threads, each one lane wide, over the same queue protocol. The task is native code that runs a whole
 // batch of items at a call.
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <sched.h>
 #include <unistd.h>
@@ -17,6 +19,7 @@ namespace atos {
 namespace {
 
 using RunTask = void (*)(atos_cpu_worker *worker, const void *items, int64_t n, const void *args);
+constexpr uint32_t kMostThreads = 1024; // of a launch, or 4 for each core if those are more
 constexpr uint64_t kWhateverIsPublished = ~uint64_t(0); // as the end of a round
 
 using RunIdle = void (*)(atos_cpu_worker *worker, const void *args);
@@ -44,7 +47,12 @@ public:
       std::lock_guard<std::mutex> lock(mutex);
       while (threads.size() + 1 < count) {
         const unsigned number = unsigned(threads.size()) + 1;
-        threads.emplace_back([this, number, seen = generation] { serve(number, seen); });
+        try {
+          threads.emplace_back([this, number, seen = generation] { serve(number, seen); });
+        } catch (const std::system_error &error) {
+          throw Failure(ATOS_TOO_MANY, text("%u threads asked for, but the system starts only %u: %s; ask for fewer", count,
+                                            number, error.what()));
+        }
       }
       work = &f;
       wanted = count;
@@ -312,8 +320,12 @@ public:
     for (uint64_t i = 0; i < count; ++i) std::memcpy(at + i * element_bytes, element, element_bytes);
   }
 
-  // Any number of threads is resident, sooner or later; as many as there are cores is what helps.
+  // Threads beyond the number of cores help nobody, but some more than that do no harm.
   uint32_t resident_blocks(atos_program &, const atos_launch &launch, uint32_t) override {
+    const uint32_t most = std::max(kMostThreads, 4 * cores());
+    if (launch.blocks > most)
+      throw Failure(ATOS_TOO_MANY, text("%u threads asked for, but a launch on %u cores may have at most %u", launch.blocks,
+                                        cores(), most));
     return launch.blocks ? launch.blocks : cores();
   }
   uint32_t workers_per_block(const atos_launch &) override { return 1; }
