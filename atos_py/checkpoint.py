@@ -1,9 +1,9 @@
-"""A queue and the arrays that its tasks work on, in a file, so that a run that was killed goes on from there.
+r"""A queue and the arrays that its tasks work on, in a file, so that a run that was killed goes on from there.
 
 ====================  ===================================================================================================
 bytes                 content
 ====================  ===================================================================================================
-8                     magic, ``b"\\x89ATOS\\r\\n\\x1a"``, which a transfer as text would spoil
+8                     magic, ``b"\x89ATOS\r\n\x1a"``, which a transfer as text would spoil
 4                     version of the format, 1, little-endian as all numbers are
 4                     length of the header
 ...                   header, JSON: ``capacity``, ``dtype``, ``pending``, ``level``, ``tasks_run``, ``tasks_pushed``, and
@@ -110,9 +110,7 @@ def _write(file: BinaryIO, queue: Queue, items: NDArray[Any], state: QueueState,
             "capacity": queue.capacity,
             "dtype": _described(queue.dtype),
             **state._asdict(),
-            "arrays": [
-                {"name": name, "dtype": array.dtype.str, "shape": list(array.shape)} for name, array in arrays.items()
-            ],
+            "arrays": [{"name": name, "dtype": array.dtype.str, "shape": list(array.shape)} for name, array in arrays.items()],
         }
     ).encode()
     put(_MAGIC + _VERSION.to_bytes(4, "little") + len(header).to_bytes(4, "little") + header)
@@ -137,7 +135,7 @@ def _described(dtype: np.dtype[Any]) -> Any:
 
 
 def _raw(values: NDArray[Any]) -> memoryview:
-    return memoryview(np.ascontiguousarray(values).reshape(-1).view(np.uint8))
+    return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
 
 
 def _pieces(array: Array) -> Iterator[tuple[Array, slice]]:
@@ -228,16 +226,17 @@ def _checked_header(path: Path, file: BinaryIO) -> _Header:
 
 def _parsed(given: Any) -> _Header:
     """Check the header of a file, which may say anything."""
-    described = given["dtype"]
-    dtype = np.dtype(described if isinstance(described, str) else {key: described[key] for key in _RECORD_KEYS})
+    described: Any = given["dtype"]
+    if not isinstance(described, str):
+        described = {key: described[key] for key in ("names", "formats", "offsets", "itemsize")}
+    dtype = np.dtype(described)
     state = QueueState(*(_count(given[field]) for field in QueueState._fields))
     if state.level > state.pending:
         raise ValueError(f"a level of {state.level} of {state.pending} items")
-    arrays = {str(entry["name"]): (np.dtype(str(entry["dtype"])), tuple(map(_count, entry["shape"]))) for entry in given["arrays"]}
+    arrays = {
+        str(entry["name"]): (np.dtype(str(entry["dtype"])), tuple(map(_count, entry["shape"]))) for entry in given["arrays"]
+    }
     return _Header(_count(given["capacity"]), dtype, state, arrays)
-
-
-_RECORD_KEYS = ("names", "formats", "offsets", "itemsize")
 
 
 def _count(value: Any) -> int:

@@ -25,7 +25,7 @@ def open_regular(path: Path, what: str) -> BinaryIO:
     """
     try:
         # Opening a pipe that nobody writes to would wait for ever without O_NONBLOCK; to a regular file it makes no difference.
-        file = open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb")  # noqa: SIM115 - the caller closes it
+        file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
     except OSError as error:
         raise MissingFileError(f"cannot read {what} '{path}': {error.strerror}") from error
     except ValueError as error:  # a null byte
