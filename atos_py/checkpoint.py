@@ -32,7 +32,7 @@ from .array import Array, asarray
 from .devices import Device
 from .devices import device as device_of
 from .errors import CheckpointError, InvalidArgumentError, UnsupportedTypeError
-from .files import open_regular, replacing
+from .files import as_path, open_regular, replacing
 
 if TYPE_CHECKING:
     from .queue import Queue
@@ -87,7 +87,7 @@ class _Header(NamedTuple):
 def save(queue: Queue, path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> None:
     """Write a queue and arrays to a file; see `Queue.save`."""
     wrapped = {name: _wrapped(name, value) for name, value in arrays.items()}
-    with replacing(Path(path), "checkpoint") as file:
+    with replacing(as_path(path), "checkpoint") as file:
         while True:
             items, state = queue._read()
             file.seek(0)
@@ -167,7 +167,7 @@ def _wrapped(name: str, value: Any) -> Array:
 
 def load(cls: type[Queue], path: str | os.PathLike[str], device: Device | str | None, arrays: Mapping[str, Any]) -> Queue:
     """Make a queue from a file and fill arrays; see `Queue.load`."""
-    path = Path(path)
+    path = as_path(path)
     place = device_of(device)
     targets = {name: _wrapped(name, value) for name, value in arrays.items()}
     with open_regular(path, "checkpoint") as file:

@@ -10,9 +10,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from .errors import FileWriteError, MissingFileError
+from .errors import FileWriteError, MissingFileError, UnsupportedTypeError
 
-__all__ = ["open_regular", "replacing"]
+__all__ = ["as_path", "open_regular", "replacing"]
+
+
+def as_path(path: object) -> Path:
+    """Return what names a file as a path.
+
+    Raises
+    ------
+    UnsupportedTypeError
+        If it is no path, such as a number or an open file.
+    """
+    try:
+        return Path(path)  # type: ignore[arg-type]
+    except TypeError:
+        raise UnsupportedTypeError(f"a file is named by a str or a path (got {path!r:.80})") from None
 
 
 def open_regular(path: Path, what: str) -> BinaryIO:
@@ -64,8 +78,8 @@ def replacing(path: Path, what: str, *, mode: int = 0o666) -> Iterator[BinaryIO]
             os.fsync(directory)
         finally:
             os.close(directory)
-    except OSError as error:
-        raise FileWriteError(f"cannot write {what} '{path}': {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # ValueError: a null byte
+        raise FileWriteError(f"cannot write {what} '{path}': {getattr(error, 'strerror', None) or error}") from error
 
 
 def _locked(part: Path, mode: int) -> BinaryIO:
