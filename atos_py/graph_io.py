@@ -15,6 +15,7 @@ from pathlib import Path
 
 from numpy.typing import DTypeLike
 
+from .checks import flag
 from .csr import CSR, EdgeList, build_csr, convert_weights, edges_of, weight_dtype
 from .errors import AtosError, DeviceMemoryError, InvalidArgumentError
 from .files import as_path
@@ -95,10 +96,11 @@ def _load(
     remove_loops: bool,
     sort: bool,
 ) -> CSR:
+    changes = flag("symmetrize", symmetrize) | flag("deduplicate", deduplicate) | flag("remove_loops", remove_loops)
+    changes |= flag("sort", sort)
     dtype = None if isinstance(weights, bool) else weight_dtype(weights)
     format = _format_of(path, format)
     graph = read_npz(path) if format == "npz" else read_edges(path, format=format)
-    changes = symmetrize or deduplicate or remove_loops or sort
     if isinstance(graph, CSR):
         if weights is False:
             graph = graph._replace(weights=None)

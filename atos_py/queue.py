@@ -14,6 +14,7 @@ from ._core import check, ffi, lib, message
 from .arguments import describe, words
 from .array import Array, _cast, asarray, zeros
 from .checkpoint import QueueState
+from .checks import as_dtype, as_host_array, flag, number, whole
 from .codegen import item_bytes
 from .devices import Device
 from .devices import device as device_of
@@ -60,9 +61,9 @@ class Queue:
     """
 
     def __init__(self, capacity: int, *, dtype: DTypeLike = np.uint32, device: Device | str | None = None) -> None:
-        self._dtype = _item_dtype(np.dtype(dtype))
+        self._dtype = _item_dtype(as_dtype(dtype))
         self._device = device_of(device)
-        self._capacity = _positive("capacity", capacity, 1 << 62)
+        self._capacity = whole("capacity", capacity, 1, 1 << 62)
         slot = ffi.new("atos_queue **")
         check(lib.atos_queue_create(self._device.number, self._capacity, item_bytes(self._dtype.itemsize), slot))
         self._handle = ffi.gc(slot[0], lib.atos_queue_destroy)
@@ -144,7 +145,7 @@ class Queue:
         InvalidArgumentError
             If more items are waiting than the new capacity holds.
         """
-        number = _positive("capacity", capacity, 1 << 62)
+        number = whole("capacity", capacity, 1, 1 << 62)
         check(lib.atos_queue_resize(self._handle, number))
         self._capacity = number
 
@@ -299,19 +300,27 @@ class Queue:
         stream: Any = None,
         device: Device | str | None = None,
         trace: float | None = None,
+        **unknown: Any,
     ) -> LaunchStats:
+        if unknown:
+            known = ", ".join(Queue._launch.__kwdefaults__ or ())
+            raise UnsupportedTypeError(f"a launch has no option {next(iter(unknown))!r}; it has {known}")
         if not isinstance(task, Task):
             raise UnsupportedTypeError(f"launch a task made with @atos.task (got {task!r})")
         if device is not None and device_of(device) != self._device:
             raise LaunchConfigError(f"the queue is on {self._device} and cannot run on {device}; make a queue there")
         on_gpu = self._device.kind == "cuda"
-        fetch = _DEFAULT_FETCH[worker] if fetch_size is None else _positive("fetch_size", fetch_size, _MAX_FETCH)
-        threads = _DEFAULT_THREADS[worker] if num_threads is None else _positive("num_threads", num_threads, 1024)
+        fetch = _DEFAULT_FETCH[worker] if fetch_size is None else whole("fetch_size", fetch_size, 1, _MAX_FETCH)
+        threads = _DEFAULT_THREADS[worker] if num_threads is None else whole("num_threads", num_threads, 1, 1024)
         if threads % 32:
             raise LaunchConfigError(f"num_threads must be a multiple of 32, at most 1024 (got {threads})")
         if not on_gpu:
             threads = 1
-        if trace is not None and not trace > 0:
+        persistent, barrier = flag("persistent", persistent), flag("barrier", barrier)
+        address = _stream(stream)
+        if idle is not None and not callable(idle):
+            raise UnsupportedTypeError(f"idle must be a function of the worker and the arguments (got {idle!r:.80})")
+        if trace is not None and not number("trace", trace) > 0:
             raise InvalidArgumentError(f"trace must be a number of microseconds above 0 (got {trace})")
         arguments = [self._argument(i, arg) for i, arg in enumerate(args)]
         kinds = tuple([describe(arg) for arg in arguments])
@@ -327,18 +336,18 @@ class Queue:
             "atos_launch *",
             (
                 WORKERS.index(worker),
-                bool(persistent),
-                bool(barrier),
+                persistent,
+                barrier,
                 fetch,
-                0 if num_blocks is None else _positive("num_blocks", num_blocks, 2**31 - 1),
+                0 if num_blocks is None else whole("num_blocks", num_blocks, 1, 2**31 - 1),
                 threads,
-                _positive("shared_memory", shared_memory, 1 << 20, least=0),
+                whole("shared_memory", shared_memory, 0, 1 << 20),
                 task.nested,
                 program.value_words,
                 idle is not None,
                 len(packed),
                 buffer,
-                ffi.cast("void *", _stream(stream) if on_gpu else 0),
+                ffi.cast("void *", address if on_gpu else 0),
                 ffi.NULL if samples is None else ffi.cast("atos_sample *", samples.pointer),
                 0 if samples is None else len(samples),
                 0 if trace is None else min(max(round(trace * 1e3), 1), 2**32 - 1),
@@ -368,8 +377,8 @@ class Queue:
             device=str(self._device),
             worker=worker,
             fetch_size=fetch,
-            persistent=bool(persistent),
-            barrier=bool(barrier),
+            persistent=persistent,
+            barrier=barrier,
             num_blocks=stats.blocks,
             num_threads=stats.threads,
             num_workers=stats.workers,
@@ -440,7 +449,7 @@ def _all_integers(values: NDArray[Any]) -> bool:
 
 def _integers(items: Any) -> NDArray[Any]:
     """Return items as they are; Python's integers exactly, of which NumPy makes floats where they mix signs and sizes."""
-    given = np.asarray(items)
+    given = as_host_array("what is pushed", items)
     if given.dtype.kind in "fO" and not isinstance(items, np.ndarray):
         exact = np.asarray(items, dtype=object)
         if exact.size and _all_integers(exact):
@@ -489,25 +498,24 @@ def _item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype
 
 
-def _positive(name: str, value: int, most: int, least: int = 1) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise UnsupportedTypeError(f"{name} must be an integer (got {value!r})")
-    number = value.__index__()
-    if not least <= number <= most:
-        raise InvalidArgumentError(f"{name} must be from {least} to {most} (got {number})")
-    return number
-
-
 def _stream(stream: Any) -> int:
+    """Return the address of a stream; 0 is the legacy default stream."""
+    address: Any = None
     if stream is None:
         return 0
     if hasattr(stream, "__cuda_stream__"):
         protocol = stream.__cuda_stream__
-        return int((protocol() if callable(protocol) else protocol)[1])
-    for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba
-        if hasattr(stream, name):
-            handle = getattr(stream, name)
-            return int(getattr(handle, "value", handle) or 0)
-    if isinstance(stream, int):
-        return stream
-    raise UnsupportedTypeError(f"stream must be an address or a stream of CuPy, PyTorch or __cuda_stream__ (got {stream!r})")
+        address = (protocol() if callable(protocol) else protocol)[1]
+    elif isinstance(stream, int):
+        address = stream
+    else:
+        for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba
+            if hasattr(stream, name):
+                handle = getattr(stream, name)
+                address = getattr(handle, "value", handle) or 0
+                break
+    if address is None:
+        raise UnsupportedTypeError(
+            f"stream must be an address or a stream of CuPy, PyTorch or __cuda_stream__ (got {stream!r:.80})"
+        )
+    return whole("stream", address, 0, 2**64 - 1)

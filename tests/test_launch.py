@@ -883,8 +883,8 @@ WRONG_OPTIONS = [
     ({"device": "tpu"}, InvalidArgumentError, "a device is 'cpu', 'cuda' or 'cuda:N'"),
     ({"device": "cuda:99"}, DeviceNotFoundError, "cuda:99"),
     ({"device": atos.Device("cuda", 99)}, LaunchConfigError, "make a queue there"),
-    ({"fetch": 3}, TypeError, "fetch"),
-    ({"idle": 3}, TaskCompileError, "idle"),
+    ({"fetch": 3}, UnsupportedTypeError, "a launch has no option 'fetch'; it has idle, persistent, barrier, fetch_size"),
+    ({"idle": 3}, UnsupportedTypeError, "idle must be a function"),
     ({"idle": lambda worker, x, y: None}, TaskCompileError, "idle function"),
 ]
 

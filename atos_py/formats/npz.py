@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import host_memory
 from ..csr import CSR, EdgeChunk, EdgeList, check_csr, chunk_edges, edges_of
 from ..errors import GraphFormatError, InvalidArgumentError, UnsupportedTypeError
 from ..files import open_regular, replacing
@@ -97,7 +98,7 @@ class _Archive:
 
     def _unpacked(self, file: BinaryIO) -> io.BytesIO:
         result = io.BytesIO()
-        most = _host_memory()
+        most = host_memory()
         with gzip.GzipFile(fileobj=file) as stream:
             while piece := stream.read(_PIECE_BYTES):
                 if result.tell() + len(piece) > most:
@@ -105,10 +106,6 @@ class _Archive:
                 result.write(piece)
         result.seek(0)
         return result
-
-
-def _host_memory() -> int:
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _scipy_edges(archive: _Archive) -> EdgeList | CSR:
