@@ -152,7 +152,10 @@ class Array:
             if not isinstance(k, slice):
                 if isinstance(k, (bool, np.bool_)) or not hasattr(k, "__index__"):
                     raise UnsupportedTypeError(f"an index is an integer or a slice (got {k!r})")
-                index = cast(SupportsIndex, k).__index__()
+                try:
+                    index = cast(SupportsIndex, k).__index__()
+                except TypeError:  # an array of several
+                    raise UnsupportedTypeError(f"an index is an integer or a slice (got {k!r:.80})") from None
                 if not -extent <= index < extent:
                     raise InvalidArgumentError(f"index {index} is out of range for axis {axis} of length {extent}")
                 offset += (index % extent) * stride

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 __all__ = [
     "AtosError",
@@ -26,6 +27,19 @@ __all__ = [
 
 class AtosError(Exception):
     """Base class of every error that this package raises."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are copied by calling their class with `args`, which those with other parameters do not take.
+        return _copied, (type(self), self.args, self.__dict__)
+
+
+def _copied(cls: type[AtosError], args: tuple[Any, ...], attributes: dict[str, Any]) -> AtosError:
+    builtin: Any = cls
+    while builtin.__module__ != "builtins":
+        builtin = builtin.__base__
+    error: AtosError = builtin.__new__(cls, *args)  # cls.__new__ may be that of another of its bases, which refuses
+    error.__dict__.update(attributes)
+    return error
 
 
 class InvalidArgumentError(AtosError, ValueError):

@@ -52,7 +52,7 @@ def _format_of(path: Path, format: str | None) -> str:
             raise InvalidArgumentError(
                 f"the name of '{path}' does not tell its format; known endings are {known}, each also with .gz; or give format="
             )
-    if format not in (*_READERS, "npz"):
+    if not isinstance(format, str) or format not in (*_READERS, "npz"):
         raise InvalidArgumentError(f"format must be one of {', '.join([*_READERS, 'npz'])} (got {format!r})")
     return format
 

@@ -324,11 +324,11 @@ class Queue:
             raise InvalidArgumentError(f"trace must be a number of microseconds above 0 (got {trace})")
         arguments = [self._argument(i, arg) for i, arg in enumerate(args)]
         kinds = tuple([describe(arg) for arg in arguments])
-        program = program_for(task, idle, kinds, self._device, self._dtype, worker, threads)
         packed = [word for arg in arguments for word in words(arg)]
         if len(packed) > lib.ATOS_MAX_ARGUMENT_WORDS:
             most = lib.ATOS_MAX_ARGUMENT_WORDS
             raise InvalidArgumentError(f"the arguments take {len(packed)} words of 8 bytes, but at most {most} can be passed")
+        program = program_for(task, idle, kinds, self._device, self._dtype, worker, threads)
 
         samples = None if trace is None else zeros((_MAX_SAMPLES, 4), dtype=np.uint64, device=self._device)
         buffer = ffi.new("uint64_t[]", packed or [0])

@@ -38,6 +38,11 @@ def keep(worker, v, values):
     values[0] = v
 
 
+@atos.task
+def number_task(worker, v, number):
+    pass
+
+
 def cpu(items: Any = (1,), dtype: Any = np.uint32) -> Queue:
     queue = Queue(10, dtype=dtype, device="cpu")
     queue.push(list(items))
@@ -94,7 +99,7 @@ TABLE: list[tuple[Callable[[], Any], type[AtosError], str]] = [
     (lambda: atos.Device("cpu", 1), Wrong, r"index of a device must be from 0 to 0 \(got 1\)"),
     (lambda: atos.Device("cuda", -1), Wrong, r"\(got -1\)"),
     (lambda: atos.Device("cuda", "0"), Type, r"must be an integer \(got '0'\)"),
-    (lambda: Queue(1, device=atos.Device("cuda", 2**31 - 1)), DeviceNotFoundError, ""),
+    (lambda: Queue(1, device=atos.Device("cuda", 2**31 - 1)), DeviceNotFoundError, "2147483647|libcuda"),
     # arrays
     (lambda: atos.zeros(-1), Wrong, r"extent of a shape must be from 0 to \d+ \(got -1\)"),
     (lambda: atos.zeros((2, -1)), Wrong, r"\(got -1\)"),
@@ -188,14 +193,13 @@ TABLE: list[tuple[Callable[[], Any], type[AtosError], str]] = [
     (lambda: launch("x"), Type, "cannot take an argument of type builtins.str"),
     (lambda: launch([1, 2]), Type, "list; make it a device array"),
     (lambda: launch((1, 2)), Type, "NamedTuple"),
-    (lambda: launch(2**63), Wrong, "does not fit a signed 64-bit integer"),
+    (lambda: launch(2**63, task=number_task), Wrong, "does not fit a signed 64-bit integer"),
     (lambda: launch(np.zeros(8)[::2]), Wrong, "argument 0 is not C-contiguous"),
     (lambda: launch(np.zeros((3, 3)).T), Wrong, "argument 0 is not C-contiguous"),
     (lambda: launch(np.ma.array(np.zeros(3), mask=[0, 1, 0])), Type, "has a mask"),
     (lambda: launch(np.zeros(3, ">i4")), Type, ">i4"),
     (lambda: launch(np.zeros(3, object)), Type, "object"),
     (lambda: launch(np.float16(1)), Type, "float16"),
-    (lambda: launch(np.array(3)), Type, "ndarray"),
     (lambda: launch(np.frombuffer(bytes(16), np.int32)), TaskCompileError, "read-only|readonly"),
     (lambda: launch(1, 2, 3), TaskCompileError, "takes"),
     # tasks
@@ -296,7 +300,7 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "asarray, device": lambda junk: atos.asarray([1], device=junk),
     "Array, index": lambda junk: array()[junk],
     "Array, value": lambda junk: array().__setitem__(slice(None), junk),
-    "Queue": lambda junk: Queue(junk, device="cpu") if junk != 2**70 else None,
+    "Queue": lambda junk: Queue(junk, device="cpu"),
     "Queue, dtype": lambda junk: Queue(3, dtype=junk, device="cpu"),
     "Queue, device": lambda junk: Queue(3, device=junk),
     "push": lambda junk: cpu().push(junk),
