@@ -518,4 +518,6 @@ def _stream(stream: Any) -> int:
         raise UnsupportedTypeError(
             f"stream must be an address or a stream of CuPy, PyTorch or __cuda_stream__ (got {stream!r:.80})"
         )
+    if hasattr(address, "__int__") and not isinstance(address, float):  # handles of CUDA's own bindings, say
+        address = int(address)
     return whole("stream", address, 0, 2**64 - 1)

@@ -42,18 +42,24 @@ public:
     for (std::thread &thread : threads) thread.join();
   }
 
+  // Makes sure that there are so many threads, the caller included.
+  void start(unsigned count) {
+    std::lock_guard<std::mutex> lock(mutex);
+    while (threads.size() + 1 < count) {
+      const unsigned number = unsigned(threads.size()) + 1;
+      try {
+        threads.emplace_back([this, number, seen = generation] { serve(number, seen); });
+      } catch (const std::system_error &error) {
+        throw Failure(ATOS_TOO_MANY, text("%u threads asked for, but the system starts only %u: %s; ask for fewer", count,
+                                          number, error.what()));
+      }
+    }
+  }
+
   void run(unsigned count, const std::function<void(unsigned)> &f) {
+    start(count);
     if (count > 1) {
       std::lock_guard<std::mutex> lock(mutex);
-      while (threads.size() + 1 < count) {
-        const unsigned number = unsigned(threads.size()) + 1;
-        try {
-          threads.emplace_back([this, number, seen = generation] { serve(number, seen); });
-        } catch (const std::system_error &error) {
-          throw Failure(ATOS_TOO_MANY, text("%u threads asked for, but the system starts only %u: %s; ask for fewer", count,
-                                            number, error.what()));
-        }
-      }
       work = &f;
       wanted = count;
       left = count - 1;
@@ -339,6 +345,7 @@ public:
   // Threads run what is there, and leave when nothing is: with a barrier only what was there when they came.
   void run_discrete(Run &run) override {
     Counters &counters = *run.counters;
+    crew_of_thread().start(run.launch->blocks); // all of them before the first task runs, since it may fail
     while (counters.stop == kRun) {
       const uint64_t published = counters.published, pending = published - counters.head;
       const uint64_t end = counters.head < run.first_end ? run.first_end : published;

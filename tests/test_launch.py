@@ -932,7 +932,11 @@ def test_more_threads_than_the_cpu_can_have(num_blocks):
 import resource
 import numpy as np, atos_py as atos
 queue = atos.Queue(1000, device="cpu")
-task = atos.task(lambda worker, v: None)
+@atos.task
+def task(worker, v):
+    if v == 5000:
+        for child in range(1000):
+            worker.push(child)
 queue.launch_cta(task)
 resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
 for persistent in (True, False):
@@ -944,10 +948,17 @@ for persistent in (True, False):
             print(error)
         assert queue.peek().tolist() == list(range(1000))
         assert queue.launch_cta(task, num_blocks=2).tasks_run == 1000
+        queue.push(5000)  # which alone needs one thread only, but what it pushes needs them all
+        try:
+            queue.launch_cta(task, num_blocks={num_blocks}, persistent=persistent, barrier=barrier, fetch_size=1)
+        except atos.LaunchConfigError as error:
+            print(error)
+        assert queue.peek().tolist() == [5000]
+        queue.clear()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 4
+    assert len(done.stdout.splitlines()) == 8
     for line in done.stdout.splitlines():
         assert line.startswith(f"{num_blocks} threads asked for, but ")
 
