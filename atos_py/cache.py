@@ -17,7 +17,7 @@ from pathlib import Path
 from .errors import FileWriteError
 from .files import replacing
 
-__all__ = ["cache_directory", "cache_fault", "read_entry", "write_entry"]
+__all__ = ["cache_directory", "cache_fault", "ours_alone", "read_entry", "write_entry"]
 
 _MOST_BYTES = 256 << 20  # of all entries together: some thousand tasks
 _ENTRY = re.compile(r"[0-9a-f]{64}|\.[0-9a-f]{64}\.part")
@@ -52,7 +52,7 @@ def read_entry(name: str) -> list[bytes] | None:
             os.close(directory)
         with open(descriptor, "rb") as file:
             status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode) or not _ours_alone(status):
+            if not stat.S_ISREG(status.st_mode) or not ours_alone(status):
                 return None
             content = file.read()
             with contextlib.suppress(OSError):  # on a disk that is read-only, say
@@ -86,13 +86,14 @@ def _open_directory() -> int:
     """Return a descriptor of the cache directory, so that what was checked is what is used."""
     directory = cache_directory()
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    if not _ours_alone(os.fstat(descriptor)):
+    if not ours_alone(os.fstat(descriptor)):
         os.close(descriptor)
         raise PermissionError(0, f"others can write to {directory}")
     return descriptor
 
 
-def _ours_alone(status: os.stat_result) -> bool:
+def ours_alone(status: os.stat_result) -> bool:
+    """Whether nobody else can write to a file or directory."""
     return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE
 
 

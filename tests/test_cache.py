@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -130,6 +132,20 @@ def test_no_damage_is_taken_for_an_entry(tmp_path_factory, data):
         )
         path.write_bytes(changed)
         assert read_entry(NAME) is None
+
+
+@pytest.mark.parametrize(("umask", "kept"), [(0o077, True), (0o000, False)])
+def test_numbas_own_cache_is_used_only_if_nobody_else_can_write_to_it(tmp_path, umask, kept):
+    """That of the kernels which build graphs."""
+    code = f"""
+import os
+from atos_py.csr import build_csr, chunk_edges
+os.umask({umask})
+build_csr(chunk_edges([0], [0]).chunks, 1)
+"""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=120)
+    assert any((tmp_path / "numba").rglob("*.nbc")) == kept
 
 
 def test_what_was_used_least_recently_goes(directory, monkeypatch):
