@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from .errors import FileWriteError, MissingFileError, UnsupportedTypeError
+from .errors import AtosError, FileWriteError, MissingFileError, UnsupportedTypeError
 
 __all__ = ["as_path", "open_regular", "replacing"]
 
@@ -62,8 +62,8 @@ def replacing(path: Path, what: str, *, mode: int = 0o666) -> Iterator[BinaryIO]
     FileWriteError
         If the system refuses.
     """
-    part = path.with_name(f".{path.name}.part")
     try:
+        part = path.with_name(f".{path.name}.part")
         with _locked(part, mode) as file:
             try:
                 yield file
@@ -74,11 +74,12 @@ def replacing(path: Path, what: str, *, mode: int = 0o666) -> Iterator[BinaryIO]
                 part.unlink(missing_ok=True)
                 raise
         directory = os.open(path.parent, os.O_RDONLY)
-        try:
+        with contextlib.suppress(OSError):  # some file systems cannot, and the new file is there
             os.fsync(directory)
-        finally:
-            os.close(directory)
-    except (OSError, ValueError) as error:  # ValueError: a null byte
+        os.close(directory)
+    except (OSError, ValueError) as error:  # ValueError: a null byte, or no name as in "."
+        if isinstance(error, AtosError):
+            raise
         raise FileWriteError(f"cannot write {what} '{path}': {getattr(error, 'strerror', None) or error}") from error
 
 
@@ -90,7 +91,8 @@ def _locked(part: Path, mode: int) -> BinaryIO:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
                 raise PermissionError(0, f"'{part}' is another user's, or no regular file; remove it")
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            with contextlib.suppress(OSError):  # some file systems have no locks, and do without
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
             # Whoever had the lock before may have renamed or removed the file meanwhile.
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(descriptor), os.stat(part, follow_symlinks=False)):

@@ -130,7 +130,7 @@ class Queue:
         check(status)
 
     def peek(self) -> NDArray[Any]:
-        """Return a copy of the waiting items, the oldest first."""
+        """Return a copy of the waiting items, the oldest first; a launch in another thread is waited for."""
         return self._read()[0]
 
     def clear(self) -> None:

@@ -77,9 +77,10 @@ def test_what_was_planted_is_not_written_to(path, plant):
     assert not path.with_name("target").exists()
 
 
-def test_no_space_is_an_error_of_ours():
-    with pytest.raises(FileWriteError, match="cannot write test file '/proc/self/file'"):
-        write(Path("/proc/self/file"), b"")
+@pytest.mark.parametrize("name", ["/proc/self/file", "/nowhere/file", ".", "/", "a\0b", "a" * 5000])
+def test_where_nothing_can_be_written(name):
+    with pytest.raises(FileWriteError, match="cannot write test file "):
+        write(Path(name), b"")
 
 
 def test_only_regular_files_are_read(path):
