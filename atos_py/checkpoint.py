@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -65,19 +66,10 @@ class _Header(NamedTuple):
     arrays: dict[str, tuple[np.dtype[Any], tuple[int, ...]]]
 
     @property
-    def items_bytes(self) -> int:
-        return self.state.pending * self.dtype.itemsize
-
-    @property
     def body_bytes(self) -> int:
         """Bytes between the header and the checksum; Python's integers do not overflow."""
-        total = self.items_bytes
-        for dtype, shape in self.arrays.values():
-            size = dtype.itemsize
-            for extent in shape:
-                size *= extent
-            total += size
-        return total
+        arrays = sum(dtype.itemsize * math.prod(shape) for dtype, shape in self.arrays.values())
+        return self.state.pending * self.dtype.itemsize + arrays
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -148,10 +140,10 @@ def _pieces(array: Array) -> Iterator[tuple[Array, slice]]:
 
 def _wrapped(name: str, value: Any) -> Array:
     """Return an array over the memory of `value`."""
-    if isinstance(value, Array):
-        return value
     if name == "device":
         raise InvalidArgumentError("an array of a checkpoint cannot be called 'device', which is an option of Queue.load")
+    if isinstance(value, Array):
+        return value
     if hasattr(value, "__cuda_array_interface__") or getattr(value, "__dlpack_device__", lambda: (1, 0))()[0] != 1:
         return asarray(value)
     if not isinstance(value, np.ndarray) and not hasattr(value, "__dlpack_device__"):

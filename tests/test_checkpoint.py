@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -115,13 +116,13 @@ def test_a_launch_that_ran_full_goes_on_from_the_file(device, path, barrier):
 
 
 def test_a_level_goes_on_where_it_was(path):
-    """What was interrupted in a level runs before what the level pushed."""
+    """A queue that was stopped within a level knows after loading how many of its items are left of it."""
     queue = atos.Queue(4, device="cpu")
     queue._restore(np.array([5, 6, 7, 8], np.uint32), atos.queue.QueueState(4, 3, 10, 13))
     queue.save(path)
     loaded = atos.Queue.load(path, device="cpu")
     assert loaded._read(0)[1] == (4, 3, 10, 13)
-    loaded.launch_warp(spread, np.zeros(9, np.int32), 0, barrier=True)
+    assert loaded.launch_warp(spread, np.zeros(9, np.int32), 0, barrier=True).rounds == 2  # 5, 6, 7, and then 8
     assert loaded.tasks_run == 14
 
 
@@ -296,7 +297,7 @@ json_values = st.recursive(
     ),
     body=st.sampled_from([BODY, b"", BODY[:24], BODY[:28]]),
 )
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=200)
 def test_anything_is_loaded_or_refused(tmp_path_factory, header, body):
     path = tmp_path_factory.mktemp("forged") / "run.atos"
     path.write_bytes(forged(header, body))
@@ -334,8 +335,9 @@ def test_what_cannot_be_saved(path):
     before = saved(path)
     with pytest.raises(UnsupportedTypeError, match="'values' must be an array"):
         queue.save(path, values={1: 2})
-    with pytest.raises(InvalidArgumentError, match=r"cannot be called 'device'"):
-        queue.save(path, device=np.zeros(3))
+    for values in (np.zeros(3), atos.zeros(3, device="cpu")):
+        with pytest.raises(InvalidArgumentError, match=r"cannot be called 'device'"):
+            queue.save(path, device=values)
     assert path.read_bytes() == before
 
 
@@ -444,7 +446,7 @@ print("killed", kills, "ended", ends)
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_run_that_is_killed_again_and_again_ends_right(device, path, seed):
-    command = [sys.executable, "-c", KILLED, str(path), str(device), str(seed), "12"]
+    command = [sys.executable, "-c", KILLED, str(path), str(device), str(seed), "8"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("killed")
@@ -455,29 +457,27 @@ import sys
 import numpy as np, atos_py as atos
 queue = atos.Queue(10, device="cpu")
 queue.push([1])
-print("ready", flush=True)
 number = 0
 while True:
     number += 1
     queue.save(sys.argv[1], values=np.full(1 << 20, number))
+    print(number, flush=True)
 """
 
 
 def test_a_kill_while_saving_leaves_an_earlier_file(path):
     """One that is whole, and no more than one unfinished one beside it, which the next save takes over."""
-    values, seen = np.zeros(1 << 20, np.int64), []
+    values = np.zeros(1 << 20, np.int64)
     for pause in (0.05, 0.11, 0.17):
         with subprocess.Popen([sys.executable, "-c", SAVING, str(path)], stdout=subprocess.PIPE, text=True) as saver:
-            assert saver.stdout.readline() == "ready\n"
-            with pytest.raises(subprocess.TimeoutExpired):
-                saver.wait(pause)
+            assert saver.stdout.readline() == "1\n"
+            time.sleep(pause)
             saver.kill()
-        if path.exists():
-            atos.Queue.load(path, device="cpu", values=values)
-            assert len(set(values.tolist())) == 1
-            seen.append(values[0])
+            saved_last = int(["1", *saver.stdout.read().split()][-1])
+        atos.Queue.load(path, device="cpu", values=values)
+        assert set(values.tolist()) <= {saved_last, saved_last + 1}
+        assert len(set(values.tolist())) == 1
         assert {file.name for file in path.parent.iterdir()} <= {"run.atos", ".run.atos.part"}
-    assert seen
     atos.Queue(1, device="cpu").save(path)
     assert [file.name for file in path.parent.iterdir()] == ["run.atos"]
 
