@@ -13,8 +13,11 @@ from ._core import check, ffi, lib
 from .devices import Device
 from .devices import device as device_of
 from .errors import DeviceMemoryError, InvalidArgumentError, UnsupportedTypeError
+from .validate import as_dtype, as_host_array, flag, whole
 
 __all__ = ["Array", "asarray", "empty", "full", "zeros"]
+
+_MAX_DIMENSIONS = 32  # as in NumPy 1
 
 Key = SupportsIndex | slice | EllipsisType | tuple[SupportsIndex | slice | EllipsisType, ...]
 
@@ -112,13 +115,16 @@ class Array:
             raise InvalidArgumentError("the array is read-only")
         offset, shape = self._part(key)
         start = self.pointer + offset * self.dtype.itemsize
-        given = value if isinstance(value, Array) else np.asarray(value)
+        given = value if isinstance(value, Array) else as_host_array("what is written", value)
         if isinstance(given, np.ndarray):
             given = _cast(given, self.dtype)
             if given.ndim == 0:
                 _fill(self.device, start, given, math.prod(shape))
                 return
-            given = np.ascontiguousarray(np.broadcast_to(given, shape))
+            try:
+                given = np.ascontiguousarray(np.broadcast_to(given, shape))
+            except ValueError:
+                raise InvalidArgumentError(f"values of shape {given.shape} do not fit a part of shape {shape}") from None
             _copy(self.device, start, given.ctypes.data, given.nbytes)
         elif given.shape == shape and given.dtype == self.dtype:
             _copy(self.device if self.device.kind == "cuda" else given.device, start, given.pointer, given.nbytes)
@@ -146,7 +152,10 @@ class Array:
             if not isinstance(k, slice):
                 if isinstance(k, (bool, np.bool_)) or not hasattr(k, "__index__"):
                     raise UnsupportedTypeError(f"an index is an integer or a slice (got {k!r})")
-                index = cast(SupportsIndex, k).__index__()
+                try:
+                    index = cast(SupportsIndex, k).__index__()
+                except TypeError:  # an array of several
+                    raise UnsupportedTypeError(f"an index is an integer or a slice (got {k!r:.80})") from None
                 if not -extent <= index < extent:
                     raise InvalidArgumentError(f"index {index} is out of range for axis {axis} of length {extent}")
                 offset += (index % extent) * stride
@@ -217,7 +226,9 @@ def full(
     InvalidArgumentError
         If `value` does not fit the dtype, or the shape is negative.
     """
-    element = np.asarray(value)
+    element = as_host_array("value", value)
+    if element.ndim:
+        raise InvalidArgumentError(f"value must be one number (got shape {element.shape}); for several there is atos.asarray")
     result = zeros(shape, dtype=element.dtype if dtype is None else dtype, device=device)
     _fill(result.device, result.pointer, _cast(element, result.dtype), result.size)
     return result
@@ -248,6 +259,7 @@ def asarray(
         Whether to copy in any case. Otherwise the array shares the memory of `obj` if device, dtype and layout allow, and
         what tasks write is seen in `obj`.
     """
+    readonly, copy = flag("readonly", readonly), flag("copy", copy)
     if isinstance(obj, Array):
         source = obj
     elif hasattr(obj, "__cuda_array_interface__"):
@@ -255,7 +267,7 @@ def asarray(
     elif hasattr(obj, "__dlpack_device__") and obj.__dlpack_device__()[0] == 2:
         source = _from_dlpack(obj)
     else:
-        return _from_host(np.asarray(obj), dtype, device_of(device), readonly, copy)
+        return _from_host(as_host_array("what is given", obj), dtype, device_of(device), readonly, copy)
     target = source.device if device is None else device_of(device)
     kind = source.dtype if dtype is None else _dtype(dtype)
     if kind != source.dtype:
@@ -293,8 +305,13 @@ def _from_host(source: NDArray[Any], dtype: DTypeLike | None, target: Device, re
 
 def _from_cuda_interface(obj: Any) -> Array:
     interface = obj.__cuda_array_interface__
-    pointer, readonly = interface["data"]
-    shape, kind = tuple(interface["shape"]), _dtype(np.dtype(interface["typestr"]))
+    try:
+        pointer, readonly = interface["data"]
+        shape, kind = _shape(tuple(interface["shape"])), _dtype(interface["typestr"])
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, (InvalidArgumentError, UnsupportedTypeError)):
+            raise
+        raise UnsupportedTypeError(f"the __cuda_array_interface__ of {type(obj).__name__} is malformed: {error!r}") from error
     if interface.get("mask") is not None:
         raise UnsupportedTypeError("masked arrays are not supported")
     if interface.get("strides") is not None and not _contiguous(shape, interface["strides"], kind.itemsize):
@@ -343,17 +360,17 @@ def _contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int)
 
 
 def _dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    kind = np.dtype(dtype)
+    kind = as_dtype(dtype)
     if kind.kind not in "iufb" or kind.itemsize > 8 or kind == np.float16 or not kind.isnative:
         raise UnsupportedTypeError(f"arrays hold integers of 8 to 64 bits, float32, float64 or bool (got {kind})")
     return kind
 
 
 def _shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
-    dimensions = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
-    if any(n < 0 for n in dimensions):
-        raise InvalidArgumentError(f"a shape has no negative numbers (got {shape!r})")
-    return dimensions
+    extents = shape if isinstance(shape, (tuple, list)) else (shape,)
+    if len(extents) > _MAX_DIMENSIONS:
+        raise InvalidArgumentError(f"an array has at most {_MAX_DIMENSIONS} dimensions (got {len(extents)})")
+    return tuple([whole("an extent of a shape", extent, 0, 2**63 - 1) for extent in extents])
 
 
 # Values that the dtype cannot hold are refused, and not wrapped around.

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .errors import InvalidArgumentError, UnsupportedTypeError
 from .parallel import compiled, parallel_map, ranges, returnable
+from .validate import as_dtype, as_host_array, flag, require_host_memory, whole
 
 __all__ = [
     "CSR",
@@ -79,7 +80,7 @@ def indptr_dtype(num_edges: int) -> np.dtype[Any]:
 
 def weight_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return the dtype in which weights of `dtype` are kept: integers and floats of 32 and 64 bits stay as they are."""
-    given = np.dtype(dtype)
+    given = as_dtype(dtype)
     kept = _WEIGHT_DTYPES.get(given.str[1:])
     if kept is None:
         raise UnsupportedTypeError(f"weights must be integers or floats of at most 64 bits, not {given}")
@@ -87,7 +88,7 @@ def weight_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 
 
 def _check_weights(weights: ArrayLike, num_edges: int) -> NDArray[Any]:
-    given = np.asarray(weights)
+    given = as_host_array("weights", weights)
     if given.ndim != 1 or given.size != num_edges:
         raise InvalidArgumentError(
             f"weights must be one-dimensional with one entry for each of the {num_edges} edges (got shape {given.shape})"
@@ -102,7 +103,7 @@ def _check_weights(weights: ArrayLike, num_edges: int) -> NDArray[Any]:
 
 
 def _integers(name: str, values: ArrayLike) -> NDArray[Any]:
-    given = np.asarray(values)
+    given = as_host_array(name, values)
     if not given.size and not isinstance(values, np.ndarray):
         given = given.astype(np.int64)
     if given.dtype.kind not in "iu":
@@ -125,9 +126,7 @@ def _check_ids(name: str, ids: NDArray[Any], num_vertices: int) -> None:
 
 
 def _check_num_vertices(num_vertices: int) -> int:
-    if not 0 <= num_vertices <= MAX_VERTICES:
-        raise InvalidArgumentError(f"num_vertices must lie in 0..{MAX_VERTICES} (got {num_vertices})")
-    return int(num_vertices)
+    return whole("num_vertices", num_vertices, 0, MAX_VERTICES)
 
 
 def check_csr(indptr: ArrayLike, indices: ArrayLike, weights: ArrayLike | None = None) -> CSR:
@@ -192,7 +191,11 @@ def convert_weights(weights: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]
             limits = np.iinfo(dtype)
             if int(low) < limits.min or int(high) > limits.max:
                 raise InvalidArgumentError(f"weights from {low} to {high} do not fit {dtype}")
-    return weights.astype(dtype, copy=False)
+    with np.errstate(over="ignore"):
+        converted = weights.astype(dtype, copy=False)
+    if dtype.kind == "f" and weights.size and not np.isinf(weights).any() and np.isinf(converted).any():
+        raise InvalidArgumentError(f"weights as large as {np.abs(weights).max()} do not fit {dtype}")
+    return converted
 
 
 def edges_of(csr: CSR) -> Iterator[EdgeChunk]:
@@ -360,6 +363,8 @@ def build_csr(
     with one counting sort, and by target, if asked, with counting sorts of up to 11 bits before it. Since chunks are released
     while buckets fill, and buckets are sorted in place, the peak is about twice the size of the CSR.
     """
+    symmetrize, deduplicate = flag("symmetrize", symmetrize), flag("deduplicate", deduplicate)
+    remove_loops, sort = flag("remove_loops", remove_loops), flag("sort", sort)
     indptr, columns, values, starts = _sorted_buckets(chunks, num_vertices, symmetrize, deduplicate, remove_loops, sort)
     num_buckets = starts.size - 1
     first_vertices = np.minimum(np.arange(num_buckets + 1) << _bucket_bits(num_vertices), num_vertices)
@@ -395,6 +400,7 @@ def _sorted_buckets(
     sort: bool,
 ) -> tuple[NDArray[Any], NDArray[np.uint32], NDArray[Any] | None, NDArray[np.int64]]:
     """Return row offsets, and targets and weights in buckets that begin at the offsets returned last and may end early."""
+    require_host_memory(f"the row offsets of {num_vertices} vertices", (num_vertices + 1) * indptr_dtype(0).itemsize)
     weight_type = _one_weight_dtype(chunks)
     shift = _bucket_bits(num_vertices)
     num_buckets = (num_vertices + (1 << shift) - 1) >> shift

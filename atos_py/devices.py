@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ._core import check, ffi, lib, message
 from .errors import DeviceNotFoundError, InvalidArgumentError
+from .validate import whole
 
 __all__ = ["Device", "device", "devices", "why_no_gpu"]
 
@@ -27,6 +28,11 @@ class Device:
 
     kind: str
     index: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("cpu", "cuda"):
+            raise InvalidArgumentError(f"a device is of kind 'cpu' or 'cuda' (got {self.kind!r:.80})")
+        whole("the index of a device", self.index, 0, 0 if self.kind == "cpu" else 2**31 - 1)
 
     def __str__(self) -> str:
         return "cpu" if self.kind == "cpu" else f"cuda:{self.index}"

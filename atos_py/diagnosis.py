@@ -12,9 +12,10 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from .cache import cache_directory, cache_fault
 from .devices import devices, driver_version, why_no_gpu
 from .errors import AtosError
-from .link import CORE_DIR, cache_directory
+from .link import CORE_DIR
 from .program import WORKERS
 from .toolkit import NVCC_WHEELS, find_cuda
 
@@ -211,7 +212,8 @@ def _caches() -> list[Finding]:
     files = [path for path in directory.glob("*") if path.is_file()] if directory.is_dir() else []
     size = sum(path.stat().st_size for path in files)
     parent = next((path for path in (directory, *directory.parents) if path.exists()), Path("/"))
-    if not os.access(parent, os.W_OK):
-        mend = "export ATOS_CACHE_DIR=/a/directory/of/yours"
-        return [Finding(section, "linked tasks", f"{directory}, which cannot be written: every process compiles anew", mend)]
+    fault = cache_fault() or (None if os.access(parent, os.W_OK) else "it cannot be written")
+    if fault:
+        mend = f"chmod go-w {directory}, if it is yours, or export ATOS_CACHE_DIR=/a/directory/of/yours"
+        return [Finding(section, "linked tasks", f"{directory}: every process compiles anew, because {fault}", mend)]
     return [Finding(section, "linked tasks", f"{directory}, {len(files)} entries, {size / 2**20:.1f} MiB")]

@@ -8,10 +8,12 @@ from typing import Any
 __all__ = [
     "AtosError",
     "BuildError",
+    "CheckpointError",
     "DeviceError",
     "DeviceFaultError",
     "DeviceMemoryError",
     "DeviceNotFoundError",
+    "FileWriteError",
     "GraphFormatError",
     "InvalidArgumentError",
     "LaunchConfigError",
@@ -28,6 +30,19 @@ __all__ = [
 
 class AtosError(Exception):
     """Base class of every error that this package raises."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are copied by calling their class with `args`, which those with other parameters do not take.
+        return _copied, (type(self), self.args, self.__dict__)
+
+
+def _copied(cls: type[AtosError], args: tuple[Any, ...], attributes: dict[str, Any]) -> AtosError:
+    builtin: Any = cls
+    while builtin.__module__ != "builtins":
+        builtin = builtin.__base__
+    error: AtosError = builtin.__new__(cls, *args)  # cls.__new__ may be that of another of its bases, which refuses
+    error.__dict__.update(attributes)
+    return error
 
 
 class InvalidArgumentError(AtosError, ValueError):
@@ -146,6 +161,27 @@ class MissingFileError(AtosError, FileNotFoundError):
 
 class MissingPackageError(AtosError, ImportError):
     """What was asked for needs a package that is not installed; the message says how to get it."""
+
+
+class FileWriteError(AtosError, OSError):
+    """A file cannot be written; what was there under its name before still is."""
+
+
+class CheckpointError(AtosError, ValueError):
+    """A file is not a checkpoint, is truncated or altered, or is of a newer version of the package.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    reason : str
+        What is wrong with it.
+    """
+
+    def __init__(self, path: str | Path, reason: str) -> None:
+        self.path = str(path)
+        self.reason = reason
+        super().__init__(f"{self.path}: {reason}")
 
 
 class GraphFormatError(AtosError, ValueError):

@@ -33,6 +33,7 @@ def draw_throughput(path: Path, algorithm: str, curves: Sequence[Curve]) -> Path
     graphs = list(dict.fromkeys(curve.graph for curve in curves))
     shape = {"figsize": (11, 0.4 + 3.4 * len(graphs)), "squeeze": False, "sharey": "row", "layout": "constrained"}
     figure, axes = plt.subplots(len(graphs), 2, **shape)
+    figure.suptitle(f"{algorithm}: million tasks a second")
     for row, graph in enumerate(graphs):
         mine = [curve for curve in curves if curve.graph == graph]
         for curve in mine:
@@ -44,7 +45,7 @@ def draw_throughput(path: Path, algorithm: str, curves: Sequence[Curve]) -> Path
         for column, title in enumerate(("throughput", "throughput / overwork")):
             panel = axes[row, column]
             cut = f"; the slowest goes on to {ends[-1]:.3g}" if ends and limit < ends[-1] else ""
-            panel.set(title=f"{algorithm} on {graph}: {title}", xlabel=f"time (ms{cut})")
+            panel.set(title=f"{graph}, {title}", xlabel=f"time (ms{cut})")
             panel.set_ylabel("million tasks / s" if column == 0 else "")
             panel.set_xlim(0, limit)
             panel.set_ylim(bottom=0)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .csr import CSR, MAX_VERTICES, EdgeChunk, build_csr, indptr_dtype
 from .errors import InvalidArgumentError
 from .parallel import compiled, parallel_map, ranges, returnable
+from .validate import number, require_host_memory, whole
 
 if TYPE_CHECKING:
     from .devices import Device
@@ -100,12 +101,6 @@ def _mixed(value: int) -> int:
     return value ^ value >> 31
 
 
-def _integer(name: str, value: int, low: int, high: int) -> int:
-    if not isinstance(value, (int, np.integer)) or not low <= value <= high:
-        raise InvalidArgumentError(f"{name} must be a whole number from {low} to {high} (got {value!r})")
-    return int(value)
-
-
 def _rmat_kernel(
     first: int, scale: int, seed: Any, a: Any, ab: Any, abc: Any, keys: Any, sources: Any, targets: Any
 ) -> None:  # pragma: no cover - compiled
@@ -147,11 +142,13 @@ def _rmat_kernel(
 
 def rmat_csr(scale: int, edge_factor: int, seed: int, *, a: float, b: float, c: float) -> CSR:
     """Generate what `rmat` returns, on the host."""
-    scale = _integer("scale", scale, 0, 31)
-    edge_factor = _integer("edge_factor", edge_factor, 0, 2**32)
-    seed = _integer("seed", seed, 0, 2**64 - 1)
+    scale = whole("scale", scale, 0, 31)
+    edge_factor = whole("edge_factor", edge_factor, 0, 2**32)
+    seed = whole("seed", seed, 0, 2**64 - 1)
+    a, b, c = number("a", a), number("b", b), number("c", c)
     if not (min(a, b, c) >= 0 and a + b + c <= 1 + 1e-9):
         raise InvalidArgumentError(f"a, b and c must be probabilities whose sum is at most 1 (got {a}, {b} and {c})")
+    require_host_memory(f"{edge_factor << scale} generated edges", 8 * (edge_factor << scale) + (4 << scale))
     thresholds = [np.uint64(round(min(p, 1) * 2**32)) for p in (a, a + b, a + b + c)]
     keys = np.array([_mixed(seed + 1 + i) | (i + 1) % 2 for i in range(2 * _ROUNDS)], np.uint64)
     start = np.uint64(_mixed(seed))
@@ -200,10 +197,12 @@ def _road_kernel(
 
 def road_csr(side: int, keep: float, seed: int) -> CSR:
     """Generate what `road` returns, on the host: once to count, once to write, so with no memory beyond the graph's."""
-    side = _integer("side", side, 0, int(MAX_VERTICES**0.5))
-    seed = _integer("seed", seed, 0, 2**64 - 1)
+    side = whole("side", side, 0, int(MAX_VERTICES**0.5))
+    seed = whole("seed", seed, 0, 2**64 - 1)
+    keep = number("keep", keep)
     if not 0 <= keep <= 1:
         raise InvalidArgumentError(f"keep must be a probability, 0 to 1 (got {keep})")
+    require_host_memory(f"a grid of {side} x {side} vertices", side * side * (4 + round(16 * keep)))
     threshold = np.uint64(round(keep * 2**32))
     start = np.uint64(_mixed(seed))
     pieces = ranges(side, max(1, _CHUNK_EDGES // max(side, 1)))

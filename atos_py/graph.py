@@ -15,12 +15,13 @@ from .devices import device as device_of
 from .errors import InvalidArgumentError, UnsupportedTypeError
 from .graph_io import load_csr, save_csr
 from .symmetry import is_symmetric
+from .validate import as_host_array
 
 if TYPE_CHECKING:
     import networkx
     import scipy.sparse
 
-__all__ = ["Graph"]
+__all__ = ["Graph", "check_graph"]
 
 
 class Graph(NamedTuple):
@@ -183,6 +184,10 @@ class Graph(NamedTuple):
         Stored zeros are edges too, except in formats that store blocks or diagonals. Boolean matrices have no weights;
         of others `weights` can be False to leave them out, or a dtype to convert them.
         """
+        if not hasattr(matrix, "tocoo") or not hasattr(matrix, "format"):
+            raise UnsupportedTypeError(
+                f"a sparse matrix of SciPy is wanted (got {matrix!r:.80}); make one with scipy.sparse.csr_array"
+            )
         rows, columns = matrix.shape if len(matrix.shape) == 2 else (matrix.shape[0], None)
         if rows != columns:
             raise InvalidArgumentError(f"the matrix of a graph is square, but this one has shape {matrix.shape}")
@@ -212,13 +217,15 @@ class Graph(NamedTuple):
         Edges of an undirected graph appear in both directions. If any edge has the attribute `weight`, the graph has
         weights, and 1 stands in where it is missing, as usual in NetworkX.
         """
+        if not hasattr(graph, "is_directed") or not hasattr(graph, "edges"):
+            raise UnsupportedTypeError(f"a graph of NetworkX is wanted (got {graph!r:.80})")
         number = {node: i for i, node in enumerate(graph)}
         ends = [(number[u], number[v]) for u, v in graph.edges()]
         sources, targets = np.array(ends, np.int64).reshape(-1, 2).T
         found = [] if weight is None else [data for _, _, data in graph.edges(data=weight)]
         weights: NDArray[Any] | None = None
         if any(value is not None for value in found):
-            weights = np.asarray([1 if value is None else value for value in found])
+            weights = as_host_array(f"edge attribute '{weight}'", [1 if value is None else value for value in found])
             if weights.dtype.kind not in "iuf":
                 raise UnsupportedTypeError(
                     f"edge attribute '{weight}' must be a number on every edge; as an array it is of dtype {weights.dtype}"
@@ -308,3 +315,9 @@ class Graph(NamedTuple):
     def __repr__(self) -> str:
         weights = f"{self.weights.dtype} weights" if self.weights is not None else "no weights"
         return f"Graph({self.num_vertices:,} vertices, {self.num_edges:,} directed edges, {weights}, on {self.device})"
+
+
+def check_graph(value: Any) -> None:
+    """Raise unless it is a graph of this package."""
+    if not isinstance(value, Graph):
+        raise UnsupportedTypeError(f"graph must be an atos.Graph, such as Graph.from_scipy makes (got {type(value).__name__})")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import importlib.metadata
 import json
 import os
 import re
-import stat
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from .arguments import Kind
+from .cache import read_entry, write_entry
 from .checks import Checks
 from .codegen import item_bytes
 from .codegen.references import UnhashableError, fingerprint
@@ -29,7 +27,7 @@ from .task import Task
 if TYPE_CHECKING:
     from .codegen.cpu import CpuCode
 
-__all__ = ["CORE_DIR", "LinkedKernel", "cache_directory", "cubin", "native", "read_entry", "write_entry"]
+__all__ = ["CORE_DIR", "LinkedKernel", "cubin", "native"]
 
 CORE_DIR = Path(__file__).parent / "_lib"
 _PACKAGES = ("atos_py", "numba", "numba-cuda", "llvmlite", "cuda-core", "nvidia-nvjitlink", "nvidia-nvvm")
@@ -199,7 +197,8 @@ def _name(
 ) -> str | None:
     """Return the name of a cache entry, a hash of all that the code depends on; None if that cannot be told."""
     try:
-        return fingerprint(task.body, task.workload, idle, tuple(map(str, kinds)), item_dtype, target, _toolchain())
+        context = (*target, *_toolchain(), *_settings())
+        return fingerprint(task.body, task.workload, idle, tuple(map(str, kinds)), item_dtype, context)
     except UnhashableError:
         return None
 
@@ -218,6 +217,11 @@ def _toolchain() -> tuple[str, ...]:
     sources = sorted([*here.glob("codegen/*.py"), here / "arguments.py", here / "checks.py", here / "link.py"])
     own = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     return (sys.version, np.__version__, *map(version, _PACKAGES), own)
+
+
+def _settings() -> tuple[tuple[str, str], ...]:
+    """Return Numba's settings, of which many change the code that it makes."""
+    return tuple(sorted(setting for setting in os.environ.items() if setting[0].startswith("NUMBA_")))
 
 
 _memory: dict[str, Any] = {}
@@ -240,52 +244,3 @@ def _cached(
         else:
             _memory[name] = thaw(parts)
     return _memory[name]  # type: ignore[no-any-return]
-
-
-def cache_directory() -> Path:
-    """Return where linked tasks are kept: `$ATOS_CACHE_DIR`, or `atos_py` in the user's cache directory."""
-    if directory := os.environ.get("ATOS_CACHE_DIR"):
-        return Path(directory)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "atos_py"
-
-
-def _checksum(name: str, payload: bytes) -> bytes:
-    return hashlib.sha256(name.encode() + payload).digest()
-
-
-def read_entry(name: str) -> list[bytes] | None:
-    """Return the parts of an entry, or None if there is none to be trusted: ours alone to write, and whole."""
-    try:
-        descriptor = os.open(cache_directory() / name, os.O_RDONLY | os.O_NOFOLLOW)
-        with open(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                return None
-            content = file.read()
-    except (OSError, RuntimeError):  # RuntimeError: there is no home directory
-        return None
-    checksum, payload = content[:32], content[32:]
-    if checksum != _checksum(name, payload):
-        return None
-    parts = []
-    while payload:
-        end = 8 + int.from_bytes(payload[:8], "little")
-        parts.append(payload[8:end])
-        payload = payload[end:]
-    return parts
-
-
-def write_entry(name: str, parts: Sequence[bytes]) -> None:
-    """Keep an entry on disk; a directory that cannot be written to only means that nothing is kept."""
-    payload = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
-    with contextlib.suppress(OSError, RuntimeError):
-        directory = cache_directory()
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=directory, prefix=".")
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(_checksum(name, payload) + payload)
-            os.replace(temporary, directory / name)
-        except BaseException:
-            os.unlink(temporary)
-            raise

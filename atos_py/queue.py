@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from . import checkpoint
 from ._core import check, ffi, lib, message
 from .arguments import describe, words
 from .array import Array, _cast, asarray, zeros
+from .checkpoint import QueueState
 from .checks import task_error
 from .codegen import item_bytes
 from .devices import Device
@@ -20,6 +22,7 @@ from .errors import InvalidArgumentError, LaunchConfigError, QueueFullError, Tas
 from .program import WORKERS, Program, program_for
 from .stats import LaunchStats, trace_of
 from .task import Task
+from .validate import as_dtype, as_host_array, flag, number, whole
 
 __all__ = ["Queue"]
 
@@ -59,9 +62,9 @@ class Queue:
     """
 
     def __init__(self, capacity: int, *, dtype: DTypeLike = np.uint32, device: Device | str | None = None) -> None:
-        self._dtype = _item_dtype(np.dtype(dtype))
+        self._dtype = _item_dtype(as_dtype(dtype))
         self._device = device_of(device)
-        self._capacity = _positive("capacity", capacity, 1 << 62)
+        self._capacity = whole("capacity", capacity, 1, 1 << 62)
         slot = ffi.new("atos_queue **")
         check(lib.atos_queue_create(self._device.number, self._capacity, item_bytes(self._dtype.itemsize), slot))
         self._handle = ffi.gc(slot[0], lib.atos_queue_destroy)
@@ -80,6 +83,16 @@ class Queue:
     def device(self) -> Device:
         """Where the queue lives and its tasks run."""
         return self._device
+
+    @property
+    def tasks_run(self) -> int:
+        """Tasks that all launches so far have run, those before a checkpoint included."""
+        return self._read(0)[1].tasks_run
+
+    @property
+    def tasks_pushed(self) -> int:
+        """Items that those tasks pushed."""
+        return self._read(0)[1].tasks_pushed
 
     def __len__(self) -> int:
         """Return how many items are waiting."""
@@ -118,10 +131,8 @@ class Queue:
         check(status)
 
     def peek(self) -> NDArray[Any]:
-        """Return a copy of the waiting items, the oldest first."""
-        raw = np.zeros((len(self), item_bytes(self._dtype.itemsize)), np.uint8)
-        check(lib.atos_queue_read(self._handle, ffi.cast("void *", raw.ctypes.data), len(raw)))
-        return np.ascontiguousarray(raw[:, : self._dtype.itemsize]).view(self._dtype).reshape(-1)
+        """Return a copy of the waiting items, the oldest first; a launch in another thread is waited for."""
+        return self._read()[0]
 
     def clear(self) -> None:
         """Drop every waiting item."""
@@ -135,9 +146,78 @@ class Queue:
         InvalidArgumentError
             If more items are waiting than the new capacity holds.
         """
-        number = _positive("capacity", capacity, 1 << 62)
+        number = whole("capacity", capacity, 1, 1 << 62)
         check(lib.atos_queue_resize(self._handle, number))
         self._capacity = number
+
+    def save(self, path: str | os.PathLike[str], /, **arrays: Any) -> None:
+        """Write the waiting items and the counters to a file, together with the arrays that the tasks work on.
+
+        Parameters
+        ----------
+        path : path-like
+            The file. It is replaced once the new one is whole and on disk, so that a process killed meanwhile leaves the old
+            one.
+        **arrays
+            Whatever tasks write: arrays on any device, each under a name of your choice. They and the items have to be of one
+            moment, so no other queue's launch may be writing to them; a launch on this queue is waited for.
+
+        Raises
+        ------
+        FileWriteError
+            If the file cannot be written.
+
+        See Also
+        --------
+        load
+
+        Notes
+        -----
+        `atos_py.checkpoint` describes the format. A launch saves nothing by itself: stop it part-way, save, and launch again.
+        """
+        checkpoint.save(self, path, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], /, *, device: Device | str | None = None, **arrays: Any) -> Queue:
+        """Return the queue that `save` wrote to a file, and fill arrays with what they held at that moment.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        device : Device or str, optional
+            Where the queue shall be, which need not be where it was; by default the best there is.
+        **arrays
+            A writable array to be filled for each one that was saved, under the same name, of the same shape and dtype, on any
+            device. Nothing is written before the whole file is checked.
+
+        Raises
+        ------
+        CheckpointError
+            If the file is not a checkpoint, or is truncated or altered.
+        MissingFileError
+            If there is no such file.
+        InvalidArgumentError
+            If the arrays are not those that were saved.
+        """
+        return checkpoint.load(cls, path, device, arrays)
+
+    # The oldest items, all of them or at most `room`, and how the queue stood when they were read.
+    def _read(self, room: int | None = None) -> tuple[NDArray[Any], QueueState]:
+        state = ffi.new("atos_queue_state *")
+        space = len(self) if room is None else room
+        while True:
+            raw = np.zeros((space, item_bytes(self._dtype.itemsize)), np.uint8)
+            check(lib.atos_queue_read(self._handle, ffi.cast("void *", raw.ctypes.data), space, state))
+            if room is not None or state.pending <= space:
+                break
+            space = state.pending  # another thread pushed meanwhile
+        items = np.ascontiguousarray(raw[: state.pending, : self._dtype.itemsize]).view(self._dtype).reshape(-1)
+        return items, QueueState(*(getattr(state, field) for field in QueueState._fields))
+
+    def _restore(self, items: NDArray[Any], state: QueueState) -> None:
+        raw = _padded(items)
+        check(lib.atos_queue_restore(self._handle, ffi.cast("void *", raw.ctypes.data), ffi.new("atos_queue_state *", state)))
 
     def launch_thread(self, task: Task, *args: Any, **options: Any) -> LaunchStats:
         """Run the queue's tasks with workers of one thread; otherwise as `launch_cta`."""
@@ -228,28 +308,36 @@ class Queue:
         device: Device | str | None = None,
         trace: float | None = None,
         debug: bool | None = None,
+        **unknown: Any,
     ) -> LaunchStats:
+        if unknown:
+            known = ", ".join(Queue._launch.__kwdefaults__ or ())
+            raise UnsupportedTypeError(f"a launch has no option {next(iter(unknown))!r}; it has {known}")
         if not isinstance(task, Task):
             raise UnsupportedTypeError(f"launch a task made with @atos.task (got {task!r})")
         if device is not None and device_of(device) != self._device:
             raise LaunchConfigError(f"the queue is on {self._device} and cannot run on {device}; make a queue there")
         on_gpu = self._device.kind == "cuda"
-        fetch = _DEFAULT_FETCH[worker] if fetch_size is None else _positive("fetch_size", fetch_size, _MAX_FETCH)
-        threads = _DEFAULT_THREADS[worker] if num_threads is None else _positive("num_threads", num_threads, 1024)
+        fetch = _DEFAULT_FETCH[worker] if fetch_size is None else whole("fetch_size", fetch_size, 1, _MAX_FETCH)
+        threads = _DEFAULT_THREADS[worker] if num_threads is None else whole("num_threads", num_threads, 1, 1024)
         if threads % 32:
             raise LaunchConfigError(f"num_threads must be a multiple of 32, at most 1024 (got {threads})")
         if not on_gpu:
             threads = 1
-        if trace is not None and not trace > 0:
+        persistent, barrier = flag("persistent", persistent), flag("barrier", barrier)
+        address = _stream(stream)
+        if idle is not None and not callable(idle):
+            raise UnsupportedTypeError(f"idle must be a function of the worker and the arguments (got {idle!r:.80})")
+        if trace is not None and not number("trace", trace) > 0:
             raise InvalidArgumentError(f"trace must be a number of microseconds above 0 (got {trace})")
         arguments = [self._argument(i, arg) for i, arg in enumerate(args)]
         kinds = tuple([describe(arg) for arg in arguments])
-        checked = _debug_by_default() if debug is None else bool(debug)
-        program = program_for(task, idle, kinds, self._device, self._dtype, worker, threads, checked)
         packed = [word for arg in arguments for word in words(arg)]
         if len(packed) > lib.ATOS_MAX_ARGUMENT_WORDS:
             most = lib.ATOS_MAX_ARGUMENT_WORDS
             raise InvalidArgumentError(f"the arguments take {len(packed)} words of 8 bytes, but at most {most} can be passed")
+        checked = _debug_by_default() if debug is None else flag("debug", debug)
+        program = program_for(task, idle, kinds, self._device, self._dtype, worker, threads, checked)
 
         samples = None if trace is None else zeros((_MAX_SAMPLES, 4), dtype=np.uint64, device=self._device)
         buffer = ffi.new("uint64_t[]", packed or [0])
@@ -257,18 +345,18 @@ class Queue:
             "atos_launch *",
             (
                 WORKERS.index(worker),
-                bool(persistent),
-                bool(barrier),
+                persistent,
+                barrier,
                 fetch,
-                0 if num_blocks is None else _positive("num_blocks", num_blocks, 2**31 - 1),
+                0 if num_blocks is None else whole("num_blocks", num_blocks, 1, 2**31 - 1),
                 threads,
-                _positive("shared_memory", shared_memory, 1 << 20, least=0),
+                whole("shared_memory", shared_memory, 0, 1 << 20),
                 task.nested,
                 program.value_words,
                 idle is not None,
                 len(packed),
                 buffer,
-                ffi.cast("void *", _stream(stream) if on_gpu else 0),
+                ffi.cast("void *", address if on_gpu else 0),
                 ffi.NULL if samples is None else ffi.cast("atos_sample *", samples.pointer),
                 0 if samples is None else len(samples),
                 0 if trace is None else min(max(round(trace * 1e3), 1), 2**32 - 1),
@@ -300,8 +388,8 @@ class Queue:
             device=str(self._device),
             worker=worker,
             fetch_size=fetch,
-            persistent=bool(persistent),
-            barrier=bool(barrier),
+            persistent=persistent,
+            barrier=barrier,
             num_blocks=stats.blocks,
             num_threads=stats.threads,
             num_workers=stats.workers,
@@ -352,12 +440,17 @@ class Queue:
                 if low < limits.min or high > limits.max:
                     bad = low if low < limits.min else high
                     raise InvalidArgumentError(f"item {bad} does not fit {self._dtype} ({limits.min} to {limits.max})")
-        values = np.ascontiguousarray(given, self._dtype)
-        if self._dtype.itemsize == item_bytes(self._dtype.itemsize):
-            return values
-        padded = np.zeros((len(values), item_bytes(self._dtype.itemsize)), np.uint8)
-        padded[:, : self._dtype.itemsize] = values.view(np.uint8).reshape(len(values), self._dtype.itemsize)
-        return padded
+        return _padded(np.ascontiguousarray(given, self._dtype))
+
+
+def _padded(items: NDArray[Any]) -> NDArray[Any]:
+    """Return items as the core takes them, each of 4, 8 or 16 bytes."""
+    given, taken = items.dtype.itemsize, item_bytes(items.dtype.itemsize)
+    if given == taken:
+        return items
+    padded = np.zeros((len(items), taken), np.uint8)
+    padded[:, :given] = items.view(np.uint8).reshape(len(items), given)
+    return padded
 
 
 def _debug_by_default() -> bool:
@@ -382,7 +475,7 @@ def _all_integers(values: NDArray[Any]) -> bool:
 
 def _integers(items: Any) -> NDArray[Any]:
     """Return items as they are; Python's integers exactly, of which NumPy makes floats where they mix signs and sizes."""
-    given = np.asarray(items)
+    given = as_host_array("what is pushed", items)
     if given.dtype.kind in "fO" and not isinstance(items, np.ndarray):
         exact = np.asarray(items, dtype=object)
         if exact.size and _all_integers(exact):
@@ -431,25 +524,26 @@ def _item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype
 
 
-def _positive(name: str, value: int, most: int, least: int = 1) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise UnsupportedTypeError(f"{name} must be an integer (got {value!r})")
-    number = value.__index__()
-    if not least <= number <= most:
-        raise InvalidArgumentError(f"{name} must be from {least} to {most} (got {number})")
-    return number
-
-
 def _stream(stream: Any) -> int:
+    """Return the address of a stream; 0 is the legacy default stream."""
+    address: Any = None
     if stream is None:
         return 0
     if hasattr(stream, "__cuda_stream__"):
         protocol = stream.__cuda_stream__
-        return int((protocol() if callable(protocol) else protocol)[1])
-    for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba
-        if hasattr(stream, name):
-            handle = getattr(stream, name)
-            return int(getattr(handle, "value", handle) or 0)
-    if isinstance(stream, int):
-        return stream
-    raise UnsupportedTypeError(f"stream must be an address or a stream of CuPy, PyTorch or __cuda_stream__ (got {stream!r})")
+        address = (protocol() if callable(protocol) else protocol)[1]
+    elif isinstance(stream, int):
+        address = stream
+    else:
+        for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba
+            if hasattr(stream, name):
+                handle = getattr(stream, name)
+                address = getattr(handle, "value", handle) or 0
+                break
+    if address is None:
+        raise UnsupportedTypeError(
+            f"stream must be an address or a stream of CuPy, PyTorch or __cuda_stream__ (got {stream!r:.80})"
+        )
+    if hasattr(address, "__int__") and not isinstance(address, float):  # handles of CUDA's own bindings, say
+        address = int(address)
+    return whole("stream", address, 0, 2**64 - 1)

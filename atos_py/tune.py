@@ -15,11 +15,12 @@ from typing import Any
 
 from .devices import Device
 from .devices import device as device_of
-from .errors import InvalidArgumentError, LaunchConfigError, MissingPackageError, QueueFullError
-from .graph import Graph
+from .errors import InvalidArgumentError, LaunchConfigError, MissingPackageError, QueueFullError, UnsupportedTypeError
+from .graph import Graph, check_graph
 from .stats import LaunchStats, stats_of
 from .task import Task
 from .tuned import remember
+from .validate import number
 
 __all__ = ["Tuning", "space_for", "tune"]
 
@@ -208,12 +209,18 @@ def tune(
     LaunchConfigError
         If no setting can run. Those that cannot (`LaunchConfigError`, `QueueFullError`) are skipped otherwise.
     """
+    if not callable(run):
+        raise UnsupportedTypeError(f"tune a function of launch options, such as lambda **options: ... (got {run!r:.80})")
+    if space is not None and not isinstance(space, Mapping):
+        raise UnsupportedTypeError(f"space must map options to the values to try (got {space!r:.80})")
+    if graph is not None:
+        check_graph(graph)
     on = graph.device if graph is not None and device is None else device_of(device)
     options = {name: list(values) for name, values in (space_for(on) if space is None else space).items()}
     for name, values in options.items():
         if not values:
             raise InvalidArgumentError(f"space has no values for {name!r}; leave it out, or give some")
-    if not budget > 0:
+    if not number("budget", budget) > 0:
         raise InvalidArgumentError(f"budget must be a number of seconds above 0 (got {budget})")
     search = _Search(run, options, budget, progress)
     best, finished = search.best()
@@ -239,9 +246,9 @@ class _Search:
         alive = nearest
         self.warm_up(nearest[0])
         complete = True
-        for number, (runs, over) in enumerate(_ROUNDS, start=1):
-            kept = alive[: max(-(-len(nearest) // 2 ** (number - 1)), _FINALISTS)]
-            complete &= self.measure(kept, runs, f"round {number} of {len(_ROUNDS)}", over)
+        for count, (runs, over) in enumerate(_ROUNDS, start=1):
+            kept = alive[: max(-(-len(nearest) // 2 ** (count - 1)), _FINALISTS)]
+            complete &= self.measure(kept, runs, f"round {count} of {len(_ROUNDS)}", over)
             alive = self.ranked(kept)
             if not alive:
                 reason = next(iter(self.tried.values())).skipped

@@ -8,12 +8,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from .cache import read_entry, write_entry
 from .defaults import defaults_for, shape_of
 from .devices import Device
 from .devices import device as device_of
 from .errors import UnsupportedTypeError
-from .graph import Graph
-from .link import read_entry, write_entry
+from .graph import Graph, check_graph
 from .machine import device_facts
 from .task import Task
 
@@ -60,6 +60,8 @@ def remember(
 
 
 def _key(task: Task | Callable[..., Any] | str, graph: Graph | None, device: Device | str | None) -> dict[str, Any]:
+    if graph is not None:
+        check_graph(graph)
     on = graph.device if graph is not None and device is None else device_of(device)
     facts = _facts(on)
     return {

@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 1 };
+enum { ATOS_ABI_VERSION = 2 };
 
 enum { ATOS_CPU = -1 };
 
@@ -111,6 +111,14 @@ typedef struct atos_stats {
   atos_failure failure;
 } atos_stats;
 
+/* How a queue stands between launches. */
+typedef struct atos_queue_state {
+  uint64_t pending;
+  uint64_t level;        /* how many of them, from the oldest on, are left of a level that a stop interrupted */
+  uint64_t tasks_run;    /* by all launches so far */
+  uint64_t tasks_pushed; /* by those tasks */
+} atos_queue_state;
+
 int32_t atos_abi_version(void);
 const char *atos_message(void);
 
@@ -130,7 +138,10 @@ atos_status atos_queue_create(int32_t device, uint64_t capacity, uint32_t item_b
 void atos_queue_destroy(atos_queue *queue);
 atos_status atos_queue_push(atos_queue *queue, const void *items, uint64_t count);
 atos_status atos_queue_pending(atos_queue *queue, uint64_t *count);
-atos_status atos_queue_read(atos_queue *queue, void *items, uint64_t count); /* the oldest `count`, left in place */
+/* the oldest items, left in place, as many as there is room for, and how the queue stands at that moment */
+atos_status atos_queue_read(atos_queue *queue, void *items, uint64_t room, atos_queue_state *state);
+/* puts an empty queue in the state that was read elsewhere, with all of its items; what exceeds the capacity is kept too */
+atos_status atos_queue_restore(atos_queue *queue, const void *items, const atos_queue_state *state);
 atos_status atos_queue_clear(atos_queue *queue);
 atos_status atos_queue_resize(atos_queue *queue, uint64_t capacity);
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <sched.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@ namespace atos {
 namespace {
 
 using RunTask = void (*)(atos_cpu_worker *worker, const void *items, int64_t n, const void *args);
+constexpr uint32_t kMostThreads = 1024; // of a launch, or 4 for each core if those are more
 constexpr uint64_t kWhateverIsPublished = ~uint64_t(0); // as the end of a round
 
 using RunIdle = void (*)(atos_cpu_worker *worker, const void *args);
@@ -47,13 +49,24 @@ public:
     for (std::thread &thread : threads) thread.join();
   }
 
+  // Makes sure that there are so many threads, the caller included.
+  void start(unsigned count) {
+    std::lock_guard<std::mutex> lock(mutex);
+    while (threads.size() + 1 < count) {
+      const unsigned number = unsigned(threads.size()) + 1;
+      try {
+        threads.emplace_back([this, number, seen = generation] { serve(number, seen); });
+      } catch (const std::system_error &error) {
+        throw Failure(ATOS_TOO_MANY, text("%u threads asked for, but the system starts only %u: %s; ask for fewer", count,
+                                          number, error.what()));
+      }
+    }
+  }
+
   void run(unsigned count, const std::function<void(unsigned)> &f) {
+    start(count);
     if (count > 1) {
       std::lock_guard<std::mutex> lock(mutex);
-      while (threads.size() + 1 < count) {
-        const unsigned number = unsigned(threads.size()) + 1;
-        threads.emplace_back([this, number, seen = generation] { serve(number, seen); });
-      }
       work = &f;
       wanted = count;
       left = count - 1;
@@ -341,8 +354,12 @@ public:
     }
   }
 
-  // Any number of threads is resident, sooner or later; as many as there are cores is what helps.
+  // Threads beyond the number of cores help nobody, but some more than that do no harm.
   uint32_t resident_blocks(atos_program &, const atos_launch &launch, uint32_t) override {
+    const uint32_t most = std::max(kMostThreads, 4 * cores());
+    if (launch.blocks > most)
+      throw Failure(ATOS_TOO_MANY, text("%u threads asked for, but a launch on %u cores may have at most %u", launch.blocks,
+                                        cores(), most));
     return launch.blocks ? launch.blocks : cores();
   }
   uint32_t workers_per_block(const atos_launch &) override { return 1; }
@@ -356,6 +373,7 @@ public:
   // Threads run what is there, and leave when nothing is: with a barrier only what was there when they came.
   void run_discrete(Run &run) override {
     Counters &counters = *run.counters;
+    crew_of_thread().start(run.launch->blocks); // all of them before the first task runs, since it may fail
     while (counters.stop == kRun) {
       const uint64_t published = counters.published, pending = published - counters.head;
       const uint64_t end = counters.head < run.first_end ? run.first_end : published;

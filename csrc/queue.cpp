@@ -67,11 +67,19 @@ struct atos_queue {
     append(static_cast<const unsigned char *>(items), n);
   }
 
-  void read(void *items, uint64_t n) {
+  void read(void *items, uint64_t room, atos_queue_state *state) {
     std::lock_guard<std::mutex> lock(mutex);
-    const std::vector<unsigned char> all = peek();
-    if (n > all.size() / item_bytes) throw Failure(ATOS_INVALID, "more items asked for than are pending");
-    if (n) std::memcpy(items, all.data(), n * item_bytes);
+    *state = {in_ring() + excess.size() / item_bytes, level, total_ran, total_pushed};
+    const uint64_t n = std::min(room, state->pending);
+    if (n) std::memcpy(items, peek().data(), n * item_bytes);
+  }
+
+  void restore(const unsigned char *items, const atos_queue_state &state) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (in_ring() || !excess.empty()) throw Failure(ATOS_INVALID, "only an empty queue can be restored");
+    store(items, state.pending, state.level);
+    total_ran = state.tasks_run;
+    total_pushed = state.tasks_pushed;
   }
 
   void clear() {
@@ -143,9 +151,9 @@ struct atos_queue {
     backend.start_clock(launch);
     for (;;) {
       run.first_end = launch.barrier && level ? counters.head + level : counters.published;
-      level = 0;
       if (launch.persistent) backend.run_persistent(run);
       else backend.run_discrete(run);
+      level = 0; // only now: workers that could not start leave the queue as it was
       if (counters.stop == kRun) { // everything published was taken; claims that ran ahead of it are void
         counters.head = counters.finished = counters.published;
         counters.direct = 0;
@@ -159,8 +167,8 @@ struct atos_queue {
       if (stats->failure.failed || stats->lost || !excess.empty()) break;
     }
     stats->milliseconds = backend.stop_clock(launch);
-    stats->tasks_run = counters.ran;
-    stats->tasks_pushed = counters.pushed;
+    total_ran += stats->tasks_run = counters.ran;
+    total_pushed += stats->tasks_pushed = counters.pushed;
     stats->rounds = counters.rounds;
     stats->samples = std::min<uint64_t>(counters.sampled, launch.max_samples);
     stats->pending = in_ring() + excess.size() / item_bytes;
@@ -181,6 +189,7 @@ private:
   bool stale = true;                 // whether the device's copy differs
   uint64_t level = 0;                // how many of them, from the oldest on, are left of a level that a stop interrupted
   std::vector<unsigned char> excess; // pending items for which the ring has no room, after ATOS_QUEUE_FULL
+  uint64_t total_ran = 0, total_pushed = 0; // over all launches so far
 
   uint64_t in_ring() const { return counters.published - counters.head; }
 
@@ -248,6 +257,14 @@ private:
     stale = true;
   }
 
+  // Fills an empty queue; the first `of_level` items are left of a level that a stop interrupted.
+  void store(const unsigned char *items, uint64_t n, uint64_t of_level) {
+    const uint64_t fit = std::min(n, capacity);
+    append(items, fit);
+    level = std::min(of_level, fit);
+    excess.assign(items + fit * item_bytes, items + n * item_bytes);
+  }
+
   // What is pending, oldest first: the items of full slots in the order of their tickets, then what did not fit.
   std::vector<unsigned char> peek(uint64_t *before_head = nullptr) {
     std::vector<unsigned char> memory(capacity * slot_bytes), found;
@@ -295,10 +312,7 @@ private:
     counters.rounds = rounds;
     counters.ran_so_far = ran_so_far;
     counters.sampled = sampled;
-    const uint64_t n = all.size() / item_bytes, fit = std::min(n, capacity);
-    append(all.data(), fit);
-    level = barrier ? std::min(of_level, fit) : 0;
-    excess.assign(all.begin() + fit * item_bytes, all.end());
+    store(all.data(), all.size() / item_bytes, barrier ? of_level : 0);
   }
 };
 
@@ -323,8 +337,12 @@ atos_status atos_queue_pending(atos_queue *queue, uint64_t *count) {
   return guarded([&] { *count = queue->pending(); });
 }
 
-atos_status atos_queue_read(atos_queue *queue, void *items, uint64_t count) {
-  return guarded([&] { queue->read(items, count); });
+atos_status atos_queue_read(atos_queue *queue, void *items, uint64_t room, atos_queue_state *state) {
+  return guarded([&] { queue->read(items, room, state); });
+}
+
+atos_status atos_queue_restore(atos_queue *queue, const void *items, const atos_queue_state *state) {
+  return guarded([&] { queue->restore(static_cast<const unsigned char *>(items), *state); });
 }
 
 atos_status atos_queue_clear(atos_queue *queue) {

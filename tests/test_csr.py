@@ -186,7 +186,7 @@ class TestCheck:
             chunk_edges([-1], [0])
         with pytest.raises(InvalidArgumentError, match=r"sources\[0\] is 4294967295"):
             chunk_edges([2**32 - 1], [0])
-        with pytest.raises(InvalidArgumentError, match="num_vertices must lie"):
+        with pytest.raises(InvalidArgumentError, match="num_vertices must be from 0 to 4294967295"):
             chunk_edges([0], [0], num_vertices=2**32)
         with pytest.raises(UnsupportedTypeError, match="sources must be integers, not bool"):
             chunk_edges([True], [0])

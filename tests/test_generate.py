@@ -89,14 +89,13 @@ class TestRmat:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({"scale": 32}, r"scale must be a whole number from 0 to 31 \(got 32\)"),
+            ({"scale": 32}, r"scale must be from 0 to 31 \(got 32\)"),
             ({"scale": -1}, "scale"),
-            ({"scale": 2.0}, "scale"),
             ({"scale": 2, "edge_factor": -1}, "edge_factor"),
             ({"scale": 2, "seed": -1}, "seed"),
             ({"scale": 2, "a": 0.9}, "sum is at most 1"),
             ({"scale": 2, "b": -0.1}, "probabilities"),
-            ({"scale": 2, "c": float("nan")}, "probabilities"),
+            ({"scale": 2, "c": float("nan")}, "c must be a finite number"),
         ],
     )
     def test_refused(self, arguments: dict[str, object], message: str) -> None:
@@ -139,7 +138,7 @@ class TestRoad:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({"side": 65536}, "side must be a whole number from 0 to 65535"),
+            ({"side": 65536}, "side must be from 0 to 65535"),
             ({"side": -1}, "side"),
             ({"side": 2, "keep": 1.1}, r"keep must be a probability, 0 to 1 \(got 1.1\)"),
             ({"side": 2, "keep": float("nan")}, "keep"),

@@ -17,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_csr import arrays, assert_same, edge_lists, triples
 
-from atos_py import graph_io
 from atos_py.csr import EdgeList, build_csr, check_csr, chunk_edges
 from atos_py.errors import GraphFormatError, InvalidArgumentError, MissingFileError, UnsupportedTypeError
+from atos_py.formats import plausible
+from atos_py.formats import text as text_files
 from atos_py.graph_io import load_csr, read_edges, save_csr
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -43,7 +44,7 @@ def write(request: pytest.FixtureRequest, tmp_path: Path) -> Write:
 @pytest.fixture
 def tiny_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every file span many blocks."""
-    monkeypatch.setattr(graph_io, "_BLOCK_BYTES", 64)
+    monkeypatch.setattr(text_files, "_BLOCK_BYTES", 64)
 
 
 def malformed(path: Path) -> GraphFormatError:
@@ -226,7 +227,7 @@ class TestEdgeList:
         path = tmp_path_factory.mktemp("round") / ("a.el.gz" if zipped else "a.el")
         path.write_bytes(gzip.compress(text) if zipped else text)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(graph_io, "_BLOCK_BYTES", max(block, 16))
+            patch.setattr(text_files, "_BLOCK_BYTES", max(block, 16))
             csr = load_csr(path)
         assert triples(csr) == sorted(used, key=lambda edge: edge[0])
 
@@ -306,7 +307,7 @@ class TestImplausible:
         # 2**28 - 1 vertices take 1 GiB just so, and are not loaded here: reading the edges is enough.
         assert read_edges(write("a.gr", f"p sp {2**28 - 1} 0\n")).num_vertices == 2**28 - 1
         assert read_edges(write("a.txt", f"0 {2**28 - 2}\n")).num_vertices == 2**28 - 1
-        monkeypatch.setattr(graph_io, "_MAX_IDLE_OFFSETS", 1 << 10)
+        monkeypatch.setattr(plausible, "_MAX_IDLE_OFFSETS", 1 << 10)
         for num_vertices, num_edges, refused in ((255, 1, False), (256, 3, True), (256, 4, False), (257, 4, True)):
             edges = "1 1\n" * num_edges
             for path in (
@@ -332,7 +333,7 @@ class TestImplausible:
         assert f"the matrix is {claimed} x {claimed}, but indptr speaks of 3" in malformed(path).reason
 
     def test_what_was_saved_is_read_again(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(graph_io, "_MAX_IDLE_OFFSETS", 1 << 10)
+        monkeypatch.setattr(plausible, "_MAX_IDLE_OFFSETS", 1 << 10)
         csr = build_csr(chunk_edges([0], [999], None, 1000).chunks, 1000)
         save_csr(tmp_path / "a.npz", csr)
         assert_same(load_csr(tmp_path / "a.npz"), csr)
@@ -525,7 +526,7 @@ class TestFuzz:
         path = tmp_path_factory.mktemp("fuzz") / "a.txt"
         path.write_bytes(text)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(graph_io, "_BLOCK_BYTES", max(block, len(head)))
+            patch.setattr(text_files, "_BLOCK_BYTES", max(block, len(head)))
             try:
                 edges = read_edges(path, format=format)
             except GraphFormatError as error:

@@ -883,8 +883,8 @@ WRONG_OPTIONS = [
     ({"device": "tpu"}, InvalidArgumentError, "a device is 'cpu', 'cuda' or 'cuda:N'"),
     ({"device": "cuda:99"}, DeviceNotFoundError, "cuda:99"),
     ({"device": atos.Device("cuda", 99)}, LaunchConfigError, "make a queue there"),
-    ({"fetch": 3}, TypeError, "fetch"),
-    ({"idle": 3}, TaskCompileError, "idle"),
+    ({"fetch": 3}, UnsupportedTypeError, "a launch has no option 'fetch'; it has idle, persistent, barrier, fetch_size"),
+    ({"idle": 3}, UnsupportedTypeError, "idle must be a function"),
     ({"idle": lambda worker, x, y: None}, TaskCompileError, "idle function"),
 ]
 
@@ -925,25 +925,42 @@ def test_the_device_may_be_named(device):
     assert queue.launch_cta(count_item, counts, device=device).tasks_run == 0
 
 
-@pytest.mark.xfail(reason="the CPU starts as many threads as it is asked for, until the system refuses", strict=True)
-def test_more_threads_than_the_cpu_can_have():
-    """In a process of its own, with little memory to start threads in."""
-    code = """
+@pytest.mark.parametrize("num_blocks", [1000, 2**31 - 1])
+def test_more_threads_than_the_cpu_can_have(num_blocks):
+    """More than a launch may have, or than fit in little memory, in a process of its own; the tasks are still there."""
+    code = f"""
 import resource
 import numpy as np, atos_py as atos
-queue = atos.Queue(10, device="cpu")
-task = atos.task(lambda worker, v: None)
-queue.push([1])
+queue = atos.Queue(1000, device="cpu")
+@atos.task
+def task(worker, v):
+    if v == 5000:
+        for child in range(1000):
+            worker.push(child)
 queue.launch_cta(task)
 resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
-queue.push([1])
-try:
-    queue.launch_cta(task, num_blocks=2**31 - 1)
-except atos.LaunchConfigError as error:
-    print("refused")
+for persistent in (True, False):
+    for barrier in (True, False):
+        queue.push(np.arange(1000))
+        try:
+            queue.launch_cta(task, num_blocks={num_blocks}, persistent=persistent, barrier=barrier, fetch_size=1)
+        except atos.LaunchConfigError as error:
+            print(error)
+        assert queue.peek().tolist() == list(range(1000))
+        assert queue.launch_cta(task, num_blocks=2).tasks_run == 1000
+        queue.push(5000)  # which alone needs one thread only, but what it pushes needs them all
+        try:
+            queue.launch_cta(task, num_blocks={num_blocks}, persistent=persistent, barrier=barrier, fetch_size=1)
+        except atos.LaunchConfigError as error:
+            print(error)
+        assert queue.peek().tolist() == [5000]
+        queue.clear()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 8
+    for line in done.stdout.splitlines():
+        assert line.startswith(f"{num_blocks} threads asked for, but ")
 
 
 def test_stats_in_words(device):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import stat
 import subprocess
@@ -241,20 +240,22 @@ def test_a_directory_that_cannot_be_made_means_no_cache(compilations, tmp_path, 
     assert len(compilations) == 2
 
 
-def test_cache_directory(monkeypatch, tmp_path):
-    assert link.cache_directory() == Path(os.environ["ATOS_CACHE_DIR"])
-    monkeypatch.delenv("ATOS_CACHE_DIR")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert link.cache_directory() == tmp_path / "atos_py"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert link.cache_directory() == Path.home() / ".cache" / "atos_py"
-
-
 def test_the_sources_of_the_compiler_are_part_of_the_name(monkeypatch):
     task = make()
     before = link._name(task, None, (), ITEM, ())
     monkeypatch.setattr(link, "_toolchain", lambda: ("another version",))
     assert link._name(task, None, (), ITEM, ()) != before
+
+
+def test_settings_of_numba_are_part_of_the_name(monkeypatch):
+    task = make()
+    names = [link._name(task, None, (), ITEM, ())]
+    for value in ("0", "1"):
+        monkeypatch.setenv("NUMBA_OPT", value)
+        names.append(link._name(task, None, (), ITEM, ()))
+    assert len(set(names)) == 3
+    monkeypatch.delenv("NUMBA_OPT")
+    assert link._name(task, None, (), ITEM, ()) == names[0]
 
 
 # CUDA

@@ -10,7 +10,7 @@ import pytest
 import atos_py as atos
 from atos_py import demo, diagnosis, toolkit
 from atos_py.__main__ import main
-from atos_py.link import cache_directory
+from atos_py.cache import cache_directory
 
 SMALL = ["demo", "--device", "cpu", "--side", "12", "--scale", "6"]
 
@@ -57,6 +57,11 @@ class TestDiagnosis:
     def test_cache(self, monkeypatch, tmp_path):
         monkeypatch.setenv("ATOS_CACHE_DIR", str(tmp_path / "new"))
         assert value("linked tasks").value == f"{tmp_path / 'new'}, 0 entries, 0.0 MiB"
+        (tmp_path / "new").mkdir()
+        (tmp_path / "new").chmod(0o777)
+        assert "because others can write to" in value("linked tasks").value
+        (tmp_path / "new").chmod(0o700)
+        assert value("linked tasks").mend is None
         monkeypatch.setattr(diagnosis.os, "access", lambda path, mode: False)
         assert "ATOS_CACHE_DIR" in str(value("linked tasks").mend)
 

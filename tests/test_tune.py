@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atos_py as atos
-from atos_py import defaults, link, workloads
+from atos_py import cache as disk
+from atos_py import defaults, workloads
 from atos_py.__main__ import main
 from atos_py.graph_spec import graph_of
 from atos_py.stats import LaunchStats
@@ -251,8 +252,8 @@ class TestMemory:
     def test_an_entry_of_another_format_is_not_used(self, content, graph, cache):
         self.tune("bfs", graph)
         name = self.entry(cache).name
-        key = link.read_entry(name)[0].partition(b'"key": ')[2].partition(b', "best"')[0]
-        link.write_entry(name, [content.replace(b"KEY", key)])
+        key = disk.read_entry(name)[0].partition(b'"key": ')[2].partition(b', "best"')[0]
+        disk.write_entry(name, [content.replace(b"KEY", key)])
         assert atos.tuned("bfs", graph) == {}
 
     def test_a_directory_that_cannot_be_written(self, graph, cache):

@@ -7,23 +7,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..csr import CSR
 from ..errors import InvalidArgumentError
+from ..graph import check_graph
 from ..program import WORKERS
+from ..validate import as_host_array
 
-__all__ = ["check_worker", "vertices_of"]
+__all__ = ["check_worker", "rows_of", "vertices_of"]
+
+
+def rows_of(graph: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the offsets and targets of a `Graph` or `CSR`, on the host."""
+    if not isinstance(graph, CSR):
+        check_graph(graph)
+    return np.asarray(graph.indptr), np.asarray(graph.indices)
 
 
 def check_worker(worker: str) -> None:
     """Raise unless there is such a kind of worker."""
-    if worker not in WORKERS:
-        raise InvalidArgumentError(f"worker must be one of {', '.join(WORKERS)} (got {worker!r})")
+    if not isinstance(worker, str) or worker not in WORKERS:
+        raise InvalidArgumentError(f"worker must be one of {', '.join(WORKERS)} (got {worker!r:.80})")
 
 
 def vertices_of(sources: ArrayLike, num_vertices: int) -> NDArray[Any]:
     """Return the vertices that are named, one or more of them, each once and in ascending order."""
-    vertices = np.unique(np.asarray(sources))
-    if not vertices.size or vertices.dtype.kind not in "iu":
-        raise InvalidArgumentError(f"sources must be one or more vertex ids (got {sources!r})")
+    given = as_host_array("sources", sources)
+    if not given.size or given.dtype.kind not in "iu":
+        raise InvalidArgumentError(f"sources must be one or more vertex ids (got {sources!r:.80})")
+    vertices = np.unique(given)
     if int(vertices[0]) < 0 or int(vertices[-1]) >= num_vertices:
         outside = int(vertices[0] if vertices[0] < 0 else vertices[-1])
         raise InvalidArgumentError(f"source {outside} is not a vertex: there are {num_vertices}, numbered from 0")

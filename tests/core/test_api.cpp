@@ -39,7 +39,9 @@ struct Queue {
   }
   std::vector<unsigned char> read() const {
     std::vector<unsigned char> items(pending() * item_bytes);
-    if (!items.empty()) OK(atos_queue_read(handle, items.data(), pending()));
+    atos_queue_state state;
+    OK(atos_queue_read(handle, items.data(), pending(), &state));
+    CHECK(state.pending == pending(), "%" PRIu64 " pending when read", state.pending);
     return items;
   }
 };
@@ -144,7 +146,9 @@ TEST(push_and_read_keep_order_and_bytes) {
       CHECK(queue.read() == all, "items of %u bytes came back otherwise", bytes);
     }
     std::vector<unsigned char> few(3 * bytes);
-    OK(atos_queue_read(queue, few.data(), 3));
+    atos_queue_state state;
+    OK(atos_queue_read(queue, few.data(), 3, &state));
+    CHECK(state.pending == 1000, "%" PRIu64 " pending when three were read", state.pending);
     CHECK(std::equal(few.begin(), few.end(), all.begin()), "the oldest three");
     CHECK(queue.read() == all, "reading took something away");
   }
@@ -153,8 +157,11 @@ TEST(push_and_read_keep_order_and_bytes) {
 TEST(nothing_to_push_or_read) {
   Queue queue(1, 4);
   OK(atos_queue_push(queue, nullptr, 0));
-  OK(atos_queue_read(queue, nullptr, 0));
-  CHECK(queue.pending() == 0, "something was pushed");
+  atos_queue_state state;
+  OK(atos_queue_read(queue, nullptr, 0, &state));
+  CHECK(state.pending == 0 && queue.pending() == 0, "something was pushed");
+  OK(atos_queue_restore(queue, nullptr, &state));
+  CHECK(queue.pending() == 0, "something was restored");
 }
 
 TEST(push_beyond_the_capacity_pushes_nothing) {
@@ -175,14 +182,31 @@ TEST(read_of_more_than_is_pending) {
   Queue queue(10, 4);
   const uint32_t items[3] = {1, 2, 3};
   OK(atos_queue_push(queue, items, 3));
-  uint32_t back[10];
-  FAILS(atos_queue_read(queue, back, 4), ATOS_INVALID, "more items asked for than are pending");
+  uint32_t back[4] = {9, 9, 9, 9};
+  atos_queue_state state;
+  for (const uint64_t room : {uint64_t(4), uint64_t(1) << 62, ~uint64_t(0)}) { // the second x 4 is 0
+    OK(atos_queue_read(queue, back, room, &state));
+    CHECK(state.pending == 3 && back[0] == 1 && back[1] == 2 && back[2] == 3 && back[3] == 9, "the three that there are");
+  }
 }
 
-TEST(read_of_a_number_that_overflows_in_bytes) {
-  Queue queue(10, 16);
-  unsigned char back[16];
-  FAILS(atos_queue_read(queue, back, 1ull << 60), ATOS_INVALID, "more items asked for than are pending"); // x 16 is 0
+TEST(restore_gives_back_what_was_read) {
+  for (const uint32_t bytes : {4u, 8u, 16u}) {
+    for (const uint64_t n : {0, 1, 7, 10, 11, 30}) { // of which 10 fit the ring
+      const auto items = some_items(n, n, bytes);
+      const atos_queue_state state{n, n / 2, 1234, 567};
+      Queue queue(10, bytes);
+      OK(atos_queue_restore(queue, items.data(), &state));
+      CHECK(queue.read() == items, "%" PRIu64 " items came back otherwise", n);
+      atos_queue_state back;
+      OK(atos_queue_read(queue, nullptr, 0, &back));
+      CHECK(back.level == std::min<uint64_t>(n / 2, 10), "a level of %" PRIu64, back.level);
+      CHECK(back.tasks_run == 1234 && back.tasks_pushed == 567, "the counters");
+      if (n) FAILS(atos_queue_restore(queue, items.data(), &state), ATOS_INVALID, "only an empty queue can be restored");
+      OK(atos_queue_resize(queue, 30));
+      CHECK(queue.read() == items, "%" PRIu64 " items came back otherwise after a resize", n);
+    }
+  }
 }
 
 TEST(clear_and_push_again) {

@@ -222,7 +222,9 @@ template <class T> void full_queues_lose_nothing() {
               "%s: %" PRIu64 " pushed, %" PRIu64 " run, %" PRIu64 " pending, %" PRIu64 " lost", which.c_str(), pushed, seen, stats.pending, stats.lost);
         CHECK(stats.pending > capacity, "%s: %" PRIu64 " pending do fit in %" PRIu64, which.c_str(), stats.pending, capacity);
         std::vector<T> items(stats.pending);
-        CHECK(atos_queue_read(launcher.queue, items.data(), items.size()) == ATOS_OK, "%s", atos_message());
+        atos_queue_state state;
+        CHECK(atos_queue_read(launcher.queue, items.data(), items.size(), &state) == ATOS_OK, "%s", atos_message());
+        CHECK(state.pending == stats.pending && state.tasks_run == ran, "%s: the state differs from the stats", which.c_str());
         for (const T &item : items) CHECK(work.seen[decode(item)] == 0, "%s: a task that ran is pending", which.c_str());
         // Refused until there is room.
         CHECK(launcher.launch(work, schedule(persistent, barrier, fetch, blocks), &stats) == ATOS_QUEUE_FULL, "a full queue was launched");

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...array import Array, full
-from ...graph import Graph
+from ...graph import Graph, check_graph
 from ...queue import Queue
 from ...stats import LaunchStats
+from ...validate import flag
 from ..checks import check_worker, vertices_of
 from .tasks import BLOCK, UNREACHED, adopt, visit
 
@@ -83,7 +84,9 @@ def bfs(
     QueueFullError
         If so many vertices wait at once that the queue is too small.
     """
+    check_graph(graph)
     check_worker(worker)
+    parents = flag("parents", parents)
     sources = vertices_of(source, graph.num_vertices)
     depth, stats = _search(graph, sources, worker, 2 * graph.num_vertices if capacity is None else capacity, launch_options)
     if not parents:

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...csr import CSR
 from ...errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
+from ...graph import Graph
 from ...parallel import compiled, even_rows, parallel_map, ranges
-from ..checks import vertices_of
+from ...validate import as_host_array
+from ..checks import rows_of, vertices_of
 
 __all__ = ["verify"]
 
 _CHUNK_VERTICES = 1 << 20
 _CHUNK_EDGES = 1 << 20
-
-
-class _Rows(Protocol):
-    """What is needed of a graph: a `Graph` will do, or a `CSR`."""
-
-    @property
-    def indptr(self) -> Any: ...
-    @property
-    def indices(self) -> Any: ...
 
 
 def _edges_kernel(
@@ -58,7 +52,7 @@ def _tree_kernel(
                 has_edge[v] = 1
 
 
-def verify(graph: _Rows, sources: ArrayLike, depth: Any, parent: Any = None) -> None:
+def verify(graph: Graph | CSR, sources: ArrayLike, depth: Any, parent: Any = None) -> None:
     """Prove that depths are every vertex's distance, in edges, from the nearest source, and parents those on shortest paths.
 
     Four conditions are checked of depths. With D the value that says "unreached" (the largest of the dtype):
@@ -98,7 +92,7 @@ def verify(graph: _Rows, sources: ArrayLike, depth: Any, parent: Any = None) -> 
     VerificationError
         The depths or parents are wrong. The message names the first offending edge or vertex of the first condition that fails.
     """
-    indptr, indices = np.asarray(graph.indptr), np.asarray(graph.indices)
+    indptr, indices = rows_of(graph)
     num_vertices = indptr.size - 1
     depths = _per_vertex("depth", depth, num_vertices)
     parents = None if parent is None else _per_vertex("parent", parent, num_vertices)
@@ -109,7 +103,7 @@ def verify(graph: _Rows, sources: ArrayLike, depth: Any, parent: Any = None) -> 
 
 
 def _per_vertex(name: str, values: Any, num_vertices: int) -> NDArray[Any]:
-    found = np.ascontiguousarray(values)
+    found = np.ascontiguousarray(as_host_array(name, values))
     if found.dtype.kind not in "iu":
         raise UnsupportedTypeError(f"{name} must be an array of integers, not {found.dtype}")
     if found.shape != (num_vertices,):

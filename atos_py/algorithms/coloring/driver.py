@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from ...array import Array, asarray, full
 from ...errors import InvalidArgumentError
-from ...graph import Graph
+from ...graph import Graph, check_graph
 from ...queue import Queue
 from ...stats import LaunchStats
+from ...validate import whole
 from ..checks import check_worker
 from .tasks import UNCOLORED, Order, assign_or_check
 
@@ -92,14 +93,15 @@ def color(
     QueueFullError
         If the capacity asked for is too small.
     """
-    if order not in ORDERS:
-        raise InvalidArgumentError(f"order must be one of {', '.join(ORDERS)} (got {order!r})")
+    check_graph(graph)
+    if not isinstance(order, str) or order not in ORDERS:
+        raise InvalidArgumentError(f"order must be one of {', '.join(ORDERS)} (got {order!r:.80})")
     if worker is not None:
         check_worker(worker)
     scratch = launch_options.get("shared_memory")
     for name, value, least in (("window", window, 1), ("patience", patience, 0), ("shared_memory", scratch, 8)):
-        if value is not None and value < least:
-            raise InvalidArgumentError(f"{name} must be at least {least} (got {value})")
+        if value is not None:
+            whole(name, value, least, 2**62)
     if not graph.is_symmetric():
         graph = graph.simplify(symmetrize=True, deduplicate=True)
     n, device = graph.num_vertices, graph.device

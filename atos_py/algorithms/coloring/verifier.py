@@ -9,6 +9,8 @@ import numpy as np
 from ...errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
 from ...graph import Graph
 from ...parallel import compiled, even_rows, parallel_map
+from ...validate import as_host_array
+from ..checks import rows_of
 
 __all__ = ["verify"]
 
@@ -40,7 +42,8 @@ def verify(graph: Graph, colors: Any) -> None:
     VerificationError
         It is none. The message names the first edge or vertex that is wrong.
     """
-    indptr, indices, found = np.asarray(graph.indptr), np.asarray(graph.indices), np.ascontiguousarray(colors)
+    indptr, indices = rows_of(graph)
+    found = np.ascontiguousarray(as_host_array("colors", colors))
     n = indptr.size - 1
     if found.dtype.kind not in "iu":
         raise UnsupportedTypeError(f"colors must be an array of integers, not {found.dtype}")

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ...array import Array, asarray
 from ...errors import InvalidArgumentError, UnsupportedTypeError
-from ...graph import Graph
+from ...graph import Graph, check_graph
 from ...stats import LaunchStats
+from ...validate import as_dtype, as_host_array, number
 from ..checks import check_worker
 from .solver import FINDS, Solver
 
@@ -100,12 +101,14 @@ def pagerank(
     limit; "push" and "idle" begin with four times as much, since the sum is often small enough earlier, and "sweep" deals half
     of it out to vertices by their edges. The error is measured after each launch, and at the end in float64, from the ranks.
     """
+    check_graph(graph)
     check_worker(worker)
-    if find not in FINDS:
-        raise InvalidArgumentError(f"find must be one of {', '.join(FINDS)} (got {find!r})")
+    damping, tolerance = number("damping", damping), number("tolerance", tolerance)
+    if not isinstance(find, str) or find not in FINDS:
+        raise InvalidArgumentError(f"find must be one of {', '.join(FINDS)} (got {find!r:.80})")
     if not 0 <= damping < 1:
         raise InvalidArgumentError(f"damping must be at least 0 and less than 1 (got {damping})")
-    kind = np.dtype(dtype)
+    kind = as_dtype(dtype)
     if kind not in (np.float32, np.float64):
         raise UnsupportedTypeError(f"ranks are float32 or float64 (got {kind})")
     rounding = (1 + damping) / (1 - damping) * (2.0**-24 if kind == np.float32 else 2.0**-53 * 1e3)
@@ -130,7 +133,7 @@ def teleport_of(personalization: Any, n: int) -> NDArray[np.float64]:
     """Return the distribution of jumps, with sum 1; one number if it is the same for all vertices."""
     if personalization is None:
         return np.full(min(n, 1), 1 / max(n, 1))
-    given = np.asarray(personalization)
+    given = as_host_array("personalization", personalization)
     if given.shape != (n,) or given.dtype.kind not in "iufb":
         got = f"got shape {given.shape} of {given.dtype}"
         raise InvalidArgumentError(f"personalization must have one number for each of {n} vertices ({got})")

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from ...array import Array
 from ...errors import InvalidArgumentError, VerificationError
 from ...parallel import compiled, even_rows, num_threads, parallel_map
+from ...validate import as_host_array, number
+from ..checks import rows_of
 from .driver import PageRankResult, teleport_of
 
 __all__ = ["verify"]
@@ -54,11 +56,13 @@ def verify(
     VerificationError
         The error may be larger than `tolerance`, or the ranks do not sum to 1 as far as that.
     """
-    indptr, indices = np.asarray(graph.indptr), np.asarray(graph.indices)
+    indptr, indices = rows_of(graph)
+    tolerance, damping = number("tolerance", tolerance), number("damping", damping)
     n = indptr.size - 1
-    rank = np.asarray(result.rank if isinstance(result, PageRankResult) else result).astype(np.float64)
-    if rank.shape != (n,):
-        raise InvalidArgumentError(f"there must be one rank for each of {n} vertices (got shape {rank.shape})")
+    rank = as_host_array("result", result.rank if isinstance(result, PageRankResult) else result)
+    if rank.shape != (n,) or rank.dtype.kind not in "iuf":
+        raise InvalidArgumentError(f"there must be one rank for each of {n} vertices (got shape {rank.shape} of {rank.dtype})")
+    rank = rank.astype(np.float64)
     if n == 0:
         return 0.0
     if not abs(rank.sum() - 1) <= tolerance:

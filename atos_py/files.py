@@ -1,0 +1,104 @@
+"""Files that others may have written, or that we write: opened only where that is safe, and replaced only by whole ones."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from .errors import AtosError, FileWriteError, MissingFileError, UnsupportedTypeError
+
+__all__ = ["as_path", "open_regular", "replacing"]
+
+
+def as_path(path: object) -> Path:
+    """Return what names a file as a path.
+
+    Raises
+    ------
+    UnsupportedTypeError
+        If it is no path, such as a number or an open file.
+    """
+    try:
+        return Path(path)  # type: ignore[arg-type]
+    except TypeError:
+        raise UnsupportedTypeError(f"a file is named by a str or a path (got {path!r:.80})") from None
+
+
+def open_regular(path: Path, what: str) -> BinaryIO:
+    """Open a file to read; one that is no regular file, such as a pipe, which may never end, is refused.
+
+    Raises
+    ------
+    MissingFileError
+        If it does not exist, cannot be read, or is a directory, a pipe or a device.
+    """
+    try:
+        # Opening a pipe that nobody writes to would wait for ever without O_NONBLOCK; to a regular file it makes no difference.
+        file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
+    except OSError as error:
+        raise MissingFileError(f"cannot read {what} '{path}': {error.strerror}") from error
+    except ValueError as error:  # a null byte
+        raise MissingFileError(f"cannot read {what} {str(path)!r}: {error}") from error
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise MissingFileError(f"cannot read {what} '{path}': it is not a regular file; write its content to one")
+    return file
+
+
+@contextlib.contextmanager
+def replacing(path: Path, what: str, *, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """Open a file to write that takes the place of `path` when it is whole and on disk; a kill leaves what was there.
+
+    It is written as ``.NAME.part`` beside `path`, under a lock. A process that is killed leaves that behind, and the next
+    one that writes to `path` takes it over, so that no more than one ever lies there.
+
+    Raises
+    ------
+    FileWriteError
+        If the system refuses.
+    """
+    try:
+        part = path.with_name(f".{path.name}.part")
+        with _locked(part, mode) as file:
+            try:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+                os.replace(part, path)
+            except BaseException:
+                part.unlink(missing_ok=True)
+                raise
+        directory = os.open(path.parent, os.O_RDONLY)
+        with contextlib.suppress(OSError):  # some file systems cannot, and the new file is there
+            os.fsync(directory)
+        os.close(directory)
+    except (OSError, ValueError) as error:  # ValueError: a null byte, or no name as in "."
+        if isinstance(error, AtosError):
+            raise
+        raise FileWriteError(f"cannot write {what} '{path}': {getattr(error, 'strerror', None) or error}") from error
+
+
+def _locked(part: Path, mode: int) -> BinaryIO:
+    """Open a file of ours, empty, that no other thread or process is writing to."""
+    while True:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, mode)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+                raise PermissionError(0, f"'{part}' is another user's, or no regular file; remove it")
+            with contextlib.suppress(OSError):  # some file systems have no locks, and do without
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # Whoever had the lock before may have renamed or removed the file meanwhile.
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), os.stat(part, follow_symlinks=False)):
+                    os.ftruncate(descriptor, 0)
+                    return open(descriptor, "wb")
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)

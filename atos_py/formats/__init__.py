@@ -1,0 +1,1 @@
+"""Graph files, one module for each format, on top of what text files have in common."""

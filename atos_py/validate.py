@@ -1,0 +1,79 @@
+"""Checks of what callers hand in, whose errors name the argument, its value, and what would do."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from .errors import DeviceMemoryError, InvalidArgumentError, UnsupportedTypeError
+
+__all__ = ["as_dtype", "as_host_array", "flag", "host_memory", "number", "require_host_memory", "whole"]
+
+
+def whole(name: str, value: Any, least: int, most: int) -> int:
+    """Return a whole number of Python's or NumPy's in a range, as an int."""
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+        raise UnsupportedTypeError(f"{name} must be an integer (got {value!r:.80})")
+    try:
+        integer = cast(int, value.__index__())
+    except TypeError:  # an array of several
+        raise UnsupportedTypeError(f"{name} must be an integer (got {value!r:.80})") from None
+    if not least <= integer <= most:
+        raise InvalidArgumentError(f"{name} must be from {least} to {most} (got {integer})")
+    return integer
+
+
+def number(name: str, value: Any) -> float:
+    """Return a real number of Python's or NumPy's that is neither NaN nor infinite."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise UnsupportedTypeError(f"{name} must be a number (got {value!r:.80})")
+    try:
+        real = float(value)
+    except OverflowError:
+        real = float("inf")
+    if not np.isfinite(real):
+        raise InvalidArgumentError(f"{name} must be a finite number (got {value!r:.80})")
+    return real
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return a switch; a word such as "no", which Python takes for true, is refused."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise UnsupportedTypeError(f"{name} must be True or False (got {value!r:.80})")
+    return bool(value)
+
+
+def as_dtype(value: DTypeLike) -> np.dtype[Any]:
+    """Return what names a dtype as one."""
+    try:
+        if value is not None:  # of which NumPy makes float64
+            return np.dtype(value)
+    except (TypeError, ValueError, SyntaxError):
+        pass
+    raise UnsupportedTypeError(f"a dtype of NumPy is wanted, such as 'int32' (got {value!r:.80})")
+
+
+def as_host_array(name: str, values: Any) -> NDArray[Any]:
+    """Return what NumPy makes an array of; one with a mask is refused, since what lies under the mask would count."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise UnsupportedTypeError(f"{name} has a mask, which would be ignored; pass values.compressed() or values.filled(...)")
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise UnsupportedTypeError(f"{name} cannot be made an array: {error}") from error
+
+
+def host_memory() -> int:
+    """Return how many bytes of memory the host has in all."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def require_host_memory(what: str, nbytes: int) -> None:
+    """Refuse what no host memory holds before it is begun; the system would otherwise kill the process in the middle."""
+    if nbytes > host_memory():
+        raise DeviceMemoryError(
+            f"{what} would take {nbytes / 2**30:,.1f} GiB, more than the {host_memory() / 2**30:,.1f} GiB that the host has"
+        )
