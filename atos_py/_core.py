@@ -13,6 +13,7 @@ from .errors import (
     DeviceError,
     DeviceMemoryError,
     DeviceNotFoundError,
+    DeviceStuckError,
     InvalidArgumentError,
     LaunchConfigError,
 )
@@ -48,6 +49,7 @@ _ERRORS: dict[int, type[AtosError]] = {
     lib.ATOS_NO_MEMORY: DeviceMemoryError,
     lib.ATOS_DRIVER: DeviceError,
     lib.ATOS_TOO_MANY: LaunchConfigError,
+    lib.ATOS_BUSY: DeviceStuckError,
 }
 
 

@@ -10,9 +10,11 @@ __all__ = [
     "DeviceError",
     "DeviceMemoryError",
     "DeviceNotFoundError",
+    "DeviceStuckError",
     "GraphFormatError",
     "InvalidArgumentError",
     "LaunchConfigError",
+    "LaunchTimeoutError",
     "MissingFileError",
     "QueueFullError",
     "TaskCallError",
@@ -52,6 +54,27 @@ class DeviceMemoryError(AtosError, MemoryError):
 
 class LaunchConfigError(AtosError, ValueError):
     """A launch asks for a configuration that cannot run, such as more workers than can be resident."""
+
+
+class DeviceStuckError(DeviceError):
+    """A task that was asked to stop still runs, and holds what was to be used: a queue, or a whole GPU."""
+
+
+class LaunchTimeoutError(AtosError, TimeoutError):
+    """A launch took longer than its `timeout`.
+
+    Attributes
+    ----------
+    pending : int or None
+        Tasks that are unfinished, all of them in the queue: launch again to go on. None if the launch is stuck.
+    stuck : bool
+        Whether a task did not end when the launch was stopped, so that the queue cannot be used until it does.
+    """
+
+    def __init__(self, message: str, *, pending: int | None, stuck: bool) -> None:
+        super().__init__(message)
+        self.pending = pending
+        self.stuck = stuck
 
 
 class TaskCompileError(AtosError, TypeError):

@@ -25,6 +25,8 @@ class LaunchStats:
         From the start of the first kernel to the end of the last, by the device's own clock.
     rounds : int
         Kernels launched, or levels between barriers.
+    grown : int
+        Times that the queue grew.
     task, device : str
     worker : str
         "thread", "warp" or "cta".
@@ -52,6 +54,7 @@ class LaunchStats:
     num_blocks: int
     num_threads: int
     num_workers: int
+    grown: int = 0
     trace: NDArray[Any] | None = None
 
     @property

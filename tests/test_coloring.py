@@ -20,7 +20,7 @@ from atos_py import link
 from atos_py.algorithms import coloring
 from atos_py.algorithms.coloring import LOST, ORDERS, TENTATIVE, UNCOLORED, Order, assign_or_check, color, verify
 from atos_py.arguments import describe
-from atos_py.errors import BuildError, InvalidArgumentError, QueueFullError, UnsupportedTypeError, VerificationError
+from atos_py.errors import BuildError, InvalidArgumentError, UnsupportedTypeError, VerificationError
 
 WORKERS = ["thread", "warp", "cta"]
 SCHEDULES = [{"persistent": persistent, "barrier": barrier} for persistent in (True, False) for barrier in (False, True)]
@@ -366,8 +366,6 @@ def test_refused_arguments():
         color(PATH, patience=-1)
     with pytest.raises(InvalidArgumentError, match=r"shared_memory must be at least 8 \(got 4\)"):
         color(PATH, shared_memory=4)
-    with pytest.raises(QueueFullError):
-        color(PATH, capacity=1)
     with pytest.raises(UnsupportedTypeError, match="colors must be an array of integers, not float64"):
         verify(PATH, np.zeros(4))
     with pytest.raises(InvalidArgumentError, match=r"one entry for each of 4 vertices \(got shape \(3,\)\)"):

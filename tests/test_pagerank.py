@@ -23,7 +23,6 @@ from atos_py.algorithms.pagerank import pagerank, verify
 from atos_py.errors import (
     InvalidArgumentError,
     LaunchConfigError,
-    QueueFullError,
     UnsupportedTypeError,
     VerificationError,
 )
@@ -213,8 +212,6 @@ def test_other_refusals() -> None:
     graph = SPECIAL["rmat"]
     with pytest.raises(UnsupportedTypeError, match="ranks are float32 or float64"):
         pagerank(graph, dtype=np.int32)
-    with pytest.raises(QueueFullError):
-        pagerank(graph, capacity=2)
     if not any(device.kind == "cuda" for device in atos.devices()):
         return
     with pytest.raises(LaunchConfigError):

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <thread>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -313,16 +314,17 @@ TEST(one_queue_launched_from_several_threads) {
 }
 
 // More items than the spill area holds: what is lost is counted, and what is pending goes on.
+static uint32_t burst_size = 3000000;
 static void burst(atos_cpu_worker *worker, const void *items, int64_t n, const void *args) {
   auto &ran = *const_cast<std::atomic<uint64_t> *>(*static_cast<std::atomic<uint64_t> *const *>(args));
   for (int64_t k = 0; k < n; ++k) {
     ++ran;
     if (static_cast<const uint32_t *>(items)[k] == 0)
-      for (uint32_t v = 1; v <= 3000000; ++v) push<uint32_t>(worker, v);
+      for (uint32_t v = 1; v <= burst_size; ++v) push<uint32_t>(worker, v);
   }
 }
 
-TEST(more_than_the_spill_area_holds_is_counted_as_lost) {
+TEST(a_burst_into_a_small_ring_loses_nothing) {
   for (const bool persistent : {true, false}) {
     Program program(burst, nullptr);
     Launcher<uint32_t> launcher(16);
@@ -334,8 +336,44 @@ TEST(more_than_the_spill_area_holds_is_counted_as_lost) {
     launch.arguments = &argument;
     atos_stats stats;
     CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_QUEUE_FULL, "%s", atos_message());
-    CHECK(ran == stats.tasks_run && stats.tasks_pushed == 3000000, "%" PRIu64 " ran, %" PRIu64 " pushed", stats.tasks_run, stats.tasks_pushed);
-    CHECK(stats.lost > 0 && stats.tasks_run + stats.pending + stats.lost == 3000001,
+    CHECK(stats.lost == 0 && stats.tasks_run + stats.pending == 3000001, "%" PRIu64 " ran, %" PRIu64 " pending, %" PRIu64 " lost",
+          stats.tasks_run, stats.pending, stats.lost);
+    CHECK(atos_queue_limit(launcher.queue, 4000000) == ATOS_OK, "%s", atos_message());
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK, "%s", atos_message());
+    CHECK(ran == 3000001 && stats.grown == 1, "%" PRIu64 " ran, grown %" PRIu64 " times", ran.load(), stats.grown);
+  }
+}
+
+static rlim_t address_space() {
+  unsigned long long pages = 0;
+  FILE *file = std::fopen("/proc/self/statm", "r");
+  CHECK(file && std::fscanf(file, "%llu", &pages) == 1, "cannot read the size of this process");
+  std::fclose(file);
+  return rlim_t(pages) * rlim_t(sysconf(_SC_PAGESIZE));
+}
+
+// With so little address space left, the spill area is as small as may be.
+TEST(more_than_the_spill_area_holds_is_counted_as_lost) {
+  rlimit before, limit;
+  CHECK(getrlimit(RLIMIT_AS, &before) == 0, "cannot read the limit");
+  limit = before;
+  burst_size = 8000000;
+  for (const bool persistent : {true, false}) {
+    Program program(burst, nullptr);
+    limit.rlim_cur = address_space() + (rlim_t(20) << 20);
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0, "cannot set a limit");
+    Launcher<uint32_t> launcher(16);
+    CHECK(setrlimit(RLIMIT_AS, &before) == 0, "cannot lift the limit");
+    launcher.push(0);
+    std::atomic<uint64_t> ran{0};
+    const uint64_t argument = reinterpret_cast<uint64_t>(&ran);
+    atos_launch launch = schedule(persistent, false, 4, 2);
+    launch.argument_words = 1;
+    launch.arguments = &argument;
+    atos_stats stats;
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_QUEUE_FULL, "%s", atos_message());
+    CHECK(ran == stats.tasks_run && stats.tasks_pushed == burst_size, "%" PRIu64 " ran, %" PRIu64 " pushed", stats.tasks_run, stats.tasks_pushed);
+    CHECK(stats.lost > 0 && stats.tasks_run + stats.pending + stats.lost == burst_size + 1,
           "%" PRIu64 " ran, %" PRIu64 " pending, %" PRIu64 " lost", stats.tasks_run, stats.pending, stats.lost);
     CHECK(launcher.pending() == stats.pending, "%" PRIu64 " are pending", launcher.pending());
     const uint64_t pending = stats.pending;
