@@ -86,7 +86,7 @@ class TaskCallError(AtosError, RuntimeError):
 
 
 class QueueFullError(AtosError, MemoryError):
-    """A push would have left more unfinished tasks than the queue's capacity.
+    """A push would have left more unfinished tasks than the queue has room for, or may make.
 
     Attributes
     ----------
@@ -95,8 +95,8 @@ class QueueFullError(AtosError, MemoryError):
     pending : int
         Tasks that are still in the queue, in order.
     lost : int
-        Pushed tasks that found no room at all. If 0, the work can go on: make the queue larger with `Queue.resize` and
-        launch again. Otherwise start again with a larger queue.
+        Pushed tasks that found no room at all. If 0, the work can go on: raise `Queue.max_capacity` and launch again.
+        Otherwise start again with a larger queue.
     """
 
     def __init__(self, message: str, *, capacity: int, pending: int, lost: int) -> None:

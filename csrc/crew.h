@@ -26,7 +26,7 @@ struct Patience {
     }
   }
   void reset() { tries = 0; }
-  bool exhausted() const { return tries >= 256; }
+  bool exhausted() const { return tries >= 72; }
 };
 
 // Threads that wait for work, so that a discrete launch does not start new ones for each round. The caller is number 0.

@@ -184,6 +184,7 @@ struct atos_queue {
 
     counters.ran = counters.pushed = counters.rounds = 0;
     stale = true; // until it is known what the device holds
+    bool over = false;
     backend.start_clock(launch);
     for (;;) {
       run->kernel.slots = slots;
@@ -202,6 +203,7 @@ struct atos_queue {
         counters.head = counters.finished = counters.published;
         counters.direct = 0;
         stale = run->stale;
+        over = true;
         break;
       }
       // A push found its slot occupied, or the host asked. If what is pending fits, perhaps after growing, go on.
@@ -222,7 +224,7 @@ struct atos_queue {
       throw Failure(ATOS_QUEUE_FULL, text("the tasks pushed so far leave %llu unfinished, more than the queue's capacity of %llu%s",
                                           (unsigned long long)(stats->pending + stats->lost), (unsigned long long)size,
                                           size < most ? ", and there is no memory for a larger one" : ""));
-    if (run->watch.stopped() && (stats->pending || launch.idle))
+    if (!over && (stats->pending || launch.idle)) // without idle, a stop that finds nothing left is an end as any other
       throw Failure(ATOS_STOPPED, text("the launch was stopped with %llu tasks unfinished", (unsigned long long)stats->pending));
   }
 
