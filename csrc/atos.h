@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 1 };
+enum { ATOS_ABI_VERSION = 2 };
 
 enum { ATOS_CPU = -1 };
 

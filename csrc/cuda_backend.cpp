@@ -338,10 +338,8 @@ public:
       if (looks >= kLooks) {
         looks = 0;
         run.owed.clear();
-        for (uint32_t s = 0; s < streams; ++s) {
-          run.owed.emplace_back(&session.reports[s], latest[s]);
-          stop |= look(run, stream_of(s));
-        }
+        for (uint32_t s = 0; s < streams; ++s) run.owed.emplace_back(&session.reports[s], latest[s]);
+        for (uint32_t s = 0; s < streams; ++s) stop |= look(run, stream_of(s));
         continue;
       }
       if (stop || running == streams || (published == begin && !quiet)) continue;

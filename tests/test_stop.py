@@ -254,6 +254,25 @@ for call in (lambda: len(queue), lambda: queue.push(1), lambda: queue.launch_cta
     assert errors == ""
 
 
+def test_an_interrupt_of_a_launch_that_is_stuck_says_so(device):
+    code = """
+import signal
+flag[0] = 1
+queue.launch_cta(wait, flag)
+flag[0] = 0
+queue.push(1)
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+try:
+    queue.launch_cta(wait, flag)
+except KeyboardInterrupt as interrupt:
+    print(interrupt.__cause__.stuck)
+    print(interrupt.__cause__)
+"""
+    said, errors = python(device, code).communicate(timeout=60)
+    assert said.startswith("True\nthe launch of wait was to stop, since it was interrupted, but"), errors
+
+
 def test_a_task_that_ends_after_all_gives_the_queue_back():
     """On the CPU, where the host can let it go."""
     code = """
