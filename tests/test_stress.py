@@ -55,7 +55,7 @@ forests = st.builds(
     options=configurations,
 )
 def test_random_graphs_in_random_configurations(device, forest, worker, dtype, capacity, options):
-    queue = atos.Queue(capacity, dtype=DTYPES[dtype], device=device)
+    queue = atos.Queue(capacity, max_capacity=capacity, dtype=DTYPES[dtype], device=device)
     filled = run_through(queue, worker, forest, device, **options)
     if capacity >= len(forest.level):
         assert filled == 0
@@ -160,7 +160,7 @@ def test_oversubscribed_threads(device):
         try:
             for turn in range(3):
                 persistent, barrier = SCHEDULES[(seed + turn) % 4]
-                queue = atos.Queue(10, dtype=("uint32", "int64")[seed % 2], device=device)
+                queue = atos.Queue(10, max_capacity=10, dtype=("uint32", "int64")[seed % 2], device=device)
                 forest = forest_on_host(1500, 2, seed=10 + seed)
                 run_through(queue, "cta", forest, device, persistent=persistent, barrier=barrier, num_blocks=8, fetch_size=2)
         except BaseException as error:
