@@ -14,6 +14,7 @@ from .errors import (
     DeviceFaultError,
     DeviceMemoryError,
     DeviceNotFoundError,
+    DeviceStuckError,
     InvalidArgumentError,
     LaunchConfigError,
 )
@@ -21,7 +22,7 @@ from .errors import (
 __all__ = ["LIBRARY_DIR", "check", "ffi", "lib", "message"]
 
 LIBRARY_DIR = Path(__file__).parent / "_lib"
-_ABI_VERSION = 2
+_ABI_VERSION = 3
 _BUILD = "build it with `pip install .`, or `python setup.py build_core` in a checkout"
 
 
@@ -49,6 +50,7 @@ _ERRORS: dict[int, type[AtosError]] = {
     lib.ATOS_NO_MEMORY: DeviceMemoryError,
     lib.ATOS_DRIVER: DeviceError,
     lib.ATOS_TOO_MANY: LaunchConfigError,
+    lib.ATOS_BUSY: DeviceStuckError,
 }
 
 

@@ -13,10 +13,12 @@ __all__ = [
     "DeviceFaultError",
     "DeviceMemoryError",
     "DeviceNotFoundError",
+    "DeviceStuckError",
     "FileWriteError",
     "GraphFormatError",
     "InvalidArgumentError",
     "LaunchConfigError",
+    "LaunchTimeoutError",
     "MissingFileError",
     "MissingPackageError",
     "QueueFullError",
@@ -81,6 +83,27 @@ class LaunchConfigError(AtosError, ValueError):
     """A launch asks for a configuration that cannot run, such as more workers than can be resident."""
 
 
+class DeviceStuckError(DeviceError):
+    """A task that was asked to stop still runs, and holds what was to be used: a queue, or a whole GPU."""
+
+
+class LaunchTimeoutError(AtosError, TimeoutError):
+    """A launch took longer than its `timeout`.
+
+    Attributes
+    ----------
+    pending : int or None
+        Tasks that are unfinished, all of them in the queue: launch again to go on. None if the launch is stuck.
+    stuck : bool
+        Whether a task did not end when the launch was stopped, so that the queue cannot be used until it does.
+    """
+
+    def __init__(self, message: str, *, pending: int | None, stuck: bool) -> None:
+        super().__init__(message)
+        self.pending = pending
+        self.stuck = stuck
+
+
 class TaskCompileError(AtosError, TypeError):
     """A task function could not be compiled for the arguments given."""
 
@@ -135,7 +158,7 @@ class TaskCallError(AtosError, RuntimeError):
 
 
 class QueueFullError(AtosError, MemoryError):
-    """A push would have left more unfinished tasks than the queue's capacity.
+    """A push would have left more unfinished tasks than the queue has room for, or may make.
 
     Attributes
     ----------
@@ -144,8 +167,8 @@ class QueueFullError(AtosError, MemoryError):
     pending : int
         Tasks that are still in the queue, in order.
     lost : int
-        Pushed tasks that found no room at all. If 0, the work can go on: make the queue larger with `Queue.resize` and
-        launch again. Otherwise start again with a larger queue.
+        Pushed tasks that found no room at all. If 0, the work can go on: raise `Queue.max_capacity` and launch again.
+        Otherwise start again with a larger queue.
     """
 
     def __init__(self, message: str, *, capacity: int, pending: int, lost: int) -> None:

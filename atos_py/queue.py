@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +19,15 @@ from .checks import task_error
 from .codegen import item_bytes
 from .devices import Device
 from .devices import device as device_of
-from .errors import InvalidArgumentError, LaunchConfigError, QueueFullError, TaskError, UnsupportedTypeError
+from .errors import (
+    InvalidArgumentError,
+    LaunchConfigError,
+    LaunchTimeoutError,
+    QueueFullError,
+    TaskError,
+    UnsupportedTypeError,
+)
+from .interrupt import question, raised
 from .program import WORKERS, Program, program_for
 from .stats import LaunchStats, trace_of
 from .task import Task
@@ -38,7 +47,10 @@ class Queue:
     Parameters
     ----------
     capacity : int
-        The most items that may be waiting in it at once.
+        The items for which it has room at first.
+    max_capacity : int, optional
+        The most items for which it makes room by itself, when more have to wait: it then becomes twice as large, or more.
+        By default what fits into half of the memory that the device has free when the queue is made, and at least `capacity`.
     dtype : dtype, optional
         Of the items: an integer of 32 or 64 bits, or a structured dtype of at most 16 bytes whose fields are numbers.
         Every value of the type may be an item.
@@ -50,7 +62,7 @@ class Queue:
     UnsupportedTypeError
         If `dtype` cannot be an item.
     InvalidArgumentError
-        If `capacity` is not at least 1.
+        If `capacity` is not at least 1, or `max_capacity` is less.
     DeviceMemoryError
         If the device has too little free memory: an item takes its size, rounded up to 4, 8 or 16 bytes, plus 4 bytes if
         that is 4, otherwise 8.
@@ -61,18 +73,41 @@ class Queue:
     end in place of its tuned number of vain polls; docs/design.md argues why it is right.
     """
 
-    def __init__(self, capacity: int, *, dtype: DTypeLike = np.uint32, device: Device | str | None = None) -> None:
+    def __init__(
+        self,
+        capacity: int,
+        *,
+        max_capacity: int | None = None,
+        dtype: DTypeLike = np.uint32,
+        device: Device | str | None = None,
+    ) -> None:
         self._dtype = _item_dtype(as_dtype(dtype))
         self._device = device_of(device)
-        self._capacity = whole("capacity", capacity, 1, 1 << 62)
+        first = whole("capacity", capacity, 1, 1 << 62)
+        most = 0 if max_capacity is None else whole("max_capacity", max_capacity, first, 1 << 62)
         slot = ffi.new("atos_queue **")
-        check(lib.atos_queue_create(self._device.number, self._capacity, item_bytes(self._dtype.itemsize), slot))
+        check(lib.atos_queue_create(self._device.number, first, item_bytes(self._dtype.itemsize), slot))
         self._handle = ffi.gc(slot[0], lib.atos_queue_destroy)
+        check(lib.atos_queue_limit(self._handle, most))
 
     @property
     def capacity(self) -> int:
-        """The most items that may be waiting at once; `resize` changes it."""
-        return self._capacity
+        """The items for which it has room now; it grows by itself up to `max_capacity`, and `resize` changes it."""
+        return self._capacities()[0]
+
+    @property
+    def max_capacity(self) -> int:
+        """The most items for which the queue makes room by itself; may be set, to `capacity` or more."""
+        return self._capacities()[1]
+
+    @max_capacity.setter
+    def max_capacity(self, most: int) -> None:
+        check(lib.atos_queue_limit(self._handle, whole("max_capacity", most, 1, 1 << 62)))
+
+    def _capacities(self) -> tuple[int, int]:
+        pair = ffi.new("uint64_t[2]")
+        lib.atos_queue_capacity(self._handle, pair, pair + 1)
+        return pair[0], pair[1]
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -114,7 +149,7 @@ class Queue:
         Raises
         ------
         QueueFullError
-            If there is no room for all of them; none is pushed then.
+            If there is no room for all of them, and cannot be made up to `max_capacity`; none is pushed then.
         InvalidArgumentError
             If a value does not fit the dtype.
         """
@@ -123,7 +158,7 @@ class Queue:
         if status == lib.ATOS_QUEUE_FULL:
             waiting = len(self)
             raise QueueFullError(
-                f"{message()}; create the queue with capacity={waiting + len(values)} or more, or call resize()",
+                f"{message()}; create the queue with max_capacity={waiting + len(values)} or more, or call resize()",
                 capacity=self.capacity,
                 pending=waiting,
                 lost=0,
@@ -141,14 +176,14 @@ class Queue:
     def resize(self, capacity: int) -> None:
         """Change the capacity; what is waiting stays, in order.
 
+        A `max_capacity` that is less is raised to it; a queue whose `max_capacity` is its capacity keeps it so.
+
         Raises
         ------
         InvalidArgumentError
             If more items are waiting than the new capacity holds.
         """
-        number = whole("capacity", capacity, 1, 1 << 62)
-        check(lib.atos_queue_resize(self._handle, number))
-        self._capacity = number
+        check(lib.atos_queue_resize(self._handle, whole("capacity", capacity, 1, 1 << 62)))
 
     def save(self, path: str | os.PathLike[str], /, **arrays: Any) -> None:
         """Write the waiting items and the counters to a file, together with the arrays that the tasks work on.
@@ -258,6 +293,9 @@ class Queue:
             default the legacy default stream. The launch runs in the order of that stream, and has ended on return.
         device : Device or str, optional
             Where to run; must be the queue's device, which is the default.
+        timeout : float, optional
+            Seconds after which the launch is stopped. Workers finish the items that they have in hand and leave; what is
+            unfinished is in the queue. By default there is no limit.
         trace : float, optional
             Microseconds between samples of the run, for `LaunchStats.trace`; by default none are taken.
         debug : bool, optional
@@ -271,7 +309,13 @@ class Queue:
         Raises
         ------
         QueueFullError
-            If tasks pushed more than the queue can hold. What is pending is still in it: `resize` it and launch again.
+            If tasks pushed more than the queue can hold. What is pending is still in it: raise `max_capacity` and launch again.
+        LaunchTimeoutError
+            If the launch took longer than `timeout`. What is pending is still in the queue: launch again to go on.
+        KeyboardInterrupt
+            If Ctrl-C was pressed, or whatever else the handler of a signal raised. The launch is stopped as by `timeout`.
+        DeviceStuckError
+            If a task of an earlier launch, which was stopped, still runs and holds the queue or the device.
         LaunchConfigError
             If a persistent launch asks for more blocks than can be resident, or a block for more than a multiprocessor has.
         TaskCompileError
@@ -306,6 +350,7 @@ class Queue:
         shared_memory: int = 0,
         stream: Any = None,
         device: Device | str | None = None,
+        timeout: float | None = None,
         trace: float | None = None,
         debug: bool | None = None,
         **unknown: Any,
@@ -360,17 +405,28 @@ class Queue:
                 ffi.NULL if samples is None else ffi.cast("atos_sample *", samples.pointer),
                 0 if samples is None else len(samples),
                 0 if trace is None else min(max(round(trace * 1e3), 1), 2**32 - 1),
+                0.0 if timeout is None else _seconds(timeout),
+                question(),
             ),
         )
         stats = ffi.new("atos_stats *")
         status = lib.atos_queue_launch(self._handle, program.handle, launch, stats)
+        interrupt = raised()
+        if status in (lib.ATOS_STOPPED, lib.ATOS_STUCK):
+            why = "it was interrupted" if interrupt else f"it took longer than its timeout of {timeout} s"
+            stopped = self._stopped(task, why, status, stats, (arguments, samples, program))
+            if interrupt is None:
+                raise stopped
+            raise interrupt from stopped
+        if interrupt is not None:
+            raise interrupt
         if status == lib.ATOS_QUEUE_FULL:
             raise QueueFullError(
                 f"{message()}; "
                 + (
                     f"{stats.lost} of them were lost: start again with a larger capacity"
                     if stats.lost
-                    else "all are still in it: call resize() and launch again, or start with a larger capacity"
+                    else "all are still in it: raise max_capacity and launch again, or start with a larger one"
                 ),
                 capacity=self.capacity,
                 pending=stats.pending,
@@ -394,7 +450,24 @@ class Queue:
             num_threads=stats.threads,
             num_workers=stats.workers,
             overhead_bytes=stats.overhead_bytes,
+            grown=stats.grown,
             trace=None if samples is None else trace_of(samples[: stats.samples]),
+        )
+
+    # What to say of a launch that was stopped. What is used by one that is stuck lives from now on as long as the process.
+    def _stopped(self, task: Task, why: str, status: int, stats: Any, used: tuple[Any, ...]) -> LaunchTimeoutError:
+        if status == lib.ATOS_STOPPED:
+            left = "all of them in the queue: launch again to go on, or clear() it"
+            text = f"the launch of {task.name} was stopped, since {why}; {stats.pending} tasks are unfinished, {left}"
+            return LaunchTimeoutError(text, pending=stats.pending, stuck=False)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object((self, *used)))
+        held = f"{self._device} is" if self._device.kind == "cuda" else "its queue and threads are"
+        return LaunchTimeoutError(
+            f"the launch of {task.name} was to stop, since {why}, but {message()}: a task seems to loop for ever inside"
+            f" itself, so look at its loops and at what they wait for. Until it ends {held} of no use; if it never does,"
+            " start a new process",
+            pending=None,
+            stuck=True,
         )
 
     def _task_error(self, task: Task, program: Program, stats: Any) -> TaskError:
@@ -522,6 +595,14 @@ def _item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     if not dtype.names or dtype.itemsize > 16:
         raise UnsupportedTypeError(f"{advice} (got {dtype.itemsize} bytes)")
     return dtype
+
+
+def _seconds(timeout: float) -> float:
+    if isinstance(timeout, float) and timeout == float("inf"):
+        return timeout
+    if not (seconds := number("timeout", timeout)) > 0:
+        raise InvalidArgumentError(f"timeout must be a number of seconds above 0 (got {timeout})")
+    return seconds
 
 
 def _stream(stream: Any) -> int:

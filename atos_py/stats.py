@@ -28,6 +28,8 @@ class LaunchStats:
         From the start of the first kernel to the end of the last, by the device's own clock.
     rounds : int
         Kernels launched, or levels between barriers.
+    grown : int
+        Times that the queue grew.
     task, device : str
     worker : str
         "thread", "warp" or "cta".
@@ -59,6 +61,7 @@ class LaunchStats:
     num_threads: int
     num_workers: int
     overhead_bytes: int = 0
+    grown: int = 0
     trace: NDArray[Any] | None = None
 
     @classmethod
@@ -91,6 +94,7 @@ class LaunchStats:
             tasks_pushed=sum(run.tasks_pushed for run in runs),
             milliseconds=milliseconds,
             rounds=sum(run.rounds for run in runs),
+            grown=sum(run.grown for run in runs),
             trace=np.concatenate(traces) if traces else None,
         )
 

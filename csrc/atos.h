@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 2 };
+enum { ATOS_ABI_VERSION = 3 };
 
 enum { ATOS_CPU = -1 };
 
@@ -17,7 +17,10 @@ typedef enum atos_status {
   ATOS_TOO_MANY = 5,    /* more workers asked for than can be resident */
   ATOS_QUEUE_FULL = 6,  /* more unfinished tasks than the capacity; see atos_stats.lost */
   ATOS_TASK_FAILED = 7, /* a check inside a task failed; see atos_stats.failure */
-  ATOS_FAULT = 8        /* a kernel broke the device's context: nothing there can be used any more */
+  ATOS_FAULT = 8,       /* a kernel broke the device's context: nothing there can be used any more */
+  ATOS_STOPPED = 9,     /* the launch was stopped; what is unfinished is in the queue */
+  ATOS_STUCK = 10,      /* the workers of the launch were asked to stop and still run */
+  ATOS_BUSY = 11        /* workers of an earlier launch that is stuck still use the queue, or hold the device */
 } atos_status;
 
 /* Link-time constants of a task: the keys of atos_config(). */
@@ -83,6 +86,8 @@ typedef struct atos_launch {
   atos_sample *samples; /* memory of the device for a trace of the run, or null */
   uint32_t max_samples;
   uint32_t sample_interval; /* nanoseconds between samples, at least */
+  double timeout;       /* seconds after which the workers are stopped; 0: none */
+  int32_t (*interrupted)(void); /* or null: asked some 50 times a second; what is not 0 stops the workers */
 } atos_launch;
 
 /* The first check that failed in a launch of a task that was compiled with checks. */
@@ -101,6 +106,7 @@ typedef struct atos_stats {
   uint64_t tasks_pushed;
   uint64_t pending;     /* left in the queue: 0 unless the launch ended early */
   uint64_t lost;        /* pushed and dropped, since neither the queue nor its reserve had room */
+  uint64_t grown;       /* times that the queue grew */
   uint64_t rounds;      /* kernels launched, or levels between barriers */
   uint64_t samples;     /* taken; those beyond max_samples are not kept */
   uint64_t overhead_bytes; /* of the device's memory, held by the queue and the trace beside the ring's slots */
@@ -135,7 +141,8 @@ atos_status atos_pointer_device(const void *pointer, int32_t *device); /* where 
 
 /* the queue: FIFO as far as concurrency allows; item_bytes is 4, 8 or 16 */
 atos_status atos_queue_create(int32_t device, uint64_t capacity, uint32_t item_bytes, atos_queue **queue);
-void atos_queue_destroy(atos_queue *queue);
+void atos_queue_destroy(atos_queue *queue); /* what workers that are stuck use is kept */
+void atos_queue_capacity(atos_queue *queue, uint64_t *capacity, uint64_t *limit);
 atos_status atos_queue_push(atos_queue *queue, const void *items, uint64_t count);
 atos_status atos_queue_pending(atos_queue *queue, uint64_t *count);
 /* the oldest items, left in place, as many as there is room for, and how the queue stands at that moment */
@@ -144,6 +151,8 @@ atos_status atos_queue_read(atos_queue *queue, void *items, uint64_t room, atos_
 atos_status atos_queue_restore(atos_queue *queue, const void *items, const atos_queue_state *state);
 atos_status atos_queue_clear(atos_queue *queue);
 atos_status atos_queue_resize(atos_queue *queue, uint64_t capacity);
+/* How far the queue may grow by itself; 0: as far as half of the free memory allows. At first it is its capacity. */
+atos_status atos_queue_limit(atos_queue *queue, uint64_t limit);
 
 /* programs: a task linked into the worker loops, as a cubin for a GPU or as native code for the CPU */
 atos_status atos_program_load(int32_t device, const void *cubin, const char *symbol, atos_program **program);
@@ -158,6 +167,6 @@ atos_status atos_program_resident(atos_program *program, const atos_launch *laun
                                   uint32_t *blocks);
 
 /* Runs the queue's tasks until all are done. The program must have been made for the queue's item size and for the
- * worker, persistent and barrier of `launch`. After ATOS_QUEUE_FULL and ATOS_TASK_FAILED, pending tasks are still in the
- * queue. */
+ * worker, persistent and barrier of `launch`. After ATOS_QUEUE_FULL, ATOS_TASK_FAILED and ATOS_STOPPED, pending tasks are
+ * still in the queue. After ATOS_STUCK, the program and whatever the arguments point to must live as long as the process. */
 atos_status atos_queue_launch(atos_queue *queue, atos_program *program, const atos_launch *launch, atos_stats *stats);

@@ -1,11 +1,16 @@
 // What the host needs of a device: memory, and one run of the workers over a queue.
 #pragma once
+#include <atomic>
 #include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "layout.h"
 #include "queue.cuh"
 #include "share.cuh"
 #include "status.h"
+#include "watch.h"
 
 struct atos_program {
   int32_t device;
@@ -15,16 +20,35 @@ struct atos_program {
 
 namespace atos {
 
-// A launch, prepared by the queue.
+// A launch, prepared by the queue. It owns all that workers use and the caller of the launch gave, since workers that do not stop
+// outlive the call.
 struct Run {
-  const atos_launch *launch;
+  Run(const atos_launch &given, atos_program *program, uint32_t item_bytes, Counters *counters)
+      : launch(given), arguments(given.arguments, given.arguments + given.argument_words), program(program),
+        item_bytes(item_bytes), counters(counters), watch(given) {
+    launch.arguments = arguments.data();
+  }
+
+  atos_launch launch;
+  std::vector<uint64_t> arguments;
   atos_program *program;
   uint32_t item_bytes;
-  uint32_t blocks;
-  Launch kernel;      // what the workers see; counters, memory and sizes are filled in
-  Counters *counters; // the host's copy, written to the device before if `stale`, and read back after
-  bool stale;         // whether the device's counters differ from the host's
-  uint64_t first_end; // end of the first round: what is published, or less where a level was interrupted
+  uint32_t blocks = 0;
+  Launch kernel{};        // what the workers see; counters, memory and sizes are filled in
+  Counters *counters;     // the host's copy, written to the device before if `stale`, and read back after
+  bool stale = true;      // whether the device's counters differ from the host's
+  uint64_t first_end = 0; // end of the first round: what is published, or less where a level was interrupted
+  Watch watch;
+
+  // The CPU's workers: `live` are the counters that they use, while they run.
+  std::atomic<uint32_t> longest_batch{1};
+  std::mutex stopping;
+  bool asked = false;
+  Counters *live = nullptr;
+  std::atomic<bool> over{false};
+
+  // The GPU's kernels that did not stop: the reports that they owe, and their sequence numbers.
+  std::vector<std::pair<const Report *, uint64_t>> owed;
 };
 
 class Backend {
@@ -33,15 +57,21 @@ public:
   virtual void query(atos_device_info *info) = 0;
   virtual void *allocate(uint64_t bytes) = 0; // filled with zeros
   virtual void release(void *pointer) noexcept = 0;
+  // Memory for workers, up to `bytes`, which takes room only where it is written; at least `least`.
+  virtual void *reserve(uint64_t *bytes, uint64_t least) = 0;
+  virtual void release_reserved(void *pointer, uint64_t bytes) noexcept = 0;
   virtual void copy(void *to, const void *from, uint64_t bytes) = 0;
   virtual void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) = 0;
   virtual uint32_t resident_blocks(atos_program &program, const atos_launch &launch, uint32_t item_bytes) = 0;
   virtual uint32_t workers_per_block(const atos_launch &launch) = 0;
 
-  // Run the tasks of the queue until none is left or a stop is asked for: one persistent run, or rounds that the host starts
-  // while there is something to run. Rounds are counted in counters->rounds.
+  // Run the tasks of the queue until none is left or a stop is asked for, by a worker or by run.watch: one persistent run, or
+  // rounds that the host starts while there is something to run. Rounds are counted in counters->rounds. Workers that do not
+  // stop are left running, with ATOS_STUCK; whether they have come to an end since is asked with `ended`, which then fills in
+  // the counters.
   virtual void run_persistent(Run &run) = 0;
   virtual void run_discrete(Run &run) = 0;
+  virtual bool ended(Run &run) = 0;
 
   virtual void start_clock(const atos_launch &launch) = 0;
   virtual double stop_clock(const atos_launch &launch) = 0; // milliseconds
@@ -51,6 +81,7 @@ public:
 Backend &backend(int32_t device);
 
 Backend &cpu_backend();
+uint64_t host_memory_free(); // bytes
 Backend &cuda_backend(int32_t device);
 int32_t cuda_device_count(std::string *why_none);
 std::unique_ptr<atos_program> cuda_program(int32_t device, const void *cubin, const char *symbol);

@@ -2,18 +2,14 @@
 // batch of items at a call.
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <mutex>
-#include <system_error>
-#include <thread>
 #include <sched.h>
+#include <sys/mman.h>
 #include <unistd.h>
-#include <vector>
 
 #include "backend.h"
+#include "crew.h"
 
 namespace atos {
 namespace {
@@ -37,98 +33,13 @@ atos_failure &failure_of_thread() {
   return failure;
 }
 
-// Threads that wait for work, so that a discrete launch does not start new ones for each round. The caller is number 0.
-class Crew {
-public:
-  ~Crew() {
-    {
-      std::lock_guard<std::mutex> lock(mutex);
-      closing = true;
-    }
-    wake.notify_all();
-    for (std::thread &thread : threads) thread.join();
-  }
-
-  // Makes sure that there are so many threads, the caller included.
-  void start(unsigned count) {
-    std::lock_guard<std::mutex> lock(mutex);
-    while (threads.size() + 1 < count) {
-      const unsigned number = unsigned(threads.size()) + 1;
-      try {
-        threads.emplace_back([this, number, seen = generation] { serve(number, seen); });
-      } catch (const std::system_error &error) {
-        throw Failure(ATOS_TOO_MANY, text("%u threads asked for, but the system starts only %u: %s; ask for fewer", count,
-                                          number, error.what()));
-      }
-    }
-  }
-
-  void run(unsigned count, const std::function<void(unsigned)> &f) {
-    start(count);
-    if (count > 1) {
-      std::lock_guard<std::mutex> lock(mutex);
-      work = &f;
-      wanted = count;
-      left = count - 1;
-      ++generation;
-      wake.notify_all();
-    }
-    f(0);
-    if (count > 1) {
-      std::unique_lock<std::mutex> lock(mutex);
-      done.wait(lock, [&] { return left == 0; });
-    }
-  }
-
-private:
-  void serve(unsigned number, uint64_t seen) {
-    std::unique_lock<std::mutex> lock(mutex);
-    for (;;) {
-      wake.wait(lock, [&] { return closing || generation != seen; });
-      if (closing) return;
-      seen = generation;
-      if (number >= wanted) continue;
-      const std::function<void(unsigned)> *f = work;
-      lock.unlock();
-      (*f)(number);
-      lock.lock();
-      if (--left == 0) done.notify_one();
-    }
-  }
-
-  std::mutex mutex;
-  std::condition_variable wake, done;
-  std::vector<std::thread> threads;
-  const std::function<void(unsigned)> *work = nullptr;
-  unsigned wanted = 0, left = 0;
-  uint64_t generation = 0;
-  bool closing = false;
-};
-
-// Spins a little, then lets others have the core.
-struct Patience {
-  unsigned tries = 0;
-  void wait() {
-    if (++tries < 64) {
-#if defined(__x86_64__)
-      __builtin_ia32_pause();
-#endif
-    } else if (tries < 1024) {
-      std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
-  }
-  void reset() { tries = 0; }
-};
-
 template <unsigned bytes> class CpuWorker {
 public:
-  CpuWorker(const Run &run, const NativeProgram &program)
-      : launch(run.kernel), given(*run.launch), program(program),
+  CpuWorker(Run &run, const NativeProgram &program)
+      : launch(run.kernel), given(run.launch), program(program),
         queue{static_cast<Counters *>(launch.counters), static_cast<Slot<bytes> *>(launch.slots),
               static_cast<Item<bytes> *>(launch.spill), launch.size, launch.reciprocal, launch.spill_size},
-        items(launch.fetch), buffer(launch.buffer), scratch(launch.scratch + 16) {
+        items(launch.fetch), buffer(launch.buffer), scratch(launch.scratch + 16), longest(run.longest_batch) {
     seen.worker.buffer = buffer.data();
     seen.worker.capacity = launch.buffer;
     seen.worker.flush = [](atos_cpu_worker *worker) { reinterpret_cast<Seen *>(worker)->owner->hand_on(); };
@@ -195,7 +106,8 @@ private:
   // The items of our tickets, from the first one on, as far as they are there.
   unsigned take_ready() {
     unsigned got = 0;
-    while (claimed) {
+    const unsigned limit = most = longest.load(std::memory_order_relaxed);
+    while (claimed && got < limit) {
       const Place place = queue.at(first);
       Slot<bytes> &slot = queue.slots[place.index];
       typename Slot<bytes>::Seen word;
@@ -214,6 +126,9 @@ private:
   }
 
   void run(unsigned got) {
+    // A worker stops between batches: long tasks make them shorter. Now and then is enough for a look at the clock.
+    const bool timed = (got == most && most < launch.fetch) || (got >= kFew && batches++ % kBetweenLooks == 0);
+    const auto began = timed ? Watch::Clock::now() : Watch::Clock::time_point{};
     if (!program.checked) program.run(&seen.worker, items.data(), got, given.arguments);
     else // one by one, since a task that fails returns from all that it was given
       for (unsigned k = 0; k < got; ++k) {
@@ -221,6 +136,11 @@ private:
         report(&items[k]);
       }
     hand_on();
+    if (timed) {
+      const auto took = Watch::Clock::now() - began;
+      if (took > kLongBatch) longest = std::max(got / 2, 1u);
+      else if (took < kLongBatch / 4 && got == most) longest = std::min(2 * got, launch.fetch);
+    }
     owed += got;
     ran += got;
     if (launch.samples) {
@@ -261,8 +181,8 @@ private:
     uint64_t quiet = ~uint64_t(0); // `published` at which this worker has registered as quiet
     Patience patience;
     for (;;) {
+      if (queue.stopped()) return; // tickets that are not taken stay in the ring
       if (claimed == 0) {
-        if (queue.stopped()) return;
         claimed = share(load(&queue.counters->head), load(&queue.counters->published));
         first = queue.claim(claimed);
       }
@@ -292,8 +212,8 @@ private:
 
   void round(uint64_t end) {
     for (;;) {
+      if (queue.stopped()) return;
       if (claimed == 0) {
-        if (queue.stopped()) return;
         const uint64_t head = load(&queue.counters->head);
         if (end == kWhateverIsPublished) {
           claimed = queue.claim_published(share(head, load(&queue.counters->published)), &first);
@@ -305,7 +225,6 @@ private:
         if (claimed == 0) return;
       }
       if (const unsigned got = take_ready()) run(got);
-      else if (queue.stopped()) return; // a ticket that was spilled is never filled
     }
   }
 
@@ -317,6 +236,10 @@ private:
   std::vector<unsigned char> scratch;
   Seen seen;
   uint64_t first = 0, claimed = 0, owed = 0, ran = 0, pushed = 0;
+  static constexpr unsigned kFew = 8, kBetweenLooks = 16; // items, batches
+  static constexpr std::chrono::milliseconds kLongBatch{8};
+  std::atomic<uint32_t> &longest;  // batch of any worker
+  unsigned most = 1, batches = 0;
 };
 
 class CpuBackend final : public Backend {
@@ -325,7 +248,7 @@ public:
     std::strncpy(info->name, "CPU threads", sizeof info->name - 1);
     info->processors = int32_t(cores());
     info->total_bytes = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE));
-    info->free_bytes = uint64_t(sysconf(_SC_AVPHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE));
+    info->free_bytes = host_memory_free();
   }
 
   void *allocate(uint64_t bytes) override {
@@ -336,6 +259,20 @@ public:
     reinterpret_cast<char **>(aligned)[-1] = raw;
     return aligned;
   }
+
+  void *reserve(uint64_t *bytes, uint64_t least) override {
+    for (;; *bytes /= 2) {
+      void *pointer = mmap(nullptr, std::max(*bytes, least), PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (pointer != MAP_FAILED) {
+        *bytes = std::max(*bytes, least);
+        return pointer;
+      }
+      if (*bytes <= least)
+        throw Failure(ATOS_NO_MEMORY, text("%llu bytes asked for, more than the host has", (unsigned long long)least));
+    }
+  }
+  void release_reserved(void *pointer, uint64_t bytes) noexcept override { munmap(pointer, bytes); }
 
   void release(void *pointer) noexcept override {
     if (pointer) std::free(static_cast<char **>(pointer)[-1]);
@@ -365,31 +302,18 @@ public:
   uint32_t workers_per_block(const atos_launch &) override { return 1; }
 
   void run_persistent(Run &run) override {
-    run.kernel.round_end = run.first_end;
-    gather(run);
-    if (!run.launch->barrier) ++run.counters->rounds;
+    drive(run, [&run](Crew &crew) {
+      run.kernel.round_end = run.first_end;
+      gather(run, crew);
+      if (!run.launch.barrier) ++run.counters->rounds;
+    });
   }
 
-  // Threads run what is there, and leave when nothing is: with a barrier only what was there when they came.
   void run_discrete(Run &run) override {
-    Counters &counters = *run.counters;
-    crew_of_thread().start(run.launch->blocks); // all of them before the first task runs, since it may fail
-    while (counters.stop == kRun) {
-      const uint64_t published = counters.published, pending = published - counters.head;
-      const uint64_t end = counters.head < run.first_end ? run.first_end : published;
-      run.kernel.idle_round = pending == 0;
-      if (pending == 0 && !run.launch->idle) return;
-      // A thread that gets less than a batch costs more than it helps; an idle round has all of them.
-      const uint64_t useful = (pending + run.launch->fetch - 1) / run.launch->fetch;
-      run.blocks = pending && useful < run.launch->blocks ? uint32_t(useful) : run.launch->blocks;
-      run.kernel.workers = run.blocks;
-      run.kernel.round_end = run.launch->barrier ? end : kWhateverIsPublished;
-      gather(run);
-      ++counters.rounds;
-      if (run.kernel.idle_round && counters.published == published) return; // a whole round of idle calls pushed nothing
-      if (run.launch->barrier) counters.head = end; // claims ran past the end of the round
-    }
+    drive(run, [&run](Crew &crew) { rounds(run, crew); });
   }
+
+  bool ended(Run &run) override { return run.over; }
 
   void start_clock(const atos_launch &) override { start_of_thread() = std::chrono::steady_clock::now(); }
   double stop_clock(const atos_launch &) override {
@@ -397,23 +321,81 @@ public:
   }
 
 private:
+  // Lets the chief do something with his crew; the caller only watches. He leaves both behind if they do not stop.
+  template <class F> static void drive(Run &run, F with_crew) {
+    std::unique_ptr<Chief> &chief = chief_of_thread();
+    run.over = false;
+    const auto job = [&run, &crew = chief->crew, with_crew] {
+      try {
+        with_crew(crew);
+      } catch (...) {
+        run.over = true;
+        throw;
+      }
+      run.over = true;
+    };
+    try {
+      chief->run(job, [&run] {
+        if (run.watch.look()) ask_to_stop(run);
+        return run.watch.rest();
+      });
+    } catch (const Failure &failure) {
+      if (failure.status == ATOS_STUCK) (void)chief.release();
+      throw;
+    }
+  }
+
+  static void ask_to_stop(Run &run) {
+    std::lock_guard<std::mutex> lock(run.stopping);
+    run.asked = true;
+    if (run.live) __atomic_fetch_or(&run.live->stop, kStopAsked, __ATOMIC_RELEASE);
+  }
+
+  // Threads run what is there, and leave when nothing is: with a barrier only what was there when they came.
+  static void rounds(Run &run, Crew &crew) {
+    Counters &counters = *run.counters;
+    crew.start(run.launch.blocks); // all of them before the first task runs, since it may fail
+    while (counters.stop == kRun) {
+      const uint64_t published = counters.published, pending = published - counters.head;
+      const uint64_t end = counters.head < run.first_end ? run.first_end : published;
+      run.kernel.idle_round = pending == 0;
+      if (pending == 0 && !run.launch.idle) return;
+      // A thread that gets less than a batch costs more than it helps; an idle round has all of them.
+      const uint64_t useful = (pending + run.launch.fetch - 1) / run.launch.fetch;
+      run.blocks = pending && useful < run.launch.blocks ? uint32_t(useful) : run.launch.blocks;
+      run.kernel.workers = run.blocks;
+      run.kernel.round_end = run.launch.barrier ? end : kWhateverIsPublished;
+      gather(run, crew);
+      ++counters.rounds;
+      if (run.kernel.idle_round && counters.published == published) return; // a whole round of idle calls pushed nothing
+      if (run.launch.barrier) counters.head = end; // claims ran past the end of the round
+    }
+  }
+
   // Runs the workers once, each in a thread.
-  void gather(const Run &run) {
+  static void gather(Run &run, Crew &crew) {
     run.counters->arrived = run.counters->phase = 0;
     run.counters->quiet = QueueRef<4>::nobody_quiet(run.counters->published);
-    std::memcpy(run.kernel.counters, static_cast<void *>(run.counters), sizeof(Counters));
-    if (run.item_bytes == 4) work<4>(run);
-    else if (run.item_bytes == 8) work<8>(run);
-    else work<16>(run);
+    {
+      std::lock_guard<std::mutex> lock(run.stopping);
+      if (run.asked) run.counters->stop |= kStopAsked;
+      std::memcpy(run.kernel.counters, static_cast<void *>(run.counters), sizeof(Counters));
+      run.live = static_cast<Counters *>(run.kernel.counters);
+    }
+    if (run.item_bytes == 4) work<4>(run, crew);
+    else if (run.item_bytes == 8) work<8>(run, crew);
+    else work<16>(run, crew);
+    std::lock_guard<std::mutex> lock(run.stopping);
+    run.live = nullptr;
     std::memcpy(static_cast<void *>(run.counters), run.kernel.counters, sizeof(Counters));
   }
 
   // The workers are made here, where running out of memory can be reported.
-  template <unsigned bytes> static void work(const Run &run) {
+  template <unsigned bytes> static void work(Run &run, Crew &crew) {
     std::vector<std::unique_ptr<CpuWorker<bytes>>> workers(run.blocks);
     for (auto &worker : workers)
       worker = std::make_unique<CpuWorker<bytes>>(run, static_cast<const NativeProgram &>(*run.program));
-    crew_of_thread().run(run.blocks, [&](unsigned number) { workers[number]->work(run.blocks); });
+    crew.run(run.blocks, [&](unsigned number) { workers[number]->work(run.blocks); });
   }
 
   static std::chrono::steady_clock::time_point &start_of_thread() {
@@ -421,22 +403,22 @@ private:
     return start;
   }
 
-  // Threads that launch side by side have crews of their own. A forked child has none of its parent's threads: it forgets
-  // their crew and starts another.
-  static Crew &crew_of_thread() {
+  // Threads that launch side by side have chiefs of their own. A forked child has none of its parent's threads: it forgets
+  // their chief and starts another.
+  static std::unique_ptr<Chief> &chief_of_thread() {
     struct Holder {
-      std::unique_ptr<Crew> crew;
+      std::unique_ptr<Chief> chief;
       pid_t owner = 0;
       void forget_others() {
-        if (owner != getpid()) (void)crew.release();
+        if (owner != getpid()) (void)chief.release();
       }
       ~Holder() { forget_others(); }
     };
     static thread_local Holder holder;
     holder.forget_others();
-    if (!holder.crew) holder.crew = std::make_unique<Crew>();
+    if (!holder.chief) holder.chief = std::make_unique<Chief>();
     holder.owner = getpid();
-    return *holder.crew;
+    return holder.chief;
   }
 
   // The cores that this process may use, which can be fewer than the machine has.
@@ -448,6 +430,8 @@ private:
 };
 
 } // namespace
+
+uint64_t host_memory_free() { return uint64_t(sysconf(_SC_AVPHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE)); }
 
 Backend &cpu_backend() {
   static CpuBackend instance;

@@ -31,6 +31,7 @@ namespace {
   X(memory_info, cuMemGetInfo)                                                                                                 \
   X(memory_allocate, cuMemAlloc)                                                                                               \
   X(memory_free, cuMemFree)                                                                                                    \
+  X(managed_allocate, cuMemAllocManaged)                                                                                       \
   X(host_allocate, cuMemAllocHost)                                                                                             \
   X(copy, cuMemcpy)                                                                                                            \
   X(copy_to_device, cuMemcpyHtoDAsync)                                                                                         \
@@ -136,8 +137,10 @@ struct Current {
   }
 };
 
+bool cuda_stuck(int32_t device);
+
 CudaProgram::~CudaProgram() {
-  if (!module || driver().context_push(context) != CUDA_SUCCESS) return;
+  if (!module || cuda_stuck(device) || driver().context_push(context) != CUDA_SUCCESS) return;
   driver().module_unload(module);
   CUcontext popped;
   driver().context_pop(&popped);
@@ -176,6 +179,7 @@ public:
   }
 
   void *allocate(uint64_t bytes) override {
+    refuse_if_stuck();
     Current current(context);
     CUdeviceptr pointer = 0;
     const CUresult result = driver().memory_allocate(&pointer, bytes ? bytes : 1);
@@ -191,7 +195,25 @@ public:
     return reinterpret_cast<void *>(pointer);
   }
 
+  // Managed memory: pages come when they are written, and go to the host if the GPU has no room. Where the GPU cannot fault,
+  // just what is needed.
+  void *reserve(uint64_t *bytes, uint64_t least) override {
+    refuse_if_stuck();
+    *bytes = attribute(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS) ? std::max(*bytes, least) : least;
+    CUdeviceptr pointer = 0;
+    if (*bytes > least) {
+      Current current(context);
+      if (driver().managed_allocate(&pointer, *bytes, CU_MEM_ATTACH_GLOBAL) == CUDA_SUCCESS)
+        return reinterpret_cast<void *>(pointer);
+    }
+    *bytes = least;
+    return allocate(least);
+  }
+  void release_reserved(void *pointer, uint64_t) noexcept override { release(pointer); }
+
+  // Freeing memory would wait for a kernel that is stuck.
   void release(void *pointer) noexcept override {
+    if (stuck()) return;
     if (driver().context_push(context) != CUDA_SUCCESS) return; // the context is lost, and the memory with it
     driver().memory_free(address(pointer));
     CUcontext popped;
@@ -200,6 +222,7 @@ public:
 
   void copy(void *to, const void *from, uint64_t bytes) override {
     if (!bytes) return;
+    refuse_if_stuck();
     Current current(context);
     check(driver().copy(address(to), address(from), bytes), "copying");
     check(driver().stream_synchronize(CU_STREAM_LEGACY), "copying");
@@ -207,6 +230,7 @@ public:
 
   void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) override {
     if (!count) return;
+    refuse_if_stuck();
     Current current(context);
     const Driver &d = driver();
     const CUdeviceptr at = address(to);
@@ -264,10 +288,11 @@ public:
   }
 
   void run_persistent(Run &run) override {
+    refuse_if_stuck();
     Current current(context);
     const Driver &d = driver();
     Session &session = session_of_thread();
-    const CUstream stream = static_cast<CUstream>(run.launch->stream);
+    const CUstream stream = static_cast<CUstream>(run.launch.stream);
     if (run.stale) upload(run, stream);
     Report &report = session.reports[0];
     report = Report{};
@@ -277,18 +302,21 @@ public:
     run.kernel.sequence = 1;
     start(run, stream);
     check(d.event_record(session.stop, stream), "launching");
-    for (unsigned looks = 1; __atomic_load_n(&report.sequence, __ATOMIC_ACQUIRE) == 0; ++looks)
-      if (looks % kLooks == 0) still_running(stream);
+    run.owed = {{&report, 1}};
+    for (unsigned looks = 1; !arrived(run.owed[0]); ++looks)
+      if (looks % kLooks == 0) look(run, stream);
+    const bool asked = run.watch.stopped();
+    if (asked) check(d.stream_synchronize(session.control), "stopping the workers");
     if (report.stop == kRun) {
       run.counters->published = report.published;
       run.counters->ran = report.ran;
       run.counters->pushed = report.pushed;
       run.counters->sampled = report.sampled;
-      run.counters->rounds = run.launch->barrier ? report.rounds : run.counters->rounds + 1;
-      run.stale = false;
+      run.counters->rounds = run.launch.barrier ? report.rounds : run.counters->rounds + 1;
+      run.stale = asked; // the word may have come after the end
     } else {
       download(run, stream);
-      run.counters->rounds += !run.launch->barrier;
+      run.counters->rounds += !run.launch.barrier;
     }
   }
 
@@ -296,9 +324,10 @@ public:
   // caller's stream; without, they go to several streams, so that one begins while others still run. The last block of each
   // reports in memory that the host watches, which is faster than waiting for a stream.
   void run_discrete(Run &run) override {
+    refuse_if_stuck();
     Current current(context);
     const Driver &d = driver();
-    const atos_launch &launch = *run.launch;
+    const atos_launch &launch = run.launch;
     Session &session = session_of_thread();
     const CUstream callers = static_cast<CUstream>(launch.stream);
     const uint32_t streams = launch.barrier ? 1 : kStreams;
@@ -310,7 +339,8 @@ public:
     uint64_t sequence = 0, latest[kStreams] = {}; // kernels are numbered from 1; the latest of each stream
     for (uint32_t s = 0; s < streams; ++s) session.reports[s] = Report{};
     bool stop = false, idle_called = false;
-    for (unsigned looks = 1;; ++looks) {
+    run.owed.clear();
+    for (unsigned looks = 0;; ++looks) {
       uint32_t running = 0, vacant = 0;
       for (uint32_t s = 0; s < streams; ++s) {
         if (__atomic_load_n(&session.reports[s].sequence, __ATOMIC_ACQUIRE) != latest[s]) {
@@ -323,10 +353,14 @@ public:
       }
       const bool quiet = running == 0 && published == begin;
       if (running == 0 && (stop || (quiet && (!launch.idle || idle_called)))) break;
-      if (stop || running == streams || (published == begin && !quiet)) {
-        for (uint32_t s = 0; s < streams && looks % kLooks == 0; ++s) still_running(stream_of(s));
+      if (looks >= kLooks) {
+        looks = 0;
+        run.owed.clear();
+        for (uint32_t s = 0; s < streams; ++s) run.owed.emplace_back(&session.reports[s], latest[s]);
+        for (uint32_t s = 0; s < streams; ++s) stop |= look(run, stream_of(s));
         continue;
       }
+      if (stop || running == streams || (published == begin && !quiet)) continue;
       const uint32_t per_block = workers_per_block(launch);
       const uint64_t useful = (published - begin + per_block - 1) / per_block;
       run.blocks = !quiet && useful < launch.blocks ? uint32_t(useful) : launch.blocks; // an idle round has all of them
@@ -338,17 +372,46 @@ public:
       run.kernel.report = &session.reports[vacant];
       run.kernel.sequence = latest[vacant] = ++sequence;
       start(run, stream_of(vacant));
+      looks += kLooks / 64; // a launch takes the time of many looks
     }
     if (!launch.barrier)
       for (uint32_t s = 0; s < streams; ++s) check(d.stream_synchronize(session.streams[s]), "running the kernel");
     check(d.event_record(session.stop, callers), "reading the clock");
+    if (run.watch.stopped()) check(d.stream_synchronize(session.control), "stopping the workers");
     download(run, callers);
+    if (stop && run.watch.stopped()) run.counters->stop |= kStopAsked; // perhaps no kernel ran to see it
     run.counters->head = begin;
     run.counters->rounds += sequence;
     run.stale = true;
   }
 
+  // The kernels of a launch that was stuck: what they left.
+  bool ended(Run &run) override {
+    for (const Debt &debt : run.owed)
+      if (!arrived(debt)) return false;
+    run.owed.clear();
+    copy(run.counters, run.kernel.counters, sizeof(Counters));
+    if (!run.launch.persistent) run.counters->head = run.kernel.round_end;
+    run.counters->stop |= kStopAsked;
+    return true;
+  }
+
+  // Whether a kernel that did not stop holds the GPU: whoever waits for the GPU then, waits for that kernel.
+  bool stuck() {
+    if (!has_debts) return false;
+    std::lock_guard<std::mutex> lock(guard);
+    debts.erase(std::remove_if(debts.begin(), debts.end(), arrived), debts.end());
+    has_debts = !debts.empty();
+    return has_debts;
+  }
+
+  void refuse_if_stuck() {
+    if (stuck())
+      throw Failure(ATOS_BUSY, text("GPU %d is held by a kernel with a task that was asked to stop, and still runs", index));
+  }
+
   void start_clock(const atos_launch &launch) override {
+    refuse_if_stuck();
     Current current(context);
     check(driver().event_record(session_of_thread().start, static_cast<CUstream>(launch.stream)), "launching");
   }
@@ -366,23 +429,34 @@ private:
   // What a thread that launches needs of the driver: events, streams, and memory that both sides see.
   struct Session {
     CUevent start = nullptr, stop = nullptr;
-    CUstream streams[kStreams] = {};
+    CUstream streams[kStreams] = {}, control = nullptr; // the last never has to wait for a kernel
     Counters *counters = nullptr;
     Report *reports = nullptr;
+    uint64_t *asked = nullptr;
   };
+  using Debt = std::pair<const Report *, uint64_t>;
+
+  static bool arrived(const Debt &debt) { return __atomic_load_n(&debt.first->sequence, __ATOMIC_ACQUIRE) == debt.second; }
+
+  static std::map<int32_t, Session> &sessions_of_thread() {
+    static thread_local std::map<int32_t, Session> sessions;
+    return sessions;
+  }
 
   Session &session_of_thread() {
-    static thread_local std::map<int32_t, Session> sessions;
-    Session &session = sessions[index];
+    Session &session = sessions_of_thread()[index];
     if (session.reports) return session;
     const Driver &d = driver();
     check(d.event_create(&session.start, CU_EVENT_DEFAULT), "making an event");
     check(d.event_create(&session.stop, CU_EVENT_DEFAULT), "making an event");
     for (CUstream &stream : session.streams) check(d.stream_create(&stream, CU_STREAM_NON_BLOCKING), "making a stream");
+    check(d.stream_create(&session.control, CU_STREAM_NON_BLOCKING), "making a stream");
     void *pinned;
-    check(d.host_allocate(&pinned, sizeof(Counters) + kStreams * sizeof(Report)), "allocating pinned memory");
+    check(d.host_allocate(&pinned, sizeof(Counters) + kStreams * sizeof(Report) + 8), "allocating pinned memory");
     session.counters = static_cast<Counters *>(pinned);
     session.reports = reinterpret_cast<Report *>(session.counters + 1);
+    session.asked = reinterpret_cast<uint64_t *>(session.reports + kStreams);
+    *session.asked = kStopAsked >> 32;
     return session;
   }
 
@@ -391,6 +465,26 @@ private:
   static void still_running(CUstream stream) {
     const CUresult result = driver().stream_query(stream);
     if (result != CUDA_ERROR_NOT_READY) check(result, "running the kernel");
+  }
+
+  // Looks after a kernel that has not reported; whether it is to stop. The word is sent again and again, since the counters
+  // may be written by the stream after it came. If the kernel does not stop, this thread gets another session.
+  bool look(Run &run, CUstream stream) {
+    still_running(stream);
+    try {
+      if (!run.watch.look()) return false;
+    } catch (...) {
+      std::lock_guard<std::mutex> lock(guard);
+      debts.insert(debts.end(), run.owed.begin(), run.owed.end());
+      has_debts = true;
+      sessions_of_thread().erase(index);
+      throw;
+    }
+    const Session &session = session_of_thread();
+    const CUdeviceptr upper_half = address(&static_cast<Counters *>(run.kernel.counters)->stop) + 4;
+    if (driver().stream_query(session.control) != CUDA_ERROR_NOT_READY)
+      check(driver().copy_to_device(upper_half, session.asked, 4, session.control), "stopping the workers");
+    return true;
   }
 
   void upload(const Run &run, CUstream stream) {
@@ -408,14 +502,14 @@ private:
 
   void start(const Run &run, CUstream stream) {
     Arguments arguments;
-    __builtin_memcpy(arguments.word, run.launch->arguments, run.launch->argument_words * 8);
+    __builtin_memcpy(arguments.word, run.launch.arguments, run.launch.argument_words * 8);
     void *parameters[] = {const_cast<Launch *>(&run.kernel), &arguments};
-    const uint32_t shared = shared_bytes(*run.launch, run.item_bytes, run.kernel.buffer);
+    const uint32_t shared = shared_bytes(run.launch, run.item_bytes, run.kernel.buffer);
     const CUfunction function = static_cast<CudaProgram *>(run.program)->function;
-    const uint32_t threads = run.launch->threads;
+    const uint32_t threads = run.launch.threads;
     // Workers that wait for all others need all others on the GPU. That so many fit is not enough: half of them and half of
     // another launch could hold it, and wait for ever.
-    const bool together = run.launch->persistent && (run.launch->barrier || run.launch->idle);
+    const bool together = run.launch.persistent && (run.launch.barrier || run.launch.idle);
     check(together ? driver().launch_together(function, run.blocks, 1, 1, threads, 1, 1, shared, stream, parameters)
                    : driver().launch(function, run.blocks, 1, 1, threads, 1, 1, shared, stream, parameters, nullptr),
           "launching");
@@ -428,6 +522,9 @@ private:
   }
 
   const int32_t index;
+  std::mutex guard;
+  std::vector<Debt> debts; // of all kernels that did not stop
+  std::atomic<bool> has_debts{false};
   CUdevice device = 0;
   CUcontext context = nullptr;
   int processors = 0;
@@ -441,6 +538,8 @@ CudaBackend &backend_of(int32_t device) {
   if (!slot) slot = std::make_unique<CudaBackend>(device);
   return *slot;
 }
+
+bool cuda_stuck(int32_t device) { return backend_of(device).stuck(); }
 
 } // namespace
 
@@ -456,6 +555,7 @@ int32_t cuda_device_count(std::string *why_none) {
 
 std::unique_ptr<atos_program> cuda_program(int32_t device, const void *cubin, const char *symbol) {
   CudaBackend &backend = backend_of(device);
+  backend.refuse_if_stuck();
   Current current(backend.primary());
   auto program = std::make_unique<CudaProgram>(device, backend.primary());
   check(driver().module_load(&program->module, cubin), "loading the kernel");

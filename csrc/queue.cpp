@@ -1,15 +1,18 @@
 // The host's side of a queue: it owns the memory, keeps a copy of the counters between launches, and drives the schedule.
 #include <algorithm>
+#include <condition_variable>
 #include <cstring>
-#include <mutex>
-#include <vector>
+#include <functional>
+#include <map>
 
 #include "backend.h"
 
 namespace atos {
 
-constexpr uint64_t kSpillItems = 1 << 20;
-constexpr uint64_t kOldest = uint64_t(1) << 41; // more than two laps of the largest ring
+// The spill area is as large as memory allows, since it costs address space only: once a stop is asked for, tasks in hand may
+// push any number of items more.
+constexpr uint64_t kSpillBytes = uint64_t(16) << 30, kLeastSpill = 1 << 20;
+constexpr uint64_t kBesideSlots = sizeof(Counters) + kShares * sizeof(Share); // bytes; the spill area takes some only when used
 constexpr uint64_t kStagedSlots = 1 << 20; // copied to the device at once
 
 static uint64_t reciprocal_of(uint64_t size) { return ~uint64_t(0) / size; }
@@ -38,6 +41,31 @@ template <unsigned bytes> struct HostSlots {
   }
 };
 
+// A mutex that can be waited for with a limit, as std::timed_mutex, whose waits ThreadSanitizer does not know.
+class Gate {
+public:
+  void lock() {
+    std::unique_lock<std::mutex> lock(mutex);
+    opened.wait(lock, [&] { return !closed; });
+    closed = true;
+  }
+  bool try_lock_for(Watch::Clock::duration rest) {
+    std::unique_lock<std::mutex> lock(mutex);
+    if (!opened.wait_for(lock, rest, [&] { return !closed; })) return false;
+    return closed = true;
+  }
+  void unlock() {
+    std::lock_guard<std::mutex> lock(mutex);
+    closed = false;
+    opened.notify_one();
+  }
+
+private:
+  std::mutex mutex;
+  std::condition_variable opened;
+  bool closed = false;
+};
+
 } // namespace atos
 
 using namespace atos;
@@ -48,72 +76,92 @@ struct atos_queue {
 
   atos_queue(int32_t device, uint64_t capacity, uint32_t item_bytes)
       : device(device), item_bytes(item_bytes), slot_bytes(item_bytes == 4 ? 8 : item_bytes + 8),
-        backend(atos::backend(device)) {
-    allocate(capacity);
+        backend(atos::backend(device)), size(capacity), most(capacity) {
+    check_size(capacity);
+    try {
+      slots = backend.allocate(capacity * slot_bytes);
+      device_counters = backend.allocate(sizeof(Counters));
+      shares = backend.allocate(kShares * sizeof(Share));
+      spill_bytes = std::min(kSpillBytes, host_memory_free() / 2);
+      spill = backend.reserve(&spill_bytes, kLeastSpill * item_bytes);
+    } catch (...) {
+      free_memory();
+      throw;
+    }
   }
   ~atos_queue() { free_memory(); }
 
+  uint64_t capacity() const { return size; }
+  uint64_t limit() const { return most; }
+
+  // Up to how many items the queue may grow; 0: as many as fit into half of the memory that is free.
+  void set_limit(uint64_t limit) {
+    if (limit && limit < size)
+      throw Failure(ATOS_INVALID, text("a limit of %llu is less than the capacity of %llu", (unsigned long long)limit,
+                                       (unsigned long long)size));
+    atos_device_info info{};
+    if (limit == 0) backend.query(&info);
+    most = limit ? limit : std::max(uint64_t(size), info.free_bytes / 2 / slot_bytes);
+  }
+
   uint64_t pending() {
-    std::lock_guard<std::mutex> lock(mutex);
-    return in_ring() + excess.size() / item_bytes;
+    const auto lock = enter();
+    return there();
   }
 
   void push(const void *items, uint64_t n) {
-    std::lock_guard<std::mutex> lock(mutex);
-    const uint64_t there = in_ring() + excess.size() / item_bytes;
-    if (n > capacity || there > capacity - n)
+    const auto lock = enter();
+    if (n > UINT64_MAX - there() || !make_room(there() + n))
       throw Failure(ATOS_QUEUE_FULL, text("pushing %llu items to a queue that holds %llu would exceed its capacity of %llu",
-                                          (unsigned long long)n, (unsigned long long)there, (unsigned long long)capacity));
+                                          (unsigned long long)n, (unsigned long long)there(), (unsigned long long)size));
     append(static_cast<const unsigned char *>(items), n);
   }
 
   void read(void *items, uint64_t room, atos_queue_state *state) {
-    std::lock_guard<std::mutex> lock(mutex);
-    *state = {in_ring() + excess.size() / item_bytes, level, total_ran, total_pushed};
+    const auto lock = enter();
+    *state = {there(), level, total_ran, total_pushed};
     const uint64_t n = std::min(room, state->pending);
     if (n) std::memcpy(items, peek().data(), n * item_bytes);
   }
 
   void restore(const unsigned char *items, const atos_queue_state &state) {
-    std::lock_guard<std::mutex> lock(mutex);
-    if (in_ring() || !excess.empty()) throw Failure(ATOS_INVALID, "only an empty queue can be restored");
+    const auto lock = enter();
+    if (there()) throw Failure(ATOS_INVALID, "only an empty queue can be restored");
     store(items, state.pending, state.level);
     total_ran = state.tasks_run;
     total_pushed = state.tasks_pushed;
   }
 
   void clear() {
-    std::lock_guard<std::mutex> lock(mutex);
+    const auto lock = enter();
     reset();
     excess.clear();
   }
 
-  void resize(uint64_t new_capacity) {
-    std::lock_guard<std::mutex> lock(mutex);
-    if (new_capacity == 0) throw Failure(ATOS_INVALID, "the capacity must be at least 1 (got 0)");
-    const std::vector<unsigned char> all = peek();
-    const uint64_t n = all.size() / item_bytes;
-    if (n > new_capacity)
-      throw Failure(ATOS_INVALID, text("a capacity of %llu is less than the %llu tasks pending",
-                                       (unsigned long long)new_capacity, (unsigned long long)n));
-    const uint64_t interrupted = level;
-    allocate(new_capacity); // fails before anything is given up
-    excess.clear();
-    append(all.data(), n);
-    level = interrupted;
+  void resize(uint64_t capacity) {
+    const auto lock = enter();
+    if (capacity == 0) throw Failure(ATOS_INVALID, "the capacity must be at least 1 (got 0)");
+    if (there() > capacity)
+      throw Failure(ATOS_INVALID, text("a capacity of %llu is less than the %llu tasks pending", (unsigned long long)capacity,
+                                       (unsigned long long)there()));
+    const bool fixed = most == size;
+    move_to(capacity);
+    most = fixed ? capacity : std::max(capacity, uint64_t(most));
   }
 
   void launch(atos_program &program, const atos_launch &given, atos_stats *stats) {
-    std::lock_guard<std::mutex> lock(mutex);
     *stats = atos_stats{};
-    stats->overhead_bytes = beside_slots + (given.samples ? given.max_samples * sizeof(atos_sample) : 0);
-    if (!excess.empty())
+    stats->overhead_bytes = kBesideSlots + (given.samples ? given.max_samples * sizeof(atos_sample) : 0);
+    if (given.fetch == 0) throw Failure(ATOS_INVALID, "fetch must be at least 1 (got 0)");
+    if (given.argument_words > ATOS_MAX_ARGUMENT_WORDS)
+      throw Failure(ATOS_INVALID, text("%u argument words, more than %d", given.argument_words, ATOS_MAX_ARGUMENT_WORDS));
+    auto run = std::make_unique<Run>(given, &program, item_bytes, &counters);
+    const auto lock = enter(&run->watch);
+    const uint64_t grown_before = grown;
+    if (!excess.empty() && !make_room(there()))
       throw Failure(ATOS_QUEUE_FULL, text("the queue still holds %llu tasks more than its capacity of %llu: resize it first",
-                                          (unsigned long long)(excess.size() / item_bytes), (unsigned long long)capacity));
-    atos_launch launch = given;
-    if (launch.fetch == 0) throw Failure(ATOS_INVALID, "fetch must be at least 1 (got 0)");
-    if (launch.argument_words > ATOS_MAX_ARGUMENT_WORDS)
-      throw Failure(ATOS_INVALID, text("%u argument words, more than %d", launch.argument_words, ATOS_MAX_ARGUMENT_WORDS));
+                                          (unsigned long long)(excess.size() / item_bytes), (unsigned long long)size));
+    atos_launch &launch = run->launch;
     const uint32_t resident = backend.resident_blocks(program, launch, item_bytes);
     if (launch.blocks == 0) launch.blocks = resident;
     if (launch.persistent && launch.blocks > resident)
@@ -124,113 +172,185 @@ struct atos_queue {
     stats->threads = launch.threads;
     stats->workers = launch.blocks * per_block;
 
-    Run run{&launch, &program, item_bytes, launch.blocks, {}, &counters, stale, 0};
-    run.kernel.counters = device_counters;
-    run.kernel.slots = slots;
-    run.kernel.spill = spill;
-    run.kernel.shares = shares;
-    run.kernel.size = capacity;
-    run.kernel.reciprocal = reciprocal_of(capacity);
-    run.kernel.spill_size = kSpillItems;
-    run.kernel.fetch = launch.fetch;
-    run.kernel.workers = launch.blocks * per_block;
-    run.kernel.buffer = buffer_items(launch, item_bytes);
-    run.kernel.scratch = launch.scratch;
-    run.kernel.persistent = launch.persistent;
-    run.kernel.barrier = launch.barrier;
-    run.kernel.samples = launch.samples;
-    run.kernel.max_samples = launch.max_samples;
-    run.kernel.sample_interval = launch.sample_interval;
+    run->blocks = launch.blocks;
+    run->stale = stale;
+    run->kernel.counters = device_counters;
+    run->kernel.spill = spill;
+    run->kernel.shares = shares;
+    run->kernel.spill_size = spill_bytes / item_bytes;
+    run->kernel.fetch = launch.fetch;
+    run->kernel.workers = launch.blocks * per_block;
+    run->kernel.buffer = buffer_items(launch, item_bytes);
+    run->kernel.scratch = launch.scratch;
+    run->kernel.persistent = launch.persistent;
+    run->kernel.barrier = launch.barrier;
+    run->kernel.samples = launch.samples;
+    run->kernel.max_samples = launch.max_samples;
+    run->kernel.sample_interval = launch.sample_interval;
     if (launch.samples) { // a trace begins anew
       counters.ran_so_far = counters.next_sample = counters.sampled = 0;
-      run.stale = true;
+      run->stale = true;
     }
 
     counters.ran = counters.pushed = counters.rounds = 0;
     stale = true; // until it is known what the device holds
+    bool over = false;
     backend.start_clock(launch);
     for (;;) {
-      run.first_end = launch.barrier && level ? counters.head + level : counters.published;
-      if (launch.persistent) backend.run_persistent(run);
-      else backend.run_discrete(run);
+      run->kernel.slots = slots;
+      run->kernel.size = size;
+      run->kernel.reciprocal = reciprocal_of(size);
+      run->first_end = launch.barrier && level ? counters.head + level : counters.published;
+      try {
+        if (launch.persistent) backend.run_persistent(*run);
+        else backend.run_discrete(*run);
+      } catch (const Failure &failure) {
+        if (failure.status == ATOS_STUCK) abandoned = std::move(run);
+        throw;
+      }
       level = 0; // only now: workers that could not start leave the queue as it was
       if (counters.stop == kRun) { // everything published was taken; claims that ran ahead of it are void
         counters.head = counters.finished = counters.published;
         counters.direct = 0;
-        stale = run.stale;
+        stale = run->stale;
+        over = true;
         break;
       }
-      // A push found its slot occupied. If what is pending fits, only the order of the ring was in the way: go on.
+      // A push found its slot occupied, or the host asked. If what is pending fits, perhaps after growing, go on.
       stats->failure = counters.failure;
-      settle(stats, launch.barrier);
-      run.stale = true;
-      if (stats->failure.failed || stats->lost || !excess.empty()) break;
+      settle(launch.barrier);
+      run->stale = true;
+      if (stats->failure.failed || lost || !excess.empty() || run->watch.stopped()) break;
     }
     stats->milliseconds = backend.stop_clock(launch);
     total_ran += stats->tasks_run = counters.ran;
     total_pushed += stats->tasks_pushed = counters.pushed;
     stats->rounds = counters.rounds;
     stats->samples = std::min<uint64_t>(counters.sampled, launch.max_samples);
-    stats->pending = in_ring() + excess.size() / item_bytes;
+    stats->pending = there();
+    stats->lost = lost;
+    stats->grown = grown - grown_before;
+    lost = 0;
     if (stats->failure.failed) throw Failure(ATOS_TASK_FAILED, "a check inside the task failed");
-    if (stats->pending || stats->lost)
-      throw Failure(ATOS_QUEUE_FULL,
-                    text("the tasks pushed so far leave %llu unfinished, more than the queue's capacity of %llu",
-                         (unsigned long long)(stats->pending + stats->lost), (unsigned long long)capacity));
+    if (stats->lost || !excess.empty())
+      throw Failure(ATOS_QUEUE_FULL, text("the tasks pushed so far leave %llu unfinished, more than the queue's capacity of %llu%s",
+                                          (unsigned long long)(stats->pending + stats->lost), (unsigned long long)size,
+                                          size < most ? ", and there is no memory for a larger one" : ""));
+    if (!over && (stats->pending || launch.idle)) // without idle, a stop that finds nothing left is an end as any other
+      throw Failure(ATOS_STOPPED, text("the launch was stopped with %llu tasks unfinished", (unsigned long long)stats->pending));
+  }
+
+  // Whether workers that did not stop still use what this queue owns.
+  bool in_use() noexcept {
+    try {
+      return abandoned && !backend.ended(*abandoned);
+    } catch (...) {
+      return true;
+    }
   }
 
 private:
   Backend &backend;
-  std::mutex mutex;
-  uint64_t capacity = 0;
+  Gate gate;
+  std::atomic<uint64_t> size, most;  // of the ring, and how far it may grow
   void *device_counters = nullptr, *slots = nullptr, *spill = nullptr, *shares = nullptr;
-  uint64_t beside_slots = 0;         // bytes of all that but the slots
+  uint64_t spill_bytes = 0;
   Counters counters{};               // between launches all that is pending lies in the tickets [head, published)
   bool stale = true;                 // whether the device's copy differs
   uint64_t level = 0;                // how many of them, from the oldest on, are left of a level that a stop interrupted
   std::vector<unsigned char> excess; // pending items for which the ring has no room, after ATOS_QUEUE_FULL
   uint64_t total_ran = 0, total_pushed = 0; // over all launches so far
+  uint64_t lost = 0, grown = 0;
+  std::unique_ptr<Run> abandoned;    // the launch that ended with ATOS_STUCK
 
-  uint64_t in_ring() const { return counters.published - counters.head; }
-
-  void allocate(uint64_t new_capacity) {
-    if (new_capacity > (uint64_t(1) << 40))
-      throw Failure(ATOS_NO_MEMORY, text("a queue of %llu items is larger than any memory", (unsigned long long)new_capacity));
-    void *fresh[4] = {};
-    const uint64_t bytes[4] = {sizeof(Counters), new_capacity * slot_bytes, kSpillItems * item_bytes, kShares * sizeof(Share)};
-    try {
-      for (int i = 0; i < 4; ++i) fresh[i] = backend.allocate(bytes[i]);
-    } catch (...) {
-      for (void *p : fresh)
-        if (p) backend.release(p);
-      throw;
+  // Every use of the queue begins here. What a launch that was abandoned has left is sorted out when its workers have ended.
+  std::unique_lock<Gate> enter(Watch *watch = nullptr) {
+    if (Watch::asking()) throw Failure(ATOS_INVALID, "a signal handler that runs during a launch cannot use a queue");
+    std::unique_lock<Gate> lock(gate, std::defer_lock);
+    if (!watch) lock.lock();
+    else while (!lock.try_lock_for(watch->rest()))
+      if (watch->look()) throw Failure(ATOS_STOPPED, "the launch was stopped while it waited for another one of this queue");
+    if (in_use())
+      throw Failure(ATOS_BUSY, "a task of an earlier launch of this queue was asked to stop, and still runs");
+    if (abandoned) {
+      settle(abandoned->launch.barrier);
+      abandoned.reset();
     }
-    free_memory();
-    capacity = new_capacity;
-    device_counters = fresh[0];
-    slots = fresh[1];
-    spill = fresh[2];
-    shares = fresh[3];
-    beside_slots = bytes[0] + bytes[2] + bytes[3];
+    return lock;
+  }
+
+  uint64_t there() const { return counters.published - counters.head + excess.size() / item_bytes; }
+
+  static void check_size(uint64_t capacity) {
+    if (capacity > (uint64_t(1) << 40))
+      throw Failure(ATOS_NO_MEMORY, text("a queue of %llu items is larger than any memory", (unsigned long long)capacity));
+  }
+
+  // A new ring, empty. Fails before anything is given up.
+  void make_ring(uint64_t capacity) {
+    check_size(capacity);
+    void *fresh = backend.allocate(capacity * slot_bytes);
+    backend.release(slots);
+    slots = fresh;
+    size = capacity;
     forget();
   }
 
+  // Moves everything to a ring that has room for it.
+  void move_to(uint64_t capacity) {
+    const std::vector<unsigned char> all = peek();
+    const uint64_t interrupted = level;
+    make_ring(capacity);
+    excess.clear();
+    append(all.data(), all.size() / item_bytes);
+    level = interrupted;
+  }
+
+  // Calls f with the new size when `total` items need a larger ring and may have it; whether there is room now.
+  template <class F> bool grow(uint64_t total, F f) {
+    if (total <= size) return true;
+    if (total > most) return false;
+    for (const uint64_t capacity : {std::min<uint64_t>(most, 2 * total), total}) {
+      try {
+        f(capacity);
+        ++grown;
+        return true;
+      } catch (const Failure &failure) {
+        if (failure.status != ATOS_NO_MEMORY) throw;
+      }
+    }
+    return false;
+  }
+
+  bool make_room(uint64_t total) {
+    return grow(total, [&](uint64_t capacity) { move_to(capacity); });
+  }
+
+  // As before the first launch, but for the statistics.
   void forget() {
-    counters = Counters{};
+    Counters fresh{};
+    fresh.ran = counters.ran;
+    fresh.pushed = counters.pushed;
+    fresh.rounds = counters.rounds;
+    fresh.ran_so_far = counters.ran_so_far;
+    fresh.sampled = counters.sampled;
+    counters = fresh;
     level = 0;
     stale = true;
   }
 
   void free_memory() noexcept {
-    for (void **p : {&device_counters, &slots, &spill, &shares}) {
-      if (*p) backend.release(*p);
-      *p = nullptr;
-    }
+    for (void *p : {device_counters, slots, shares})
+      if (p) backend.release(p);
+    if (spill) backend.release_reserved(spill, spill_bytes);
   }
+
+  // Slots that were ever used.
+  uint64_t used() const { return std::min<uint64_t>(size, counters.published); }
 
   void reset() {
     const uint32_t zero = 0;
-    backend.fill(slots, &zero, 4, capacity * slot_bytes / 4);
+    backend.fill(slots, &zero, 4, used() * slot_bytes / 4);
     forget();
   }
 
@@ -244,8 +364,8 @@ private:
   void append(const unsigned char *items, uint64_t n) {
     std::vector<unsigned char> staged;
     while (n) {
-      const uint64_t index = counters.published % capacity, lap = counters.published / capacity;
-      const uint64_t some = std::min({n, capacity - index, kStagedSlots});
+      const uint64_t index = counters.published % size, lap = counters.published / size;
+      const uint64_t some = std::min({n, size - index, kStagedSlots});
       staged.resize(some * slot_bytes);
       with_slots([&](auto view) { view.write(staged.data(), items, some, lap); });
       backend.copy(static_cast<unsigned char *>(slots) + index * slot_bytes, staged.data(), some * slot_bytes);
@@ -257,9 +377,10 @@ private:
     stale = true;
   }
 
-  // Fills an empty queue; the first `of_level` items are left of a level that a stop interrupted.
+  // Fills an empty queue, or a larger one if need be and may be; the first `of_level` items are left of an interrupted level.
   void store(const unsigned char *items, uint64_t n, uint64_t of_level) {
-    const uint64_t fit = std::min(n, capacity);
+    grow(n, [&](uint64_t capacity) { make_ring(capacity); });
+    const uint64_t fit = std::min<uint64_t>(n, size);
     append(items, fit);
     level = std::min(of_level, fit);
     excess.assign(items + fit * item_bytes, items + n * item_bytes);
@@ -267,51 +388,41 @@ private:
 
   // What is pending, oldest first: the items of full slots in the order of their tickets, then what did not fit.
   std::vector<unsigned char> peek(uint64_t *before_head = nullptr) {
-    std::vector<unsigned char> memory(capacity * slot_bytes), found;
+    std::vector<unsigned char> memory(used() * slot_bytes);
     backend.copy(memory.data(), slots, memory.size());
-    std::vector<std::pair<uint64_t, uint64_t>> order; // age, position in found
-    const uint64_t newest = counters.published / capacity;
+    const uint64_t newest = counters.published / size;
+    std::map<uint64_t, std::vector<unsigned char>, std::greater<uint64_t>> laps; // by their distance from the newest one
+    uint64_t earlier = 0;
     with_slots([&](auto view) {
       unsigned char item[16];
-      for (uint64_t i = 0, turn = 0; i < capacity; ++i) {
+      for (uint64_t i = 0, turn = 0; i < used(); ++i) {
         if (!view.read(memory.data(), i, item, &turn)) continue;
-        // The lap, of which a packed slot knows the low 31 bits, as distance from the newest one.
+        // Of the lap a packed slot knows the low 31 bits.
         const uint64_t behind = item_bytes == 4 ? (newest - turn / 2) & 0x7fffffff : newest - turn / 2;
-        order.emplace_back(kOldest - behind * capacity + i, found.size());
-        found.insert(found.end(), item, item + item_bytes);
+        std::vector<unsigned char> &lap = laps[behind];
+        lap.insert(lap.end(), item, item + item_bytes);
+        earlier += (newest - behind) * size + i < counters.head;
       }
     });
-    std::sort(order.begin(), order.end());
-    if (before_head) {
-      const uint64_t age = kOldest + counters.head - newest * capacity;
-      *before_head = uint64_t(std::count_if(order.begin(), order.end(), [&](const auto &entry) { return entry.first < age; }));
-    }
+    if (before_head) *before_head = earlier;
     std::vector<unsigned char> result;
-    result.reserve(found.size() + excess.size());
-    for (const auto &entry : order)
-      result.insert(result.end(), found.begin() + entry.second, found.begin() + entry.second + item_bytes);
+    for (const auto &lap : laps) result.insert(result.end(), lap.second.begin(), lap.second.end());
     result.insert(result.end(), excess.begin(), excess.end());
     return result;
   }
 
-  // After a stop: gathers what is pending from the ring and the spill area, and puts it back in order. With barriers, `head` is
-  // the end of the level that was interrupted, and what is left of that level has to run before what it pushed.
-  void settle(atos_stats *stats, bool barrier) {
-    const uint64_t ran = counters.ran, pushed = counters.pushed, rounds = counters.rounds;
-    const uint64_t ran_so_far = counters.ran_so_far, sampled = counters.sampled;
+  // After a stop: gathers what is pending from the ring and the spill area, and puts it back in order, into a larger ring if need
+  // be. With barriers, `head` is the end of the level that was interrupted, and what is left of that level has to run before
+  // what it pushed.
+  void settle(bool barrier) {
     uint64_t of_level = 0;
     std::vector<unsigned char> all = peek(&of_level);
-    const uint64_t kept = std::min(counters.spilled, kSpillItems);
-    stats->lost += counters.spilled - kept;
+    const uint64_t kept = std::min(counters.spilled, spill_bytes / item_bytes);
+    lost += counters.spilled - kept;
     const uint64_t before = all.size();
     all.resize(before + kept * item_bytes);
     backend.copy(all.data() + before, spill, kept * item_bytes);
     reset();
-    counters.ran = ran;
-    counters.pushed = pushed;
-    counters.rounds = rounds;
-    counters.ran_so_far = ran_so_far;
-    counters.sampled = sampled;
     store(all.data(), all.size() / item_bytes, barrier ? of_level : 0);
   }
 };
@@ -327,7 +438,18 @@ atos_status atos_queue_create(int32_t device, uint64_t capacity, uint32_t item_b
   });
 }
 
-void atos_queue_destroy(atos_queue *queue) { delete queue; }
+void atos_queue_destroy(atos_queue *queue) {
+  if (queue && !queue->in_use()) delete queue;
+}
+
+void atos_queue_capacity(atos_queue *queue, uint64_t *capacity, uint64_t *limit) {
+  *capacity = queue->capacity();
+  *limit = queue->limit();
+}
+
+atos_status atos_queue_limit(atos_queue *queue, uint64_t limit) {
+  return guarded([&] { queue->set_limit(limit); });
+}
 
 atos_status atos_queue_push(atos_queue *queue, const void *items, uint64_t count) {
   return guarded([&] { queue->push(items, count); });

@@ -16,7 +16,8 @@
 
 namespace atos {
 
-constexpr uint64_t kRun = 0, kStopFull = 1, kStopTask = 3; // values of Counters::stop
+// Values of Counters::stop. A host asks in the upper half of the word, so that it does not undo what a worker wrote.
+constexpr uint64_t kRun = 0, kStopFull = 1, kStopTask = 3, kStopAsked = uint64_t(2) << 32;
 
 struct Counters {
   alignas(128) uint64_t head;      // tickets claimed by workers

@@ -279,6 +279,8 @@ TABLE: list[tuple[Callable[[], Any], type[AtosError], str]] = [
     (lambda: generate.road(3, keep=1.5), Wrong, r"keep must be a probability, 0 to 1 \(got 1.5\)"),
     (lambda: generate.road(3, keep=None), Type, "keep must be a number"),
     (lambda: generate.road(3.0), Type, "side must be an integer"),
+    # settings
+    (lambda: atos.tune("bfs", budget=1), Type, "tune a function of launch options"),
 ]
 
 
@@ -359,7 +361,6 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "verify_pagerank, tolerance": lambda junk: atos.verify_pagerank(edges(), [0.5, 0.5], junk),
     "verify_coloring": lambda junk: atos.verify_coloring(junk, [0, 1]),
     "verify_coloring, colors": lambda junk: atos.verify_coloring(edges(), junk),
-    "tune": lambda junk: atos.tune(junk, budget=1),
     "tune, budget": lambda junk: atos.tune(search, space={"worker": ["cta"]}, budget=junk),
     "tune, space": lambda junk: atos.tune(search, space=junk, budget=1e-9),
     "tune, graph": lambda junk: atos.tune(search, graph=junk, space={"worker": ["cta"]}, budget=1e-9),

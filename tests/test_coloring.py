@@ -20,7 +20,7 @@ from atos_py import link
 from atos_py.algorithms.coloring import ORDERS, ColoringResult, assign_or_check, color, tasks, verify
 from atos_py.algorithms.coloring.tasks import LOST, TENTATIVE, UNCOLORED, Order
 from atos_py.arguments import describe
-from atos_py.errors import BuildError, InvalidArgumentError, QueueFullError, UnsupportedTypeError, VerificationError
+from atos_py.errors import BuildError, InvalidArgumentError, UnsupportedTypeError, VerificationError
 
 WORKERS = ["thread", "warp", "cta"]
 SCHEDULES = [{"persistent": persistent, "barrier": barrier} for persistent in (True, False) for barrier in (False, True)]
@@ -360,14 +360,12 @@ def test_refused_arguments():
         color(PATH, "smallest")
     with pytest.raises(InvalidArgumentError, match=r"worker must be one of thread, warp, cta \(got 'block'\)"):
         color(PATH, worker="block")
-    with pytest.raises(InvalidArgumentError, match=r"window must be at least 1 \(got 0\)"):
+    with pytest.raises(InvalidArgumentError, match=r"window must be from 1 to \d+ \(got 0\)"):
         color(PATH, window=0)
-    with pytest.raises(InvalidArgumentError, match=r"patience must be at least 0 \(got -1\)"):
+    with pytest.raises(InvalidArgumentError, match=r"patience must be from 0 to \d+ \(got -1\)"):
         color(PATH, patience=-1)
-    with pytest.raises(InvalidArgumentError, match=r"shared_memory must be at least 8 \(got 4\)"):
+    with pytest.raises(InvalidArgumentError, match=r"shared_memory must be from 8 to \d+ \(got 4\)"):
         color(PATH, shared_memory=4)
-    with pytest.raises(QueueFullError):
-        color(PATH, capacity=1)
     with pytest.raises(UnsupportedTypeError, match="colors must be an array of integers, not float64"):
         verify(PATH, np.zeros(4))
     with pytest.raises(InvalidArgumentError, match=r"one entry for each of 4 vertices \(got shape \(3,\)\)"):

@@ -51,7 +51,7 @@ def test_every_worker_and_schedule(device, worker, schedule):
 
 def test_a_queue_that_is_too_small_is_grown():
     solutions = atos.zeros(1, dtype=np.uint64, device="cpu")
-    queue = atos.Queue(16, dtype=queens.BOARD, device="cpu")
+    queue = atos.Queue(16, max_capacity=16, dtype=queens.BOARD, device="cpu")
     queue.push([(0, 0, 0, 0)])
     lost = 0
     while len(queue):

@@ -242,7 +242,7 @@ def test_large_random_trees_through_small_queues(worker, persistent, barrier, dt
     forest = forest_on_host(100_000, 1, most=3, seed=5)
     filled = 0
     for capacity in (64, 5000):
-        queue = atos.Queue(capacity, dtype=DTYPES[dtype], device=device)
+        queue = atos.Queue(capacity, max_capacity=capacity, dtype=DTYPES[dtype], device=device)
         filled += run_through(queue, worker, forest, device, persistent=persistent, barrier=barrier)
     assert filled > 0  # the small one did: in the other, workers may keep what they push
 

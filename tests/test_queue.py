@@ -232,10 +232,10 @@ def test_records_have_fields():
 
 
 def test_a_full_queue_takes_nothing_and_says_what_to_do(device):
-    queue = atos.Queue(10, device=device)
+    queue = atos.Queue(10, max_capacity=10, device=device)
     queue.push(range(8))
     with pytest.raises(
-        QueueFullError, match=r"pushing 3 items to a queue that holds 8 would exceed its capacity of 10.*capacity=11"
+        QueueFullError, match=r"pushing 3 items to a queue that holds 8 would exceed its capacity of 10.*max_capacity=11"
     ) as full:
         queue.push([1, 2, 3])
     assert (full.value.capacity, full.value.pending, full.value.lost) == (10, 8, 0)

@@ -55,7 +55,7 @@ forests = st.builds(
     options=configurations,
 )
 def test_random_graphs_in_random_configurations(device, forest, worker, dtype, capacity, options):
-    queue = atos.Queue(capacity, dtype=DTYPES[dtype], device=device)
+    queue = atos.Queue(capacity, max_capacity=capacity, dtype=DTYPES[dtype], device=device)
     filled = run_through(queue, worker, forest, device, **options)
     if capacity >= len(forest.level):
         assert filled == 0
@@ -67,7 +67,8 @@ def test_pushes_launches_and_resizes_in_any_order(device, data, worker):
     """A queue does as a list of what is pending says, through any history."""
     forest = forest_on_host(300, 60, most=2, seed=data.draw(st.integers(0, 20)))
     there, counts = on_device(forest, device)
-    queue = atos.Queue(data.draw(st.sampled_from([5, 30])), device=device)
+    capacity = data.draw(st.sampled_from([5, 30]))
+    queue = atos.Queue(capacity, max_capacity=capacity, device=device)
     unused = list(range(60))  # roots that were not pushed yet
     pending: list[int] = []
     for _ in range(data.draw(st.integers(1, 12))):
@@ -103,7 +104,7 @@ def test_pushes_launches_and_resizes_in_any_order(device, data, worker):
 @pytest.mark.parametrize(("persistent", "barrier"), SCHEDULES, ids=lambda on: str(on).lower())
 @pytest.mark.parametrize("dtype", ["uint32", "16 bytes"])
 def test_a_large_graph_through_a_queue_that_grows(device, worker, persistent, barrier, dtype):
-    queue = atos.Queue(100, dtype=DTYPES[dtype], device=device)
+    queue = atos.Queue(100, max_capacity=100, dtype=DTYPES[dtype], device=device)
     forest = forest_on_host(60_000, 20, most=3, seed=1)
     assert run_through(queue, worker, forest, device, persistent=persistent, barrier=barrier, num_blocks=4) > 0
 
@@ -121,7 +122,7 @@ def test_a_ring_that_is_just_large_enough(device, worker, dtype):
     host = forest_on_host(1)._replace(first=first, level=level, of_level=np.full(length, chains, np.int32))
     for number, capacity in itertools.product(range(4), (chains, chains + 1, 2 * chains)):
         there, counts = on_device(host, device)
-        queue = atos.Queue(capacity, dtype=DTYPES[dtype], device=device)
+        queue = atos.Queue(capacity, max_capacity=capacity, dtype=DTYPES[dtype], device=device)
         queue.push(nodes_as_items(np.arange(chains), queue.dtype))
         persistent, barrier = SCHEDULES[number]
         try:
@@ -159,7 +160,7 @@ def test_oversubscribed_threads(device):
         try:
             for turn in range(3):
                 persistent, barrier = SCHEDULES[(seed + turn) % 4]
-                queue = atos.Queue(10, dtype=("uint32", "int64")[seed % 2], device=device)
+                queue = atos.Queue(10, max_capacity=10, dtype=("uint32", "int64")[seed % 2], device=device)
                 forest = forest_on_host(1500, 2, seed=10 + seed)
                 run_through(queue, "cta", forest, device, persistent=persistent, barrier=barrier, num_blocks=8, fetch_size=2)
         except BaseException as error:

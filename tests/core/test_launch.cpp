@@ -1,149 +1,11 @@
 // The CPU backend's launches, with tasks written in C++ as native programs: every schedule, small rings, idle, barriers.
-#include "status.h"
-
-#include <algorithm>
-#include <atomic>
-#include <functional>
 #include <thread>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "tree.h"
 
 namespace {
-
-// An item is a node, by its number. Every node is counted.
-struct Tree {
-  uint64_t nodes;
-  std::vector<uint64_t> first; // children of v: [first[v], first[v + 1])
-  std::vector<uint32_t> level;
-  std::vector<uint64_t> of_level;
-
-  // Children lie behind their parents, so that every node but 0 is the child of exactly one.
-  Tree(uint64_t seed, uint64_t nodes, uint64_t most) : nodes(nodes), first(nodes + 1), level(nodes) {
-    check::Random random(seed);
-    uint64_t end = 1;
-    for (uint64_t v = 0; v < nodes; ++v) {
-      first[v] = end;
-      uint64_t children = random.below(most + 1);
-      if (end == v + 1 && children == 0) children = 1; // otherwise the tree would end here
-      end = std::min(nodes, end + children);
-      for (uint64_t child = first[v]; child < end; ++child) level[child] = level[v] + 1;
-    }
-    first[nodes] = end;
-    of_level.resize(*std::max_element(level.begin(), level.end()) + 1);
-    for (const uint32_t l : level) ++of_level[l];
-  }
-};
-
-template <class T> T encode(uint64_t v) { return T(v); }
-struct Pair {
-  uint64_t v, check;
-};
-template <> Pair encode<Pair>(uint64_t v) { return {v, ~v}; }
-template <class T> uint64_t decode(T item) { return item; }
-template <> uint64_t decode<Pair>(Pair item) {
-  CHECK(item.check == ~item.v, "an item of 16 bytes was torn: %" PRIx64 " %" PRIx64, item.v, item.check);
-  return item.v;
-}
-
-template <class T> void push(atos_cpu_worker *worker, uint64_t v) {
-  if (worker->count == worker->capacity) worker->flush(worker);
-  static_cast<T *>(worker->buffer)[worker->count++] = encode<T>(v);
-}
-
-struct Work {
-  const Tree &tree;
-  std::vector<std::atomic<uint32_t>> seen;
-  std::vector<std::atomic<uint64_t>> done_of_level;
-  std::atomic<uint64_t> early{0}; // nodes that ran before the level above was over
-  std::atomic<int64_t> idle_pushes{0}, idle_calls{0};
-
-  explicit Work(const Tree &tree) : tree(tree), seen(tree.nodes), done_of_level(tree.of_level.size()) {}
-};
-
-const Work &work_of(const void *args) { return **static_cast<Work *const *>(args); }
-
-template <class T> void run(atos_cpu_worker *worker, const void *items, int64_t n, const void *args) {
-  Work &work = const_cast<Work &>(work_of(args));
-  for (int64_t k = 0; k < n; ++k) {
-    const uint64_t v = decode(static_cast<const T *>(items)[k]);
-    CHECK(v < work.tree.nodes, "item %" PRIu64 " was never pushed", v);
-    const uint32_t level = work.tree.level[v];
-    if (level && work.done_of_level[level - 1] != work.tree.of_level[level - 1]) ++work.early;
-    ++work.seen[v];
-    ++work.done_of_level[level];
-    for (uint64_t child = work.tree.first[v]; child < work.tree.first[v + 1]; ++child) push<T>(worker, child);
-  }
-}
-
-// Pushes the root again and again, as often as it may.
-template <class T> void idle(atos_cpu_worker *worker, const void *args) {
-  Work &work = const_cast<Work &>(work_of(args));
-  ++work.idle_calls;
-  if (--work.idle_pushes >= 0) push<T>(worker, 0);
-}
-
-struct Program {
-  atos_program *handle = nullptr;
-  template <class Run, class Idle> Program(Run run, Idle idle) {
-    const atos_status status =
-        atos_program_native(reinterpret_cast<uint64_t>(run), reinterpret_cast<uint64_t>(idle), 0, &handle);
-    CHECK(status == ATOS_OK, "%s", atos_message());
-  }
-  Program(const Program &) = delete;
-  ~Program() { atos_program_unload(handle); }
-};
-
-template <class T> struct Launcher {
-  Program program{run<T>, nullptr}, with_idle{run<T>, idle<T>};
-  atos_queue *queue = nullptr;
-
-  explicit Launcher(uint64_t capacity) {
-    CHECK(atos_queue_create(ATOS_CPU, capacity, sizeof(T), &queue) == ATOS_OK, "%s", atos_message());
-  }
-  Launcher(const Launcher &) = delete;
-  ~Launcher() { atos_queue_destroy(queue); }
-
-  void push(uint64_t v) {
-    const T item = encode<T>(v);
-    CHECK(atos_queue_push(queue, &item, 1) == ATOS_OK, "%s", atos_message());
-  }
-  uint64_t pending() {
-    uint64_t n = 0;
-    CHECK(atos_queue_pending(queue, &n) == ATOS_OK, "%s", atos_message());
-    return n;
-  }
-  atos_status launch(Work &work, atos_launch launch, atos_stats *stats) {
-    const uint64_t argument = reinterpret_cast<uint64_t>(&work);
-    launch.worker = ATOS_CTA;
-    launch.threads = 1;
-    launch.argument_words = 1;
-    launch.arguments = &argument;
-    return atos_queue_launch(queue, launch.idle ? with_idle.handle : program.handle, &launch, stats);
-  }
-};
-
-atos_launch schedule(bool persistent, bool barrier, uint32_t fetch, uint32_t blocks, bool idle = false) {
-  atos_launch launch{};
-  launch.persistent = persistent;
-  launch.barrier = barrier;
-  launch.fetch = fetch;
-  launch.blocks = blocks;
-  launch.idle = idle;
-  return launch;
-}
-
-void for_all_schedules(const std::function<void(bool, bool, uint32_t, uint32_t)> &f) {
-  for (const bool persistent : {true, false})
-    for (const bool barrier : {true, false})
-      for (const uint32_t fetch : {1u, 7u, 128u})
-        for (const uint32_t blocks : {1u, 2u, 5u}) f(persistent, barrier, fetch, blocks);
-}
-
-std::string name(bool persistent, bool barrier, uint32_t fetch, uint32_t blocks) {
-  return std::string(persistent ? "persistent" : "discrete") + (barrier ? ", barrier" : ", relaxed") + ", fetch " +
-         std::to_string(fetch) + ", " + std::to_string(blocks) + " workers";
-}
 
 template <class T> void every_schedule_runs_every_task_once() {
   const Tree tree(sizeof(T), 5000, 4);
@@ -315,16 +177,17 @@ TEST(one_queue_launched_from_several_threads) {
 }
 
 // More items than the spill area holds: what is lost is counted, and what is pending goes on.
+static uint32_t burst_size = 3000000;
 static void burst(atos_cpu_worker *worker, const void *items, int64_t n, const void *args) {
   auto &ran = *const_cast<std::atomic<uint64_t> *>(*static_cast<std::atomic<uint64_t> *const *>(args));
   for (int64_t k = 0; k < n; ++k) {
     ++ran;
     if (static_cast<const uint32_t *>(items)[k] == 0)
-      for (uint32_t v = 1; v <= 3000000; ++v) push<uint32_t>(worker, v);
+      for (uint32_t v = 1; v <= burst_size; ++v) push<uint32_t>(worker, v);
   }
 }
 
-TEST(more_than_the_spill_area_holds_is_counted_as_lost) {
+TEST(a_burst_into_a_small_ring_loses_nothing) {
   for (const bool persistent : {true, false}) {
     Program program(burst, nullptr);
     Launcher<uint32_t> launcher(16);
@@ -336,8 +199,44 @@ TEST(more_than_the_spill_area_holds_is_counted_as_lost) {
     launch.arguments = &argument;
     atos_stats stats;
     CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_QUEUE_FULL, "%s", atos_message());
-    CHECK(ran == stats.tasks_run && stats.tasks_pushed == 3000000, "%" PRIu64 " ran, %" PRIu64 " pushed", stats.tasks_run, stats.tasks_pushed);
-    CHECK(stats.lost > 0 && stats.tasks_run + stats.pending + stats.lost == 3000001,
+    CHECK(stats.lost == 0 && stats.tasks_run + stats.pending == 3000001, "%" PRIu64 " ran, %" PRIu64 " pending, %" PRIu64 " lost",
+          stats.tasks_run, stats.pending, stats.lost);
+    CHECK(atos_queue_limit(launcher.queue, 4000000) == ATOS_OK, "%s", atos_message());
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK, "%s", atos_message());
+    CHECK(ran == 3000001 && stats.grown == 1, "%" PRIu64 " ran, grown %" PRIu64 " times", ran.load(), stats.grown);
+  }
+}
+
+static rlim_t address_space() {
+  unsigned long long pages = 0;
+  FILE *file = std::fopen("/proc/self/statm", "r");
+  CHECK(file && std::fscanf(file, "%llu", &pages) == 1, "cannot read the size of this process");
+  std::fclose(file);
+  return rlim_t(pages) * rlim_t(sysconf(_SC_PAGESIZE));
+}
+
+// With so little address space left, the spill area is as small as may be.
+TEST(more_than_the_spill_area_holds_is_counted_as_lost) {
+  rlimit before, limit;
+  CHECK(getrlimit(RLIMIT_AS, &before) == 0, "cannot read the limit");
+  limit = before;
+  burst_size = 8000000;
+  for (const bool persistent : {true, false}) {
+    Program program(burst, nullptr);
+    limit.rlim_cur = address_space() + (rlim_t(20) << 20);
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0, "cannot set a limit");
+    Launcher<uint32_t> launcher(16);
+    CHECK(setrlimit(RLIMIT_AS, &before) == 0, "cannot lift the limit");
+    launcher.push(0);
+    std::atomic<uint64_t> ran{0};
+    const uint64_t argument = reinterpret_cast<uint64_t>(&ran);
+    atos_launch launch = schedule(persistent, false, 4, 2);
+    launch.argument_words = 1;
+    launch.arguments = &argument;
+    atos_stats stats;
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_QUEUE_FULL, "%s", atos_message());
+    CHECK(ran == stats.tasks_run && stats.tasks_pushed == burst_size, "%" PRIu64 " ran, %" PRIu64 " pushed", stats.tasks_run, stats.tasks_pushed);
+    CHECK(stats.lost > 0 && stats.tasks_run + stats.pending + stats.lost == burst_size + 1,
           "%" PRIu64 " ran, %" PRIu64 " pending, %" PRIu64 " lost", stats.tasks_run, stats.pending, stats.lost);
     CHECK(launcher.pending() == stats.pending, "%" PRIu64 " are pending", launcher.pending());
     const uint64_t pending = stats.pending;

@@ -1,0 +1,62 @@
+// What a host thread looks at while it waits for the workers of a launch: the clock, and whether its user wants it back.
+#pragma once
+#include <algorithm>
+#include <chrono>
+
+#include "status.h"
+
+namespace atos {
+
+class Watch {
+public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Watch(const atos_launch &launch) : interrupted(launch.interrupted), question(Clock::now() + kBetweenQuestions) {
+    // A limit of centuries is none: it would not fit the clock.
+    if (launch.timeout > 0 && launch.timeout < 1e9)
+      deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(launch.timeout));
+  }
+
+  // Whether the workers are to stop. Throws ATOS_STUCK when they were asked to, and have not for the time of grace.
+  bool look() {
+    const Clock::time_point now = Clock::now();
+    if (stop) {
+      if (now >= answer)
+        throw Failure(ATOS_STUCK, text("the workers were asked to stop, and did not for %d ms", int(kGrace.count())));
+      return true;
+    }
+    stop = now >= deadline;
+    if (!stop && interrupted && now >= question) {
+      asking() = true;
+      stop = interrupted() != 0;
+      asking() = false;
+      question = now + kBetweenQuestions;
+    }
+    if (stop) answer = Clock::now() + kGrace;
+    return stop;
+  }
+
+  // Whether this thread is in such a question: what its user does there must not come back to a queue.
+  static bool &asking() {
+    static thread_local bool in_question = false;
+    return in_question;
+  }
+
+  bool stopped() const { return stop; }
+
+  // How long the host may sleep until it has to look again.
+  Clock::duration rest() const {
+    const Clock::duration most = kBetweenQuestions;
+    return std::max(Clock::duration::zero(), std::min(most, (stop ? answer : deadline) - Clock::now()));
+  }
+
+private:
+  static constexpr std::chrono::milliseconds kBetweenQuestions{20};
+  static constexpr std::chrono::milliseconds kGrace{1000};
+
+  int32_t (*const interrupted)(void);
+  Clock::time_point question, deadline = Clock::time_point::max(), answer{};
+  bool stop = false;
+};
+
+} // namespace atos

@@ -1,0 +1,178 @@
+// Launches that are stopped, by their timeout or by who is asked meanwhile, go on later as if nothing had been; those that do
+// not stop are left alone.
+#include <chrono>
+#include <thread>
+
+#include "tree.h"
+
+namespace {
+
+// Stopped again and again, in every schedule, until all is done.
+template <class T> void what_was_stopped_goes_on() {
+  int stopped = 0;
+  check::Random random(sizeof(T));
+  const Tree tree(11, 2000, 4);
+  for_all_schedules([&](bool persistent, bool barrier, uint32_t fetch, uint32_t blocks) {
+    if (fetch == 7 || blocks == 2) return; // it takes its time
+    const std::string which = name(persistent, barrier, fetch, blocks);
+    Work work(tree);
+    work.turns = 50000;
+    Launcher<T> launcher(3000);
+    launcher.push(0);
+    uint64_t ran = 0;
+    for (;;) {
+      atos_launch launch = schedule(persistent, barrier, fetch, blocks);
+      launch.timeout = 1e-6 * double(1 + random.below(1000));
+      atos_stats stats;
+      const atos_status status = launcher.launch(work, launch, &stats);
+      ran += stats.tasks_run;
+      if (status == ATOS_OK) break;
+      CHECK(status == ATOS_STOPPED, "%s: status %d, %s", which.c_str(), int(status), atos_message());
+      ++stopped;
+      uint64_t seen = 0, pushed = 1;
+      for (uint64_t v = 0; v < tree.nodes; ++v)
+        if (work.seen[v]) ++seen, pushed += tree.first[v + 1] - tree.first[v];
+      CHECK(seen == ran, "%s: %" PRIu64 " tasks seen, %" PRIu64 " said to have run", which.c_str(), seen, ran);
+      CHECK(stats.lost == 0 && stats.pending == pushed - seen && launcher.pending() == stats.pending,
+            "%s: %" PRIu64 " pushed, %" PRIu64 " run, %" PRIu64 " pending", which.c_str(), pushed, seen, stats.pending);
+    }
+    for (uint64_t v = 0; v < tree.nodes; ++v)
+      CHECK(work.seen[v] == 1, "%s: task %" PRIu64 " ran %u times", which.c_str(), v, work.seen[v].load());
+    CHECK(!barrier || work.early == 0, "%s: %" PRIu64 " tasks ran early", which.c_str(), work.early.load());
+  });
+  CHECK(stopped > 10, "only %d launches were stopped", stopped);
+}
+
+TEST(what_was_stopped_goes_on_with_4_bytes) { what_was_stopped_goes_on<uint32_t>(); }
+TEST(what_was_stopped_goes_on_with_16_bytes) { what_was_stopped_goes_on<Pair>(); }
+
+// A task that pushes itself again and again.
+void again(atos_cpu_worker *worker, const void *items, int64_t n, const void *) {
+  for (int64_t k = 0; k < n; ++k) push<uint32_t>(worker, static_cast<const uint32_t *>(items)[k]);
+}
+
+void nothing(atos_cpu_worker *, const void *, int64_t, const void *) {}
+
+// An idle function that always pushes.
+void always(atos_cpu_worker *worker, const void *) { push<uint32_t>(worker, 7); }
+
+int questions = 0;
+
+TEST(what_is_asked_stops_a_launch) {
+  Program program(again, nullptr);
+  for_all_schedules([&](bool persistent, bool barrier, uint32_t fetch, uint32_t blocks) {
+    if (fetch == 7) return; // it takes its time
+    Launcher<uint32_t> launcher(50);
+    for (uint64_t v = 0; v < 20; ++v) launcher.push(v);
+    atos_launch launch = schedule(persistent, barrier, fetch, blocks);
+    questions = 0;
+    launch.interrupted = [] { return int32_t(++questions == 2); };
+    atos_stats stats;
+    const atos_status status = atos_queue_launch(launcher.queue, program.handle, &launch, &stats);
+    CHECK(status == ATOS_STOPPED && questions == 2, "status %d after %d questions: %s", int(status), questions, atos_message());
+    std::vector<uint32_t> items(20);
+    atos_queue_state state;
+    CHECK(stats.pending == 20 && atos_queue_read(launcher.queue, items.data(), 20, &state) == ATOS_OK, "%s", atos_message());
+    std::sort(items.begin(), items.end());
+    for (uint32_t v = 0; v < 20; ++v) CHECK(items[v] == v, "item %u is %u", v, items[v]);
+  });
+}
+
+TEST(idle_that_always_pushes_is_stopped) {
+  Program program(nothing, always);
+  for (const bool persistent : {true, false})
+    for (const bool barrier : {true, false}) {
+      Launcher<uint32_t> launcher(50);
+      atos_launch launch = schedule(persistent, barrier, 4, 2, true);
+      launch.timeout = 0.01;
+      atos_stats stats;
+      const atos_status status = atos_queue_launch(launcher.queue, program.handle, &launch, &stats);
+      CHECK(status == ATOS_STOPPED, "status %d: %s", int(status), atos_message());
+      CHECK(atos_queue_clear(launcher.queue) == ATOS_OK && launcher.pending() == 0, "%s", atos_message());
+    }
+}
+
+std::atomic<bool> released{false};
+
+void until_released(atos_cpu_worker *, const void *, int64_t n, const void *) {
+  while (n && !released) std::this_thread::yield();
+}
+
+TEST(a_launch_that_does_not_stop_is_left_and_may_end_later) {
+  Program program(until_released, nullptr);
+  for (const bool barrier : {false, true}) {
+    released = false;
+    Launcher<uint32_t> launcher(50), other(50);
+    for (uint64_t v = 0; v < 10; ++v) launcher.push(v), other.push(v);
+    atos_launch launch = schedule(!barrier, barrier, 1, 2);
+    launch.timeout = 0.001;
+    atos_stats stats;
+    atos_status status = atos_queue_launch(launcher.queue, program.handle, &launch, &stats);
+    CHECK(status == ATOS_STUCK, "status %d: %s", int(status), atos_message());
+    uint64_t count = 0;
+    uint32_t item = 0;
+    atos_queue_state state;
+    for (int call = 0; call < 6; ++call) {
+      status = call == 0   ? atos_queue_pending(launcher.queue, &count)
+               : call == 1 ? atos_queue_push(launcher.queue, &item, 1)
+               : call == 2 ? atos_queue_clear(launcher.queue)
+               : call == 3 ? atos_queue_resize(launcher.queue, 100)
+               : call == 4 ? atos_queue_read(launcher.queue, &item, 1, &state)
+                           : atos_queue_launch(launcher.queue, program.handle, &launch, &stats);
+      CHECK(status == ATOS_BUSY, "call %d: status %d: %s", call, int(status), atos_message());
+    }
+    launch.timeout = 0;
+    Program harmless(nothing, nullptr);
+    CHECK(atos_queue_launch(other.queue, harmless.handle, &launch, &stats) == ATOS_OK && stats.tasks_run == 10, "%s",
+          atos_message());
+    released = true;
+    while ((status = atos_queue_pending(launcher.queue, &count)) == ATOS_BUSY) std::this_thread::yield();
+    CHECK(status == ATOS_OK && count >= 8 && count < 10, "status %d, %" PRIu64 " pending", int(status), count);
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK && stats.tasks_run == count, "%s",
+          atos_message());
+  }
+}
+
+TEST(a_launch_waits_for_another_of_its_queue_no_longer_than_its_timeout) {
+  released = false;
+  Program program(until_released, nullptr);
+  Launcher<uint32_t> launcher(50);
+  launcher.push(1);
+  std::atomic<bool> begun{false};
+  std::thread thread([&] {
+    begun = true;
+    atos_launch launch = schedule(true, false, 1, 1);
+    atos_stats stats;
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK, "%s", atos_message());
+  });
+  while (!begun) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  atos_launch launch = schedule(true, false, 1, 1);
+  launch.timeout = 0.01;
+  atos_stats stats;
+  const atos_status status = atos_queue_launch(launcher.queue, program.handle, &launch, &stats);
+  released = true;
+  thread.join();
+  CHECK(status == ATOS_STOPPED && stats.tasks_run == 0, "status %d: %s", int(status), atos_message());
+}
+
+Launcher<uint32_t> *asked_queue = nullptr;
+atos_status answer = ATOS_OK;
+
+TEST(who_is_asked_cannot_use_a_queue) {
+  Program program(again, nullptr);
+  Launcher<uint32_t> launcher(50);
+  launcher.push(1);
+  asked_queue = &launcher;
+  atos_launch launch = schedule(true, false, 1, 1);
+  launch.interrupted = [] {
+    uint64_t count = 0;
+    answer = atos_queue_pending(asked_queue->queue, &count);
+    return int32_t(1);
+  };
+  atos_stats stats;
+  CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_STOPPED, "%s", atos_message());
+  CHECK(answer == ATOS_INVALID && launcher.pending() == 1, "status %d", int(answer));
+}
+
+} // namespace

@@ -1,0 +1,293 @@
+"""Launches that are stopped: by their timeout, by Ctrl-C, and those that cannot be."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_launch import assert_each_once, every_schedule, forest_on_host, launch, on_device
+from test_queue import DTYPES
+from test_stress import configurations
+
+import atos_py as atos
+from atos_py.errors import InvalidArgumentError, LaunchTimeoutError, UnsupportedTypeError
+
+ROOT = Path(__file__).parent.parent
+
+
+@atos.task
+def again(worker, v):
+    """Push what is run, for ever."""
+    if worker.rank == 0:
+        worker.push(v)
+
+
+def slow_plan(item, turns, forest, counts):
+    v = np.int64(item)
+    state = v + 1
+    for _ in range(turns):
+        state = state * 6364136223846793005 + 1442695040888963407
+    if state != 0:
+        atos.atomic_add(counts.seen, v, 1)
+    return forest.first[v + 1] - forest.first[v], forest.first[v]
+
+
+@atos.task(workload=slow_plan)
+def grow_slowly(worker, item, i, first, turns, forest, counts):
+    """Push child i of a node, after a while."""
+    worker.push(first + i)
+
+
+@every_schedule
+def test_a_timeout_stops_a_launch_without_end(device, worker, persistent, barrier):
+    queue = atos.Queue(1000, device=device)
+    queue.push(range(300))
+    for _ in range(2):
+        with pytest.raises(LaunchTimeoutError, match=r"its timeout of 0\.05 s; 300 tasks are unfinished") as stopped:
+            launch(queue, worker, again, persistent=persistent, barrier=barrier, timeout=0.05)
+        assert isinstance(stopped.value, TimeoutError)
+        assert (stopped.value.pending, stopped.value.stuck) == (300, False)
+        assert np.sort(queue.peek()).tolist() == list(range(300))
+    queue.clear()
+    assert len(queue) == 0
+    stats = launch(queue, worker, again, persistent=persistent, barrier=barrier, timeout=60)
+    assert stats.tasks_run == 0
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    worker=st.sampled_from(["thread", "warp", "cta"]),
+    dtype=st.sampled_from(["uint32", "int64"]),
+    capacity=st.sampled_from([1, 100, 4000]),
+    seed=st.integers(0, 20),
+    options=configurations,
+    timeouts=st.lists(st.floats(1e-6, 5e-3), min_size=1, max_size=30),
+)
+def test_what_was_stopped_goes_on(device, worker, dtype, capacity, seed, options, timeouts):
+    """After stops at any moments every task has run once."""
+    forest = forest_on_host(3000, 1, most=4, seed=seed)
+    there, counts = on_device(forest, device)
+    queue = atos.Queue(capacity, dtype=DTYPES[dtype], device=device)
+    queue.push(0)
+    for timeout in [*timeouts, None]:
+        try:
+            launch(queue, worker, grow_slowly, 2000, there, counts, timeout=timeout, **options)
+            break
+        except LaunchTimeoutError as stopped:
+            seen = counts.seen.to_numpy()
+            assert seen.max() <= 1
+            pushed = 1 + np.diff(forest.first)[seen == 1].sum()
+            assert len(queue) == stopped.pending == pushed - seen.sum()  # noqa: PT017
+    assert_each_once(counts.seen.to_numpy())
+    assert len(queue) == 0
+
+
+@pytest.mark.parametrize("timeout", [0, -1, -0.5, float("nan"), float("-inf")])
+def test_timeouts_that_make_no_sense(timeout):
+    with pytest.raises(InvalidArgumentError, match="timeout must be a number of seconds above 0"):
+        atos.Queue(1, device="cpu").launch_cta(again, timeout=timeout)
+
+
+@pytest.mark.parametrize("timeout", ["1", True, [1], 1j])
+def test_timeouts_of_other_types(timeout):
+    with pytest.raises(UnsupportedTypeError, match="timeout must be a number of seconds"):
+        atos.Queue(1, device="cpu").launch_cta(again, timeout=timeout)
+
+
+@pytest.mark.parametrize("timeout", [1, 1e300, float("inf"), np.float32(5), None])
+def test_timeouts_that_are_not_reached(device, timeout):
+    assert atos.Queue(1, device=device).launch_cta(again, timeout=timeout).tasks_run == 0
+
+
+class ToldError(Exception):
+    """What a handler of the tests raises."""
+
+
+@every_schedule
+def test_what_a_signal_handler_raises_stops_a_launch(device, persistent, barrier):
+    def tell(*_: Any) -> None:
+        raise ToldError
+
+    queue = atos.Queue(100, device=device)
+    queue.push([1, 2, 3])
+    before = signal.signal(signal.SIGALRM, tell)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(ToldError) as told:
+            queue.launch_cta(again, persistent=persistent, barrier=barrier)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert "it was interrupted; 3 tasks are unfinished" in str(told.value.__cause__)
+    assert sorted(queue.peek()) == [1, 2, 3]
+
+
+def test_handlers_run_and_the_launch_goes_on(device):
+    calls: list[Any] = []
+
+    def note(*_: Any) -> None:
+        try:
+            len(queue)
+        except InvalidArgumentError as error:
+            calls.append(str(error))
+
+    queue = atos.Queue(100, device=device)
+    queue.push([1])
+    before = signal.signal(signal.SIGALRM, note)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+        with pytest.raises(LaunchTimeoutError):
+            queue.launch_cta(again, timeout=0.5)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert set(calls) == {"a signal handler that runs during a launch cannot use a queue"}
+    assert len(calls) > 1
+    assert len(queue) == 1
+
+
+def test_only_the_main_thread_is_interrupted(device):
+    """A launch in another thread goes on, through signals that the main thread takes."""
+    ended: list[Any] = []
+
+    def work() -> None:
+        queue = atos.Queue(100, device=device)
+        queue.push([1])
+        try:
+            queue.launch_cta(again, timeout=1)
+        except BaseException as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    thread.join()
+    assert [type(error) for error in ended] == [LaunchTimeoutError]
+
+
+SCRIPT = """
+import sys, threading, time
+import numpy as np
+import atos_py as atos
+
+@atos.task
+def wait(worker, v, flag):
+    while flag[0] == 0:
+        pass
+
+@atos.task
+def again(worker, v):
+    if worker.rank == 0:
+        worker.push(v)
+
+device = sys.argv[1]
+flag = atos.zeros(1, dtype=np.int32, device=device)
+queue = atos.Queue(100, device=device)
+queue.push([1, 2, 3])
+"""
+
+
+def python(device: atos.Device, code: str, **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-u", "-c", SCRIPT + code, str(device)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        **options,
+    )
+
+
+def test_ctrl_c(device):
+    code = """
+print("ready")
+try:
+    queue.launch_cta(again)
+except KeyboardInterrupt:
+    print(sorted(queue.peek().tolist()))
+queue.launch_cta(again)
+"""
+    process = python(device, code)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(2)  # it compiles meanwhile; an interrupt of that would end the process as well
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "[1, 2, 3]\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT
+    assert "KeyboardInterrupt" in said
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_a_task_that_loops_for_ever_is_reported_and_the_process_ends(device, persistent):
+    code = f"""
+try:
+    queue.launch_cta(wait, flag, timeout=0.1, persistent={persistent})
+except atos.LaunchTimeoutError as error:
+    print(error.stuck, error.pending)
+    print(error)
+for call in (lambda: len(queue), lambda: queue.push(1), lambda: queue.launch_cta(wait, flag), queue.clear):
+    try:
+        call()
+    except atos.DeviceStuckError as error:
+        print(error)
+"""
+    said, errors = python(device, code).communicate(timeout=60)
+    lines = said.splitlines()
+    assert lines[0] == "True None", errors
+    assert "the launch of wait was to stop, since it took longer than its timeout of 0.1 s" in lines[1]
+    assert "a task seems to loop for ever inside itself" in lines[1]
+    assert len(lines) == 6
+    assert all("still runs" in line for line in lines[2:])
+    assert errors == ""
+
+
+def test_an_interrupt_of_a_launch_that_is_stuck_says_so(device):
+    code = """
+import signal
+flag[0] = 1
+queue.launch_cta(wait, flag)
+flag[0] = 0
+queue.push(1)
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+try:
+    queue.launch_cta(wait, flag)
+except KeyboardInterrupt as interrupt:
+    print(interrupt.__cause__.stuck)
+    print(interrupt.__cause__)
+"""
+    said, errors = python(device, code).communicate(timeout=60)
+    assert said.startswith("True\nthe launch of wait was to stop, since it was interrupted, but"), errors
+
+
+def test_a_task_that_ends_after_all_gives_the_queue_back():
+    """On the CPU, where the host can let it go."""
+    code = """
+try:
+    queue.launch_cta(wait, flag, timeout=0.1, num_blocks=1)
+except atos.LaunchTimeoutError as error:
+    assert error.stuck
+flag[0] = 1
+while True:
+    try:
+        print(queue.peek().tolist())
+        break
+    except atos.DeviceStuckError:
+        time.sleep(0.01)
+print(queue.launch_cta(wait, flag).tasks_run)
+"""
+    said, errors = python(atos.Device("cpu"), code).communicate(timeout=60)
+    assert said == "[2, 3]\n2\n", errors
