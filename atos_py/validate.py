@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any, cast
 
 import numpy as np
@@ -58,7 +59,8 @@ def as_dtype(value: DTypeLike) -> np.dtype[Any]:
 
 def as_host_array(name: str, values: Any) -> NDArray[Any]:
     """Return what NumPy makes an array of; one with a mask is refused, since what lies under the mask would count."""
-    if isinstance(values, np.ma.MaskedArray):
+    masked = sys.modules.get("numpy.ma")  # which takes a while to import, and whoever has such an array has imported it
+    if masked is not None and isinstance(values, masked.MaskedArray):
         raise UnsupportedTypeError(f"{name} has a mask, which would be ignored; pass values.compressed() or values.filled(...)")
     try:
         return np.asarray(values)

@@ -939,7 +939,8 @@ def task(worker, v):
         for child in range(1000):
             worker.push(child)
 queue.launch_cta(task)
-resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+taken = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (taken + (1 << 30),) * 2)
 for persistent in (True, False):
     for barrier in (True, False):
         queue.push(np.arange(1000))

@@ -93,13 +93,13 @@ def test_what_was_stopped_goes_on(device, worker, dtype, capacity, seed, options
 
 @pytest.mark.parametrize("timeout", [0, -1, -0.5, float("nan"), float("-inf")])
 def test_timeouts_that_make_no_sense(timeout):
-    with pytest.raises(InvalidArgumentError, match="timeout must be a number of seconds above 0"):
+    with pytest.raises(InvalidArgumentError, match=r"timeout must be a (finite number|number of seconds above 0)"):
         atos.Queue(1, device="cpu").launch_cta(again, timeout=timeout)
 
 
 @pytest.mark.parametrize("timeout", ["1", True, [1], 1j])
 def test_timeouts_of_other_types(timeout):
-    with pytest.raises(UnsupportedTypeError, match="timeout must be a number of seconds"):
+    with pytest.raises(UnsupportedTypeError, match="timeout must be a number"):
         atos.Queue(1, device="cpu").launch_cta(again, timeout=timeout)
 
 
