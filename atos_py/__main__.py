@@ -117,7 +117,8 @@ def _reproduce(options: argparse.Namespace) -> int:
     chosen = device(options.device)
     graphs = default_graphs(chosen)
     if options.graph:
-        graphs = ((path.name.partition(".")[0], Graph.load(path, device=chosen, symmetrize=True)) for path in options.graph)
+        loaded = ((path, Graph.load(path, device=chosen, weights=False)) for path in options.graph)
+        graphs = ((path.name.partition(".")[0], graph.to_symmetric()) for path, graph in loaded)
     for path in reproduce(options.out, graphs, repeat=options.repeat, progress=_progress()):
         print(path)
     return 0

@@ -308,6 +308,10 @@ class Graph(NamedTuple):
         )
         return self._on(csr, self.device)
 
+    def to_symmetric(self) -> Graph:
+        """Return this graph if every edge has its reverse, otherwise one with the reverse of every edge, and each edge once."""
+        return self if self.is_symmetric() else self.simplify(symmetrize=True, deduplicate=True)
+
     def save(self, path: str | os.PathLike[str], *, compress: bool = False) -> None:
         """Write the graph to a file that ends in .npz, to be read by `load`."""
         save_csr(path, self._on_host(), compress=compress)

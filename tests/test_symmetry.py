@@ -25,6 +25,11 @@ def test_same_as_comparing_with_the_transpose(n: int, data: st.DataObject) -> No
     count = np.zeros((n, n), int)
     np.add.at(count, (tails, heads), 1)
     assert graph.is_symmetric() == (count == count.T).all()
+    undirected = graph.to_symmetric()
+    if graph.is_symmetric():
+        assert undirected is graph
+    else:
+        assert (undirected.to_scipy().toarray() == ((count + count.T) > 0)).all()
 
 
 def test_large_graphs(device: atos.Device) -> None:

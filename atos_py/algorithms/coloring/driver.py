@@ -102,8 +102,7 @@ def color(
     for name, value, least in (("window", window, 1), ("patience", patience, 0), ("shared_memory", scratch, 8)):
         if value is not None:
             whole(name, value, least, 2**62)
-    if not graph.is_symmetric():
-        graph = graph.simplify(symmetrize=True, deduplicate=True)
+    graph = graph.to_symmetric()
     n, device = graph.num_vertices, graph.device
     vertices, phases = _planned(graph, _ordered(graph, order), worker)
     colors = full(n, UNCOLORED, dtype=np.uint32, device=device)
