@@ -37,6 +37,14 @@ class TestDiagnosis:
         assert "g++" in str(value("c++").mend)
         assert "To mend" in diagnosis.report()
 
+    def test_an_installed_package_needs_no_compilers(self, monkeypatch):
+        monkeypatch.setattr(diagnosis, "find_cuda", lambda: None)
+        monkeypatch.setattr(diagnosis, "_is_checkout", lambda: False)
+        monkeypatch.setenv("PATH", "")
+        for sizes, needed in ((4, 8, 16), False), ((4,), True):
+            monkeypatch.setattr(diagnosis, "_sizes", lambda worker, sizes=sizes: sizes)
+            assert [value(name).mend is not None for name in ("nvcc", "c++")] == [needed, needed]
+
     def test_missing_packages(self, monkeypatch):
         monkeypatch.setattr(diagnosis, "_installed", lambda package: None)
         for name in ("numba-cuda", "cuda-core", "nvJitLink"):
@@ -115,7 +123,7 @@ class TestToolkit:
     def root(self, tmp_path):
         for part in ("bin/nvcc", "include/cuda.h"):
             (tmp_path / part).parent.mkdir()
-            (tmp_path / part).touch()
+            (tmp_path / part).write_text("#define CUDA_VERSION 13000\n")
         return tmp_path
 
     def test_named(self, root, monkeypatch):
@@ -130,3 +138,8 @@ class TestToolkit:
         (root / "nvidia").mkdir()
         (root / "nvidia" / "cu13").symlink_to(root)
         assert toolkit.find_cuda() == root / "nvidia" / "cu13"
+
+    def test_another_major_version_is_passed_over(self, root, monkeypatch):
+        monkeypatch.setenv("CUDA_HOME", str(root))
+        (root / "include" / "cuda.h").write_text("#define CUDA_VERSION 12090\n")
+        assert toolkit.find_cuda() != root
