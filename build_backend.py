@@ -1,7 +1,7 @@
 """What pip calls to build: setuptools, which is given nvcc from PyPI where this machine has none.
 
-``CUDA_HOME=none pip install .`` builds with PyPI's nvcc in any case, and ``CUDA_HOME=none NVCC_WHEELS= pip install .`` with none
-at all, for the CPU alone.
+``CUDA_HOME=none pip install .`` builds with PyPI's nvcc in any case; ``CUDA_HOME=none NVCC_WHEELS= pip install .`` with none at
+all, for the CPU alone.
 """
 
 import os

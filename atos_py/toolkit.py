@@ -14,8 +14,8 @@ from pathlib import Path
 
 __all__ = ["NVCC_WHEELS", "find_cuda"]
 
-# All of nvcc from PyPI, for x86-64 and aarch64; one package pins them all. The oldest of its major version, since nvJitLink links
-# the LTO-IR of its own version and of earlier ones, and what links with is another installation's.
+# All of nvcc from PyPI, for x86-64 and aarch64: one package pins them all. It is the oldest of its major version, since
+# nvJitLink links LTO-IR of its own version and of earlier ones, and a wheel meets any nvJitLink.
 NVCC_WHEELS = "cuda-toolkit[nvcc,crt,nvvm,cudart,cccl]==13.0.*"
 _VERSION = re.compile(r"#define CUDA_VERSION 13\d{3}\b")  # LTO-IR of another major version does not link with ours
 
@@ -23,8 +23,8 @@ _VERSION = re.compile(r"#define CUDA_VERSION 13\d{3}\b")  # LTO-IR of another ma
 def find_cuda() -> Path | None:
     """Return the root of a CUDA toolkit, or None: ``$CUDA_HOME``, nvcc on the PATH, /usr/local/cuda, or PyPI's wheels.
 
-    ``CUDA_HOME=none`` leaves the wheels alone to be looked at, as if the machine had no toolkit. So does a toolkit that is not of
-    CUDA 13.
+    ``CUDA_HOME=none`` leaves the wheels alone to be looked at, as if the machine had no toolkit. A toolkit
+    of another CUDA than 13 is passed over.
     """
     named = os.environ.get("CUDA_HOME")
     wheels = [Path(entry) / "nvidia" / "cu13" for entry in (sysconfig.get_path("purelib"), *sys.path)]

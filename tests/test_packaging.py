@@ -113,7 +113,9 @@ def test_sdist_holds_what_a_clone_holds(sdist, tree):
 
 
 def test_twine_finds_nothing_wrong(built):
-    done = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *built], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "twine", "check", "--strict", *built], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout
 
 
