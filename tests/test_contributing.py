@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
-import yaml
 
 import atos_py
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("atos_py", "csrc")
+
+
+def load(path: Path) -> Any:
+    yaml = pytest.importorskip("yaml")
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 def rooms() -> list[str]:
@@ -43,7 +48,7 @@ def test_changelog_begins_with_this_version_or_what_leads_to_the_next():
 
 
 def test_citation():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    citation = load(ROOT / "CITATION.cff")
     assert {"cff-version", "message", "title", "authors"} <= citation.keys()
     assert (citation["version"], citation["license"]) == (atos_py.__version__, "Apache-2.0")
     dois = {paper.get("doi") for paper in [citation["preferred-citation"], *citation["references"]]}
@@ -52,7 +57,7 @@ def test_citation():
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob(".github/ISSUE_TEMPLATE/*.yml")), ids=lambda path: path.name)
 def test_issue_forms(path):
-    form = yaml.safe_load(path.read_text())
+    form = load(path)
     if path.name == "config.yml":
         assert form == {"blank_issues_enabled": False}
         return
@@ -65,6 +70,6 @@ def test_issue_forms(path):
 
 def test_hooks_are_those_of_the_environment():
     """None fetches anything: they run the versions of ruff and mypy that `make test` runs."""
-    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    hooks = load(ROOT / ".pre-commit-config.yaml")["repos"]
     assert [repository["repo"] for repository in hooks] == ["local"]
     assert {hook["language"] for hook in hooks[0]["hooks"]} == {"system"}
