@@ -117,7 +117,7 @@ def _has_nvidia_hardware() -> bool:
 def _compilers() -> list[Finding]:
     section = "Compilers, needed to build the core only"
     cuda = find_cuda()
-    needed = _is_checkout() or not all(_sizes(worker) == _ITEM_BYTES for worker in WORKERS)
+    needed = not all(_sizes(worker) == _ITEM_BYTES for worker in WORKERS)
     nvcc = (
         Finding(section, "nvcc", f"{_version_of(str(cuda / 'bin' / 'nvcc'))}, {cuda}")
         if cuda
@@ -131,11 +131,6 @@ def _compilers() -> list[Finding]:
         else Finding(section, name, "not found", _GET_CXX if needed else None)
     )
     return [nvcc, cxx]
-
-
-def _is_checkout() -> bool:
-    """Whether this package lies beside the sources of its core; an installed one has no use for compilers."""
-    return (CORE_DIR.parents[1] / "csrc").is_dir()
 
 
 def _sizes(worker: str) -> tuple[int, ...]:

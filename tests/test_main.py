@@ -32,18 +32,17 @@ class TestDiagnosis:
 
     def test_missing_compilers(self, monkeypatch):
         monkeypatch.setattr(diagnosis, "find_cuda", lambda: None)
+        monkeypatch.setattr(diagnosis, "_sizes", lambda worker: (4,))
         monkeypatch.setenv("PATH", "")
         assert toolkit.NVCC_WHEELS in str(value("nvcc").mend)
         assert "g++" in str(value("c++").mend)
         assert "To mend" in diagnosis.report()
 
-    def test_an_installed_package_needs_no_compilers(self, monkeypatch):
+    def test_compilers_are_not_missed_where_the_core_is_whole(self, monkeypatch):
         monkeypatch.setattr(diagnosis, "find_cuda", lambda: None)
-        monkeypatch.setattr(diagnosis, "_is_checkout", lambda: False)
+        monkeypatch.setattr(diagnosis, "_sizes", lambda worker: (4, 8, 16))
         monkeypatch.setenv("PATH", "")
-        for sizes, needed in ((4, 8, 16), False), ((4,), True):
-            monkeypatch.setattr(diagnosis, "_sizes", lambda worker, sizes=sizes: sizes)
-            assert [value(name).mend is not None for name in ("nvcc", "c++")] == [needed, needed]
+        assert [(value(name).value, value(name).mend) for name in ("nvcc", "c++")] == [("not found", None)] * 2
 
     def test_missing_packages(self, monkeypatch):
         monkeypatch.setattr(diagnosis, "_installed", lambda package: None)
