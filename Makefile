@@ -32,7 +32,7 @@ build: $(VENV)/installed
 
 # What is published: the sdist, and the wheel of this architecture, tagged with the oldest C library that it runs with.
 dist: build
-	rm -rf build dist
+	rm -rf build/lib build/bdist.* build/dist build/bare dist
 	$(BIN)/python -m build --no-isolation --sdist --wheel --outdir build/dist . > /dev/null
 	PATH="$(abspath $(BIN)):$$PATH" auditwheel repair --wheel-dir dist build/dist/*.whl
 	cp build/dist/*.tar.gz dist

@@ -20,6 +20,7 @@ from atos_py import toolkit
 
 ROOT = Path(__file__).parents[1]
 DIRECTORIES = ("atos_py", "benchmarks", "csrc", "docs", "examples", "tests")
+MADE = shutil.ignore_patterns("__pycache__", "gallery", "sg_execution_times.rst")
 BUILD = "import sys, build_backend as b; out = sys.argv[1]; print(b.build_sdist(out), b.build_wheel(out), sep='\\n')"
 
 
@@ -34,7 +35,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the checkout with its core, so that a build leaves nothing behind in it and has nothing to compile."""
     copy = tmp_path_factory.mktemp("tree")
     for directory in DIRECTORIES:
-        shutil.copytree(ROOT / directory, copy / directory, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / directory, copy / directory, ignore=MADE)
     for path in ROOT.iterdir():
         if path.is_file():
             shutil.copy(path, copy)
