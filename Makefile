@@ -10,7 +10,7 @@ export CUDA_HOME
 # With nvcc on this machine nothing is fetched for the build; without it, PyPI's wheels hold a complete one.
 NVCC_WHEELS = $(shell CUDA_HOME="$(CUDA_HOME)" $(PYTHON) atos_py/toolkit.py)
 
-.PHONY: demo test lint gpu-test build clean
+.PHONY: demo test lint gpu-test build dist wheel-test clean
 
 demo: build
 	$(BIN)/python -m atos_py demo
@@ -29,6 +29,22 @@ gpu-test:
 
 build: $(VENV)/installed
 	$(BIN)/python setup.py -q build_core
+
+# What is published: the sdist, and the wheel of this architecture, tagged with the oldest C library that it runs with.
+dist: build
+	rm -rf build/lib build/bdist.* build/dist build/bare dist
+	$(BIN)/python -m build --no-isolation --sdist --wheel --outdir build/dist . > /dev/null
+	PATH="$(abspath $(BIN)):$$PATH" auditwheel repair --wheel-dir dist build/dist/*.whl
+	cp build/dist/*.tar.gz dist
+	$(BIN)/python -m twine check --strict dist/*
+
+# The wheel in an environment of its own, with no compiler in sight; linked for a GPU too, where the core was built for one.
+wheel-test: dist
+	$(PYTHON) -m venv build/bare
+	cd build; wheel=$$(ls ../dist/*.whl); gpu=; \
+	if ls ../atos_py/_lib/*.fatbin > /dev/null && ../$(BIN)/python -c "import cuda.core"; then wheel="$$wheel[cu13]" gpu=--gpu; fi; \
+	bare/bin/python -m pip install -q "$$wheel" && export ATOS_CACHE_DIR=bare/cache PATH= && \
+	bare/bin/python ../tests/installed.py $$gpu && bare/bin/python -m atos_py demo --device cpu --side 60 --scale 8
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -24,6 +24,7 @@ __all__ = ["Finding", "diagnose", "report"]
 _ITEM_BYTES = (4, 8, 16)
 _REBUILD = "python setup.py build_core (in a checkout), or pip install again"
 _GET_NVCC = f'python -m pip install "{NVCC_WHEELS}", then {_REBUILD}'
+_GET_CXX = "sudo apt-get install g++ (or what your system calls it)"
 _GPU_PACKAGES = 'python -m pip install "numba-cuda[cu13]>=0.30,<0.31" "cuda-core>=0.6"'
 
 
@@ -117,19 +118,25 @@ def _has_nvidia_hardware() -> bool:
 def _compilers() -> list[Finding]:
     section = "Compilers, needed to build the core only"
     cuda = find_cuda()
+    needed = not all(_sizes(worker) == _ITEM_BYTES for worker in WORKERS)
     nvcc = (
         Finding(section, "nvcc", f"{_version_of(str(cuda / 'bin' / 'nvcc'))}, {cuda}")
         if cuda
-        else Finding(section, "nvcc", "not found", _GET_NVCC)
+        else Finding(section, "nvcc", "not found", _GET_NVCC if needed else None)
     )
     name = os.environ.get("CXX", "c++")
     path = shutil.which(name)
     cxx = (
         Finding(section, name, f"{_version_of(path)}, {path}")
         if path
-        else Finding(section, name, "not found", "sudo apt-get install g++ (or what your system calls it)")
+        else Finding(section, name, "not found", _GET_CXX if needed else None)
     )
     return [nvcc, cxx]
+
+
+def _sizes(worker: str) -> tuple[int, ...]:
+    """Return the sizes of items, in bytes, for which the core has these workers."""
+    return tuple(size for size in _ITEM_BYTES if (CORE_DIR / f"core_{worker}_{size}.fatbin").is_file())
 
 
 def _version_of(command: str) -> str:
@@ -192,8 +199,8 @@ def _core() -> list[Finding]:
     architectures = note.get("architectures")
     names = ", ".join(f"sm_{number}" for number in architectures) if isinstance(architectures, list) else "unknown"
     for worker in WORKERS:
-        sizes = [size for size in _ITEM_BYTES if (CORE_DIR / f"core_{worker}_{size}.fatbin").is_file()]
-        if len(sizes) == len(_ITEM_BYTES):
+        sizes = _sizes(worker)
+        if sizes == _ITEM_BYTES:
             value = f"items of {', '.join(map(str, sizes))} bytes; {names} and later; by nvcc {note.get('nvcc', 'unknown')}"
             found.append(Finding(section, f"{worker} workers", value))
         else:

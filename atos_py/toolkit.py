@@ -1,4 +1,4 @@
-"""Where CUDA's compiler is. Read by setup.py as well, so it imports nothing of the package.
+"""Where CUDA's compiler is. Read by the build as well, so it imports nothing of the package.
 
 Run as a program it says what to install from PyPI for want of one.
 """
@@ -6,6 +6,7 @@ Run as a program it says what to install from PyPI for want of one.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import sysconfig
@@ -13,22 +14,30 @@ from pathlib import Path
 
 __all__ = ["NVCC_WHEELS", "find_cuda"]
 
-# All of nvcc from PyPI, of the version of the CUDA libraries that numba-cuda[cu13] brings: one package pins them all.
-NVCC_WHEELS = "cuda-toolkit[nvcc,crt,nvvm,cudart,cccl]==13.*"
+# All of nvcc from PyPI, for x86-64 and aarch64: one package pins them all. It is the oldest of its major version, since
+# nvJitLink links LTO-IR of its own version and of earlier ones, and a wheel meets any nvJitLink.
+NVCC_WHEELS = "cuda-toolkit[nvcc,crt,nvvm,cudart,cccl]==13.0.*"
+_VERSION = re.compile(r"#define CUDA_VERSION 13\d{3}\b")  # LTO-IR of another major version does not link with ours
 
 
 def find_cuda() -> Path | None:
     """Return the root of a CUDA toolkit, or None: ``$CUDA_HOME``, nvcc on the PATH, /usr/local/cuda, or PyPI's wheels.
 
-    ``CUDA_HOME=none`` leaves the wheels alone to be looked at, as if the machine had no toolkit.
+    ``CUDA_HOME=none`` leaves the wheels alone to be looked at, as if the machine had no toolkit. A toolkit
+    of another CUDA than 13 is passed over.
     """
     named = os.environ.get("CUDA_HOME")
     wheels = [Path(entry) / "nvidia" / "cu13" for entry in (sysconfig.get_path("purelib"), *sys.path)]
     on_path = shutil.which("nvcc")
     machines = [Path(on_path).resolve().parent.parent] if on_path else []
     candidates = wheels if named == "none" else [*([Path(named)] if named else []), *machines, Path("/usr/local/cuda"), *wheels]
+    return next((root for root in candidates if _is_usable(root)), None)
+
+
+def _is_usable(root: Path) -> bool:
     # What is on the PATH may be a wrapper, far from its toolkit: the headers have to be there too.
-    return next((root for root in candidates if all((root / part).is_file() for part in ("bin/nvcc", "include/cuda.h"))), None)
+    nvcc, header = root / "bin" / "nvcc", root / "include" / "cuda.h"
+    return nvcc.is_file() and header.is_file() and _VERSION.search(header.read_text(errors="replace")) is not None
 
 
 if __name__ == "__main__":

@@ -32,10 +32,17 @@ class TestDiagnosis:
 
     def test_missing_compilers(self, monkeypatch):
         monkeypatch.setattr(diagnosis, "find_cuda", lambda: None)
+        monkeypatch.setattr(diagnosis, "_sizes", lambda worker: (4,))
         monkeypatch.setenv("PATH", "")
         assert toolkit.NVCC_WHEELS in str(value("nvcc").mend)
         assert "g++" in str(value("c++").mend)
         assert "To mend" in diagnosis.report()
+
+    def test_compilers_are_not_missed_where_the_core_is_whole(self, monkeypatch):
+        monkeypatch.setattr(diagnosis, "find_cuda", lambda: None)
+        monkeypatch.setattr(diagnosis, "_sizes", lambda worker: (4, 8, 16))
+        monkeypatch.setenv("PATH", "")
+        assert [(value(name).value, value(name).mend) for name in ("nvcc", "c++")] == [("not found", None)] * 2
 
     def test_missing_packages(self, monkeypatch):
         monkeypatch.setattr(diagnosis, "_installed", lambda package: None)
@@ -120,7 +127,7 @@ class TestToolkit:
     def root(self, tmp_path):
         for part in ("bin/nvcc", "include/cuda.h"):
             (tmp_path / part).parent.mkdir()
-            (tmp_path / part).touch()
+            (tmp_path / part).write_text("#define CUDA_VERSION 13000\n")
         return tmp_path
 
     def test_named(self, root, monkeypatch):
@@ -135,3 +142,8 @@ class TestToolkit:
         (root / "nvidia").mkdir()
         (root / "nvidia" / "cu13").symlink_to(root)
         assert toolkit.find_cuda() == root / "nvidia" / "cu13"
+
+    def test_another_major_version_is_passed_over(self, root, monkeypatch):
+        monkeypatch.setenv("CUDA_HOME", str(root))
+        (root / "include" / "cuda.h").write_text("#define CUDA_VERSION 12090\n")
+        assert toolkit.find_cuda() != root
