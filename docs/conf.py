@@ -27,6 +27,7 @@ default_role = "code"  # what docstrings have in single backticks
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
 autodoc_typehints = "none"  # docstrings say what is what
 napoleon_google_docstring = False
 napoleon_use_ivar = True
@@ -41,7 +42,6 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
-    "remove_config_comments": True,
     "abort_on_example_error": True,
     "min_reported_time": 1e9,
 }

@@ -1,4 +1,4 @@
-"""Every example runs, on every device, says what it found, and is short; what they draw is right."""
+"""Every example runs, on every device, says what it found, and is short."""
 
 from __future__ import annotations
 
