@@ -43,6 +43,7 @@ def _copied(cls: type[AtosError], args: tuple[Any, ...], attributes: dict[str, A
     while builtin.__module__ != "builtins":
         builtin = builtin.__base__
     error: AtosError = builtin.__new__(cls, *args)  # cls.__new__ may be that of another of its bases, which refuses
+    error.args = args  # which an OSError leaves to its __init__
     error.__dict__.update(attributes)
     return error
 

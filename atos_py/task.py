@@ -40,6 +40,9 @@ class Task:
     body: Callable[..., Any]
     workload: Callable[..., Any] | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__doc__", self.body.__doc__)
+
     @property
     def nested(self) -> bool:
         """Whether the body runs once for each iteration of an inner loop, rather than once for each item."""
@@ -49,10 +52,6 @@ class Task:
     def name(self) -> str:
         """The name of the task function."""
         return getattr(self.body, "__name__", repr(self.body))
-
-    @property
-    def __doc__(self) -> str | None:  # type: ignore[override]
-        return self.body.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: tasks run inside a launch."""

@@ -247,13 +247,14 @@ public:
   void query(atos_device_info *info) override {
     std::strncpy(info->name, "CPU threads", sizeof info->name - 1);
     info->processors = int32_t(cores());
-    info->total_bytes = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE));
+    info->total_bytes = host_memory();
     info->free_bytes = host_memory_free();
   }
 
   void *allocate(uint64_t bytes) override {
     // calloc, since the pages of a large queue are then touched only when they are used; aligned by hand.
-    char *raw = bytes > UINT64_MAX - 256 ? nullptr : static_cast<char *>(std::calloc(bytes + 256, 1));
+    // What the host cannot hold is refused here, since a system that promises more memory than it has would not.
+    char *raw = bytes > host_memory() ? nullptr : static_cast<char *>(std::calloc(bytes + 256, 1));
     if (!raw) throw Failure(ATOS_NO_MEMORY, text("%llu bytes asked for, more than the host has", (unsigned long long)bytes));
     char *aligned = raw + 128 + (128 - reinterpret_cast<uintptr_t>(raw) % 128) % 128;
     reinterpret_cast<char **>(aligned)[-1] = raw;
@@ -420,6 +421,8 @@ private:
     holder.owner = getpid();
     return holder.chief;
   }
+
+  static uint64_t host_memory() { return uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE)); }
 
   // The cores that this process may use, which can be fewer than the machine has.
   static uint32_t cores() {

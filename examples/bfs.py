@@ -1,7 +1,8 @@
-"""Breadth-first search on a road network, written out in full.
+"""Breadth-first search on a road network
+======================================
 
-Give it a graph file, such as New York's roads from the 9th DIMACS challenge (USA-road-d.NY.gr.gz); without one it generates a
-road-like graph. ``python examples/bfs.py [FILE] [--source V] [--device cpu]``
+Written out in full, from the task to the proof. Give it a graph file, such as New York's roads from the 9th DIMACS challenge
+(USA-road-d.NY.gr.gz); without one it generates a road-like graph. ``python examples/bfs.py [FILE] [--source V] [--device cpu]``
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import argparse
 import numpy as np
 
 import atos_py as atos
-from atos_py.algorithms.bfs import verify
 
 
 def degree(v, graph, depth):
@@ -28,9 +28,11 @@ def visit(worker, v, i, first, next_depth, graph, depth):
         worker.push(neighbor)
 
 
+# %%
+# The rest is what happens on the host.
 def main() -> None:
     """Search, verify, and print what was found."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description="Search a graph breadth-first, and prove the result right.")
     parser.add_argument("file", nargs="?", help=".gr, .mtx, .txt or .npz, gzipped or not")
     parser.add_argument("--source", type=int, default=0)
     parser.add_argument("--device", help="cpu, cuda or cuda:N; the best there is by default")
@@ -41,17 +43,15 @@ def main() -> None:
     else:
         graph = atos.generate.road(300, keep=0.8, device=device)
     print(graph)
-
-    unreached = np.iinfo(np.uint32).max
-    depth = atos.full(graph.num_vertices, unreached, dtype=np.uint32, device=device)
+    depth = atos.full(graph.num_vertices, atos.UNREACHED, dtype=np.uint32, device=device)
     depth[options.source] = 0
     queue = atos.Queue(capacity=2 * graph.num_vertices, device=device)
     queue.push(options.source)
     print(queue.launch_cta(visit, graph, depth))
 
-    verify(graph, options.source, depth)
+    atos.verify_bfs(graph, options.source, depth)
     found = depth.to_numpy()
-    reached = found[found != unreached]
+    reached = found[found != atos.UNREACHED]
     print(f"{reached.size:,} of {graph.num_vertices:,} vertices reached, the farthest over {reached.max():,} edges; verified")
 
 

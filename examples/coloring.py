@@ -1,6 +1,8 @@
-"""A timetable: exams that share a student must not be at the same time. Run it as ``python examples/coloring.py [FILE]``.
+"""A timetable, by graph colouring
+===============================
 
-A colour is a time, and an edge joins two exams that somebody takes both of. FILE is a graph in any known format.
+Exams that share a student must not be at the same time. A colour is a time, and an edge joins two exams that somebody takes
+both of. ``python examples/coloring.py [FILE]``, where FILE is a graph in any known format.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ def conflicts(num_students: int = 5000, num_exams: int = 2000, each: int = 4) ->
     return atos.Graph.from_edges(sources, targets, num_vertices=num_exams, symmetrize=True, deduplicate=True, remove_loops=True)
 
 
+# %%
+# Whose turn comes first decides how many times are needed.
 def main() -> None:
     """Colour in each order, and print what comes of it."""
     graph = atos.Graph.load(sys.argv[1], weights=False) if len(sys.argv) > 1 else conflicts()

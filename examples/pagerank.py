@@ -1,4 +1,8 @@
-"""The most important vertices of a graph, and how sure that is. Run it as ``python examples/pagerank.py [FILE]``."""
+"""PageRank, and how sure it is
+============================
+
+The most important vertices of a graph; then again, as seen from the first. ``python examples/pagerank.py [FILE]``
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ import atos_py as atos
 from atos_py.algorithms.pagerank import pagerank, verify
 
 
+# %%
+# Ready-made: the tasks are in ``atos_py/algorithms/pagerank``.
 def main() -> None:
     """Rank the vertices of a file's graph, or of a random one; then again as seen from the first."""
     graph = atos.Graph.load(sys.argv[1], weights=False) if len(sys.argv) > 1 else atos.generate.rmat(14, 16)

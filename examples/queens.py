@@ -1,4 +1,7 @@
-"""In how many ways can N queens stand on an N x N board so that none attacks another? ``python examples/queens.py [N]``
+"""N queens: a search
+==================
+
+In how many ways can N queens stand on an N x N board so that none attacks another? ``python examples/queens.py [N]``
 
 A search whose tree nobody knows beforehand. An item is a board whose first rows are filled: a record of four numbers, in
 which bit i says that column i is taken in the next row, by a queen straight above or by one on a diagonal that goes to the
@@ -33,6 +36,8 @@ def place(worker, board, i, n, solutions):
             worker.push((board.row + 1, board.above | queen, (board.left | queen) << 1, (board.right | queen) >> 1))
 
 
+# %%
+# The search begins with an empty board.
 def count_solutions(n: int, **launch_options: object) -> tuple[int, atos.LaunchStats]:
     """Return the number of solutions, and how the search went."""
     solutions = atos.zeros(1, dtype=np.uint64)
@@ -47,8 +52,7 @@ def main() -> None:
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     found, stats = count_solutions(n)
     assert n >= len(KNOWN) or found == KNOWN[n], f"{KNOWN[n]} are known"
-    print(f"{n} queens: {found:,} solutions")
-    print(stats)
+    print(f"{n} queens: {found:,} solutions", stats, sep="\n")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def number_task(worker, v, number):
 
 
 def cpu(items: Any = (1,), dtype: Any = np.uint32) -> Queue:
-    queue = Queue(10, dtype=dtype, device="cpu")
+    queue = Queue(10, max_capacity=10, dtype=dtype, device="cpu")
     queue.push(list(items))
     return queue
 
@@ -438,9 +438,10 @@ ERRORS = [
     *[
         getattr(errors, name)("said")
         for name in errors.__all__
-        if name not in ("QueueFullError", "TaskError", "GraphFormatError", "CheckpointError")
+        if name not in ("QueueFullError", "LaunchTimeoutError", "TaskError", "GraphFormatError", "CheckpointError")
     ],
     errors.QueueFullError("said", capacity=3, pending=4, lost=0),
+    errors.LaunchTimeoutError("said", pending=3, stuck=False),
     errors.TaskError(
         "said", task="f", kind="index", function="g", filename="a.py", line=3, item=(1, 2), index=4, bound=4, lost=0
     ),

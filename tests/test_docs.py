@@ -1,4 +1,4 @@
-"""The code in the README and the guide runs as it stands, from top to bottom, and the documents keep to themselves."""
+"""The code of every document runs as it stands, from top to bottom, and what they name and link to is there."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ import atos_py
 from atos_py import errors
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#]*)(?:#([^)]*))?\)")
 
 # A grid of 3 x 3 crossings as a DIMACS file, which stands in for New York.
 GRID = [(v, v + 1) for v in (1, 2, 4, 5, 7, 8)] + [(v, v + 3) for v in range(1, 7)]
+
+
+def name(document: Path) -> str:
+    return str(document.relative_to(ROOT))
 
 
 @pytest.fixture
@@ -29,17 +33,16 @@ def directory(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("document", [ROOT / "README.md", ROOT / "docs" / "guide.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize("document", [path for path in DOCUMENTS if BLOCK.search(path.read_text())], ids=name)
 def test_code_runs(document, directory):
     blocks = BLOCK.findall(document.read_text())
-    assert blocks
     # In a file, since a task's source is looked up where its compilation fails.
     path = directory / "document.py"
     path.write_text("\n\n".join(blocks))
     exec(compile(path.read_text(), str(path), "exec"), {"__name__": "document"})
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
 def test_links_lead_somewhere(document):
     for target, heading in LINK.findall(document.read_text()):
         if target.startswith("http"):
@@ -54,6 +57,13 @@ def test_links_lead_somewhere(document):
 def test_every_error_is_explained():
     text = (ROOT / "docs" / "errors.md").read_text()
     assert [name for name in errors.__all__ if f"## {name}\n" not in text] == []
+
+
+def test_every_name_is_in_the_reference():
+    pages = "\n".join(path.read_text() for path in (ROOT / "docs" / "api").glob("*.md"))
+    described = set(re.findall(r"^\.\. (?:auto)?(?:class|data|function):: (?:atos_py\.)?(\w+)", pages, re.MULTILINE))
+    assert ".. automodule:: atos_py.errors\n" in pages
+    assert set(atos_py.__all__) - set(errors.__all__) - described == set()
 
 
 def test_names_exist():

@@ -15,6 +15,8 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = {
     "bfs": ["of 90,000 vertices reached", "verified"],
     "coloring": ["natural", "random", "degree", "tasks for each vertex", "persistent, barrier"],
+    "isochrones": ["48% of the crossings within 15 minutes"],
+    "mandelbrot": ["M steps instead of 60.0 M"],
     "pagerank": ["best:", "error at most", "gains most", "from damping 0.85 to 0.86"],
     "queens": ["10 queens: 724 solutions"],
 }

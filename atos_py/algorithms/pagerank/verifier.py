@@ -33,8 +33,8 @@ def verify(
     """Prove that the error of ranks is at most `tolerance`, from the ranks alone.
 
     With Q the chain that follows edges, and from vertices without any jumps as the teleport distribution v says, the exact
-    ranks are the fixed point of y = dQ'y + (1 - d) v. This is a contraction by d in the 1-norm, so ranks y are at most
-    |dQ'y + (1 - d) v - y| / (1 - d) away from it. That is computed, in float64, over all edges.
+    ranks are the fixed point of ``y = dQ'y + (1 - d) v``. This is a contraction by d in the 1-norm, so ranks y are at most
+    ``|dQ'y + (1 - d) v - y| / (1 - d)`` away from it. That is computed, in float64, over all edges.
 
     Parameters
     ----------

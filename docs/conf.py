@@ -1,0 +1,64 @@
+"""Sphinx's settings: pages in MyST, the API from docstrings, a gallery that runs `examples/`. Built by ``make docs``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+os.environ.setdefault("ATOS_DEVICE", "cpu")  # the gallery's outputs are those of any machine
+os.environ.setdefault("MPLBACKEND", "agg")
+
+import atos_py  # noqa: E402
+
+project = "atos_py"
+author = "the atos_py authors"
+project_copyright = author
+version = release = atos_py.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_gallery.gen_gallery"]
+exclude_patterns = ["**sg_execution_times.rst"]
+default_role = "code"  # what docstrings have in single backticks
+
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+autodoc_typehints = "none"  # docstrings say what is what
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "default_thumb_file": str(ROOT / "docs" / "_static" / "thumbnail.svg"),
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "abort_on_example_error": True,
+    "min_reported_time": 1e9,
+}
+
+html_theme = "furo"
+html_title = "atos_py"
+html_static_path = ["_static"]
+html_css_files = ["atos.css"]
+html_show_sphinx = False
+
+
+def _orphan(_app: Sphinx, name: str, text: list[str]) -> None:
+    """Let the paper's tables stand outside of the table of contents: docs/paper/README.md links to each."""
+    if name.startswith("paper/") and name != "paper/README":
+        text[0] = f"---\norphan: true\n---\n{text[0]}"
+
+
+def setup(app: Sphinx) -> None:
+    """Connect what is above."""
+    app.connect("source-read", _orphan)
