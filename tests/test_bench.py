@@ -144,11 +144,11 @@ class TestAgainst:
 
 
 class TestMemory:
-    @pytest.mark.parametrize(("dtype", "item"), [(np.uint32, 4), (np.int64, 8), (np.dtype([("a", "i8"), ("b", "i8")]), 16)])
-    def test_a_launch_takes_at_most_32_mb_beside_the_slots(self, dtype, item, device):
+    @pytest.mark.parametrize("dtype", [np.uint32, np.int64, np.dtype([("a", "i8"), ("b", "i8")])])
+    def test_a_launch_takes_at_most_32_mb_beside_the_slots(self, dtype, device):
         queue = atos.Queue(10, dtype=dtype, device=device)
         taken = queue.launch_warp(nothing).overhead_bytes
-        assert (1 << 20) * item < taken <= 32e6
+        assert 1000 < taken <= 32e6
         queue.resize(1 << 16)
         assert queue.launch_warp(nothing).overhead_bytes == taken
         assert queue.launch_warp(nothing, trace=100).overhead_bytes > taken

@@ -18,6 +18,7 @@ from test_codegen_cpu import Harness
 import atos_py as atos
 from atos_py import link
 from atos_py.algorithms.coloring import ORDERS, ColoringResult, assign_or_check, color, tasks, verify
+from atos_py.algorithms.coloring.blocks import BLOCK, FEW, assign_or_check_block
 from atos_py.algorithms.coloring.tasks import LOST, TENTATIVE, UNCOLORED, Order
 from atos_py.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError, UnsupportedTypeError, VerificationError
@@ -42,7 +43,7 @@ def checked(graph: atos.Graph, *args: Any, **options: Any) -> ColoringResult:
     ends = graph.to_scipy().tocoo()
     assert (colors[ends.row] != colors[ends.col])[ends.row != ends.col].all()
     assert result.num_colors == (colors.max() + 1 if colors.size else 0)
-    assert result.stats.tasks_run >= graph.num_vertices
+    assert result.stats.tasks_run >= (graph.num_vertices / BLOCK if "block" in result.stats.task else graph.num_vertices)
     return result
 
 
@@ -68,7 +69,9 @@ def test_random_graphs(graph, order, worker, schedule, blocks, window, patience,
     undirected = nx.Graph([(u, v) for u, v in nx.from_scipy_sparse_array(graph.to_scipy()).edges() if u != v])
     most = max((degree for _, degree in undirected.degree()), default=0)
     assert result.num_colors <= most + 1
-    if blocks == 1 and window is None and order == "natural":  # one worker never meets a clash: greedy in the order of ids
+    if (
+        worker is not None and blocks == 1 and window is None and order == "natural"
+    ):  # one worker never meets a clash: greedy in the order of ids
         greedy = nx.greedy_color(undirected, strategy=lambda g, _: sorted(g))
         assert dict(enumerate(result.colors.to_numpy().tolist())) == {v: greedy.get(v, 0) for v in range(graph.num_vertices)}
         isolated = graph.num_vertices - sum(1 for v in undirected if undirected.degree(v))
@@ -126,6 +129,40 @@ def test_many_clashes_end(order, schedule):
     for patience in (0, 100):
         result = checked(graph, order, num_blocks=16, fetch_size=1, window=300, patience=patience, **schedule)
         assert result.num_colors <= 80
+
+
+def hubs_and_roads(device: str) -> atos.Graph:
+    """Blocks of few neighbours each, some vertices with more than a block's tasks take, loops and vertices without edges."""
+    road = atos.generate.road(60, device="cpu").to_scipy().tocoo()
+    rng = np.random.default_rng(1)
+    hubs = np.repeat(rng.integers(3600, size=30), 100)
+    sources = np.concatenate([road.row, hubs, np.arange(40), np.arange(700)])
+    targets = np.concatenate([road.col, rng.integers(3600, size=3000), np.arange(40), np.arange(1, 701)])
+    return atos.Graph.from_edges(sources, targets, num_vertices=4000, symmetrize=True, device=device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_blocks(device, order, schedule):
+    graph = hubs_and_roads(device)
+    assert (graph.degrees() > FEW).sum() > 20
+    for num_blocks in (1, 16):
+        result = checked(graph, order, num_blocks=num_blocks, **schedule)
+        assert result.stats.task == assign_or_check_block.name
+        assert result.num_colors <= 12
+    assert checked(graph_of(nx.complete_graph(6), device), order, **schedule).num_colors == 6
+
+
+def test_neighbors_of_one_color_in_blocks():
+    """All of a cycle has one colour, and is to be checked: by two threads in turns of one item each."""
+    graph = graph_of(nx.cycle_graph(3 * BLOCK))
+    colors = atos.full(3 * BLOCK, TENTATIVE, dtype=np.uint32, device="cpu")
+    queue = atos.Queue(100, device="cpu")
+    queue.push(2 * (3 * BLOCK + np.arange(3)) + 1)
+    queue.launch_cta(assign_or_check_block, graph, colors, Order(None, 3 * BLOCK, 3 * BLOCK, 0), num_blocks=2, fetch_size=1)
+    verify(graph, colors)
+    assert colors.to_numpy().max() <= 2
 
 
 # Two vertices with one colour: who gives it up when v's check finds that. Vertex 0 has the larger degree.
@@ -257,7 +294,8 @@ def test_no_more_colors_than_networkx_needs(order):
 
 def test_largest_degree_first_takes_fewer_colors():
     graph = atos.generate.rmat(14, 16, device="cpu")
-    assert checked(graph, "degree").num_colors <= 0.9 * checked(graph, "natural").num_colors
+    few = {"num_blocks": 2}
+    assert checked(graph, "degree", **few).num_colors <= 0.9 * checked(graph, "natural", **few).num_colors
 
 
 def test_the_same_result_from_one_worker():
@@ -269,7 +307,7 @@ def test_the_same_result_from_one_worker():
 
 def test_edges_of_one_direction_count():
     one_way = atos.Graph.from_edges(np.arange(99), np.arange(1, 100), device="cpu")
-    assert checked(one_way).num_colors == 2
+    assert checked(one_way, num_blocks=1).num_colors == 2
     assert not one_way.is_symmetric()
     assert one_way.simplify(symmetrize=True).is_symmetric()
 
@@ -301,13 +339,14 @@ def test_hash_is_one_to_one():
 
 @pytest.mark.parametrize("worker", WORKERS)
 @pytest.mark.parametrize(("dtype", "given_order"), [(np.uint32, False), (np.uint32, True), (np.int64, False)])
-def test_kernels_keep_to_registers(worker, dtype, given_order):
+@pytest.mark.parametrize("task", [assign_or_check, assign_or_check_block], ids=lambda task: task.name)
+def test_kernels_keep_to_registers(task, worker, dtype, given_order):
     pytest.importorskip("numba_cuda")
     graph = atos.generate.road(4, device="cpu")
     vertices = atos.asarray(np.arange(16, dtype=np.uint32), device="cpu", readonly=True) if given_order else None
     kinds = tuple(map(describe, (graph, atos.zeros(16, dtype=np.uint32, device="cpu"), Order(vertices, 16, 16, 0))))
     try:
-        kernel = link.cubin(assign_or_check, None, kinds, np.dtype(dtype), worker, (9, 0))
+        kernel = link.cubin(task, None, kinds, np.dtype(dtype), worker, (9, 0))
     except BuildError as error:
         pytest.skip(str(error))
     assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)

@@ -17,6 +17,7 @@ import atos_py as atos
 from atos_py import link
 from atos_py.algorithms.pagerank import PageRankResult, pagerank, tasks, verify
 from atos_py.algorithms.pagerank.driver import teleport_of
+from atos_py.algorithms.pagerank.gather import gather
 from atos_py.algorithms.pagerank.solver import Solver
 from atos_py.algorithms.pagerank.tasks import Step, check, push, sweep
 from atos_py.arguments import describe
@@ -31,7 +32,7 @@ from atos_py.errors import (
 VARIANTS = [
     {"find": find, "worker": worker, "persistent": persistent, "barrier": barrier}
     for find, worker, persistent, barrier in itertools.product(
-        ("sweep", "push", "idle"), ("thread", "warp", "cta"), (True, False), (True, False)
+        ("sweep", "gather", "push", "idle"), ("thread", "warp", "cta"), (True, False), (True, False)
     )
 ]
 
@@ -129,9 +130,9 @@ SPECIAL = {
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("find", ["sweep", "push", "idle"])
+@pytest.mark.parametrize("find", [None, "sweep", "gather", "push", "idle"])
 @pytest.mark.parametrize("name", SPECIAL)
-def test_special_graphs(name: str, find: str, dtype: str) -> None:
+def test_special_graphs(name: str, find: str | None, dtype: str) -> None:
     graph = SPECIAL[name]
     for tolerance in (1e-2, 1e-4, 1e-6):
         result = pagerank(graph, tolerance=tolerance, find=find, dtype=dtype)
@@ -146,7 +147,7 @@ def test_every_schedule(variant: dict[str, Any], light: int, monkeypatch: pytest
     for name in ("rmat", "road"):
         result = pagerank(SPECIAL[name], tolerance=1e-5, fetch_size=16, num_blocks=3, **variant)
         verify(SPECIAL[name], result, 1e-5)
-        if variant["find"] != "sweep" or light == 0:
+        if variant["find"] in ("push", "idle") or (variant["find"] == "sweep" and light == 0):
             assert result.stats.tasks_pushed > SPECIAL[name].num_vertices / 2
 
 
@@ -198,6 +199,36 @@ def test_kernels_spill_nothing(find: str, number: Any, worker: str) -> None:
     assert kernel.registers <= (64 if worker == "cta" else 72)
 
 
+@pytest.mark.parametrize(("number", "worker"), [(np.float32, "warp"), (np.float32, "cta"), (np.float64, "cta")])
+def test_kernels_that_gather_spill_nothing(number: Any, worker: str) -> None:
+    pytest.importorskip("numba_cuda")
+    values, totals = (atos.zeros(1, dtype=dtype, device="cpu") for dtype in (number, np.float64))
+    arguments = (SPECIAL["ring"], values, values, totals, *[number(0)] * 3, totals)
+    try:
+        kernel = link.cubin(gather, None, tuple(map(describe, arguments)), np.dtype(np.uint32), worker, (9, 0))
+    except BuildError as error:
+        pytest.skip(str(error))
+    assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)
+    assert kernel.registers <= 64
+
+
+def test_gathering_takes_fewer_rounds_and_is_the_default_of_meshes() -> None:
+    graph = atos.generate.road(200, device="cpu")
+    swept, gathered = (pagerank(graph, tolerance=1e-6, dtype="f8", find=find) for find in ("sweep", "gather"))
+    assert gathered.stats.rounds < 0.75 * swept.stats.rounds
+    assert pagerank(graph, tolerance=1e-6, dtype="f8").stats.rounds == gathered.stats.rounds
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 300))
+@settings(deadline=None, max_examples=30)
+def test_directed_graphs_are_swept_in_the_end(seed: int, n: int) -> None:
+    """Whether gathering comes to wrong ranks or to none."""
+    tails, heads = np.random.default_rng(seed).integers(n, size=(2, 3 * n))
+    graph = graph_of(list(zip(tails.tolist(), heads.tolist(), strict=True)), n)
+    result = pagerank(graph, tolerance=1e-4, find="gather")
+    assert error(result, exact(graph)) <= result.error_bound <= 1e-4
+
+
 def test_no_vertices() -> None:
     result = pagerank(graph_of([], 0))
     assert (result.rank.size, result.error_bound < 1e-4) == (0, True)
@@ -240,7 +271,7 @@ def test_damping_near_one() -> None:
         ({"tolerance": float("nan")}, "tolerance must be"),
         ({"tolerance": 1e-14, "dtype": "f8"}, r"tolerance must be more than 1\.4e-12"),
         ({"worker": "grid"}, "worker must be one of thread, warp, cta"),
-        ({"find": "guess"}, r"find must be one of sweep, push, idle \(got 'guess'\)"),
+        ({"find": "guess"}, r"find must be one of sweep, gather, push, idle \(got 'guess'\)"),
         ({"personalization": [1, 2]}, r"personalization must have one number for each of 3 vertices \(got shape \(2,\)"),
         ({"personalization": [1, -1, 1]}, "personalization must hold finite numbers, not negative, with a positive sum"),
         ({"personalization": [0, 0, 0]}, "with a positive sum"),

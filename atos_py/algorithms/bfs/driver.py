@@ -82,7 +82,7 @@ def bfs(
     InvalidArgumentError
         If there is no such vertex, or no such worker.
     QueueFullError
-        If so many vertices wait at once that the queue is too small.
+        If the queue has to grow, and there is no memory for that.
     """
     check_graph(graph)
     check_worker(worker)

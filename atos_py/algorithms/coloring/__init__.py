@@ -21,7 +21,10 @@ a neighbour of higher rank that changed since it was looked at; or by a mark, of
 sets one at most. So a vertex is recoloured at most degree + 2 x (colours stored by neighbours of higher rank) times, a finite
 number by induction from the highest rank down, whatever the order in which tasks run.
 
-`tasks` has what runs on the device, `driver` what launches it, `verifier` the proof of a result.
+*Blocks*: where vertices have few neighbours, an item is a block of them, of which each thread takes some. The same holds: a
+block's check is pushed when the colours of all its vertices are stored, and pushed again until all are final.
+
+`tasks` and `blocks` have what runs on the device, `driver` what launches it, `verifier` the proof of a result.
 
 Sources: Gebremedhin and Manne, "Scalable parallel graph coloring algorithms", Concurrency: Practice and Experience 12 (2000);
 Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithms 5 and 6 and section 6.4.

@@ -14,6 +14,7 @@ from ...queue import Queue
 from ...stats import LaunchStats
 from ...validate import whole
 from ..checks import check_worker
+from .blocks import BLOCK, assign_or_check_block
 from .tasks import UNCOLORED, Order, assign_or_check
 
 __all__ = ["ORDERS", "ColoringResult", "color"]
@@ -21,7 +22,7 @@ __all__ = ["ORDERS", "ColoringResult", "color"]
 ORDERS = ("natural", "random", "degree")
 
 _HUB = 1024  # neighbours of a vertex that gets a CTA by default
-_MESH = 8  # neighbours on average, below which threads are better than warps
+_MESH = 8  # neighbours on average, below which a thread is enough for a vertex, and an item is a block of them
 _WINDOW = {"cpu": 1 << 10, "thread": 1 << 19, "warp": 1 << 17, "cta": 1 << 14}
 _FOR_HUBS = 1 << 17, 1 << 10  # window and patience
 _SCRATCH = {"thread": 32, "warp": 512, "cta": 1024}  # bytes, half of them a bitmap of colours
@@ -66,8 +67,9 @@ def color(
         degree, which takes the fewest colours. Where neighbours have similar ids, a random order keeps them from being
         coloured at the same time, and so saves work, but reads memory at random.
     worker : str, optional
-        "thread", "warp" or "cta". By default, on a GPU, threads if a vertex has fewer than 8 neighbours on average; otherwise
-        CTAs for the vertices with 1,024 or more, which then come first, and warps for the rest.
+        "thread", "warp" or "cta", for one vertex at a time. By default a CTA takes a block of vertices if they have fewer than
+        8 neighbours on average; otherwise, on a GPU, a CTA takes a vertex with 1,024 or more, which then come first, and a
+        warp one of the others.
     capacity : int, optional
         Of the queue; by default room for every vertex twice.
     window : int, optional
@@ -83,15 +85,15 @@ def color(
     Returns
     -------
     ColoringResult
-        At most one colour more than the largest degree. `stats.tasks_run / graph.num_vertices` is the workload ratio: 2 if
-        no neighbours clash and all vertices have some; a vertex without neighbours is one task.
+        At most one colour more than the largest degree. Unless items are blocks, `stats.tasks_run / graph.num_vertices` is the
+        workload ratio: 2 if no neighbours clash and all vertices have some; a vertex without neighbours is one task.
 
     Raises
     ------
     InvalidArgumentError
         If there is no such order or worker, or a number is too small.
     QueueFullError
-        If the capacity asked for is too small.
+        If the queue has to grow, and there is no memory for that.
     """
     check_graph(graph)
     if not isinstance(order, str) or order not in ORDERS:
@@ -104,7 +106,8 @@ def color(
             whole(name, value, least, 2**62)
     graph = graph.to_symmetric()
     n, device = graph.num_vertices, graph.device
-    vertices, phases = _planned(graph, _ordered(graph, order), worker)
+    by_blocks = worker is None and window is None and not patience and graph.num_edges < _MESH * n
+    vertices, phases = _planned(graph, _ordered(graph, order), worker, by_blocks)
     colors = full(n, UNCOLORED, dtype=np.uint32, device=device)
     if patience or phases[0].patience:
         places = np.empty(n, np.uint32)
@@ -112,16 +115,19 @@ def color(
         colors[...] = places
     turns = None if vertices is None else asarray(vertices, device=device, readonly=True)
     room = max(2 * n, _LEAST) if capacity is None else capacity
-    queue = Queue(room, dtype=np.uint32 if n <= UNCOLORED else np.int64, device=device)
+    blocks = -(-n // BLOCK)
+    queue = Queue(room, dtype=np.uint32 if n + blocks <= UNCOLORED else np.int64, device=device)
     runs: list[LaunchStats] = []
     begun = 0
     for phase in phases:
         usual = n if launch_options.get("barrier") else phase.window
         under_way = min(window or usual, phase.end - begun)
-        queue.push(np.arange(begun, begun + under_way, dtype=queue.dtype) * 2)
+        items = n + np.arange(blocks) if by_blocks else np.arange(begun, begun + under_way)
+        queue.push(items.astype(queue.dtype) * 2)
         step = Order(turns, phase.end, under_way, phase.patience if patience is None else patience)
         options = {"shared_memory": _SCRATCH[phase.worker], **phase.options, **launch_options}
-        runs.append(getattr(queue, f"launch_{phase.worker}")(assign_or_check, graph, colors, step, **options))
+        task = assign_or_check_block if by_blocks else assign_or_check
+        runs.append(getattr(queue, f"launch_{phase.worker}")(task, graph, colors, step, **options))
         begun = phase.end
     return ColoringResult(colors, int(np.asarray(colors).max()) + 1 if n else 0, LaunchStats.total(runs))
 
@@ -137,12 +143,12 @@ class _Phase(NamedTuple):
 
 
 def _planned(
-    graph: Graph, vertices: NDArray[np.uint32] | None, worker: str | None
+    graph: Graph, vertices: NDArray[np.uint32] | None, worker: str | None, by_blocks: bool
 ) -> tuple[NDArray[np.uint32] | None, list[_Phase]]:
     """Return the order, changed so that hubs come first if they get a launch of their own, and the launches."""
     n, gpu = graph.num_vertices, graph.device.kind == "cuda"
-    if worker is None and gpu and graph.num_edges < _MESH * n:
-        worker = "thread"
+    if by_blocks:
+        return vertices, [_Phase(n, "cta", n, options={"fetch_size": 4, "num_threads": 128})]
     kind = worker or "warp"
     phases = [_Phase(n, kind, _WINDOW[kind if gpu else "cpu"])]
     if worker is None and gpu:

@@ -173,8 +173,7 @@ def is_final(worker, v, graph, colors):  # type: ignore[no-untyped-def]
     return not worker.any(lost)
 
 
-@task
-def assign_or_check(worker, item, graph, colors, order):  # type: ignore[no-untyped-def]
+def check_or_assign(worker, item, graph, colors, order):  # type: ignore[no-untyped-def]
     """Give the vertex at place item // 2 of the order a colour, or check the one it has: the lowest bit tells."""
     place = item >> 1
     v = vertex_at(place, order.vertices)
@@ -193,3 +192,9 @@ def assign_or_check(worker, item, graph, colors, order):  # type: ignore[no-unty
             worker.push(item | 1)
     elif worker.rank == 0 and place + order.window < order.end:
         worker.push((place + order.window) << 1)
+
+
+@task
+def assign_or_check(worker, item, graph, colors, order):  # type: ignore[no-untyped-def]
+    """Run `check_or_assign`."""
+    check_or_assign(worker, item, graph, colors, order)

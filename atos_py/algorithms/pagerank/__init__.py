@@ -19,11 +19,14 @@ formula above f = (r - sum(r) v) / sum(p). As y* - y = (I - dQ')^-1 f, the error
 that is small enough, and returns y + f. Rounding could make residues wrong, as when a million equal numbers are added up in
 float32: at the end they are computed anew, in float64, from the ranks alone, and if need be the rest is done in float64.
 
-*Which vertices have work?* There are three ways to find them, `find`:
+*Which vertices have work?* There are four ways to find them, `find`:
 
 - "sweep": blocks of vertices are checked one after the other. Residues above a limit that grows with the degree are handed on,
   at once where there are few edges, otherwise by a task of their own. A launch checks each vertex once, and the driver launches
   until the sum of the residues is small enough, which is much earlier than when no vertex is above the limit.
+- "gather": all of them, round after round: nothing is pushed, but a vertex gathers from its neighbours, and Chebyshev's
+  acceleration takes a third of the rounds (`gather`). That is for undirected graphs, and the default for those on a CPU, and on a
+  GPU for those with few edges to a vertex. If the graph was not undirected after all, sweeps do the rest.
 - "push": the one atomic add that lifts a residue over a limit, the same for all vertices, pushes its vertex.
 - "idle": the paper's check. Workers without work look at some vertices each and push those above the limit. With
   `barrier=True` they look at all of them between two rounds, which is the paper's Algorithm 3.

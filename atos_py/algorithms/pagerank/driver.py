@@ -45,7 +45,7 @@ def pagerank(
     dtype: DTypeLike = np.float32,
     personalization: ArrayLike | Array | None = None,
     start: ArrayLike | Array | None = None,
-    find: str = "sweep",
+    find: str | None = None,
     worker: str = "cta",
     capacity: int | None = None,
     **launch_options: Any,
@@ -71,10 +71,11 @@ def pagerank(
     start : array_like, optional
         Ranks to start from, in any scale: those of a similar graph, say. By default a vertex starts with its share of the
         jumps and a part in proportion to its out-edges, which is near the answer if the graph is undirected.
-    find : {"sweep", "push", "idle"}
-        How vertices with work are found: by tasks that check all of them, launch after launch; by the atomic operation that
-        gives them work; or by workers that have none, which is the paper's way. With `barrier=True`, the last two are
-        bulk-synchronous algorithms.
+    find : {"sweep", "gather", "push", "idle"}, optional
+        How vertices with work are found: by tasks that check all of them, launch after launch; all have some, and gather from
+        their neighbours, which is for undirected graphs; by the atomic operation that gives them work; or by workers that have
+        none, which is the paper's way. With `barrier=True`, the last two are bulk-synchronous algorithms. By default "gather"
+        if the graph seems undirected and, on a GPU, has fewer than 8 edges to a vertex, otherwise "sweep".
     worker : str
         "thread", "warp" or "cta".
     capacity : int, optional
@@ -91,7 +92,7 @@ def pagerank(
     InvalidArgumentError
         If an argument is out of range or of the wrong length, or the tolerance is finer than the dtype allows.
     QueueFullError
-        If `capacity` is given and too small.
+        If the queue has to grow, and there is no memory for that.
 
     Notes
     -----
@@ -104,7 +105,7 @@ def pagerank(
     check_graph(graph)
     check_worker(worker)
     damping, tolerance = number("damping", damping), number("tolerance", tolerance)
-    if not isinstance(find, str) or find not in FINDS:
+    if find is not None and (not isinstance(find, str) or find not in FINDS):
         raise InvalidArgumentError(f"find must be one of {', '.join(FINDS)} (got {find!r:.80})")
     if not 0 <= damping < 1:
         raise InvalidArgumentError(f"damping must be at least 0 and less than 1 (got {damping})")

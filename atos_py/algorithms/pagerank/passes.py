@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...task import atomic_add, task
 
-__all__ = ["SPAN", "finish", "measure", "set_ranks", "set_residues", "survey"]
+__all__ = ["SPAN", "finish", "measure", "set_ranks", "set_residues", "span_of", "survey"]
 
 SPAN = 4096  # vertices of an item
 

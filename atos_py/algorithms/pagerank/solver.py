@@ -15,12 +15,14 @@ from ...graph import Graph
 from ...queue import Queue
 from ...stats import LaunchStats
 from ...task import Task
+from .gather import gather_ranks
 from .passes import SPAN, finish, measure, set_ranks, set_residues, survey
 from .tasks import BLOCK, LIGHT, Step, check, push, sweep
 
 __all__ = ["FINDS", "Solver"]
 
-FINDS = ("sweep", "push", "idle")
+FINDS = ("sweep", "gather", "push", "idle")
+_MESH = 8  # edges of a vertex on average, below which a GPU gathers; many edges of one vertex would keep one of its threads
 
 
 class Solver:
@@ -31,18 +33,19 @@ class Solver:
         graph: Graph,
         damping: float,
         teleport: NDArray[np.float64],
-        find: str,
+        find: str | None,
         worker: str,
         capacity: int | None,
         options: dict[str, Any],
     ) -> None:
         self.graph, self.damping, self.find, self.options = graph, damping, find, options
         self.n, self.device = graph.num_vertices, graph.device
+        self.even = self.device.kind == "cpu" or graph.num_edges < _MESH * self.n
         self.blocks = self.n + np.arange(-(-self.n // BLOCK))
         self.spans = np.arange(-(-self.n // SPAN))
         self.teleport = asarray(teleport, device=self.device, readonly=True)
         self.totals = zeros(3, dtype=np.float64, device=self.device)
-        self.queued = None if find == "sweep" else self.zeros(np.int32)
+        self.queued = self.zeros(np.int32) if find in ("push", "idle") else None
         self.cursor = zeros(1, dtype=np.int64, device=self.device) if find == "idle" else None
         most = self.n + len(self.blocks)
         room = most + 1 if capacity is None else capacity
@@ -53,10 +56,12 @@ class Solver:
     def solve(self, start: Array | None, dtype: np.dtype[Any], goal: float) -> tuple[Array, float]:
         """Return ranks and what their error is at most, which is no more than `goal`."""
         rank = self.first_ranks(start, dtype, goal)
-        residue = self.residues(rank, dtype)
+        gathers = self.find == "gather" or (self.find is None and self.undirected and self.even)
+        residue = None if gathers and gather_ranks(self, rank, 0.95 * goal, start is not None) else self.residues(rank, dtype)
         last = math.inf
         while True:
-            self.converge(rank, residue, 0.95 * goal)
+            if residue is not None:
+                self.converge(rank, residue, 0.95 * goal)
             exact = self.residues(rank, np.float64)
             error, total, rest = self.error(rank, exact)
             if error <= goal:
@@ -66,7 +71,7 @@ class Solver:
                     f"the tolerance is too fine: rounding in float64 leaves an error of up to {error:.1e}"
                 )
             last = error if rank.dtype == np.float64 else last
-            # What float32 could do is done.
+            # What float32 could do is done, or the graph is not as undirected as it seemed.
             narrow, rank, residue = rank, self.zeros(np.float64), exact
             self.flat(set_ranks, self.graph, narrow, 1.0, 0.0, rank)
         result = self.zeros(dtype)
@@ -102,7 +107,7 @@ class Solver:
         while error > goal:
             # If no residue were above its limit, their sum would be small enough.
             limit = 0.8 * goal * (1 - self.damping) / self.damping * total
-            if self.find == "sweep":
+            if self.find in (None, "sweep", "gather"):
                 per_edge = limit / 2 / max(self.graph.num_edges, 1)
                 self.hand_on(sweep, rank, residue, omega=omega, limit=limit / 2 / self.n, limit_per_edge=per_edge)
             elif self.find == "push":
@@ -185,4 +190,4 @@ class Solver:
 
     def stats(self) -> LaunchStats:
         """Return the statistics of all launches in one."""
-        return LaunchStats.total(self.runs, task=self.find)
+        return LaunchStats.total(self.runs, task=self.find or "pagerank")
