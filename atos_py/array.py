@@ -9,12 +9,14 @@ from typing import Any, SupportsIndex, cast
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from . import dlpack
 from ._core import check, ffi, lib
 from .devices import Device
 from .devices import device as device_of
 from .errors import DeviceMemoryError, InvalidArgumentError, UnsupportedTypeError
+from .libraries import current_stream, library_of
 
-__all__ = ["Array", "asarray", "empty", "full", "zeros"]
+__all__ = ["Array", "asarray", "empty", "full", "is_on_gpu", "to_host", "zeros"]
 
 Key = SupportsIndex | slice | EllipsisType | tuple[SupportsIndex | slice | EllipsisType, ...]
 
@@ -36,18 +38,29 @@ class Array:
         Whether tasks may only read it. Reading is faster then.
     pointer : int
         Address of the first element.
+    library : str or None
+        "cupy", "torch" or "jax" if it was made from an array of that library.
     """
 
-    __slots__ = ("__weakref__", "_owner", "device", "dtype", "pointer", "readonly", "shape")
+    __slots__ = ("__weakref__", "_owner", "device", "dtype", "library", "pointer", "readonly", "shape")
 
     def __init__(
-        self, pointer: int, shape: tuple[int, ...], dtype: np.dtype[Any], device: Device, *, readonly: bool, owner: object
+        self,
+        pointer: int,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        device: Device,
+        *,
+        readonly: bool,
+        owner: object,
+        library: str | None = None,
     ) -> None:
         self.pointer = pointer
         self.shape = shape
         self.dtype = dtype
         self.device = device
         self.readonly = readonly
+        self.library = library
         self._owner = owner  # keeps the memory alive
 
     @property
@@ -98,6 +111,26 @@ class Array:
             "stream": 1,  # the legacy default stream: every operation here has ended when it returns
             "version": 3,
         }
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Return a capsule for the ``from_dlpack`` of another library, which shares the memory.
+
+        Raises
+        ------
+        ExportError
+            If it would take a copy that `copy` forbids, or if the array is read-only and the library is older than DLPack 1.0.
+        """
+        return dlpack.export(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.device_of(self)
 
     def __getitem__(self, key: Key) -> Any:
         """Return an element as a NumPy scalar, or a contiguous part as a NumPy array; both are copies."""
@@ -236,8 +269,8 @@ def asarray(
     Parameters
     ----------
     obj : array_like
-        An `Array`, a NumPy array or what NumPy makes one of, or an array on a GPU that has ``__cuda_array_interface__``
-        (CuPy, PyTorch, Numba, JAX) or DLPack.
+        An `Array`, a NumPy array or what NumPy makes one of, or an array that has ``__cuda_array_interface__`` or DLPack: of
+        CuPy, PyTorch, JAX or Numba, on the CPU or a GPU.
     dtype : dtype, optional
         Of the elements; by default as they are.
     device : Device or str, optional
@@ -246,16 +279,21 @@ def asarray(
         Whether tasks may only read it, which is faster.
     copy : bool
         Whether to copy in any case. Otherwise the array shares the memory of `obj` if device, dtype and layout allow, and
-        what tasks write is seen in `obj`.
+        what tasks write is seen in `obj`. An array of JAX, which never changes, is shared as a read-only one.
     """
+    result = _asarray(obj, dtype, device, readonly, copy)
+    result.library = library_of(obj)
+    return result
+
+
+def _asarray(obj: Any, dtype: DTypeLike | None, device: Device | str | None, readonly: bool, copy: bool) -> Array:
     if isinstance(obj, Array):
         source = obj
-    elif hasattr(obj, "__cuda_array_interface__"):
-        source = _from_cuda_interface(obj)
-    elif hasattr(obj, "__dlpack_device__") and obj.__dlpack_device__()[0] == 2:
-        source = _from_dlpack(obj)
+    elif is_on_gpu(obj):
+        obj = _detached(obj)
+        source = _from_cuda_interface(obj) if hasattr(obj, "__cuda_array_interface__") else _from_dlpack(obj)
     else:
-        return _from_host(np.asarray(obj), dtype, device_of(device), readonly, copy)
+        return _from_host(np.asarray(to_host(obj)), dtype, device_of(device), readonly, copy)
     target = source.device if device is None else device_of(device)
     kind = source.dtype if dtype is None else _dtype(dtype)
     if kind != source.dtype:
@@ -299,38 +337,64 @@ def _from_cuda_interface(obj: Any) -> Array:
         raise UnsupportedTypeError("masked arrays are not supported")
     if interface.get("strides") is not None and not _contiguous(shape, interface["strides"], kind.itemsize):
         raise InvalidArgumentError(f"the array of shape {shape} has strides {interface['strides']}; make it C-contiguous first")
-    if interface.get("stream") is not None:
-        _synchronise(obj, interface["stream"])
     number = ffi.new("int32_t *")
     check(lib.atos_pointer_device(ffi.cast("void *", pointer), number))
     target = device_of() if not math.prod(shape) else Device("cuda", number[0]) if number[0] >= 0 else Device("cpu")
-    return Array(pointer, shape, kind, target, readonly=bool(readonly), owner=obj)
+    library = library_of(obj)
+    # The producer may still be writing, on the stream that it names; PyTorch names none.
+    stream = interface.get("stream", current_stream(library, target) if target.kind == "cuda" else None)
+    if stream is not None:
+        check(lib.atos_stream_wait(target.number, ffi.cast("void *", stream)))
+    return Array(pointer, shape, kind, target, readonly=bool(readonly) or library == "jax", owner=obj)
 
 
 def _from_dlpack(obj: Any) -> Array:
     from cuda.core.utils import StridedMemoryView
 
-    view = StridedMemoryView.from_dlpack(obj, stream_ptr=-1)
+    view = StridedMemoryView.from_dlpack(obj, stream_ptr=_LEGACY_STREAM)  # which waits for the producer from now on
     kind = _dtype(view.dtype)
     strides = None if view.strides is None else tuple(s * kind.itemsize for s in view.strides)
     if strides is not None and not _contiguous(view.shape, strides, kind.itemsize):
         raise InvalidArgumentError(f"the array of shape {view.shape} has strides {strides}; make it C-contiguous first")
-    return Array(view.ptr, tuple(view.shape), kind, Device("cuda", view.device_id), readonly=view.readonly, owner=(obj, view))
+    target = Device("cuda", view.device_id)
+    check(lib.atos_stream_wait(target.number, ffi.cast("void *", _LEGACY_STREAM)))
+    readonly = view.readonly or library_of(obj) == "jax"
+    return Array(view.ptr, tuple(view.shape), kind, target, readonly=readonly, owner=(obj, view))
 
 
-# The producer may still be writing on the stream that it names: a copy on the legacy default stream waits for streams that
-# block with it, which those of CuPy, Numba and PyTorch by default do.
-def _synchronise(obj: Any, stream: int) -> None:
-    interface = obj.__cuda_array_interface__
-    if math.prod(interface["shape"]):
-        byte = ffi.new("char[1]")
-        check(lib.atos_copy(_device_number(interface["data"][0]), byte, ffi.cast("void *", interface["data"][0]), 1))
+def is_on_gpu(obj: Any) -> bool:
+    """Whether something is an array on a GPU, of whichever library."""
+    if isinstance(obj, Array):
+        return obj.device.kind == "cuda"
+    if isinstance(obj, (np.ndarray, np.generic)):
+        return False
+    if hasattr(obj, "__dlpack_device__"):
+        return bool(obj.__dlpack_device__()[0] in (dlpack.CUDA, _MANAGED))
+    return hasattr(obj, "__cuda_array_interface__")
 
 
-def _device_number(pointer: int) -> int:
-    number = ffi.new("int32_t *")
-    check(lib.atos_pointer_device(ffi.cast("void *", pointer), number))
-    return number[0]
+def to_host(obj: Any) -> Any:
+    """Return an array on a GPU, or of a library that is not NumPy, as a NumPy array, and everything else as it is.
+
+    What is on the CPU is not copied.
+    """
+    if isinstance(obj, Array) or is_on_gpu(obj):
+        return np.asarray(asarray(obj))
+    if isinstance(obj, (np.ndarray, np.generic)) or not hasattr(obj, "__dlpack__"):
+        return obj
+    try:
+        return np.asarray(_detached(obj)) if hasattr(obj, "__array__") else np.from_dlpack(obj)
+    except (RuntimeError, TypeError, BufferError) as error:
+        raise UnsupportedTypeError(f"an array of {type(obj).__module__} cannot become one of NumPy: {error}") from error
+
+
+# PyTorch does not share what gradients are recorded of.
+def _detached(obj: Any) -> Any:
+    return obj.detach() if getattr(obj, "requires_grad", False) else obj
+
+
+_LEGACY_STREAM = 1  # as CUDA and DLPack number it
+_MANAGED = 13  # kDLCUDAManaged
 
 
 def _contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:

@@ -12,6 +12,7 @@ __all__ = [
     "DeviceFaultError",
     "DeviceMemoryError",
     "DeviceNotFoundError",
+    "ExportError",
     "GraphFormatError",
     "InvalidArgumentError",
     "LaunchConfigError",
@@ -36,6 +37,10 @@ class InvalidArgumentError(AtosError, ValueError):
 
 class UnsupportedTypeError(AtosError, TypeError):
     """An argument is of a type that cannot be used here; the message says which can."""
+
+
+class ExportError(AtosError, BufferError):
+    """An array cannot be handed to another library as that asks for it, by DLPack."""
 
 
 class BuildError(AtosError, ImportError):

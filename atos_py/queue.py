@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ._core import check, ffi, lib, message
 from .arguments import describe, words
-from .array import Array, _cast, asarray, zeros
+from .array import Array, _cast, asarray, is_on_gpu, to_host, zeros
 from .checks import task_error
 from .codegen import item_bytes
 from .devices import Device
@@ -19,6 +19,7 @@ from .devices import device as device_of
 from .errors import InvalidArgumentError, LaunchConfigError, QueueFullError, TaskError, UnsupportedTypeError
 from .program import WORKERS, Program, program_for
 from .stats import LaunchStats, trace_of
+from .stream import launch_stream
 from .task import Task
 
 __all__ = ["Queue"]
@@ -174,8 +175,9 @@ class Queue:
         shared_memory : int
             Bytes of scratch for each worker.
         stream : int or object, optional
-            A stream of the GPU as an address or as an object of CuPy, PyTorch or anything with ``__cuda_stream__``; by
-            default the legacy default stream. The launch runs in the order of that stream, and has ended on return.
+            A stream of the GPU as an address or as an object of CuPy, PyTorch or anything with ``__cuda_stream__``; by default
+            the current stream of CuPy or PyTorch if arguments are arrays of theirs, otherwise the legacy default stream. The
+            launch runs in the order of that stream, and has ended on return.
         device : Device or str, optional
             Where to run; must be the queue's device, which is the default.
         trace : float, optional
@@ -268,7 +270,7 @@ class Queue:
                 idle is not None,
                 len(packed),
                 buffer,
-                ffi.cast("void *", _stream(stream) if on_gpu else 0),
+                ffi.cast("void *", launch_stream(stream, arguments, self._device) if on_gpu else 0),
                 ffi.NULL if samples is None else ffi.cast("atos_sample *", samples.pointer),
                 0 if samples is None else len(samples),
                 0 if trace is None else min(max(round(trace * 1e3), 1), 2**32 - 1),
@@ -328,7 +330,7 @@ class Queue:
                         f"argument {position} is an array of the host, which a task on {self._device} cannot reach;"
                         " copy it there with atos.asarray(...), and read the result with to_numpy()"
                     )
-                if not np.asarray(value).flags.c_contiguous:
+                if not np.asarray(to_host(value)).flags.c_contiguous:
                     raise InvalidArgumentError(f"argument {position} is not C-contiguous; pass numpy.ascontiguousarray(...)")
                 value = asarray(value, device=self._device)
             elif not isinstance(value, np.generic) and (
@@ -371,9 +373,7 @@ def _is_host_array(value: Any) -> bool:
     """Whether an argument is an array in memory of the host: NumPy's, or one that DLPack says is there."""
     if isinstance(value, np.ndarray):
         return value.ndim > 0
-    if isinstance(value, np.generic) or hasattr(value, "__cuda_array_interface__") or not hasattr(value, "__dlpack_device__"):
-        return False
-    return bool(value.__dlpack_device__()[0] == 1)
+    return hasattr(value, "__dlpack_device__") and not isinstance(value, np.generic) and not is_on_gpu(value)
 
 
 def _all_integers(values: NDArray[Any]) -> bool:
@@ -438,18 +438,3 @@ def _positive(name: str, value: int, most: int, least: int = 1) -> int:
     if not least <= number <= most:
         raise InvalidArgumentError(f"{name} must be from {least} to {most} (got {number})")
     return number
-
-
-def _stream(stream: Any) -> int:
-    if stream is None:
-        return 0
-    if hasattr(stream, "__cuda_stream__"):
-        protocol = stream.__cuda_stream__
-        return int((protocol() if callable(protocol) else protocol)[1])
-    for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba
-        if hasattr(stream, name):
-            handle = getattr(stream, name)
-            return int(getattr(handle, "value", handle) or 0)
-    if isinstance(stream, int):
-        return stream
-    raise UnsupportedTypeError(f"stream must be an address or a stream of CuPy, PyTorch or __cuda_stream__ (got {stream!r})")

@@ -342,6 +342,8 @@ public:
   }
 
   // Any number of threads is resident, sooner or later; as many as there are cores is what helps.
+  void wait(void *) override {} // what runs here has ended when it returns
+
   uint32_t resident_blocks(atos_program &, const atos_launch &launch, uint32_t) override {
     return launch.blocks ? launch.blocks : cores();
   }

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..array import to_host
 from ..errors import InvalidArgumentError
 from ..program import WORKERS
 
@@ -21,7 +22,7 @@ def check_worker(worker: str) -> None:
 
 def vertices_of(sources: ArrayLike, num_vertices: int) -> NDArray[Any]:
     """Return the vertices that are named, one or more of them, each once and in ascending order."""
-    vertices = np.unique(np.asarray(sources))
+    vertices = np.unique(np.asarray(to_host(sources)))
     if not vertices.size or vertices.dtype.kind not in "iu":
         raise InvalidArgumentError(f"sources must be one or more vertex ids (got {sources!r})")
     if int(vertices[0]) < 0 or int(vertices[-1]) >= num_vertices:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...array import to_host
 from ...errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
 from ...parallel import compiled, even_rows, parallel_map, ranges
 from ..checks import vertices_of
@@ -88,9 +89,9 @@ def verify(graph: _Rows, sources: ArrayLike, depth: Any, parent: Any = None) -> 
         The graph; directed or not.
     sources : int or array of int
         Where the search began.
-    depth : Array or numpy.ndarray
+    depth : array
         The depths, of any integer type; one for each vertex.
-    parent : Array or numpy.ndarray, optional
+    parent : array, optional
         The parents, of any integer type.
 
     Raises
@@ -109,7 +110,7 @@ def verify(graph: _Rows, sources: ArrayLike, depth: Any, parent: Any = None) -> 
 
 
 def _per_vertex(name: str, values: Any, num_vertices: int) -> NDArray[Any]:
-    found = np.ascontiguousarray(values)
+    found = np.ascontiguousarray(to_host(values))
     if found.dtype.kind not in "iu":
         raise UnsupportedTypeError(f"{name} must be an array of integers, not {found.dtype}")
     if found.shape != (num_vertices,):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...array import to_host
 from ...errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
 from ...graph import Graph
 from ...parallel import compiled, even_rows, parallel_map
@@ -32,7 +33,7 @@ def verify(graph: Graph, colors: Any) -> None:
     graph : Graph
         Directed or not. The degree of a vertex is the number of its edges, of those that lead to it too if some edge lacks
         its reverse.
-    colors : Array or numpy.ndarray
+    colors : array
         The colours, of any integer type; one for each vertex.
 
     Raises
@@ -40,7 +41,7 @@ def verify(graph: Graph, colors: Any) -> None:
     VerificationError
         It is none. The message names the first edge or vertex that is wrong.
     """
-    indptr, indices, found = np.asarray(graph.indptr), np.asarray(graph.indices), np.ascontiguousarray(colors)
+    indptr, indices, found = np.asarray(graph.indptr), np.asarray(graph.indices), np.ascontiguousarray(to_host(colors))
     n = indptr.size - 1
     if found.dtype.kind not in "iu":
         raise UnsupportedTypeError(f"colors must be an array of integers, not {found.dtype}")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...array import Array
+from ...array import Array, to_host
 from ...errors import InvalidArgumentError, VerificationError
 from ...parallel import compiled, even_rows, num_threads, parallel_map
 from .driver import PageRankResult, teleport_of
@@ -56,7 +56,7 @@ def verify(
     """
     indptr, indices = np.asarray(graph.indptr), np.asarray(graph.indices)
     n = indptr.size - 1
-    rank = np.asarray(result.rank if isinstance(result, PageRankResult) else result).astype(np.float64)
+    rank = np.asarray(to_host(result.rank if isinstance(result, PageRankResult) else result)).astype(np.float64)
     if rank.shape != (n,):
         raise InvalidArgumentError(f"there must be one rank for each of {n} vertices (got shape {rank.shape})")
     if n == 0:
