@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .array import Array, asarray, full
+from .array import Array, asarray, full, to_host
 from .csr import CSR, MAX_VERTICES, check_csr, weight_dtype
 from .devices import Device
 from .queue import Queue
@@ -43,7 +43,7 @@ def csr_on_device(indptr: Any, indices: Any, weights: Any, device: Device) -> CS
     values = None if weights is None else asarray(weights, device=device, readonly=True)
     if not _is_plain(offsets, ids, values):
         # Wrong, and the check on the host says what it is; or of a dtype that is converted there.
-        return check_csr(offsets.to_numpy(), ids.to_numpy(), None if values is None else values.to_numpy())
+        return check_csr(to_host(indptr), to_host(indices), to_host(weights))
     return CSR(offsets, ids, values)  # type: ignore[arg-type]
 
 
