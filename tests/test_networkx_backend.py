@@ -187,6 +187,23 @@ def test_there_and_back(description):
     assert ["not hashed"] not in ours
 
 
+@settings(max_examples=40, deadline=None)
+@given(graphs, st.sets(st.integers(0, 24)))
+def test_views_are_as_their_copies(description, chosen):
+    graph, _ = build(description)
+    edges = [edge for i, edge in enumerate(graph.edges) if i in chosen]
+    for view in (
+        graph.edge_subgraph(edges),
+        graph.subgraph([f"node {i}" for i in chosen]),
+        graph.reverse(copy=False) if graph.is_directed() else graph,
+    ):
+        ours, copied = nx_backend.convert_from_nx(view), nx.create_empty_copy(view)
+        copied.add_edges_from(view.edges)
+        back = nx_backend.convert_to_nx(ours)
+        assert list(back) == list(view)
+        assert nx.utils.edges_equal(list(back.edges()), list(copied.edges()), directed=graph.is_directed())
+
+
 WEIGHTED = nx.DiGraph([(0, 1, {"weight": 2.5})])
 PATH, ARC = nx.path_graph(3), nx.path_graph(3, nx.DiGraph)
 

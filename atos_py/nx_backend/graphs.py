@@ -34,13 +34,14 @@ class AtosGraph:
         self._directed, self._multigraph = graph.is_directed(), graph.is_multigraph()
         self.nodes = list(graph)
         self.number = {node: i for i, node in enumerate(self.nodes)}
-        number, rows = self.number, [neighbors for _, neighbors in graph.adjacency()]
-        degrees = np.fromiter(map(len, rows), np.int64, len(rows))
-        indices = np.fromiter((number[node] for row in rows for node in row), np.uint32, int(degrees.sum()))
+        # Lists, since a filtered view of networkx may not know how many neighbours it shows.
         if self._multigraph:
-            parallel = np.fromiter((len(keys) for row in rows for keys in row.values()), np.int64, indices.size)
-            degrees = np.array([sum(map(len, row.values())) for row in rows], np.int64)
-            indices = np.repeat(indices, parallel)
+            rows = [[node for node, keys in row.items() for _ in keys] for _, row in graph.adjacency()]
+        else:
+            rows = [list(row) for _, row in graph.adjacency()]
+        degrees = np.fromiter(map(len, rows), np.int64, len(rows))
+        number = self.number
+        indices = np.fromiter((number[node] for row in rows for node in row), np.uint32, int(degrees.sum()))
         indptr = np.zeros(len(rows) + 1, indptr_dtype(indices.size))
         np.cumsum(degrees, out=indptr[1:])
         self.indptr: NDArray[Any] = indptr
