@@ -14,9 +14,10 @@ from ._core import check, ffi, lib
 from .devices import Device
 from .devices import device as device_of
 from .errors import DeviceMemoryError, InvalidArgumentError, UnsupportedTypeError
-from .libraries import current_stream, library_of
+from .foreign import detached, is_on_gpu, kept_dtype, memory_of
+from .libraries import library_of
 
-__all__ = ["Array", "asarray", "empty", "full", "is_on_gpu", "to_host", "zeros"]
+__all__ = ["Array", "asarray", "empty", "full", "to_host", "zeros"]
 
 Key = SupportsIndex | slice | EllipsisType | tuple[SupportsIndex | slice | EllipsisType, ...]
 
@@ -218,7 +219,7 @@ def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device
     full
     """
     dimensions = _shape(shape)
-    kind = _dtype(dtype)
+    kind = kept_dtype(dtype)
     target = device_of(device)
     slot = ffi.new("void **")
     if math.prod(dimensions) * kind.itemsize >= 2**63:
@@ -290,12 +291,12 @@ def _asarray(obj: Any, dtype: DTypeLike | None, device: Device | str | None, rea
     if isinstance(obj, Array):
         source = obj
     elif is_on_gpu(obj):
-        obj = _detached(obj)
-        source = _from_cuda_interface(obj) if hasattr(obj, "__cuda_array_interface__") else _from_dlpack(obj)
+        pointer, shape, found, where, locked, owner = memory_of(obj)
+        source = Array(pointer, shape, found, where, readonly=locked, owner=owner)
     else:
         return _from_host(np.asarray(to_host(obj)), dtype, device_of(device), readonly, copy)
     target = source.device if device is None else device_of(device)
-    kind = source.dtype if dtype is None else _dtype(dtype)
+    kind = source.dtype if dtype is None else kept_dtype(dtype)
     if kind != source.dtype:
         return _from_host(source.to_numpy(), kind, target, readonly, copy=False)
     if copy or target != source.device:
@@ -315,7 +316,7 @@ def _asarray(obj: Any, dtype: DTypeLike | None, device: Device | str | None, rea
 
 
 def _from_host(source: NDArray[Any], dtype: DTypeLike | None, target: Device, readonly: bool, copy: bool) -> Array:
-    kind = _dtype(source.dtype if dtype is None else dtype)
+    kind = kept_dtype(source.dtype if dtype is None else dtype)
     values = np.ascontiguousarray(_cast(source, kind)).reshape(source.shape)
     if target.kind == "cpu":
         if copy and np.shares_memory(values, source):
@@ -329,50 +330,6 @@ def _from_host(source: NDArray[Any], dtype: DTypeLike | None, target: Device, re
     return result
 
 
-def _from_cuda_interface(obj: Any) -> Array:
-    interface = obj.__cuda_array_interface__
-    pointer, readonly = interface["data"]
-    shape, kind = tuple(interface["shape"]), _dtype(np.dtype(interface["typestr"]))
-    if interface.get("mask") is not None:
-        raise UnsupportedTypeError("masked arrays are not supported")
-    if interface.get("strides") is not None and not _contiguous(shape, interface["strides"], kind.itemsize):
-        raise InvalidArgumentError(f"the array of shape {shape} has strides {interface['strides']}; make it C-contiguous first")
-    number = ffi.new("int32_t *")
-    check(lib.atos_pointer_device(ffi.cast("void *", pointer), number))
-    target = device_of() if not math.prod(shape) else Device("cuda", number[0]) if number[0] >= 0 else Device("cpu")
-    library = library_of(obj)
-    # The producer may still be writing, on the stream that it names; PyTorch names none.
-    stream = interface.get("stream", current_stream(library, target) if target.kind == "cuda" else None)
-    if stream is not None:
-        check(lib.atos_stream_wait(target.number, ffi.cast("void *", stream)))
-    return Array(pointer, shape, kind, target, readonly=bool(readonly) or library == "jax", owner=obj)
-
-
-def _from_dlpack(obj: Any) -> Array:
-    from cuda.core.utils import StridedMemoryView
-
-    view = StridedMemoryView.from_dlpack(obj, stream_ptr=_LEGACY_STREAM)  # which waits for the producer from now on
-    kind = _dtype(view.dtype)
-    strides = None if view.strides is None else tuple(s * kind.itemsize for s in view.strides)
-    if strides is not None and not _contiguous(view.shape, strides, kind.itemsize):
-        raise InvalidArgumentError(f"the array of shape {view.shape} has strides {strides}; make it C-contiguous first")
-    target = Device("cuda", view.device_id)
-    check(lib.atos_stream_wait(target.number, ffi.cast("void *", _LEGACY_STREAM)))
-    readonly = view.readonly or library_of(obj) == "jax"
-    return Array(view.ptr, tuple(view.shape), kind, target, readonly=readonly, owner=(obj, view))
-
-
-def is_on_gpu(obj: Any) -> bool:
-    """Whether something is an array on a GPU, of whichever library."""
-    if isinstance(obj, Array):
-        return obj.device.kind == "cuda"
-    if isinstance(obj, (np.ndarray, np.generic)):
-        return False
-    if hasattr(obj, "__dlpack_device__"):
-        return bool(obj.__dlpack_device__()[0] in (dlpack.CUDA, _MANAGED))
-    return hasattr(obj, "__cuda_array_interface__")
-
-
 def to_host(obj: Any) -> Any:
     """Return an array on a GPU, or of a library that is not NumPy, as a NumPy array, and everything else as it is.
 
@@ -383,34 +340,9 @@ def to_host(obj: Any) -> Any:
     if isinstance(obj, (np.ndarray, np.generic)) or not hasattr(obj, "__dlpack__"):
         return obj
     try:
-        return np.asarray(_detached(obj)) if hasattr(obj, "__array__") else np.from_dlpack(obj)
+        return np.asarray(detached(obj)) if hasattr(obj, "__array__") else np.from_dlpack(obj)
     except (RuntimeError, TypeError, BufferError) as error:
         raise UnsupportedTypeError(f"an array of {type(obj).__module__} cannot become one of NumPy: {error}") from error
-
-
-# PyTorch does not share what gradients are recorded of.
-def _detached(obj: Any) -> Any:
-    return obj.detach() if getattr(obj, "requires_grad", False) else obj
-
-
-_LEGACY_STREAM = 1  # as CUDA and DLPack number it
-_MANAGED = 13  # kDLCUDAManaged
-
-
-def _contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    expected = itemsize
-    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if extent > 1 and stride != expected:
-            return False
-        expected *= extent
-    return True
-
-
-def _dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    kind = np.dtype(dtype)
-    if kind.kind not in "iufb" or kind.itemsize > 8 or kind == np.float16 or not kind.isnative:
-        raise UnsupportedTypeError(f"arrays hold integers of 8 to 64 bits, float32, float64 or bool (got {kind})")
-    return kind
 
 
 def _shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:

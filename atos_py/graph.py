@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from .array import Array, asarray, is_on_gpu, to_host
+from .array import Array, asarray, to_host
 from .csr import CSR, EdgeChunk, EdgeList, build_csr, check_csr, chunk_edges, convert_weights, edges_of, weight_dtype
 from .csr_on_device import csr_on_device
 from .devices import Device
 from .devices import device as device_of
 from .errors import InvalidArgumentError, UnsupportedTypeError
+from .foreign import is_on_gpu
 from .graph_io import load_csr, save_csr
 from .libraries import library_of
 from .symmetry import is_symmetric

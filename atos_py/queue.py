@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ._core import check, ffi, lib, message
 from .arguments import describe, words
-from .array import Array, _cast, asarray, is_on_gpu, to_host, zeros
+from .array import Array, _cast, asarray, to_host, zeros
 from .checks import task_error
 from .codegen import item_bytes
 from .devices import Device
 from .devices import device as device_of
 from .errors import InvalidArgumentError, LaunchConfigError, QueueFullError, TaskError, UnsupportedTypeError
+from .foreign import is_on_gpu
 from .program import WORKERS, Program, program_for
 from .stats import LaunchStats, trace_of
 from .stream import launch_stream
