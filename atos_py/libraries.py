@@ -22,7 +22,9 @@ _LIBRARIES = {"cupy": "cupy", "cupyx": "cupy", "torch": "torch", "jax": "jax", "
 def library_of(obj: Any) -> str | None:
     """Return "cupy", "torch" or "jax" if `obj` is an array of that library, or was made from one; otherwise None."""
     found = _LIBRARIES.get(type(obj).__module__.partition(".")[0])
-    return found if found is not None else getattr(obj, "library", None)
+    if found is None:
+        found = _LIBRARIES.get(str(getattr(obj, "library", None)))
+    return found
 
 
 def as_library(array: Array, library: str | None) -> Any:

@@ -102,7 +102,13 @@ try:
     nx.pagerank(graph, dangling={"a": 1}, backend="atos")
 except NotImplementedError as error:
     print(error)
+nx.config.backend_priority = ["atos"]
+for length in (100, 10_000):
+    graph = nx.path_graph(length)
+    assert len(nx.descendants(graph, 0)) == length - 1
+    assert ("atos" in graph.__networkx_cache__.get("backends", {})) == (length == 10_000)
 """
+    code += "".join(re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "networkx.md").read_text(), re.MULTILINE | re.DOTALL))
     command = [sys.executable, "-W", "error::RuntimeWarning", "-c", code]
     done = subprocess.run(
         command, cwd=tmp_path, env=register(tmp_path), capture_output=True, text=True, timeout=120, check=False
