@@ -9,13 +9,16 @@ from typing import Any, SupportsIndex, cast
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from . import dlpack
 from ._core import check, ffi, lib
 from .devices import Device
 from .devices import device as device_of
 from .errors import DeviceMemoryError, InvalidArgumentError, UnsupportedTypeError
-from .validate import as_dtype, as_host_array, flag, whole
+from .foreign import detached, is_on_gpu, kept_dtype, memory_of
+from .libraries import library_of
+from .validate import as_host_array, flag, whole
 
-__all__ = ["Array", "asarray", "empty", "full", "zeros"]
+__all__ = ["Array", "asarray", "empty", "full", "to_host", "zeros"]
 
 _MAX_DIMENSIONS = 32  # as in NumPy 1
 
@@ -39,18 +42,29 @@ class Array:
         Whether tasks may only read it. Reading is faster then.
     pointer : int
         Address of the first element.
+    library : str or None
+        "cupy", "torch" or "jax" if it was made from an array of that library.
     """
 
-    __slots__ = ("__weakref__", "_owner", "device", "dtype", "pointer", "readonly", "shape")
+    __slots__ = ("__weakref__", "_owner", "device", "dtype", "library", "pointer", "readonly", "shape")
 
     def __init__(
-        self, pointer: int, shape: tuple[int, ...], dtype: np.dtype[Any], device: Device, *, readonly: bool, owner: object
+        self,
+        pointer: int,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        device: Device,
+        *,
+        readonly: bool,
+        owner: object,
+        library: str | None = None,
     ) -> None:
         self.pointer = pointer
         self.shape = shape
         self.dtype = dtype
         self.device = device
         self.readonly = readonly
+        self.library = library
         self._owner = owner  # keeps the memory alive
 
     @property
@@ -101,6 +115,26 @@ class Array:
             "stream": 1,  # the legacy default stream: every operation here has ended when it returns
             "version": 3,
         }
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Return a capsule for the ``from_dlpack`` of another library, which shares the memory.
+
+        Raises
+        ------
+        ExportError
+            If it would take a copy that `copy` forbids, or if the array is read-only and the library is older than DLPack 1.0.
+        """
+        return dlpack.export(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.device_of(self)
 
     def __getitem__(self, key: Key) -> Any:
         """Return an element as a NumPy scalar, or a contiguous part as a NumPy array; both are copies."""
@@ -194,7 +228,7 @@ def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device
     full
     """
     dimensions = _shape(shape)
-    kind = _dtype(dtype)
+    kind = kept_dtype(dtype)
     target = device_of(device)
     slot = ffi.new("void **")
     if math.prod(dimensions) * kind.itemsize >= 2**63:
@@ -247,8 +281,8 @@ def asarray(
     Parameters
     ----------
     obj : array_like
-        An `Array`, a NumPy array or what NumPy makes one of, or an array on a GPU that has ``__cuda_array_interface__``
-        (CuPy, PyTorch, Numba, JAX) or DLPack.
+        An `Array`, a NumPy array or what NumPy makes one of, or an array that has ``__cuda_array_interface__`` or DLPack: of
+        CuPy, PyTorch, JAX or Numba, on the CPU or a GPU.
     dtype : dtype, optional
         Of the elements; by default as they are.
     device : Device or str, optional
@@ -257,19 +291,24 @@ def asarray(
         Whether tasks may only read it, which is faster.
     copy : bool
         Whether to copy in any case. Otherwise the array shares the memory of `obj` if device, dtype and layout allow, and
-        what tasks write is seen in `obj`.
+        what tasks write is seen in `obj`. An array of JAX, which never changes, is shared as a read-only one.
     """
     readonly, copy = flag("readonly", readonly), flag("copy", copy)
+    result = _asarray(obj, dtype, device, readonly, copy)
+    result.library = library_of(obj)
+    return result
+
+
+def _asarray(obj: Any, dtype: DTypeLike | None, device: Device | str | None, readonly: bool, copy: bool) -> Array:
     if isinstance(obj, Array):
         source = obj
-    elif hasattr(obj, "__cuda_array_interface__"):
-        source = _from_cuda_interface(obj)
-    elif hasattr(obj, "__dlpack_device__") and obj.__dlpack_device__()[0] == 2:
-        source = _from_dlpack(obj)
+    elif is_on_gpu(obj):
+        pointer, shape, found, where, locked, owner = memory_of(obj)
+        source = Array(pointer, shape, found, where, readonly=locked, owner=owner)
     else:
-        return _from_host(as_host_array("what is given", obj), dtype, device_of(device), readonly, copy)
+        return _from_host(as_host_array("what is given", to_host(obj)), dtype, device_of(device), readonly, copy)
     target = source.device if device is None else device_of(device)
-    kind = source.dtype if dtype is None else _dtype(dtype)
+    kind = source.dtype if dtype is None else kept_dtype(dtype)
     if kind != source.dtype:
         return _from_host(source.to_numpy(), kind, target, readonly, copy=False)
     if copy or target != source.device:
@@ -289,7 +328,7 @@ def asarray(
 
 
 def _from_host(source: NDArray[Any], dtype: DTypeLike | None, target: Device, readonly: bool, copy: bool) -> Array:
-    kind = _dtype(source.dtype if dtype is None else dtype)
+    kind = kept_dtype(source.dtype if dtype is None else dtype)
     values = np.ascontiguousarray(_cast(source, kind)).reshape(source.shape)
     if target.kind == "cpu":
         if copy and np.shares_memory(values, source):
@@ -303,67 +342,19 @@ def _from_host(source: NDArray[Any], dtype: DTypeLike | None, target: Device, re
     return result
 
 
-def _from_cuda_interface(obj: Any) -> Array:
-    interface = obj.__cuda_array_interface__
+def to_host(obj: Any) -> Any:
+    """Return an array on a GPU, or of a library that is not NumPy, as a NumPy array, and everything else as it is.
+
+    What is on the CPU is not copied.
+    """
+    if isinstance(obj, Array) or is_on_gpu(obj):
+        return np.asarray(asarray(obj))
+    if isinstance(obj, (np.ndarray, np.generic)) or not hasattr(obj, "__dlpack__"):
+        return obj
     try:
-        pointer, readonly = interface["data"]
-        shape, kind = _shape(tuple(interface["shape"])), _dtype(interface["typestr"])
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, (InvalidArgumentError, UnsupportedTypeError)):
-            raise
-        raise UnsupportedTypeError(f"the __cuda_array_interface__ of {type(obj).__name__} is malformed: {error!r}") from error
-    if interface.get("mask") is not None:
-        raise UnsupportedTypeError("masked arrays are not supported")
-    if interface.get("strides") is not None and not _contiguous(shape, interface["strides"], kind.itemsize):
-        raise InvalidArgumentError(f"the array of shape {shape} has strides {interface['strides']}; make it C-contiguous first")
-    if interface.get("stream") is not None:
-        _synchronise(obj, interface["stream"])
-    number = ffi.new("int32_t *")
-    check(lib.atos_pointer_device(ffi.cast("void *", pointer), number))
-    target = device_of() if not math.prod(shape) else Device("cuda", number[0]) if number[0] >= 0 else Device("cpu")
-    return Array(pointer, shape, kind, target, readonly=bool(readonly), owner=obj)
-
-
-def _from_dlpack(obj: Any) -> Array:
-    from cuda.core.utils import StridedMemoryView
-
-    view = StridedMemoryView.from_dlpack(obj, stream_ptr=-1)
-    kind = _dtype(view.dtype)
-    strides = None if view.strides is None else tuple(s * kind.itemsize for s in view.strides)
-    if strides is not None and not _contiguous(view.shape, strides, kind.itemsize):
-        raise InvalidArgumentError(f"the array of shape {view.shape} has strides {strides}; make it C-contiguous first")
-    return Array(view.ptr, tuple(view.shape), kind, Device("cuda", view.device_id), readonly=view.readonly, owner=(obj, view))
-
-
-# The producer may still be writing on the stream that it names: a copy on the legacy default stream waits for streams that
-# block with it, which those of CuPy, Numba and PyTorch by default do.
-def _synchronise(obj: Any, stream: int) -> None:
-    interface = obj.__cuda_array_interface__
-    if math.prod(interface["shape"]):
-        byte = ffi.new("char[1]")
-        check(lib.atos_copy(_device_number(interface["data"][0]), byte, ffi.cast("void *", interface["data"][0]), 1))
-
-
-def _device_number(pointer: int) -> int:
-    number = ffi.new("int32_t *")
-    check(lib.atos_pointer_device(ffi.cast("void *", pointer), number))
-    return number[0]
-
-
-def _contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    expected = itemsize
-    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if extent > 1 and stride != expected:
-            return False
-        expected *= extent
-    return True
-
-
-def _dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    kind = as_dtype(dtype)
-    if kind.kind not in "iufb" or kind.itemsize > 8 or kind == np.float16 or not kind.isnative:
-        raise UnsupportedTypeError(f"arrays hold integers of 8 to 64 bits, float32, float64 or bool (got {kind})")
-    return kind
+        return np.asarray(detached(obj)) if hasattr(obj, "__array__") else np.from_dlpack(obj)
+    except (RuntimeError, TypeError, BufferError) as error:
+        raise UnsupportedTypeError(f"an array of {type(obj).__module__} cannot become one of NumPy: {error}") from error
 
 
 def _shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:

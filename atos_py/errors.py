@@ -14,6 +14,7 @@ __all__ = [
     "DeviceMemoryError",
     "DeviceNotFoundError",
     "DeviceStuckError",
+    "ExportError",
     "FileWriteError",
     "GraphFormatError",
     "InvalidArgumentError",
@@ -54,6 +55,10 @@ class InvalidArgumentError(AtosError, ValueError):
 
 class UnsupportedTypeError(AtosError, TypeError):
     """An argument is of a type that cannot be used here; the message says which can."""
+
+
+class ExportError(AtosError, BufferError):
+    """An array cannot be handed to another library as that asks for it, by DLPack."""
 
 
 class BuildError(AtosError, ImportError):

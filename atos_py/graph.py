@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from .array import Array, asarray
+from .array import Array, asarray, to_host
 from .csr import CSR, EdgeChunk, EdgeList, build_csr, check_csr, chunk_edges, convert_weights, edges_of, weight_dtype
+from .csr_on_device import csr_on_device
 from .devices import Device
 from .devices import device as device_of
 from .errors import InvalidArgumentError, UnsupportedTypeError
+from .foreign import is_on_gpu
 from .graph_io import load_csr, save_csr
+from .libraries import library_of
 from .symmetry import is_symmetric
 from .validate import as_host_array
 
@@ -27,9 +30,12 @@ __all__ = ["Graph", "check_graph"]
 class Graph(NamedTuple):
     """A directed graph as compressed sparse rows: the edges of vertex ``v`` lead to ``indices[indptr[v]:indptr[v + 1]]``.
 
-    Make one with `load`, `from_edges`, `from_csr`, `from_scipy`, `from_networkx` or `atos_py.generate`. An undirected
-    graph is one that has every edge in both directions. Parallel edges, loops and the order of neighbours are kept as
-    they come; see `simplify`.
+    Make one with `load`, `from_edges`, `from_edge_index`, `from_csr`, `from_scipy`, `from_networkx` or `atos_py.generate`.
+    An undirected graph is one that has every edge in both directions. Parallel edges, loops and the order of neighbours are
+    kept as they come; see `simplify`.
+
+    Arrays may be those of NumPy, CuPy, PyTorch, JAX or Numba. A graph made from arrays of CuPy, PyTorch or JAX gives results
+    (depths, ranks, colours) as arrays of that library, which share the memory; any other graph gives an `Array`.
 
     The dtypes are chosen for 4-byte loads on a GPU. Row offsets are signed although none is negative, because the sum of an
     unsigned 64-bit and a signed integer is a float to Numba, as it is to NumPy.
@@ -37,7 +43,7 @@ class Graph(NamedTuple):
     Attributes
     ----------
     indptr : Array
-        ``num_vertices + 1`` offsets; int32 if there are fewer than 2**31 edges, otherwise int64.
+        ``num_vertices + 1`` offsets; int64 if there are 2**31 edges or more, otherwise int32 unless int64 was given on a GPU.
     indices : Array
         Targets of the edges, uint32.
     weights : Array or None
@@ -120,9 +126,16 @@ class Graph(NamedTuple):
     ) -> Graph:
         """Take the arrays of a CSR, of any integer dtype.
 
-        They are checked, and copied only where dtype, layout or device require it: do not change them afterwards.
+        They are checked, and copied only where dtype, layout or device require it: do not change them afterwards. On the
+        CPU, offsets of the dtype of `indptr` and ids of uint32 or int32 are not copied; on a GPU, nor are offsets of int64.
+        Arrays on a GPU are checked there, and `device` is that GPU unless given.
         """
-        return cls._on(check_csr(indptr, indices, weights), device)
+        library = library_of(indices)
+        if is_on_gpu(indices):
+            target = asarray(indices).device if device is None else device_of(device)
+            if target.kind == "cuda":
+                return cls._on(csr_on_device(indptr, indices, weights, target), target, library)
+        return cls._on(check_csr(to_host(indptr), to_host(indices), to_host(weights)), device, library)
 
     @classmethod
     def from_edges(
@@ -158,9 +171,13 @@ class Graph(NamedTuple):
         sort : bool
             Put the neighbours of every vertex in ascending order; otherwise they keep the order of the edges.
         device : Device or str, optional
-            Where the graph goes; the best device there is unless given.
+            Where the graph goes; the best device there is unless given, or the GPU where `targets` is. Edges are sorted on the
+            host in any case.
         """
-        edges = chunk_edges(sources, targets, weights, num_vertices)
+        library = library_of(targets)
+        if device is None and is_on_gpu(targets):
+            device = asarray(targets).device
+        edges = chunk_edges(to_host(sources), to_host(targets), to_host(weights), num_vertices)
         csr = build_csr(
             edges.chunks,
             edges.num_vertices,
@@ -169,17 +186,39 @@ class Graph(NamedTuple):
             remove_loops=remove_loops,
             sort=sort,
         )
-        return cls._on(csr, device)
+        return cls._on(csr, device, library)
+
+    @classmethod
+    def from_edge_index(
+        cls,
+        edge_index: ArrayLike,
+        weights: ArrayLike | None = None,
+        num_vertices: int | None = None,
+        **options: Any,
+    ) -> Graph:
+        """Make a graph of an array of two rows, the sources and the targets, as PyTorch Geometric's `edge_index` is.
+
+        Parameters
+        ----------
+        edge_index : array of int, of shape (2, number of edges)
+        weights, num_vertices, **options
+            As in `from_edges`. PyTorch Geometric has `edge_weight` or `edge_attr`, and `num_nodes`.
+        """
+        shape = tuple(np.shape(edge_index))  # type: ignore[arg-type]
+        if len(shape) != 2 or shape[0] != 2:
+            raise InvalidArgumentError(f"edge_index must have two rows, the sources and the targets (got shape {shape})")
+        rows: Any = edge_index
+        return cls.from_edges(rows[0], rows[1], weights, num_vertices, **options)
 
     @classmethod
     def from_scipy(
         cls,
-        matrix: scipy.sparse.sparray | scipy.sparse.spmatrix,
+        matrix: scipy.sparse.sparray | scipy.sparse.spmatrix | Any,
         *,
         weights: bool | DTypeLike = True,
         device: Device | str | None = None,
     ) -> Graph:
-        """Make a graph of a square sparse matrix of any format: entry ``[u, v]`` is an edge from ``u`` to ``v``.
+        """Make a graph of a square sparse matrix of SciPy or CuPy, of any format: entry ``[u, v]`` is an edge from u to v.
 
         Stored zeros are edges too, except in formats that store blocks or diagonals. Boolean matrices have no weights;
         of others `weights` can be False to leave them out, or a dtype to convert them.
@@ -193,16 +232,16 @@ class Graph(NamedTuple):
             raise InvalidArgumentError(f"the matrix of a graph is square, but this one has shape {matrix.shape}")
         keep = weights is not False and matrix.dtype != bool
         if matrix.format == "csr":
-            csr = check_csr(matrix.indptr, matrix.indices, matrix.data if keep else None)
+            graph = cls.from_csr(matrix.indptr, matrix.indices, matrix.data if keep else None, device=device)
         else:
             entries = matrix.tocoo()
             if matrix.format == "bsr":
                 entries.eliminate_zeros()
-            edges = chunk_edges(entries.row, entries.col, entries.data if keep else None, rows)
-            csr = build_csr(edges.chunks, rows)
-        if not isinstance(weights, bool) and csr.weights is not None:
-            csr = csr._replace(weights=convert_weights(csr.weights, weight_dtype(weights)))
-        return cls._on(csr, device)
+            graph = cls.from_edges(entries.row, entries.col, entries.data if keep else None, rows, device=device)
+        if isinstance(weights, bool) or graph.weights is None:
+            return graph
+        converted = convert_weights(np.asarray(graph.weights), weight_dtype(weights))
+        return graph._replace(weights=asarray(converted, device=graph.device, readonly=True))
 
     @classmethod
     def from_networkx(
@@ -234,8 +273,12 @@ class Graph(NamedTuple):
         return cls._on(build_csr(edges.chunks, len(number), symmetrize=not graph.is_directed()), device)
 
     @classmethod
-    def _on(cls, csr: CSR, device: Device | str | None) -> Graph:
-        return cls(*(None if part is None else asarray(part, device=device, readonly=True) for part in csr))  # type: ignore[arg-type]
+    def _on(cls, csr: CSR, device: Device | str | None, library: str | None = None) -> Graph:
+        parts = [None if part is None else asarray(part, device=device, readonly=True) for part in csr]
+        for part in parts:
+            if part is not None:
+                part.library = library
+        return cls(*parts)  # type: ignore[arg-type]
 
     def _on_host(self) -> CSR:
         return CSR(*(None if part is None else np.asarray(part) for part in self))  # type: ignore[arg-type]
@@ -254,6 +297,11 @@ class Graph(NamedTuple):
     def device(self) -> Device:
         """Where the graph is."""
         return self.indptr.device
+
+    @property
+    def library(self) -> str | None:
+        """The library whose arrays results are: "cupy", "torch" or "jax"; None if they are atos arrays."""
+        return self.indices.library
 
     def degrees(self) -> NDArray[Any]:
         """Return the number of edges that leave each vertex, as a NumPy array."""
@@ -279,7 +327,7 @@ class Graph(NamedTuple):
     def to(self, device: Device | str | None) -> Graph:
         """Return the graph on `device`: itself if it is there already, otherwise a copy."""
         target = device_of(device)
-        return self if target == self.device else self._on(self._on_host(), target)
+        return self if target == self.device else self._on(self._on_host(), target, self.library)
 
     def to_scipy(self) -> scipy.sparse.csr_array:
         """Return the adjacency matrix, with the weights as entries, or True if there are none."""
@@ -306,7 +354,7 @@ class Graph(NamedTuple):
             remove_loops=remove_loops,
             sort=sort,
         )
-        return self._on(csr, self.device)
+        return self._on(csr, self.device, self.library)
 
     def to_symmetric(self) -> Graph:
         """Return this graph if every edge has its reverse, otherwise one with the reverse of every edge, and each edge once."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from . import checkpoint
 from ._core import check, ffi, lib, message
 from .arguments import describe, words
-from .array import Array, _cast, asarray, zeros
+from .array import Array, _cast, asarray, to_host, zeros
 from .checkpoint import QueueState
 from .checks import task_error
 from .codegen import item_bytes
@@ -27,9 +27,11 @@ from .errors import (
     TaskError,
     UnsupportedTypeError,
 )
+from .foreign import is_on_gpu
 from .interrupt import question, raised
 from .program import WORKERS, Program, program_for
 from .stats import LaunchStats, trace_of
+from .stream import launch_stream
 from .task import Task
 from .validate import as_dtype, as_host_array, flag, number, whole
 
@@ -289,8 +291,9 @@ class Queue:
         shared_memory : int
             Bytes of scratch for each worker.
         stream : int or object, optional
-            A stream of the GPU as an address or as an object of CuPy, PyTorch or anything with ``__cuda_stream__``; by
-            default the legacy default stream. The launch runs in the order of that stream, and has ended on return.
+            A stream of the GPU as an address or as an object of CuPy, PyTorch or anything with ``__cuda_stream__``; by default
+            the current stream of CuPy or PyTorch if arguments are arrays of theirs, otherwise the legacy default stream. The
+            launch runs in the order of that stream, and has ended on return.
         device : Device or str, optional
             Where to run; must be the queue's device, which is the default.
         timeout : float, optional
@@ -370,13 +373,13 @@ class Queue:
         if not on_gpu:
             threads = 1
         persistent, barrier = flag("persistent", persistent), flag("barrier", barrier)
-        address = _stream(stream)
         if idle is not None and not callable(idle):
             raise UnsupportedTypeError(f"idle must be a function of the worker and the arguments (got {idle!r:.80})")
         if trace is not None and not number("trace", trace) > 0:
             raise InvalidArgumentError(f"trace must be a number of microseconds above 0 (got {trace})")
         arguments = [self._argument(i, arg) for i, arg in enumerate(args)]
         kinds = tuple([describe(arg) for arg in arguments])
+        address = launch_stream(stream, arguments, self._device) if on_gpu or stream is not None else 0
         packed = [word for arg in arguments for word in words(arg)]
         if len(packed) > lib.ATOS_MAX_ARGUMENT_WORDS:
             most = lib.ATOS_MAX_ARGUMENT_WORDS
@@ -489,7 +492,7 @@ class Queue:
                         f"argument {position} is an array of the host, which a task on {self._device} cannot reach;"
                         " copy it there with atos.asarray(...), and read the result with to_numpy()"
                     )
-                if not np.asarray(value).flags.c_contiguous:
+                if not np.asarray(to_host(value)).flags.c_contiguous:
                     raise InvalidArgumentError(f"argument {position} is not C-contiguous; pass numpy.ascontiguousarray(...)")
                 value = asarray(value, device=self._device)
             elif not isinstance(value, np.generic) and (
@@ -537,9 +540,7 @@ def _is_host_array(value: Any) -> bool:
     """Whether an argument is an array in memory of the host: NumPy's, or one that DLPack says is there."""
     if isinstance(value, np.ndarray):
         return value.ndim > 0
-    if isinstance(value, np.generic) or hasattr(value, "__cuda_array_interface__") or not hasattr(value, "__dlpack_device__"):
-        return False
-    return bool(value.__dlpack_device__()[0] == 1)
+    return hasattr(value, "__dlpack_device__") and not isinstance(value, np.generic) and not is_on_gpu(value)
 
 
 def _all_integers(values: NDArray[Any]) -> bool:
@@ -603,28 +604,3 @@ def _seconds(timeout: float) -> float:
     if not (seconds := number("timeout", timeout)) > 0:
         raise InvalidArgumentError(f"timeout must be a number of seconds above 0 (got {timeout})")
     return seconds
-
-
-def _stream(stream: Any) -> int:
-    """Return the address of a stream; 0 is the legacy default stream."""
-    address: Any = None
-    if stream is None:
-        return 0
-    if hasattr(stream, "__cuda_stream__"):
-        protocol = stream.__cuda_stream__
-        address = (protocol() if callable(protocol) else protocol)[1]
-    elif isinstance(stream, int):
-        address = stream
-    else:
-        for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba
-            if hasattr(stream, name):
-                handle = getattr(stream, name)
-                address = getattr(handle, "value", handle) or 0
-                break
-    if address is None:
-        raise UnsupportedTypeError(
-            f"stream must be an address or a stream of CuPy, PyTorch or __cuda_stream__ (got {stream!r:.80})"
-        )
-    if hasattr(address, "__int__") and not isinstance(address, float):  # handles of CUDA's own bindings, say
-        address = int(address)
-    return whole("stream", address, 0, 2**64 - 1)

@@ -48,6 +48,10 @@ atos_status atos_pointer_device(const void *pointer, int32_t *device) {
   return guarded([&] { *device = cuda_pointer_device(pointer); });
 }
 
+atos_status atos_stream_wait(int32_t device, void *stream) {
+  return guarded([&] { backend(device).wait(stream); });
+}
+
 atos_status atos_program_load(int32_t device, const void *cubin, const char *symbol, atos_program **program) {
   return guarded([&] { *program = cuda_program(device, cubin, symbol).release(); });
 }

@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 3 };
+enum { ATOS_ABI_VERSION = 4 };
 
 enum { ATOS_CPU = -1 };
 
@@ -138,6 +138,24 @@ atos_status atos_release(int32_t device, void *pointer);
 atos_status atos_copy(int32_t device, void *to, const void *from, uint64_t bytes);
 atos_status atos_fill(int32_t device, void *to, const void *element, uint32_t element_bytes, uint64_t count);
 atos_status atos_pointer_device(const void *pointer, int32_t *device); /* where a pointer lives */
+atos_status atos_stream_wait(int32_t device, void *stream); /* until what is in a CUstream has ended; null: the legacy one */
+
+/* arrays for other libraries, by DLPack: memory with the shape of a C-contiguous array */
+typedef struct atos_dlpack {
+  void *data;
+  int32_t device_type; /* these four as DLPack numbers them */
+  int32_t device_id;
+  int32_t type_code;
+  int32_t type_bits;
+  int32_t ndim;
+  const int64_t *shape;
+  int32_t versioned; /* a DLManagedTensorVersioned rather than a DLManagedTensor */
+  uint64_t flags;    /* of the versioned one: 1 read-only, 2 copied */
+  void *owner; /* a PyObject, of which one reference is taken over */
+} atos_dlpack;
+
+atos_status atos_dlpack_make(const atos_dlpack *given, void **managed);
+void atos_dlpack_dispose(void *capsule); /* the destructor of the PyCapsule that it is handed over in */
 
 /* the queue: FIFO as far as concurrency allows; item_bytes is 4, 8 or 16 */
 atos_status atos_queue_create(int32_t device, uint64_t capacity, uint32_t item_bytes, atos_queue **queue);

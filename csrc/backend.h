@@ -62,6 +62,7 @@ public:
   virtual void release_reserved(void *pointer, uint64_t bytes) noexcept = 0;
   virtual void copy(void *to, const void *from, uint64_t bytes) = 0;
   virtual void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) = 0;
+  virtual void wait(void *stream) = 0; // for what is in a stream of the device
   virtual uint32_t resident_blocks(atos_program &program, const atos_launch &launch, uint32_t item_bytes) = 0;
   virtual uint32_t workers_per_block(const atos_launch &launch) = 0;
 

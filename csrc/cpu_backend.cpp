@@ -292,6 +292,8 @@ public:
     }
   }
 
+  void wait(void *) override {} // what runs here has ended when it returns
+
   // Threads beyond the number of cores help nobody, but some more than that do no harm.
   uint32_t resident_blocks(atos_program &, const atos_launch &launch, uint32_t) override {
     const uint32_t most = std::max(kMostThreads, 4 * cores());

@@ -254,6 +254,11 @@ public:
     check(d.stream_synchronize(CU_STREAM_LEGACY), "filling");
   }
 
+  void wait(void *stream) override {
+    Current current(context);
+    check(driver().stream_synchronize(static_cast<CUstream>(stream)), "waiting for a stream");
+  }
+
   uint32_t workers_per_block(const atos_launch &launch) override {
     return launch.worker == ATOS_THREAD ? launch.threads : launch.worker == ATOS_WARP ? launch.threads / 32 : 1;
   }

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..array import to_host
 from ..csr import CSR
 from ..errors import InvalidArgumentError
 from ..graph import check_graph
@@ -31,7 +32,7 @@ def check_worker(worker: str) -> None:
 
 def vertices_of(sources: ArrayLike, num_vertices: int) -> NDArray[Any]:
     """Return the vertices that are named, one or more of them, each once and in ascending order."""
-    given = as_host_array("sources", sources)
+    given = as_host_array("sources", to_host(sources))
     if not given.size or given.dtype.kind not in "iu":
         raise InvalidArgumentError(f"sources must be one or more vertex ids (got {sources!r:.80})")
     vertices = np.unique(given)

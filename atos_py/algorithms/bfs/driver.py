@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...array import Array, full
+from ...array import Array, full, to_host
 from ...graph import Graph, check_graph
+from ...libraries import as_library
 from ...queue import Queue
 from ...stats import LaunchStats
 from ...validate import flag
@@ -23,23 +24,23 @@ class BFSResult(NamedTuple):
 
     Attributes
     ----------
-    depth : Array
+    depth : Array, or an array of the library that the graph's arrays came from
         Edges from the nearest source to each vertex, uint32; `UNREACHED` (2**32 - 1) where there is no path.
     stats : LaunchStats
         Of the search and, if parents were asked for, of the pass that finds them, together.
-    parent : Array or None
+    parent : as `depth`, or None
         With `parents=True`, the vertex before each on a shortest path, uint32: of those that could be, the one of smallest
         id, so that the result does not depend on chance. A source is its own parent, as in the Graph500 and GAP benchmarks;
         for a vertex that is not reached it is `UNREACHED`.
     """
 
-    depth: Array
+    depth: Any
     stats: LaunchStats
-    parent: Array | None = None
+    parent: Any = None
 
     def reached(self) -> NDArray[np.bool_]:
         """Return whether there is a path to each vertex, as a NumPy array."""
-        return np.asarray(self.depth) != UNREACHED
+        return np.asarray(to_host(self.depth)) != UNREACHED
 
     @property
     def num_reached(self) -> int:
@@ -90,9 +91,10 @@ def bfs(
     sources = vertices_of(source, graph.num_vertices)
     depth, stats = _search(graph, sources, worker, 2 * graph.num_vertices if capacity is None else capacity, launch_options)
     if not parents:
-        return BFSResult(depth, stats)
+        return BFSResult(as_library(depth, graph.library), stats)
     parent, found = _find_parents(graph, depth, worker, launch_options)
-    return BFSResult(depth, LaunchStats.total([found, stats]), parent)
+    total = LaunchStats.total([found, stats])
+    return BFSResult(as_library(depth, graph.library), total, as_library(parent, graph.library))
 
 
 def _search(

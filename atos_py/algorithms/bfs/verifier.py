@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...array import to_host
 from ...csr import CSR
 from ...errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
 from ...graph import Graph
@@ -82,9 +83,9 @@ def verify(graph: Graph | CSR, sources: ArrayLike, depth: Any, parent: Any = Non
         The graph; directed or not.
     sources : int or array of int
         Where the search began.
-    depth : Array or numpy.ndarray
+    depth : array
         The depths, of any integer type; one for each vertex.
-    parent : Array or numpy.ndarray, optional
+    parent : array, optional
         The parents, of any integer type.
 
     Raises
@@ -103,7 +104,7 @@ def verify(graph: Graph | CSR, sources: ArrayLike, depth: Any, parent: Any = Non
 
 
 def _per_vertex(name: str, values: Any, num_vertices: int) -> NDArray[Any]:
-    found = np.ascontiguousarray(as_host_array(name, values))
+    found = np.ascontiguousarray(as_host_array(name, to_host(values)))
     if found.dtype.kind not in "iu":
         raise UnsupportedTypeError(f"{name} must be an array of integers, not {found.dtype}")
     if found.shape != (num_vertices,):

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...array import Array, asarray, full
+from ...array import asarray, full
 from ...errors import InvalidArgumentError
 from ...graph import Graph, check_graph
+from ...libraries import as_library
 from ...queue import Queue
 from ...stats import LaunchStats
 from ...validate import whole
@@ -34,14 +35,14 @@ class ColoringResult(NamedTuple):
 
     Attributes
     ----------
-    colors : Array
+    colors : Array, or an array of the library that the graph's arrays came from
         The colour of each vertex, from 0, uint32.
     num_colors : int
         The largest colour plus one.
     stats : LaunchStats
     """
 
-    colors: Array
+    colors: Any
     num_colors: int
     stats: LaunchStats
 
@@ -129,7 +130,8 @@ def color(
         task = assign_or_check_block if by_blocks else assign_or_check
         runs.append(getattr(queue, f"launch_{phase.worker}")(task, graph, colors, step, **options))
         begun = phase.end
-    return ColoringResult(colors, int(np.asarray(colors).max()) + 1 if n else 0, LaunchStats.total(runs))
+    num_colors = int(np.asarray(colors).max()) + 1 if n else 0
+    return ColoringResult(as_library(colors, graph.library), num_colors, LaunchStats.total(runs))
 
 
 class _Phase(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...array import to_host
 from ...errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
 from ...graph import Graph
 from ...parallel import compiled, even_rows, parallel_map
@@ -34,7 +35,7 @@ def verify(graph: Graph, colors: Any) -> None:
     graph : Graph
         Directed or not. The degree of a vertex is the number of its edges, of those that lead to it too if some edge lacks
         its reverse.
-    colors : Array or numpy.ndarray
+    colors : array
         The colours, of any integer type; one for each vertex.
 
     Raises
@@ -43,7 +44,7 @@ def verify(graph: Graph, colors: Any) -> None:
         It is none. The message names the first edge or vertex that is wrong.
     """
     indptr, indices = rows_of(graph)
-    found = np.ascontiguousarray(as_host_array("colors", colors))
+    found = np.ascontiguousarray(as_host_array("colors", to_host(colors)))
     n = indptr.size - 1
     if found.dtype.kind not in "iu":
         raise UnsupportedTypeError(f"colors must be an array of integers, not {found.dtype}")

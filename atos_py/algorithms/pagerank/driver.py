@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ...array import Array, asarray
+from ...array import Array, asarray, to_host
 from ...errors import InvalidArgumentError, UnsupportedTypeError
 from ...graph import Graph, check_graph
+from ...libraries import as_library
 from ...stats import LaunchStats
 from ...validate import as_dtype, as_host_array, number
 from ..checks import check_worker
@@ -24,7 +25,7 @@ class PageRankResult(NamedTuple):
 
     Attributes
     ----------
-    rank : Array
+    rank : Array, or an array of the library that the graph's arrays came from
         The rank of each vertex; they sum to 1.
     stats : LaunchStats
         Of all launches together.
@@ -32,7 +33,7 @@ class PageRankResult(NamedTuple):
         What the relative error in the 1-norm is at most.
     """
 
-    rank: Array
+    rank: Any
     stats: LaunchStats
     error_bound: float
 
@@ -127,14 +128,14 @@ def pagerank(
             raise InvalidArgumentError(f"start must have one number for each of {n} vertices (got shape {start.shape})")
     solver = Solver(graph, damping, teleport, find, worker, capacity, launch_options)
     rank, bound = solver.solve(start, kind, tolerance - rounding)
-    return PageRankResult(rank, solver.stats(), bound + rounding)
+    return PageRankResult(as_library(rank, graph.library), solver.stats(), bound + rounding)
 
 
 def teleport_of(personalization: Any, n: int) -> NDArray[np.float64]:
     """Return the distribution of jumps, with sum 1; one number if it is the same for all vertices."""
     if personalization is None:
         return np.full(min(n, 1), 1 / max(n, 1))
-    given = as_host_array("personalization", personalization)
+    given = as_host_array("personalization", to_host(personalization))
     if given.shape != (n,) or given.dtype.kind not in "iufb":
         got = f"got shape {given.shape} of {given.dtype}"
         raise InvalidArgumentError(f"personalization must have one number for each of {n} vertices ({got})")

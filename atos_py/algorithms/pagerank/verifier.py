@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...array import Array
+from ...array import Array, to_host
 from ...errors import InvalidArgumentError, VerificationError
 from ...parallel import compiled, even_rows, num_threads, parallel_map
 from ...validate import as_host_array, number
@@ -59,7 +59,7 @@ def verify(
     indptr, indices = rows_of(graph)
     tolerance, damping = number("tolerance", tolerance), number("damping", damping)
     n = indptr.size - 1
-    rank = as_host_array("result", result.rank if isinstance(result, PageRankResult) else result)
+    rank = as_host_array("result", to_host(result.rank if isinstance(result, PageRankResult) else result))
     if rank.shape != (n,) or rank.dtype.kind not in "iuf":
         raise InvalidArgumentError(f"there must be one rank for each of {n} vertices (got shape {rank.shape} of {rank.dtype})")
     rank = rank.astype(np.float64)

@@ -1,0 +1,38 @@
+"""What networkx asks of its backend "atos" when it is imported, without importing atos_py, which takes a moment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["get_info"]
+
+_SAME = "The same result as networkx's own."
+_FUNCTIONS = {
+    "all_pairs_shortest_path_length": _SAME,
+    "ancestors": _SAME,
+    "bfs_edges": f"{_SAME} Not with `sort_neighbors`, nor with `reverse` in a directed graph.",
+    "bfs_layers": _SAME,
+    "bfs_predecessors": f"{_SAME} Not with `sort_neighbors`.",
+    "bfs_successors": f"{_SAME} Not with `sort_neighbors`.",
+    "bfs_tree": f"{_SAME} Not with `sort_neighbors`, nor with `reverse` in a directed graph.",
+    "descendants": _SAME,
+    "descendants_at_distance": _SAME,
+    "greedy_color": "A colouring with at most one colour more than the largest degree. Only `strategy='random_sequential'`.",
+    "is_connected": _SAME,
+    "node_connected_component": _SAME,
+    "pagerank": "Ranks with an error of at most `len(G) * tol`. Not with weights other than 1, `dangling`, or `alpha=1`. There "
+    "are no iterations to be limited by `max_iter`, as long as that is at least 1.",
+    "single_source_shortest_path_length": _SAME,
+    "single_target_shortest_path_length": _SAME,
+}
+
+
+def get_info() -> dict[str, Any]:
+    """Return what the entry point ``networkx.backend_info`` has to tell."""
+    return {
+        "backend_name": "atos",
+        "project": "atos_py",
+        "package": "atos_py",
+        "short_summary": "Task-parallel graph algorithms on GPUs and CPU threads",
+        "functions": {name: {"additional_docs": text} for name, text in _FUNCTIONS.items()},
+    }

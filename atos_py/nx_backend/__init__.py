@@ -1,0 +1,44 @@
+"""The backend "atos" of networkx: ``nx.pagerank(G, backend="atos")``; see docs/networkx.md.
+
+networkx finds here, by their names, the functions that it may call instead of its own, and four that tell it how: `can_run`,
+`should_run`, `convert_from_nx` and `convert_to_nx`.
+"""
+
+from .choice import can_run, should_run
+from .colors import greedy_color
+from .graphs import AtosGraph, convert_from_nx, convert_to_nx
+from .ranks import pagerank
+from .searches import (
+    all_pairs_shortest_path_length,
+    ancestors,
+    descendants,
+    descendants_at_distance,
+    is_connected,
+    node_connected_component,
+    single_source_shortest_path_length,
+    single_target_shortest_path_length,
+)
+from .trees import bfs_edges, bfs_layers, bfs_predecessors, bfs_successors, bfs_tree
+
+__all__ = [
+    "AtosGraph",
+    "all_pairs_shortest_path_length",
+    "ancestors",
+    "bfs_edges",
+    "bfs_layers",
+    "bfs_predecessors",
+    "bfs_successors",
+    "bfs_tree",
+    "can_run",
+    "convert_from_nx",
+    "convert_to_nx",
+    "descendants",
+    "descendants_at_distance",
+    "greedy_color",
+    "is_connected",
+    "node_connected_component",
+    "pagerank",
+    "should_run",
+    "single_source_shortest_path_length",
+    "single_target_shortest_path_length",
+]

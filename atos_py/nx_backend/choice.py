@@ -1,0 +1,68 @@
+"""What this backend can do, and when it should."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import Any
+
+from .graphs import AtosGraph
+
+__all__ = ["can_run", "should_run"]
+
+_SMALL = 10_000  # nodes and edges, below which converting and launching take longer than networkx itself
+
+
+def _arguments(name: str, args: Any, kwargs: Any) -> dict[str, Any]:
+    function = getattr(sys.modules[__package__], name)
+    bound = inspect.signature(function).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.arguments
+
+
+def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
+    """Return True, or why a call has to be left to networkx."""
+    given = _arguments(name, args, kwargs)
+    if given.get("sort_neighbors") is not None:
+        return "neighbours are taken in the order in which the graph has them"
+    if given.get("reverse") and given["G"].is_directed():
+        return "the order of predecessors is not kept"
+    if name == "greedy_color" and (given["strategy"] != "random_sequential" or given["interchange"]):
+        return "vertices are coloured in no certain order, and without interchange"
+    if name == "pagerank":
+        return _can_rank(**given)
+    return True
+
+
+def _can_rank(
+    G: Any,  # noqa: N803 - networkx's name
+    alpha: float,
+    personalization: dict[Any, float] | None,
+    tol: float,
+    nstart: dict[Any, float] | None,
+    weight: str | None,
+    dangling: dict[Any, float] | None,
+    **_: Any,
+) -> bool | str:
+    if not 0 <= alpha < 1:
+        return "alpha has to be less than 1"
+    if dangling is not None:
+        return "the rank of nodes without edges goes where jumps go"
+    for values in (personalization, nstart):
+        if values is not None and not all(0 <= value < float("inf") for value in values.values()):
+            return "personalization and nstart may not be negative"
+    if nstart is not None and not any(nstart.get(node, 0) for node in G):
+        return "nstart has to have a positive sum"
+    if len(G) * tol < 1e-9 / (1 - alpha):
+        return "the tolerance is near the rounding of float64"
+    if weight is not None and not isinstance(G, AtosGraph) and any(w != 1 for _, _, w in G.edges(data=weight, default=1)):
+        return "edges have weights"
+    return True
+
+
+def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
+    """Return True, or why networkx itself will be faster."""
+    graph = _arguments(name, args, kwargs)["G"]
+    if isinstance(graph, AtosGraph) or len(graph) + graph.number_of_edges() >= _SMALL:
+        return True
+    return f"the graph has fewer than {_SMALL} nodes and edges"

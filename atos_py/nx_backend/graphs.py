@@ -1,0 +1,97 @@
+"""Graphs of networkx as this backend holds them: nodes of any kind, numbered, and rows of neighbours in networkx's order."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from ..csr import indptr_dtype
+from ..graph import Graph
+
+__all__ = ["AtosGraph", "convert_from_nx", "convert_to_nx"]
+
+
+class AtosGraph:
+    """A graph that networkx hands to this backend; it has no attributes of nodes and edges.
+
+    Attributes
+    ----------
+    nodes : list
+        What networkx calls the vertices 0, 1, ...
+    number : dict
+        The vertex of each node.
+    indptr, indices : numpy.ndarray
+        A CSR with the neighbours, or successors, in networkx's order.
+    """
+
+    __networkx_backend__ = "atos"
+
+    def __init__(self, graph: nx.Graph[Any]) -> None:
+        self._directed, self._multigraph = graph.is_directed(), graph.is_multigraph()
+        self.nodes = list(graph)
+        self.number = {node: i for i, node in enumerate(self.nodes)}
+        # Lists, since a filtered view of networkx may not know how many neighbours it shows.
+        if self._multigraph:
+            rows = [[node for node, keys in row.items() for _ in keys] for _, row in graph.adjacency()]
+        else:
+            rows = [list(row) for _, row in graph.adjacency()]
+        degrees = np.fromiter(map(len, rows), np.int64, len(rows))
+        number = self.number
+        indices = np.fromiter((number[node] for row in rows for node in row), np.uint32, int(degrees.sum()))
+        indptr = np.zeros(len(rows) + 1, indptr_dtype(indices.size))
+        np.cumsum(degrees, out=indptr[1:])
+        self.indptr: NDArray[Any] = indptr
+        self.indices: NDArray[np.uint32] = indices
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __contains__(self, node: object) -> bool:
+        try:
+            return node in self.number
+        except TypeError:  # it cannot be hashed
+            return False
+
+    def is_directed(self) -> bool:
+        """Return whether edges have a direction."""
+        return self._directed
+
+    def is_multigraph(self) -> bool:
+        """Return whether there may be parallel edges."""
+        return self._multigraph
+
+    @functools.cached_property
+    def forward(self) -> Graph:
+        """The graph on the best device there is."""
+        return Graph.from_csr(self.indptr, self.indices)
+
+    @functools.cached_property
+    def backward(self) -> Graph:
+        """The same with all edges turned round."""
+        if not self._directed:
+            return self.forward
+        sources = np.repeat(np.arange(len(self), dtype=np.uint32), np.diff(self.indptr))
+        return Graph.from_edges(self.indices, sources, num_vertices=len(self))
+
+
+def convert_from_nx(graph: Any, **options: Any) -> AtosGraph:
+    """Return a graph of networkx as one of this backend; what it has to preserve, `options`, is looked at by `can_run`."""
+    return graph if isinstance(graph, AtosGraph) else AtosGraph(graph)
+
+
+def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
+    """Return a result as networkx has it: a graph as a graph of networkx, everything else as it is."""
+    if not isinstance(result, AtosGraph):
+        return result
+    kinds = {(False, False): nx.Graph, (True, False): nx.DiGraph, (False, True): nx.MultiGraph, (True, True): nx.MultiDiGraph}
+    graph = kinds[result.is_directed(), result.is_multigraph()]()
+    graph.add_nodes_from(result.nodes)
+    sources = np.repeat(np.arange(len(result)), np.diff(result.indptr))
+    ends = zip(sources.tolist(), result.indices.tolist(), strict=True)
+    once = result.is_directed()
+    graph.add_edges_from((result.nodes[u], result.nodes[v]) for u, v in ends if once or u <= v)
+    return graph
