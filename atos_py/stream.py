@@ -61,7 +61,8 @@ def _address(stream: Any) -> int:
                 handle = getattr(stream, name)
                 stream = getattr(handle, "value", handle) or 0
                 break
-    scalar = hasattr(stream, "__int__") and not isinstance(stream, type) and not hasattr(stream, "__len__")  # also the handles of CUDA's own bindings
+    # Handles of CUDA's own bindings are numbers too.
+    scalar = hasattr(stream, "__int__") and not isinstance(stream, type) and not hasattr(stream, "__len__")
     if scalar and not isinstance(stream, (bool, float, np.bool_, np.floating)):
         return whole("stream", int(stream), 0, 2**64 - 1)
     raise UnsupportedTypeError(

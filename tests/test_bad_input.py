@@ -192,7 +192,7 @@ TABLE: list[tuple[Callable[[], Any], type[AtosError], str]] = [
     (lambda: launch(stream="0"), Type, "stream must be an address"),
     (lambda: launch(stream=-1), Wrong, r"stream must be from 0 .*\(got -1\)"),
     (lambda: launch(stream=Stream(2**64)), Wrong, "stream must be from 0"),
-    (lambda: launch(stream=Stream("x")), Type, r"stream must be an integer \(got 'x'\)"),
+    (lambda: launch(stream=Stream("x")), Type, r"stream must be an address .*\(got 'x'\)"),
     (lambda: launch(device="tpu"), Wrong, "got 'tpu'"),
     (lambda: launch("x"), Type, "cannot take an argument of type builtins.str"),
     (lambda: launch([1, 2]), Type, "list; make it a device array"),
