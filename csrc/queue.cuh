@@ -180,7 +180,11 @@ ATOS_ROLLED
     const uint64_t finished = load(&counters->finished);
     fence();
     *published = load(&counters->published);
-    return finished == *published + load(&counters->direct);
+    if (finished != *published + load(&counters->direct)) return false;
+    // A task may be counted as finished by a worker that took it from its slot and has yet to see its reservation: no fence
+    // is between that and `fill`, where the slots have one word. So equal counts are confirmed by reads that cannot be stale.
+    *published = add(&counters->published, 0);
+    return finished == *published + add(&counters->direct, 0);
   }
 
   ATOS_FUNCTION bool stopped() const { return load(&counters->stop) != kRun; }
