@@ -171,10 +171,12 @@ struct Memory {
     }
   }
   void write(Bytes &bytes, const View &view) const {
-    for (unsigned w = 0; w < words.size(); ++w) bytes.put(view[w]);
+    bytes.data.append(reinterpret_cast<const char *>(view.data()), words.size());
   }
   void read(Bytes &bytes, View &view) const {
-    for (unsigned w = 0; w < words.size(); ++w) view[w] = uint8_t(bytes.get());
+    view = View{};
+    std::copy_n(bytes.data.data() + bytes.at, words.size(), reinterpret_cast<char *>(view.data()));
+    bytes.at += words.size();
   }
 
 private:
