@@ -41,12 +41,16 @@ CHANGES = [
 NEVER_KEEP = Change("worker.cuh", r"hand_on\(got == kIdle \? nullptr : items\)", "hand_on(nullptr)")  # as thread workers do
 
 DEFAULTS = {"CAPACITY": 2, "BYTES": 4, "FETCH": 1, "BUFFER": 4, "SEEDS": 1, "BARRIER": 0, "ASIDE": 0, "LAUNCHES": 1}
-DEFAULTS |= {"NESTED": 0, "LONG": 0, "LONG_FROM": 2, "CHUNK": 1, "MOST": 5_000_000}
+DEFAULTS |= {"NESTED": 0, "LONG": 0, "LONG_FROM": 2, "CHUNK": 1, "MOST": 5_000_000, "STOPS": 0}
 SCENARIOS: dict[str, dict[str, Any]] = {
     "wrap-around": {"WORKERS": 3, "CHILDREN": "2,1,0,0", "KEEP": False},
     "full": {"WORKERS": 3, "CHILDREN": "1,1,0,0", "SEEDS": 2, "KEEP": False},
     "full, large items": {"WORKERS": 2, "CHILDREN": "3,1,1,1,0,0,0", "BYTES": 8, "CAPACITY": 3, "KEEP": False},
     "several tickets": {"WORKERS": 2, "CHILDREN": "1,1,0,0,1,0,0", "SEEDS": 4, "CAPACITY": 4, "FETCH": 2, "KEEP": False},
+    "growing": {"WORKERS": 2, "CHILDREN": "3,1,1,1,0,0,0", "CAPACITY": 1, "MAX_CAPACITY": 4, "KEEP": False},
+    "stopped from outside": {"WORKERS": 2, "CHILDREN": "2,1,1,0,0", "STOPS": 2},
+    "stopped from outside, barrier": {"WORKERS": 2, "CHILDREN": "2,1,0,0", "BARRIER": 1, "STOPS": 1},
+    "stopped from outside, idle": {"WORKERS": 2, "CHILDREN": "1,1,0", "ASIDE": 4, "STOPS": 1},
     "kept": {"WORKERS": 3, "CHILDREN": "2,1,1,0,0"},
     "small buffer, two launches": {"WORKERS": 3, "CHILDREN": "2,1,0,0", "BUFFER": 1, "LAUNCHES": 2},
     "idle": {"WORKERS": 3, "CHILDREN": "1,1,0", "ASIDE": 4},
@@ -173,6 +177,11 @@ BROKEN: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
             )
         ],
     ),
+    "no round follows a stop": (
+        "stopped from outside, barrier",
+        "",
+        [("worker.cuh", r"queue\(\)\.stopped\(\) \? kNever : load", "load")],
+    ),
     "blocks wait for each other": ("barrier", "", [("worker.cuh", r"while \(load\(&counters->phase\) == phase\) \{\}", "")]),
     "direct is counted before chunks": (
         "kept, then shared",
@@ -235,6 +244,7 @@ BROKEN: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
 def check(directory: Path, scenario: str, broken: list[tuple[str, str, str]]) -> tuple[int, str]:
     """Compile the model over a changed copy of csrc, and run it: the exit status, and what it said."""
     macros = {**DEFAULTS, **SCENARIOS[scenario]}
+    macros.setdefault("MAX_CAPACITY", macros["CAPACITY"])
     changes = [*map(Change._make, broken), *CHANGES, *([] if macros.pop("KEEP", True) else [NEVER_KEEP])]
     directory.mkdir()
     for file in [*CSRC.glob("*.cuh"), *CSRC.glob("*.h"), *MODEL.iterdir()]:

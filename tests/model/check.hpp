@@ -26,6 +26,7 @@ void body(unsigned thread);      // one thread, on local(thread), from its last 
 void tidy_local(unsigned thread); // at a commit: clears what will not be read again
 bool host();                     // when all threads are done: whether that is the end; if not, they all begin anew
 void invariant(const char *in);  // before each operation
+bool outside();                  // what may happen at any time beside the threads; false if it cannot now
 
 struct Thread {
   bool done = false, begun = false; // begun: has committed, so that its local memory holds something
@@ -140,10 +141,11 @@ public:
         restore(layer[i]);
         const bool all_done = std::all_of(machine.threads, machine.threads + kThreads, [](const Thread &t) { return t.done; });
         if (all_done) ends.push_back(numbers[i]);
-        for (unsigned t = 0; t < kThreads; ++t)
+        for (unsigned t = 0; t <= kThreads; ++t)
           for (unsigned choice = 0, n = 1; choice < n; ++choice) {
             restore(layer[i]);
-            if (machine.threads[t].done) break;
+            if (t < kThreads ? machine.threads[t].done : all_done || !outside()) break;
+            if (t == kThreads) restore(layer[i]); // done by the step
             const bool fine = step(t, choice);
             n = machine.alternatives;
             ++steps;
@@ -153,7 +155,7 @@ public:
             if (!fine) return report(machine.failure, uint32_t(from.size()) - 1);
             if (at->second != numbers[i]) edges.push_back({at->second, numbers[i]});
             if (!fresh) continue;
-            if (from.size() > most) return report("more states than are allowed", uint32_t(from.size()) - 1);
+            if (from.size() > most) return report("more states than are allowed", uint32_t(from.size()) - 1), 2;
             next.push_back(std::move(state));
             next_numbers.push_back(at->second);
           }
@@ -193,6 +195,7 @@ private:
 
   // A step, and what the host does when it was the last. False if a rule was broken.
   static bool step(unsigned thread, unsigned choice) {
+    if (thread == kThreads) return machine.alternatives = 1, outside();
     if (!run(thread, choice)) return false;
     for (const Thread &t : machine.threads)
       if (!t.done) return true;
@@ -297,7 +300,8 @@ private:
     std::iota(names, names + kThreads, 0u);
     machine.tell = true;
     for (auto at = way.rbegin(); at != way.rend(); ++at) {
-      machine.teller = names[at->thread];
+      if (at->thread < kThreads) machine.teller = names[at->thread];
+      else std::printf("  somebody outside\n");
       if (!step(at->thread, at->choice)) break;
       restore(save());
       unsigned moved[kThreads];

@@ -31,6 +31,12 @@ inline void join(View &to, const View &from) {
   for (unsigned i = 0; i < kMaxWords; ++i) to[i] = std::max(to[i], from[i]);
 }
 
+inline bool within(const View &part, const View &whole) {
+  for (unsigned i = 0; i < kMaxWords; ++i)
+    if (part[i] > whole[i]) return false;
+  return true;
+}
+
 // Bytes of a state: numbers, the small ones short.
 struct Bytes {
   std::string data;
@@ -115,7 +121,8 @@ struct Memory {
     if (!f(&(value = old))) return old;
     View carried = views[thread].released;
     join(carried, messages[w][last].view); // a chain of read-modify-writes passes on what its first one released
-    append(thread, w, value, carried);
+    // Who adds nothing, to the value or to what it carries, leaves the word as it is: polling has a bounded number of states.
+    if (value != old || !within(carried, messages[w][last].view)) append(thread, w, value, carried);
     return old;
   }
 

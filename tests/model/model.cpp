@@ -2,7 +2,8 @@
 //
 // The tasks are a tree: CHILDREN says how many children each node has, in the order of their numbers; the first SEEDS nodes are
 // pushed by the host. With NESTED, a node has an iteration for each child, and those in the mask LONG at least LONG_FROM. The nodes in the mask ASIDE are not pushed but put
-// aside, for the idle function to push. BARRIER is that of a launch.
+// aside, for the idle function to push. BARRIER is that of a launch. The ring grows up to MAX_CAPACITY slots, and the host asks
+// for a stop up to STOPS times, whenever it likes.
 //
 // The rules: no worker leaves early; every task runs, and none twice; what is pending after a stop is there once; with a barrier,
 // a level runs after the one before; a task sees what was written before it was pushed; and the end can be reached from anywhere.
@@ -20,12 +21,12 @@ constexpr unsigned kSpill = 8;
 
 struct World {
   Counters counters{};
-  Slot<BYTES> slots[CAPACITY]{};
+  Slot<BYTES> slots[MAX_CAPACITY]{};
   Item<BYTES> spill[kSpill]{};
   Share shares[kShares]{};
   uint64_t ran[kNodes]{}; // a bit for each iteration
   uint64_t aside[kNodes]{}, written[kNodes]{};
-  uint64_t first_end = 0, ran_before = 0, launches = 0; // the host's
+  uint64_t size = 0, first_end = 0, ran_before = 0, launches = 0, stops = 0; // the host's; stops: those that it still asks for
 } world;
 
 unsigned first_child(unsigned v) {
@@ -62,8 +63,8 @@ Launch launch() {
   launch.slots = world.slots;
   launch.spill = world.spill;
   launch.shares = world.shares;
-  launch.size = CAPACITY;
-  launch.reciprocal = ~uint64_t(0) / CAPACITY;
+  launch.size = now(world.size);
+  launch.reciprocal = ~uint64_t(0) / launch.size;
   launch.spill_size = kSpill;
   launch.round_end = now(world.first_end);
   launch.report = &report;
@@ -110,18 +111,25 @@ void give(void *worker, unsigned v) {
   static_cast<Worker<BYTES> *>(worker)->push(item_of(v));
 }
 
+std::vector<unsigned> seeds() {
+  std::vector<unsigned> all(SEEDS);
+  std::iota(all.begin(), all.end(), 0u);
+  return all;
+}
+
 // What csrc/queue.cpp does between two runs of the workers.
 void append(const std::vector<unsigned> &nodes) {
+  const uint64_t size = now(world.size);
   uint64_t published = now(world.counters.published);
-  for (unsigned v : nodes) fill_slot(published % CAPACITY, 2 * (published / CAPACITY) + 1, v), ++published;
+  for (unsigned v : nodes) fill_slot(published % size, 2 * (published / size) + 1, v), ++published;
   set(world.counters.published, published);
   set(world.counters.finished, now(world.counters.head));
 }
 
 std::vector<unsigned> peek(uint64_t *before_head) {
   std::vector<std::pair<uint64_t, unsigned>> found;
-  for (unsigned i = 0; i < CAPACITY; ++i)
-    if (turn_in(i) % 2) found.emplace_back(turn_in(i) / 2 * CAPACITY + i, node_in(i));
+  for (unsigned i = 0; i < now(world.size); ++i)
+    if (turn_in(i) % 2) found.emplace_back(turn_in(i) / 2 * now(world.size) + i, node_in(i));
   std::sort(found.begin(), found.end());
   std::vector<unsigned> all;
   for (const auto &[ticket, v] : found) all.push_back(v), *before_head += ticket < now(world.counters.head);
@@ -147,14 +155,15 @@ bool settle() {
   if (spilled > kSpill) model::fail("the spill area of the model is too small");
   for (unsigned k = 0; k < spilled; ++k) all.push_back(unsigned(now(world.spill[k])));
   check_pending(all);
-  if (number_ran() == now(world.ran_before)) model::fail("nothing ran between two stops");
+  if (now(world.counters.stop) == kStopFull && number_ran() == now(world.ran_before)) model::fail("nothing ran between two stops");
   set(world.ran_before, number_ran());
   for (uint64_t *p : {&world.counters.head, &world.counters.published, &world.counters.finished, &world.counters.stop,
                       &world.counters.direct, &world.counters.open, &world.counters.spilled, &world.counters.quiet,
                       &world.counters.arrived, &world.counters.phase, &world.counters.round_end, &world.counters.gone[0]})
     set(*p, 0);
-  for (unsigned i = 0; i < CAPACITY; ++i) fill_slot(i, 0, 0);
-  if (all.size() > CAPACITY) return false;
+  for (unsigned i = 0; i < MAX_CAPACITY; ++i) fill_slot(i, 0, 0);
+  if (all.size() > MAX_CAPACITY) return false;
+  if (all.size() > now(world.size)) set(world.size, std::min<uint64_t>(MAX_CAPACITY, 2 * all.size())); // grow
   append(all);
   set(world.first_end, BARRIER && of_level ? of_level : all.size());
   return true;
@@ -235,6 +244,14 @@ void invariant(const char *in) {
   if (!std::strcmp(in, "leave") && now(world.counters.stop) == kRun && number_ran() < kNodes) fail("a worker leaves early");
 }
 
+// The host asks for a stop: a timeout, or Ctrl-C. What is pending goes on in the next launch.
+bool outside() {
+  if (now(world.stops) == 0) return false;
+  set(world.stops, now(world.stops) - 1);
+  set(world.counters.stop, now(world.counters.stop) | uint64_t(2) << 32);
+  return true;
+}
+
 bool host() {
   if (now(world.counters.stop) != kRun) return !settle();
   const uint64_t published = now(world.counters.published);
@@ -248,11 +265,7 @@ bool host() {
   for (uint64_t &ran : world.ran) set(ran, 0);
   for (unsigned v = SEEDS; v < kNodes; ++v) set(world.written[v], 0);
   set(world.ran_before, 0);
-  append([] {
-    std::vector<unsigned> seeds(SEEDS);
-    std::iota(seeds.begin(), seeds.end(), 0u);
-    return seeds;
-  }());
+  append(seeds());
   set(world.first_end, now(world.counters.published));
   return false;
 }
@@ -270,12 +283,12 @@ int main() {
   };
   // What nobody writes in this model, or nobody reads, is no step.
   name(c.head, "head"), name(c.published, "published"), name(c.finished, "finished"), name(c.gone[0], "gone");
-  name(c.stop, "stop", CAPACITY >= kNodes), name(c.spilled, "spilled"), name(c.quiet, "quiet", ASIDE == 0);
+  name(c.stop, "stop", CAPACITY >= kNodes && !STOPS), name(c.spilled, "spilled"), name(c.quiet, "quiet", ASIDE == 0);
   name(c.direct, "direct", !NESTED), name(c.open, "open", !NESTED);
   name(c.arrived, "arrived", !BARRIER), name(c.phase, "phase", !BARRIER), name(c.round_end, "round_end", !BARRIER);
   name(c.claims[0], "claims", true), name(c.ran, "ran", true), name(c.pushed, "pushed", true), name(c.rounds, "rounds", true);
   name(c.sampled, "sampled", true);
-  for (unsigned i = 0; i < CAPACITY; ++i)
+  for (unsigned i = 0; i < MAX_CAPACITY; ++i)
     for (unsigned k = 0; k < kSlotWords; ++k)
       name(*slot_word(i, k), "slot " + std::to_string(i) + (k + 1 == kSlotWords ? "" : " item"));
   for (Share &share : world.shares) {
@@ -284,12 +297,13 @@ int main() {
   }
   several(world.spill, "spill", true), several(world.ran, "ran", true), several(world.aside, "aside"), several(world.written, "written");
   name(world.first_end, "first_end", true), name(world.ran_before, "ran before", true), name(world.launches, "launches", true);
+  name(world.size, "size", true), name(world.stops, "stops", true);
   machine.memory.views.resize(WORKERS);
   set(c.quiet, 0);
-  std::vector<unsigned> seeds(SEEDS);
-  std::iota(seeds.begin(), seeds.end(), 0u);
-  append(seeds);
+  set(world.size, CAPACITY);
+  append(seeds());
   set(world.first_end, SEEDS);
   set(world.launches, LAUNCHES);
+  set(world.stops, STOPS);
   return model::Search().explore(MOST);
 }
