@@ -1,0 +1,319 @@
+"""The protocol in csrc, model-checked: every interleaving of a few workers, and broken variants that have to be caught."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+MODEL = Path(__file__).parent / "model"
+CSRC = Path(__file__).parent.parent / "csrc"
+COMPILER = os.environ.get("CXX", "c++")
+FLAGS = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Wno-clobbered"]
+
+
+class Change(NamedTuple):
+    """A place in a source file, by a regular expression, and what the model has there."""
+
+    file: str
+    old: str
+    new: str
+
+
+# For every model: where a worker could begin anew, the one plain store that all see, the GPU's clock, and limits.
+CHANGES = [
+    Change("worker.cuh", r"const int got = fetch\(\);", r"model::commit(); \g<0>"),
+    Change("worker.cuh", r"int verdict = claim\(\);", r"\g<0> if (verdict > 0) model::commit();"),
+    Change("worker.cuh", r"if \(polls\) __nanosleep\(20\);", "model::commit();"),
+    Change("worker.cuh", r"asm volatile\(.*?\);", "now = 0;"),
+    Change("worker.cuh", r"kChunk = 16;", "kChunk = CHUNK;"),
+    Change("worker.cuh", r"kLong = 4096;", "kLong = LONG_FROM;"),
+    Change("share.cuh", r"kShares = 64;", "kShares = 1;"),
+    Change("queue.cuh", r"spill\[at\] = item;", "store_item(&spill[at], item);"),
+]
+NEVER_KEEP = Change("worker.cuh", r"hand_on\(got == kIdle \? nullptr : items\)", "hand_on(nullptr)")  # as thread workers do
+
+DEFAULTS = {"CAPACITY": 2, "BYTES": 4, "FETCH": 1, "BUFFER": 4, "SEEDS": 1, "BARRIER": 0, "ASIDE": 0, "LAUNCHES": 1}
+DEFAULTS |= {"NESTED": 0, "LONG": 0, "LONG_FROM": 2, "CHUNK": 1, "MOST": 5_000_000, "STOPS": 0}
+SCENARIOS: dict[str, dict[str, Any]] = {
+    "wrap-around": {"WORKERS": 3, "CHILDREN": "2,1,0,0", "KEEP": False},
+    "full": {"WORKERS": 3, "CHILDREN": "1,1,0,0", "SEEDS": 2, "KEEP": False},
+    "full, large items": {"WORKERS": 2, "CHILDREN": "3,1,1,1,0,0,0", "BYTES": 8, "CAPACITY": 3, "KEEP": False},
+    "several tickets": {"WORKERS": 2, "CHILDREN": "1,1,0,0,1,0,0", "SEEDS": 4, "CAPACITY": 4, "FETCH": 2, "KEEP": False},
+    "growing": {"WORKERS": 2, "CHILDREN": "3,1,1,1,0,0,0", "CAPACITY": 1, "MAX_CAPACITY": 4, "KEEP": False},
+    "stopped from outside": {"WORKERS": 2, "CHILDREN": "2,1,1,0,0", "STOPS": 2},
+    "stopped from outside, barrier": {"WORKERS": 2, "CHILDREN": "2,1,0,0", "BARRIER": 1, "STOPS": 1},
+    "stopped from outside, idle": {"WORKERS": 2, "CHILDREN": "1,1,0", "ASIDE": 4, "STOPS": 1},
+    "kept": {"WORKERS": 3, "CHILDREN": "2,1,1,0,0"},
+    "small buffer, two launches": {"WORKERS": 3, "CHILDREN": "2,1,0,0", "BUFFER": 1, "LAUNCHES": 2},
+    "idle": {"WORKERS": 3, "CHILDREN": "1,1,0", "ASIDE": 4},
+    "idle, full": {"WORKERS": 2, "CHILDREN": "2,1,0,0", "ASIDE": 8, "CAPACITY": 1, "KEEP": False},
+    "barrier": {"WORKERS": 3, "CHILDREN": "2,1,0,0", "BARRIER": 1},
+    "barrier, full": {"WORKERS": 3, "CHILDREN": "2,0,0", "BARRIER": 1, "CAPACITY": 1},
+    "barrier, idle": {"WORKERS": 2, "CHILDREN": "2,1,0,0", "BARRIER": 1, "ASIDE": 8},
+    "shares": {"WORKERS": 2, "CHILDREN": "1,1,0", "NESTED": 1, "LONG": 3, "CAPACITY": 3},
+    "shares, full": {"WORKERS": 2, "CHILDREN": "3,0,0,0", "NESTED": 1},
+    "shares of one chunk": {"WORKERS": 2, "CHILDREN": "1,1,0", "NESTED": 1, "LONG": 3, "CAPACITY": 3, "CHUNK": 2},
+    "kept, then shared": {
+        "WORKERS": 2,
+        "CHILDREN": "2,0,0",
+        "NESTED": 1,
+        "LONG": 6,
+        "LONG_FROM": 3,
+        "CHUNK": 3,
+        "FETCH": 2,
+        "CAPACITY": 3,
+    },
+    "weak": {"WORKERS": 2, "CHILDREN": "1,1,0", "CAPACITY": 1, "BYTES": 8, "WEAK": 1, "KEEP": False},
+    "weak, small items": {"WORKERS": 2, "CHILDREN": "2,1,0,0", "WEAK": 1, "KEEP": False},
+    "weak, kept": {"WORKERS": 2, "CHILDREN": "2,1,0,0", "WEAK": 1},
+    "weak, idle": {"WORKERS": 2, "CHILDREN": "1,1,0", "BYTES": 8, "ASIDE": 4, "WEAK": 1},
+    "weak, barrier": {"WORKERS": 2, "CHILDREN": "1,1,0", "BYTES": 8, "BARRIER": 1, "WEAK": 1},
+    "weak, shares": {"WORKERS": 2, "CHILDREN": "1,0", "NESTED": 1, "LONG": 1, "WEAK": 1},
+}
+
+EARLY, STUCK, LOST, TWICE = "leaves early", "no way leads to the end", "was lost", "ran twice"
+# Rules, each with what breaks it, the scenario that catches it, and what is found there.
+BROKEN: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
+    "finish after publishing": (
+        "full",
+        EARLY,
+        [
+            ("worker.cuh", r"const uint32_t pushes = this->hand_on\(got", r"if (got > 0) queue().finish(got); \g<0>"),
+            ("worker.cuh", r"header->owed \+= got - header->shared;", "{}"),
+        ],
+    ),
+    "ended reads finished first": (
+        "full",
+        EARLY,
+        [
+            ("queue.cuh", r"(const uint64_t finished = [^;]*;)\s*fence\(\);(\s*\*published = [^;]*;)", r"\2 \1"),
+            ("queue.cuh", r"add\(&counters->published, 0\)", "*published"),  # which would read it last
+        ],
+    ),
+    "get before retire": (
+        "full, large items",
+        TWICE,
+        [
+            (
+                "worker.cuh",
+                r"if \(got == 0\) return 0;",
+                r"\g<0> for (unsigned k = 0; k < got; ++k)"
+                r" queue().slots[queue().at(first + k).index].retire(queue().at(first + k).turn);",
+            )
+        ],
+    ),
+    "publish looks at the turn": ("full", "", [("queue.cuh", r"!slot\.has\(place\.turn\)", "false")]),
+    "turns tell laps apart": ("full", "", [("queue.cuh", r"return \{index, 2 \* lap\};", "return {index, 0};")]),
+    "claim is one addition": (
+        "full",
+        "",
+        [
+            (
+                "queue.cuh",
+                r"return add\(&counters->head, n\);",
+                "uint64_t h = load(&counters->head); store(&counters->head, h + n); return h;",
+            )
+        ],
+    ),
+    "reserve is one addition": (
+        "full",
+        "",
+        [
+            (
+                "queue.cuh",
+                r"return add\(&counters->published, n\);",
+                "uint64_t p = load(&counters->published); store(&counters->published, p + n); return p;",
+            )
+        ],
+    ),
+    "spill_one keeps the item": ("full", LOST, [("queue.cuh", r"if \(at < spill_size\)", "if (false)")]),
+    "spill_one asks for a stop": ("full", STUCK, [("queue.cuh", r"store\(&counters->stop, kStopFull\);", "")]),
+    "while_waiting sees the stop": (
+        "full",
+        STUCK,
+        [("worker.cuh", r"if \(queue\(\)\.stopped\(\)\) return kLeave;\s*uint64_t", "uint64_t")],
+    ),
+    "owed waits for what is kept": (
+        "kept",
+        EARLY,
+        [
+            (
+                "worker.cuh",
+                r"if \(kept\) return int\(kept\);",
+                r"if (header->owed) queue().finish(header->owed), header->owed = 0; \g<0>",
+            )
+        ],
+    ),
+    "kept items have no ticket": ("kept", "", [("worker.cuh", r"header->counted = kept == 0;", "header->counted = 1;")]),
+    "owed is flushed": ("kept", STUCK, [("worker.cuh", r"queue\(\)\.finish\(header->owed\);\s*header->owed = 0;", "")]),
+    "who pushes in idle is not quiet": (
+        "idle",
+        EARLY,
+        [
+            ("worker.cuh", r"pushes \? kNever : header->candidate", "header->candidate"),
+            ("queue.cuh", r" && load\(&counters->published\) == published;", ";"),
+        ],
+    ),
+    "a late registration undoes nothing": ("idle", STUCK, [("queue.cuh", r"if \(newer < 0\) return;", "")]),
+    "all have to be quiet": (
+        "idle",
+        EARLY,
+        [("queue.cuh", r"load\(&counters->quiet\) == \(published << kQuietBits\) \+ workers && ", "")],
+    ),
+    "head goes back to the end of a round": ("barrier", "", [("worker.cuh", r"store\(&counters->head, end\);", "")]),
+    "the last block decides": (
+        "barrier",
+        "",
+        [
+            (
+                "worker.cuh",
+                r"const uint64_t next = load\(&counters->round_end\);",
+                "const uint64_t next = queue().stopped() ? kNever : load(&counters->published);",
+            )
+        ],
+    ),
+    "no round follows a stop": (
+        "stopped from outside, barrier",
+        "",
+        [("worker.cuh", r"queue\(\)\.stopped\(\) \? kNever : load", "load")],
+    ),
+    "blocks wait for each other": ("barrier", "", [("worker.cuh", r"while \(load\(&counters->phase\) == phase\) \{\}", "")]),
+    "direct is counted before chunks": (
+        "kept, then shared",
+        EARLY,
+        [
+            ("share.cuh", r"if \(!has_ticket\) add\(&counters->direct, 1\);", ""),
+            (
+                "share.cuh",
+                r"store\(&share\.chunks, kChunkBias \+ chunks\);",
+                r"\g<0> if (!has_ticket) add(&counters->direct, 1);",
+            ),
+        ],
+    ),
+    "the bit is set before chunks": (
+        "shares of one chunk",
+        STUCK,
+        [
+            ("share.cuh", r"set_bit\(&counters->open, at\);", ""),
+            ("share.cuh", r"store\(&share\.chunks, kChunkBias \+ chunks\);", r"\g<0> set_bit(&counters->open, at);"),
+        ],
+    ),
+    "a chunk is published before it is done": (
+        "shares, full",
+        EARLY,
+        [("worker.cuh", r"this->hand_on\(nullptr\); // what was", "// what was")],
+    ),
+    "a place is free when all chunks are done": (
+        "shares",
+        "",
+        [("share.cuh", r"clear_bit\(&counters->open, at\);", r"{ \g<0> store(&share.busy, 0); }")],
+    ),
+    "fence between put and fill": (
+        "weak",
+        "",
+        [("queue.cuh", r"slot\.put\(items\[i\]\);\s*fence\(\);", "slot.put(items[i]);")],
+    ),
+    "fence between full and get": ("weak", "", [("worker.cuh", r"(if \(got == 0\) return 0;)\s*fence\(\);", r"\1")]),
+    "fence in hand_on": ("weak, small items", "does not see", [("worker.cuh", r"if \(!local\) fence\(\);.*?\n", "")]),
+    "fence in hand_on, some kept": ("weak, kept", "does not see", [("worker.cuh", r"if \(local\) fence\(\);", "")]),
+    "ended confirms": ("weak, small items", EARLY, [("queue.cuh", r"add\(&counters->published, 0\)", "*published")]),
+    "fence in ended": (  # which matters where nothing else does
+        "weak, kept",
+        EARLY,
+        [
+            ("queue.cuh", r"fence\(\);(\s*\*published = )", r"\1"),
+            ("queue.cuh", r"add\(&counters->published, 0\)", "*published"),
+        ],
+    ),
+    "fence in grid_barrier": ("weak, barrier", "", [("worker.cuh", r"last\(\);\s*fence\(\);", "last();")]),
+    "fence in open_share": ("weak, shares", "", [("share.cuh", r"fence\(\);(\s*store\(&share\.chunks)", r"\1")]),
+    "fence in claim_chunk": (
+        "weak, shares",
+        "",
+        [("share.cuh", r"fence\(\); // behind the opener's writes, also of the bit", "")],
+    ),
+}
+
+
+def check(directory: Path, scenario: str, broken: list[tuple[str, str, str]]) -> tuple[int, str]:
+    """Compile the model over a changed copy of csrc, and run it: the exit status, and what it said."""
+    macros = {**DEFAULTS, **SCENARIOS[scenario]}
+    macros.setdefault("MAX_CAPACITY", macros["CAPACITY"])
+    changes = [*map(Change._make, broken), *CHANGES, *([] if macros.pop("KEEP", True) else [NEVER_KEEP])]
+    directory.mkdir()
+    for file in [*CSRC.glob("*.cuh"), *CSRC.glob("*.h"), *MODEL.iterdir()]:
+        shutil.copy(file, directory / file.name)
+    for name, old, new in changes:
+        file = directory / name
+        text, times = re.subn(old, new, file.read_text(), flags=re.S)
+        if times != 1:
+            return -1, f"the model changes {old!r}, which is {times} times in csrc/{name}"
+        file.write_text(text)
+    program = directory / "model"
+    command = [
+        COMPILER,
+        *FLAGS,
+        *(f"-D{name}={value}" for name, value in macros.items()),
+        directory / "model.cpp",
+        "-o",
+        program,
+    ]
+    built = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    if built.returncode:
+        return -1, built.stderr
+    done = subprocess.run([str(program)], capture_output=True, text=True, timeout=300, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Any]]]:
+    """What comes of the models that the chosen tests want, as many at a time as there are cores."""
+    if shutil.which(COMPILER) is None:
+        pytest.skip(f"there is no C++ compiler {COMPILER}")
+    wanted = {
+        item.callspec.params["name"]
+        for item in request.session.items
+        if item.path == request.path and hasattr(item, "callspec")
+    }
+    root = tmp_path_factory.mktemp("model")
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield {
+            name: pool.submit(
+                check,
+                root / str(number),
+                BROKEN[name][0] if name in BROKEN else name,
+                BROKEN[name][2] if name in BROKEN else [],
+            )
+            for number, name in enumerate(sorted(wanted))
+        }
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_state_keeps_the_rules(outcomes, name, record_property):
+    status, said = outcomes[name].result()
+    assert status == 0, said[-8000:]
+    states = re.fullmatch(r"(\d+) states, (\d+) steps, depth \d+, (\d+) ends\n", said)
+    assert states
+    assert int(states[1]) > 1000
+    assert int(states[3]) > 0
+    record_property("states", int(states[1]))
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_rule_is_caught(outcomes, name):
+    status, said = outcomes[name].result()
+    assert status == 1, said[-8000:]
+    assert BROKEN[name][1] in said.splitlines()[-1]
+
+
+def test_every_scenario_catches_something_or_is_the_rule():
+    assert {scenario for scenario, _, _ in BROKEN.values()} <= set(SCENARIOS)
+    assert not set(SCENARIOS) & set(BROKEN)
