@@ -27,21 +27,36 @@ class Change(NamedTuple):
     new: str
 
 
-# For every model: where a worker could begin anew, the one plain store that all see, the GPU's clock, and limits.
+# For every model: warps of one lane, where a worker could begin anew, plain stores that all see, the GPU's clock, chance, limits.
+# What a worker has concluded it must not conclude again, so the step is forgotten before it waits.
 CHANGES = [
-    Change("worker.cuh", r"const int got = fetch\(\);", r"model::commit(); \g<0>"),
-    Change("worker.cuh", r"int verdict = claim\(\);", r"\g<0> if (verdict > 0) model::commit();"),
-    Change("worker.cuh", r"if \(polls\) __nanosleep\(20\);", "model::commit();"),
+    Change("worker.cuh", r"unsigned size\(\) \{ return 32; \}", "unsigned size() { return 1; }"),
+    Change("worker.cuh", r"stride = \(got \+ 31\) / 32", "stride = got"),
+    Change("worker.cuh", r"Group::size\(\) > 32 && header", "CTA && header"),
+    Change("worker.cuh", r"Group::size\(\) > 32 && looks", "CTA && looks"),
+    Change("worker.cuh", r"Group::size\(\) == 32 && looks", "!CTA && looks"),
+    Change("worker.cuh", r"if \(header->pushes\) hand_on<Warp>\(\);", r"\g<0> model::commit();"),
+    Change("worker.cuh", r"int verdict = claim\(\);", r"begin_anew(header); \g<0> if (verdict > 0) begin_anew(header);"),
+    Change("worker.cuh", r"(int fetch\(\).*?)if \(polls\) __nanosleep\(20\);", r"\1begin_anew(header);"),
+    Change("worker.cuh", r"const float hungry = .*?: n;", "return uint32_t(model::any(n + 1));"),
     Change("worker.cuh", r"asm volatile\(.*?\);", "now = 0;"),
-    Change("worker.cuh", r"kChunk = 16;", "kChunk = CHUNK;"),
+    Change("worker.cuh", r"kChunkPart = 16;", "kChunkPart = CHUNK;"),
     Change("worker.cuh", r"kLong = 4096;", "kLong = LONG_FROM;"),
+    Change("worker.cuh", r"kBacklog = 8;", "kBacklog = BACKLOG;"),
+    Change("worker.cuh", r"kFew = 32;", "kFew = FEW;"),
     Change("share.cuh", r"kShares = 64;", "kShares = 1;"),
     Change("queue.cuh", r"spill\[at\] = item;", "store_item(&spill[at], item);"),
+    Change("queue.cuh", r"counters->failure = failure;", "store(&counters->failure.failed, failure.failed);"),
 ]
-NEVER_KEEP = Change("worker.cuh", r"hand_on\(got == kIdle \? nullptr : items\)", "hand_on(nullptr)")  # as thread workers do
+# As thread workers do.
+NEVER_KEEP = [
+    Change("worker.cuh", r"may_keep \? items : nullptr", "may_keep ? nullptr : nullptr"),
+    Change("worker.cuh", r"const bool looks = [^;]*;", "const bool looks = false;"),
+]
 
 DEFAULTS = {"CAPACITY": 2, "BYTES": 4, "FETCH": 1, "BUFFER": 4, "SEEDS": 1, "BARRIER": 0, "ASIDE": 0, "LAUNCHES": 1}
-DEFAULTS |= {"NESTED": 0, "LONG": 0, "LONG_FROM": 2, "CHUNK": 1, "MOST": 5_000_000, "STOPS": 0}
+DEFAULTS |= {"NESTED": 0, "LONG": 0, "LONG_FROM": 2, "CHUNK": 1, "MOST": 5_000_000, "STOPS": 0, "FAILS": 0}
+DEFAULTS |= {"CTA": 0, "FEW": 32, "BACKLOG": 8}
 SCENARIOS: dict[str, dict[str, Any]] = {
     "wrap-around": {"WORKERS": 3, "CHILDREN": "2,1,0,0", "KEEP": False},
     "full": {"WORKERS": 3, "CHILDREN": "1,1,0,0", "SEEDS": 2, "KEEP": False},
@@ -53,19 +68,27 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "stopped from outside, idle": {"WORKERS": 2, "CHILDREN": "1,1,0", "ASIDE": 4, "STOPS": 1},
     "kept": {"WORKERS": 3, "CHILDREN": "2,1,1,0,0"},
     "small buffer, two launches": {"WORKERS": 3, "CHILDREN": "2,1,0,0", "BUFFER": 1, "LAUNCHES": 2},
+    "backlog": {"WORKERS": 2, "CHILDREN": "3,1,1,0,0,0", "BACKLOG": 0, "CAPACITY": 3},
+    "gift": {"WORKERS": 3, "CHILDREN": "2,2,0,0,0", "FETCH": 2, "CAPACITY": 4},
+    "handed on by all": {"WORKERS": 2, "CHILDREN": "2,2,0,1,0,0", "CTA": 1, "FEW": 1},
+    "a check fails": {"WORKERS": 3, "CHILDREN": "2,1,1,0,0", "FAILS": 6},
+    "a check fails, full": {"WORKERS": 2, "CHILDREN": "3,1,1,0,0,0", "FAILS": 12, "CAPACITY": 1, "MAX_CAPACITY": 4, "KEEP": False},
     "idle": {"WORKERS": 3, "CHILDREN": "1,1,0", "ASIDE": 4},
     "idle, full": {"WORKERS": 2, "CHILDREN": "2,1,0,0", "ASIDE": 8, "CAPACITY": 1, "KEEP": False},
     "barrier": {"WORKERS": 3, "CHILDREN": "2,1,0,0", "BARRIER": 1},
     "barrier, full": {"WORKERS": 3, "CHILDREN": "2,0,0", "BARRIER": 1, "CAPACITY": 1},
+    "barrier, shares": {"WORKERS": 2, "CHILDREN": "1,1,0", "NESTED": 1, "LONG": 3, "BARRIER": 1},
     "barrier, idle": {"WORKERS": 2, "CHILDREN": "2,1,0,0", "BARRIER": 1, "ASIDE": 8},
     "shares": {"WORKERS": 2, "CHILDREN": "1,1,0", "NESTED": 1, "LONG": 3, "CAPACITY": 3},
     "shares, full": {"WORKERS": 2, "CHILDREN": "3,0,0,0", "NESTED": 1},
+    "shares, handed on by all": {"WORKERS": 2, "CHILDREN": "2,1,0,0", "NESTED": 1, "LONG": 3, "CTA": 1, "FEW": 0},
+    "shares, idle": {"WORKERS": 2, "CHILDREN": "2,0,0", "NESTED": 1, "LONG": 1, "ASIDE": 2},
     "shares of one chunk": {"WORKERS": 2, "CHILDREN": "1,1,0", "NESTED": 1, "LONG": 3, "CAPACITY": 3, "CHUNK": 2},
     "kept, then shared": {
         "WORKERS": 2,
-        "CHILDREN": "2,0,0",
+        "CHILDREN": "2,1,0,0",
         "NESTED": 1,
-        "LONG": 6,
+        "LONG": 4,
         "LONG_FROM": 3,
         "CHUNK": 3,
         "FETCH": 2,
@@ -74,6 +97,8 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "weak": {"WORKERS": 2, "CHILDREN": "1,1,0", "CAPACITY": 1, "BYTES": 8, "WEAK": 1, "KEEP": False},
     "weak, small items": {"WORKERS": 2, "CHILDREN": "2,1,0,0", "WEAK": 1, "KEEP": False},
     "weak, kept": {"WORKERS": 2, "CHILDREN": "2,1,0,0", "WEAK": 1},
+    "weak, small buffer": {"WORKERS": 2, "CHILDREN": "2,0,0", "BUFFER": 1, "WEAK": 1},
+    "weak, checks fail": {"WORKERS": 2, "CHILDREN": "2,0,0", "FAILS": 6, "WEAK": 1},
     "weak, idle": {"WORKERS": 2, "CHILDREN": "1,1,0", "BYTES": 8, "ASIDE": 4, "WEAK": 1},
     "weak, barrier": {"WORKERS": 2, "CHILDREN": "1,1,0", "BYTES": 8, "BARRIER": 1, "WEAK": 1},
     "weak, shares": {"WORKERS": 2, "CHILDREN": "1,0", "NESTED": 1, "LONG": 1, "WEAK": 1},
@@ -86,8 +111,11 @@ BROKEN: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
         "full",
         EARLY,
         [
-            ("worker.cuh", r"const uint32_t pushes = this->hand_on\(got", r"if (got > 0) queue().finish(got); \g<0>"),
-            ("worker.cuh", r"header->owed \+= got - header->shared;", "{}"),
+            (
+                "worker.cuh",
+                r"header->base = queue\(\)\.reserve\(n\);",
+                r"if (header->step > 0 && header->counted) queue().finish(header->step), header->counted = 0; \g<0>",
+            )
         ],
     ),
     "ended reads finished first": (
@@ -147,12 +175,37 @@ BROKEN: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
         [
             (
                 "worker.cuh",
-                r"if \(kept\) return int\(kept\);",
-                r"if (header->owed) queue().finish(header->owed), header->owed = 0; \g<0>",
+                r"int verdict = header->kept;",
+                r"\g<0> if (verdict && header->owed) queue().finish(header->owed), header->owed = 0;",
             )
         ],
     ),
-    "kept items have no ticket": ("kept", "", [("worker.cuh", r"header->counted = kept == 0;", "header->counted = 1;")]),
+    "kept items have no ticket": ("kept", "", [("worker.cuh", r"header->counted = counted;", "header->counted = 1;")]),
+    "what is kept runs once": ("kept", TWICE, [("worker.cuh", r"header->kept = 0;", "")]),
+    "what is kept is not given": ("kept", "", [("worker.cuh", r"worker\.buffer \+ kept, n - kept", "worker.buffer, n - kept")]),
+    "what is given is not kept": ("gift", "", [("worker.cuh", r"header->kept = n - given;", "header->kept = n;")]),
+    "what is given has tickets": (
+        "gift",
+        "",
+        [("worker.cuh", r"if \(given\) header->base = queue\(\)\.reserve\(given\);", "")],
+    ),
+    "what the buffer did not hold is not handed on again": (
+        "small buffer, two launches",
+        "",
+        [("worker.cuh", r"n = pushes < launch\.buffer \? pushes : launch\.buffer;", "n = pushes;")],
+    ),
+    "handing on is no step": ("handed on by all", STUCK, [("worker.cuh", r"return kHandOn;", "return header->step = kHandOn;")]),
+    "a step is concluded once": (
+        "handed on by all",
+        "",
+        [("worker.cuh", r"return kHandOn;", "return conclude(), kHandOn;")],
+    ),
+    "a check that fails asks for a stop": ("a check fails", "", [("queue.cuh", r"store\(&counters->stop, kStopTask\);", "")]),
+    "the first failure is kept": (
+        "weak, checks fail",
+        "unordered stores to failure",
+        [("queue.cuh", r"if \((add\(&counters->failures, uint64_t\(1\)\)) == 0\)", r"\1;")],
+    ),
     "owed is flushed": ("kept", STUCK, [("worker.cuh", r"queue\(\)\.finish\(header->owed\);\s*header->owed = 0;", "")]),
     "who pushes in idle is not quiet": (
         "idle",
@@ -200,7 +253,7 @@ BROKEN: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
     ),
     "the bit is set before chunks": (
         "shares of one chunk",
-        STUCK,
+        "the counters are not as",
         [
             ("share.cuh", r"set_bit\(&counters->open, at\);", ""),
             ("share.cuh", r"store\(&share\.chunks, kChunkBias \+ chunks\);", r"\g<0> set_bit(&counters->open, at);"),
@@ -209,8 +262,27 @@ BROKEN: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
     "a chunk is published before it is done": (
         "shares, full",
         EARLY,
-        [("worker.cuh", r"this->hand_on\(nullptr\); // what was", "// what was")],
+        [
+            (
+                "worker.cuh",
+                r"header->base = queue\(\)\.reserve\(n\);",
+                r"if (header->chunk.share >= 0) header->owed += chunk_done(static_cast<Share *>(launch.shares), header->chunk.share);"
+                r" header->chunk.share = -1; \g<0>",
+            )
+        ],
     ),
+    "a chunk belongs to the batch before": (
+        "kept, then shared",
+        "",
+        [("worker.cuh", r"if \(verdict > 0\) (header->counted = counted;)", r"\1")],
+    ),
+    "a shared item is counted once": (
+        "shares",
+        "",
+        [("worker.cuh", r"header->owed \+= header->batch - header->shared;", "header->owed += header->batch;")],
+    ),
+    "nothing is kept beside a long item": ("kept, then shared", "", [("worker.cuh", r" && !header->any_long;", ";")]),
+    "a chunk does not end a round": ("barrier, shares", "", [("worker.cuh", r" && verdict != kChunk", "")]),
     "a place is free when all chunks are done": (
         "shares",
         "",
@@ -223,6 +295,11 @@ BROKEN: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
     ),
     "fence between full and get": ("weak", "", [("worker.cuh", r"(if \(got == 0\) return 0;)\s*fence\(\);", r"\1")]),
     "fence in hand_on": ("weak, small items", "does not see", [("worker.cuh", r"if \(!local\) fence\(\);.*?\n", "")]),
+    "fence in push": (
+        "weak, small buffer",
+        "does not see",
+        [("worker.cuh", r"fence\(\);(\s*queue\(\)\.publish\(queue\(\)\.reserve\(1\))", r"\1")],
+    ),
     "fence in hand_on, some kept": ("weak, kept", "does not see", [("worker.cuh", r"if \(local\) fence\(\);", "")]),
     "ended confirms": ("weak, small items", EARLY, [("queue.cuh", r"add\(&counters->published, 0\)", "*published")]),
     "fence in ended": (  # which matters where nothing else does
@@ -247,7 +324,7 @@ def check(directory: Path, scenario: str, broken: list[tuple[str, str, str]]) ->
     """Compile the model over a changed copy of csrc, and run it: the exit status, and what it said."""
     macros = {**DEFAULTS, **SCENARIOS[scenario]}
     macros.setdefault("MAX_CAPACITY", macros["CAPACITY"])
-    changes = [*map(Change._make, broken), *CHANGES, *([] if macros.pop("KEEP", True) else [NEVER_KEEP])]
+    changes = [*map(Change._make, broken), *CHANGES, *([] if macros.pop("KEEP", True) else NEVER_KEEP)]
     directory.mkdir()
     for file in [*CSRC.glob("*.cuh"), *CSRC.glob("*.h"), *MODEL.iterdir()]:
         shutil.copy(file, directory / file.name)

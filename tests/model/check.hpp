@@ -22,7 +22,7 @@ namespace model {
 // What a model has to say.
 constexpr unsigned kThreads = WORKERS;
 constexpr unsigned kLocalWords = 96;
-void body(unsigned thread);      // one thread, on local(thread), from its last commit on
+void body(unsigned thread);      // one thread, on machine.scratch, from its last commit on
 void tidy_local(unsigned thread); // at a commit: clears what will not be read again
 bool host();                     // when all threads are done: whether that is the end; if not, they all begin anew
 void invariant(const char *in);  // before each operation
@@ -60,7 +60,6 @@ inline unsigned pick(unsigned n) {
   machine.alternatives = n;
   return machine.chosen;
 }
-inline uint64_t *local() { return machine.scratch; }
 
 // One operation of the running thread: given, or done, or put off to a later step.
 template <class F> uint64_t step(const char *kind, const uint64_t *p, const char *in, F operation) {
@@ -94,6 +93,12 @@ template <class F> uint64_t modify(const char *kind, uint64_t *p, const char *in
 }
 inline void fence() {
   if (machine.cursor == machine.threads[machine.current].log.size()) machine.memory.fence(machine.current);
+}
+
+// One of n numbers, for what is left to chance; each of them is explored.
+inline uint64_t chance;
+inline uint64_t any(unsigned n) {
+  return n == 1 ? 0 : step("any", &chance, "any", [=](unsigned) { return uint64_t(pick(n)); });
 }
 
 // Where a thread could begin anew with nothing but its local memory.

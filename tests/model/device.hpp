@@ -27,3 +27,9 @@ inline unsigned __popc(unsigned x) { return unsigned(__builtin_popcount(x)); }
 inline int __ffs(unsigned x) { return __builtin_ffs(int(x)); }
 inline int __ffsll(uint64_t x) { return __builtin_ffsll(static_cast<long long>(x)); }
 inline uint32_t atomicAdd(uint32_t *p, uint32_t v) { return (*p += v) - v; } // of a worker's own memory
+
+// Where a worker could begin anew, and its last step is over.
+template <class Header> void begin_anew(Header *header) {
+  header->step = -1; // kLeave: none
+  model::commit();
+}

@@ -20,7 +20,7 @@ constexpr bool weak = true;
 #else
 constexpr bool weak = false;
 #endif
-constexpr unsigned kMaxWords = 64;
+constexpr unsigned kMaxWords = 80;
 
 [[noreturn]] void fail(const std::string &what); // ends the exploration with the steps that led here
 unsigned pick(unsigned n);                       // one of n ways to go on: each of them is explored

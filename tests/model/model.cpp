@@ -2,7 +2,7 @@
 //
 // The tasks are a tree: CHILDREN says how many children each node has, in the order of their numbers; the first SEEDS nodes are
 // pushed by the host. With NESTED, a node has an iteration for each child, and those in the mask LONG at least LONG_FROM. The nodes in the mask ASIDE are not pushed but put
-// aside, for the idle function to push. BARRIER is that of a launch. The ring grows up to MAX_CAPACITY slots, and the host asks
+// aside, for the idle function to push. In those in the mask FAILS a check fails, which ends all. BARRIER is that of a launch. The ring grows up to MAX_CAPACITY slots, and the host asks
 // for a stop up to STOPS times, whenever it likes.
 //
 // The rules: no worker leaves early; every task runs, and none twice; what is pending after a stop is there once; with a barrier,
@@ -50,6 +50,11 @@ template <class T> void set(T &word, uint64_t value) {
   model::machine.memory.set(reinterpret_cast<uint64_t *>(&word), value);
 }
 bool has_run(unsigned v) { return now(world.ran[v]) == (uint64_t(1) << length(v)) - 1; }
+unsigned failed() { // tasks whose check failed
+  unsigned n = 0;
+  for (unsigned v = 0; v < kNodes; ++v) n += (FAILS >> v & 1) && has_run(v);
+  return n;
+}
 unsigned number_ran() {
   unsigned n = 0;
   for (unsigned v = 0; v < kNodes; ++v) n += has_run(v);
@@ -76,15 +81,7 @@ Launch launch() {
   return launch;
 }
 
-struct One { // a group of one thread
-  static unsigned rank() { return 0; }
-  static unsigned size() { return 1; }
-  static void sync() {}
-  static unsigned index_in_block() { return 0; }
-  static bool any(bool p) { return p; }
-  static uint32_t scan(uint32_t x, uint32_t *sum, uint64_t *) { return *sum = x, x; }
-};
-using Worker1 = GroupWorker<One, BYTES>;
+using Worker1 = GroupWorker<Warp, BYTES>; // a warp has one lane here
 
 // Items, slots and the spill area as one word each, or two.
 Item<BYTES> item_of(uint64_t v) {
@@ -139,7 +136,7 @@ std::vector<unsigned> peek(uint64_t *before_head) {
 // Each task ran, or it is pending, or nobody has pushed it yet; those of the first two kinds are as many as were pushed.
 void check_pending(const std::vector<unsigned> &pending) {
   for (unsigned v = 0; v < kNodes; ++v) {
-    const bool was_pushed = v < SEEDS || (now(world.ran[parent(v)]) >> (NESTED ? v - first_child(parent(v)) : 0) & 1);
+    const bool was_pushed = v < SEEDS || (!(FAILS >> parent(v) & 1) && now(world.ran[parent(v)]) >> (NESTED ? v - first_child(parent(v)) : 0) & 1);
     const auto there = std::count(pending.begin(), pending.end(), v);
     if (now(world.ran[v]) && !has_run(v)) model::fail("a task ran in part");
     if (there + has_run(v) + (now(world.aside[v]) != 0) != was_pushed)
@@ -191,6 +188,7 @@ void atos_task_body(void *worker, const void *item, int64_t i, const void *value
     for (unsigned u = 0; u < kNodes; ++u)
       if (level(u) < level(v) && !load(&world.ran[u])) model::fail("a level began before the one above was over");
   if (add(&world.ran[v], uint64_t(1) << i) >> i & 1) model::fail("task " + std::to_string(v) + " ran twice");
+  if (FAILS >> v & 1) return static_cast<Worker<BYTES> *>(worker)->queue().fail({v + 1, 0, 0, 0, 0, 0, {0, 0}});
   for (unsigned k = 0; k < kChildren[v]; ++k) {
     const unsigned child = first_child(v) + k;
     if (NESTED && k != uint64_t(i)) continue;
@@ -219,24 +217,34 @@ void body(unsigned thread) {
   worker.work();
 }
 
-// Before items are taken: what next() and those after it write before they read it.
+// After a step: what decide() and those after it write before they read it.
 void tidy_local(unsigned) {
   unsigned char *local = reinterpret_cast<unsigned char *>(machine.scratch);
   Header &header = *reinterpret_cast<Header *>(local);
+  if (header.pushes) fail("something is not handed on");
+  const bool shares = header.batch || (header.step > 0 && header.any_long);
   Header kept{};
   kept.claimed = header.claimed;
   kept.first = header.claimed ? header.first : 0;
   kept.owed = header.owed;
   kept.round_end = header.round_end;
   kept.quiet = header.quiet;
+  kept.candidate = header.step == kIdle ? header.candidate : 0;
+  kept.chunk.share = header.chunk.share;
+  kept.handed = header.step == kIdle ? header.handed : 0;
+  kept.step = header.step == kIdle || header.step == kChunk || header.step > 0 ? header.step : kLeave;
   kept.kept = header.kept;
+  kept.counted = header.step == kChunk || header.step > 0 ? header.counted : 0;
+  kept.any_long = header.step > 0 ? header.any_long : 0;
+  kept.batch = header.batch;
+  kept.next_long = header.batch ? header.next_long : 0;
+  kept.shared = header.batch ? header.shared : 0;
   kept.idle_called = header.idle_called;
-  kept.chunk.share = -1;
-  if (header.pushes || header.chunk.share != -1) fail("something is not handed on");
   const SharedLayout at = Worker1::layout(::launch());
-  const size_t items = at.items + header.kept * sizeof(Item<BYTES>);
+  const size_t items = at.items + (shares ? FETCH : header.kept) * sizeof(Item<BYTES>);
   std::memset(local + sizeof kept, 0, at.items - sizeof kept);
-  std::memset(local + items, 0, sizeof machine.scratch - items);
+  std::memset(local + items, 0, (shares ? at.values : sizeof machine.scratch) - items);
+  if (shares) std::memset(local + at.scan, 0, sizeof machine.scratch - at.scan);
   header = kept;
 }
 
@@ -253,7 +261,9 @@ bool outside() {
 }
 
 bool host() {
-  if (now(world.counters.stop) != kRun) return !settle();
+  if (now(world.counters.failures) != failed() || (failed() && (now(world.counters.stop) == kRun || !now(world.counters.failure.failed))))
+    fail("a check that failed goes unnoticed");
+  if (now(world.counters.stop) != kRun) return !settle() || failed();
   const uint64_t published = now(world.counters.published);
   if (number_ran() < kNodes) fail("the launch ended early");
   if (now(world.counters.head) != published || now(world.counters.finished) != published || now(world.counters.direct) ||
@@ -283,11 +293,12 @@ int main() {
   };
   // What nobody writes in this model, or nobody reads, is no step.
   name(c.head, "head"), name(c.published, "published"), name(c.finished, "finished"), name(c.gone[0], "gone");
-  name(c.stop, "stop", CAPACITY >= kNodes && !STOPS), name(c.spilled, "spilled"), name(c.quiet, "quiet", ASIDE == 0);
+  name(c.stop, "stop", CAPACITY >= kNodes && !STOPS && !FAILS), name(c.spilled, "spilled"), name(c.quiet, "quiet", ASIDE == 0);
   name(c.direct, "direct", !NESTED), name(c.open, "open", !NESTED);
   name(c.arrived, "arrived", !BARRIER), name(c.phase, "phase", !BARRIER), name(c.round_end, "round_end", !BARRIER);
   name(c.claims[0], "claims", true), name(c.ran, "ran", true), name(c.pushed, "pushed", true), name(c.rounds, "rounds", true);
-  name(c.sampled, "sampled", true);
+  name(c.sampled, "sampled", true), name(c.failures, "failures", !FAILS), name(c.failure.failed, "failure", !FAILS);
+  name(model::chance, "chance");
   for (unsigned i = 0; i < MAX_CAPACITY; ++i)
     for (unsigned k = 0; k < kSlotWords; ++k)
       name(*slot_word(i, k), "slot " + std::to_string(i) + (k + 1 == kSlotWords ? "" : " item"));
