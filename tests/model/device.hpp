@@ -11,7 +11,9 @@
 struct Index {
   unsigned x;
 };
-constexpr Index threadIdx{0}, blockDim{1}, gridDim{WORKERS}, blockIdx{0}; // which block it is only chooses where to begin looking
+constexpr Index threadIdx{0}, blockDim{1}, blockIdx{0}; // which block it is only chooses where to begin looking
+inline const Index gridDim() { return {model::bounds.workers}; }
+#define gridDim gridDim()
 
 inline void __syncthreads() {}
 inline void __syncwarp() {}

@@ -1,6 +1,6 @@
 // The memory that the model checker gives to the threads: a few named 64-bit words.
 //
-// With WEAK, a word is the list of all values stored to it that somebody may still read, and every thread has a view: how far
+// If it is weak, a word is the list of all values stored to it that somebody may still read, and every thread has a view: how far
 // in each list it has come. A relaxed load may return any value that is not older than the thread's view. A store carries the
 // view that its thread had at its last fence; who reads it takes that view over at its own next fence. That is the fragment
 // of the C++ and PTX models with relaxed accesses, read-modify-writes and acquire-release fences, but for load buffering.
@@ -13,13 +13,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "bounds.hpp"
+
 namespace model {
 
-#ifdef WEAK
-constexpr bool weak = true;
-#else
-constexpr bool weak = false;
-#endif
 constexpr unsigned kMaxWords = 80;
 
 [[noreturn]] void fail(const std::string &what); // ends the exploration with the steps that led here
@@ -88,14 +85,14 @@ struct Memory {
   uint64_t newest(unsigned w) const { return messages[w].back().value; }
 
   uint64_t load(unsigned thread, unsigned w) {
-    if (!weak || words[w].plain) return newest(w);
+    if (!bounds.weak || words[w].plain) return newest(w);
     Views &mine = views[thread];
     const unsigned last = unsigned(messages[w].size()) - 1;
     return read(mine, w, last - pick(last - mine.seen[w] + 1));
   }
 
   void store(unsigned thread, unsigned w, uint64_t value) {
-    if (!weak || words[w].plain) {
+    if (!bounds.weak || words[w].plain) {
       messages[w].back().value = value;
       return;
     }
@@ -107,7 +104,7 @@ struct Memory {
   template <class F> uint64_t modify(unsigned thread, unsigned w, F f) {
     const uint64_t old = newest(w);
     uint64_t value = old;
-    if (!weak || words[w].plain) {
+    if (!bounds.weak || words[w].plain) {
       if (f(&value)) messages[w].back().value = value;
       return old;
     }
@@ -127,7 +124,7 @@ struct Memory {
   }
 
   void fence(unsigned thread) {
-    if (!weak) return;
+    if (!bounds.weak) return;
     join(views[thread].seen, views[thread].pending);
     views[thread].released = views[thread].seen;
   }
@@ -141,7 +138,7 @@ struct Memory {
 
   // Forgets what nobody can read any more.
   void tidy(const std::vector<bool> &gone) {
-    if (!weak) return;
+    if (!bounds.weak) return;
     for (unsigned w = 0; w < words.size(); ++w) {
       uint8_t low = uint8_t(messages[w].size() - 1);
       for (unsigned t = 0; t < views.size(); ++t)
@@ -161,19 +158,19 @@ struct Memory {
 
   void write(Bytes &bytes) const {
     for (unsigned w = 0; w < words.size(); ++w) {
-      if (weak) bytes.put(messages[w].size());
+      if (bounds.weak) bytes.put(messages[w].size());
       for (const Message &message : messages[w]) {
         bytes.put(message.value);
-        if (weak) write(bytes, message.view);
+        if (bounds.weak) write(bytes, message.view);
       }
     }
   }
   void read(Bytes &bytes) {
     for (unsigned w = 0; w < words.size(); ++w) {
-      messages[w].resize(weak ? bytes.get() : 1);
+      messages[w].resize(bounds.weak ? bytes.get() : 1);
       for (Message &message : messages[w]) {
         message.value = bytes.get();
-        if (weak) read(bytes, message.view);
+        if (bounds.weak) read(bytes, message.view);
       }
     }
   }

@@ -1,12 +1,11 @@
-// What is explored: WORKERS workers of one thread each run csrc/worker.cuh and csrc/queue.cuh over a ring of CAPACITY slots.
-//
-// The tasks are a tree: CHILDREN says how many children each node has, in the order of their numbers; the first SEEDS nodes are
-// pushed by the host. With NESTED, a node has an iteration for each child, and those in the mask LONG at least LONG_FROM. The nodes in the mask ASIDE are not pushed but put
-// aside, for the idle function to push. In those in the mask FAILS a check fails, which ends all. BARRIER is that of a launch. The ring grows up to MAX_CAPACITY slots, and the host asks
-// for a stop up to STOPS times, whenever it likes.
+// What is explored: a few workers of one thread each run csrc/worker.cuh and csrc/queue.cuh over a small ring, within the bounds
+// that the command line tells (bounds.hpp).
 //
 // The rules: no worker leaves early; every task runs, and none twice; what is pending after a stop is there once; with a barrier,
-// a level runs after the one before; a task sees what was written before it was pushed; and the end can be reached from anywhere.
+// a level runs after the one before; a task sees what was written before it was pushed; a check that fails is reported; and the
+// end can be reached from anywhere.
+#include <numeric>
+
 #include "atomic.cuh"
 #include "device.hpp"
 #include "worker.cuh"
@@ -15,32 +14,32 @@ using namespace atos;
 
 namespace {
 
-constexpr unsigned kChildren[] = {CHILDREN};
-constexpr unsigned kNodes = sizeof kChildren / sizeof *kChildren;
-constexpr unsigned kSpill = 8;
+using model::bounds;
+constexpr unsigned kSpill = 8, kMostSlots = 4, kMostNodes = 8;
+const unsigned &kNodes = bounds.nodes; // those after it are not there
 
 struct World {
   Counters counters{};
-  Slot<BYTES> slots[MAX_CAPACITY]{};
+  Slot<BYTES> slots[kMostSlots]{};
   Item<BYTES> spill[kSpill]{};
   Share shares[kShares]{};
-  uint64_t ran[kNodes]{}; // a bit for each iteration
-  uint64_t aside[kNodes]{}, written[kNodes]{};
+  uint64_t ran[kMostNodes]{}; // a bit for each iteration
+  uint64_t aside[kMostNodes]{}, written[kMostNodes]{};
   uint64_t size = 0, first_end = 0, ran_before = 0, launches = 0, stops = 0; // the host's; stops: those that it still asks for
 } world;
 
 unsigned first_child(unsigned v) {
-  unsigned child = SEEDS;
-  for (unsigned u = 0; u < v; ++u) child += kChildren[u];
+  unsigned child = bounds.seeds;
+  for (unsigned u = 0; u < v; ++u) child += bounds.children[u];
   return child;
 }
 unsigned parent(unsigned v) {
   unsigned u = 0;
-  while (first_child(u) + kChildren[u] <= v) ++u;
+  while (first_child(u) + bounds.children[u] <= v) ++u;
   return u;
 }
-unsigned level(unsigned v) { return v < SEEDS ? 0 : level(parent(v)) + 1; }
-unsigned length(unsigned v) { return NESTED ? std::max(kChildren[v], LONG >> v & 1 ? unsigned(LONG_FROM) : 1u) : 1; }
+unsigned level(unsigned v) { return v < bounds.seeds ? 0 : level(parent(v)) + 1; }
+unsigned length(unsigned v) { return bounds.nested ? std::max(bounds.children[v], bounds.longs >> v & 1 ? bounds.long_from : 1u) : 1; }
 
 // As the host sees it.
 template <class T> uint64_t now(const T &word) {
@@ -52,7 +51,7 @@ template <class T> void set(T &word, uint64_t value) {
 bool has_run(unsigned v) { return now(world.ran[v]) == (uint64_t(1) << length(v)) - 1; }
 unsigned failed() { // tasks whose check failed
   unsigned n = 0;
-  for (unsigned v = 0; v < kNodes; ++v) n += (FAILS >> v & 1) && has_run(v);
+  for (unsigned v = 0; v < kNodes; ++v) n += (bounds.fails >> v & 1) && has_run(v);
   return n;
 }
 unsigned number_ran() {
@@ -73,11 +72,11 @@ Launch launch() {
   launch.spill_size = kSpill;
   launch.round_end = now(world.first_end);
   launch.report = &report;
-  launch.fetch = FETCH;
-  launch.workers = WORKERS;
-  launch.buffer = BUFFER;
+  launch.fetch = bounds.fetch;
+  launch.workers = bounds.workers;
+  launch.buffer = bounds.buffer;
   launch.persistent = 1;
-  launch.barrier = BARRIER;
+  launch.barrier = bounds.barrier;
   return launch;
 }
 
@@ -104,12 +103,12 @@ void fill_slot(unsigned i, uint64_t turn, unsigned v) {
 }
 
 void give(void *worker, unsigned v) {
-  if (model::weak) store(&world.written[v], 1);
+  if (bounds.weak) store(&world.written[v], 1);
   static_cast<Worker<BYTES> *>(worker)->push(item_of(v));
 }
 
 std::vector<unsigned> seeds() {
-  std::vector<unsigned> all(SEEDS);
+  std::vector<unsigned> all(bounds.seeds);
   std::iota(all.begin(), all.end(), 0u);
   return all;
 }
@@ -136,7 +135,7 @@ std::vector<unsigned> peek(uint64_t *before_head) {
 // Each task ran, or it is pending, or nobody has pushed it yet; those of the first two kinds are as many as were pushed.
 void check_pending(const std::vector<unsigned> &pending) {
   for (unsigned v = 0; v < kNodes; ++v) {
-    const bool was_pushed = v < SEEDS || (!(FAILS >> parent(v) & 1) && now(world.ran[parent(v)]) >> (NESTED ? v - first_child(parent(v)) : 0) & 1);
+    const bool was_pushed = v < bounds.seeds || (!(bounds.fails >> parent(v) & 1) && now(world.ran[parent(v)]) >> (bounds.nested ? v - first_child(parent(v)) : 0) & 1);
     const auto there = std::count(pending.begin(), pending.end(), v);
     if (now(world.ran[v]) && !has_run(v)) model::fail("a task ran in part");
     if (there + has_run(v) + (now(world.aside[v]) != 0) != was_pushed)
@@ -158,11 +157,11 @@ bool settle() {
                       &world.counters.direct, &world.counters.open, &world.counters.spilled, &world.counters.quiet,
                       &world.counters.arrived, &world.counters.phase, &world.counters.round_end, &world.counters.gone[0]})
     set(*p, 0);
-  for (unsigned i = 0; i < MAX_CAPACITY; ++i) fill_slot(i, 0, 0);
-  if (all.size() > MAX_CAPACITY) return false;
-  if (all.size() > now(world.size)) set(world.size, std::min<uint64_t>(MAX_CAPACITY, 2 * all.size())); // grow
+  for (unsigned i = 0; i < bounds.max_capacity; ++i) fill_slot(i, 0, 0);
+  if (all.size() > bounds.max_capacity) return false;
+  if (all.size() > now(world.size)) set(world.size, std::min<uint64_t>(bounds.max_capacity, 2 * all.size())); // grow
   append(all);
-  set(world.first_end, BARRIER && of_level ? of_level : all.size());
+  set(world.first_end, bounds.barrier && of_level ? of_level : all.size());
   return true;
 }
 
@@ -170,7 +169,7 @@ bool settle() {
 
 extern "C" {
 int32_t atos_config(int32_t key) {
-  return key == ATOS_CONFIG_NESTED ? NESTED : key == ATOS_CONFIG_VALUE_WORDS ? NESTED : ASIDE != 0;
+  return key == ATOS_CONFIG_NESTED ? bounds.nested : key == ATOS_CONFIG_VALUE_WORDS ? bounds.nested : bounds.aside != 0;
 }
 
 int64_t atos_task_workload(void *, const void *item, void *values, const void *) {
@@ -182,17 +181,17 @@ int64_t atos_task_workload(void *, const void *item, void *values, const void *)
 void atos_task_body(void *worker, const void *item, int64_t i, const void *values, const void *) {
   const unsigned v = node_of(item);
   if (v >= kNodes) model::fail("an item that nobody pushed");
-  if (NESTED && *static_cast<const uint64_t *>(values) != 3 * v + 1) model::fail("an item with the values of another");
-  if (model::weak && v >= SEEDS && !load(&world.written[v])) model::fail("a task does not see what was written before it was pushed");
-  if (BARRIER)
+  if (bounds.nested && *static_cast<const uint64_t *>(values) != 3 * v + 1) model::fail("an item with the values of another");
+  if (bounds.weak && v >= bounds.seeds && !load(&world.written[v])) model::fail("a task does not see what was written before it was pushed");
+  if (bounds.barrier)
     for (unsigned u = 0; u < kNodes; ++u)
       if (level(u) < level(v) && !load(&world.ran[u])) model::fail("a level began before the one above was over");
   if (add(&world.ran[v], uint64_t(1) << i) >> i & 1) model::fail("task " + std::to_string(v) + " ran twice");
-  if (FAILS >> v & 1) return static_cast<Worker<BYTES> *>(worker)->queue().fail({v + 1, 0, 0, 0, 0, 0, {0, 0}});
-  for (unsigned k = 0; k < kChildren[v]; ++k) {
+  if (bounds.fails >> v & 1) return static_cast<Worker<BYTES> *>(worker)->queue().fail({v + 1, 0, 0, 0, 0, 0, {0, 0}});
+  for (unsigned k = 0; k < bounds.children[v]; ++k) {
     const unsigned child = first_child(v) + k;
-    if (NESTED && k != uint64_t(i)) continue;
-    if (ASIDE >> child & 1) store(&world.aside[child], 1);
+    if (bounds.nested && k != uint64_t(i)) continue;
+    if (bounds.aside >> child & 1) store(&world.aside[child], 1);
     else give(worker, child);
   }
 }
@@ -200,7 +199,7 @@ void atos_task_body(void *worker, const void *item, int64_t i, const void *value
 void atos_task_idle(void *worker, const void *) {
   for (unsigned v = 0; v < kNodes; ++v) {
     uint64_t there = 1;
-    if ((ASIDE >> v & 1) && exchange_if(&world.aside[v], there, 0)) give(worker, v);
+    if ((bounds.aside >> v & 1) && exchange_if(&world.aside[v], there, 0)) give(worker, v);
   }
 }
 }
@@ -241,7 +240,7 @@ void tidy_local(unsigned) {
   kept.shared = header.batch ? header.shared : 0;
   kept.idle_called = header.idle_called;
   const SharedLayout at = Worker1::layout(::launch());
-  const size_t items = at.items + (shares ? FETCH : header.kept) * sizeof(Item<BYTES>);
+  const size_t items = at.items + (shares ? bounds.fetch : header.kept) * sizeof(Item<BYTES>);
   std::memset(local + sizeof kept, 0, at.items - sizeof kept);
   std::memset(local + items, 0, (shares ? at.values : sizeof machine.scratch) - items);
   if (shares) std::memset(local + at.scan, 0, sizeof machine.scratch - at.scan);
@@ -273,7 +272,7 @@ bool host() {
   set(world.launches, now(world.launches) - 1);
   if (now(world.launches) == 0) return true;
   for (uint64_t &ran : world.ran) set(ran, 0);
-  for (unsigned v = SEEDS; v < kNodes; ++v) set(world.written[v], 0);
+  for (unsigned v = bounds.seeds; v < kNodes; ++v) set(world.written[v], 0);
   set(world.ran_before, 0);
   append(seeds());
   set(world.first_end, now(world.counters.published));
@@ -282,7 +281,9 @@ bool host() {
 
 } // namespace model
 
-int main() {
+int main(int count, char **arguments) {
+  if (!bounds.read(count, arguments)) return std::puts("the model makes no sense of its bounds"), 2;
+  if (setjmp(model::machine.back)) return std::puts(model::machine.failure.c_str()), 2;
   using model::machine;
   Counters &c = world.counters;
   const auto name = [](auto &word, const std::string &name, bool plain = false) {
@@ -293,13 +294,13 @@ int main() {
   };
   // What nobody writes in this model, or nobody reads, is no step.
   name(c.head, "head"), name(c.published, "published"), name(c.finished, "finished"), name(c.gone[0], "gone");
-  name(c.stop, "stop", CAPACITY >= kNodes && !STOPS && !FAILS), name(c.spilled, "spilled"), name(c.quiet, "quiet", ASIDE == 0);
-  name(c.direct, "direct", !NESTED), name(c.open, "open", !NESTED);
-  name(c.arrived, "arrived", !BARRIER), name(c.phase, "phase", !BARRIER), name(c.round_end, "round_end", !BARRIER);
+  name(c.stop, "stop", bounds.capacity >= kNodes && !bounds.stops && !bounds.fails), name(c.spilled, "spilled"), name(c.quiet, "quiet", bounds.aside == 0);
+  name(c.direct, "direct", !bounds.nested), name(c.open, "open", !bounds.nested);
+  name(c.arrived, "arrived", !bounds.barrier), name(c.phase, "phase", !bounds.barrier), name(c.round_end, "round_end", !bounds.barrier);
   name(c.claims[0], "claims", true), name(c.ran, "ran", true), name(c.pushed, "pushed", true), name(c.rounds, "rounds", true);
-  name(c.sampled, "sampled", true), name(c.failures, "failures", !FAILS), name(c.failure.failed, "failure", !FAILS);
+  name(c.sampled, "sampled", true), name(c.failures, "failures", !bounds.fails), name(c.failure.failed, "failure", !bounds.fails);
   name(model::chance, "chance");
-  for (unsigned i = 0; i < MAX_CAPACITY; ++i)
+  for (unsigned i = 0; i < bounds.max_capacity; ++i)
     for (unsigned k = 0; k < kSlotWords; ++k)
       name(*slot_word(i, k), "slot " + std::to_string(i) + (k + 1 == kSlotWords ? "" : " item"));
   for (Share &share : world.shares) {
@@ -309,12 +310,12 @@ int main() {
   several(world.spill, "spill", true), several(world.ran, "ran", true), several(world.aside, "aside"), several(world.written, "written");
   name(world.first_end, "first_end", true), name(world.ran_before, "ran before", true), name(world.launches, "launches", true);
   name(world.size, "size", true), name(world.stops, "stops", true);
-  machine.memory.views.resize(WORKERS);
+  machine.memory.views.resize(bounds.workers);
   set(c.quiet, 0);
-  set(world.size, CAPACITY);
+  set(world.size, bounds.capacity);
   append(seeds());
-  set(world.first_end, SEEDS);
-  set(world.launches, LAUNCHES);
-  set(world.stops, STOPS);
-  return model::Search().explore(MOST);
+  set(world.first_end, bounds.seeds);
+  set(world.launches, bounds.launches);
+  set(world.stops, bounds.stops);
+  return model::explore();
 }
