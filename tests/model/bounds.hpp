@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 namespace model {
@@ -48,7 +49,7 @@ struct Bounds {
     }
     nodes = unsigned(children.size());
     max_capacity = max_capacity ? max_capacity : capacity;
-    return workers <= kMostThreads && nodes;
+    return workers <= kMostThreads && std::accumulate(children.begin(), children.end(), seeds) == nodes;
   }
 };
 inline Bounds bounds;

@@ -4,8 +4,6 @@
 // The rules: no worker leaves early; every task runs, and none twice; what is pending after a stop is there once; with a barrier,
 // a level runs after the one before; a task sees what was written before it was pushed; a check that fails is reported; and the
 // end can be reached from anywhere.
-#include <numeric>
-
 #include "atomic.cuh"
 #include "device.hpp"
 #include "worker.cuh"
