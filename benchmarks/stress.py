@@ -1,6 +1,6 @@
-"""Launch random task trees in all configurations, on queues that fill, from several threads; print a table of what went wrong.
+"""Launch random task trees in all configurations, from several threads; print a table of what went wrong.
 
-Every launch is checked: each task ran exactly once. A launch that does not end is reported, and the process exits.
+Queues grow or fill, and some launches run out of time. Every launch is checked: each task ran exactly once. A launch that does not end is reported, and the process exits.
 
     python benchmarks/stress.py --launches 10000 --threads 4
     python benchmarks/stress.py --leak 1000000
@@ -24,7 +24,7 @@ import numpy as np
 import atos_py as atos
 
 RECORD = np.dtype([("node", np.int64), ("check", np.float64)])
-COUNTS = ("launches", "tasks", "filled", "wrong", "lost", "hung", "failed")
+COUNTS = ("launches", "tasks", "filled", "stopped", "wrong", "lost", "hung", "failed")
 
 
 def children(item, first, seen, aside):  # type: ignore[no-untyped-def]
@@ -108,11 +108,11 @@ class Places:
         self.aside = [atos.zeros(len(first) - 1, dtype=np.int32, device=device) for first in TREES]
         self.nothing = atos.zeros(1, dtype=np.int32, device=device)
         self.times = [0] * len(TREES)
-        self.queues: dict[tuple[Any, int], atos.Queue] = {}
+        self.queues: dict[tuple[Any, ...], atos.Queue] = {}
 
 
 def one(chance: random.Random, device: atos.Device, places: Places, progress: Progress, stream: Any) -> None:
-    """Do one random launch, going on with a larger queue as often as it fills, and check it."""
+    """Do one random launch, going on as often as the queue fills or the time is over, and check it."""
     worker = chance.choice(("thread", "warp", "cta"))
     persistent, barrier = chance.choice(tuple(itertools.product((True, False), repeat=2)))
     number, record = chance.randrange(len(TREES)), chance.random() < 0.3
@@ -121,11 +121,12 @@ def one(chance: random.Random, device: atos.Device, places: Places, progress: Pr
     size = chance.choice((1, 8, nodes // 4 + 1, nodes, 2 * nodes))
     row = (str(device), worker, "persistent" if persistent else "discrete", "barrier" if barrier else "no barrier")
     dtype = RECORD if record else np.dtype(np.uint32)
-    queue = places.queues.get((dtype, size))
+    key = dtype, size, chance.choice((size, 3 * size, None))  # how far it grows
+    queue = places.queues.get(key)
     if queue is None:
         if len(places.queues) == 24:
             places.queues.clear()
-        queue = places.queues[(dtype, size)] = atos.Queue(size, dtype=dtype, device=device)
+        queue = places.queues[key] = atos.Queue(size, dtype=dtype, device=device, max_capacity=key[2])
     queue.push(np.array([(0, 0.5)], RECORD) if record else [0])
     options: dict[str, Any] = {
         "persistent": persistent,
@@ -133,9 +134,10 @@ def one(chance: random.Random, device: atos.Device, places: Places, progress: Pr
         "fetch_size": chance.choice((1, 7, 32, 128)),
         "num_blocks": chance.choice((1, 2, 5, None)),
         "num_threads": chance.choice((32, 128, 256)),
+        "timeout": chance.choice((None, None, 0.001)),
     }
     arguments = (places.first[number], places.seen[number], places.aside[number] if idle else places.nothing)
-    tasks = filled = 0
+    tasks = filled = stopped = 0
     while True:
         progress.running[threading.get_ident()] = (time.monotonic(), row, options)
         try:
@@ -149,18 +151,24 @@ def one(chance: random.Random, device: atos.Device, places: Places, progress: Pr
                 queue.clear()
                 break
             queue.resize(max(error.pending, queue.capacity + queue.capacity // 2 + 1))
+        except atos.LaunchTimeoutError as error:
+            if error.stuck:
+                raise
+            stopped += 1
+            options["timeout"] = None  # the rest may take its time
         finally:
             progress.running.pop(threading.get_ident(), None)
-    if filled:
-        del places.queues[(dtype, size)]
+    if queue.capacity > size:
+        del places.queues[key]
     places.times[number] += 1
     seen = places.seen[number].to_numpy()
-    wrong = int(np.any(seen != places.times[number])) or int(not filled and tasks != nodes) or int(len(queue) != 0)
+    in_one = not filled and not stopped  # so that its statistics are of all tasks
+    wrong = int(np.any(seen != places.times[number]) or (in_one and tasks != nodes) or len(queue) != 0)
     if wrong:
         places.seen[number][:] = 0
         places.times[number] = 0
         queue.clear()
-    progress.add(row, launches=1, tasks=nodes, filled=filled, wrong=wrong)
+    progress.add(row, launches=1, tasks=nodes, filled=filled, stopped=stopped, wrong=wrong)
 
 
 def stream_of_thread(device: atos.Device) -> Any:
