@@ -1,6 +1,7 @@
 """Launch random task trees in all configurations, from several threads; print a table of what went wrong.
 
-Queues grow or fill, and some launches run out of time. Every launch is checked: each task ran exactly once. A launch that does not end is reported, and the process exits.
+Queues grow or fill, and some launches run out of time. Every launch is checked: each task ran exactly once. A launch that does
+not end is reported, and the process exits.
 
     python benchmarks/stress.py --launches 10000 --threads 4
     python benchmarks/stress.py --leak 1000000
