@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -99,6 +103,78 @@ def test_pushes_launches_and_resizes_in_any_order(device, data, worker):
     queue.push(unused)
     launch(queue, worker, grow, there, counts)
     assert_each_once(counts.seen.to_numpy())
+
+
+@atos.task
+def grow_or_put_aside(worker, v, forest, counts, aside):
+    """Push the children of a node, but for every third, which idle has to find."""
+    if worker.rank == 0:
+        atos.atomic_add(counts.seen, v, 1)
+    for child in worker.split(range(forest.first[v], forest.first[v + 1])):
+        if child % 3 == 0:
+            atos.atomic_exch(aside, child, 1)
+        else:
+            worker.push(child)
+
+
+def find(worker, forest, counts, aside):
+    """Push what was put aside."""
+    for v in worker.split(aside.size):
+        if aside[v] == 1 and atos.atomic_exch(aside, v, 0) == 1:
+            worker.push(v)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    forest=forests,
+    worker=st.sampled_from(["thread", "warp", "cta"]),
+    capacity=st.sampled_from([1, 3, 30, 1000]),
+    options=configurations,
+)
+def test_random_graphs_with_an_idle_function(device, forest, worker, capacity, options):
+    there, counts = on_device(forest, device)
+    aside = atos.zeros(len(forest.level), dtype=np.int32, device=device)
+    queue = atos.Queue(capacity, device=device)
+    queue.push([0])
+    while True:
+        try:
+            launch(queue, worker, grow_or_put_aside, there, counts, aside, idle=find, **options)
+            break
+        except QueueFullError as error:
+            assert error.lost == 0  # noqa: PT017
+            queue.resize(2 * error.pending)
+    assert_each_once(counts.seen.to_numpy())
+    assert not aside.to_numpy().any()
+    assert len(queue) == 0
+
+
+STRESS = Path(__file__).parent.parent / "benchmarks" / "stress.py"
+
+
+@pytest.mark.parametrize("options", [["--launches", "80", "--threads", "3"], ["--leak", "300"]], ids=["stress", "leak"])
+def test_the_stress_command(device, options):
+    """Several threads, each with queues and a stream of its own; the table of what went wrong."""
+    done = subprocess.run(
+        [sys.executable, STRESS, "--device", str(device), *options], capture_output=True, text=True, timeout=200, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("| device |")
+
+
+def test_the_stress_command_finds_what_is_wrong(monkeypatch, capsys):
+    """A task that runs twice is counted as wrong, and fails the command."""
+    monkeypatch.syspath_prepend(str(STRESS.parent))
+    stress = importlib.import_module("stress")
+    honest = stress.Places.__init__
+
+    def twice(places: Any, device: atos.Device) -> None:
+        honest(places, device)
+        for seen in places.seen:
+            seen[0] = 1
+
+    monkeypatch.setattr(stress.Places, "__init__", twice)
+    assert not stress.stress(atos.device("cpu"), launches=3, threads=1, seed=0, patience=60)
+    assert "| all | | | | 3 |" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("persistent", "barrier"), SCHEDULES, ids=lambda on: str(on).lower())

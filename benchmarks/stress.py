@@ -1,0 +1,281 @@
+"""Launch random task trees in all configurations, from several threads; print a table of what went wrong.
+
+Queues grow or fill, and some launches run out of time. Every launch is checked: each task ran exactly once. A launch that does
+not end is reported, and the process exits.
+
+    python benchmarks/stress.py --launches 10000 --threads 4
+    python benchmarks/stress.py --leak 1000000
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import random
+import sys
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import atos_py as atos
+
+RECORD = np.dtype([("node", np.int64), ("check", np.float64)])
+COUNTS = ("launches", "tasks", "filled", "stopped", "wrong", "lost", "hung", "failed")
+
+
+def children(item, first, seen, aside):  # type: ignore[no-untyped-def]
+    """Count a node; the number of its children."""
+    v = np.int64(item)
+    atos.atomic_add(seen, v, 1)
+    return first[v + 1] - first[v], first[v]
+
+
+@atos.task(workload=children)
+def grow(worker, item, i, begin, first, seen, aside):  # type: ignore[no-untyped-def]
+    """Push child i, or put it aside if there is an idle function to find it."""
+    child = begin + i
+    if aside.size > 1 and child % 7 == 0:
+        atos.atomic_exch(aside, child, 1)
+    else:
+        worker.push(child)
+
+
+def children_of_record(item, first, seen, aside):  # type: ignore[no-untyped-def]
+    """As `children`; a record that is not whole counts a thousand times."""
+    atos.atomic_add(seen, item.node, 1 if item.check == item.node + 0.5 else 1000)
+    return first[item.node + 1] - first[item.node], first[item.node]
+
+
+@atos.task(workload=children_of_record)
+def grow_record(worker, item, i, begin, first, seen, aside):  # type: ignore[no-untyped-def]
+    """As `grow`, with records for items."""
+    worker.push((begin + i, begin + i + 0.5))
+
+
+def look(worker, first, seen, aside):  # type: ignore[no-untyped-def]
+    """Push what was put aside."""
+    for v in worker.split(aside.size):
+        if aside[v] == 1 and atos.atomic_exch(aside, v, 0) == 1:
+            worker.push(v)
+
+
+def tree(nodes: int, most: int, hub: int, seed: int) -> np.ndarray:
+    """Return where the children of each node begin; node 0 has `hub` of them, the others up to `most`."""
+    number = np.random.default_rng(seed).integers(0, most, nodes, endpoint=True)
+    number[0] = hub
+    first, end = np.empty(nodes + 1, np.int64), 1
+    for v in range(nodes):
+        first[v] = end
+        end = min(nodes, end + max(int(number[v]), int(end == v + 1)))
+    first[nodes] = nodes
+    return first
+
+
+TREES = [tree(1, 1, 0, 0), tree(40, 1, 1, 0), tree(300, 3, 3, 1), tree(700, 2, 30, 2), tree(6000, 3, 5000, 3)]
+
+
+@dataclass
+class Progress:
+    """What all threads have come to."""
+
+    left: int
+    rows: dict[tuple[str, ...], Counter[str]] = field(default_factory=dict)
+    running: dict[int, tuple[float, tuple[str, ...], Any]] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self) -> bool:
+        """Whether there is another launch to do."""
+        with self.lock:
+            self.left -= 1
+            return self.left >= 0
+
+    def add(self, row: tuple[str, ...], **counts: int) -> None:
+        """Count in a row of the table."""
+        with self.lock:
+            self.rows.setdefault(row, Counter()).update(counts)
+
+
+class Places:
+    """The trees and counters of one thread on one device; `seen` goes on from launch to launch."""
+
+    def __init__(self, device: atos.Device) -> None:
+        self.first = [atos.asarray(first, device=device, readonly=True) for first in TREES]
+        self.seen = [atos.zeros(len(first) - 1, dtype=np.int32, device=device) for first in TREES]
+        self.aside = [atos.zeros(len(first) - 1, dtype=np.int32, device=device) for first in TREES]
+        self.nothing = atos.zeros(1, dtype=np.int32, device=device)
+        self.times = [0] * len(TREES)
+        self.queues: dict[tuple[Any, ...], atos.Queue] = {}
+
+
+def one(chance: random.Random, device: atos.Device, places: Places, progress: Progress, stream: Any) -> None:
+    """Do one random launch, going on as often as the queue fills or the time is over, and check it."""
+    worker = chance.choice(("thread", "warp", "cta"))
+    persistent, barrier = chance.choice(tuple(itertools.product((True, False), repeat=2)))
+    number, record = chance.randrange(len(TREES)), chance.random() < 0.3
+    nodes = len(TREES[number]) - 1
+    idle = look if not record and nodes < 1000 and chance.random() < 0.3 else None
+    size = chance.choice((1, 8, nodes // 4 + 1, nodes, 2 * nodes))
+    row = (str(device), worker, "persistent" if persistent else "discrete", "barrier" if barrier else "no barrier")
+    dtype = RECORD if record else np.dtype(np.uint32)
+    key = dtype, size, chance.choice((size, 3 * size, None))  # how far it grows
+    queue = places.queues.get(key)
+    if queue is None:
+        if len(places.queues) == 24:
+            places.queues.clear()
+        queue = places.queues[key] = atos.Queue(size, dtype=dtype, device=device, max_capacity=key[2])
+    queue.push(np.array([(0, 0.5)], RECORD) if record else [0])
+    options: dict[str, Any] = {
+        "persistent": persistent,
+        "barrier": barrier,
+        "fetch_size": chance.choice((1, 7, 32, 128)),
+        "num_blocks": chance.choice((1, 2, 5, None)),
+        "num_threads": chance.choice((32, 128, 256)),
+        "timeout": chance.choice((None, None, 0.001)),
+    }
+    arguments = (places.first[number], places.seen[number], places.aside[number] if idle else places.nothing)
+    tasks = filled = stopped = 0
+    while True:
+        progress.running[threading.get_ident()] = (time.monotonic(), row, options)
+        try:
+            launch = getattr(queue, f"launch_{worker}")
+            tasks += launch(grow_record if record else grow, *arguments, idle=idle, stream=stream, **options).tasks_run
+            break
+        except atos.QueueFullError as error:
+            filled += 1
+            if error.lost:
+                progress.add(row, lost=error.lost)
+                queue.clear()
+                break
+            queue.resize(max(error.pending, queue.capacity + queue.capacity // 2 + 1))
+        except atos.LaunchTimeoutError as error:
+            if error.stuck:
+                raise
+            stopped += 1
+            options["timeout"] = None  # the rest may take its time
+        finally:
+            progress.running.pop(threading.get_ident(), None)
+    if queue.capacity > size:
+        del places.queues[key]
+    places.times[number] += 1
+    seen = places.seen[number].to_numpy()
+    in_one = not filled and not stopped  # so that its statistics are of all tasks
+    wrong = int(np.any(seen != places.times[number]) or (in_one and tasks != nodes) or len(queue) != 0)
+    if wrong:
+        places.seen[number][:] = 0
+        places.times[number] = 0
+        queue.clear()
+    progress.add(row, launches=1, tasks=nodes, filled=filled, stopped=stopped, wrong=wrong)
+
+
+def stream_of_thread(device: atos.Device) -> Any:
+    """Return a stream of this thread's own, where something that makes streams is installed; else the default stream."""
+    if device.kind == "cpu":
+        return None
+    try:
+        from cuda.core import Device
+    except ImportError:
+        return None
+    there = Device(device.index)
+    there.set_current()
+    return there.create_stream()
+
+
+def work(seed: int, device: atos.Device, progress: Progress) -> None:
+    """Do launches until there are enough."""
+    chance, stream = random.Random(seed), stream_of_thread(device)
+    places = Places(device)
+    while progress.take():
+        try:
+            one(chance, device, places, progress, stream if chance.random() < 0.7 else None)
+        except Exception as error:
+            print(f"{device}: {error!r}", file=sys.stderr, flush=True)
+            progress.add((str(device), "", "", ""), failed=1)
+            places = Places(device)
+
+
+def table(progress: Progress) -> str:
+    """Return the table in Markdown."""
+    lines = [f"| device | worker | schedule | levels | {' | '.join(COUNTS)} |", "| --- " * (4 + len(COUNTS)) + "|"]
+    total: Counter[str] = Counter()
+    for row, counts in sorted(progress.rows.items()):
+        total.update(counts)
+        lines.append(f"| {' | '.join(row)} | {' | '.join(f'{counts[name]:,}' for name in COUNTS)} |")
+    lines.append(f"| all | | | | {' | '.join(f'{total[name]:,}' for name in COUNTS)} |")
+    return "\n".join(lines)
+
+
+def stress(device: atos.Device, launches: int, threads: int, seed: int, patience: float) -> bool:
+    """Run the launches and print the table; whether all went well."""
+    progress, begin = Progress(launches), time.monotonic()
+    workers = [threading.Thread(target=work, args=(seed + k, device, progress), daemon=True) for k in range(threads)]
+    for thread in workers:
+        thread.start()
+    while any(thread.is_alive() for thread in workers):
+        time.sleep(0.2)
+        for since, row, options in tuple(progress.running.values()):
+            if time.monotonic() - since > patience:
+                progress.add(row, launches=1, hung=1)
+                print(table(progress), f"\nhung: {row} {options}", flush=True)
+                os._exit(2)  # nothing can end the launch, nor the thread that waits for it
+    print(table(progress), f"\n\n{threads} threads, {time.monotonic() - begin:.0f} s, seed {seed}", flush=True)
+    return not any(counts[name] for counts in progress.rows.values() for name in ("wrong", "lost", "hung", "failed"))
+
+
+def resident_bytes() -> int:
+    """Memory of this process."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def leak(device: atos.Device, launches: int) -> bool:
+    """Print how much memory many small launches take: on the host, and on the device; whether it is next to nothing."""
+    first, seen, nothing = (
+        atos.asarray(TREES[1], device=device, readonly=True),
+        atos.zeros(40, dtype=np.int32, device=device),
+        atos.zeros(1, dtype=np.int32, device=device),
+    )
+    queue = atos.Queue(100, device=device)
+    before: tuple[int, int] | None = None
+    for number in range(launches):
+        if number == launches // 10:
+            before = resident_bytes(), device.memory[0]
+        queue.push([0])
+        queue.launch_warp(grow, first, seen, nothing, num_blocks=2, fetch_size=4, persistent=number % 4 != 0)
+        if number % 1000 == 999:  # a queue comes and goes
+            queue = atos.Queue(100, device=device)
+    assert before is not None
+    host, there = resident_bytes() - before[0], before[1] - device.memory[0]
+    right = bool(np.all(seen.to_numpy() == launches))
+    print("| device | launches | host memory grew by | device memory grew by | all right |", "| --- " * 5 + "|", sep="\n")
+    # The free memory of a CPU is the machine's, which others use as well.
+    on_device = "-" if device.kind == "cpu" else f"{there / 2**20:.2f} MB"
+    print(f"| {device} | {launches:,} | {host / 2**20:.2f} MB | {on_device} | {right} |")
+    return right and host < 16 << 20 and (device.kind == "cpu" or there < 16 << 20)
+
+
+def main() -> None:
+    """Parse the options; exit with 1 if anything went wrong, with 2 if a launch hung."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", nargs="+", help="all there are, by default")
+    parser.add_argument("--launches", type=int, default=2000, help="for each device")
+    parser.add_argument("--threads", type=int, default=3, help="that launch side by side, each on queues of its own")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--patience", type=float, default=20, help="seconds after which a launch counts as hung")
+    parser.add_argument("--leak", type=int, metavar="LAUNCHES", help="look for leaks in so many small launches instead")
+    options = parser.parse_args()
+    right = True
+    for device in map(atos.device, options.device) if options.device else atos.devices():
+        if options.leak:
+            right &= leak(device, options.leak)
+        else:
+            right &= stress(device, options.launches, options.threads, options.seed, options.patience)
+    sys.exit(0 if right else 1)
+
+
+if __name__ == "__main__":
+    main()

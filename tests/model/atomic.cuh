@@ -1,0 +1,38 @@
+// In place of csrc/atomic.cuh: each operation is one step of the model checker, under the name of the function that it is in.
+#pragma once
+#include "check.hpp"
+
+#define ATOS_FUNCTION inline
+#define ATOS_ROLLED
+
+namespace atos {
+
+inline uint64_t load(const uint64_t *p, const char *in = __builtin_FUNCTION()) { return model::load(p, in); }
+inline void store(uint64_t *p, uint64_t v, const char *in = __builtin_FUNCTION()) { model::store(p, v, in); }
+inline uint64_t add(uint64_t *p, uint64_t v, const char *in = __builtin_FUNCTION()) {
+  return model::modify("add", p, in, [=](uint64_t *word) { return *word += v, true; });
+}
+inline bool exchange_if(uint64_t *p, uint64_t &expected, uint64_t desired, const char *in = __builtin_FUNCTION()) {
+  const uint64_t wanted = expected;
+  expected = model::modify("exchange_if", p, in, [=](uint64_t *word) { return *word == wanted && (*word = desired, true); });
+  return expected == wanted;
+}
+inline void set_bit(uint64_t *p, unsigned bit, const char *in = __builtin_FUNCTION()) {
+  model::modify("set_bit", p, in, [=](uint64_t *word) { return *word |= uint64_t(1) << bit, true; });
+}
+inline void clear_bit(uint64_t *p, unsigned bit, const char *in = __builtin_FUNCTION()) {
+  model::modify("clear_bit", p, in, [=](uint64_t *word) { return *word &= ~(uint64_t(1) << bit), true; });
+}
+// The only plain store to memory that all see; the host reads it when no worker runs.
+template <class Item> void store_item(Item *p, const Item &item) {
+  uint64_t v = 0;
+  std::memcpy(&v, &item, std::min(sizeof v, sizeof item));
+  model::store(reinterpret_cast<uint64_t *>(p), v, "spill_one");
+}
+inline void fence() { model::fence(); }
+inline uint64_t multiply_high(uint64_t a, uint64_t b) {
+  __extension__ typedef unsigned __int128 wide;
+  return uint64_t((wide(a) * b) >> 64);
+}
+
+} // namespace atos

@@ -1,0 +1,57 @@
+// How large a model is, as the command line says: name=number, and children=2,1,0,0.
+#pragma once
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+namespace model {
+
+constexpr unsigned kMostThreads = 3;
+
+struct Bounds {
+  unsigned workers = 2;
+  std::vector<unsigned> children; // of each task, in the order of their numbers: the tasks are trees
+  unsigned nodes = 0;             // tasks
+  unsigned seeds = 1;             // the first of them, which the host pushes
+  unsigned capacity = 2, max_capacity = 0; // slots of the ring, and how far it may grow
+  unsigned fetch = 1, buffer = 4;
+  unsigned barrier = 0; // that of a launch
+  unsigned launches = 1;
+  unsigned stops = 0;   // times that the host asks for a stop, whenever it likes
+  unsigned fails = 0;   // mask of the tasks in which a check fails, which ends all
+  unsigned aside = 0;   // mask of the tasks that are put aside instead of pushed, for the idle function to push
+  unsigned nested = 0;  // 1: a task has an iteration for each child,
+  unsigned longs = 0;   // and those in this mask at least long_from
+  unsigned long_from = 2, chunk = 1, few = 32, backlog = 8; // in place of the constants in csrc
+  unsigned keep = 1;    // 0: no worker keeps what it pushed, as thread workers
+  unsigned cta = 0;     // 1: a worker is more than its first warp, and hands on all together what are not few
+  unsigned weak = 0;    // 1: memory as weak as the C++ and PTX models allow
+  unsigned most = 5000000; // states
+
+  // False if it makes no sense of an argument.
+  bool read(int count, char **arguments) {
+    const struct { const char *name; unsigned *value; } names[] = {
+        {"workers", &workers}, {"seeds", &seeds}, {"capacity", &capacity}, {"max_capacity", &max_capacity}, {"fetch", &fetch},
+        {"buffer", &buffer}, {"barrier", &barrier}, {"launches", &launches}, {"stops", &stops}, {"fails", &fails}, {"aside", &aside},
+        {"nested", &nested}, {"longs", &longs}, {"long_from", &long_from}, {"chunk", &chunk}, {"few", &few}, {"backlog", &backlog},
+        {"keep", &keep}, {"cta", &cta}, {"weak", &weak}, {"most", &most}};
+    for (int i = 1; i < count; ++i) {
+      const char *equals = std::strchr(arguments[i], '=');
+      if (!equals) return false;
+      const size_t length = size_t(equals - arguments[i]);
+      const auto is = [&](const char *name) { return length == std::strlen(name) && !std::strncmp(arguments[i], name, length); };
+      bool known = is("children");
+      for (const char *at = equals; known && at; at = std::strchr(at + 1, ',')) children.push_back(unsigned(std::atoi(at + 1)));
+      for (const auto &name : names)
+        if (is(name.name)) *name.value = unsigned(std::atoi(equals + 1)), known = true;
+      if (!known) return false;
+    }
+    nodes = unsigned(children.size());
+    max_capacity = max_capacity ? max_capacity : capacity;
+    return workers <= kMostThreads && std::accumulate(children.begin(), children.end(), seeds) == nodes;
+  }
+};
+inline Bounds bounds;
+
+} // namespace model

@@ -1,0 +1,236 @@
+#include "check.hpp"
+
+#include <cstdio>
+#include <numeric>
+#include <unordered_map>
+
+namespace model {
+
+void fail(const std::string &what) {
+  machine.failure = what;
+  cut(kFailed);
+}
+
+void commit() {
+  Machine &m = machine;
+  if (!m.stepped) return;
+  tidy_local(m.current);
+  std::memcpy(m.threads[m.current].local.data(), m.scratch, sizeof m.scratch);
+  m.threads[m.current].begun = true;
+  m.threads[m.current].log.clear();
+  cut(kCommitted);
+}
+
+namespace {
+
+// Runs a step of a thread; false if it failed.
+bool run(unsigned thread, unsigned choice) {
+  Machine &m = machine;
+  m.current = thread;
+  m.cursor = 0;
+  m.chosen = choice;
+  m.alternatives = 1;
+  m.stepped = false;
+  m.last = nullptr;
+  const int why = setjmp(m.back);
+  if (why == 0) {
+    body(m.current);
+    Thread &left = m.threads[m.current];
+    left = Thread{};
+    left.done = true;
+  }
+  return why != kFailed;
+}
+
+// Explores everything from the present state of the machine on.
+class Search {
+public:
+  // The exit status.
+  int explore() {
+    first = save();
+    std::vector<std::string> layer{first}, next;
+    std::vector<uint32_t> numbers{0}, next_numbers;
+    seen.emplace(hash(layer[0]), 0);
+    from.push_back({0, 0, 0});
+    for (depth = 0; !layer.empty(); ++depth) {
+      for (size_t i = 0; i < layer.size(); ++i) {
+        restore(layer[i]);
+        const bool all_done = std::all_of(machine.threads, machine.threads + bounds.workers, [](const Thread &t) { return t.done; });
+        if (all_done) ends.push_back(numbers[i]);
+        for (unsigned t = 0; t <= bounds.workers; ++t)
+          for (unsigned choice = 0, n = 1; choice < n; ++choice) {
+            restore(layer[i]);
+            if (t < bounds.workers ? machine.threads[t].done : all_done || !outside()) break;
+            if (t == bounds.workers) restore(layer[i]); // done by the step
+            const bool fine = step(t, choice);
+            n = machine.alternatives;
+            ++steps;
+            std::string state = fine ? save() : std::string();
+            const auto [at, fresh] = seen.emplace(fine ? hash(state) : Hash{~uint64_t(0), ~uint64_t(0)}, uint32_t(from.size()));
+            if (fresh) from.push_back({numbers[i], uint8_t(t), uint8_t(choice)});
+            if (!fine) return report(machine.failure, uint32_t(from.size()) - 1);
+            if (at->second != numbers[i]) edges.push_back({at->second, numbers[i]});
+            if (!fresh) continue;
+            if (from.size() > bounds.most) return report("more states than are allowed", uint32_t(from.size()) - 1), 2;
+            next.push_back(std::move(state));
+            next_numbers.push_back(at->second);
+          }
+      }
+      layer.swap(next);
+      numbers.swap(next_numbers);
+      next.clear();
+      next_numbers.clear();
+    }
+    const uint32_t stuck = no_way_to_the_end();
+    if (stuck != kNobody) return report("from here no way leads to the end", stuck);
+    std::printf("%zu states, %zu steps, depth %zu, %zu ends\n", from.size(), steps, depth, ends.size());
+    return 0;
+  }
+
+private:
+  struct Hash {
+    uint64_t a, b;
+    bool operator==(const Hash &other) const { return a == other.a && b == other.b; }
+  };
+  struct First {
+    size_t operator()(const Hash &hash) const { return hash.a; }
+  };
+  struct Origin {
+    uint32_t state;
+    uint8_t thread, choice;
+  };
+  static constexpr uint32_t kNobody = ~uint32_t(0);
+
+  std::unordered_map<Hash, uint32_t, First> seen;
+  std::vector<Origin> from; // how each state was first come to
+  std::vector<std::pair<uint32_t, uint32_t>> edges;
+  std::vector<uint32_t> ends;
+  std::string first;
+  size_t steps = 0, depth = 0;
+  unsigned order[kMostThreads]; // places of the threads after `save`
+
+  // A step, and what the host does when it was the last. False if a rule was broken.
+  static bool step(unsigned thread, unsigned choice) {
+    if (thread == bounds.workers) return machine.alternatives = 1, outside();
+    if (!run(thread, choice)) return false;
+    for (unsigned t = 0; t < bounds.workers; ++t)
+      if (!machine.threads[t].done) return true;
+    if (setjmp(machine.back)) return false;
+    machine.memory.synchronise();
+    if (!host())
+      for (Thread &t : machine.threads) t = Thread{};
+    return true;
+  }
+
+  static Hash hash(const std::string &state) {
+    uint64_t a = 0x9e3779b97f4a7c15, b = state.size();
+    for (size_t i = 0; i < state.size(); i += 8) {
+      uint64_t word = 0;
+      std::memcpy(&word, state.data() + i, std::min<size_t>(8, state.size() - i));
+      a = (a ^ word) * 0xff51afd7ed558ccd;
+      a ^= a >> 32;
+      b = (b + word) * 0xc4ceb9fe1a85ec53;
+      b ^= b >> 29;
+    }
+    return {a, b};
+  }
+
+  // The state of the machine, with the threads in an order of their own.
+  std::string save() {
+    Machine &m = machine;
+    std::vector<bool> gone;
+    for (unsigned t = 0; t < bounds.workers; ++t) gone.push_back(m.threads[t].done);
+    m.memory.tidy(gone);
+    std::string parts[kMostThreads];
+    for (unsigned t = 0; t < bounds.workers; ++t) {
+      const Thread &thread = m.threads[t];
+      Bytes bytes;
+      bytes.put(thread.done + 2 * thread.begun);
+      if (!thread.done) {
+        bytes.put(thread.log.size());
+        for (uint64_t value : thread.log) bytes.put(value);
+        if (thread.begun)
+          for (unsigned i = 0; i < kLocalWords; ++i)
+            if (thread.local[i]) bytes.put(i + 1), bytes.put(thread.local[i]);
+        bytes.put(0);
+        if (bounds.weak)
+          for (const View *view : {&m.memory.views[t].seen, &m.memory.views[t].pending, &m.memory.views[t].released})
+            m.memory.write(bytes, *view);
+      }
+      parts[t] = std::move(bytes.data);
+    }
+    std::iota(order, order + bounds.workers, 0u);
+    std::stable_sort(order, order + bounds.workers, [&](unsigned a, unsigned b) { return parts[a] < parts[b]; });
+    Bytes bytes;
+    m.memory.write(bytes);
+    for (unsigned t = 0; t < bounds.workers; ++t) bytes.data += parts[order[t]];
+    return bytes.data;
+  }
+
+  static void restore(const std::string &state) {
+    Machine &m = machine;
+    Bytes bytes{state, 0};
+    m.memory.read(bytes);
+    for (unsigned t = 0; t < bounds.workers; ++t) {
+      Thread &thread = m.threads[t];
+      const uint64_t flags = bytes.get();
+      thread.done = flags & 1;
+      thread.begun = flags & 2;
+      thread.log.clear();
+      thread.local = {};
+      if (thread.done) continue;
+      thread.log.resize(bytes.get());
+      for (uint64_t &value : thread.log) value = bytes.get();
+      while (const uint64_t i = bytes.get()) thread.local[i - 1] = bytes.get();
+      if (bounds.weak)
+        for (View *view : {&m.memory.views[t].seen, &m.memory.views[t].pending, &m.memory.views[t].released})
+          m.memory.read(bytes, *view);
+    }
+  }
+
+  // The first state from which no end can be reached, however the threads go on.
+  uint32_t no_way_to_the_end() {
+    std::sort(edges.begin(), edges.end());
+    std::vector<bool> good(from.size());
+    std::vector<uint32_t> open = ends;
+    for (uint32_t end : ends) good[end] = true;
+    while (!open.empty()) {
+      const uint32_t state = open.back();
+      open.pop_back();
+      for (auto e = std::lower_bound(edges.begin(), edges.end(), std::make_pair(state, 0u)); e != edges.end() && e->first == state; ++e)
+        if (!good[e->second]) {
+          good[e->second] = true;
+          open.push_back(e->second);
+        }
+    }
+    const auto bad = std::find(good.begin(), good.end(), false);
+    return bad == good.end() ? kNobody : uint32_t(bad - good.begin());
+  }
+
+  // Prints the steps to a state.
+  int report(std::string what, uint32_t state) {
+    std::vector<Origin> way;
+    for (; state; state = from[state].state) way.push_back(from[state]);
+    restore(first);
+    unsigned names[kMostThreads];
+    std::iota(names, names + bounds.workers, 0u);
+    machine.tell = true;
+    for (auto at = way.rbegin(); at != way.rend(); ++at) {
+      if (at->thread < bounds.workers) machine.teller = names[at->thread];
+      else std::printf("  somebody outside\n");
+      if (!step(at->thread, at->choice)) break;
+      restore(save());
+      unsigned moved[kMostThreads];
+      for (unsigned t = 0; t < bounds.workers; ++t) moved[t] = names[order[t]];
+      std::copy(moved, moved + bounds.workers, names);
+    }
+    std::printf("%s (%zu states seen)\n", what.c_str(), from.size());
+    return 1;
+  }
+};
+
+} // namespace
+
+int explore() { return Search().explore(); }
+
+} // namespace model

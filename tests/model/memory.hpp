@@ -1,0 +1,201 @@
+// The memory that the model checker gives to the threads: a few named 64-bit words.
+//
+// If it is weak, a word is the list of all values stored to it that somebody may still read, and every thread has a view: how far
+// in each list it has come. A relaxed load may return any value that is not older than the thread's view. A store carries the
+// view that its thread had at its last fence; who reads it takes that view over at its own next fence. That is the fragment
+// of the C++ and PTX models with relaxed accesses, read-modify-writes and acquire-release fences, but for load buffering.
+// Two stores to a word must be ordered (or store the same): that is checked, so that a list has one order.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "bounds.hpp"
+
+namespace model {
+
+constexpr unsigned kMaxWords = 80;
+
+[[noreturn]] void fail(const std::string &what); // ends the exploration with the steps that led here
+unsigned pick(unsigned n);                       // one of n ways to go on: each of them is explored
+
+using View = std::array<uint8_t, kMaxWords>;
+
+inline void join(View &to, const View &from) {
+  for (unsigned i = 0; i < kMaxWords; ++i) to[i] = std::max(to[i], from[i]);
+}
+
+inline bool within(const View &part, const View &whole) {
+  for (unsigned i = 0; i < kMaxWords; ++i)
+    if (part[i] > whole[i]) return false;
+  return true;
+}
+
+// Bytes of a state: numbers, the small ones short.
+struct Bytes {
+  std::string data;
+  size_t at = 0;
+  void put(uint64_t v) {
+    for (; v >= 128; v >>= 7) data.push_back(char(v | 128));
+    data.push_back(char(v));
+  }
+  uint64_t get() {
+    uint64_t v = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      const uint64_t byte = uint8_t(data[at++]);
+      v |= (byte & 127) << shift;
+      if (byte < 128) return v;
+    }
+  }
+};
+
+struct Memory {
+  struct Word {
+    std::string name;
+    bool plain; // not part of the protocol: always coherent, and no step of its own
+  };
+  struct Message {
+    uint64_t value;
+    View view{};
+  };
+  struct Views {
+    View seen{}, pending{}, released{}; // what loads must respect; what the next fence adds to it; what stores carry
+  };
+
+  std::vector<Word> words;
+  std::unordered_map<const uint64_t *, unsigned> index;
+  std::vector<std::vector<Message>> messages; // of each word, oldest first
+  std::vector<Views> views;                   // of each thread
+
+  void name(const uint64_t *p, const std::string &name, bool plain) {
+    if (words.size() == kMaxWords) fail("too many words");
+    index.emplace(p, unsigned(words.size()));
+    words.push_back({name, plain});
+    messages.push_back({Message{0, {}}});
+  }
+  unsigned find(const uint64_t *p) const {
+    const auto at = index.find(p);
+    if (at == index.end()) fail("a word of shared memory that the model does not know");
+    return at->second;
+  }
+
+  uint64_t newest(unsigned w) const { return messages[w].back().value; }
+
+  uint64_t load(unsigned thread, unsigned w) {
+    if (!bounds.weak || words[w].plain) return newest(w);
+    Views &mine = views[thread];
+    const unsigned last = unsigned(messages[w].size()) - 1;
+    return read(mine, w, last - pick(last - mine.seen[w] + 1));
+  }
+
+  void store(unsigned thread, unsigned w, uint64_t value) {
+    if (!bounds.weak || words[w].plain) {
+      messages[w].back().value = value;
+      return;
+    }
+    if (views[thread].seen[w] + 1u != messages[w].size() && newest(w) != value) fail("unordered stores to " + words[w].name);
+    append(thread, w, value, views[thread].released);
+  }
+
+  // Applies f to the newest value; returns the one before. f may refuse a value, which is then only loaded, and may be older.
+  template <class F> uint64_t modify(unsigned thread, unsigned w, F f) {
+    const uint64_t old = newest(w);
+    uint64_t value = old;
+    if (!bounds.weak || words[w].plain) {
+      if (f(&value)) messages[w].back().value = value;
+      return old;
+    }
+    const unsigned last = unsigned(messages[w].size()) - 1;
+    unsigned refused = 0; // of the older values
+    for (unsigned at = views[thread].seen[w]; at < last; ++at) refused += !f(&(value = messages[w][at].value));
+    if (unsigned skip = pick(1 + refused))
+      for (unsigned at = views[thread].seen[w];; ++at)
+        if (!f(&(value = messages[w][at].value)) && --skip == 0) return read(views[thread], w, at);
+    read(views[thread], w, last);
+    if (!f(&(value = old))) return old;
+    View carried = views[thread].released;
+    join(carried, messages[w][last].view); // a chain of read-modify-writes passes on what its first one released
+    // Who adds nothing, to the value or to what it carries, leaves the word as it is: polling has a bounded number of states.
+    if (value != old || !within(carried, messages[w][last].view)) append(thread, w, value, carried);
+    return old;
+  }
+
+  void fence(unsigned thread) {
+    if (!bounds.weak) return;
+    join(views[thread].seen, views[thread].pending);
+    views[thread].released = views[thread].seen;
+  }
+
+  // The host writes when no worker runs: everybody sees it.
+  void set(const uint64_t *p, uint64_t value) { messages[find(p)] = {Message{value, {}}}; }
+  void synchronise() {
+    for (auto &list : messages) list = {Message{list.back().value, {}}};
+    for (Views &mine : views) mine = Views{};
+  }
+
+  // Forgets what nobody can read any more.
+  void tidy(const std::vector<bool> &gone) {
+    if (!bounds.weak) return;
+    for (unsigned w = 0; w < words.size(); ++w) {
+      uint8_t low = uint8_t(messages[w].size() - 1);
+      for (unsigned t = 0; t < views.size(); ++t)
+        if (!gone[t]) low = std::min(low, views[t].seen[w]);
+      if (!low) continue;
+      messages[w].erase(messages[w].begin(), messages[w].begin() + low);
+      const auto shift = [&](View &view) { view[w] = uint8_t(view[w] > low ? view[w] - low : 0); };
+      for (Views &mine : views) shift(mine.seen), shift(mine.pending), shift(mine.released);
+      for (auto &list : messages)
+        for (Message &message : list) shift(message.view);
+    }
+    for (unsigned t = 0; t < views.size(); ++t) {
+      if (gone[t]) views[t] = Views{};
+      join(views[t].pending, views[t].seen);
+    }
+  }
+
+  void write(Bytes &bytes) const {
+    for (unsigned w = 0; w < words.size(); ++w) {
+      if (bounds.weak) bytes.put(messages[w].size());
+      for (const Message &message : messages[w]) {
+        bytes.put(message.value);
+        if (bounds.weak) write(bytes, message.view);
+      }
+    }
+  }
+  void read(Bytes &bytes) {
+    for (unsigned w = 0; w < words.size(); ++w) {
+      messages[w].resize(bounds.weak ? bytes.get() : 1);
+      for (Message &message : messages[w]) {
+        message.value = bytes.get();
+        if (bounds.weak) read(bytes, message.view);
+      }
+    }
+  }
+  void write(Bytes &bytes, const View &view) const {
+    bytes.data.append(reinterpret_cast<const char *>(view.data()), words.size());
+  }
+  void read(Bytes &bytes, View &view) const {
+    view = View{};
+    std::copy_n(bytes.data.data() + bytes.at, words.size(), reinterpret_cast<char *>(view.data()));
+    bytes.at += words.size();
+  }
+
+private:
+  uint64_t read(Views &mine, unsigned w, unsigned at) {
+    mine.seen[w] = std::max(mine.seen[w], uint8_t(at));
+    join(mine.pending, messages[w][at].view);
+    return messages[w][at].value;
+  }
+  void append(unsigned thread, unsigned w, uint64_t value, View view) {
+    const uint8_t at = uint8_t(messages[w].size());
+    if (at == 255) fail("too many values of " + words[w].name);
+    views[thread].seen[w] = at;
+    view[w] = at;
+    messages[w].push_back({value, view});
+  }
+};
+
+} // namespace model

@@ -1,0 +1,319 @@
+// What is explored: a few workers of one thread each run csrc/worker.cuh and csrc/queue.cuh over a small ring, within the bounds
+// that the command line tells (bounds.hpp).
+//
+// The rules: no worker leaves early; every task runs, and none twice; what is pending after a stop is there once; with a barrier,
+// a level runs after the one before; a task sees what was written before it was pushed; a check that fails is reported; and the
+// end can be reached from anywhere.
+#include "atomic.cuh"
+#include "device.hpp"
+#include "worker.cuh"
+
+using namespace atos;
+
+namespace {
+
+using model::bounds;
+constexpr unsigned kSpill = 8, kMostSlots = 4, kMostNodes = 8;
+const unsigned &kNodes = bounds.nodes; // those after it are not there
+
+struct World {
+  Counters counters{};
+  Slot<BYTES> slots[kMostSlots]{};
+  Item<BYTES> spill[kSpill]{};
+  Share shares[kShares]{};
+  uint64_t ran[kMostNodes]{}; // a bit for each iteration
+  uint64_t aside[kMostNodes]{}, written[kMostNodes]{};
+  uint64_t size = 0, first_end = 0, ran_before = 0, launches = 0, stops = 0; // the host's; stops: those that it still asks for
+} world;
+
+unsigned first_child(unsigned v) {
+  unsigned child = bounds.seeds;
+  for (unsigned u = 0; u < v; ++u) child += bounds.children[u];
+  return child;
+}
+unsigned parent(unsigned v) {
+  unsigned u = 0;
+  while (first_child(u) + bounds.children[u] <= v) ++u;
+  return u;
+}
+unsigned level(unsigned v) { return v < bounds.seeds ? 0 : level(parent(v)) + 1; }
+unsigned length(unsigned v) { return bounds.nested ? std::max(bounds.children[v], bounds.longs >> v & 1 ? bounds.long_from : 1u) : 1; }
+
+// As the host sees it.
+template <class T> uint64_t now(const T &word) {
+  return model::machine.memory.newest(model::machine.memory.find(reinterpret_cast<const uint64_t *>(&word)));
+}
+template <class T> void set(T &word, uint64_t value) {
+  model::machine.memory.set(reinterpret_cast<uint64_t *>(&word), value);
+}
+bool has_run(unsigned v) { return now(world.ran[v]) == (uint64_t(1) << length(v)) - 1; }
+unsigned failed() { // tasks whose check failed
+  unsigned n = 0;
+  for (unsigned v = 0; v < kNodes; ++v) n += (bounds.fails >> v & 1) && has_run(v);
+  return n;
+}
+unsigned number_ran() {
+  unsigned n = 0;
+  for (unsigned v = 0; v < kNodes; ++v) n += has_run(v);
+  return n;
+}
+
+Launch launch() {
+  static Report report;
+  Launch launch{};
+  launch.counters = &world.counters;
+  launch.slots = world.slots;
+  launch.spill = world.spill;
+  launch.shares = world.shares;
+  launch.size = now(world.size);
+  launch.reciprocal = ~uint64_t(0) / launch.size;
+  launch.spill_size = kSpill;
+  launch.round_end = now(world.first_end);
+  launch.report = &report;
+  launch.fetch = bounds.fetch;
+  launch.workers = bounds.workers;
+  launch.buffer = bounds.buffer;
+  launch.persistent = 1;
+  launch.barrier = bounds.barrier;
+  return launch;
+}
+
+using Worker1 = GroupWorker<Warp, BYTES>; // a warp has one lane here
+
+// Items, slots and the spill area as one word each, or two.
+Item<BYTES> item_of(uint64_t v) {
+  Item<BYTES> item{};
+  std::memcpy(&item, &v, sizeof item);
+  return item;
+}
+unsigned node_of(const void *item) {
+  unsigned v;
+  std::memcpy(&v, item, sizeof v);
+  return v;
+}
+constexpr unsigned kSlotWords = sizeof(Slot<BYTES>) / 8; // the item first, the turn last; 4-byte items share a word with it
+uint64_t *slot_word(unsigned i, unsigned word) { return reinterpret_cast<uint64_t *>(&world.slots[i]) + word; }
+uint64_t turn_in(unsigned i) { return now(*slot_word(i, kSlotWords - 1)) >> (BYTES == 4 ? 32 : 0); }
+unsigned node_in(unsigned i) { return unsigned(now(*slot_word(i, 0))); }
+void fill_slot(unsigned i, uint64_t turn, unsigned v) {
+  set(*slot_word(i, 0), v);
+  set(*slot_word(i, kSlotWords - 1), BYTES == 4 ? turn << 32 | v : turn);
+}
+
+void give(void *worker, unsigned v) {
+  if (bounds.weak) store(&world.written[v], 1);
+  static_cast<Worker<BYTES> *>(worker)->push(item_of(v));
+}
+
+std::vector<unsigned> seeds() {
+  std::vector<unsigned> all(bounds.seeds);
+  std::iota(all.begin(), all.end(), 0u);
+  return all;
+}
+
+// What csrc/queue.cpp does between two runs of the workers.
+void append(const std::vector<unsigned> &nodes) {
+  const uint64_t size = now(world.size);
+  uint64_t published = now(world.counters.published);
+  for (unsigned v : nodes) fill_slot(published % size, 2 * (published / size) + 1, v), ++published;
+  set(world.counters.published, published);
+  set(world.counters.finished, now(world.counters.head));
+}
+
+std::vector<unsigned> peek(uint64_t *before_head) {
+  std::vector<std::pair<uint64_t, unsigned>> found;
+  for (unsigned i = 0; i < now(world.size); ++i)
+    if (turn_in(i) % 2) found.emplace_back(turn_in(i) / 2 * now(world.size) + i, node_in(i));
+  std::sort(found.begin(), found.end());
+  std::vector<unsigned> all;
+  for (const auto &[ticket, v] : found) all.push_back(v), *before_head += ticket < now(world.counters.head);
+  return all;
+}
+
+// Each task ran, or it is pending, or nobody has pushed it yet; those of the first two kinds are as many as were pushed.
+void check_pending(const std::vector<unsigned> &pending) {
+  for (unsigned v = 0; v < kNodes; ++v) {
+    const bool was_pushed = v < bounds.seeds || (!(bounds.fails >> parent(v) & 1) && now(world.ran[parent(v)]) >> (bounds.nested ? v - first_child(parent(v)) : 0) & 1);
+    const auto there = std::count(pending.begin(), pending.end(), v);
+    if (now(world.ran[v]) && !has_run(v)) model::fail("a task ran in part");
+    if (there + has_run(v) + (now(world.aside[v]) != 0) != was_pushed)
+      model::fail("task " + std::to_string(v) + (was_pushed ? " was lost, or is there twice" : " is there and was never pushed"));
+  }
+}
+
+// Whether what is pending fits; then the workers go on.
+bool settle() {
+  uint64_t of_level = 0;
+  std::vector<unsigned> all = peek(&of_level);
+  const uint64_t spilled = now(world.counters.spilled);
+  if (spilled > kSpill) model::fail("the spill area of the model is too small");
+  for (unsigned k = 0; k < spilled; ++k) all.push_back(unsigned(now(world.spill[k])));
+  check_pending(all);
+  if (now(world.counters.stop) == kStopFull && number_ran() == now(world.ran_before)) model::fail("nothing ran between two stops");
+  set(world.ran_before, number_ran());
+  for (uint64_t *p : {&world.counters.head, &world.counters.published, &world.counters.finished, &world.counters.stop,
+                      &world.counters.direct, &world.counters.open, &world.counters.spilled, &world.counters.quiet,
+                      &world.counters.arrived, &world.counters.phase, &world.counters.round_end, &world.counters.gone[0]})
+    set(*p, 0);
+  for (unsigned i = 0; i < bounds.max_capacity; ++i) fill_slot(i, 0, 0);
+  if (all.size() > bounds.max_capacity) return false;
+  if (all.size() > now(world.size)) set(world.size, std::min<uint64_t>(bounds.max_capacity, 2 * all.size())); // grow
+  append(all);
+  set(world.first_end, bounds.barrier && of_level ? of_level : all.size());
+  return true;
+}
+
+} // namespace
+
+extern "C" {
+int32_t atos_config(int32_t key) {
+  return key == ATOS_CONFIG_NESTED ? bounds.nested : key == ATOS_CONFIG_VALUE_WORDS ? bounds.nested : bounds.aside != 0;
+}
+
+int64_t atos_task_workload(void *, const void *item, void *values, const void *) {
+  const unsigned v = node_of(item);
+  *static_cast<uint64_t *>(values) = 3 * v + 1;
+  return length(v);
+}
+
+void atos_task_body(void *worker, const void *item, int64_t i, const void *values, const void *) {
+  const unsigned v = node_of(item);
+  if (v >= kNodes) model::fail("an item that nobody pushed");
+  if (bounds.nested && *static_cast<const uint64_t *>(values) != 3 * v + 1) model::fail("an item with the values of another");
+  if (bounds.weak && v >= bounds.seeds && !load(&world.written[v])) model::fail("a task does not see what was written before it was pushed");
+  if (bounds.barrier)
+    for (unsigned u = 0; u < kNodes; ++u)
+      if (level(u) < level(v) && !load(&world.ran[u])) model::fail("a level began before the one above was over");
+  if (add(&world.ran[v], uint64_t(1) << i) >> i & 1) model::fail("task " + std::to_string(v) + " ran twice");
+  if (bounds.fails >> v & 1) return static_cast<Worker<BYTES> *>(worker)->queue().fail({v + 1, 0, 0, 0, 0, 0, {0, 0}});
+  for (unsigned k = 0; k < bounds.children[v]; ++k) {
+    const unsigned child = first_child(v) + k;
+    if (bounds.nested && k != uint64_t(i)) continue;
+    if (bounds.aside >> child & 1) store(&world.aside[child], 1);
+    else give(worker, child);
+  }
+}
+
+void atos_task_idle(void *worker, const void *) {
+  for (unsigned v = 0; v < kNodes; ++v) {
+    uint64_t there = 1;
+    if ((bounds.aside >> v & 1) && exchange_if(&world.aside[v], there, 0)) give(worker, v);
+  }
+}
+}
+
+namespace model {
+
+void body(unsigned thread) {
+  const Launch given = ::launch();
+  const Arguments arguments{};
+  std::memset(machine.scratch, 0, sizeof machine.scratch);
+  Worker1 worker(given, arguments, reinterpret_cast<unsigned char *>(machine.scratch));
+  if (Worker1::layout(given).bytes > sizeof machine.scratch) fail("a worker needs more memory of its own");
+  if (machine.threads[thread].begun) std::memcpy(machine.scratch, machine.threads[thread].local.data(), sizeof machine.scratch);
+  worker.work();
+}
+
+// After a step: what decide() and those after it write before they read it.
+void tidy_local(unsigned) {
+  unsigned char *local = reinterpret_cast<unsigned char *>(machine.scratch);
+  Header &header = *reinterpret_cast<Header *>(local);
+  if (header.pushes) fail("something is not handed on");
+  const bool shares = header.batch || (header.step > 0 && header.any_long);
+  Header kept{};
+  kept.claimed = header.claimed;
+  kept.first = header.claimed ? header.first : 0;
+  kept.owed = header.owed;
+  kept.round_end = header.round_end;
+  kept.quiet = header.quiet;
+  kept.candidate = header.step == kIdle ? header.candidate : 0;
+  kept.chunk.share = header.chunk.share;
+  kept.handed = header.step == kIdle ? header.handed : 0;
+  kept.step = header.step == kIdle || header.step == kChunk || header.step > 0 ? header.step : kLeave;
+  kept.kept = header.kept;
+  kept.counted = header.step == kChunk || header.step > 0 ? header.counted : 0;
+  kept.any_long = header.step > 0 ? header.any_long : 0;
+  kept.batch = header.batch;
+  kept.next_long = header.batch ? header.next_long : 0;
+  kept.shared = header.batch ? header.shared : 0;
+  kept.idle_called = header.idle_called;
+  const SharedLayout at = Worker1::layout(::launch());
+  const size_t items = at.items + (shares ? bounds.fetch : header.kept) * sizeof(Item<BYTES>);
+  std::memset(local + sizeof kept, 0, at.items - sizeof kept);
+  std::memset(local + items, 0, (shares ? at.values : sizeof machine.scratch) - items);
+  if (shares) std::memset(local + at.scan, 0, sizeof machine.scratch - at.scan);
+  header = kept;
+}
+
+void invariant(const char *in) {
+  if (!std::strcmp(in, "leave") && now(world.counters.stop) == kRun && number_ran() < kNodes) fail("a worker leaves early");
+}
+
+// The host asks for a stop: a timeout, or Ctrl-C. What is pending goes on in the next launch.
+bool outside() {
+  if (now(world.stops) == 0) return false;
+  set(world.stops, now(world.stops) - 1);
+  set(world.counters.stop, now(world.counters.stop) | uint64_t(2) << 32);
+  return true;
+}
+
+bool host() {
+  if (now(world.counters.failures) != failed() || (failed() && (now(world.counters.stop) == kRun || !now(world.counters.failure.failed))))
+    fail("a check that failed goes unnoticed");
+  if (now(world.counters.stop) != kRun) return !settle() || failed();
+  const uint64_t published = now(world.counters.published);
+  if (number_ran() < kNodes) fail("the launch ended early");
+  if (now(world.counters.head) != published || now(world.counters.finished) != published || now(world.counters.direct) ||
+      now(world.counters.open) || now(world.counters.gone[0]))
+    fail("the counters are not as the next launch expects them");
+  check_pending({});
+  set(world.launches, now(world.launches) - 1);
+  if (now(world.launches) == 0) return true;
+  for (uint64_t &ran : world.ran) set(ran, 0);
+  for (unsigned v = bounds.seeds; v < kNodes; ++v) set(world.written[v], 0);
+  set(world.ran_before, 0);
+  append(seeds());
+  set(world.first_end, now(world.counters.published));
+  return false;
+}
+
+} // namespace model
+
+int main(int count, char **arguments) {
+  if (!bounds.read(count, arguments)) return std::puts("the model makes no sense of its bounds"), 2;
+  if (setjmp(model::machine.back)) return std::puts(model::machine.failure.c_str()), 2;
+  using model::machine;
+  Counters &c = world.counters;
+  const auto name = [](auto &word, const std::string &name, bool plain = false) {
+    machine.memory.name(reinterpret_cast<const uint64_t *>(&word), name, plain);
+  };
+  const auto several = [&](auto &words, const std::string &what, bool plain = false) {
+    for (auto &word : words) name(word, what + " " + std::to_string(&word - words), plain);
+  };
+  // What nobody writes in this model, or nobody reads, is no step.
+  name(c.head, "head"), name(c.published, "published"), name(c.finished, "finished"), name(c.gone[0], "gone");
+  name(c.stop, "stop", bounds.capacity >= kNodes && !bounds.stops && !bounds.fails), name(c.spilled, "spilled"), name(c.quiet, "quiet", bounds.aside == 0);
+  name(c.direct, "direct", !bounds.nested), name(c.open, "open", !bounds.nested);
+  name(c.arrived, "arrived", !bounds.barrier), name(c.phase, "phase", !bounds.barrier), name(c.round_end, "round_end", !bounds.barrier);
+  name(c.claims[0], "claims", true), name(c.ran, "ran", true), name(c.pushed, "pushed", true), name(c.rounds, "rounds", true);
+  name(c.sampled, "sampled", true), name(c.failures, "failures", !bounds.fails), name(c.failure.failed, "failure", !bounds.fails);
+  name(model::chance, "chance");
+  for (unsigned i = 0; i < bounds.max_capacity; ++i)
+    for (unsigned k = 0; k < kSlotWords; ++k)
+      name(*slot_word(i, k), "slot " + std::to_string(i) + (k + 1 == kSlotWords ? "" : " item"));
+  for (Share &share : world.shares) {
+    name(share.chunks, "chunks"), name(share.left, "left"), name(share.busy, "busy"), name(share.length, "length");
+    name(share.item[0], "share item"), name(share.values[0], "share values");
+  }
+  several(world.spill, "spill", true), several(world.ran, "ran", true), several(world.aside, "aside"), several(world.written, "written");
+  name(world.first_end, "first_end", true), name(world.ran_before, "ran before", true), name(world.launches, "launches", true);
+  name(world.size, "size", true), name(world.stops, "stops", true);
+  machine.memory.views.resize(bounds.workers);
+  set(c.quiet, 0);
+  set(world.size, bounds.capacity);
+  append(seeds());
+  set(world.first_end, bounds.seeds);
+  set(world.launches, bounds.launches);
+  set(world.stops, bounds.stops);
+  return model::explore();
+}
