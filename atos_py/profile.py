@@ -15,7 +15,7 @@ from typing import Any
 __all__ = ["Profile", "Stopwatch", "annotated", "during", "nvtx_or_none"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Profile:
     """What the call of a launch spent its time on, in milliseconds; the parts add up to the whole.
 
@@ -60,6 +60,9 @@ class Profile:
         return f"call {self.call:.3f} ms: {parts or 'nothing'}"
 
 
+_OF_THE_HOST = ("compile", "link", "load", "launch")
+
+
 class Stopwatch:
     """The clock of a launch: its time belongs to one part at a time, "launch" unless said otherwise."""
 
@@ -80,10 +83,9 @@ class Stopwatch:
     def profile(self, run: float, copied: float) -> Profile:
         """Return the parts so far. Of "launch", `run` ms passed on the device, and the host copied for `copied` ms of them."""
         self.turn_to("launch")
-        parts = {part: seconds * 1e3 for part, seconds in self._seconds.items()}
-        parts |= {"copy": copied, "run": max(run - copied, 0.0)}
-        parts["launch"] = max(parts["launch"] - copied - parts["run"], 0.0)
-        return Profile(**parts)
+        compiled, linked, loaded, launched = (self._seconds.get(part, 0.0) * 1e3 for part in _OF_THE_HOST)
+        ran = max(run - copied, 0.0)
+        return Profile(compiled, linked, loaded, copied, max(launched - copied - ran, 0.0), ran)
 
 
 class _Here(threading.local):

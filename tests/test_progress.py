@@ -16,10 +16,10 @@ MANY = 20
 
 
 @atos.task
-def spin(worker, v, out):
+def spin(worker, v, times, out):
     """Take some milliseconds on any device."""
     x = np.uint32(v + 1)
-    for _ in range(1_000_000):
+    for _ in range(times):
         x ^= x << np.uint32(13)
         x ^= x >> np.uint32(17)
         x ^= x << np.uint32(5)
@@ -28,11 +28,16 @@ def spin(worker, v, out):
         worker.push(v + 1_000)
 
 
+def times(device):
+    """Return how often to go round for some milliseconds on the CPU, and some tens of them on a GPU."""
+    return 1_000_000 if atos.device(device).kind == "cpu" else 10_000_000
+
+
 def run(device, progress, tasks=MANY, **options):
     out = atos.zeros(2_000, dtype=np.uint32, device=device)
     queue = atos.Queue(4_000, device=device)
     queue.push(np.arange(tasks))
-    return queue.launch_thread(spin, out, progress=progress, num_blocks=1, **options)
+    return queue.launch_thread(spin, times(device), out, progress=progress, num_blocks=1, **options)
 
 
 @pytest.mark.parametrize("barrier", [True, False])
@@ -44,11 +49,10 @@ def test_a_function_is_told_how_the_launch_stands(persistent, barrier, device):
     assert stats.trace is None
     ran, rates, waiting = map(list, zip(*seen, strict=True))
     assert ran == sorted(ran)
-    assert 0 <= ran[-1] <= stats.tasks_run
+    assert 0 < ran[-1] <= stats.tasks_run
     assert all(rate >= 0 for rate in rates)
     assert all(0 <= items <= 2 * MANY for items in waiting)
-    if device.kind == "cpu":
-        assert ran[-1] > 0
+    if device.kind == "cpu":  # where one task runs at a time
         assert max(waiting) > 0
 
 
@@ -85,10 +89,10 @@ def test_what_it_raises_stops_the_launch_and_loses_nothing(device):
     queue = atos.Queue(4_000, device=device)
     queue.push(np.arange(100))
     with pytest.raises(OwnError) as told:
-        queue.launch_thread(spin, out, progress=fail, num_blocks=1, **{} if device.kind == "cpu" else {"num_threads": 32})
+        queue.launch_thread(spin, times(device), out, progress=fail, num_blocks=1, num_threads=32)
     assert "it was interrupted" in str(told.value.__cause__)
     assert len(queue) > 0
-    queue.launch_thread(spin, out)
+    queue.launch_thread(spin, times(device), out)
     assert queue.tasks_run == 200
 
 
@@ -104,7 +108,7 @@ def test_a_bar_of_tqdm(device, capfd):
     said = capfd.readouterr()
     assert said.out == ""
     assert "spin: " in said.err
-    assert " waiting" in said.err or device.kind == "cuda"
+    assert " waiting" in said.err
     assert said.err.endswith("\r")  # it is gone again
 
 
@@ -120,7 +124,7 @@ def test_a_line_without_tqdm(device, capfd, monkeypatch):
 
 def test_nothing_is_shown_of_a_short_launch(capfd):
     out = atos.zeros(10, dtype=np.uint32, device="cpu")
-    atos.Queue(10, device="cpu").launch_thread(spin, out, progress=True)
+    atos.Queue(10, device="cpu").launch_thread(spin, 1, out, progress=True)
     assert capfd.readouterr() == ("", "")
 
 
