@@ -33,14 +33,18 @@ def _interrupted(now: Any) -> int:
 
 def question(observer: Observer | None) -> Any:
     """Return what the core shall ask during a launch of this thread, which `raised` ends."""
-    _launch.observer = observer
-    asked = observer is not None or threading.current_thread() is threading.main_thread()
-    return _interrupted if asked else ffi.NULL
+    if observer is not None:
+        _launch.observer = observer
+        return _interrupted
+    return _interrupted if threading.current_thread() is threading.main_thread() else ffi.NULL
 
 
 def raised() -> BaseException | None:
     """Return what was raised, by a handler or the observer, during the launch that has just ended in this thread, once."""
-    if _launch.observer is not None:
-        _launch.observer.close()
-    error, _launch.observer, _launch.error = _launch.error, None, None
+    error, observer = _launch.error, _launch.observer
+    if error is not None:
+        _launch.error = None
+    if observer is not None:
+        _launch.observer = None
+        observer.close()
     return error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from typing import Any
 
-__all__ = ["Profile", "Stopwatch", "annotated", "during", "nvtx_or_none"]
+__all__ = ["Profile", "annotated", "during", "nvtx_or_none", "profile_of"]
 
 
 @dataclass(slots=True)
@@ -60,52 +61,46 @@ class Profile:
         return f"call {self.call:.3f} ms: {parts or 'nothing'}"
 
 
-_OF_THE_HOST = ("compile", "link", "load", "launch")
-
-
-class Stopwatch:
-    """The clock of a launch: its time belongs to one part at a time, "launch" unless said otherwise."""
-
-    __slots__ = ("_part", "_seconds", "_since")
+class _Here(threading.local):
+    """What this thread has done last to get a task ready: seconds of each part, since when, and those inside of open parts."""
 
     def __init__(self) -> None:
-        self._seconds: dict[str, float] = {}
-        self._part, self._since = "launch", time.perf_counter()
-        _here.watch = self
-
-    def turn_to(self, part: str) -> str:
-        """Count what follows for another part; return which one it was until now."""
-        now, before = time.perf_counter(), self._part
-        self._seconds[before] = self._seconds.get(before, 0.0) + now - self._since
-        self._part, self._since = part, now
-        return before
-
-    def profile(self, run: float, copied: float) -> Profile:
-        """Return the parts so far. Of "launch", `run` ms passed on the device, and the host copied for `copied` ms of them."""
-        self.turn_to("launch")
-        compiled, linked, loaded, launched = (self._seconds.get(part, 0.0) * 1e3 for part in _OF_THE_HOST)
-        ran = max(run - copied, 0.0)
-        return Profile(compiled, linked, loaded, copied, max(launched - copied - ran, 0.0), ran)
+        self.seconds: dict[str, float] = {}
+        self.began = -math.inf
+        self.inside: list[float] = []
 
 
-class _Here(threading.local):
-    watch: Stopwatch | None = None
-
-
-_here = _Here()  # the clock of the launch that this thread has begun last
+_here = _Here()
 
 
 @contextlib.contextmanager
 def during(part: str, task: str) -> Iterator[None]:
-    """Count what happens here for a part of the launch in this thread, and mark it for profilers."""
-    watch = _here.watch
-    before = watch.turn_to(part) if watch else ""
+    """Count what happens here for a part of the launch in this thread, but for parts inside, and mark it for profilers."""
+    begin = time.perf_counter()
+    if not _here.inside:
+        _here.seconds, _here.began = {}, begin
+    _here.inside.append(0.0)
     try:
         with annotated(f"{part} {task}"):
             yield
     finally:
-        if watch:
-            watch.turn_to(before)
+        took = time.perf_counter() - begin
+        _here.seconds[part] = _here.seconds.get(part, 0.0) + took - _here.inside.pop()
+        if _here.inside:
+            _here.inside[-1] += took
+
+
+def profile_of(begin: float, run: float, copied: float) -> Profile:
+    """Return the profile of a launch in this thread that began at `begin` and ends now, by `time.perf_counter`.
+
+    Of its time, `run` ms passed on the device, and for `copied` ms of them the host copied.
+    """
+    ran = run - copied if run > copied else 0.0
+    host = (time.perf_counter() - begin) * 1e3 - copied - ran
+    if _here.began < begin:  # the task was ready
+        return Profile(0.0, 0.0, 0.0, copied, host if host > 0 else 0.0, ran)
+    compiled, linked, loaded = (_here.seconds.get(part, 0.0) * 1e3 for part in ("compile", "link", "load"))
+    return Profile(compiled, linked, loaded, copied, max(host - compiled - linked - loaded, 0.0), ran)
 
 
 @functools.cache
@@ -120,4 +115,7 @@ def nvtx_or_none() -> Any:
 def annotated(name: str) -> AbstractContextManager[Any]:
     """Return a range of NVTX, in the domain ``atos_py``, where the package nvtx is installed; otherwise nothing."""
     nvtx = nvtx_or_none()
-    return nvtx.annotate(name, domain="atos_py") if nvtx else nullcontext()  # type: ignore[no-any-return]
+    return nvtx.annotate(name, domain="atos_py") if nvtx else _NOTHING  # type: ignore[no-any-return]
+
+
+_NOTHING = nullcontext()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -28,7 +29,7 @@ from .errors import (
     UnsupportedTypeError,
 )
 from .interrupt import question, raised
-from .profile import Stopwatch, annotated
+from .profile import annotated, profile_of
 from .program import WORKERS, Program, program_for
 from .progress import observer_of
 from .stats import LaunchStats, trace_of
@@ -363,7 +364,7 @@ class Queue:
         debug: bool | None = None,
         **unknown: Any,
     ) -> LaunchStats:
-        watch = Stopwatch()
+        begin = time.perf_counter()
         if unknown:
             known = ", ".join(Queue._launch.__kwdefaults__ or ())
             raise UnsupportedTypeError(f"a launch has no option {next(iter(unknown))!r}; it has {known}")
@@ -465,7 +466,7 @@ class Queue:
             overhead_bytes=stats.overhead_bytes,
             grown=stats.grown,
             trace=None if samples is None else trace_of(samples[: stats.samples], idling),
-            profile=watch.profile(stats.milliseconds, stats.copy_milliseconds),
+            profile=profile_of(begin, stats.milliseconds, stats.copy_milliseconds),
         )
 
     # What to say of a launch that was stopped. What is used by one that is stuck lives from now on as long as the process.

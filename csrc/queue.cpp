@@ -274,7 +274,8 @@ private:
 
   // Every use of the queue begins here. What a launch that was abandoned has left is sorted out when its workers have ended.
   std::unique_lock<Gate> enter(Watch *watch = nullptr) {
-    if (Watch::asking()) throw Failure(ATOS_INVALID, "a signal handler that runs during a launch cannot use a queue");
+    if (Watch::asking())
+      throw Failure(ATOS_INVALID, "a signal handler or progress function that runs during a launch cannot use a queue");
     std::unique_lock<Gate> lock(gate, std::defer_lock);
     if (!watch) lock.lock();
     else while (!lock.try_lock_for(watch->rest()))

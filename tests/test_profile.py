@@ -12,7 +12,7 @@ import pytest
 
 import atos_py as atos
 from atos_py import profile
-from atos_py.profile import Profile, Stopwatch, during
+from atos_py.profile import Profile, during, profile_of
 
 _numbers = itertools.count(1)
 
@@ -77,22 +77,34 @@ class TestLaunch:
         assert run(fresh(), "cpu")[0].profile.launch >= 0
 
 
-class TestStopwatch:
+class TestParts:
     def test_time_belongs_to_the_innermost_part(self):
-        watch = Stopwatch()
+        begin = time.perf_counter()
         with during("load", "t"):
             time.sleep(0.002)
-            with during("compile", "t"):
-                time.sleep(0.003)
-        parts = watch.profile(0.0, 0.0)
-        assert parts.load >= 2
-        assert parts.compile >= 3
+            for _ in range(2):
+                with during("compile", "t"):
+                    time.sleep(0.05)
+        parts = profile_of(begin, 0.0, 0.0)
+        assert parts.compile >= 100
+        assert 2 <= parts.load < 100
         assert parts.link == parts.run == 0
+        assert parts.call <= (time.perf_counter() - begin) * 1e3
+
+    def test_what_was_before_the_launch_is_not_its_own(self):
+        with pytest.raises(ZeroDivisionError), during("load", "t"), during("compile", "t"):
+            raise ZeroDivisionError
+        parts = profile_of(time.perf_counter(), 0.0, 0.0)
+        assert parts.load == parts.compile == 0
+        begin = time.perf_counter()
+        with during("link", "t"):
+            pass
+        assert profile_of(begin, 0.0, 0.0).load == 0
 
     def test_what_the_device_did_is_taken_from_the_launch(self):
-        watch = Stopwatch()
+        begin = time.perf_counter()
         time.sleep(0.01)
-        parts = watch.profile(6.0, 2.0)
+        parts = profile_of(begin, 6.0, 2.0)
         assert (parts.run, parts.copy) == (4.0, 2.0)
         assert parts.launch >= 4
         assert parts.call == pytest.approx(parts.launch + 6)

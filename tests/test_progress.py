@@ -96,6 +96,12 @@ def test_what_it_raises_stops_the_launch_and_loses_nothing(device):
     assert queue.tasks_run == 200
 
 
+def test_it_cannot_use_queues(device):
+    other = atos.Queue(10, device=device)
+    with pytest.raises(atos.InvalidArgumentError, match="progress function that runs during a launch cannot use a queue"):
+        run(device, lambda *_: other.push(1))
+
+
 @pytest.mark.parametrize("progress", [None, 1, "yes"])
 def test_anything_else_is_refused(progress):
     with pytest.raises(atos.UnsupportedTypeError, match="progress must be True, False or a function"):
