@@ -22,7 +22,7 @@ from .errors import (
 __all__ = ["LIBRARY_DIR", "check", "ffi", "lib", "message"]
 
 LIBRARY_DIR = Path(__file__).parent / "_lib"
-_ABI_VERSION = 4
+_ABI_VERSION = 5
 _BUILD = "build it with `pip install .`, or `python setup.py build_core` in a checkout"
 
 

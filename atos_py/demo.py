@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import generate
 from .algorithms.bfs import UNREACHED, BFSResult, bfs, verify
 from .devices import Device
 from .errors import VerificationError
 from .graph import Graph
+from .graph_spec import graph_of, name_of, source_of
 from .program import WORKERS
 from .stats import LaunchStats
 
@@ -49,31 +49,26 @@ class Row:
         return _FORMAT.format(self.graph, *cells, f"{self.ratio:.2f}", f"NO: {self.failure}" if self.failure else "yes")
 
 
-def graphs_for(device: Device, side: int | None, scale: int | None) -> Iterator[tuple[str, Graph, int]]:
-    """Make the graphs, of a size that suits the device unless given; with each its name and a source.
+def graphs_for(device: Device, specs: Sequence[str] | None) -> Iterator[tuple[str, Graph, int]]:
+    """Make the graphs, with each its name and a source; a road-like and a scale-free one that suit the device unless given.
 
     Parameters
     ----------
     device : Device
-    side : int or None
-        Of the road-like graph's grid.
-    scale : int or None
-        Logarithm of the number of vertices of the scale-free graph.
+    specs : sequence of str or None
+        As for `graph_of`.
     """
-    large = device.kind == "cuda"
-    side = side or (2000 if large else 400)
-    scale = scale or (20 if large else 15)
-    yield f"road {side} x {side}", generate.road(side, device=device), side // 2 * side + side // 2
-    scale_free = generate.rmat(scale, device=device)
-    yield f"rmat scale {scale}", scale_free, int(np.argmax(scale_free.degrees()))
+    for spec in specs or (("road:2000", "rmat:20") if device.kind == "cuda" else ("road:400", "rmat:15")):
+        graph = graph_of(spec, device=device)
+        yield name_of(spec), graph, source_of(spec, graph)
 
 
 def rows(
-    devices: Sequence[Device], side: int | None = None, scale: int | None = None, search: Callable[..., BFSResult] = bfs
+    devices: Sequence[Device], specs: Sequence[str] | None = None, search: Callable[..., BFSResult] = bfs
 ) -> Iterator[Row]:
     """Run everything, a row at a time; `search` takes the place of `bfs` in tests."""
     for device in devices:
-        for name, graph, source in graphs_for(device, side, scale):
+        for name, graph, source in graphs_for(device, specs):
             for worker, persistent, barrier in itertools.product(WORKERS, (True, False), (False, True)):
                 failure = ""
                 options = {"worker": worker, "persistent": persistent, "barrier": barrier}

@@ -9,6 +9,7 @@ import platform
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,9 +51,9 @@ def diagnose() -> list[Finding]:
     return [*_devices(), *_compilers(), *_versions(), *_core(), *_caches()]
 
 
-def report() -> str:
+def report(findings: Sequence[Finding] | None = None) -> str:
     """Return the diagnosis as text."""
-    findings, lines = diagnose(), []
+    findings, lines = diagnose() if findings is None else findings, []
     width = max(len(finding.name) for finding in findings)
     section = None
     for finding in findings:

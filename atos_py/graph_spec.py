@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from . import generate
@@ -9,7 +11,7 @@ from .devices import Device
 from .errors import InvalidArgumentError
 from .graph import Graph
 
-__all__ = ["SPEC_HELP", "graph_of", "source_of"]
+__all__ = ["SPEC_HELP", "graph_of", "name_of", "source_of"]
 
 SPEC_HELP = "a graph file, rmat:SCALE[:EDGE_FACTOR[:SEED]] or road:SIDE[:KEEP[:SEED]]"
 
@@ -33,7 +35,7 @@ def graph_of(spec: str, *, device: Device | str | None = None) -> Graph:
         If there is no such file, or it is malformed.
     """
     kind, _, numbers = spec.partition(":")
-    if kind not in ("rmat", "road") or not numbers:
+    if not _generated(spec):
         return Graph.load(spec, device=device, weights=False)
     given = numbers.split(":")
     try:
@@ -48,6 +50,16 @@ def graph_of(spec: str, *, device: Device | str | None = None) -> Graph:
         raise
     except ValueError:
         raise InvalidArgumentError(f"{spec!r} names no graph: give {SPEC_HELP}") from None
+
+
+def _generated(spec: str) -> bool:
+    kind, _, numbers = spec.partition(":")
+    return kind in ("rmat", "road") and bool(numbers)
+
+
+def name_of(spec: str) -> str:
+    """Return a short name: that of a file without its endings, or the word itself."""
+    return spec if _generated(spec) else Path(spec).name.partition(".")[0]
 
 
 def source_of(spec: str, graph: Graph) -> int:

@@ -1,4 +1,4 @@
-"""Signals during a launch: the core asks now and then whether one has come, and Python's handlers run."""
+"""What the core asks now and then during a launch: Python's handlers of signals run then, and progress is shown."""
 
 from __future__ import annotations
 
@@ -6,30 +6,45 @@ import threading
 from typing import Any
 
 from ._core import ffi
+from .progress import Observer
 
 __all__ = ["question", "raised"]
 
-# What a handler raised, KeyboardInterrupt as a rule. Only the main thread runs handlers, so there is one at most.
-_raised: list[BaseException] = []
+
+class _Launch(threading.local):
+    observer: Observer | None = None
+    error: BaseException | None = None
+
+
+_launch = _Launch()  # what this thread's launch shows, and what a handler raised, KeyboardInterrupt as a rule, or the observer
 
 
 def _keep(_type: type[BaseException], error: BaseException, _traceback: Any) -> None:
-    _raised[:] = [error]
+    _launch.error = error
 
 
-@ffi.callback("int32_t(void)", error=1, onerror=_keep)  # type: ignore[untyped-decorator]
-def _interrupted() -> int:
+@ffi.callback("int32_t(const atos_sample *)", error=1, onerror=_keep)  # type: ignore[untyped-decorator]
+def _interrupted(now: Any) -> int:
     """Run the handlers of pending signals, as the interpreter does at the start of a function; what they raise is kept."""
+    if now and _launch.observer is not None:
+        _launch.observer.see(now.ran, now.published - now.claimed)
     return 0
 
 
-def question() -> Any:
-    """Return what the core shall ask during a launch of this thread."""
+def question(observer: Observer | None) -> Any:
+    """Return what the core shall ask during a launch of this thread, which `raised` ends."""
+    if observer is not None:
+        _launch.observer = observer
+        return _interrupted
     return _interrupted if threading.current_thread() is threading.main_thread() else ffi.NULL
 
 
 def raised() -> BaseException | None:
-    """Return what a handler raised during the launch that has just ended in this thread, once."""
-    if _raised and threading.current_thread() is threading.main_thread():
-        return _raised.pop()
-    return None
+    """Return what was raised, by a handler or the observer, during the launch that has just ended in this thread, once."""
+    error, observer = _launch.error, _launch.observer
+    if error is not None:
+        _launch.error = None
+    if observer is not None:
+        _launch.observer = None
+        observer.close()
+    return error

@@ -22,6 +22,7 @@ from .checks import Checks
 from .codegen import item_bytes
 from .codegen.references import UnhashableError, fingerprint
 from .errors import BuildError, TaskCompileError
+from .profile import during
 from .task import Task
 
 if TYPE_CHECKING:
@@ -113,13 +114,15 @@ def cubin(
     core = _core(worker, item_dtype)
 
     def make() -> LinkedKernel:
-        from .codegen.cuda import compile_cuda  # numba.cuda is imported only where something has to be compiled
+        with during("compile", task.name):
+            from .codegen.cuda import compile_cuda  # numba.cuda is imported only where something has to be compiled
 
-        code = compile_cuda(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug)
-        for most in (max_registers,) if max_registers else _REGISTERS:
-            kernel = _link(task.name, core, code.modules, code.value_words, cc, most)
-            if kernel.spill_bytes == 0:
-                break
+            code = compile_cuda(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug)
+        with during("link", task.name):
+            for most in (max_registers,) if max_registers else _REGISTERS:
+                kernel = _link(task.name, core, code.modules, code.value_words, cc, most)
+                if kernel.spill_bytes == 0:
+                    break
         return replace(kernel, checks=code.checks)
 
     def freeze(kernel: LinkedKernel) -> Sequence[bytes]:
@@ -143,11 +146,15 @@ def native(
     """Return the code that runs a task on this machine's CPU; parameters and errors as in `cubin`."""
     from .codegen.cpu import compile_cpu, host, load_cpu
 
+    def make() -> CpuCode:
+        with during("compile", task.name):
+            return compile_cpu(task, idle, kinds, item_dtype, debug)
+
     if debug:
-        return compile_cpu(task, idle, kinds, item_dtype, debug)
+        return make()
     return _cached(
         _name(task, idle, kinds, item_dtype, ("cpu", *host())),
-        lambda: compile_cpu(task, idle, kinds, item_dtype),
+        make,
         lambda code: code.parts,
         load_cpu,
     )

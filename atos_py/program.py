@@ -13,6 +13,7 @@ from ._core import check, ffi, lib
 from .arguments import Kind
 from .checks import Checks
 from .devices import Device
+from .profile import during
 from .task import Task
 
 __all__ = ["WORKERS", "Program", "program_for"]
@@ -57,18 +58,19 @@ def program_for(
     debug: bool = False,
 ) -> Program:
     """Return the program of a task, compiled, linked and loaded on first use."""
-    slot = ffi.new("atos_program **")
-    if device.kind == "cpu":
-        native = link.native(task, idle, kinds, item_dtype, debug)
-        check(lib.atos_program_native(native.run, native.idle, debug, slot))
-        return Program(_owned(slot[0]), 0, 0, 0, native.checks, native)
-    # A block whose threads together need more registers than there are could not start at all.
-    allowed = _REGISTERS_OF_A_BLOCK // num_threads // 8 * 8
-    kernel = link.cubin(
-        task, idle, kinds, item_dtype, worker, device.compute_capability, allowed if allowed < 255 else None, debug
-    )
-    check(lib.atos_program_load(device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
-    return Program(_owned(slot[0]), kernel.value_words, kernel.registers, kernel.spill_bytes, kernel.checks, None)
+    with during("load", task.name):
+        slot = ffi.new("atos_program **")
+        if device.kind == "cpu":
+            native = link.native(task, idle, kinds, item_dtype, debug)
+            check(lib.atos_program_native(native.run, native.idle, debug, slot))
+            return Program(_owned(slot[0]), 0, 0, 0, native.checks, native)
+        # A block whose threads together need more registers than there are could not start at all.
+        allowed = _REGISTERS_OF_A_BLOCK // num_threads // 8 * 8
+        kernel = link.cubin(
+            task, idle, kinds, item_dtype, worker, device.compute_capability, allowed if allowed < 255 else None, debug
+        )
+        check(lib.atos_program_load(device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
+        return Program(_owned(slot[0]), kernel.value_words, kernel.registers, kernel.spill_bytes, kernel.checks, None)
 
 
 def _owned(handle: Any) -> Any:

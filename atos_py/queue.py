@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -29,7 +30,9 @@ from .errors import (
 )
 from .foreign import is_on_gpu
 from .interrupt import question, raised
+from .profile import annotated, profile_of
 from .program import WORKERS, Program, program_for
+from .progress import observer_of
 from .stats import LaunchStats, trace_of
 from .stream import launch_stream
 from .task import Task
@@ -301,6 +304,11 @@ class Queue:
             unfinished is in the queue. By default there is no limit.
         trace : float, optional
             Microseconds between samples of the run, for `LaunchStats.trace`; by default none are taken.
+        progress : bool or callable
+            True shows a bar on stderr while the launch runs, tqdm's if that is installed. A function is called instead, some
+            50 times a second, in the thread of the launch, as ``progress(tasks_run, rate, waiting)``: the tasks that this
+            launch has run, tasks a second since the call before, and items in the queue that nobody has taken. It cannot use
+            queues, and what it raises stops the launch. By default nothing is shown.
         debug : bool, optional
             Whether to check every index, division and cast to an integer type in the task, and its asserts; slower. By default
             what the environment variable ``ATOS_DEBUG`` says: 1 or 0.
@@ -355,9 +363,11 @@ class Queue:
         device: Device | str | None = None,
         timeout: float | None = None,
         trace: float | None = None,
+        progress: bool | Callable[[int, float, int], Any] = False,
         debug: bool | None = None,
         **unknown: Any,
     ) -> LaunchStats:
+        begin = time.perf_counter()
         if unknown:
             known = ", ".join(Queue._launch.__kwdefaults__ or ())
             raise UnsupportedTypeError(f"a launch has no option {next(iter(unknown))!r}; it has {known}")
@@ -384,6 +394,7 @@ class Queue:
         if len(packed) > lib.ATOS_MAX_ARGUMENT_WORDS:
             most = lib.ATOS_MAX_ARGUMENT_WORDS
             raise InvalidArgumentError(f"the arguments take {len(packed)} words of 8 bytes, but at most {most} can be passed")
+        observer = observer_of(progress, task.name)
         checked = _debug_by_default() if debug is None else flag("debug", debug)
         program = program_for(task, idle, kinds, self._device, self._dtype, worker, threads, checked)
 
@@ -409,11 +420,13 @@ class Queue:
                 0 if samples is None else len(samples),
                 0 if trace is None else min(max(round(trace * 1e3), 1), 2**32 - 1),
                 0.0 if timeout is None else _seconds(timeout),
-                question(),
+                question(observer),
+                observer is not None,
             ),
         )
         stats = ffi.new("atos_stats *")
-        status = lib.atos_queue_launch(self._handle, program.handle, launch, stats)
+        with annotated(task.name):
+            status = lib.atos_queue_launch(self._handle, program.handle, launch, stats)
         interrupt = raised()
         if status in (lib.ATOS_STOPPED, lib.ATOS_STUCK):
             why = "it was interrupted" if interrupt else f"it took longer than its timeout of {timeout} s"
@@ -438,6 +451,7 @@ class Queue:
         if status == lib.ATOS_TASK_FAILED:
             raise self._task_error(task, program, stats)
         check(status)
+        idling = stats.workers if persistent and not barrier else None
         return LaunchStats(
             tasks_run=stats.tasks_run,
             tasks_pushed=stats.tasks_pushed,
@@ -454,7 +468,8 @@ class Queue:
             num_workers=stats.workers,
             overhead_bytes=stats.overhead_bytes,
             grown=stats.grown,
-            trace=None if samples is None else trace_of(samples[: stats.samples]),
+            trace=None if samples is None else trace_of(samples[: stats.samples], idling),
+            profile=profile_of(begin, stats.milliseconds, stats.copy_milliseconds),
         )
 
     # What to say of a launch that was stopped. What is used by one that is stuck lives from now on as long as the process.

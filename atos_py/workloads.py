@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,13 +44,13 @@ class Workload(NamedTuple):
     verify: Callable[[Any, dict[str, Any]], dict[str, Any]]
 
 
-def on_graph(algorithm: str, graph: Graph, source: int, host: Graph | None = None) -> Workload:
+def on_graph(algorithm: str, graph: Graph, source: int | Sequence[int], host: Graph | None = None) -> Workload:
     """Return a ready-made algorithm on a graph; `source` is where BFS begins, `host` a copy on the host for verification."""
     checked = graph if host is None else host
     if algorithm == "bfs":
 
         def check_bfs(result: Any, _: dict[str, Any]) -> dict[str, Any]:
-            bfs.verify(checked, source, result.depth)
+            bfs.verify(checked, source, result.depth, result.parent)
             depth = result.depth.to_numpy()
             reached = depth[depth != bfs.UNREACHED]
             return {"reached": len(reached), "levels": int(reached.max(initial=0)) + 1}

@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 4 };
+enum { ATOS_ABI_VERSION = 5 };
 
 enum { ATOS_CPU = -1 };
 
@@ -66,7 +66,7 @@ typedef struct atos_sample {
   uint64_t nanoseconds; /* of a clock of the device */
   uint64_t ran;         /* tasks run so far, in this launch */
   uint64_t published;   /* tasks that went into the queue so far, ever */
-  uint64_t claimed;     /* tasks that workers took or wait for so far, ever */
+  uint64_t claimed;     /* tasks that workers took or wait for so far, ever; a discrete launch's latest kernel alone counts */
 } atos_sample;
 
 typedef struct atos_launch {
@@ -87,7 +87,10 @@ typedef struct atos_launch {
   uint32_t max_samples;
   uint32_t sample_interval; /* nanoseconds between samples, at least */
   double timeout;       /* seconds after which the workers are stopped; 0: none */
-  int32_t (*interrupted)(void); /* or null: asked some 50 times a second; what is not 0 stops the workers */
+  /* or null: asked some 50 times a second; what is not 0 stops the workers. With `progress` it is told how things stand, or
+   * null where that is not known at the moment. */
+  int32_t (*interrupted)(const atos_sample *now);
+  int32_t progress;     /* 1: tasks are counted while they run */
 } atos_launch;
 
 /* The first check that failed in a launch of a task that was compiled with checks. */
@@ -111,6 +114,7 @@ typedef struct atos_stats {
   uint64_t samples;     /* taken; those beyond max_samples are not kept */
   uint64_t overhead_bytes; /* of the device's memory, held by the queue and the trace beside the ring's slots */
   double milliseconds;  /* from the first kernel's start to the last one's end */
+  double copy_milliseconds; /* of them, what the host took to copy counters, and the queue where it grew */
   uint32_t blocks;
   uint32_t threads;
   uint32_t workers;

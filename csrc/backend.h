@@ -20,6 +20,17 @@ struct atos_program {
 
 namespace atos {
 
+// Adds the time that it lives to a sum of milliseconds.
+class Timed {
+public:
+  explicit Timed(double &sum) : sum(sum), begin(Watch::Clock::now()) {}
+  ~Timed() { sum += std::chrono::duration<double, std::milli>(Watch::Clock::now() - begin).count(); }
+
+private:
+  double &sum;
+  const Watch::Clock::time_point begin;
+};
+
 // A launch, prepared by the queue. It owns all that workers use and the caller of the launch gave, since workers that do not stop
 // outlive the call.
 struct Run {
@@ -39,6 +50,7 @@ struct Run {
   bool stale = true;      // whether the device's counters differ from the host's
   uint64_t first_end = 0; // end of the first round: what is published, or less where a level was interrupted
   Watch watch;
+  double copied = 0; // milliseconds
 
   // The CPU's workers: `live` are the counters that they use, while they run.
   std::atomic<uint32_t> longest_batch{1};
@@ -46,6 +58,9 @@ struct Run {
   bool asked = false;
   Counters *live = nullptr;
   std::atomic<bool> over{false};
+
+  // Whether a copy of the GPU's counters is under way, for the user to be told.
+  bool observing = false;
 
   // The GPU's kernels that did not stop: the reports that they owe, and their sequence numbers.
   std::vector<std::pair<const Report *, uint64_t>> owed;

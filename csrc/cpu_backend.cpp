@@ -145,8 +145,8 @@ private:
     ran += got;
     if (launch.samples) {
       const auto now = std::chrono::steady_clock::now().time_since_epoch();
-      queue.trace(got, uint64_t(std::chrono::nanoseconds(now).count()), static_cast<atos_sample *>(launch.samples),
-                  launch.max_samples, launch.sample_interval);
+      queue.trace(got, uint64_t(std::chrono::nanoseconds(now).count()), &queue.counters->head, 0,
+                  static_cast<atos_sample *>(launch.samples), launch.max_samples, launch.sample_interval);
     }
   }
 
@@ -339,13 +339,22 @@ private:
     };
     try {
       chief->run(job, [&run] {
-        if (run.watch.look()) ask_to_stop(run);
+        atos_sample now{};
+        if (run.watch.look(observe(run, &now) ? &now : nullptr)) ask_to_stop(run);
         return run.watch.rest();
       });
     } catch (const Failure &failure) {
       if (failure.status == ATOS_STUCK) (void)chief.release();
       throw;
     }
+  }
+
+  // How things stand, if workers run.
+  static bool observe(Run &run, atos_sample *now) {
+    if (!run.launch.progress) return false;
+    std::lock_guard<std::mutex> lock(run.stopping);
+    if (run.live) *now = {0, load(&run.live->ran_so_far), load(&run.live->published), load(&run.live->head)};
+    return run.live;
   }
 
   static void ask_to_stop(Run &run) {

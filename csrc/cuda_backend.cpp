@@ -435,7 +435,7 @@ private:
   struct Session {
     CUevent start = nullptr, stop = nullptr;
     CUstream streams[kStreams] = {}, control = nullptr; // the last never has to wait for a kernel
-    Counters *counters = nullptr;
+    Counters *counters = nullptr, *observed = nullptr;
     Report *reports = nullptr;
     uint64_t *asked = nullptr;
   };
@@ -457,9 +457,10 @@ private:
     for (CUstream &stream : session.streams) check(d.stream_create(&stream, CU_STREAM_NON_BLOCKING), "making a stream");
     check(d.stream_create(&session.control, CU_STREAM_NON_BLOCKING), "making a stream");
     void *pinned;
-    check(d.host_allocate(&pinned, sizeof(Counters) + kStreams * sizeof(Report) + 8), "allocating pinned memory");
+    check(d.host_allocate(&pinned, 2 * sizeof(Counters) + kStreams * sizeof(Report) + 8), "allocating pinned memory");
     session.counters = static_cast<Counters *>(pinned);
-    session.reports = reinterpret_cast<Report *>(session.counters + 1);
+    session.observed = session.counters + 1;
+    session.reports = reinterpret_cast<Report *>(session.observed + 1);
     session.asked = reinterpret_cast<uint64_t *>(session.reports + kStreams);
     *session.asked = kStopAsked >> 32;
     return session;
@@ -476,8 +477,10 @@ private:
   // may be written by the stream after it came. If the kernel does not stop, this thread gets another session.
   bool look(Run &run, CUstream stream) {
     still_running(stream);
+    atos_sample now{};
+    const bool known = observe(run, &now);
     try {
-      if (!run.watch.look()) return false;
+      if (!run.watch.look(known ? &now : nullptr)) return false;
     } catch (...) {
       std::lock_guard<std::mutex> lock(guard);
       debts.insert(debts.end(), run.owed.begin(), run.owed.end());
@@ -492,13 +495,31 @@ private:
     return true;
   }
 
-  void upload(const Run &run, CUstream stream) {
+  // How things stood when the user was asked before, if a copy of the counters has come since; asks for another one. The copy
+  // goes beside the kernel, and is never waited for.
+  bool observe(Run &run, atos_sample *now) {
+    if (!run.launch.progress || !run.watch.asks()) return false;
+    const Session &session = session_of_thread();
+    if (driver().stream_query(session.control) == CUDA_ERROR_NOT_READY) return false;
+    const Counters &seen = *session.observed;
+    const Launch &kernel = run.kernel;
+    const uint64_t taken = std::min(kernel.round_begin + seen.claims[kernel.stream], kernel.round_end);
+    const bool known = run.observing;
+    *now = {0, seen.ran_so_far, seen.published, run.launch.persistent ? seen.head : taken};
+    check(driver().copy_to_host(session.observed, address(kernel.counters), sizeof(Counters), session.control), "observing");
+    run.observing = true;
+    return known;
+  }
+
+  void upload(Run &run, CUstream stream) {
+    const Timed timed(run.copied);
     Session &session = session_of_thread();
     *session.counters = *run.counters;
     check(driver().copy_to_device(address(run.kernel.counters), session.counters, sizeof(Counters), stream), "launching");
   }
 
-  void download(const Run &run, CUstream stream) {
+  void download(Run &run, CUstream stream) {
+    const Timed timed(run.copied);
     Session &session = session_of_thread();
     check(driver().copy_to_host(session.counters, address(run.kernel.counters), sizeof(Counters), stream), "running the kernel");
     check(driver().stream_synchronize(stream), "running the kernel");

@@ -187,7 +187,12 @@ struct atos_queue {
     run->kernel.samples = launch.samples;
     run->kernel.max_samples = launch.max_samples;
     run->kernel.sample_interval = launch.sample_interval;
-    if (launch.samples) { // a trace begins anew
+    if (launch.progress && !launch.samples) { // tasks are counted as for a trace, of which nothing is kept
+      run->kernel.samples = device_counters;
+      run->kernel.max_samples = 0;
+      run->kernel.sample_interval = ~0u;
+    }
+    if (run->kernel.samples) { // counts begin anew
       counters.ran_so_far = counters.next_sample = counters.sampled = 0;
       run->stale = true;
     }
@@ -218,11 +223,15 @@ struct atos_queue {
       }
       // A push found its slot occupied, or the host asked. If what is pending fits, perhaps after growing, go on.
       stats->failure = counters.failure;
-      settle(launch.barrier);
+      {
+        const Timed timed(run->copied);
+        settle(launch.barrier);
+      }
       run->stale = true;
       if (stats->failure.failed || lost || !excess.empty() || run->watch.stopped()) break;
     }
     stats->milliseconds = backend.stop_clock(launch);
+    stats->copy_milliseconds = run->copied;
     total_ran += stats->tasks_run = counters.ran;
     total_pushed += stats->tasks_pushed = counters.pushed;
     stats->rounds = counters.rounds;
@@ -265,7 +274,8 @@ private:
 
   // Every use of the queue begins here. What a launch that was abandoned has left is sorted out when its workers have ended.
   std::unique_lock<Gate> enter(Watch *watch = nullptr) {
-    if (Watch::asking()) throw Failure(ATOS_INVALID, "a signal handler that runs during a launch cannot use a queue");
+    if (Watch::asking())
+      throw Failure(ATOS_INVALID, "a signal handler or progress function that runs during a launch cannot use a queue");
     std::unique_lock<Gate> lock(gate, std::defer_lock);
     if (!watch) lock.lock();
     else while (!lock.try_lock_for(watch->rest()))

@@ -182,13 +182,14 @@ ATOS_ROLLED
 
   ATOS_FUNCTION bool stopped() const { return load(&counters->stop) != kRun; }
 
-  // Counts `ran` tasks for the trace; whoever finds a sample due takes it.
-  ATOS_FUNCTION void trace(uint64_t ran, uint64_t now, atos_sample *samples, uint64_t most, uint64_t interval) const {
+  // Counts `ran` tasks for the trace; whoever finds a sample due takes it. The tickets claimed are `begin` and those of `claims`.
+  ATOS_FUNCTION void trace(uint64_t ran, uint64_t now, const uint64_t *claims, uint64_t begin, atos_sample *samples, uint64_t most,
+                           uint64_t interval) const {
     const uint64_t before = add(&counters->ran_so_far, ran);
     uint64_t due = load(&counters->next_sample);
     if (now < due || !exchange_if(&counters->next_sample, due, now + interval)) return;
     const uint64_t at = add(&counters->sampled, 1);
-    if (at < most) samples[at] = {now, before + ran, load(&counters->published), load(&counters->head)};
+    if (at < most) samples[at] = {now, before + ran, load(&counters->published), begin + load(claims)};
   }
 
   ATOS_FUNCTION void spill_one(const Item<bytes> &item) const {

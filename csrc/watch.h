@@ -17,8 +17,9 @@ public:
       deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(launch.timeout));
   }
 
-  // Whether the workers are to stop. Throws ATOS_STUCK when they were asked to, and have not for the time of grace.
-  bool look() {
+  // Whether the workers are to stop; `state`, if it is known, is what the user is told. Throws ATOS_STUCK when they were asked
+  // to, and have not for the time of grace.
+  bool look(const atos_sample *state = nullptr) {
     const Clock::time_point now = Clock::now();
     if (stop) {
       if (now >= answer)
@@ -28,7 +29,7 @@ public:
     stop = now >= deadline;
     if (!stop && interrupted && now >= question) {
       asking() = true;
-      stop = interrupted() != 0;
+      stop = interrupted(state) != 0;
       asking() = false;
       question = now + kBetweenQuestions;
     }
@@ -44,6 +45,9 @@ public:
 
   bool stopped() const { return stop; }
 
+  // Whether the user will be asked at the next look.
+  bool asks() const { return !stop && interrupted && Clock::now() >= question; }
+
   // How long the host may sleep until it has to look again.
   Clock::duration rest() const {
     const Clock::duration most = kBetweenQuestions;
@@ -54,7 +58,7 @@ private:
   static constexpr std::chrono::milliseconds kBetweenQuestions{20};
   static constexpr std::chrono::milliseconds kGrace{1000};
 
-  int32_t (*const interrupted)(void);
+  int32_t (*const interrupted)(const atos_sample *);
   Clock::time_point question, deadline = Clock::time_point::max(), answer{};
   bool stop = false;
 };

@@ -177,10 +177,16 @@ template <class Group, unsigned bytes> struct Base {
     if (header->quiet != kNever) queue().register_quiet(header->quiet, workers);
   }
 
+  // Where the tickets are counted that workers of this kernel have claimed, and from which on.
+  __device__ __forceinline__ uint64_t *claims_of_kernel() const {
+    return launch.persistent ? &queue().counters->head : &queue().counters->claims[launch.stream];
+  }
+  __device__ __forceinline__ uint64_t first_of_kernel() const { return launch.persistent ? 0 : launch.round_begin; }
+
   // By one lane: tickets of a round, of which no more will come.
   __device__ __forceinline__ uint64_t claim_of_round(uint64_t lanes, uint64_t *first) {
-    uint64_t *claims = launch.persistent ? &queue().counters->head : &queue().counters->claims[launch.stream];
-    const uint64_t begin = launch.persistent ? 0 : launch.round_begin, end = header->round_end;
+    uint64_t *claims = claims_of_kernel();
+    const uint64_t begin = first_of_kernel(), end = header->round_end;
     const uint64_t next = begin + load(claims);
     if (next >= end) return 0;
     const uint64_t want = share(next, end) * lanes;
@@ -229,7 +235,8 @@ template <class Group, unsigned bytes> struct Base {
     if (!launch.samples) return;
     uint64_t now;
     asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-    queue().trace(ran, now, static_cast<atos_sample *>(launch.samples), launch.max_samples, launch.sample_interval);
+    queue().trace(ran, now, claims_of_kernel(), first_of_kernel(), static_cast<atos_sample *>(launch.samples),
+                  launch.max_samples, launch.sample_interval);
   }
 
   // All threads, at the end. The last block of a kernel tells the host how things stand, and leaves the counters as the next

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py import bench, workloads
+from atos_py import workloads
 from atos_py.__main__ import main
+from atos_py.commands import bench
 from atos_py.machine import device_facts, peak_of
 from atos_py.report import HEADER, Report, Row
 
@@ -27,7 +28,7 @@ def run(tmp_path: Path, *arguments: str) -> tuple[int, Report]:
 class TestCommand:
     def test_every_combination(self, tmp_path):
         code, report = run(
-            tmp_path, "--algorithm", "bfs", "--graph", "rmat:6:4", "road:8", "--fetch", "8", "32", "--persistent", "1", "0"
+            tmp_path, "--algorithm", "bfs", "--graph", "rmat:6:4", "road:8", "--fetch-size", "8", "32", "--persistent", "1", "0"
         )
         assert code == 0
         assert len(report.rows) == 2 * 2 * 2
@@ -77,7 +78,7 @@ class TestCommand:
 
     def test_tuned_settings_are_used_and_overruled(self, tmp_path, monkeypatch):
         monkeypatch.setattr(bench, "tuned", lambda name, graph: {"fetch_size": 16, "num_blocks": 1})
-        _, report = run(tmp_path, "--algorithm", "bfs", "--graph", "rmat:5:4", "--tuned", "--fetch", "64")
+        _, report = run(tmp_path, "--algorithm", "bfs", "--graph", "rmat:5:4", "--tuned", "--fetch-size", "64")
         assert report.rows[0].options == {"fetch_size": 64, "num_blocks": 1}
 
     @pytest.mark.parametrize("bad", [["--repeat", "0"], ["--graph", "rmat:x"], ["--against", "nothing.json"]])
@@ -116,12 +117,12 @@ class TestAgainst:
     def test_ratios_of_the_same_settings(self, tmp_path, capsys):
         out = tmp_path / "old.json"
         given = ["--algorithm", "bfs", "--graph", "rmat:5:4"]
-        assert main(["bench", *CPU, *given, "--fetch", "8", "--json", str(out)]) == 0
+        assert main(["bench", *CPU, *given, "--fetch-size", "8", "--json", str(out)]) == 0
         old = json.loads(out.read_text())
         old["rows"][0]["milliseconds"] = [1e9, 1e9]
         out.write_text(json.dumps(old))
         capsys.readouterr()
-        assert main(["bench", *CPU, *given, "--fetch", "8", "16", "--against", str(out)]) == 0
+        assert main(["bench", *CPU, *given, "--fetch-size", "8", "16", "--against", str(out)]) == 0
         ratios = [line for line in capsys.readouterr().out.splitlines() if "ratio" in line]
         assert len(ratios) == 1
         assert "fetch 8" in ratios[0]

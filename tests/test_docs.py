@@ -1,19 +1,22 @@
-"""The code of every document runs as it stands, from top to bottom, and what they name and link to is there."""
+"""The code and the commands in the documents run as they stand, from top to bottom, and the documents keep to themselves."""
 
 from __future__ import annotations
 
 import gzip
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import atos_py
 from atos_py import errors
+from atos_py.__main__ import main
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMANDS = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#]*)(?:#([^)]*))?\)")
 
 # A grid of 3 x 3 crossings as a DIMACS file, which stands in for New York.
@@ -33,13 +36,29 @@ def directory(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("document", [path for path in DOCUMENTS if BLOCK.search(path.read_text())], ids=name)
+# What is in command-line.md follows commands, and runs behind them.
+PROGRAMS = [path for path in DOCUMENTS if BLOCK.search(path.read_text()) and path.name != "command-line.md"]
+
+
+@pytest.mark.parametrize("document", PROGRAMS, ids=name)
 def test_code_runs(document, directory):
     blocks = BLOCK.findall(document.read_text())
     # In a file, since a task's source is looked up where its compilation fails.
     path = directory / "document.py"
     path.write_text("\n\n".join(blocks))
     exec(compile(path.read_text(), str(path), "exec"), {"__name__": "document"})
+
+
+def test_commands_run(directory, capsys):
+    text = (ROOT / "docs" / "command-line.md").read_text()
+    lines = "".join(COMMANDS.findall(text)).splitlines()
+    assert {line.split()[3] for line in lines} == {"info", "demo", "bfs", "pagerank", "color", "bench", "tune"}
+    for line in lines:
+        words = shlex.split(line)
+        assert words[:3] == ["python", "-m", "atos_py"]
+        assert main(words[3:]) == 0, f"{line}\n{capsys.readouterr().err}"
+    for block in BLOCK.findall(text):  # what they have saved
+        exec(block, {})
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)

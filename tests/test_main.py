@@ -12,7 +12,7 @@ from atos_py import demo, diagnosis, toolkit
 from atos_py.__main__ import main
 from atos_py.cache import cache_directory
 
-SMALL = ["demo", "--device", "cpu", "--side", "12", "--scale", "6"]
+SMALL = ["demo", "--device", "cpu", "--graph", "road:12", "rmat:6"]
 
 
 def value(name: str) -> diagnosis.Finding:
@@ -97,7 +97,7 @@ class TestDemo:
                 result.depth[source] = 1
             return result
 
-        monkeypatch.setattr(demo.rows, "__defaults__", (None, None, search))
+        monkeypatch.setattr(demo.rows, "__defaults__", (None, search))
         assert main(SMALL) == 1
         rows = capsys.readouterr().out.splitlines()[1:-1]
         assert sum("NO: depth[" in row for row in rows) == 2 * 4
@@ -105,7 +105,7 @@ class TestDemo:
     @pytest.mark.gpu
     @pytest.mark.skipif(len(atos.devices()) < 2, reason="there is no GPU")
     def test_on_a_gpu(self, capsys):
-        assert main(["demo", "--device", "cuda", "--side", "200", "--scale", "12"]) == 0
+        assert main(["demo", "--device", "cuda", "--graph", "road:200", "rmat:12"]) == 0
 
 
 class TestErrors:
@@ -116,7 +116,7 @@ class TestErrors:
         assert captured.err.count("\n") == 1
 
     def test_help_teaches(self, capsys):
-        for arguments, word in (["--help"], "examples:"), (["demo", "--help"], "exit code 1"):
+        for arguments, word in (["--help"], "examples:"), (["demo", "--help"], "certificate"):
             with pytest.raises(SystemExit, match="0"):
                 main(arguments)
             assert word in capsys.readouterr().out

@@ -1,21 +1,27 @@
-"""What launches report, added up."""
+"""What launches report: in words, as a dictionary, and added up."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
+import sys
 
 import numpy as np
+import pytest
 
+import atos_py as atos
+from atos_py.profile import Profile
 from atos_py.stats import TRACE, LaunchStats
 
 ONE = LaunchStats(
     tasks_run=10, tasks_pushed=4, milliseconds=2.0, rounds=1, task="a", device="cpu", worker="warp", fetch_size=32,
     persistent=True, barrier=False, num_blocks=2, num_threads=1, num_workers=2,
+    profile=Profile(compile=5.0, run=2.0),
 )  # fmt: skip
 
 
 def traced(**others):
-    trace = np.array([(0.0, 1, 5), (1.5, 9, 2)], TRACE)
+    trace = np.array([(0.0, 1, 5, 0.0), (1.5, 9, 2, 0.5)], TRACE)
     return dataclasses.replace(ONE, trace=trace, **others)
 
 
@@ -25,6 +31,7 @@ def test_numbers_add_up_and_the_last_configuration_counts():
     assert (total.tasks_run, total.tasks_pushed, total.milliseconds, total.rounds) == (15, 8, 2.5, 8)
     assert (total.task, total.worker, total.fetch_size) == ("b", "cta", 32)
     assert total.trace is None
+    assert total.profile == Profile(compile=10.0, run=4.0)
     assert LaunchStats.total([ONE, other], task="both").task == "both"
 
 
@@ -38,4 +45,77 @@ def test_traces_are_joined_where_launches_meet():
     assert trace["milliseconds"].tolist() == [0.0, 1.5, 4.0, 5.5]
     assert trace["tasks_run"].tolist() == [1, 9, 21, 29]
     assert trace["waiting"].tolist() == [5, 2, 5, 2]
+    assert trace["idle"].tolist() == [0, 0.5, 0, 0.5]
     assert first.trace["milliseconds"].tolist() == last.trace["milliseconds"].tolist() == [0.0, 1.5]
+
+
+def test_the_representation_is_a_line():
+    assert repr(ONE) == (
+        "<LaunchStats a: 10 tasks in 2.000 ms (0.0 M tasks/s), persistent, relaxed, warp, on cpu;"
+        " call 7.000 ms: compile 5.000, run 2.000>"
+    )
+    assert str(ONE).splitlines()[1:] == [
+        "  persistent, relaxed; 1 round; 2 warp workers (2 x 1 threads), fetch size 32, on cpu",
+        "  call 7.000 ms: compile 5.000, run 2.000",
+    ]
+
+
+def test_a_notebook_gets_a_table_in_which_nothing_is_markup():
+    text = dataclasses.replace(traced(), task="<b>")._repr_html_()
+    assert text.startswith("<table>")
+    assert text.count("<tr>") == text.count("</tr>") == 8
+    assert "&lt;b&gt;" in text
+    assert "2 samples" in text
+    assert "<b>" not in text
+
+
+def test_the_dictionary_goes_through_json():
+    unknown = traced()
+    unknown.trace["idle"][0] = np.nan
+    fields = json.loads(json.dumps(unknown.to_dict(), allow_nan=False))
+    assert fields["trace"] == {"milliseconds": [0.0, 1.5], "tasks_run": [1, 9], "waiting": [5, 2], "idle": [None, 0.5]}
+    assert fields["profile"]["compile"] == 5.0
+    assert fields["tasks_run"] == 10
+    assert ONE.to_dict()["trace"] is None
+    assert unknown.trace.dtype == TRACE
+
+
+class TestPlot:
+    def test_every_panel_has_what_the_trace_says(self):
+        pytest.importorskip("matplotlib")
+        rate, queue, idle, parts = traced().plot(least_tasks=5).axes
+        absolute, normalised = (line.get_ydata() for line in rate.lines)
+        assert np.allclose(absolute, 2 * normalised)  # 10 tasks for 5
+        assert queue.get_ylim()[1] >= 5
+        assert idle.collections[0].get_paths()[0].vertices[:, 1].max() == 50
+        assert [text.get_text() for text in parts.get_legend().get_texts()] == ["compile 5.00", "run 2.00"]
+
+    def test_what_is_not_known_is_said(self):
+        pytest.importorskip("matplotlib")
+        stats = traced()
+        stats.trace["idle"] = np.nan
+        assert "not known" in stats.plot().axes[2].texts[0].get_text()
+
+    def test_it_becomes_a_picture(self, tmp_path):
+        pytest.importorskip("matplotlib")
+        graph = atos.generate.road(100, device="cpu")
+        atos.bfs(graph, 5050, trace=20).stats.plot(graph.num_vertices).savefig(tmp_path / "run.png")
+        assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
+
+    @pytest.mark.parametrize("samples", [None, 0, 1])
+    def test_without_a_trace(self, samples):
+        pytest.importorskip("matplotlib")
+        trace = None if samples is None else traced().trace[:samples]
+        with pytest.raises(atos.InvalidArgumentError, match="trace=20"):
+            dataclasses.replace(ONE, trace=trace).plot()
+
+    @pytest.mark.parametrize("bad", [0, -3])
+    def test_the_least_number_of_tasks_is_one(self, bad):
+        pytest.importorskip("matplotlib")
+        with pytest.raises(atos.InvalidArgumentError, match=f"least_tasks must be .*got {bad}"):
+            traced().plot(bad)
+
+    def test_without_matplotlib(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "atos_py.plot", None)
+        with pytest.raises(atos.MissingPackageError, match="pip install matplotlib"):
+            traced().plot()

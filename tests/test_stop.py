@@ -150,7 +150,7 @@ def test_handlers_run_and_the_launch_goes_on(device):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert set(calls) == {"a signal handler that runs during a launch cannot use a queue"}
+    assert set(calls) == {"a signal handler or progress function that runs during a launch cannot use a queue"}
     assert len(calls) > 1
     assert len(queue) == 1
 

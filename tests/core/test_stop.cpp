@@ -66,7 +66,7 @@ TEST(what_is_asked_stops_a_launch) {
     for (uint64_t v = 0; v < 20; ++v) launcher.push(v);
     atos_launch launch = schedule(persistent, barrier, fetch, blocks);
     questions = 0;
-    launch.interrupted = [] { return int32_t(++questions == 2); };
+    launch.interrupted = [](const atos_sample *) { return int32_t(++questions == 2); };
     atos_stats stats;
     const atos_status status = atos_queue_launch(launcher.queue, program.handle, &launch, &stats);
     CHECK(status == ATOS_STOPPED && questions == 2, "status %d after %d questions: %s", int(status), questions, atos_message());
@@ -75,6 +75,32 @@ TEST(what_is_asked_stops_a_launch) {
     CHECK(stats.pending == 20 && atos_queue_read(launcher.queue, items.data(), 20, &state) == ATOS_OK, "%s", atos_message());
     std::sort(items.begin(), items.end());
     for (uint32_t v = 0; v < 20; ++v) CHECK(items[v] == v, "item %u is %u", v, items[v]);
+  });
+}
+
+std::atomic<uint64_t> told, most_run, most_waiting;
+
+TEST(who_is_asked_is_told_how_things_stand) {
+  Program program(again, nullptr);
+  for_all_schedules([&](bool persistent, bool barrier, uint32_t fetch, uint32_t blocks) {
+    if (fetch == 7) return; // it takes its time
+    Launcher<uint32_t> launcher(50);
+    for (uint64_t v = 0; v < 20; ++v) launcher.push(v);
+    atos_launch launch = schedule(persistent, barrier, fetch, blocks);
+    told = most_run = most_waiting = 0;
+    launch.progress = 1;
+    launch.interrupted = [](const atos_sample *now) {
+      if (!now) return 0;
+      most_run = std::max<uint64_t>(most_run, now->ran);
+      if (now->published > now->claimed) most_waiting = std::max<uint64_t>(most_waiting, now->published - now->claimed);
+      return int32_t(++told == 3);
+    };
+    atos_stats stats;
+    const atos_status status = atos_queue_launch(launcher.queue, program.handle, &launch, &stats);
+    CHECK(status == ATOS_STOPPED && told == 3, "status %d, told %d times: %s", int(status), int(told), atos_message());
+    CHECK(most_run > 0 && most_run <= stats.tasks_run && most_waiting <= 20, "ran %d of %d, %d waited", int(most_run),
+          int(stats.tasks_run), int(most_waiting));
+    CHECK(stats.samples == 0 && stats.copy_milliseconds > 0, "%d samples kept", int(stats.samples));
   });
 }
 
@@ -165,7 +191,7 @@ TEST(who_is_asked_cannot_use_a_queue) {
   launcher.push(1);
   asked_queue = &launcher;
   atos_launch launch = schedule(true, false, 1, 1);
-  launch.interrupted = [] {
+  launch.interrupted = [](const atos_sample *) {
     uint64_t count = 0;
     answer = atos_queue_pending(asked_queue->queue, &count);
     return int32_t(1);

@@ -7,39 +7,44 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from .bench import measure
-from .defaults import defaults_for
-from .devices import device
-from .errors import VerificationError
-from .graph_spec import SPEC_HELP, graph_of, source_of
-from .report import Row
-from .tune import Progress, space_for, tune
-from .workloads import ALGORITHMS, on_graph
+from ..defaults import defaults_for
+from ..devices import device
+from ..errors import VerificationError
+from ..graph_spec import graph_of, source_of
+from ..measure import measure
+from ..report import Row
+from ..tune import space_for, tune
+from ..workloads import ALGORITHMS, on_graph
+from .options import add_device, add_graphs, add_json, progress_bar, say, write_json
 
-__all__ = ["DESCRIPTION", "add_arguments", "command"]
-
+HELP = "find the best setting of an algorithm on a graph"
 DESCRIPTION = """\
 Searches worker size, fetch size, blocks and the two switches, persistent and barrier, for the setting in which an algorithm
 runs fastest on a graph: settings near the usual one are run once, the better half again, and so on; then single options are
-changed as long as that helps. The first run of each setting is
-verified. Prints all that was tried, the best first, then the best and the defaults again, every run verified.
+changed as long as that helps. The first run of each setting is verified. Prints all that was tried, the best first, then the
+best and the defaults again, every run verified.
 
 The best setting is remembered on disk for this algorithm, device and shape of graph (size, mean degree and skew of degrees):
-atos.bfs(graph, source, **atos.tuned(atos.bfs, graph)) uses it, and so does bench --tuned."""
+atos.bfs(graph, source, **atos.tuned(atos.bfs, graph)) uses it, and so does --tuned of bench, bfs, pagerank and color."""
+EXAMPLES = """\
+  python -m atos_py tune --algorithm bfs --graph road:1000:0.62
+  python -m atos_py tune --algorithm color --graph rmat:18:16 --budget 60 --draw heat.png"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command to `argparse`."""
-    parser.add_argument("--algorithm", required=True, choices=ALGORITHMS)
-    parser.add_argument("--graph", required=True, help=SPEC_HELP)
-    parser.add_argument("--device", help="cpu, cuda or cuda:N (default: the best there is)")
-    parser.add_argument("--source", type=int, help="where BFS begins (default: a vertex of largest degree, a grid's middle)")
-    parser.add_argument("--budget", type=float, default=120, help="seconds that the search may take (default: 120)")
+    names = ", ".join(ALGORITHMS)
+    parser.add_argument("--algorithm", required=True, choices=ALGORITHMS, metavar="NAME", help=f"one of {names}")
+    add_graphs(parser, "", several=False, required=True)
+    add_device(parser)
+    parser.add_argument("--source", type=int, metavar="V", help="where BFS begins (default: largest degree, a grid's middle)")
+    parser.add_argument("--budget", type=float, default=120, metavar="S", help="seconds for the search (default: 120)")
+    add_json(parser)
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table there")
     parser.add_argument("--draw", type=Path, metavar="FILE", help="draw run time over worker size and fetch size (matplotlib)")
 
 
-def command(options: argparse.Namespace, progress: Progress) -> int:
+def command(options: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     on = device(options.device)
     host = graph_of(options.graph, device="cpu")
@@ -60,19 +65,24 @@ def command(options: argparse.Namespace, progress: Progress) -> int:
     if options.algorithm == "color":  # which has plans of its own
         space = {name: tuple(dict.fromkeys((None, *values))) for name, values in space.items()}
     try:
-        tuning = tune(run, task=options.algorithm, graph=graph, budget=options.budget, space=space, progress=progress)
+        limits = {"budget": options.budget, "space": space, "progress": progress_bar()}
+        tuning = tune(run, task=options.algorithm, graph=graph, **limits)
     except VerificationError as error:
-        print(f"a result was wrong: {error}")
+        say(options, f"a result was wrong: {error}")
+        write_json(options, {"failure": str(error)})
         return 1
-    print(tuning)
+    say(options, tuning)
     failed = False
-    medians = []
+    medians, rows = [], []
     for name, setting in ("best", tuning.best), ("defaults", defaults_for(options.algorithm, graph)):
         row = measure(Row(options.algorithm, options.graph, str(on), setting), workload, on, 7)
+        rows.append(row)
         failed |= bool(row.failure)
         medians.append(statistics.median(row.milliseconds or [float("nan")]))
         ratio = f", {medians[1] / medians[0]:.2f} times the best" if name == "defaults" else ""
-        print(f"{name}: {setting}, {medians[-1]:.3f} ms{ratio}{f', NO: {row.failure}' if failed else ''}")
+        say(options, f"{name}: {setting}, {medians[-1]:.3f} ms{ratio}{f', NO: {row.failure}' if failed else ''}")
+    again = [{"options": row.options, "milliseconds": row.milliseconds, "failure": row.failure} for row in rows]
+    write_json(options, tuning.to_dict() | {"again": dict(zip(("best", "defaults"), again, strict=True))})
     if options.csv:
         tuning.to_csv(options.csv)
     if options.draw:

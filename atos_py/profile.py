@@ -1,0 +1,121 @@
+"""Where the time of a launch goes, and the same as ranges for NVIDIA's profilers."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import math
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, fields
+from typing import Any
+
+__all__ = ["Profile", "annotated", "during", "nvtx_or_none", "profile_of"]
+
+
+@dataclass(slots=True)
+class Profile:
+    """What the call of a launch spent its time on, in milliseconds; the parts add up to the whole.
+
+    Attributes
+    ----------
+    compile : float
+        Numba made code of the task. 0 unless this was the first launch of the task with arguments of these types, as also for
+        the next two.
+    link : float
+        nvJitLink put it into the worker loops; always 0 on the CPU, where that is a part of compiling.
+    load : float
+        The code was read from the cache on disk, if it was there, and handed to the device.
+    copy : float
+        Counters went to the device and back; where the queue grew, its items too.
+    launch : float
+        The host checked arguments, started kernels, and noticed their end.
+    run : float
+        Workers ran tasks, by the device's own clock.
+    """
+
+    compile: float = 0.0
+    link: float = 0.0
+    load: float = 0.0
+    copy: float = 0.0
+    launch: float = 0.0
+    run: float = 0.0
+
+    @property
+    def call(self) -> float:
+        """The whole, in milliseconds."""
+        return sum(self.parts().values())
+
+    def parts(self) -> dict[str, float]:
+        """Return the parts by name, in the order of time."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __add__(self, other: Profile) -> Profile:
+        return Profile(*(mine + its for mine, its in zip(self.parts().values(), other.parts().values(), strict=True)))
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{name} {value:.3f}" for name, value in self.parts().items() if value >= 5e-4)
+        return f"call {self.call:.3f} ms: {parts or 'nothing'}"
+
+
+class _Here(threading.local):
+    """What this thread has done last to get a task ready: seconds of each part, since when, and those inside of open parts."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.began = -math.inf
+        self.inside: list[float] = []
+
+
+_here = _Here()
+
+
+@contextlib.contextmanager
+def during(part: str, task: str) -> Iterator[None]:
+    """Count what happens here for a part of the launch in this thread, but for parts inside, and mark it for profilers."""
+    begin = time.perf_counter()
+    if not _here.inside:
+        _here.seconds, _here.began = {}, begin
+    _here.inside.append(0.0)
+    try:
+        with annotated(f"{part} {task}"):
+            yield
+    finally:
+        took = time.perf_counter() - begin
+        _here.seconds[part] = _here.seconds.get(part, 0.0) + took - _here.inside.pop()
+        if _here.inside:
+            _here.inside[-1] += took
+
+
+def profile_of(begin: float, run: float, copied: float) -> Profile:
+    """Return the profile of a launch in this thread that began at `begin` and ends now, by `time.perf_counter`.
+
+    Of its time, `run` ms passed on the device, and for `copied` ms of them the host copied.
+    """
+    ran = run - copied if run > copied else 0.0
+    host = (time.perf_counter() - begin) * 1e3 - copied - ran
+    if _here.began < begin:  # the task was ready
+        return Profile(0.0, 0.0, 0.0, copied, host if host > 0 else 0.0, ran)
+    compiled, linked, loaded = (_here.seconds.get(part, 0.0) * 1e3 for part in ("compile", "link", "load"))
+    return Profile(compiled, linked, loaded, copied, max(host - compiled - linked - loaded, 0.0), ran)
+
+
+@functools.cache
+def nvtx_or_none() -> Any:
+    """Return the package nvtx, if it is installed."""
+    try:
+        return importlib.import_module("nvtx")
+    except ImportError:
+        return None
+
+
+def annotated(name: str) -> AbstractContextManager[Any]:
+    """Return a range of NVTX, in the domain ``atos_py``, where the package nvtx is installed; otherwise nothing."""
+    nvtx = nvtx_or_none()
+    return nvtx.annotate(name, domain="atos_py") if nvtx else _NOTHING  # type: ignore[no-any-return]
+
+
+_NOTHING = nullcontext()

@@ -1,0 +1,225 @@
+"""The commands: the algorithms verify and save what they find, and options mean the same everywhere."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import atos_py as atos
+from atos_py import workloads
+from atos_py.__main__ import main
+from atos_py.commands import COMMANDS
+from atos_py.commands.options import progress_bar
+
+GRAPH = "rmat:7:8"
+
+
+def run(capsys, *arguments):
+    """Run a command on the CPU with its JSON on standard output; return the exit code, that, and what else was said."""
+    code = main([*arguments, "--device", "cpu", "--json", "-"])
+    captured = capsys.readouterr()
+    return code, json.loads(captured.out), captured.err
+
+
+def actions(name):
+    parser = argparse.ArgumentParser()
+    COMMANDS[name].add_arguments(parser)
+    return {option: action for action in parser._actions for option in action.option_strings}
+
+
+class TestAlgorithms:
+    @pytest.mark.parametrize("algorithm", ["bfs", "pagerank", "color"])
+    def test_verified_printed_and_told(self, algorithm, capsys):
+        code, told, said = run(capsys, algorithm, GRAPH)
+        assert code == 0
+        assert said.splitlines()[0] == f"{GRAPH}: 128 vertices, {told['graph']['edges']:,} edges"
+        assert said.splitlines()[-1].endswith("; verified")
+        assert (told["algorithm"], told["verified"], told["failure"]) == (algorithm, True, "")
+        assert told["stats"]["tasks_run"] > 0
+        assert told["stats"]["profile"]["run"] > 0
+
+    def test_text_alone_goes_to_standard_output(self, capsys):
+        assert main(["bfs", GRAPH, "--device", "cpu"]) == 0
+        captured = capsys.readouterr()
+        assert "; verified" in captured.out
+        assert captured.err == ""
+
+    def test_bfs(self, tmp_path, capsys):
+        graph = atos.generate.rmat(7, 8, device="cpu")
+        out = tmp_path / "tree.npz"
+        _, told, _ = run(capsys, "bfs", GRAPH, "--source", "3", "5", "--parents", "--out", str(out))
+        with np.load(out) as found:
+            atos.verify_bfs(graph, [3, 5], found["depth"], found["parent"])
+            assert told["result"]["reached"] == np.count_nonzero(found["depth"] != atos.UNREACHED)
+            assert told["result"]["levels"] == found["depth"][found["depth"] != atos.UNREACHED].max() + 1
+
+    def test_pagerank(self, tmp_path, capsys):
+        out = tmp_path / "rank.npy"
+        _, told, _ = run(capsys, "pagerank", GRAPH, "--tolerance", "1e-3", "--dtype", "float64", "--out", str(out))
+        rank = np.load(out)
+        assert rank.dtype == np.float64
+        assert told["result"]["error"] <= told["result"]["error bound"] <= 1e-3
+        assert list(map(int, told["result"]["highest ranks"])) == np.argsort(-rank, kind="stable")[:5].tolist()
+
+    def test_color(self, tmp_path, capsys):
+        out = tmp_path / "color.npy"
+        _, told, _ = run(capsys, "color", GRAPH, "--order", "degree", "--out", str(out))
+        colors = np.load(out)
+        atos.verify_coloring(atos.generate.rmat(7, 8, device="cpu"), colors)
+        assert told["result"]["colors"] == colors.max() + 1
+
+    def test_a_file_is_a_graph_too(self, tmp_path, capsys):
+        atos.generate.road(9, device="cpu").save(tmp_path / "tiny.npz")
+        code, told, _ = run(capsys, "bfs", str(tmp_path / "tiny.npz"))
+        assert (code, told["graph"]["vertices"]) == (0, 81)
+
+    def test_options_of_a_launch(self, capsys):
+        given = ["--worker", "warp", "--fetch-size", "4", "--num-blocks", "2", "--persistent", "0", "--barrier", "1"]
+        _, told, _ = run(capsys, "bfs", GRAPH, *given)
+        stats = told["stats"]
+        assert [stats[name] for name in ("worker", "fetch_size", "num_blocks", "persistent", "barrier")] == [
+            "warp", 4, 2, False, True,
+        ]  # fmt: skip
+
+    def test_tuned_settings(self, capsys, monkeypatch):
+        monkeypatch.setattr("atos_py.commands.algorithm.tuned", lambda name, graph: {"fetch_size": 16, "num_blocks": 1})
+        _, told, _ = run(capsys, "bfs", GRAPH, "--tuned", "--fetch-size", "64")
+        assert (told["stats"]["fetch_size"], told["stats"]["num_blocks"]) == (64, 1)
+
+    def test_a_picture_of_the_run(self, tmp_path, capsys):
+        pytest.importorskip("matplotlib")
+        code, told, _ = run(capsys, "bfs", "road:100:0.9", "--plot", str(tmp_path / "run.png"))
+        assert code == 0
+        assert len(told["stats"]["trace"]["milliseconds"]) > 1
+        assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
+
+    def test_a_bar(self, capsys):
+        assert run(capsys, "bfs", GRAPH, "--progress")[0] == 0
+
+    @pytest.fixture
+    def wrong(self, monkeypatch):
+        true = atos.bfs
+
+        def search(graph, source, **options):
+            result = true(graph, source, **options)
+            result.depth[int(np.atleast_1d(source)[0])] = 1
+            return result
+
+        monkeypatch.setattr(workloads.bfs, "bfs", search)
+
+    @pytest.mark.usefixtures("wrong")
+    def test_a_wrong_result_fails_and_is_not_saved(self, tmp_path, capsys):
+        code, told, said = run(capsys, "bfs", GRAPH, "--source", "3", "--out", str(tmp_path / "depth.npy"))
+        assert code == 1
+        assert told["verified"] is False
+        assert "depth[3] is 1" in told["failure"]
+        assert "NOT RIGHT: depth[3]" in said
+        assert not (tmp_path / "depth.npy").exists()
+
+    @pytest.mark.usefixtures("wrong")
+    def test_nobody_looks_if_told_so(self, capsys):
+        code, told, said = run(capsys, "bfs", GRAPH, "--no-verify")
+        assert (code, told["verified"]) == (0, None)
+        assert said.rstrip().endswith("; not verified")
+
+
+class TestJson:
+    def test_info(self, capsys):
+        assert main(["info", "--json", "-"]) == 0
+        captured = capsys.readouterr()
+        assert {finding["section"] for finding in json.loads(captured.out)["findings"]} >= {"Devices", "Versions", "Core"}
+        assert "Devices" in captured.err
+
+    def test_demo(self, capsys):
+        code, told, said = run(capsys, "demo", "--graph", "road:8:1")
+        assert code == 0
+        assert len(told["rows"]) == 12
+        assert all(row["stats"]["tasks_run"] >= 64 and not row["failure"] for row in told["rows"])
+        assert "12 of 12 results are right" in said
+
+    def test_bench(self, capsys):
+        code, told, said = run(capsys, "bench", "--algorithm", "bfs", "--graph", "road:8:1", "--repeat", "1")
+        assert code == 0
+        assert told["rows"][0]["result"]["reached"] == 64
+        assert "road:8:1: 64 vertices" in said
+
+    def test_tune(self, capsys, monkeypatch, tmp_path):
+        monkeypatch.setenv("ATOS_CACHE_DIR", str(tmp_path))
+        code, told, _ = run(capsys, "tune", "--algorithm", "bfs", "--graph", "road:8:1", "--budget", "0.2")
+        assert code == 0
+        assert told["again"]["best"]["options"] == told["best"]
+        assert told["table"]
+
+    def test_to_a_file(self, tmp_path, capsys):
+        assert main(["color", GRAPH, "--device", "cpu", "--json", str(tmp_path / "c.json")]) == 0
+        assert json.loads((tmp_path / "c.json").read_text())["verified"] is True
+        assert "; verified" in capsys.readouterr().out
+
+
+class TestOptions:
+    def test_the_same_name_means_the_same_everywhere(self):
+        texts: dict[str, set[str]] = {}
+        for name in COMMANDS:
+            for option, action in actions(name).items():
+                if option in ("--worker", "--fetch-size", "--num-blocks", "--num-threads", "--persistent", "--barrier",
+                              "--tuned", "--json", "--tolerance", "--dtype", "--find", "--order"):  # fmt: skip
+                    texts.setdefault(option, set()).add(str(action.help))
+        assert len(texts) == 12
+        assert all(len(said) == 1 for said in texts.values())
+
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_every_command_has_json_and_help_with_examples(self, name, capsys):
+        assert "--json" in actions(name)
+        with pytest.raises(SystemExit, match="0"):
+            main([name, "--help"])
+        text = capsys.readouterr().out
+        assert f"python -m atos_py {name}" in text.partition("examples:")[2]
+        assert len(text) > 300
+
+    @pytest.mark.parametrize("name", set(COMMANDS) - {"info"})
+    def test_every_command_but_info_takes_a_device_and_a_graph(self, name):
+        parser = argparse.ArgumentParser()
+        COMMANDS[name].add_arguments(parser)
+        assert {"device", "graph"} <= {action.dest for action in parser._actions}
+
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            ["bfs", GRAPH, "--persistent", "yes"],
+            ["bfs", GRAPH, "--worker", "grid"],
+            ["bfs"],
+            ["nothing"],
+        ],
+    )
+    def test_bad_usage_is_exit_code_2(self, bad, capsys):
+        with pytest.raises(SystemExit, match="2"):
+            main(bad)
+        assert "usage: " in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("bad", "said"),
+        [
+            (["bfs", GRAPH, "--source", "128"], "source 128 is not a vertex"),
+            (["bfs", GRAPH, "--out", "depth.txt"], "names an .npy or .npz file"),
+            (["bfs", GRAPH, "--out", "/nothing/depth.npy"], "cannot write"),
+            (["bfs", GRAPH, "--json", "/nothing/x.json"], "No such file"),
+            (["pagerank", GRAPH, "--tolerance", "0"], "tolerance must be"),
+            (["color", "rmat:x"], "names no graph"),
+            (["color", "nothing.gr"], "cannot read graph file"),
+        ],
+    )
+    def test_what_cannot_be_done_is_a_line_and_exit_code_2(self, bad, said, capsys):
+        assert main([*bad, "--device", "cpu"]) == 2
+        line = capsys.readouterr().err
+        assert line.startswith("atos_py: ")
+        assert said in line
+        assert line.count("\n") == 1
+
+    def test_progress_without_tqdm(self, monkeypatch, capsys):
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+        assert list(progress_bar()([1, 2], "steps", 2)) == [1, 2]
+        assert capsys.readouterr().err == "steps (2 settings)\n"
