@@ -83,10 +83,11 @@ def test_arrays_of_numpy_are_saved_and_filled_in_place(path):
 
 @atos.task
 def spread(worker, v, ran, last):
-    atos.atomic_add(ran, v, 1)
-    for child in (2 * v, 2 * v + 1):
-        if child < last:
-            worker.push(child)
+    if worker.rank == 0:
+        atos.atomic_add(ran, v, 1)
+        for child in (2 * v, 2 * v + 1):
+            if child < last:
+                worker.push(child)
 
 
 @pytest.mark.parametrize("barrier", [False, True])
@@ -369,25 +370,28 @@ last = 1 << 16
 
 @atos.task
 def spread(worker, v, ran, last):
-    atos.atomic_add(ran, v, 1)
-    for child in (2 * v, 2 * v + 1):
-        if child < last:
-            worker.push(child)
+    if worker.rank == 0:
+        atos.atomic_add(ran, v, 1)
+        for child in (2 * v, 2 * v + 1):
+            if child < last:
+                worker.push(child)
 
 def live(path):
     ran = atos.zeros(last, dtype=np.int32, device=device)
     if os.path.exists(path):
         queue = atos.Queue.load(path, device=device, ran=ran)
     else:
-        queue = atos.Queue(4, device=device)
+        queue = atos.Queue(4, max_capacity=4, device=device)
         queue.push(1)
     while len(queue):
         if len(queue) > queue.capacity:
-            queue.resize(len(queue) * 9 // 8)
+            queue.max_capacity = len(queue) * 9 // 8
         try:
-            queue.launch_warp(spread, ran, last, num_blocks=2, fetch_size=4)
+            queue.launch_warp(spread, ran, last, num_blocks=2, fetch_size=4, timeout=0.01)
         except atos.QueueFullError as full:
             assert full.lost == 0
+        except atos.LaunchTimeoutError as stopped:
+            assert not stopped.stuck
         queue.save(path, ran=ran)
 
 def check(path, whole):

@@ -25,7 +25,8 @@ ORDERS = ("natural", "random", "degree")
 _HUB = 1024  # neighbours of a vertex that gets a CTA by default
 _MESH = 8  # neighbours on average, below which a thread is enough for a vertex, and an item is a block of them
 _WINDOW = {"cpu": 1 << 10, "thread": 1 << 19, "warp": 1 << 17, "cta": 1 << 14}
-_FOR_HUBS = 1 << 17, 1 << 10  # window and patience
+# Window and patience for hubs: few under way, each waiting for those before it, take fewer colours, but more time.
+_FOR_HUBS = {"natural": (1 << 17, 1 << 10), "random": (1 << 17, 1 << 10), "degree": (1 << 15, 1 << 12)}
 _SCRATCH = {"thread": 32, "warp": 512, "cta": 1024}  # bytes, half of them a bitmap of colours
 _LEAST = 1 << 16  # places in a queue
 
@@ -78,8 +79,8 @@ def color(
         with `barrier=True` all. Few clash less and take fewer colours, many keep more workers busy.
     patience : int, optional
         How often a vertex looks again, at most, at a neighbour that comes before it and is not coloured yet. Waiting avoids
-        clashes if vertices are begun in order, so with `fetch_size=1`. By default 1,024 for the CTAs that are chosen by
-        default, otherwise 0.
+        clashes if vertices are begun in order, so with `fetch_size=1`. By default 1,024, or 4,096 by degree, for the CTAs that
+        are chosen by default, otherwise 0.
     **launch_options
         As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
 
@@ -108,7 +109,7 @@ def color(
     graph = graph.to_symmetric()
     n, device = graph.num_vertices, graph.device
     by_blocks = worker is None and window is None and not patience and graph.num_edges < _MESH * n
-    vertices, phases = _planned(graph, _ordered(graph, order), worker, by_blocks)
+    vertices, phases = _planned(graph, order, worker, by_blocks)
     colors = full(n, UNCOLORED, dtype=np.uint32, device=device)
     if patience or phases[0].patience:
         places = np.empty(n, np.uint32)
@@ -144,10 +145,9 @@ class _Phase(NamedTuple):
     options: dict[str, Any] = {}  # noqa: RUF012 - never changed
 
 
-def _planned(
-    graph: Graph, vertices: NDArray[np.uint32] | None, worker: str | None, by_blocks: bool
-) -> tuple[NDArray[np.uint32] | None, list[_Phase]]:
+def _planned(graph: Graph, order: str, worker: str | None, by_blocks: bool) -> tuple[NDArray[np.uint32] | None, list[_Phase]]:
     """Return the order, changed so that hubs come first if they get a launch of their own, and the launches."""
+    vertices = _ordered(graph, order)
     n, gpu = graph.num_vertices, graph.device.kind == "cuda"
     if by_blocks:
         return vertices, [_Phase(n, "cta", n, options={"fetch_size": 4, "num_threads": 128})]
@@ -158,7 +158,7 @@ def _planned(
         if hubs := int(np.count_nonzero(large)):
             vertices = np.arange(n, dtype=np.uint32) if vertices is None else vertices
             vertices = vertices[np.argsort(~large[vertices], kind="stable")]
-            phases.insert(0, _Phase(hubs, "cta", *_FOR_HUBS, {"fetch_size": 1, "num_threads": 512}))
+            phases.insert(0, _Phase(hubs, "cta", *_FOR_HUBS[order], {"fetch_size": 1, "num_threads": 512}))
     return vertices, phases
 
 
