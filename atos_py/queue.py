@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import time
 from collections.abc import Callable
@@ -14,29 +13,28 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from . import checkpoint
 from ._core import check, ffi, lib, message
 from .arguments import describe, words
-from .array import Array, _cast, asarray, to_host, zeros
+from .array import Array, asarray, to_host, zeros
 from .checkpoint import QueueState
-from .checks import task_error
 from .codegen import item_bytes
 from .devices import Device
 from .devices import device as device_of
 from .errors import (
     InvalidArgumentError,
     LaunchConfigError,
-    LaunchTimeoutError,
     QueueFullError,
-    TaskError,
     UnsupportedTypeError,
 )
 from .foreign import is_on_gpu
-from .interrupt import question, raised
+from .interrupt import question
+from .items import as_items, item_dtype, padded
+from .outcome import check_end
 from .profile import annotated, profile_of
-from .program import WORKERS, Program, program_for
+from .program import WORKERS, program_for
 from .progress import observer_of
 from .stats import LaunchStats, trace_of
 from .stream import launch_stream
 from .task import Task
-from .validate import as_dtype, as_host_array, flag, number, whole
+from .validate import as_dtype, flag, number, whole
 
 __all__ = ["Queue"]
 
@@ -86,7 +84,7 @@ class Queue:
         dtype: DTypeLike = np.uint32,
         device: Device | str | None = None,
     ) -> None:
-        self._dtype = _item_dtype(as_dtype(dtype))
+        self._dtype = item_dtype(as_dtype(dtype))
         self._device = device_of(device)
         first = whole("capacity", capacity, 1, 1 << 62)
         most = 0 if max_capacity is None else whole("max_capacity", max_capacity, first, 1 << 62)
@@ -158,7 +156,7 @@ class Queue:
         InvalidArgumentError
             If a value does not fit the dtype.
         """
-        values = self._items(items)
+        values = as_items(items, self._dtype)
         status = lib.atos_queue_push(self._handle, ffi.cast("void *", values.ctypes.data), len(values))
         if status == lib.ATOS_QUEUE_FULL:
             waiting = len(self)
@@ -256,7 +254,7 @@ class Queue:
         return items, QueueState(*(getattr(state, field) for field in QueueState._fields))
 
     def _restore(self, items: NDArray[Any], state: QueueState) -> None:
-        raw = _padded(items)
+        raw = padded(items)
         check(lib.atos_queue_restore(self._handle, ffi.cast("void *", raw.ctypes.data), ffi.new("atos_queue_state *", state)))
 
     def launch_thread(self, task: Task, *args: Any, **options: Any) -> LaunchStats:
@@ -427,30 +425,7 @@ class Queue:
         stats = ffi.new("atos_stats *")
         with annotated(task.name):
             status = lib.atos_queue_launch(self._handle, program.handle, launch, stats)
-        interrupt = raised()
-        if status in (lib.ATOS_STOPPED, lib.ATOS_STUCK):
-            why = "it was interrupted" if interrupt else f"it took longer than its timeout of {timeout} s"
-            stopped = self._stopped(task, why, status, stats, (arguments, samples, program))
-            if interrupt is None:
-                raise stopped
-            raise interrupt from stopped
-        if interrupt is not None:
-            raise interrupt
-        if status == lib.ATOS_QUEUE_FULL:
-            raise QueueFullError(
-                f"{message()}; "
-                + (
-                    f"{stats.lost} of them were lost: start again with a larger capacity"
-                    if stats.lost
-                    else "all are still in it: raise max_capacity and launch again, or start with a larger one"
-                ),
-                capacity=self.capacity,
-                pending=stats.pending,
-                lost=stats.lost,
-            )
-        if status == lib.ATOS_TASK_FAILED:
-            raise self._task_error(task, program, stats)
-        check(status)
+        check_end(self, task, program, status, stats, timeout, (arguments, samples))
         idling = stats.workers if persistent and not barrier else None
         return LaunchStats(
             tasks_run=stats.tasks_run,
@@ -471,29 +446,6 @@ class Queue:
             trace=None if samples is None else trace_of(samples[: stats.samples], idling),
             profile=profile_of(begin, stats.milliseconds, stats.copy_milliseconds),
         )
-
-    # What to say of a launch that was stopped. What is used by one that is stuck lives from now on as long as the process.
-    def _stopped(self, task: Task, why: str, status: int, stats: Any, used: tuple[Any, ...]) -> LaunchTimeoutError:
-        if status == lib.ATOS_STOPPED:
-            left = "all of them in the queue: launch again to go on, or clear() it"
-            text = f"the launch of {task.name} was stopped, since {why}; {stats.pending} tasks are unfinished, {left}"
-            return LaunchTimeoutError(text, pending=stats.pending, stuck=False)
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object((self, *used)))
-        held = f"{self._device} is" if self._device.kind == "cuda" else "its queue and threads are"
-        return LaunchTimeoutError(
-            f"the launch of {task.name} was to stop, since {why}, but {message()}: a task seems to loop for ever inside"
-            f" itself, so look at its loops and at what they wait for. Until it ends {held} of no use; if it never does,"
-            " start a new process",
-            pending=None,
-            stuck=True,
-        )
-
-    def _task_error(self, task: Task, program: Program, stats: Any) -> TaskError:
-        item: Any = None
-        if stats.failure.in_item:
-            item = np.frombuffer(bytes(ffi.buffer(stats.failure.item)), self._dtype, 1)[0].item()
-        assert program.checks is not None
-        return task_error(task.name, program.checks, stats.failure, item, stats.lost)
 
     # An argument as the task takes it: others' arrays are wrapped, and have to be where the task runs.
     def _argument(self, position: int, value: Any) -> Any:
@@ -519,30 +471,6 @@ class Queue:
             raise InvalidArgumentError(f"argument {position} is on {value.device}, the task runs on {self._device}; {advice}")
         return value
 
-    def _items(self, items: ArrayLike | Array) -> NDArray[Any]:
-        given = _records(items, self._dtype) if self._dtype.names else np.atleast_1d(_integers(items))
-        if given.ndim != 1:
-            raise InvalidArgumentError(f"items are pushed as a one-dimensional array (got shape {given.shape})")
-        if not self._dtype.names:
-            if given.size and given.dtype.kind not in "iu" and not (given.dtype == object and _all_integers(given)):
-                raise UnsupportedTypeError(f"items of dtype {given.dtype} cannot be pushed to a queue of {self._dtype}")
-            if given.size:
-                low, high, limits = int(given.min()), int(given.max()), np.iinfo(self._dtype)
-                if low < limits.min or high > limits.max:
-                    bad = low if low < limits.min else high
-                    raise InvalidArgumentError(f"item {bad} does not fit {self._dtype} ({limits.min} to {limits.max})")
-        return _padded(np.ascontiguousarray(given, self._dtype))
-
-
-def _padded(items: NDArray[Any]) -> NDArray[Any]:
-    """Return items as the core takes them, each of 4, 8 or 16 bytes."""
-    given, taken = items.dtype.itemsize, item_bytes(items.dtype.itemsize)
-    if given == taken:
-        return items
-    padded = np.zeros((len(items), taken), np.uint8)
-    padded[:, :given] = items.view(np.uint8).reshape(len(items), given)
-    return padded
-
 
 def _debug_by_default() -> bool:
     value = os.environ.get("ATOS_DEBUG", "")
@@ -556,61 +484,6 @@ def _is_host_array(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return value.ndim > 0
     return hasattr(value, "__dlpack_device__") and not isinstance(value, np.generic) and not is_on_gpu(value)
-
-
-def _all_integers(values: NDArray[Any]) -> bool:
-    return all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values.flat)
-
-
-def _integers(items: Any) -> NDArray[Any]:
-    """Return items as they are; Python's integers exactly, of which NumPy makes floats where they mix signs and sizes."""
-    given = as_host_array("what is pushed", items)
-    if given.dtype.kind in "fO" and not isinstance(items, np.ndarray):
-        exact = np.asarray(items, dtype=object)
-        if exact.size and _all_integers(exact):
-            return exact
-    return given
-
-
-def _records(items: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return records of `dtype`, of which every field holds its value."""
-    names = dtype.names or ()
-    if isinstance(items, (np.ndarray, np.void)) and items.dtype.names:
-        given = np.atleast_1d(items)
-        if given.dtype.names != names:
-            raise UnsupportedTypeError(f"records with the fields {given.dtype.names} cannot be pushed to a queue of {dtype}")
-        columns = [given[name] for name in names]
-    else:
-        rows: Any = [items] if isinstance(items, tuple) else items
-        if isinstance(rows, list):
-            rows = [row.item() if isinstance(row, np.void) else row for row in rows]
-        if not isinstance(rows, (list, np.ndarray)) or not all(
-            isinstance(row, tuple) and len(row) == len(names) for row in rows
-        ):
-            raise UnsupportedTypeError(f"items of a queue of {dtype} are tuples of {len(names)} numbers (got {items!r})")
-        columns = [_integers([row[i] for row in rows]) for i in range(len(names))]
-    result = np.empty(columns[0].shape, dtype)
-    for name, column in zip(names, columns, strict=True):
-        field = result.dtype[name]
-        if column.dtype == object:
-            raise InvalidArgumentError(f"field {name!r} of an item holds an integer that does not fit {field}")
-        result[name] = _cast(column, field) if column.size else 0
-    return result
-
-
-def _item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    advice = "items are integers of 32 or 64 bits, or records of numbers of at most 16 bytes"
-    if dtype.names is None:
-        if dtype.kind not in "iu" or dtype.itemsize < 4 or not dtype.isnative:
-            raise UnsupportedTypeError(f"{advice} (got {dtype})")
-        return dtype
-    for name in dtype.names:
-        field = dtype.fields[name][0]  # type: ignore[index]
-        if field.kind not in "iufb" or field.shape or field.itemsize > 8 or field == np.float16 or not field.isnative:
-            raise UnsupportedTypeError(f"{advice}; field {name!r} is {field}")
-    if not dtype.names or dtype.itemsize > 16:
-        raise UnsupportedTypeError(f"{advice} (got {dtype.itemsize} bytes)")
-    return dtype
 
 
 def _seconds(timeout: float) -> float:

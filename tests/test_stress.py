@@ -249,3 +249,24 @@ def test_oversubscribed_threads(device):
         thread.join(200)
         assert not thread.is_alive()
     assert failures == []
+
+
+SHARING = """
+import sys
+import numpy as np, atos_py as atos
+graph = atos.generate.road(60, device=sys.argv[1])
+for number in range(20):
+    source = int(sys.argv[2]) + 37 * number
+    result = atos.bfs(graph, source, worker=("thread", "warp", "cta")[number % 3], persistent=number % 2 == 0)
+    atos.verify_bfs(graph, source, result.depth)
+"""
+
+
+def test_two_processes_share_a_device(device):
+    processes = [
+        subprocess.Popen([sys.executable, "-c", SHARING, str(device), source], stderr=subprocess.PIPE, text=True)
+        for source in ("0", "1000")
+    ]
+    for process in processes:
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said
