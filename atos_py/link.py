@@ -21,6 +21,7 @@ from .cache import read_entry, write_entry
 from .checks import Checks
 from .codegen import item_bytes
 from .codegen.references import UnhashableError, fingerprint
+from .cubin import registers_and_stack
 from .errors import BuildError, TaskCompileError
 from .profile import during
 from .task import Task
@@ -33,8 +34,8 @@ __all__ = ["CORE_DIR", "LinkedKernel", "cubin", "native"]
 CORE_DIR = Path(__file__).parent / "_lib"
 _PACKAGES = ("atos_py", "numba", "numba-cuda", "llvmlite", "cuda-core", "nvidia-nvjitlink", "nvidia-nvvm")
 _KEPT_IN_MEMORY = 1024
-# Of a thread, tried in turn until nothing is spilled: so that a multiprocessor holds 1,536 threads, 1,024, or what there is.
-_REGISTERS = (40, 64, None)
+# Of a thread, tried in turn until nothing is spilled: a multiprocessor then holds 1,536 threads, 1,280, 1,024, or what there is.
+_REGISTERS = (40, 48, 64, None)
 # LTO-IR for this architecture links for later ones too, whose own LTO-IR is of another dialect than the core's.
 _NEWEST_CC = (9, 0)
 
@@ -187,13 +188,15 @@ def _link(
     def number(pattern: str) -> int:
         return max(map(int, re.findall(pattern, log)), default=0)
 
+    registers, stack = registers_and_stack(code)
+    spills = number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads")
     return LinkedKernel(
         code=code,
         symbol="atos_kernel",
         value_words=value_words,
-        registers=number(r"Used (\d+) registers"),
-        stack_bytes=number(r"(\d+) bytes (?:stack frame|cumulative stack size)"),
-        spill_bytes=number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads"),
+        registers=registers,
+        stack_bytes=stack,
+        spill_bytes=spills if log else stack,  # without a log, all of the stack may be spilled registers
         shared_bytes=number(r"(\d+) bytes smem"),
         log=log,
     )

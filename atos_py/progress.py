@@ -77,9 +77,10 @@ class _Bar:
         self.bar: Any = None
 
     def __call__(self, tasks_run: int, rate: float, waiting: int) -> None:
-        if self.bar is None:
+        first = self.bar is None
+        if first:
             self.bar = self.tqdm(desc=self.task, unit=" tasks", unit_scale=True, leave=False, file=sys.stderr)
-        self.bar.set_postfix_str(f"{waiting:,} waiting", refresh=False)
+        self.bar.set_postfix_str(f"{waiting:,} waiting", refresh=first)  # the first may be the only one
         self.bar.update(tasks_run - self.bar.n)
 
     def close(self) -> None:
