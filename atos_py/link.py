@@ -34,7 +34,7 @@ __all__ = ["CORE_DIR", "LinkedKernel", "cubin", "native"]
 CORE_DIR = Path(__file__).parent / "_lib"
 _PACKAGES = ("atos_py", "numba", "numba-cuda", "llvmlite", "cuda-core", "nvidia-nvjitlink", "nvidia-nvvm")
 _KEPT_IN_MEMORY = 1024
-# Of a thread, tried in turn until nothing is spilled: a multiprocessor then holds 1,536 threads, 1,280, 1,024, or what there is.
+# Of a thread, tried in turn until nothing is spilled: a multiprocessor then holds 1,536, 1,280 or 1,024 threads, or fewer.
 _REGISTERS = (40, 48, 64, None)
 # LTO-IR for this architecture links for later ones too, whose own LTO-IR is of another dialect than the core's.
 _NEWEST_CC = (9, 0)
