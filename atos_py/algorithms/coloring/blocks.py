@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...task import atomic_cas, atomic_exch, task
-from .tasks import COLOR, LOST, TENTATIVE, UNCOLORED, check_or_assign, loses, lowest_zero, vertex_at
+from .tasks import COLOR, LOST, TENTATIVE, UNCOLORED, advance_vertex, loses, lowest_zero, vertex_at
 
 __all__ = ["BLOCK", "FEW", "assign_or_check_block"]
 
@@ -39,7 +39,7 @@ def assign_or_check_block(worker, item, graph, colors, order):  # type: ignore[n
     A vertex with more than `FEW` neighbours becomes an item of its own.
     """
     if item >> 1 < order.end:
-        check_or_assign(worker, item, graph, colors, order)
+        advance_vertex(worker, item, graph, colors, order)
         return
     first = ((item >> 1) - order.end) * BLOCK
     size = min(BLOCK, order.end - first)

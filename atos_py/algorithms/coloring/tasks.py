@@ -173,7 +173,7 @@ def is_final(worker, v, graph, colors):  # type: ignore[no-untyped-def]
     return not worker.any(lost)
 
 
-def check_or_assign(worker, item, graph, colors, order):  # type: ignore[no-untyped-def]
+def advance_vertex(worker, item, graph, colors, order):  # type: ignore[no-untyped-def]
     """Give the vertex at place item // 2 of the order a colour, or check the one it has: the lowest bit tells."""
     place = item >> 1
     v = vertex_at(place, order.vertices)
@@ -196,5 +196,5 @@ def check_or_assign(worker, item, graph, colors, order):  # type: ignore[no-unty
 
 @task
 def assign_or_check(worker, item, graph, colors, order):  # type: ignore[no-untyped-def]
-    """Run `check_or_assign`."""
-    check_or_assign(worker, item, graph, colors, order)
+    """Colour one vertex, an item by itself."""
+    advance_vertex(worker, item, graph, colors, order)
