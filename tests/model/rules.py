@@ -1,0 +1,210 @@
+"""The rules of the protocol, each with what breaks it: a model is worth something only if it catches every one."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from model.source import Change
+
+in_queue, in_worker, in_share = (partial(Change, f"{name}.cuh") for name in ("queue", "worker", "share"))
+
+EARLY, STUCK, LOST, TWICE = "leaves early", "no way leads to the end", "was lost", "ran twice"
+
+
+class Rule:
+    """A rule: what breaks it, the scenario that catches it, and part of what is said then."""
+
+    def __init__(self, *broken_by: Change, caught_in: str, found: str = "") -> None:
+        self.broken_by = broken_by
+        self.caught_in = caught_in
+        self.found = found
+
+
+BROKEN = {
+    # Slots.
+    "claim is one addition": Rule(
+        in_queue(
+            r"return add\(&counters->head, n\);", "uint64_t h = load(&counters->head); store(&counters->head, h + n); return h;"
+        ),
+        caught_in="full, two workers",
+    ),
+    "reserve is one addition": Rule(
+        in_queue(
+            r"return add\(&counters->published, n\);",
+            "uint64_t p = load(&counters->published); store(&counters->published, p + n); return p;",
+        ),
+        caught_in="full, two workers",
+    ),
+    "publish looks at the turn": Rule(in_queue(r"!slot\.has\(place\.turn\)", "false"), caught_in="full, two workers"),
+    "turns tell laps apart": Rule(
+        in_queue(r"return \{index, 2 \* lap\};", "return {index, 0};"), caught_in="full, two workers"
+    ),
+    "get before retire": Rule(
+        in_worker(
+            r"if \(got == 0\) return 0;",
+            r"\g<0> for (unsigned k = 0; k < got; ++k)"
+            r" queue().slots[queue().at(first + k).index].retire(queue().at(first + k).turn);",
+        ),
+        caught_in="full, large items",
+        found=TWICE,
+    ),
+    # Stops.
+    "spill_one keeps the item": Rule(
+        in_queue(r"if \(at < spill_size\)", "if (false)"), caught_in="full, two workers", found=LOST
+    ),
+    "spill_one asks for a stop": Rule(
+        in_queue(r"store\(&counters->stop, kStopFull\);", ""), caught_in="full, two workers", found=STUCK
+    ),
+    "while_waiting sees the stop": Rule(
+        in_worker(r"if \(queue\(\)\.stopped\(\)\) return kLeave;\s*uint64_t", "uint64_t"),
+        caught_in="full, two workers",
+        found=STUCK,
+    ),
+    "no round follows a stop": Rule(
+        in_worker(r"queue\(\)\.stopped\(\) \? kNever : load", "load"), caught_in="stopped from outside, barrier"
+    ),
+    "a check that fails asks for a stop": Rule(
+        in_queue(r"store\(&counters->stop, kStopTask\);", ""), caught_in="a check fails"
+    ),
+    "the first failure is kept": Rule(
+        in_queue(r"if \((add\(&counters->failures, uint64_t\(1\)\)) == 0\)", r"\1;"),
+        caught_in="weak, checks fail",
+        found="unordered stores to failure",
+    ),
+    # The end.
+    "finish after publishing": Rule(
+        in_worker(
+            r"header->base = queue\(\)\.reserve\(n\);",
+            r"if (header->step > 0 && header->counted) queue().finish(header->step), header->counted = 0; \g<0>",
+        ),
+        caught_in="full, two workers",
+        found=EARLY,
+    ),
+    "ended reads finished first": Rule(
+        in_queue(r"(const uint64_t finished = [^;]*;)\s*fence\(\);(\s*\*published = [^;]*;)", r"\2 \1"),
+        in_queue(r"add\(&counters->published, 0\)", "*published"),  # which would read it last
+        caught_in="full, two workers",
+        found=EARLY,
+    ),
+    "ended confirms": Rule(
+        in_queue(r"add\(&counters->published, 0\)", "*published"), caught_in="weak, small items", found=EARLY
+    ),
+    "owed is flushed": Rule(
+        in_worker(r"queue\(\)\.finish\(header->owed\);\s*header->owed = 0;", ""), caught_in="kept", found=STUCK
+    ),
+    "owed waits for what is kept": Rule(
+        in_worker(
+            r"int verdict = header->kept;",
+            r"\g<0> if (verdict && header->owed) queue().finish(header->owed), header->owed = 0;",
+        ),
+        caught_in="kept",
+        found=EARLY,
+    ),
+    # What is kept, and what is given.
+    "kept items have no ticket": Rule(in_worker(r"header->counted = counted;", "header->counted = 1;"), caught_in="kept"),
+    "what is kept runs once": Rule(in_worker(r"header->kept = 0;", ""), caught_in="kept", found=TWICE),
+    "what is kept is not given": Rule(
+        in_worker(r"worker\.buffer \+ kept, n - kept", "worker.buffer, n - kept"), caught_in="kept"
+    ),
+    "what is given is not kept": Rule(in_worker(r"header->kept = n - given;", "header->kept = n;"), caught_in="gift"),
+    "what is given has tickets": Rule(
+        in_worker(r"if \(given\) header->base = queue\(\)\.reserve\(given\);", ""), caught_in="gift"
+    ),
+    "what the buffer did not hold is not handed on again": Rule(
+        in_worker(r"n = pushes < launch\.buffer \? pushes : launch\.buffer;", "n = pushes;"),
+        caught_in="small buffer, two launches",
+    ),
+    # Steps.
+    "handing on is no step": Rule(
+        in_worker(r"return kHandOn;", "return header->step = kHandOn;"), caught_in="handed on by all", found=STUCK
+    ),
+    "a step is concluded once": Rule(
+        in_worker(r"return kHandOn;", "return conclude(), kHandOn;"), caught_in="handed on by all"
+    ),
+    "a chunk belongs to the batch before": Rule(
+        in_worker(r"if \(verdict > 0\) (header->counted = counted;)", r"\1"), caught_in="kept, then shared"
+    ),
+    "a chunk does not end a round": Rule(in_worker(r" && verdict != kChunk", ""), caught_in="barrier, shares"),
+    # Idle.
+    "who pushes in idle is not quiet": Rule(
+        in_worker(r"pushes \? kNever : header->candidate", "header->candidate"),
+        in_queue(r" && load\(&counters->published\) == published;", ";"),
+        caught_in="idle, two workers",
+        found=EARLY,
+    ),
+    "a late registration undoes nothing": Rule(
+        in_queue(r"if \(newer < 0\) return;", ""), caught_in="idle, two workers", found=STUCK
+    ),
+    "all have to be quiet": Rule(
+        in_queue(r"load\(&counters->quiet\) == \(published << kQuietBits\) \+ workers && ", ""),
+        caught_in="idle, two workers",
+        found=EARLY,
+    ),
+    # Barriers.
+    "blocks wait for each other": Rule(in_worker(r"while \(load\(&counters->phase\) == phase\) \{\}", ""), caught_in="barrier"),
+    "the last block decides": Rule(
+        in_worker(
+            r"const uint64_t next = load\(&counters->round_end\);",
+            "const uint64_t next = queue().stopped() ? kNever : load(&counters->published);",
+        ),
+        caught_in="stopped from outside, barrier",
+    ),
+    "head goes back to the end of a round": Rule(in_worker(r"store\(&counters->head, end\);", ""), caught_in="barrier"),
+    # Shares.
+    "the bit is set before chunks": Rule(
+        in_share(r"set_bit\(&counters->open, at\);", ""),
+        in_share(r"store\(&share\.chunks, kChunkBias \+ chunks\);", r"\g<0> set_bit(&counters->open, at);"),
+        caught_in="shares of one chunk",
+        found="the counters are not as",
+    ),
+    "direct is counted before chunks": Rule(
+        in_share(r"if \(!has_ticket\) add\(&counters->direct, 1\);", ""),
+        in_share(r"store\(&share\.chunks, kChunkBias \+ chunks\);", r"\g<0> if (!has_ticket) add(&counters->direct, 1);"),
+        caught_in="kept, then shared",
+        found=EARLY,
+    ),
+    "a chunk is published before it is done": Rule(
+        in_worker(
+            r"header->base = queue\(\)\.reserve\(n\);",
+            r"int32_t &at = header->chunk.share;"
+            r" header->owed += at >= 0 && chunk_done(static_cast<Share *>(launch.shares), at);"
+            r" at = -1; \g<0>",
+        ),
+        caught_in="shares",
+        found=EARLY,
+    ),
+    "a place is free when all chunks are done": Rule(
+        in_share(r"clear_bit\(&counters->open, at\);", r"{ \g<0> store(&share.busy, 0); }"), caught_in="shares"
+    ),
+    "a shared item is counted once": Rule(
+        in_worker(r"header->owed \+= header->batch - header->shared;", "header->owed += header->batch;"), caught_in="shares"
+    ),
+    "nothing is kept beside a long item": Rule(in_worker(r" && !header->any_long;", ";"), caught_in="kept beside a long item"),
+    # Memory order.
+    "fence between put and fill": Rule(
+        in_queue(r"slot\.put\(items\[i\]\);\s*fence\(\);", "slot.put(items[i]);"), caught_in="weak"
+    ),
+    "fence between full and get": Rule(in_worker(r"(if \(got == 0\) return 0;)\s*fence\(\);", r"\1"), caught_in="weak"),
+    "fence in hand_on": Rule(
+        in_worker(r"if \(!local\) fence\(\);.*?\n", ""), caught_in="weak, small items", found="does not see"
+    ),
+    "fence in hand_on, some kept": Rule(
+        in_worker(r"if \(local\) fence\(\);", ""), caught_in="weak, kept", found="does not see"
+    ),
+    "fence in push": Rule(
+        in_worker(r"fence\(\);(\s*queue\(\)\.publish\(queue\(\)\.reserve\(1\))", r"\1"),
+        caught_in="weak, small buffer",
+        found="does not see",
+    ),
+    "fence in ended": Rule(
+        in_queue(r"fence\(\);(\s*\*published = )", r"\1"),
+        in_queue(r"add\(&counters->published, 0\)", "*published"),  # beside which the fence does not matter
+        caught_in="weak, kept",
+        found=EARLY,
+    ),
+    "fence in grid_barrier": Rule(in_worker(r"last\(\);\s*fence\(\);", "last();"), caught_in="weak, barrier"),
+    "fence in open_share": Rule(in_share(r"fence\(\);(\s*store\(&share\.chunks)", r"\1"), caught_in="weak, shares"),
+    "fence in claim_chunk": Rule(
+        in_share(r"fence\(\); // behind the opener's writes, also of the bit", ""), caught_in="weak, shares"
+    ),
+}
