@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <numeric>
-#include <unordered_map>
 
 namespace model {
 
@@ -23,6 +22,8 @@ void commit() {
 
 namespace {
 
+constexpr uint32_t kNobody = ~uint32_t(0); // no state has this number
+
 // Runs a step of a thread; false if it failed.
 bool run(unsigned thread, unsigned choice) {
   Machine &m = machine;
@@ -42,6 +43,60 @@ bool run(unsigned thread, unsigned choice) {
   return why != kFailed;
 }
 
+// 128 bits that stand for a state.
+struct Hash {
+  uint64_t a, b;
+  bool operator==(const Hash &other) const { return a == other.a && b == other.b; }
+  static Hash of(const std::string &state) {
+    uint64_t a = 0x9e3779b97f4a7c15, b = state.size();
+    const auto mix = [&](size_t at, size_t length) {
+      uint64_t word = 0;
+      std::memcpy(&word, state.data() + at, length);
+      a = (a ^ word) * 0xff51afd7ed558ccd;
+      a ^= a >> 32;
+      b = (b + word) * 0xc4ceb9fe1a85ec53;
+      b ^= b >> 29;
+    };
+    size_t at = 0;
+    for (; at + 8 <= state.size(); at += 8) mix(at, 8);
+    if (at < state.size()) mix(at, state.size() - at);
+    return {a, b};
+  }
+};
+
+// The numbers of the states that were seen: a table in which a hash lies at its place, or soon after it.
+class Seen {
+public:
+  // The number of a state: this one, if it was not seen.
+  uint32_t number(const Hash &hash, uint32_t fresh) {
+    if (++count * 2 > table.size()) grow();
+    Entry &entry = find(hash);
+    if (entry.number == kNobody) entry = {hash, fresh};
+    else --count;
+    return entry.number;
+  }
+
+private:
+  struct Entry {
+    Hash hash{0, 0};
+    uint32_t number = kNobody;
+  };
+  std::vector<Entry> table{1 << 16};
+  size_t count = 0;
+
+  Entry &find(const Hash &hash) {
+    size_t at = hash.a & (table.size() - 1);
+    while (table[at].number != kNobody && !(table[at].hash == hash)) at = (at + 1) & (table.size() - 1);
+    return table[at];
+  }
+  void grow() {
+    std::vector<Entry> before(2 * table.size());
+    table.swap(before);
+    for (const Entry &entry : before)
+      if (entry.number != kNobody) find(entry.hash) = entry;
+  }
+};
+
 // Explores everything from the present state of the machine on.
 class Search {
 public:
@@ -50,7 +105,7 @@ public:
     first = save();
     std::vector<std::string> layer{first}, next;
     std::vector<uint32_t> numbers{0}, next_numbers;
-    seen.emplace(hash(layer[0]), 0);
+    seen.number(Hash::of(first), 0);
     from.push_back({0, 0, 0});
     for (depth = 0; !layer.empty(); ++depth) {
       for (size_t i = 0; i < layer.size(); ++i) {
@@ -59,21 +114,21 @@ public:
         if (all_done) ends.push_back(numbers[i]);
         for (unsigned t = 0; t <= bounds.workers; ++t)
           for (unsigned choice = 0, n = 1; choice < n; ++choice) {
-            restore(layer[i]);
+            if (t || choice) restore(layer[i]);
             if (t < bounds.workers ? machine.threads[t].done : all_done || !outside()) break;
             if (t == bounds.workers) restore(layer[i]); // done by the step
             const bool fine = step(t, choice);
             n = machine.alternatives;
             ++steps;
-            std::string state = fine ? save() : std::string();
-            const auto [at, fresh] = seen.emplace(fine ? hash(state) : Hash{~uint64_t(0), ~uint64_t(0)}, uint32_t(from.size()));
+            const uint32_t number = fine ? seen.number(Hash::of(save()), uint32_t(from.size())) : uint32_t(from.size());
+            const bool fresh = number == from.size();
             if (fresh) from.push_back({numbers[i], uint8_t(t), uint8_t(choice)});
-            if (!fine) return report(machine.failure, uint32_t(from.size()) - 1);
-            if (at->second != numbers[i]) edges.push_back({at->second, numbers[i]});
+            if (!fine) return report(machine.failure, number);
+            if (number != numbers[i]) edges.push_back({number, numbers[i]});
             if (!fresh) continue;
-            if (from.size() > bounds.most) return report("more states than are allowed", uint32_t(from.size()) - 1), 2;
-            next.push_back(std::move(state));
-            next_numbers.push_back(at->second);
+            if (from.size() > bounds.most) return report("more states than are allowed", number), 2;
+            next.push_back(saved.data);
+            next_numbers.push_back(number);
           }
       }
       layer.swap(next);
@@ -88,26 +143,19 @@ public:
   }
 
 private:
-  struct Hash {
-    uint64_t a, b;
-    bool operator==(const Hash &other) const { return a == other.a && b == other.b; }
-  };
-  struct First {
-    size_t operator()(const Hash &hash) const { return hash.a; }
-  };
   struct Origin {
     uint32_t state;
     uint8_t thread, choice;
   };
-  static constexpr uint32_t kNobody = ~uint32_t(0);
 
-  std::unordered_map<Hash, uint32_t, First> seen;
+  Seen seen;
   std::vector<Origin> from; // how each state was first come to
   std::vector<std::pair<uint32_t, uint32_t>> edges;
   std::vector<uint32_t> ends;
   std::string first;
   size_t steps = 0, depth = 0;
-  unsigned order[kMostThreads]; // places of the threads after `save`
+  Writer saved, parts[kMostThreads]; // by `save`: a state, and the threads in it before they were put in order,
+  unsigned order[kMostThreads];      // which is this one
 
   // A step, and what the host does when it was the last. False if a rule was broken.
   static bool step(unsigned thread, unsigned choice) {
@@ -122,29 +170,16 @@ private:
     return true;
   }
 
-  static Hash hash(const std::string &state) {
-    uint64_t a = 0x9e3779b97f4a7c15, b = state.size();
-    for (size_t i = 0; i < state.size(); i += 8) {
-      uint64_t word = 0;
-      std::memcpy(&word, state.data() + i, std::min<size_t>(8, state.size() - i));
-      a = (a ^ word) * 0xff51afd7ed558ccd;
-      a ^= a >> 32;
-      b = (b + word) * 0xc4ceb9fe1a85ec53;
-      b ^= b >> 29;
-    }
-    return {a, b};
-  }
-
   // The state of the machine, with the threads in an order of their own.
-  std::string save() {
+  const std::string &save() {
     Machine &m = machine;
-    std::vector<bool> gone;
-    for (unsigned t = 0; t < bounds.workers; ++t) gone.push_back(m.threads[t].done);
+    bool gone[kMostThreads];
+    for (unsigned t = 0; t < bounds.workers; ++t) gone[t] = m.threads[t].done;
     m.memory.tidy(gone);
-    std::string parts[kMostThreads];
     for (unsigned t = 0; t < bounds.workers; ++t) {
       const Thread &thread = m.threads[t];
-      Bytes bytes;
+      Writer &bytes = parts[t];
+      bytes.data.clear();
       bytes.put(thread.done + 2 * thread.begun);
       if (!thread.done) {
         bytes.put(thread.log.size());
@@ -157,19 +192,21 @@ private:
           for (const View *view : {&m.memory.views[t].seen, &m.memory.views[t].pending, &m.memory.views[t].released})
             m.memory.write(bytes, *view);
       }
-      parts[t] = std::move(bytes.data);
     }
     std::iota(order, order + bounds.workers, 0u);
-    std::stable_sort(order, order + bounds.workers, [&](unsigned a, unsigned b) { return parts[a] < parts[b]; });
-    Bytes bytes;
-    m.memory.write(bytes);
-    for (unsigned t = 0; t < bounds.workers; ++t) bytes.data += parts[order[t]];
-    return bytes.data;
+    std::sort(order, order + bounds.workers, [&](unsigned a, unsigned b) {
+      const int compared = parts[a].data.compare(parts[b].data);
+      return compared ? compared < 0 : a < b;
+    });
+    saved.data.clear();
+    m.memory.write(saved);
+    for (unsigned t = 0; t < bounds.workers; ++t) saved.data += parts[order[t]].data;
+    return saved.data;
   }
 
   static void restore(const std::string &state) {
     Machine &m = machine;
-    Bytes bytes{state, 0};
+    Reader bytes{state.data()};
     m.memory.read(bytes);
     for (unsigned t = 0; t < bounds.workers; ++t) {
       Thread &thread = m.threads[t];

@@ -35,17 +35,19 @@ inline bool within(const View &part, const View &whole) {
 }
 
 // Bytes of a state: numbers, the small ones short.
-struct Bytes {
+struct Writer {
   std::string data;
-  size_t at = 0;
   void put(uint64_t v) {
     for (; v >= 128; v >>= 7) data.push_back(char(v | 128));
     data.push_back(char(v));
   }
+};
+struct Reader {
+  const char *at;
   uint64_t get() {
     uint64_t v = 0;
     for (unsigned shift = 0;; shift += 7) {
-      const uint64_t byte = uint8_t(data[at++]);
+      const uint64_t byte = uint8_t(*at++);
       v |= (byte & 127) << shift;
       if (byte < 128) return v;
     }
@@ -137,7 +139,7 @@ struct Memory {
   }
 
   // Forgets what nobody can read any more.
-  void tidy(const std::vector<bool> &gone) {
+  void tidy(const bool *gone) {
     if (!bounds.weak) return;
     for (unsigned w = 0; w < words.size(); ++w) {
       uint8_t low = uint8_t(messages[w].size() - 1);
@@ -156,7 +158,7 @@ struct Memory {
     }
   }
 
-  void write(Bytes &bytes) const {
+  void write(Writer &bytes) const {
     for (unsigned w = 0; w < words.size(); ++w) {
       if (bounds.weak) bytes.put(messages[w].size());
       for (const Message &message : messages[w]) {
@@ -165,7 +167,7 @@ struct Memory {
       }
     }
   }
-  void read(Bytes &bytes) {
+  void read(Reader &bytes) {
     for (unsigned w = 0; w < words.size(); ++w) {
       messages[w].resize(bounds.weak ? bytes.get() : 1);
       for (Message &message : messages[w]) {
@@ -174,12 +176,12 @@ struct Memory {
       }
     }
   }
-  void write(Bytes &bytes, const View &view) const {
+  void write(Writer &bytes, const View &view) const {
     bytes.data.append(reinterpret_cast<const char *>(view.data()), words.size());
   }
-  void read(Bytes &bytes, View &view) const {
+  void read(Reader &bytes, View &view) const {
     view = View{};
-    std::copy_n(bytes.data.data() + bytes.at, words.size(), reinterpret_cast<char *>(view.data()));
+    std::copy_n(bytes.at, words.size(), reinterpret_cast<char *>(view.data()));
     bytes.at += words.size();
   }
 
