@@ -5,6 +5,8 @@
 
 namespace model {
 
+Machine machine;
+
 void fail(const std::string &what) {
   machine.failure = what;
   cut(kFailed);

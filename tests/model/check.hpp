@@ -43,7 +43,7 @@ struct Machine {
   std::jmp_buf back;
   std::string failure;
 };
-inline Machine machine;
+extern Machine machine;
 
 enum Cut { kPaused = 1, kCommitted, kFailed };
 
