@@ -6,6 +6,9 @@
 // fence() is empty there.
 #pragma once
 #include <cstdint>
+#if !defined(__CUDACC__)
+#include <thread>
+#endif
 
 #if defined(__CUDACC__)
 #define ATOS_FUNCTION __host__ __device__ __forceinline__
@@ -51,6 +54,11 @@ __device__ __forceinline__ void clear_bit(uint64_t *p, unsigned bit) {
 __device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 __device__ __forceinline__ uint64_t multiply_high(uint64_t a, uint64_t b) { return __umul64hi(a, b); }
 
+// A loop that waits for what others do: `again` before each new try.
+struct Spin {
+  __device__ __forceinline__ void again() { __nanosleep(100); }
+};
+
 #else
 
 ATOS_FUNCTION uint64_t load(const uint64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
@@ -64,6 +72,14 @@ ATOS_FUNCTION uint64_t multiply_high(uint64_t a, uint64_t b) {
   __extension__ typedef unsigned __int128 wide;
   return static_cast<uint64_t>((static_cast<wide>(a) * b) >> 64);
 }
+
+struct Spin {
+  ATOS_FUNCTION void again() {
+#if !defined(__CUDACC__)
+    std::this_thread::yield();
+#endif
+  }
+};
 
 #endif
 

@@ -31,6 +31,15 @@ private:
   const Watch::Clock::time_point begin;
 };
 
+// Where a queue may grow while workers use it: addresses, with memory, filled with zeros, behind the first of them.
+class Room {
+public:
+  virtual ~Room() = default;
+  virtual void extend(uint64_t bytes) = 0; // memory for so many in all; throws ATOS_NO_MEMORY
+  void *begin = nullptr;
+  uint64_t bytes = 0, there = 0; // addresses; those of them with memory
+};
+
 // A launch, prepared by the queue. It owns all that workers use and the caller of the launch gave, since workers that do not stop
 // outlive the call.
 struct Run {
@@ -46,6 +55,8 @@ struct Run {
   uint32_t item_bytes;
   uint32_t blocks = 0;
   Launch kernel{};        // what the workers see; counters, memory and sizes are filled in
+  Room *room = nullptr;   // behind kernel.more
+  uint64_t ring_bytes = 0; // of the first ring
   Counters *counters;     // the host's copy, written to the device before if `stale`, and read back after
   bool stale = true;      // whether the device's counters differ from the host's
   uint64_t first_end = 0; // end of the first round: what is published, or less where a level was interrupted
@@ -75,6 +86,7 @@ public:
   // Memory for workers, up to `bytes`, which takes room only where it is written; at least `least`.
   virtual void *reserve(uint64_t *bytes, uint64_t least) = 0;
   virtual void release_reserved(void *pointer, uint64_t bytes) noexcept = 0;
+  virtual std::unique_ptr<Room> room(uint64_t bytes) = 0; // null if there are no such addresses
   virtual void copy(void *to, const void *from, uint64_t bytes) = 0;
   virtual void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) = 0;
   virtual void wait(void *stream) = 0; // for what is in a stream of the device
@@ -102,6 +114,15 @@ Backend &cuda_backend(int32_t device);
 int32_t cuda_device_count(std::string *why_none);
 std::unique_ptr<atos_program> cuda_program(int32_t device, const void *cubin, const char *symbol);
 int32_t cuda_pointer_device(const void *pointer); // ATOS_CPU for memory of the host
+
+// What the rings take that come with the growths after a first ring, each twice as large as the one before; and how many
+// growths there is room for.
+inline uint64_t bytes_of_growths(uint64_t ring_bytes, unsigned growths) { return (ring_bytes << (growths + 1)) - 2 * ring_bytes; }
+inline unsigned growths_within(uint64_t ring_bytes, uint64_t bytes) {
+  unsigned growths = 0;
+  while (growths < kMostGrowths && bytes_of_growths(ring_bytes, growths + 1) <= bytes) ++growths;
+  return growths;
+}
 
 // Bytes of shared memory of a block.
 inline uint32_t shared_bytes(const atos_launch &launch, uint32_t item_bytes, uint32_t buffer) {

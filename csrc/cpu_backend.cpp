@@ -38,7 +38,9 @@ public:
   CpuWorker(Run &run, const NativeProgram &program)
       : launch(run.kernel), given(run.launch), program(program),
         queue{static_cast<Counters *>(launch.counters), static_cast<Slot<bytes> *>(launch.slots),
-              static_cast<Item<bytes> *>(launch.spill), launch.size, launch.reciprocal, launch.spill_size},
+              static_cast<Slot<bytes> *>(launch.more),  static_cast<Item<bytes> *>(launch.spill),
+              launch.size, launch.reciprocal, launch.spill_size, launch.growths},
+        taking(queue.ring(0, 0)), putting(taking),
         items(launch.fetch), buffer(launch.buffer), scratch(launch.scratch + 16), longest(run.longest_batch) {
     seen.worker.buffer = buffer.data();
     seen.worker.capacity = launch.buffer;
@@ -89,8 +91,10 @@ private:
 
   // The last worker at a barrier decides for all where the next round ends, or that none follows.
   void open_round() {
-    store(&queue.counters->round_end, queue.stopped() ? kStopped : load(&queue.counters->published));
+    store(&queue.counters->round_end, queue.stopped() ? kStopped : there());
   }
+
+  uint64_t there() const { return tickets_of(load(&queue.counters->published)); }
 
   template <class Last> void barrier(unsigned workers, Last last) {
     Counters *counters = queue.counters;
@@ -108,8 +112,8 @@ private:
     unsigned got = 0;
     const unsigned limit = most = longest.load(std::memory_order_relaxed);
     while (claimed && got < limit) {
-      const Place place = queue.at(first);
-      Slot<bytes> &slot = queue.slots[place.index];
+      const Place place = taking.at(first);
+      Slot<bytes> &slot = taking.slot<bytes>(place.index);
       typename Slot<bytes>::Seen word;
       if (!slot.full(place.turn, word)) break;
       items[got++] = slot.get(word);
@@ -120,9 +124,23 @@ private:
     return got;
   }
 
+  // When our tickets are not filled: they may be for a ring that has come since.
+  void look_for_ring(uint64_t published) {
+    if (growths_of(published) == taken) return;
+    const uint64_t start = queue.start_of(taken + 1);
+    if (first >= start) taking = queue.ring(++taken, start);
+  }
+
   uint64_t share(uint64_t head, uint64_t end) const {
     const int64_t there = int64_t(end - head) / int64_t(launch.workers);
     return there < 1 ? 1 : there > launch.fetch ? launch.fetch : uint64_t(there);
+  }
+
+  // Of all that is published and not claimed.
+  uint64_t fair_share(uint64_t head) {
+    const uint64_t end = there();
+    hungry = int64_t(head - end);
+    return share(head, end);
   }
 
   void run(unsigned got) {
@@ -172,7 +190,14 @@ private:
   void hand_on() {
     const uint64_t n = uint64_t(seen.worker.count);
     if (!n) return;
-    queue.publish(queue.reserve(n), buffer.data(), n, 0, 1);
+    const uint64_t published = queue.crowded(putting, n, launch.pushers, hungry)
+                                   ? queue.reserve_with_room(n, launch.pushers, [] {}) // all that may be mapped is
+                                   : queue.reserve(n);
+    if (growths_of(published) != put) {
+      put = growths_of(published);
+      putting = queue.ring(put, queue.start_of(put));
+    }
+    queue.publish(putting, tickets_of(published), buffer.data(), n, 0, 1);
     seen.worker.count = 0;
     pushed += n;
   }
@@ -183,7 +208,7 @@ private:
     for (;;) {
       if (queue.stopped()) return; // tickets that are not taken stay in the ring
       if (claimed == 0) {
-        claimed = share(load(&queue.counters->head), load(&queue.counters->published));
+        claimed = fair_share(load(&queue.counters->head));
         first = queue.claim(claimed);
       }
       if (const unsigned got = take_ready()) {
@@ -198,6 +223,8 @@ private:
       if (queue.stopped()) return;
       uint64_t published;
       const bool done = queue.ended(&published);
+      look_for_ring(published);
+      published = tickets_of(published);
       if (!given.idle) {
         if (done) return;
       } else if (done && quiet == published) {
@@ -216,8 +243,9 @@ private:
       if (claimed == 0) {
         const uint64_t head = load(&queue.counters->head);
         if (end == kWhateverIsPublished) {
-          claimed = queue.claim_published(share(head, load(&queue.counters->published)), &first);
+          claimed = queue.claim_published(fair_share(head), &first);
         } else if (head < end) {
+          hungry = int64_t(head - there());
           const uint64_t want = share(head, end);
           first = queue.claim(want);
           claimed = first >= end ? 0 : end - first < want ? end - first : want;
@@ -225,6 +253,7 @@ private:
         if (claimed == 0) return;
       }
       if (const unsigned got = take_ready()) run(got);
+      else look_for_ring(load(&queue.counters->published));
     }
   }
 
@@ -232,14 +261,28 @@ private:
   const atos_launch &given;
   const NativeProgram &program;
   QueueRef<bytes> queue;
+  Ring taking, putting; // those that our tickets are for, and our pushes,
+  unsigned taken = 0, put = 0; // and the growths before each
   std::vector<Item<bytes>> items, buffer;
   std::vector<unsigned char> scratch;
   Seen seen;
+  int64_t hungry = 0;           // tickets claimed beyond what was published, when we last looked
   uint64_t first = 0, claimed = 0, owed = 0, ran = 0, pushed = 0;
   static constexpr unsigned kFew = 8, kBetweenLooks = 16; // items, batches
   static constexpr std::chrono::milliseconds kLongBatch{8};
   std::atomic<uint32_t> &longest;  // batch of any worker
   unsigned most = 1, batches = 0;
+};
+
+// The system gives memory to the addresses that are used.
+class CpuRoom final : public Room {
+public:
+  CpuRoom(void *pointer, uint64_t size) {
+    begin = pointer;
+    bytes = there = size;
+  }
+  ~CpuRoom() override { munmap(begin, bytes); }
+  void extend(uint64_t) override {}
 };
 
 class CpuBackend final : public Backend {
@@ -263,8 +306,7 @@ public:
 
   void *reserve(uint64_t *bytes, uint64_t least) override {
     for (;; *bytes /= 2) {
-      void *pointer = mmap(nullptr, std::max(*bytes, least), PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      void *pointer = addresses(std::max(*bytes, least));
       if (pointer != MAP_FAILED) {
         *bytes = std::max(*bytes, least);
         return pointer;
@@ -274,6 +316,11 @@ public:
     }
   }
   void release_reserved(void *pointer, uint64_t bytes) noexcept override { munmap(pointer, bytes); }
+
+  std::unique_ptr<Room> room(uint64_t bytes) override {
+    void *pointer = addresses(bytes);
+    return pointer == MAP_FAILED ? nullptr : std::make_unique<CpuRoom>(pointer, bytes);
+  }
 
   void release(void *pointer) noexcept override {
     if (pointer) std::free(static_cast<char **>(pointer)[-1]);
@@ -324,6 +371,10 @@ public:
   }
 
 private:
+  static void *addresses(uint64_t bytes) {
+    return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  }
+
   // Lets the chief do something with his crew; the caller only watches. He leaves both behind if they do not stop.
   template <class F> static void drive(Run &run, F with_crew) {
     std::unique_ptr<Chief> &chief = chief_of_thread();
@@ -353,7 +404,7 @@ private:
   static bool observe(Run &run, atos_sample *now) {
     if (!run.launch.progress) return false;
     std::lock_guard<std::mutex> lock(run.stopping);
-    if (run.live) *now = {0, load(&run.live->ran_so_far), load(&run.live->published), load(&run.live->head)};
+    if (run.live) *now = {0, load(&run.live->ran_so_far), tickets_of(load(&run.live->published)), load(&run.live->head)};
     return run.live;
   }
 

@@ -32,6 +32,14 @@ namespace {
   X(memory_allocate, cuMemAlloc)                                                                                               \
   X(memory_free, cuMemFree)                                                                                                    \
   X(managed_allocate, cuMemAllocManaged)                                                                                       \
+  X(address_reserve, cuMemAddressReserve)                                                                                      \
+  X(address_free, cuMemAddressFree)                                                                                            \
+  X(block_size, cuMemGetAllocationGranularity)                                                                                 \
+  X(block_create, cuMemCreate)                                                                                                 \
+  X(block_release, cuMemRelease)                                                                                               \
+  X(block_map, cuMemMap)                                                                                                       \
+  X(block_unmap, cuMemUnmap)                                                                                                   \
+  X(block_access, cuMemSetAccess)                                                                                              \
   X(host_allocate, cuMemAllocHost)                                                                                             \
   X(copy, cuMemcpy)                                                                                                            \
   X(copy_to_device, cuMemcpyHtoDAsync)                                                                                         \
@@ -146,6 +154,26 @@ CudaProgram::~CudaProgram() {
   driver().context_pop(&popped);
 }
 
+class CudaBackend;
+
+// Addresses, and blocks of memory behind the first of them, which may be added while kernels run. The backend fills them.
+class CudaRoom final : public Room {
+public:
+  CudaRoom(CudaBackend &backend, CUdevice device, uint64_t size);
+  ~CudaRoom() override;
+  void extend(uint64_t size) override;
+
+private:
+  CudaBackend &backend;
+  CUmemAllocationProp properties{};
+  size_t block = 0; // bytes; those of a part are multiples of it
+  struct Part {
+    CUmemGenericAllocationHandle handle;
+    uint64_t at, size;
+  };
+  std::vector<Part> parts;
+};
+
 class CudaBackend final : public Backend {
 public:
   explicit CudaBackend(int32_t index) : index(index) {
@@ -210,6 +238,23 @@ public:
     return allocate(least);
   }
   void release_reserved(void *pointer, uint64_t) noexcept override { release(pointer); }
+
+  std::unique_ptr<Room> room(uint64_t bytes) override {
+    if (!attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)) return nullptr;
+    Current current(context);
+    try {
+      return std::make_unique<CudaRoom>(*this, device, bytes);
+    } catch (const Failure &) {
+      return nullptr; // the queue then grows between kernels
+    }
+  }
+
+  // Fills memory with zeros while a kernel may hold all multiprocessors: by the engines that copy.
+  void clear_beside_kernels(CUdeviceptr at, uint64_t bytes) {
+    Session &session = session_of_thread();
+    for (uint64_t done = 0; done < bytes; done += kZeros)
+      check(driver().copy_to_device(at + done, session.zeros, std::min(kZeros, bytes - done), session.control), "clearing memory");
+  }
 
   // Freeing memory would wait for a kernel that is stuck.
   void release(void *pointer) noexcept override {
@@ -308,10 +353,13 @@ public:
     start(run, stream);
     check(d.event_record(session.stop, stream), "launching");
     run.owed = {{&report, 1}};
-    for (unsigned looks = 1; !arrived(run.owed[0]); ++looks)
+    for (unsigned looks = 1; !arrived(run.owed[0]); ++looks) {
+      if (__atomic_load_n(&report.wanted, __ATOMIC_ACQUIRE)) provide(run, report);
       if (looks % kLooks == 0) look(run, stream);
+    }
+    run.counters->wanted |= report.wanted;
     const bool asked = run.watch.stopped();
-    if (asked) check(d.stream_synchronize(session.control), "stopping the workers");
+    if (asked || run.counters->wanted) check(d.stream_synchronize(session.control), "stopping the workers");
     if (report.stop == kRun) {
       run.counters->published = report.published;
       run.counters->ran = report.ran;
@@ -437,7 +485,8 @@ private:
     CUstream streams[kStreams] = {}, control = nullptr; // the last never has to wait for a kernel
     Counters *counters = nullptr, *observed = nullptr;
     Report *reports = nullptr;
-    uint64_t *asked = nullptr;
+    uint64_t *asked = nullptr, *allowed = nullptr;
+    void *zeros = nullptr;
   };
   using Debt = std::pair<const Report *, uint64_t>;
 
@@ -457,17 +506,40 @@ private:
     for (CUstream &stream : session.streams) check(d.stream_create(&stream, CU_STREAM_NON_BLOCKING), "making a stream");
     check(d.stream_create(&session.control, CU_STREAM_NON_BLOCKING), "making a stream");
     void *pinned;
-    check(d.host_allocate(&pinned, 2 * sizeof(Counters) + kStreams * sizeof(Report) + 8), "allocating pinned memory");
+    check(d.host_allocate(&pinned, 2 * sizeof(Counters) + kStreams * sizeof(Report) + 16 + kZeros), "allocating pinned memory");
     session.counters = static_cast<Counters *>(pinned);
     session.observed = session.counters + 1;
     session.reports = reinterpret_cast<Report *>(session.observed + 1);
     session.asked = reinterpret_cast<uint64_t *>(session.reports + kStreams);
     *session.asked = kStopAsked >> 32;
+    session.allowed = session.asked + 1;
+    session.zeros = session.asked + 2;
+    __builtin_memset(session.zeros, 0, kZeros);
     return session;
+  }
+
+  // Memory for one more growth of the queue, and for those that fit into the same blocks; the workers wait for it.
+  void provide(Run &run, Report &report) {
+    Session &session = session_of_thread();
+    uint64_t &allowed = run.counters->allowed;
+    __atomic_store_n(&report.wanted, 0, __ATOMIC_RELAXED);
+    run.counters->wanted = allowed + 1;
+    try {
+      run.room->extend(bytes_of_growths(run.ring_bytes, unsigned(allowed) + 1));
+      allowed = std::min(run.kernel.growths, growths_within(run.ring_bytes, run.room->there));
+    } catch (const Failure &failure) {
+      if (failure.status != ATOS_NO_MEMORY) throw;
+      allowed |= kNoMore;
+    }
+    *session.allowed = allowed;
+    const CUdeviceptr at = address(&static_cast<Counters *>(run.kernel.counters)->allowed);
+    check(driver().copy_to_device(at, session.allowed, 8, session.control), "providing memory");
+    check(driver().stream_synchronize(session.control), "providing memory");
   }
 
   // While the host looks at a report it asks the driver now and then, since a kernel that failed never reports.
   static constexpr unsigned kLooks = 1 << 14;
+  static constexpr uint64_t kZeros = 1 << 20; // bytes
   static void still_running(CUstream stream) {
     const CUresult result = driver().stream_query(stream);
     if (result != CUDA_ERROR_NOT_READY) check(result, "running the kernel");
@@ -505,7 +577,7 @@ private:
     const Launch &kernel = run.kernel;
     const uint64_t taken = std::min(kernel.round_begin + seen.claims[kernel.stream], kernel.round_end);
     const bool known = run.observing;
-    *now = {0, seen.ran_so_far, seen.published, run.launch.persistent ? seen.head : taken};
+    *now = {0, seen.ran_so_far, tickets_of(seen.published), run.launch.persistent ? seen.head : taken};
     check(driver().copy_to_host(session.observed, address(kernel.counters), sizeof(Counters), session.control), "observing");
     run.observing = true;
     return known;
@@ -566,6 +638,38 @@ CudaBackend &backend_of(int32_t device) {
 }
 
 bool cuda_stuck(int32_t device) { return backend_of(device).stuck(); }
+
+CudaRoom::CudaRoom(CudaBackend &backend, CUdevice device, uint64_t size) : backend(backend) {
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+  check(driver().block_size(&block, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM), "reserving addresses");
+  bytes = size;
+  CUdeviceptr pointer = 0;
+  check(driver().address_reserve(&pointer, (size + block - 1) / block * block, 0, 0, 0), "reserving addresses");
+  begin = reinterpret_cast<void *>(pointer);
+}
+
+CudaRoom::~CudaRoom() {
+  if (backend.stuck()) return;
+  for (const Part &part : parts) {
+    driver().block_unmap(address(begin) + part.at, part.size);
+    driver().block_release(part.handle);
+  }
+  driver().address_free(address(begin), (bytes + block - 1) / block * block);
+}
+
+void CudaRoom::extend(uint64_t size) {
+  if (size <= there) return;
+  const Driver &d = driver();
+  Part part{0, there, (size - there + block - 1) / block * block};
+  check(d.block_create(&part.handle, part.size, &properties, 0), "asking for memory");
+  parts.push_back(part);
+  check(d.block_map(address(begin) + part.at, part.size, 0, part.handle, 0), "mapping memory");
+  const CUmemAccessDesc access{properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  check(d.block_access(address(begin) + part.at, part.size, &access, 1), "mapping memory");
+  backend.clear_beside_kernels(address(begin) + part.at, part.size);
+  there += part.size;
+}
 
 } // namespace
 

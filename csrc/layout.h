@@ -11,18 +11,21 @@ struct Report {
   uint64_t published;
   uint64_t stop;
   uint64_t ran, pushed, rounds, sampled;
+  uint64_t wanted;   // growths that the host is asked for, while the kernel runs
   uint64_t sequence; // of the kernel, written last
 };
 
 // The first kernel parameter. The second is the argument words of the task.
 struct Launch {
   void *counters;
-  void *slots;
+  void *slots, *more;     // of the first ring, and of those that may follow it while workers run
   void *spill;
   void *shares;
   uint64_t size;
   uint64_t reciprocal;
   uint64_t spill_size;
+  uint32_t growths;       // how often the queue may grow while workers run
+  uint32_t pushers;       // that may push at the same time: warps of thread workers, otherwise workers
   uint64_t round_begin;   // discrete: the tickets that this kernel runs; persistent with barrier: those of the first round
   uint64_t round_end;
   void *samples;          // for the trace, or null
@@ -49,7 +52,7 @@ struct SharedLayout {
   uint32_t reduce, items, buffer, values, lengths, scan, scratch, bytes;
 };
 
-constexpr uint32_t kHeaderBytes = 256;
+constexpr uint32_t kHeaderBytes = 320;
 constexpr uint32_t kReduceBytes = 32 * 8;
 constexpr uint32_t kCtaBuffer = 8192, kWarpBuffer = 1024; // bytes of pushed items
 

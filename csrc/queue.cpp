@@ -14,6 +14,7 @@ namespace atos {
 constexpr uint64_t kSpillBytes = uint64_t(16) << 30, kLeastSpill = 1 << 20;
 constexpr uint64_t kBesideSlots = sizeof(Counters) + kShares * sizeof(Share); // bytes; the spill area takes some only when used
 constexpr uint64_t kStagedSlots = 1 << 20; // copied to the device at once
+constexpr uint64_t kMostAddresses = uint64_t(1) << 44; // bytes that a queue may grow into
 
 static uint64_t reciprocal_of(uint64_t size) { return ~uint64_t(0) / size; }
 
@@ -180,6 +181,7 @@ struct atos_queue {
     run->kernel.spill_size = spill_bytes / item_bytes;
     run->kernel.fetch = launch.fetch;
     run->kernel.workers = launch.blocks * per_block;
+    run->kernel.pushers = launch.blocks * std::min(per_block, std::max(launch.threads / 32, 1u));
     run->kernel.buffer = buffer_items(launch, item_bytes);
     run->kernel.scratch = launch.scratch;
     run->kernel.persistent = launch.persistent;
@@ -202,6 +204,7 @@ struct atos_queue {
     bool over = false;
     backend.start_clock(launch);
     for (;;) {
+      provide_for_growth(*run);
       run->kernel.slots = slots;
       run->kernel.size = size;
       run->kernel.reciprocal = reciprocal_of(size);
@@ -218,6 +221,7 @@ struct atos_queue {
         counters.head = counters.finished = counters.published;
         counters.direct = 0;
         stale = run->stale;
+        if (growths_of(counters.published) || counters.wanted) unite();
         over = true;
         break;
       }
@@ -264,6 +268,7 @@ private:
   std::atomic<uint64_t> size, most;  // of the ring, and how far it may grow
   void *device_counters = nullptr, *slots = nullptr, *spill = nullptr, *shares = nullptr;
   uint64_t spill_bytes = 0;
+  std::unique_ptr<Room> room;        // for growth while workers run
   Counters counters{};               // between launches all that is pending lies in the tickets [head, published)
   bool stale = true;                 // whether the device's copy differs
   uint64_t level = 0;                // how many of them, from the oldest on, are left of a level that a stop interrupted
@@ -316,6 +321,35 @@ private:
     level = interrupted;
   }
 
+  // Where the queue may grow while the workers run, by doubling as far as the limit allows.
+  void provide_for_growth(Run &run) {
+    unsigned growths = 0;
+    run.ring_bytes = size * slot_bytes;
+    if (run.launch.persistent)
+      while (growths < kMostGrowths && size <= most >> (growths + 1) && run.ring_bytes <= kMostAddresses >> (growths + 2)) ++growths;
+    const uint64_t bytes = bytes_of_growths(run.ring_bytes, growths);
+    if (room && room->bytes != bytes) room.reset();
+    if (growths && !room) room = backend.room(bytes);
+    run.room = room.get();
+    run.kernel.growths = room ? growths : 0;
+    run.kernel.more = room ? room->begin : nullptr;
+    counters.allowed = room ? std::min(growths, growths_within(run.ring_bytes, room->there)) : 0;
+  }
+
+  // After a run in which the queue grew: it is empty, and has one ring again, as large as the last one if there is memory.
+  void unite() {
+    const unsigned growths = growths_of(counters.published);
+    const uint64_t last = size << growths;
+    reset();
+    room.reset();
+    grown += growths;
+    try {
+      if (growths) make_ring(last);
+    } catch (const Failure &failure) {
+      if (failure.status != ATOS_NO_MEMORY) throw;
+    }
+  }
+
   // Calls f with the new size when `total` items need a larger ring and may have it; whether there is room now.
   template <class F> bool grow(uint64_t total, F f) {
     if (total <= size) return true;
@@ -355,8 +389,8 @@ private:
     if (spill) backend.release_reserved(spill, spill_bytes);
   }
 
-  // Slots that were ever used.
-  uint64_t used() const { return std::min<uint64_t>(size, counters.published); }
+  // Slots of the first ring that were ever used.
+  uint64_t used() const { return std::min<uint64_t>(size, tickets_of(counters.published)); }
 
   void reset() {
     const uint32_t zero = 0;
@@ -398,27 +432,39 @@ private:
 
   // What is pending, oldest first: the items of full slots in the order of their tickets, then what did not fit.
   std::vector<unsigned char> peek(uint64_t *before_head = nullptr) {
-    std::vector<unsigned char> memory(used() * slot_bytes);
-    backend.copy(memory.data(), slots, memory.size());
-    const uint64_t newest = counters.published / size;
+    std::vector<unsigned char> result;
+    const unsigned growths = growths_of(counters.published);
+    uint64_t earlier = peek_ring(slots, size, 0, growths ? counters.starts[1] - kGrown : tickets_of(counters.published), &result);
+    for (unsigned k = 1; k <= growths; ++k) {
+      const uint64_t end = k < growths ? counters.starts[k + 1] - kGrown : tickets_of(counters.published);
+      const void *ring = static_cast<unsigned char *>(room->begin) + bytes_of_growths(size * slot_bytes, k - 1);
+      earlier += peek_ring(ring, size << k, counters.starts[k] - kGrown, end, &result);
+    }
+    if (before_head) *before_head = earlier;
+    result.insert(result.end(), excess.begin(), excess.end());
+    return result;
+  }
+
+  // What is pending in the ring of the tickets [start, end); how many of them lie before `head`.
+  uint64_t peek_ring(const void *ring, uint64_t ring_size, uint64_t start, uint64_t end, std::vector<unsigned char> *result) {
+    const uint64_t used = std::min(ring_size, end - start), newest = (end - start) / ring_size;
+    std::vector<unsigned char> memory(used * slot_bytes);
+    backend.copy(memory.data(), ring, memory.size());
     std::map<uint64_t, std::vector<unsigned char>, std::greater<uint64_t>> laps; // by their distance from the newest one
     uint64_t earlier = 0;
     with_slots([&](auto view) {
       unsigned char item[16];
-      for (uint64_t i = 0, turn = 0; i < used(); ++i) {
+      for (uint64_t i = 0, turn = 0; i < used; ++i) {
         if (!view.read(memory.data(), i, item, &turn)) continue;
         // Of the lap a packed slot knows the low 31 bits.
         const uint64_t behind = item_bytes == 4 ? (newest - turn / 2) & 0x7fffffff : newest - turn / 2;
         std::vector<unsigned char> &lap = laps[behind];
         lap.insert(lap.end(), item, item + item_bytes);
-        earlier += (newest - behind) * size + i < counters.head;
+        earlier += start + (newest - behind) * ring_size + i < counters.head;
       }
     });
-    if (before_head) *before_head = earlier;
-    std::vector<unsigned char> result;
-    for (const auto &lap : laps) result.insert(result.end(), lap.second.begin(), lap.second.end());
-    result.insert(result.end(), excess.begin(), excess.end());
-    return result;
+    for (const auto &lap : laps) result->insert(result->end(), lap.second.begin(), lap.second.end());
+    return earlier;
   }
 
   // After a stop: gathers what is pending from the ring and the spill area, and puts it back in order, into a larger ring if need
@@ -432,7 +478,7 @@ private:
     const uint64_t before = all.size();
     all.resize(before + kept * item_bytes);
     backend.copy(all.data() + before, spill, kept * item_bytes);
-    reset();
+    unite();
     store(all.data(), all.size() / item_bytes, barrier ? of_level : 0);
   }
 };

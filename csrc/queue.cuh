@@ -8,16 +8,29 @@
 // Nothing in a push waits. An item whose slot is still occupied goes to the spill area and asks for a stop; the host then
 // sorts out what is pending (see `pending_in`) and goes on, or reports that the queue is full.
 //
+// A ring that becomes too full while workers run is followed by one of twice the size, for the tickets from then on (see
+// `reserve_with_room`). One addition to `published` gives a pusher both: tickets, and the ring that they are for.
+//
 // The end: `finished` counts tasks that ran, each after its own pushes were counted in `published`. Whoever reads
 // `finished` first, then `published`, and finds them equal has proof that nothing is left (docs/design.md).
 #pragma once
-#include "atomic.cuh"
 #include "interface.h"
+#include "ring.cuh"
 
 namespace atos {
 
 // Values of Counters::stop. A host asks in the upper half of the word, so that it does not undo what a worker wrote.
 constexpr uint64_t kRun = 0, kStopFull = 1, kStopTask = 3, kStopAsked = uint64_t(2) << 32;
+
+// `published` counts tickets in its lower bits, and in its upper ones how often the queue grew since the workers came.
+constexpr unsigned kTicketBits = 59, kMostGrowths = 31;
+constexpr uint64_t kGrowth = uint64_t(1) << kTicketBits;
+ATOS_FUNCTION uint64_t tickets_of(uint64_t published) { return published & (kGrowth - 1); }
+ATOS_FUNCTION unsigned growths_of(uint64_t published) { return unsigned(published >> kTicketBits); }
+
+// Values of Counters::starts below those that say a ticket, and a bit of Counters::allowed.
+constexpr uint64_t kNotGrown = 0, kGrowing = 1, kGrown = 2;
+constexpr uint64_t kNoMore = uint64_t(1) << 63;
 
 struct Counters {
   alignas(128) uint64_t head;      // tickets claimed by workers
@@ -33,6 +46,9 @@ struct Counters {
   uint64_t round_end;              // grid barrier: tickets below this run in the current round
   alignas(128) uint64_t claims[4]; // discrete kernels: tickets claimed of the range of each stream's kernel
   uint64_t gone[4];                // blocks that left the kernel of each stream
+  alignas(128) uint64_t allowed;   // growths for which there is memory; with kNoMore, if there will be none for more
+  uint64_t wanted;                 // growths that the host was asked for
+  uint64_t starts[kMostGrowths + 1]; // after each growth: the first ticket, plus kGrown
   alignas(128) uint64_t ran;       // statistics, added once by each worker
   uint64_t pushed;
   uint64_t rounds;
@@ -43,95 +59,82 @@ struct Counters {
   atos_failure failure;             // the first of them
 };
 
-template <unsigned bytes> struct Item;
-template <> struct Item<4> { uint32_t word; };
-template <> struct Item<8> { uint64_t word[1]; };
-template <> struct Item<16> { uint64_t word[2]; };
-
-// A slot: an item and its turn. `put` then `fill` publish, with a fence between them; `full`, a fence, `get`, a fence and
-// `retire` take. A 4-byte item travels in one word with its turn, so that `put` and `get` cost nothing.
-template <unsigned bytes> struct Slot {
-  uint64_t item[bytes / 8];
-  uint64_t turn;
-
-  static constexpr bool packed = false;
-  struct Seen {}; // what `full` has read, as far as `get` needs it
-  ATOS_FUNCTION bool has(uint64_t expected) const { return load(&turn) == expected; }
-  ATOS_FUNCTION bool full(uint64_t expected, Seen &) const { return has(expected + 1); }
-  ATOS_FUNCTION void put(const Item<bytes> &value) {
-    for (unsigned i = 0; i < bytes / 8; ++i) store(&item[i], value.word[i]);
-  }
-  ATOS_FUNCTION void fill(const Item<bytes> &, uint64_t expected) { store(&turn, expected + 1); }
-  ATOS_FUNCTION Item<bytes> get(const Seen &) const {
-    Item<bytes> value;
-    for (unsigned i = 0; i < bytes / 8; ++i) value.word[i] = load(&item[i]);
-    return value;
-  }
-  ATOS_FUNCTION void retire(uint64_t expected) { store(&turn, expected + 2); }
-};
-
-template <> struct Slot<4> {
-  uint64_t word; // turn in the upper half: its low 32 bits suffice, since a slot is never more than a lap behind
-
-  static constexpr bool packed = true;
-  using Seen = uint64_t;
-  static ATOS_FUNCTION uint64_t join(uint32_t value, uint64_t turn) { return turn << 32 | value; }
-  ATOS_FUNCTION bool has(uint64_t expected) const {
-    return static_cast<uint32_t>(load(&word) >> 32) == static_cast<uint32_t>(expected);
-  }
-  ATOS_FUNCTION bool full(uint64_t expected, Seen &seen) const {
-    seen = load(&word);
-    return static_cast<uint32_t>(seen >> 32) == static_cast<uint32_t>(expected + 1);
-  }
-  ATOS_FUNCTION void put(const Item<4> &) {}
-  ATOS_FUNCTION void fill(const Item<4> &value, uint64_t expected) { store(&word, join(value.word, expected + 1)); }
-  ATOS_FUNCTION Item<4> get(const Seen &seen) const { return Item<4>{static_cast<uint32_t>(seen)}; }
-  ATOS_FUNCTION void retire(uint64_t expected) { store(&word, join(0, expected + 2)); }
-};
-
-// Where a ticket's item lives, and the turn of that slot before the item is put there.
-struct Place {
-  uint64_t index;
-  uint64_t turn;
-};
-
 // A view of the queue, copied freely; the host's queues own the memory.
 template <unsigned bytes> struct QueueRef {
   Counters *counters;
-  Slot<bytes> *slots;
+  Slot<bytes> *slots, *more; // of the first ring, and of those that follow it, one after the other
   Item<bytes> *spill;
-  uint64_t size;       // slots in the ring
+  uint64_t size;       // slots in the first ring
   uint64_t reciprocal; // (2^64 - 1) / size
   uint64_t spill_size;
+  unsigned growths;    // that there may be, while workers run
 
-  // ticket / size and ticket % size. The estimate by the reciprocal is at most one too small, for every 64-bit ticket.
-  ATOS_FUNCTION Place at(uint64_t ticket) const {
-    uint64_t lap = multiply_high(ticket, reciprocal);
-    uint64_t index = ticket - lap * size;
-    if (index >= size) {
-      index -= size;
-      ++lap;
-    }
-    return {index, 2 * lap};
+  // The ring after k growths, whose first ticket is `start`.
+  ATOS_FUNCTION Ring ring(unsigned k, uint64_t start) const {
+    return {k ? more + ((size << k) - 2 * size) : slots, start, size << k, reciprocal >> k};
   }
 
-  // Tickets for n pushes. From here on they count as unfinished.
+  // The first ticket of that ring. Who knows of a growth may come a moment before its start is known.
+  ATOS_FUNCTION uint64_t start_of(unsigned k) const {
+    if (k == 0) return 0;
+    for (Spin spin;; spin.again()) {
+      const uint64_t start = load(&counters->starts[k]);
+      if (start >= kGrown) return start - kGrown;
+    }
+  }
+
+  // Tickets for n pushes, as `published` was before. From here on they count as unfinished.
   ATOS_FUNCTION uint64_t reserve(uint64_t n) const { return add(&counters->published, n); }
 
-  // Stores the caller's share (rank, rank + stride, ...) of n items under the tickets from `first` on. Everything written
-  // before must be ordered by a fence of this thread, behind a barrier of the worker.
-  ATOS_FUNCTION void publish(uint64_t first, const Item<bytes> *items, uint64_t n, uint64_t rank, uint64_t stride) const {
+  // Whether they must be had from `reserve_with_room`: if all pushers did the same at once, half of the ring could be full, and
+  // a larger one may be had. It is judged by what the pusher has seen last: `hungry`, tickets claimed beyond what was published.
+  ATOS_FUNCTION bool crowded(const Ring &ring, uint64_t n, uint64_t pushers, int64_t hungry) const {
+    return growths && hungry < int64_t((n + 2) * pushers) - int64_t(ring.size / 2);
+  }
+
+  // Tickets where the ring could become too full: waits as long as it is and there will be a larger one. Every pusher may hold
+  // slots whose tickets are claimed and that are not empty yet. Calls `ask` when the host is to provide for one more growth.
+  template <class Ask> ATOS_FUNCTION uint64_t reserve_with_room(uint64_t n, uint64_t pushers, Ask ask) const {
+    for (Spin spin;; spin.again()) {
+      uint64_t published = load(&counters->published);
+      const unsigned k = growths_of(published);
+      const uint64_t allowed = load(&counters->allowed);
+      const bool no_more = k >= growths || (allowed & kNoMore && (allowed & ~kNoMore) <= k);
+      if (no_more || stopped()) return reserve(n);
+      const int64_t waiting = int64_t(tickets_of(published) - load(&counters->head)), room = int64_t(size << k);
+      const bool fits = waiting + int64_t(n + 2 * pushers) <= room - room / 4;
+      if (!fits || waiting + int64_t((n + 2) * pushers) > room / 2) grow(k, allowed & ~kNoMore, ask);
+      // Only if nothing was published meanwhile: all that are let in together must fit.
+      if (fits && exchange_if(&counters->published, published, published + n)) return published;
+    }
+  }
+
+  // One growth more than k, if there is memory for it; otherwise that is asked for.
+  template <class Ask> ATOS_FUNCTION void grow(unsigned k, uint64_t allowed, Ask ask) const {
+    uint64_t before = kNotGrown, asked = k;
+    if (k >= allowed) {
+      if (exchange_if(&counters->wanted, asked, k + 1)) ask();
+    } else if (exchange_if(&counters->starts[k + 1], before, kGrowing)) {
+      fence(); // the memory was there before it was allowed
+      store(&counters->starts[k + 1], tickets_of(add(&counters->published, kGrowth)) + kGrown);
+    }
+  }
+
+  // Stores the caller's share (rank, rank + stride, ...) of n items under the tickets from `first` on, which are of `ring`.
+  // Everything written before must be ordered by a fence of this thread, behind a barrier of the worker.
+  ATOS_FUNCTION void publish(const Ring &ring, uint64_t first, const Item<bytes> *items, uint64_t n, uint64_t rank,
+                             uint64_t stride) const {
     if (!Slot<bytes>::packed) {
 ATOS_ROLLED
-      for (uint64_t i = rank; i < n && first + i < size; i += stride) slots[first + i].put(items[i]);
+      for (uint64_t i = rank; i < n && ring.first_lap(first + i); i += stride) ring.template slot<bytes>(first + i - ring.start).put(items[i]);
       fence();
     }
 ATOS_ROLLED
     for (uint64_t i = rank; i < n; i += stride) {
-      const Place place = at(first + i);
-      Slot<bytes> &slot = slots[place.index];
+      const Place place = ring.at(first + i);
+      Slot<bytes> &slot = ring.template slot<bytes>(place.index);
       // On the first lap every slot is empty; later the item of the lap before may still be there.
-      if (first + i >= size) {
+      if (!ring.first_lap(first + i)) {
         if (!slot.has(place.turn)) {
           spill_one(items[i]);
           continue;
@@ -153,7 +156,7 @@ ATOS_ROLLED
   ATOS_FUNCTION uint64_t claim_published(uint64_t n, uint64_t *first) const {
     uint64_t head = load(&counters->head);
     for (;;) {
-      const uint64_t published = load(&counters->published);
+      const uint64_t published = tickets_of(load(&counters->published));
       if (head >= published) return 0;
       const uint64_t take = published - head < n ? published - head : n;
       if (exchange_if(&counters->head, head, head + take)) {
@@ -168,16 +171,16 @@ ATOS_ROLLED
     add(&counters->finished, n);
   }
 
-  // True, with the number of tasks ever published, when none of them is unfinished.
+  // True when no task is unfinished; *published as it was then, or is otherwise.
   ATOS_FUNCTION bool ended(uint64_t *published) const {
     const uint64_t finished = load(&counters->finished);
     fence();
     *published = load(&counters->published);
-    if (finished != *published + load(&counters->direct)) return false;
+    if (finished != tickets_of(*published) + load(&counters->direct)) return false;
     // A task may be counted as finished by a worker that took it from its slot and has yet to see its reservation: no fence
     // is between that and `fill`, where the slots have one word. So equal counts are confirmed by reads that cannot be stale.
     *published = add(&counters->published, 0);
-    return finished == *published + add(&counters->direct, 0);
+    return finished == tickets_of(*published) + add(&counters->direct, 0);
   }
 
   ATOS_FUNCTION bool stopped() const { return load(&counters->stop) != kRun; }
@@ -189,7 +192,7 @@ ATOS_ROLLED
     uint64_t due = load(&counters->next_sample);
     if (now < due || !exchange_if(&counters->next_sample, due, now + interval)) return;
     const uint64_t at = add(&counters->sampled, 1);
-    if (at < most) samples[at] = {now, before + ran, load(&counters->published), begin + load(claims)};
+    if (at < most) samples[at] = {now, before + ran, tickets_of(load(&counters->published)), begin + load(claims)};
   }
 
   ATOS_FUNCTION void spill_one(const Item<bytes> &item) const {
@@ -219,7 +222,7 @@ ATOS_ROLLED
     }
   }
   ATOS_FUNCTION bool all_quiet(uint64_t published, uint64_t workers) const {
-    return load(&counters->quiet) == (published << kQuietBits) + workers && load(&counters->published) == published;
+    return load(&counters->quiet) == (published << kQuietBits) + workers && tickets_of(load(&counters->published)) == published;
   }
 };
 

@@ -25,7 +25,7 @@ constexpr uint64_t kNever = ~0ull;  // no number of published tasks; as the end 
 constexpr int64_t kBacklog = 8;     // tasks that wait for each worker from which a worker keeps none for itself
 constexpr unsigned kFew = 32;       // pushed items, or items of a batch, that the first warp of a worker sees to alone
 // What decide() says instead of a number of items to run.
-constexpr int kIdle = 0, kLeave = -1, kChunk = -2, kHandOn = -3, kRound = -4;
+constexpr int kIdle = 0, kLeave = -1, kChunk = -2, kHandOn = -3, kRound = -4, kCrowded = -5;
 
 __device__ __forceinline__ unsigned lane_id() { return threadIdx.x & 31; }
 __device__ __forceinline__ bool nested() { return atos_config(ATOS_CONFIG_NESTED); }
@@ -41,6 +41,8 @@ struct Header {
   uint64_t quiet;            // `published` at which this worker registered as quiet
   uint64_t candidate;        // `published` when nothing was unfinished before an idle call, or kNever
   uint64_t base;             // first ticket of what is being published
+  Ring taking, putting;      // those that our tickets are for, and what is being published
+  uint64_t next_start;       // first ticket of the ring after `taking`, if it is known to be there, or kNever
   uint64_t guest_item[2];    // of the chunk that runs
   uint64_t guest_values[kValueWords];
   Chunk chunk;
@@ -58,6 +60,8 @@ struct Header {
   uint32_t shared;           // those that were shared
   uint32_t idle_called;      // in this round
   uint32_t each;             // thread workers: tickets for each lane without any
+  uint32_t taken, put;       // growths before `taking` and `putting`
+  uint32_t reserved;         // 1 if there are tickets for all that was pushed and not handed on
 };
 static_assert(sizeof(Header) <= kHeaderBytes, "the header outgrew its place");
 
@@ -71,7 +75,8 @@ template <unsigned bytes> struct Worker {
 
   __device__ __forceinline__ QueueRef<bytes> queue() const {
     return {static_cast<Counters *>(launch->counters), static_cast<Slot<bytes> *>(launch->slots),
-            static_cast<Item<bytes> *>(launch->spill), launch->size, launch->reciprocal, launch->spill_size};
+            static_cast<Slot<bytes> *>(launch->more),  static_cast<Item<bytes> *>(launch->spill),
+            launch->size,    launch->reciprocal,       launch->spill_size,    launch->growths};
   }
 
   // Lanes that push together share one atomic. What the buffer cannot hold goes to the queue at once.
@@ -85,7 +90,9 @@ template <unsigned bytes> struct Worker {
       buffer[at] = item;
     } else {
       fence();
-      queue().publish(queue().reserve(1), &item, 1, 0, 1);
+      const uint64_t published = queue().reserve(1);
+      const unsigned k = growths_of(published);
+      queue().publish(queue().ring(k, queue().start_of(k)), tickets_of(published), &item, 1, 0, 1);
     }
   }
 };
@@ -137,8 +144,9 @@ template <class Group, unsigned bytes> struct Base {
                reinterpret_cast<uint64_t *>(shared + at.reduce), shared + at.scratch} {
     if (Group::rank() == 0) {
       *header = Header{};
+      header->taking = header->putting = queue().ring(0, 0);
       header->round_end = launch.round_end;
-      header->quiet = kNever;
+      header->quiet = header->next_start = kNever;
       header->chunk.share = -1;
       header->step = kLeave;
     }
@@ -154,6 +162,41 @@ template <class Group, unsigned bytes> struct Base {
     return part < launch.fetch ? part : launch.fetch;
   }
 
+  // By one lane, when our tickets are not filled: they may be for a ring that has come since.
+  __device__ __forceinline__ void look_for_ring(uint64_t published) {
+    header->next_start = growths_of(published) > header->taken ? queue().start_of(header->taken + 1) : kNever;
+  }
+  __device__ __forceinline__ void next_ring() {
+    header->taking = queue().ring(++header->taken, header->next_start);
+    header->next_start = kNever;
+  }
+
+  // What was pushed and not handed on, but for what went straight to the queue.
+  __device__ __forceinline__ uint32_t buffered() const {
+    return header->pushes < launch.buffer ? header->pushes : launch.buffer;
+  }
+
+  // Whether what is to be handed on has to wait for its turn, with `reserve_in_turn`.
+  __device__ __forceinline__ bool crowded() const {
+    return launch.growths && !header->reserved && queue().crowded(header->putting, buffered(), launch.pushers, header->hungry);
+  }
+
+  // By one lane, between steps.
+  __device__ __forceinline__ void reserve_in_turn() {
+    const auto ask = [&] { static_cast<volatile Report *>(launch.report)->wanted = 1; };
+    reserved(queue().reserve_with_room(buffered(), launch.pushers, ask));
+    header->reserved = 1;
+  }
+
+  // By one lane: the tickets that it was given for what is handed on, and the ring for them.
+  __device__ __forceinline__ void reserved(uint64_t published) {
+    header->base = tickets_of(published);
+    const unsigned k = growths_of(published);
+    if (k == header->put) return;
+    header->put = k;
+    header->putting = queue().ring(k, queue().start_of(k));
+  }
+
   // By one lane: what to do when our tickets are not filled yet. kIdle, kLeave, or 1: wait.
   __device__ __forceinline__ int while_waiting() {
     if (header->owed) {
@@ -163,11 +206,18 @@ template <class Group, unsigned bytes> struct Base {
     if (queue().stopped()) return kLeave;
     uint64_t published;
     const bool done = queue().ended(&published);
+    look_for_ring(published);
+    published = tickets_of(published);
     if (!has_idle()) return done ? kLeave : 1;
     // Registered as quiet, and nothing has been pushed since: only the others can change anything.
     if (done && header->quiet == published) return queue().all_quiet(published, launch.workers) ? kLeave : 1;
     header->candidate = done ? published : kNever;
     return kIdle;
+  }
+
+  __device__ __forceinline__ int while_round_fills() {
+    look_for_ring(load(&queue().counters->published));
+    return queue().stopped() ? kLeave : 1;
   }
 
   // By one lane, after an idle call for `workers` workers.
@@ -204,7 +254,7 @@ template <class Group, unsigned bytes> struct Base {
       // the next round already, and leave it waiting.
       grid_barrier(counters, [&] {
         store(&counters->head, end); // claims ran past the end of the round
-        store(&counters->round_end, queue().stopped() ? kNever : load(&counters->published));
+        store(&counters->round_end, queue().stopped() ? kNever : tickets_of(load(&counters->published)));
         add(&counters->rounds, uint64_t(1));
       });
       const uint64_t next = load(&counters->round_end);
@@ -264,7 +314,7 @@ template <class Group, unsigned bytes> struct Base {
     report->rounds = load(&counters->rounds);
     report->sampled = load(&counters->sampled);
     if (launch.persistent && stop == kRun) {
-      store(&counters->head, published); // claims that ran ahead are void
+      store(&counters->head, published); // claims that ran ahead are void; if the queue grew, the host makes all of this anew
       store(&counters->finished, published);
       for (uint64_t *zero : {&counters->direct, &counters->arrived, &counters->phase, &counters->ran, &counters->pushed, &counters->rounds})
         store(zero, 0);
@@ -277,7 +327,7 @@ template <class Group, unsigned bytes> struct Base {
   // By one lane, beside the step that runs: whether others wait for work.
   __device__ __forceinline__ void look_around() {
     const QueueRef<bytes> q = queue();
-    const int64_t hungry = int64_t(load(&q.counters->head) - load(&q.counters->published));
+    const int64_t hungry = int64_t(load(&q.counters->head) - tickets_of(load(&q.counters->published)));
     header->hungry = q.stopped() ? INT64_MIN : hungry;
   }
 
@@ -285,21 +335,14 @@ template <class Group, unsigned bytes> struct Base {
   // become the next batch of this worker without going through the queue: all that fits, but for what others wait for. While
   // much work waits for workers, all goes behind it, for the sake of order.
   template <class Team> __device__ __forceinline__ void hand_on(Item<bytes> *items) {
-    const uint32_t pushes = header->pushes, n = pushes < launch.buffer ? pushes : launch.buffer;
-    const bool local = items && header->hungry >= -int64_t(launch.workers) * kBacklog;
+    const uint32_t pushes = header->pushes, n = buffered();
+    const bool local = items && !header->reserved && header->hungry >= -int64_t(launch.workers) * kBacklog;
     if (!local) fence(); // beside the reservation; a worker that keeps to itself mostly has nothing to publish
     if (Team::rank() == 0) {
       const uint32_t most = launch.fetch / 2 + 1; // a long batch is hard to share
       uint32_t given = n;
-      if (!local) {
-        header->base = queue().reserve(n);
-      } else if (n > most) {
-        given = n - most;
-        header->base = queue().reserve(given);
-      } else {
-        given = header->hungry > 0 ? gift(n / 2) : 0;
-        if (given) header->base = queue().reserve(given);
-      }
+      if (local) given = n > most ? n - most : header->hungry > 0 ? gift(n / 2) : 0;
+      if (given && !header->reserved) reserved(queue().reserve(given));
       header->kept = n - given;
       header->pushed += pushes;
       header->handed = pushes;
@@ -308,10 +351,10 @@ template <class Group, unsigned bytes> struct Base {
     const uint32_t kept = header->kept;
     if (n > kept) {
       if (local) fence();
-      queue().publish(header->base, worker.buffer + kept, n - kept, Team::rank(), Team::size());
+      queue().publish(Ring(header->putting), header->base, worker.buffer + kept, n - kept, Team::rank(), Team::size());
     }
     for (uint32_t k = Team::rank(); k < kept; k += Team::size()) items[k] = worker.buffer[k];
-    if (Team::rank() == 0) header->pushes = 0;
+    if (Team::rank() == 0) header->pushes = header->reserved = 0;
   }
 
   // By one lane: how many of at most n items others shall have. Each worker that has work gives an equal part of what is
@@ -392,6 +435,7 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
 
   // The first warp: takes the items of our tickets, from the first one on, as far as they are there.
   __device__ __forceinline__ int take_ready() {
+    const Ring ring = header->taking;
     const uint64_t first = header->first;
     const unsigned claimed = unsigned(header->claimed);
     unsigned got = 0;
@@ -403,8 +447,8 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
         const unsigned k = got + u * 32 + lane_id();
         bool full = false;
         if (k < claimed) {
-          const Place place = queue().at(first + k);
-          full = queue().slots[place.index].full(place.turn, seen[u]);
+          const Place place = ring.at(first + k);
+          full = ring.template slot<bytes>(place.index).full(place.turn, seen[u]);
         }
         ready[u] = __ballot_sync(kAll, full);
       }
@@ -412,7 +456,7 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
       for (unsigned u = 0; u < kPolls; ++u) {
         if (!more) continue;
         const unsigned prefix = ready[u] == kAll ? 32 : __ffs(~ready[u]) - 1;
-        if (Slot<bytes>::packed && lane_id() < prefix) items[got + lane_id()] = queue().slots->get(seen[u]);
+        if (Slot<bytes>::packed && lane_id() < prefix) items[got + lane_id()] = ring.template slot<bytes>(0).get(seen[u]);
         got += prefix;
         more = prefix == 32;
       }
@@ -421,13 +465,13 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
     fence();
     if (!Slot<bytes>::packed) {
 #pragma unroll 1
-      for (unsigned k = lane_id(); k < got; k += 32) items[k] = queue().slots[queue().at(first + k).index].get({});
+      for (unsigned k = lane_id(); k < got; k += 32) items[k] = ring.template slot<bytes>(ring.at(first + k).index).get({});
       fence();
     }
 #pragma unroll 1
     for (unsigned k = lane_id(); k < got; k += 32) {
-      const Place place = queue().at(first + k);
-      queue().slots[place.index].retire(place.turn);
+      const Place place = ring.at(first + k);
+      ring.template slot<bytes>(place.index).retire(place.turn);
     }
     if (lane_id() == 0) {
       header->first = first + got;
@@ -446,7 +490,7 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
       } else if (queue().stopped()) {
         verdict = kLeave;
       } else if (this->relaxed()) {
-        const uint64_t want = this->share(load(&counters->head), load(&counters->published));
+        const uint64_t want = this->share(load(&counters->head), tickets_of(load(&counters->published)));
         header->first = queue().claim(want);
         header->claimed = want;
       } else {
@@ -467,10 +511,9 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
       if (got) return got;
       if (polls % 4 != 0) continue;
       if (lane_id() == 0) {
-        if (help()) verdict = kChunk;
         // In a round, whoever reserved these tickets is about to fill them, unless it had to spill.
-        else if (this->relaxed()) verdict = this->while_waiting();
-        else verdict = queue().stopped() ? kLeave : 1;
+        verdict = help() ? kChunk : this->relaxed() ? this->while_waiting() : this->while_round_fills();
+        if (header->first >= header->next_start) this->next_ring();
       }
       verdict = __shfl_sync(kAll, verdict, 0);
       if (verdict <= 0) return verdict;
@@ -482,6 +525,7 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
   // items are to be handed on, all threads do it, and this is called again.
   __device__ __forceinline__ int decide() {
     __syncwarp();
+    if (header->pushes && this->crowded()) return kCrowded;
     if (Group::size() > 32 && header->pushes > kFew) return kHandOn;
     if (header->pushes) hand_on<Warp>();
     __syncwarp();
@@ -582,7 +626,7 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
 
   // All threads: runs the task on `got` items, but for the long ones.
   __device__ __forceinline__ void run(unsigned got) {
-    const bool looks = this->relaxed() && Group::rank() == Group::size() - 1;
+    const bool looks = launch.persistent && Group::rank() == Group::size() - 1;
     if (!nested()) {
       if (looks) this->look_around();
       for (unsigned k = 0; k < got; ++k) {
@@ -657,6 +701,8 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
         if (Group::rank() == Group::size() - 1) this->trace(verdict);
       } else if (verdict == kHandOn) {
         hand_on<Group>();
+      } else if (verdict == kCrowded) {
+        if (Group::rank() == 0) this->reserve_in_turn();
       } else if (nested() && verdict == kChunk) {
         run_chunk();
       } else if (has_idle() && verdict == kIdle) {
@@ -697,7 +743,9 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
       uint64_t total = 0;
       if (!queue().stopped()) {
         if (this->relaxed()) {
-          total = this->share(load(&queue().counters->head), load(&queue().counters->published)) * lanes;
+          const uint64_t head = load(&queue().counters->head), published = tickets_of(load(&queue().counters->published));
+          header->hungry = int64_t(head - published);
+          total = this->share(head, published) * lanes;
           header->base = queue().claim(total);
         } else {
           total = this->claim_of_round(lanes, &header->base);
@@ -721,20 +769,21 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
 
   // One item for each lane whose next ticket is filled; which lanes those are.
   __device__ __forceinline__ unsigned take(Item<bytes> *item) {
+    const Ring ring = header->taking;
     typename Slot<bytes>::Seen seen{};
     Place place{};
     bool full = false;
     if (claimed) {
-      place = queue().at(first);
-      full = queue().slots[place.index].full(place.turn, seen);
+      place = ring.at(first);
+      full = ring.template slot<bytes>(place.index).full(place.turn, seen);
     }
     const unsigned lanes = __ballot_sync(kAll, full);
     if (lanes == 0) return 0;
     fence();
     if (full) {
-      *item = queue().slots[place.index].get(seen);
+      *item = ring.template slot<bytes>(place.index).get(seen);
       if (!Slot<bytes>::packed) fence();
-      queue().slots[place.index].retire(place.turn);
+      ring.template slot<bytes>(place.index).retire(place.turn);
       ++first;
       --claimed;
     }
@@ -752,11 +801,12 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
         }
         if (const unsigned lanes = take(item)) return lanes;
         if (polls % 4 != 0) continue;
-        if (lane_id() == 0) {
-          if (this->relaxed()) *verdict = this->while_waiting();
-          else if (queue().stopped()) *verdict = kLeave;
-        }
+        if (lane_id() == 0) *verdict = this->relaxed() ? this->while_waiting() : this->while_round_fills();
         *verdict = __shfl_sync(kAll, *verdict, 0);
+        // Lanes whose tickets are for the next ring wait for those that have older ones, which are about to be filled.
+        __syncwarp();
+        if (__all_sync(kAll, !claimed || first >= header->next_start) && lane_id() == 0) this->next_ring();
+        __syncwarp();
         if (*verdict == 1 && polls) __nanosleep(20);
       }
       if (this->relaxed()) return 0;
@@ -784,6 +834,10 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
       if (has_idle() && lanes == 0) atos_task_idle(&worker, &args);
       __syncwarp();
       const uint32_t pushes = header->pushes;
+      if (pushes && this->crowded()) {
+        if (lane_id() == 0) this->reserve_in_turn();
+        __syncwarp();
+      }
       if (pushes) this->template hand_on<Warp>(nullptr);
       if (lane_id() == 0) {
         header->owed += __popc(lanes);

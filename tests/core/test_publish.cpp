@@ -23,7 +23,7 @@ template <unsigned bytes> void a_slot_freed_meanwhile() {
   Counters counters{};
   Slot<bytes> slots[2] = {};
   Item<bytes> spill[4] = {};
-  const QueueRef<bytes> queue{&counters, slots, spill, 2, ~uint64_t(0) / 2, 4};
+  const QueueRef<bytes> queue{&counters, slots, nullptr, spill, 2, ~uint64_t(0) / 2, 4, 0};
   const auto item = [](uint64_t value) {
     Item<bytes> made{};
     std::memcpy(&made, &value, bytes < 8 ? bytes : 8);
@@ -35,7 +35,7 @@ template <unsigned bytes> void a_slot_freed_meanwhile() {
     return got;
   };
   const auto take = [&](uint64_t ticket, uint64_t *got) {
-    const Place place = queue.at(ticket);
+    const Place place = queue.ring(0, 0).at(ticket);
     typename Slot<bytes>::Seen seen{};
     if (!slots[place.index].full(place.turn, seen)) return false;
     *got = value(slots[place.index].get(seen));
@@ -44,12 +44,12 @@ template <unsigned bytes> void a_slot_freed_meanwhile() {
   };
 
   const Item<bytes> before[2] = {item(10), item(11)};
-  queue.publish(queue.reserve(2), before, 2, 0, 1);
+  queue.publish(queue.ring(0, 0), queue.reserve(2), before, 2, 0, 1);
   uint64_t got = 0;
   bool taken = false;
   at_fence = [&] { taken = take(0, &got); };
   const Item<bytes> after[1] = {item(12)};
-  queue.publish(queue.reserve(1), after, 1, 0, 1); // its slot holds 10, until it is taken on the way
+  queue.publish(queue.ring(0, 0), queue.reserve(1), after, 1, 0, 1); // its slot holds 10, until it is taken on the way
   at_fence = nullptr;
   if (!taken) taken = take(0, &got);
   CHECK(taken && got == 10, "ticket 0 has item %" PRIu64, got);

@@ -30,6 +30,18 @@ template <class Item> void store_item(Item *p, const Item &item) {
   model::store(reinterpret_cast<uint64_t *>(p), v, "spill_one");
 }
 inline void fence() { model::fence(); }
+// A try that came to nothing is forgotten: the thread does it again, with what it knows now.
+class Spin {
+public:
+  Spin() : begin(model::machine.cursor) {}
+  void again() {
+    model::machine.threads[model::machine.current].log.resize(begin);
+    model::cut(model::kPaused);
+  }
+
+private:
+  const size_t begin;
+};
 inline uint64_t multiply_high(uint64_t a, uint64_t b) {
   __extension__ typedef unsigned __int128 wide;
   return uint64_t((wide(a) * b) >> 64);

@@ -106,7 +106,7 @@ private:
 
   // A step, and what the host does when it was the last. False if a rule was broken.
   static bool step(unsigned thread, unsigned choice) {
-    if (thread == bounds.workers) return machine.alternatives = 1, outside();
+    if (thread == bounds.workers) return machine.chosen = choice, machine.alternatives = 1, outside();
     if (!run(thread, choice)) return false;
     for (unsigned t = 0; t < bounds.workers; ++t)
       if (!machine.threads[t].done) return true;

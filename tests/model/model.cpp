@@ -13,12 +13,12 @@ using namespace atos;
 namespace {
 
 using model::bounds;
-constexpr unsigned kSpill = 8, kMostSlots = 4, kMostNodes = 8;
+constexpr unsigned kSpill = 8, kMostSlots = 8, kMostNodes = 8;
 const unsigned &kNodes = bounds.nodes; // those after it are not there
 
 struct World {
   Counters counters{};
-  Slot<BYTES> slots[kMostSlots]{};
+  Slot<BYTES> slots[kMostSlots]{}, more[2 * kMostSlots]{};
   Item<BYTES> spill[kSpill]{};
   Share shares[kShares]{};
   uint64_t ran[kMostNodes]{}; // a bit for each iteration
@@ -63,6 +63,7 @@ Launch launch() {
   Launch launch{};
   launch.counters = &world.counters;
   launch.slots = world.slots;
+  launch.more = world.more;
   launch.spill = world.spill;
   launch.shares = world.shares;
   launch.size = now(world.size);
@@ -71,7 +72,9 @@ Launch launch() {
   launch.round_end = now(world.first_end);
   launch.report = &report;
   launch.fetch = bounds.fetch;
+  while (bounds.grows && launch.size << (launch.growths + 1) <= bounds.max_capacity) ++launch.growths;
   launch.workers = bounds.workers;
+  launch.pushers = bounds.pushers;
   launch.buffer = bounds.buffer;
   launch.persistent = 1;
   launch.barrier = bounds.barrier;
@@ -92,12 +95,18 @@ unsigned node_of(const void *item) {
   return v;
 }
 constexpr unsigned kSlotWords = sizeof(Slot<BYTES>) / 8; // the item first, the turn last; 4-byte items share a word with it
-uint64_t *slot_word(unsigned i, unsigned word) { return reinterpret_cast<uint64_t *>(&world.slots[i]) + word; }
-uint64_t turn_in(unsigned i) { return now(*slot_word(i, kSlotWords - 1)) >> (BYTES == 4 ? 32 : 0); }
-unsigned node_in(unsigned i) { return unsigned(now(*slot_word(i, 0))); }
-void fill_slot(unsigned i, uint64_t turn, unsigned v) {
-  set(*slot_word(i, 0), v);
-  set(*slot_word(i, kSlotWords - 1), BYTES == 4 ? turn << 32 | v : turn);
+uint64_t *word_of(Slot<BYTES> &slot, unsigned word) { return reinterpret_cast<uint64_t *>(&slot) + word; }
+uint64_t turn_in(Slot<BYTES> &slot) { return now(*word_of(slot, kSlotWords - 1)) >> (BYTES == 4 ? 32 : 0); }
+unsigned node_in(Slot<BYTES> &slot) { return unsigned(now(*word_of(slot, 0))); }
+void fill_slot(Slot<BYTES> &slot, uint64_t turn, unsigned v) {
+  set(*word_of(slot, 0), v);
+  set(*word_of(slot, kSlotWords - 1), BYTES == 4 ? turn << 32 | v : turn);
+}
+// The slots that there are: of the first ring, however large it may become, and of those that may follow it.
+unsigned number_of_more() { return bounds.grows ? 2 * (bounds.max_capacity - bounds.capacity) : 0; }
+template <class F> void for_slots(F f) {
+  for (unsigned i = 0; i < bounds.max_capacity; ++i) f(world.slots[i]);
+  for (unsigned i = 0; i < number_of_more(); ++i) f(world.more[i]);
 }
 
 void give(void *worker, unsigned v) {
@@ -115,15 +124,20 @@ std::vector<unsigned> seeds() {
 void append(const std::vector<unsigned> &nodes) {
   const uint64_t size = now(world.size);
   uint64_t published = now(world.counters.published);
-  for (unsigned v : nodes) fill_slot(published % size, 2 * (published / size) + 1, v), ++published;
+  for (unsigned v : nodes) fill_slot(world.slots[published % size], 2 * (published / size) + 1, v), ++published;
   set(world.counters.published, published);
   set(world.counters.finished, now(world.counters.head));
 }
 
 std::vector<unsigned> peek(uint64_t *before_head) {
   std::vector<std::pair<uint64_t, unsigned>> found;
-  for (unsigned i = 0; i < now(world.size); ++i)
-    if (turn_in(i) % 2) found.emplace_back(turn_in(i) / 2 * now(world.size) + i, node_in(i));
+  Slot<BYTES> *ring = world.slots;
+  for (unsigned k = 0; k <= growths_of(now(world.counters.published)); ++k) {
+    const uint64_t start = k ? now(world.counters.starts[k]) - kGrown : 0, size = now(world.size) << k;
+    for (unsigned i = 0; i < size; ++i)
+      if (turn_in(ring[i]) % 2) found.emplace_back(start + turn_in(ring[i]) / 2 * size + i, node_in(ring[i]));
+    ring = k ? ring + size : world.more;
+  }
   std::sort(found.begin(), found.end());
   std::vector<unsigned> all;
   for (const auto &[ticket, v] : found) all.push_back(v), *before_head += ticket < now(world.counters.head);
@@ -141,6 +155,18 @@ void check_pending(const std::vector<unsigned> &pending) {
   }
 }
 
+// One ring again, as large as the last, with nothing in it.
+void unite() {
+  set(world.size, now(world.size) << growths_of(now(world.counters.published)));
+  for (uint64_t *p : {&world.counters.head, &world.counters.published, &world.counters.finished, &world.counters.stop,
+                      &world.counters.direct, &world.counters.open, &world.counters.spilled, &world.counters.quiet,
+                      &world.counters.arrived, &world.counters.phase, &world.counters.round_end, &world.counters.gone[0],
+                      &world.counters.allowed, &world.counters.wanted})
+    set(*p, 0);
+  for (uint64_t *start : {&world.counters.starts[1], &world.counters.starts[2]}) set(*start, 0);
+  for_slots([](auto &slot) { fill_slot(slot, 0, 0); });
+}
+
 // Whether what is pending fits; then the workers go on.
 bool settle() {
   uint64_t of_level = 0;
@@ -151,11 +177,7 @@ bool settle() {
   check_pending(all);
   if (now(world.counters.stop) == kStopFull && number_ran() == now(world.ran_before)) model::fail("nothing ran between two stops");
   set(world.ran_before, number_ran());
-  for (uint64_t *p : {&world.counters.head, &world.counters.published, &world.counters.finished, &world.counters.stop,
-                      &world.counters.direct, &world.counters.open, &world.counters.spilled, &world.counters.quiet,
-                      &world.counters.arrived, &world.counters.phase, &world.counters.round_end, &world.counters.gone[0]})
-    set(*p, 0);
-  for (unsigned i = 0; i < bounds.max_capacity; ++i) fill_slot(i, 0, 0);
+  unite();
   if (all.size() > bounds.max_capacity) return false;
   if (all.size() > now(world.size)) set(world.size, std::min<uint64_t>(bounds.max_capacity, 2 * all.size())); // grow
   append(all);
@@ -221,6 +243,11 @@ void tidy_local(unsigned) {
   if (header.pushes) fail("something is not handed on");
   const bool shares = header.batch || (header.step > 0 && header.any_long);
   Header kept{};
+  kept.taking = header.taking;
+  kept.putting = header.putting;
+  kept.taken = header.taken;
+  kept.next_start = ~uint64_t(0);
+  kept.put = header.put;
   kept.claimed = header.claimed;
   kept.first = header.claimed ? header.first : 0;
   kept.owed = header.owed;
@@ -246,12 +273,20 @@ void tidy_local(unsigned) {
 }
 
 void invariant(const char *in) {
+  if (growths_of(now(world.counters.published)) > (now(world.counters.allowed) & ~kNoMore)) fail("a ring without memory");
   if (!std::strcmp(in, "leave") && now(world.counters.stop) == kRun && number_ran() < kNodes) fail("a worker leaves early");
 }
 
-// The host asks for a stop: a timeout, or Ctrl-C. What is pending goes on in the next launch.
+// The host provides memory for a growth, or says that there is none. Or it asks for a stop: a timeout, or Ctrl-C; what is
+// pending goes on in the next launch.
 bool outside() {
-  if (now(world.stops) == 0) return false;
+  const uint64_t allowed = now(world.counters.allowed);
+  const bool asked = now(world.counters.wanted) > allowed;
+  if (!asked && now(world.stops) == 0) return false;
+  if (asked && (now(world.stops) == 0 || pick(2) == 0)) {
+    set(world.counters.allowed, allowed < bounds.memory ? allowed + 1 : allowed | kNoMore);
+    return true;
+  }
   set(world.stops, now(world.stops) - 1);
   set(world.counters.stop, now(world.counters.stop) | uint64_t(2) << 32);
   return true;
@@ -261,9 +296,14 @@ bool host() {
   if (now(world.counters.failures) != failed() || (failed() && (now(world.counters.stop) == kRun || !now(world.counters.failure.failed))))
     fail("a check that failed goes unnoticed");
   if (now(world.counters.stop) != kRun) return !settle() || failed();
-  const uint64_t published = now(world.counters.published);
+  const uint64_t published = tickets_of(now(world.counters.published));
   if (number_ran() < kNodes) fail("the launch ended early");
-  if (now(world.counters.head) != published || now(world.counters.finished) != published || now(world.counters.direct) ||
+  const uint64_t growths = growths_of(now(world.counters.published));
+  for_slots([](auto &slot) {
+    if (turn_in(slot) % 2) model::fail("an item was left");
+  });
+  if (growths || now(world.counters.wanted)) unite();
+  else if (now(world.counters.head) != published || now(world.counters.finished) != published || now(world.counters.direct) ||
       now(world.counters.open) || now(world.counters.gone[0]))
     fail("the counters are not as the next launch expects them");
   check_pending({});
@@ -298,9 +338,13 @@ int main(int count, char **arguments) {
   name(c.claims[0], "claims", true), name(c.ran, "ran", true), name(c.pushed, "pushed", true), name(c.rounds, "rounds", true);
   name(c.sampled, "sampled", true), name(c.failures, "failures", !bounds.fails), name(c.failure.failed, "failure", !bounds.fails);
   name(model::chance, "chance");
-  for (unsigned i = 0; i < bounds.max_capacity; ++i)
+  name(c.allowed, "allowed", !bounds.grows), name(c.wanted, "wanted", !bounds.grows), name(c.starts[1], "start 1", !bounds.grows), name(c.starts[2], "start 2", !bounds.grows);
+  unsigned number = 0;
+  for_slots([&](auto &slot) {
     for (unsigned k = 0; k < kSlotWords; ++k)
-      name(*slot_word(i, k), "slot " + std::to_string(i) + (k + 1 == kSlotWords ? "" : " item"));
+      name(*word_of(slot, k), "slot " + std::to_string(number) + (k + 1 == kSlotWords ? "" : " item"));
+    ++number;
+  });
   for (Share &share : world.shares) {
     name(share.chunks, "chunks"), name(share.left, "left"), name(share.busy, "busy"), name(share.length, "length");
     name(share.item[0], "share item"), name(share.values[0], "share values");

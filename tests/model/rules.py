@@ -6,7 +6,7 @@ from functools import partial
 
 from model.source import Change
 
-in_queue, in_worker, in_share = (partial(Change, f"{name}.cuh") for name in ("queue", "worker", "share"))
+in_queue, in_ring, in_worker, in_share = (partial(Change, f"{name}.cuh") for name in ("queue", "ring", "worker", "share"))
 
 EARLY, STUCK, LOST, TWICE = "leaves early", "no way leads to the end", "was lost", "ran twice"
 
@@ -36,14 +36,12 @@ BROKEN = {
         caught_in="full, two workers",
     ),
     "publish looks at the turn": Rule(in_queue(r"!slot\.has\(place\.turn\)", "false"), caught_in="full, two workers"),
-    "turns tell laps apart": Rule(
-        in_queue(r"return \{index, 2 \* lap\};", "return {index, 0};"), caught_in="full, two workers"
-    ),
+    "turns tell laps apart": Rule(in_ring(r"return \{index, 2 \* lap\};", "return {index, 0};"), caught_in="full, two workers"),
     "get before retire": Rule(
         in_worker(
             r"if \(got == 0\) return 0;",
             r"\g<0> for (unsigned k = 0; k < got; ++k)"
-            r" queue().slots[queue().at(first + k).index].retire(queue().at(first + k).turn);",
+            r" ring.template slot<bytes>(ring.at(first + k).index).retire(ring.at(first + k).turn);",
         ),
         caught_in="full, large items",
         found=TWICE,
@@ -61,7 +59,7 @@ BROKEN = {
         found=STUCK,
     ),
     "no round follows a stop": Rule(
-        in_worker(r"queue\(\)\.stopped\(\) \? kNever : load", "load"), caught_in="stopped from outside, barrier"
+        in_worker(r"queue\(\)\.stopped\(\) \? kNever : tickets_of", "tickets_of"), caught_in="stopped from outside, barrier"
     ),
     "a check that fails asks for a stop": Rule(
         in_queue(r"store\(&counters->stop, kStopTask\);", ""), caught_in="a check fails"
@@ -74,8 +72,8 @@ BROKEN = {
     # The end.
     "finish after publishing": Rule(
         in_worker(
-            r"header->base = queue\(\)\.reserve\(n\);",
-            r"if (header->step > 0 && header->counted) queue().finish(header->step), header->counted = 0; \g<0>",
+            r"reserved\(queue\(\)\.reserve\(given\)\);",
+            r"{ if (header->step > 0 && header->counted) queue().finish(header->step), header->counted = 0; \g<0> }",
         ),
         caught_in="full, two workers",
         found=EARLY,
@@ -108,10 +106,10 @@ BROKEN = {
     ),
     "what is given is not kept": Rule(in_worker(r"header->kept = n - given;", "header->kept = n;"), caught_in="gift"),
     "what is given has tickets": Rule(
-        in_worker(r"if \(given\) header->base = queue\(\)\.reserve\(given\);", ""), caught_in="gift"
+        in_worker(r"if \(given && !header->reserved\) reserved\(queue\(\)\.reserve\(given\)\);", ""), caught_in="gift"
     ),
     "what the buffer did not hold is not handed on again": Rule(
-        in_worker(r"n = pushes < launch\.buffer \? pushes : launch\.buffer;", "n = pushes;"),
+        in_worker(r"header->pushes < launch\.buffer \? header->pushes : launch\.buffer;", "header->pushes;"),
         caught_in="small buffer, two launches",
     ),
     # Steps.
@@ -128,7 +126,7 @@ BROKEN = {
     # Idle.
     "who pushes in idle is not quiet": Rule(
         in_worker(r"pushes \? kNever : header->candidate", "header->candidate"),
-        in_queue(r" && load\(&counters->published\) == published;", ";"),
+        in_queue(r" && tickets_of\(load\(&counters->published\)\) == published;", ";"),
         caught_in="idle, two workers",
         found=EARLY,
     ),
@@ -165,10 +163,10 @@ BROKEN = {
     ),
     "a chunk is published before it is done": Rule(
         in_worker(
-            r"header->base = queue\(\)\.reserve\(n\);",
-            r"int32_t &at = header->chunk.share;"
+            r"reserved\(queue\(\)\.reserve\(given\)\);",
+            r"{ int32_t &at = header->chunk.share;"
             r" header->owed += at >= 0 && chunk_done(static_cast<Share *>(launch.shares), at);"
-            r" at = -1; \g<0>",
+            r" at = -1; \g<0> }",
         ),
         caught_in="shares",
         found=EARLY,
@@ -180,6 +178,38 @@ BROKEN = {
         in_worker(r"header->owed \+= header->batch - header->shared;", "header->owed += header->batch;"), caught_in="shares"
     ),
     "nothing is kept beside a long item": Rule(in_worker(r" && !header->any_long;", ";"), caught_in="kept beside a long item"),
+    # Growth.
+    "a growth is one addition": Rule(
+        in_queue(
+            r"add\(&counters->published, kGrowth\)",
+            "[&] { uint64_t p = load(&counters->published); store(&counters->published, p + kGrowth); return p; }()",
+        ),
+        caught_in="grows",
+    ),
+    "one worker sees to a growth": Rule(
+        in_queue(r"exchange_if\(&counters->starts\[k \+ 1\], before, kGrowing\)", "true"), caught_in="grows"
+    ),
+    "memory comes first": Rule(in_queue(r"if \(k >= allowed\)", "if (false)"), caught_in="grows", found="without memory"),
+    "a start is known before it is used": Rule(
+        in_queue(r"if \(start >= kGrown\) return start", "return start"), caught_in="grows"
+    ),
+    "growths are no tasks": Rule(
+        in_queue(r"if \(finished != tickets_of\(\*published\)", "if (finished != *published"), caught_in="grows", found=STUCK
+    ),
+    "who waits looks for a new ring": Rule(
+        in_worker(r"look_for_ring\(published\);", "header->next_start = kNever;"), caught_in="grows", found=STUCK
+    ),
+    "who waits in a round does so too": Rule(
+        in_worker(r"look_for_ring\(load\(&queue\(\)\.counters->published\)\);", "header->next_start = kNever;"),
+        caught_in="grows, barrier",
+        found=STUCK,
+    ),
+    "who has older tickets stays": Rule(
+        in_worker(r"if \(header->first >= header->next_start\)", "if (header->next_start != kNever)"), caught_in="grows"
+    ),
+    "nobody waits for memory that will not come": Rule(
+        in_queue(r"allowed & kNoMore && \(allowed & ~kNoMore\) <= k", "false"), caught_in="grows, no memory", found=STUCK
+    ),
     # Memory order.
     "fence between put and fill": Rule(
         in_queue(r"slot\.put\(items\[i\]\);\s*fence\(\);", "slot.put(items[i]);"), caught_in="weak"
@@ -192,7 +222,7 @@ BROKEN = {
         in_worker(r"if \(local\) fence\(\);", ""), caught_in="weak, kept", found="does not see"
     ),
     "fence in push": Rule(
-        in_worker(r"fence\(\);(\s*queue\(\)\.publish\(queue\(\)\.reserve\(1\))", r"\1"),
+        in_worker(r"fence\(\);(\s*const uint64_t published = queue\(\)\.reserve\(1\))", r"\1"),
         caught_in="weak, small buffer",
         found="does not see",
     ),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+UP_TO_4 = {"capacity": 1, "max_capacity": 4, "grows": 1}  # doubling while workers run
+
 SCENARIOS: dict[str, dict[str, Any]] = {
     "wrap-around": {"workers": 3, "children": "2,1,0,0", "keep": 0},
     "full": {"workers": 3, "children": "2,0,0", "capacity": 1, "keep": 0},
@@ -11,6 +13,25 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "full, large items": {"workers": 2, "children": "3,1,1,1,0,0,0", "item_bytes": 8, "capacity": 3, "keep": 0},
     "several tickets": {"workers": 2, "children": "1,1,0,0,1,0,0", "seeds": 4, "capacity": 4, "fetch": 2, "keep": 0},
     "growing": {"workers": 2, "children": "3,1,1,1,0,0,0", "capacity": 1, "max_capacity": 4, "keep": 0},
+    "grows": {
+        "workers": 2,
+        "children": "1,1,1,1,0,0",
+        "seeds": 2,
+        "capacity": 2,
+        "max_capacity": 8,
+        "grows": 1,
+        "pushers": 1,
+        "keep": 0,
+    },
+    "grows, three rings at once": {"workers": 2, "children": "3,1,1,1,0,0,0", **UP_TO_4, "pushers": 1, "keep": 0},
+    "grows, three workers": {"workers": 3, "children": "2,1,0,0", **UP_TO_4, "max_capacity": 2, "keep": 0},
+    "grows, large items": {"workers": 2, "children": "2,1,1,0,0", **UP_TO_4, "item_bytes": 8, "pushers": 1, "keep": 0},
+    "grows, kept": {"workers": 2, "children": "2,1,1,0,0", **UP_TO_4},
+    "grows, no memory": {"workers": 2, "children": "2,1,1,0,0", **UP_TO_4, "pushers": 1, "memory": 1, "keep": 0},
+    "grows, stopped from outside": {"workers": 2, "children": "2,1,1,0,0", **UP_TO_4, "pushers": 1, "stops": 1, "keep": 0},
+    "grows, small buffer": {"workers": 2, "children": "2,1,1,0,0", **UP_TO_4, "buffer": 1, "launches": 2},
+    "grows, idle": {"workers": 2, "children": "1,1,0", **UP_TO_4, "aside": 4},
+    "grows, barrier": {"workers": 2, "children": "2,1,1,0,0", **UP_TO_4, "pushers": 1, "barrier": 1},
     "stopped from outside": {"workers": 2, "children": "2,1,1,0,0", "stops": 2},
     "stopped from outside, barrier": {"workers": 2, "children": "2,1,0,0", "barrier": 1, "stops": 1},
     "stopped from outside, idle": {"workers": 2, "children": "1,1,0", "aside": 4, "stops": 1},
@@ -55,6 +76,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     },
     "weak": {"workers": 2, "children": "1,1,0", "capacity": 1, "item_bytes": 8, "weak": 1, "keep": 0},
     "weak, small items": {"workers": 2, "children": "2,1,0,0", "weak": 1, "keep": 0},
+    "weak, grows": {"workers": 2, "children": "1,1,0", **UP_TO_4, "max_capacity": 2, "item_bytes": 8, "weak": 1, "keep": 0},
     "weak, kept": {"workers": 2, "children": "2,1,0,0", "weak": 1},
     "weak, small buffer": {"workers": 2, "children": "2,0,0", "buffer": 1, "weak": 1},
     "weak, checks fail": {"workers": 2, "children": "2,0,0", "fails": 6, "weak": 1},

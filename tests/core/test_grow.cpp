@@ -1,0 +1,162 @@
+// Queues that grow while they are used: tickets know their ring, whoever waits for one finds it, and nobody waits for ever.
+#include "queue.cuh"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "check.h"
+
+using namespace atos;
+using check::Random;
+
+namespace {
+
+constexpr unsigned kGrowths = 5;
+
+// A queue that may grow, with memory for all its rings, and a host that allows them.
+struct Growing {
+  std::unique_ptr<Counters> counters{new Counters{}};
+  std::vector<Slot<8>> slots, more;
+  std::vector<Item<8>> spill;
+  QueueRef<8> ref;
+  std::atomic<int> asked{0};
+
+  explicit Growing(uint64_t size, unsigned growths = kGrowths)
+      : slots(size), more((size << (growths + 1)) - 2 * size), spill(1 << 16),
+        ref{counters.get(), slots.data(), more.data(), spill.data(), size, ~uint64_t(0) / size, spill.size(), growths} {}
+
+  Ring ring_of(uint64_t published) const { return ref.ring(growths_of(published), ref.start_of(growths_of(published))); }
+
+  void push(const std::vector<uint64_t> &values, uint64_t pushers) {
+    std::vector<Item<8>> items;
+    for (const uint64_t value : values) items.push_back({{value}});
+    const uint64_t published = ref.reserve_with_room(items.size(), pushers, [&] { ++asked; });
+    ref.publish(ring_of(published), tickets_of(published), items.data(), items.size(), 0, 1);
+  }
+
+  bool take(const Ring &ring, uint64_t ticket, uint64_t *value) const {
+    const Place place = ring.at(ticket);
+    Slot<8> &slot = ring.slot<8>(place.index);
+    if (!slot.has(place.turn + 1)) return false;
+    *value = slot.get({}).word[0];
+    slot.retire(place.turn);
+    return true;
+  }
+
+  // What the host does when it is asked; with `last`, it has no memory beyond so many growths.
+  void answer(unsigned last) {
+    const uint64_t allowed = load(&counters->allowed);
+    if (load(&counters->wanted) > allowed && !(allowed & kNoMore))
+      store(&counters->allowed, allowed < last ? allowed + 1 : allowed | kNoMore);
+  }
+};
+
+} // namespace
+
+TEST(rings_follow_each_other_in_memory) {
+  Growing queue(3, 4);
+  uint64_t end = 0;
+  for (unsigned k = 1; k <= 4; ++k) {
+    const Ring ring = queue.ref.ring(k, 1000 * k);
+    CHECK(ring.slots == queue.more.data() + end, "ring %u does not begin where the one before ends", k);
+    CHECK(ring.size == uint64_t(3) << k, "ring %u has %" PRIu64 " slots", k, ring.size);
+    for (uint64_t i = 0; i < 5 * ring.size; ++i) {
+      const Place place = ring.at(1000 * k + i);
+      CHECK(place.index == i % ring.size && place.turn == 2 * (i / ring.size), "ticket %" PRIu64 " of ring %u", i, k);
+      CHECK(ring.first_lap(1000 * k + i) == (i < ring.size), "ticket %" PRIu64 " of ring %u", i, k);
+    }
+    end += ring.size;
+  }
+  CHECK(end == queue.more.size(), "the rings take %" PRIu64 " slots of %zu", end, queue.more.size());
+}
+
+TEST(a_crowded_queue_grows_when_it_may) {
+  Growing queue(16);
+  const Ring first = queue.ref.ring(0, 0);
+  CHECK(!queue.ref.crowded(first, 4, 1, -2) && queue.ref.crowded(first, 4, 1, -3), "8 slots are half, which is not too much");
+  queue.push({0, 1, 2, 3}, 1);
+  CHECK(queue.asked == 0 && queue.counters->published == 4, "nor are 6");
+  queue.push({4, 5}, 2);
+  CHECK(queue.asked == 1 && queue.counters->wanted == 1, "12 are, and there is still room");
+  CHECK(tickets_of(queue.counters->published) == 6 && growths_of(queue.counters->published) == 0, "in the first ring");
+  queue.counters->allowed = 1;
+  queue.push({6}, 1);
+  CHECK(growths_of(queue.counters->published) == 1 && queue.ref.start_of(1) == 6, "the next ring begins at ticket 6");
+  uint64_t value;
+  for (uint64_t ticket = 0; ticket < 6; ++ticket)
+    CHECK(queue.take(queue.ref.ring(0, 0), ticket, &value) && value == ticket, "ticket %" PRIu64, ticket);
+  CHECK(!queue.take(queue.ref.ring(0, 0), 6, &value), "ticket 6 is not in the old ring");
+  CHECK(queue.take(queue.ref.ring(1, 6), 6, &value) && value == 6, "but in the new one");
+}
+
+TEST(a_queue_that_may_not_grow_is_filled) {
+  Growing queue(4);
+  queue.counters->allowed = kNoMore;
+  for (uint64_t i = 0; i < 5; ++i) queue.push({i}, 100);
+  CHECK(queue.asked == 0 && growths_of(queue.counters->published) == 0, "nothing to ask for");
+  CHECK(queue.counters->spilled == 1 && queue.ref.stopped(), "the fifth item does not fit");
+  Growing stopped(4);
+  stopped.counters->stop = kStopAsked;
+  stopped.push({1}, 100);
+  CHECK(stopped.asked == 0 && stopped.counters->published == 1, "nobody waits after a stop");
+}
+
+// Producers push much more than the first ring holds; the host takes its time, and sometimes has no more memory.
+TEST(growth_under_contention) {
+  constexpr int kProducers = 3, kConsumers = 3;
+  constexpr uint64_t kEach = 1500;
+  Random seeds(7);
+  int grown = 0, full = 0;
+  for (int round = 0; round < 60; ++round) {
+    const unsigned last = unsigned(seeds.below(kGrowths + 1));
+    Growing queue(1 + seeds.below(40));
+    std::vector<std::vector<uint64_t>> seen(kConsumers);
+    std::atomic<int> producing{kProducers}, running{kProducers + kConsumers};
+    std::vector<std::thread> threads;
+    for (int p = 0; p < kProducers; ++p)
+      threads.emplace_back([&, p, seed = seeds()] {
+        Random random(seed);
+        for (uint64_t sent = 0; sent < kEach;) {
+          std::vector<uint64_t> values;
+          for (uint64_t n = 1 + random.below(5); n && sent < kEach; --n) values.push_back(uint64_t(p) << 20 | sent++);
+          queue.push(values, kProducers + kConsumers);
+        }
+        --producing;
+        --running;
+      });
+    for (int c = 0; c < kConsumers; ++c)
+      threads.emplace_back([&, c] {
+        Ring ring = queue.ref.ring(0, 0);
+        uint64_t value;
+        for (unsigned k = 0;;) {
+          for (const uint64_t ticket = queue.ref.claim(1); !queue.take(ring, ticket, &value);) {
+            const bool over = producing == 0 || queue.ref.stopped();
+            const uint64_t published = load(&queue.counters->published);
+            if (growths_of(published) > k && ticket >= queue.ref.start_of(k + 1)) ring = queue.ref.ring(k + 1, queue.ref.start_of(k + 1)), ++k;
+            else if (over && (queue.ref.stopped() || ticket >= tickets_of(published))) return void(--running);
+            std::this_thread::yield();
+          }
+          seen[c].push_back(value);
+        }
+      });
+    for (; running; std::this_thread::yield()) queue.answer(last);
+    for (std::thread &thread : threads) thread.join();
+    std::map<uint64_t, int> times;
+    for (const auto &values : seen)
+      for (const uint64_t value : values) ++times[value];
+    for (const auto *ring : {&queue.slots, &queue.more})
+      for (const Slot<8> &slot : *ring) times[slot.get({}).word[0]] += slot.turn % 2;
+    for (uint64_t i = 0; i < queue.counters->spilled; ++i) ++times[queue.spill[i].word[0]];
+    for (int p = 0; p < kProducers; ++p)
+      for (uint64_t i = 0; i < kEach; ++i)
+        CHECK(times[uint64_t(p) << 20 | i] == 1, "round %d: item %" PRIu64 " of producer %d is there %d times", round, i, p,
+              times[uint64_t(p) << 20 | i]);
+    CHECK(growths_of(queue.counters->published) <= last, "more growths than were allowed");
+    grown += growths_of(queue.counters->published) > 0;
+    full += queue.ref.stopped();
+  }
+  CHECK(grown > 10 && full > 3, "%d of 60 queues grew, %d were full: the test should see both", grown, full);
+}
