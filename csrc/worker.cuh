@@ -107,7 +107,7 @@ template <class Last> __device__ __forceinline__ void grid_barrier(Counters *cou
     const uint64_t phase = load(&counters->phase);
     fence();
     const uint64_t ticket = add(&counters->arrived, uint64_t(1));
-    if (ticket % gridDim.x == gridDim.x - 1) {
+    if (ticket + 1 == (phase + 1) * gridDim.x) { // a remainder of 64 bits would be a call, around which registers are kept
       fence();
       last();
       fence();
