@@ -107,7 +107,7 @@ register_default(Split)(models.RangeModel)
 @register_default(SplitIterator)
 class SplitIteratorModel(models.StructModel):
     def __init__(self, dmm: Any, fe_type: SplitIterator) -> None:
-        members = [("next", types.CPointer(types.int64)), ("stop", types.int64), ("step", types.int64)]
+        members = [("next", types.CPointer(types.int64)), ("stop", types.int64), ("step", types.int64), ("up", types.uint8)]
         super().__init__(dmm, fe_type, members)
 
 
