@@ -114,7 +114,7 @@ template <class Last> __device__ __forceinline__ void grid_barrier(Counters *cou
     const uint64_t phase = load(&counters->phase);
     fence();
     const uint64_t ticket = add(&counters->arrived, uint64_t(1));
-    if (ticket % gridDim.x == gridDim.x - 1) {
+    if (ticket + 1 == (phase + 1) * gridDim.x) { // a remainder of 64 bits would be a call, around which registers are kept
       fence();
       last();
       fence();
@@ -360,7 +360,7 @@ template <class Group, unsigned bytes> struct Base {
   // By one lane: how many of at most n items others shall have. Each worker that has work gives an equal part of what is
   // awaited, rounded up or down by chance: if each gave for all that wait, most would end up in the queue.
   __device__ __forceinline__ uint32_t gift(uint32_t n) const {
-    const float hungry = float(header->hungry), active = fmaxf(float(launch.workers) - hungry, 1.0f);
+    const float hungry = float(header->hungry), active = fmaxf(float(int64_t(launch.workers) - header->hungry), 1.0f);
     const float part = __fdividef(hungry, active) + float((uint32_t(clock()) * 0x9E3779B1u) >> 8) * 0x1p-24f;
     return part < float(n) ? uint32_t(part) : n;
   }
@@ -674,7 +674,12 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
   }
 
   __device__ __forceinline__ Share *shares() const { return static_cast<Share *>(launch.shares); }
-  __device__ __forceinline__ unsigned hint() const { return blockIdx.x + 31 * Group::index_in_block(); }
+  // Read anew each time: what can be computed from blockIdx would be kept in registers all along.
+  __device__ __forceinline__ unsigned hint() const {
+    unsigned block;
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+    return block + 31 * Group::index_in_block();
+  }
   __device__ __forceinline__ uint64_t chunk_size() const { return kChunkPart * Group::size(); }
   __device__ __forceinline__ Item<bytes> *guest() const { return reinterpret_cast<Item<bytes> *>(header->guest_item); }
 

@@ -441,6 +441,36 @@ def test_the_worker_of_a_flat_task():
     assert out.tolist() == [0, 1, 4, -1.5, 2**63, 1, 3, 18]
 
 
+def test_a_split_range_is_a_range():
+    def body(worker, v, out):
+        part = worker.split(range(10, v, -3))
+        out[0] = part.start
+        out[1] = part.stop
+        out[2] = part.step
+        out[3] = len(part)
+        for i in part:
+            for j in worker.split(i):
+                out[4] += j
+        for _ in worker.split(range(v, v)):
+            out[5] += 1
+        for _ in worker.split(-v):
+            out[5] += 1
+
+    out = np.zeros(6)
+    run(body, [2], FakeArray(out))
+    assert out.tolist() == [10, 2, -3, 3, 45 + 21 + 6, 0]
+
+
+@pytest.mark.parametrize("number", [np.float32, np.float64, np.int16])
+def test_the_dtype_of_an_array_converts(number):
+    def body(worker, v, array, out):
+        out[0] = array.dtype.type(v) / array.dtype.type(3)
+
+    out = np.zeros(1)
+    run(body, [1], FakeArray(np.zeros(1, number)), FakeArray(out))
+    assert out[0] == number(1) / number(3)
+
+
 def test_scratch():
     def body(worker, v, out):
         counts = worker.scratch(np.uint32)

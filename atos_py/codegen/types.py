@@ -60,6 +60,22 @@ class WorkerType(types.Type):
         super().__init__(f"{'checked ' if checked else ''}{'nested' if nested else 'flat'} worker(pushes {item})")
 
 
+class Split(types.RangeType):
+    """What `worker.split` returns: a range, iterated over without the division that finds out how long it is."""
+
+    def __init__(self) -> None:
+        super().__init__(types.int64)
+        self.name = "split range"
+        self._iterator_type = SplitIterator()
+
+
+class SplitIterator(types.SimpleIteratorType):
+    """Where a loop over a split range is."""
+
+    def __init__(self) -> None:
+        super().__init__("iterator of a split range", types.int64)
+
+
 class Items(types.Type):
     """A pointer to the items fetched; `items[k]` is one of them."""
 
@@ -83,6 +99,16 @@ class Packed(types.Type):
 
 for opaque in (WorkerType, Items, Packed):
     register_default(opaque)(models.OpaqueModel)
+
+
+register_default(Split)(models.RangeModel)
+
+
+@register_default(SplitIterator)
+class SplitIteratorModel(models.StructModel):
+    def __init__(self, dmm: Any, fe_type: SplitIterator) -> None:
+        members = [("next", types.CPointer(types.int64)), ("stop", types.int64), ("step", types.int64), ("up", types.uint8)]
+        super().__init__(dmm, fe_type, members)
 
 
 @register_default(TaskArray)

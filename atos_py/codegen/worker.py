@@ -12,7 +12,7 @@ from numba.extending import lower_builtin, lower_getattr
 from ..checks import SCRATCH
 from .checks import leave
 from .packing import store_item
-from .types import I32, I64, POINTER, Items, TaskArray, WorkerType, on_cuda, refuse
+from .types import I8, I32, I64, POINTER, Items, Split, SplitIterator, TaskArray, WorkerType, on_cuda, refuse
 
 _OPERATIONS = {"sum": 0, "min": 1, "max": 2}
 
@@ -48,7 +48,7 @@ def _vote(worker: WorkerType, condition: types.Type) -> tuple[types.Type, types.
 def _split(worker: WorkerType, work: types.Type) -> tuple[types.Type, types.Type]:
     if not isinstance(work, (types.Integer, types.RangeType)):
         refuse(f"worker.split takes an integer or a range, not {work}")
-    return types.range_state64_type, types.unliteral(work)
+    return Split(), types.unliteral(work)
 
 
 def _scratch(worker: WorkerType, dtype: types.Type) -> tuple[types.Type, types.Type]:
@@ -206,7 +206,9 @@ def lower_split_count(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) 
         return range(worker.rank, count, worker.size)
 
     count = context.cast(builder, args[1], sig.args[1], types.int64)
-    return context.compile_internal(builder, split, signature(sig.return_type, sig.args[0], types.int64), [args[0], count])
+    return context.compile_internal(
+        builder, split, signature(types.range_state64_type, sig.args[0], types.int64), [args[0], count]
+    )
 
 
 @lower_builtin("atos.worker.split", WorkerType, types.RangeType)
@@ -215,7 +217,41 @@ def lower_split_range(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) 
         start, step = work.start, work.step
         return range(start + worker.rank * step, work.stop, step * worker.size)
 
-    return context.compile_internal(builder, split, sig, args)
+    return context.compile_internal(builder, split, signature(types.range_state64_type, *sig.args), args)
+
+
+@lower_builtin("getiter", Split)
+def lower_getiter(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    split = cgutils.create_struct_proxy(sig.args[0])(context, builder, value=args[0])
+    with cgutils.if_unlikely(builder, builder.icmp_signed("==", split.step, ir.Constant(I64, 0))):
+        context.call_conv.return_user_exc(builder, ValueError, ("range() arg 3 must not be zero",))
+    iterator = cgutils.create_struct_proxy(sig.return_type)(context, builder)
+    iterator.next = cgutils.alloca_once_value(builder, split.start)
+    iterator.stop, iterator.step = split.stop, split.step
+    iterator.up = builder.zext(builder.icmp_signed(">", split.step, ir.Constant(I64, 0)), I8)
+    if on_cuda(context):  # whose value the compiler does not learn, lest it unroll the loop: that takes registers
+        iterator.step = builder.call(ir.InlineAsm(ir.FunctionType(I64, [I64]), "mov.b64 $0, $1;", "=l,l"), [split.step])
+    return iterator._getvalue()
+
+
+@lower_builtin("iternext", SplitIterator)
+def lower_iternext(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    iterator = cgutils.create_struct_proxy(sig.args[0])(context, builder, value=args[0])
+    value = builder.load(iterator.next)
+    goes_up = builder.trunc(iterator.up, ir.IntType(1))
+    before, after = (builder.icmp_signed(order, value, iterator.stop) for order in "<>")
+    builder.store(builder.add(value, iterator.step, flags=["nsw"]), iterator.next)
+    result = context.make_helper(builder, sig.return_type)
+    result.first, result.second = value, builder.select(goes_up, before, after)
+    return result._getvalue()
+
+
+@lower_builtin(len, Split)
+def lower_len(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    def length(split):  # type: ignore[no-untyped-def]
+        return len(range(split.start, split.stop, split.step))
+
+    return context.compile_internal(builder, length, sig, args)
 
 
 @lower_builtin("atos.worker.scratch", WorkerType, types.Any)

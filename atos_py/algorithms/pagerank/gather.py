@@ -29,8 +29,9 @@ _ROUNDS = 10  # in which the error of an undirected graph falls a hundredfold, a
 @task
 def scale(worker, span, graph, source, factor, divide, target):  # type: ignore[no-untyped-def]
     """Turn ranks, times a factor, into what each edge carries, or back."""
+    number = target.dtype.type
     for v in span_of(worker, span, target.size):
-        degree = max(graph.indptr[v + 1] - graph.indptr[v], 1)
+        degree = number(max(graph.indptr[v + 1] - graph.indptr[v], 1))
         target[v] = factor * (source[v] / degree if divide else source[v] * degree)
 
 

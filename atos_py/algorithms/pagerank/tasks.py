@@ -34,28 +34,30 @@ def is_above(r, degree, step):  # type: ignore[no-untyped-def]
 
 def take(v, first, degree, graph, rank, residue, step):  # type: ignore[no-untyped-def]
     """Move the residue of v, if it is worth it, to its rank; return what each neighbour gets."""
+    number = residue.dtype.type
+    edges = number(max(degree, 1))
     if step.initial:
-        return step.damping * rank[v] / max(degree, 1)
-    if not is_above(residue[v], degree, step):
-        return step.damping * 0
+        return step.damping * number(rank[v]) / edges
+    if not is_above(residue[v], edges, step):
+        return number(0)
     r = atomic_exch(residue, v, 0)
     taken = step.omega * r
     if degree == 1 and graph.indices[first] == v:
-        taken = r / (1 - step.damping)  # all of it would come back, again and again
+        taken = r / (number(1) - step.damping)  # all of it would come back, again and again
     if taken != r:
         atomic_add(residue, v, r - taken)
     atomic_add(rank, v, taken)
-    return step.damping * taken / max(degree, 1)
+    return step.damping * taken / edges
 
 
 def edges_or_block(item, graph, rank, residue, queued, step):  # type: ignore[no-untyped-def]
     """Return the edges of a vertex, where they begin and what they carry; or the vertices of a block and the first of them."""
     if item >= rank.size:
         first = (item - rank.size) * BLOCK
-        return min(BLOCK, rank.size - first), first, step.damping * 0
+        return min(BLOCK, rank.size - first), first, residue.dtype.type(0)
     first = graph.indptr[item]
     degree = graph.indptr[item + 1] - first
-    share = step.damping * 0
+    share = residue.dtype.type(0)
     # A vertex is marked while it is queued. The mark goes first, for sure since what was there is looked at: who adds to the
     # residue after it was taken has to find it gone.
     if queued is None or atomic_exch(queued, item, 0) != 0:
@@ -73,7 +75,7 @@ def sweep(worker, item, i, first, share, graph, rank, residue, queued, step):  #
     begin = graph.indptr[v]
     end = graph.indptr[v + 1]
     if end - begin > step.light:
-        if is_above(residue[v], end - begin, step):
+        if is_above(residue[v], residue.dtype.type(end - begin), step):
             worker.push(v)
     else:
         share = take(v, begin, end - begin, graph, rank, residue, step)
