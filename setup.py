@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 import re
 import runpy
 import shutil
@@ -46,8 +47,8 @@ def build_core() -> None:
 
     commands: dict[str, list[str]] = {}
     contents: dict[str, str] = {}
-    with_cuda = digest(".cpp", ".h", ".cuh", flags=[*HOST_FLAGS, "cuda"])
-    without = digest(".cpp", ".h", ".cuh", flags=HOST_FLAGS)
+    with_cuda = digest(".cpp", ".h", ".cuh", flags=[*HOST_FLAGS, platform.machine(), "cuda"])
+    without = digest(".cpp", ".h", ".cuh", flags=[*HOST_FLAGS, platform.machine()])
     # A library that was built where there is a toolkit is not replaced by one that knows no GPU.
     contents["libatos.so"] = with_cuda if cuda or current("libatos.so", with_cuda) else without
     include = [f"-I{cuda / 'include'}"] if cuda else []

@@ -11,13 +11,10 @@ import mmap
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-
-from .cache import ours_alone
 
 __all__ = ["compiled", "even_rows", "num_threads", "parallel_map", "ranges", "returnable"]
 
@@ -46,13 +43,12 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Return `kernel` compiled by Numba, which is imported here so that importing the package does not."""
     import numba
 
-    with contextlib.suppress(RuntimeError, OSError):  # nowhere to put the cache, neither the package's folder nor the user's
-        cached = numba.njit(nogil=True, cache=True)(kernel)
-        # Numba runs what it finds in its cache. Who can write to our own folder can change this source as well.
-        folder = Path(cached.stats.cache_path)
-        if folder.is_relative_to(Path(__file__).parent) or ours_alone(folder.stat()):
-            return cached  # type: ignore[no-any-return]
-    return numba.njit(nogil=True)(kernel)  # type: ignore[no-any-return]
+    function = numba.njit(nogil=True)(kernel)
+    with contextlib.suppress(AttributeError, ImportError, OSError, RuntimeError):  # nowhere to put it, or another Numba
+        from .numba_cache import KernelCache
+
+        function._cache = KernelCache(kernel)
+    return function  # type: ignore[no-any-return]
 
 
 def ranges(total: int, step: int) -> list[tuple[int, int]]:

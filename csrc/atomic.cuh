@@ -2,8 +2,8 @@
 //
 // On the GPU every operation is relaxed and order comes from fence(), so that a worker pays one fence for a whole batch. They
 // are PTX, since the address space has to be said: through generic addresses each atomic would come with a branch for shared
-// memory. On the CPU each operation carries its own order, which costs nothing on x86 and lets ThreadSanitizer see it;
-// fence() is empty there.
+// memory. On the CPU each operation carries its own order, which costs nothing on x86, little on ARM, and lets ThreadSanitizer
+// see it; fence() is empty there. So a CPU whose memory is weaker ordered than x86's is no other case than a GPU.
 #pragma once
 #include <cstdint>
 #if !defined(__CUDACC__)

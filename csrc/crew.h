@@ -21,6 +21,8 @@ struct Patience {
     if (++tries < 64) {
 #if defined(__x86_64__)
       __builtin_ia32_pause();
+#elif defined(__aarch64__)
+      asm volatile("yield");
 #endif
     } else if (tries < 1024) {
       std::this_thread::yield();

@@ -134,18 +134,27 @@ def test_no_damage_is_taken_for_an_entry(tmp_path_factory, data):
         assert read_entry(NAME) is None
 
 
-@pytest.mark.parametrize(("umask", "kept"), [(0o077, True), (0o000, False)])
-def test_numbas_own_cache_is_used_only_if_nobody_else_can_write_to_it(tmp_path, umask, kept):
-    """That of the kernels which build graphs."""
-    code = f"""
+@pytest.mark.parametrize("place", ["", "numba"])
+@pytest.mark.parametrize(("mode", "kept"), [(0o700, True), (0o777, False)])
+def test_kernels_of_the_host_are_kept_only_where_nobody_else_can_write(directory, place, mode, kept):
+    """Those which build graphs, say. Numba keeps them, but not beside the source, where they would outlive the package."""
+    code = """
 import os
+from pathlib import Path
+import atos_py
 from atos_py.csr import build_csr, chunk_edges
-os.umask({umask})
+os.umask(0)
+found = lambda: set(Path(atos_py.__file__).parent.rglob("*.nbi"))
+before = found()
 build_csr(chunk_edges([0], [0]).chunks, 1)
+assert found() == before
 """
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
-    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=120)
-    assert any((tmp_path / "numba").rglob("*.nbc")) == kept
+    made = directory / place
+    made.mkdir(parents=True)
+    made.chmod(mode)
+    made.parent.chmod(0o700)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    assert any((directory / "numba").rglob("*.nbc")) == kept
 
 
 def test_what_was_used_least_recently_goes(directory, monkeypatch):
