@@ -52,7 +52,7 @@ struct SharedLayout {
   uint32_t reduce, items, buffer, values, lengths, scan, scratch, bytes;
 };
 
-constexpr uint32_t kHeaderBytes = 320;
+constexpr uint32_t kHeaderBytes = 336;
 constexpr uint32_t kReduceBytes = 32 * 8;
 constexpr uint32_t kCtaBuffer = 8192, kWarpBuffer = 1024; // bytes of pushed items
 

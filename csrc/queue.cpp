@@ -323,10 +323,10 @@ private:
 
   // Where the queue may grow while the workers run, by doubling as far as the limit allows.
   void provide_for_growth(Run &run) {
+    if (!run.launch.persistent) return; // it grows between kernels
     unsigned growths = 0;
     run.ring_bytes = size * slot_bytes;
-    if (run.launch.persistent)
-      while (growths < kMostGrowths && size <= most >> (growths + 1) && run.ring_bytes <= kMostAddresses >> (growths + 2)) ++growths;
+    while (growths < kMostGrowths && size <= most >> (growths + 1) && run.ring_bytes <= kMostAddresses >> (growths + 2)) ++growths;
     const uint64_t bytes = bytes_of_growths(run.ring_bytes, growths);
     if (room && room->bytes != bytes) room.reset();
     if (growths && !room) room = backend.room(bytes);
