@@ -42,6 +42,21 @@ def test_a_launch_grows_its_queue(device, worker, persistent, barrier, dtype):
     assert queue.capacity >= before
 
 
+@pytest.mark.parametrize("dtype", ["uint32", "16 bytes"])
+def test_workers_go_on_while_the_queue_grows(device, worker, dtype):
+    """A persistent launch is one kernel: were it stopped for a larger ring, it would be several."""
+    forest = forest_on_host(60_000, 1, most=5, seed=4)
+    there, counts = on_device(forest, device)
+    queue = atos.Queue(1000, dtype=DTYPES[dtype], device=device)
+    queue.push(nodes_as_items(np.arange(1), queue.dtype))
+    stats = launch(queue, worker, TASKS[dtype], there, counts, num_blocks=4, num_threads=128)
+    assert_each_once(counts.seen.to_numpy())
+    assert stats.rounds == 1
+    assert stats.grown > 0
+    assert queue.capacity == 1000 << stats.grown
+    assert len(queue) == 0
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     worker=st.sampled_from(["thread", "warp", "cta"]),
