@@ -28,6 +28,7 @@ from .task import Task
 
 if TYPE_CHECKING:
     from .codegen.cpu import CpuCode
+    from .codegen.cuda import CudaCode
 
 __all__ = ["CORE_DIR", "LinkedKernel", "cubin", "native"]
 
@@ -120,10 +121,7 @@ def cubin(
 
             code = compile_cuda(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug)
         with during("link", task.name):
-            for most in (max_registers,) if max_registers else _REGISTERS:
-                kernel = _link(task.name, core, code.modules, code.value_words, cc, most)
-                if kernel.spill_bytes == 0:
-                    break
+            kernel = _link_best(task.name, core, code, cc, (max_registers,) if max_registers else _REGISTERS)
         return replace(kernel, checks=code.checks)
 
     def freeze(kernel: LinkedKernel) -> Sequence[bytes]:
@@ -168,6 +166,19 @@ def _core(worker: str, item_dtype: np.dtype[Any]) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise BuildError(f"the core was built without GPU support: {path} cannot be read; build it where nvcc is") from error
+
+
+def _link_best(name: str, core: bytes, code: CudaCode, cc: tuple[int, int], limits: Sequence[int | None]) -> LinkedKernel:
+    """Link with these limits in turn until no stack is needed; for what needs one, with the first that spills nothing."""
+    best = None
+    for most in limits:
+        kernel = _link(name, core, code.modules, code.value_words, cc, most)
+        if kernel.stack_bytes == kernel.spill_bytes == 0:
+            return kernel
+        if best is None or best.spill_bytes > 0:
+            best = kernel
+    assert best is not None
+    return best
 
 
 def _link(

@@ -31,6 +31,7 @@ ATOS_FUNCTION unsigned growths_of(uint64_t published) { return unsigned(publishe
 // Values of Counters::starts below those that say a ticket, and a bit of Counters::allowed.
 constexpr uint64_t kNotGrown = 0, kGrowing = 1, kGrown = 2;
 constexpr uint64_t kNoMore = uint64_t(1) << 63;
+constexpr int64_t kSmallRing = 1 << 16; // slots
 
 struct Counters {
   alignas(128) uint64_t head;      // tickets claimed by workers
@@ -86,10 +87,12 @@ template <unsigned bytes> struct QueueRef {
   // Tickets for n pushes, as `published` was before. From here on they count as unfinished.
   ATOS_FUNCTION uint64_t reserve(uint64_t n) const { return add(&counters->published, n); }
 
-  // Whether they must be had from `reserve_with_room`: if all pushers did the same at once, half of the ring could be full, and
-  // a larger one may be had. It is judged by what the pusher has seen last: `hungry`, tickets claimed beyond what was published.
-  ATOS_FUNCTION bool crowded(const Ring &ring, uint64_t n, uint64_t pushers, int64_t hungry) const {
-    return growths && hungry < int64_t((n + 2) * pushers) - int64_t(ring.size / 2);
+  // For how many pushes that is fine: half of the ring stays empty if all pushers do the same at once. For more there is
+  // `reserve_with_room`. Judged by what one has seen last: `hungry`, tickets claimed beyond what was published.
+  ATOS_FUNCTION uint32_t most_at_once(const Ring &ring, float per_pusher, int64_t hungry) const {
+    if (growths == 0) return ~0u;
+    const float most = float(hungry + int64_t(ring.size / 2)) * per_pusher - 2;
+    return most < 0 ? 0 : most < 1e9f ? uint32_t(most) : 1000000000;
   }
 
   // Tickets where the ring could become too full: waits as long as it is and there will be a larger one. Every pusher may hold
@@ -102,8 +105,11 @@ template <unsigned bytes> struct QueueRef {
       const bool no_more = k >= growths || (allowed & kNoMore && (allowed & ~kNoMore) <= k);
       if (no_more || stopped()) return reserve(n);
       const int64_t waiting = int64_t(tickets_of(published) - load(&counters->head)), room = int64_t(size << k);
-      const bool fits = waiting + int64_t(n + 2 * pushers) <= room - room / 4;
-      if (!fits || waiting + int64_t((n + 2) * pushers) > room / 2) grow(k, allowed & ~kNoMore, ask);
+      const int64_t need = waiting + int64_t(n + 2 * pushers);
+      const bool fits = need <= room - room / 8;
+      // A small ring grows until nobody has to come here.
+      const bool small = room < kSmallRing && waiting + int64_t((n + 2) * pushers) > room / 2;
+      if (small || need > room - room / 4) grow(k, allowed & ~kNoMore, ask);
       // Only if nothing was published meanwhile: all that are let in together must fit.
       if (fits && exchange_if(&counters->published, published, published + n)) return published;
     }
@@ -111,9 +117,10 @@ template <unsigned bytes> struct QueueRef {
 
   // One growth more than k, if there is memory for it; otherwise that is asked for.
   template <class Ask> ATOS_FUNCTION void grow(unsigned k, uint64_t allowed, Ask ask) const {
-    uint64_t before = kNotGrown, asked = k;
+    uint64_t before = kNotGrown;
     if (k >= allowed) {
-      if (exchange_if(&counters->wanted, asked, k + 1)) ask();
+      uint64_t wanted = load(&counters->wanted); // less than k, if more was allowed than was asked for
+      if (wanted <= k && exchange_if(&counters->wanted, wanted, k + 1)) ask();
     } else if (exchange_if(&counters->starts[k + 1], before, kGrowing)) {
       fence(); // the memory was there before it was allowed
       store(&counters->starts[k + 1], tickets_of(add(&counters->published, kGrowth)) + kGrown);

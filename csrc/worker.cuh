@@ -61,6 +61,7 @@ struct Header {
   uint32_t idle_called;      // in this round
   uint32_t each;             // thread workers: tickets for each lane without any
   uint32_t taken, put;       // growths before `taking` and `putting`
+  uint32_t most_at_once;     // pushes for which tickets can be had at any time
   uint32_t reserved;         // 1 if there are tickets for all that was pushed and not handed on
 };
 static_assert(sizeof(Header) <= kHeaderBytes, "the header outgrew its place");
@@ -147,6 +148,7 @@ template <class Group, unsigned bytes> struct Base {
       header->taking = header->putting = queue().ring(0, 0);
       header->round_end = launch.round_end;
       header->quiet = header->next_start = kNever;
+      header->most_at_once = launch.growths ? 0 : ~0u;
       header->chunk.share = -1;
       header->step = kLeave;
     }
@@ -178,7 +180,7 @@ template <class Group, unsigned bytes> struct Base {
 
   // Whether what is to be handed on has to wait for its turn, with `reserve_in_turn`.
   __device__ __forceinline__ bool crowded() const {
-    return launch.growths && !header->reserved && queue().crowded(header->putting, buffered(), launch.pushers, header->hungry);
+    return buffered() > header->most_at_once && !header->reserved;
   }
 
   // By one lane, between steps.
@@ -328,7 +330,11 @@ template <class Group, unsigned bytes> struct Base {
   __device__ __forceinline__ void look_around() {
     const QueueRef<bytes> q = queue();
     const int64_t hungry = int64_t(load(&q.counters->head) - tickets_of(load(&q.counters->published)));
-    header->hungry = q.stopped() ? INT64_MIN : hungry;
+    see(q.stopped() ? INT64_MIN : hungry);
+  }
+  __device__ __forceinline__ void see(int64_t hungry) {
+    header->hungry = hungry;
+    header->most_at_once = queue().most_at_once(header->putting, launch.per_pusher, hungry);
   }
 
   // By a team of threads, behind a barrier of the worker: hands on what the last step pushed. With `items`, some of it may
@@ -749,7 +755,7 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
       if (!queue().stopped()) {
         if (this->relaxed()) {
           const uint64_t head = load(&queue().counters->head), published = tickets_of(load(&queue().counters->published));
-          header->hungry = int64_t(head - published);
+          this->see(int64_t(head - published));
           total = this->share(head, published) * lanes;
           header->base = queue().claim(total);
         } else {

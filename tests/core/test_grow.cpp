@@ -76,7 +76,9 @@ TEST(rings_follow_each_other_in_memory) {
 TEST(a_crowded_queue_grows_when_it_may) {
   Growing queue(16);
   const Ring first = queue.ref.ring(0, 0);
-  CHECK(!queue.ref.crowded(first, 4, 1, -2) && queue.ref.crowded(first, 4, 1, -3), "8 slots are half, which is not too much");
+  CHECK(queue.ref.most_at_once(first, 1, -2) == 4 && queue.ref.most_at_once(first, 0.5, -2) == 1, "8 slots are half of the ring");
+  CHECK(queue.ref.most_at_once(first, 1, -20) == 0 && queue.ref.most_at_once(first, 1, INT64_MIN) == 0, "more than that is there");
+  CHECK(Growing(16, 0).ref.most_at_once(first, 1, -20) == ~0u, "who cannot grow does not ask");
   queue.push({0, 1, 2, 3}, 1);
   CHECK(queue.asked == 0 && queue.counters->published == 4, "nor are 6");
   queue.push({4, 5}, 2);

@@ -13,7 +13,7 @@ using namespace atos;
 namespace {
 
 using model::bounds;
-constexpr unsigned kSpill = 8, kMostSlots = 8, kMostNodes = 8;
+constexpr unsigned kSpill = 8, kMostSlots = 8, kMostRings = 3, kMostNodes = 8;
 const unsigned &kNodes = bounds.nodes; // those after it are not there
 
 struct World {
@@ -75,6 +75,7 @@ Launch launch() {
   while (bounds.grows && launch.size << (launch.growths + 1) <= bounds.max_capacity) ++launch.growths;
   launch.workers = bounds.workers;
   launch.pushers = bounds.pushers;
+  launch.per_pusher = bounds.pushers ? 1 / float(bounds.pushers) : 1e6f;
   launch.buffer = bounds.buffer;
   launch.persistent = 1;
   launch.barrier = bounds.barrier;
@@ -163,7 +164,7 @@ void unite() {
                       &world.counters.arrived, &world.counters.phase, &world.counters.round_end, &world.counters.gone[0],
                       &world.counters.allowed, &world.counters.wanted})
     set(*p, 0);
-  for (uint64_t *start : {&world.counters.starts[1], &world.counters.starts[2]}) set(*start, 0);
+  for (unsigned k = 1; k <= kMostRings; ++k) set(world.counters.starts[k], 0);
   for_slots([](auto &slot) { fill_slot(slot, 0, 0); });
 }
 
@@ -247,6 +248,7 @@ void tidy_local(unsigned) {
   kept.putting = header.putting;
   kept.taken = header.taken;
   kept.next_start = ~uint64_t(0);
+  kept.most_at_once = bounds.grows ? 0 : ~0u; // of steps that do not look around
   kept.put = header.put;
   kept.claimed = header.claimed;
   kept.first = header.claimed ? header.first : 0;
@@ -283,8 +285,10 @@ bool outside() {
   const uint64_t allowed = now(world.counters.allowed);
   const bool asked = now(world.counters.wanted) > allowed;
   if (!asked && now(world.stops) == 0) return false;
-  if (asked && (now(world.stops) == 0 || pick(2) == 0)) {
-    set(world.counters.allowed, allowed < bounds.memory ? allowed + 1 : allowed | kNoMore);
+  const unsigned way = pick(asked ? 2 + (now(world.stops) > 0) : 1); // memory comes in blocks: it may suffice for several growths
+  if (asked && way < 2) {
+    const uint64_t more = std::min<uint64_t>({allowed + 1 + way, bounds.memory, launch().growths});
+    set(world.counters.allowed, more > allowed ? more : allowed | kNoMore);
     return true;
   }
   set(world.stops, now(world.stops) - 1);
@@ -338,7 +342,8 @@ int main(int count, char **arguments) {
   name(c.claims[0], "claims", true), name(c.ran, "ran", true), name(c.pushed, "pushed", true), name(c.rounds, "rounds", true);
   name(c.sampled, "sampled", true), name(c.failures, "failures", !bounds.fails), name(c.failure.failed, "failure", !bounds.fails);
   name(model::chance, "chance");
-  name(c.allowed, "allowed", !bounds.grows), name(c.wanted, "wanted", !bounds.grows), name(c.starts[1], "start 1", !bounds.grows), name(c.starts[2], "start 2", !bounds.grows);
+  name(c.allowed, "allowed", !bounds.grows), name(c.wanted, "wanted", !bounds.grows);
+  for (unsigned k = 1; k <= kMostRings; ++k) name(c.starts[k], "start " + std::to_string(k), !bounds.grows);
   unsigned number = 0;
   for_slots([&](auto &slot) {
     for (unsigned k = 0; k < kSlotWords; ++k)

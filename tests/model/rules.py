@@ -190,6 +190,14 @@ BROKEN = {
         in_queue(r"exchange_if\(&counters->starts\[k \+ 1\], before, kGrowing\)", "true"), caught_in="grows"
     ),
     "memory comes first": Rule(in_queue(r"if \(k >= allowed\)", "if (false)"), caught_in="grows", found="without memory"),
+    "more may be allowed than was asked for": Rule(
+        in_queue(
+            r"uint64_t wanted = load.*?if \(wanted <= k && exchange_if\(&counters->wanted, wanted, k \+ 1\)\)",
+            "uint64_t wanted = k; if (exchange_if(&counters->wanted, wanted, k + 1))",
+        ),
+        caught_in="grows, ring after ring",
+        found=STUCK,
+    ),
     "a start is known before it is used": Rule(
         in_queue(r"if \(start >= kGrown\) return start", "return start"), caught_in="grows"
     ),

@@ -122,12 +122,12 @@ def color(
     runs: list[LaunchStats] = []
     begun = 0
     for phase in phases:
-        usual = n if launch_options.get("barrier") else phase.window
+        options = {"shared_memory": _SCRATCH[phase.worker], **phase.options, **launch_options}
+        usual = n if options.get("barrier") else phase.window
         under_way = min(window or usual, phase.end - begun)
         items = n + np.arange(blocks) if by_blocks else np.arange(begun, begun + under_way)
         queue.push(items.astype(queue.dtype) * 2)
         step = Order(turns, phase.end, under_way, phase.patience if patience is None else patience)
-        options = {"shared_memory": _SCRATCH[phase.worker], **phase.options, **launch_options}
         task = assign_or_check_block if by_blocks else assign_or_check
         runs.append(getattr(queue, f"launch_{phase.worker}")(task, graph, colors, step, **options))
         begun = phase.end
@@ -158,7 +158,10 @@ def _planned(graph: Graph, order: str, worker: str | None, by_blocks: bool) -> t
         if hubs := int(np.count_nonzero(large)):
             vertices = np.arange(n, dtype=np.uint32) if vertices is None else vertices
             vertices = vertices[np.argsort(~large[vertices], kind="stable")]
-            phases.insert(0, _Phase(hubs, "cta", *_FOR_HUBS[order], {"fetch_size": 1, "num_threads": 512}))
+            shape = {"fetch_size": 1, "num_threads": 512}
+            if order == "degree":
+                shape["num_blocks"] = graph.device.processors
+            phases.insert(0, _Phase(hubs, "cta", *_FOR_HUBS[order], shape))
     return vertices, phases
 
 

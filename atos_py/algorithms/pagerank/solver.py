@@ -48,8 +48,8 @@ class Solver:
         self.queued = self.zeros(np.int32) if find in ("push", "idle") else None
         self.cursor = zeros(1, dtype=np.int64, device=self.device) if find == "idle" else None
         most = self.n + len(self.blocks)
-        room = most + 1 if capacity is None else capacity
-        self.queue = Queue(room, dtype=np.uint32 if most < 2**32 else np.int64, device=self.device)
+        room, limit = (most + 1, most + 1) if capacity is None else (capacity, None)  # for everything at once
+        self.queue = Queue(room, max_capacity=limit, dtype=np.uint32 if most < 2**32 else np.int64, device=self.device)
         self.runs: list[LaunchStats] = []
         self.run = getattr(self.queue, f"launch_{worker}")
 
