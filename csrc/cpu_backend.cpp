@@ -190,8 +190,8 @@ private:
   void hand_on() {
     const uint64_t n = uint64_t(seen.worker.count);
     if (!n) return;
-    const uint64_t published = n > queue.most_at_once(putting, launch.per_pusher, hungry)
-                                   ? queue.reserve_with_room(n, launch.pushers, [] {}) // all that may be mapped is
+    const uint64_t published = n > queue.most_at_once(putting, hungry)
+                                   ? queue.reserve_with_room(n, [] {}) // all that may be mapped is
                                    : queue.reserve(n);
     if (growths_of(published) != put) {
       put = growths_of(published);

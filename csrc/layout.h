@@ -25,8 +25,6 @@ struct Launch {
   uint64_t reciprocal;
   uint64_t spill_size;
   uint32_t growths;       // how often the queue may grow while workers run
-  uint32_t pushers;       // that may push at the same time: warps of thread workers, otherwise workers
-  float per_pusher;       // 1 / pushers
   uint64_t round_begin;   // discrete: the tickets that this kernel runs; persistent with barrier: those of the first round
   uint64_t round_end;
   void *samples;          // for the trace, or null

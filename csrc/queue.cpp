@@ -181,8 +181,6 @@ struct atos_queue {
     run->kernel.spill_size = spill_bytes / item_bytes;
     run->kernel.fetch = launch.fetch;
     run->kernel.workers = launch.blocks * per_block;
-    run->kernel.pushers = launch.blocks * std::min(per_block, std::max(launch.threads / 32, 1u));
-    run->kernel.per_pusher = 1 / float(run->kernel.pushers);
     run->kernel.buffer = buffer_items(launch, item_bytes);
     run->kernel.scratch = launch.scratch;
     run->kernel.persistent = launch.persistent;

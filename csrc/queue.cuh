@@ -31,7 +31,6 @@ ATOS_FUNCTION unsigned growths_of(uint64_t published) { return unsigned(publishe
 // Values of Counters::starts below those that say a ticket, and a bit of Counters::allowed.
 constexpr uint64_t kNotGrown = 0, kGrowing = 1, kGrown = 2;
 constexpr uint64_t kNoMore = uint64_t(1) << 63;
-constexpr int64_t kSmallRing = 1 << 16; // slots
 
 struct Counters {
   alignas(128) uint64_t head;      // tickets claimed by workers
@@ -87,31 +86,27 @@ template <unsigned bytes> struct QueueRef {
   // Tickets for n pushes, as `published` was before. From here on they count as unfinished.
   ATOS_FUNCTION uint64_t reserve(uint64_t n) const { return add(&counters->published, n); }
 
-  // For how many pushes that is fine: half of the ring stays empty if all pushers do the same at once. For more there is
-  // `reserve_with_room`. Judged by what one has seen last: `hungry`, tickets claimed beyond what was published.
-  ATOS_FUNCTION uint32_t most_at_once(const Ring &ring, float per_pusher, int64_t hungry) const {
-    if (growths == 0) return ~0u;
-    const float most = float(hungry + int64_t(ring.size / 2)) * per_pusher - 2;
-    return most < 0 ? 0 : most < 1e9f ? uint32_t(most) : 1000000000;
+  // For how many pushes that is fine: half of the ring stays empty. For more there is `reserve_with_room`. Judged by what one
+  // has seen last: `hungry`, tickets claimed beyond what was published.
+  ATOS_FUNCTION uint32_t most_at_once(const Ring &ring, int64_t hungry) const {
+    const int64_t most = hungry + int64_t(ring.size / 2);
+    return growths == 0 || most > INT32_MAX ? ~0u : most < 0 ? 0 : uint32_t(most);
   }
 
-  // Tickets where the ring could become too full: waits as long as it is and there will be a larger one. Every pusher may hold
-  // slots whose tickets are claimed and that are not empty yet. Calls `ask` when the host is to provide for one more growth.
-  template <class Ask> ATOS_FUNCTION uint64_t reserve_with_room(uint64_t n, uint64_t pushers, Ask ask) const {
+  // Tickets where the ring could become too full: waits as long as it is and there will be a larger one. Calls `ask` when the
+  // host is to provide for one more growth.
+  template <class Ask> ATOS_FUNCTION uint64_t reserve_with_room(uint64_t n, Ask ask) const {
     for (Spin spin;; spin.again()) {
       uint64_t published = load(&counters->published);
       const unsigned k = growths_of(published);
       const uint64_t allowed = load(&counters->allowed);
       const bool no_more = k >= growths || (allowed & kNoMore && (allowed & ~kNoMore) <= k);
       if (no_more || stopped()) return reserve(n);
-      const int64_t waiting = int64_t(tickets_of(published) - load(&counters->head)), room = int64_t(size << k);
-      const int64_t need = waiting + int64_t(n + 2 * pushers);
-      const bool fits = need <= room - room / 8;
-      // A small ring grows until nobody has to come here.
-      const bool small = room < kSmallRing && waiting + int64_t((n + 2) * pushers) > room / 2;
-      if (small || need > room - room / 4) grow(k, allowed & ~kNoMore, ask);
+      const int64_t need = int64_t(tickets_of(published) + n - load(&counters->head)), room = int64_t(size << k);
+      if (need <= room / 2) return reserve(n);
+      grow(k, allowed & ~kNoMore, ask);
       // Only if nothing was published meanwhile: all that are let in together must fit.
-      if (fits && exchange_if(&counters->published, published, published + n)) return published;
+      if (need <= room - room / 8 && exchange_if(&counters->published, published, published + n)) return published;
     }
   }
 
@@ -127,32 +122,35 @@ template <unsigned bytes> struct QueueRef {
     }
   }
 
-  // Stores the caller's share (rank, rank + stride, ...) of n items under the tickets from `first` on, which are of `ring`.
-  // Everything written before must be ordered by a fence of this thread, behind a barrier of the worker.
+  // Stores an item under its ticket, which is of `ring`. Everything written before must be ordered by a fence of this thread,
+  // or of one behind a barrier of the worker.
+  ATOS_FUNCTION void publish(const Ring &ring, uint64_t ticket, const Item<bytes> &item) const {
+    const Place place = ring.at(ticket);
+    Slot<bytes> &slot = ring.template slot<bytes>(place.index);
+    // On the first lap every slot is empty; later the item of the lap before may still be there.
+    const bool used = !ring.first_lap(ticket);
+    if (used && !slot.has(place.turn)) return spill_one(item);
+    if (!Slot<bytes>::packed) {
+      if (used) fence(); // whoever emptied the slot has read it
+      slot.put(item);
+      fence();
+    }
+    slot.fill(item, place.turn);
+  }
+
+  // The same for the caller's share (rank, rank + stride, ...) of n items, under the tickets from `first` on.
   ATOS_FUNCTION void publish(const Ring &ring, uint64_t first, const Item<bytes> *items, uint64_t n, uint64_t rank,
                              uint64_t stride) const {
-    if (!Slot<bytes>::packed) {
+    if (!Slot<bytes>::packed) { // those of the first lap need only one fence
 ATOS_ROLLED
-      for (uint64_t i = rank; i < n && ring.first_lap(first + i); i += stride) ring.template slot<bytes>(first + i - ring.start).put(items[i]);
+      for (uint64_t i = rank; i < n && ring.first_lap(first + i); i += stride)
+        ring.template slot<bytes>(first + i - ring.start).put(items[i]);
       fence();
     }
 ATOS_ROLLED
     for (uint64_t i = rank; i < n; i += stride) {
-      const Place place = ring.at(first + i);
-      Slot<bytes> &slot = ring.template slot<bytes>(place.index);
-      // On the first lap every slot is empty; later the item of the lap before may still be there.
-      if (!ring.first_lap(first + i)) {
-        if (!slot.has(place.turn)) {
-          spill_one(items[i]);
-          continue;
-        }
-        if (!Slot<bytes>::packed) {
-          fence(); // whoever emptied the slot has read it
-          slot.put(items[i]);
-          fence();
-        }
-      }
-      slot.fill(items[i], place.turn);
+      if (Slot<bytes>::packed || !ring.first_lap(first + i)) publish(ring, first + i, items[i]);
+      else ring.template slot<bytes>(first + i - ring.start).fill(items[i], 0);
     }
   }
 

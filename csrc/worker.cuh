@@ -93,7 +93,7 @@ template <unsigned bytes> struct Worker {
       fence();
       const uint64_t published = queue().reserve(1);
       const unsigned k = growths_of(published);
-      queue().publish(queue().ring(k, queue().start_of(k)), tickets_of(published), &item, 1, 0, 1);
+      queue().publish(queue().ring(k, queue().start_of(k)), tickets_of(published), item);
     }
   }
 };
@@ -186,7 +186,7 @@ template <class Group, unsigned bytes> struct Base {
   // By one lane, between steps.
   __device__ __forceinline__ void reserve_in_turn() {
     const auto ask = [&] { static_cast<volatile Report *>(launch.report)->wanted = 1; };
-    reserved(queue().reserve_with_room(buffered(), launch.pushers, ask));
+    reserved(queue().reserve_with_room(buffered(), ask));
     header->reserved = 1;
   }
 
@@ -334,7 +334,7 @@ template <class Group, unsigned bytes> struct Base {
   }
   __device__ __forceinline__ void see(int64_t hungry) {
     header->hungry = hungry;
-    header->most_at_once = queue().most_at_once(header->putting, launch.per_pusher, hungry);
+    header->most_at_once = queue().most_at_once(header->putting, hungry);
   }
 
   // By a team of threads, behind a barrier of the worker: hands on what the last step pushed. With `items`, some of it may

@@ -45,15 +45,15 @@ def test_a_launch_grows_its_queue(device, worker, persistent, barrier, dtype):
 @pytest.mark.parametrize("dtype", ["uint32", "16 bytes"])
 def test_workers_go_on_while_the_queue_grows(device, worker, dtype):
     """A persistent launch is one kernel: were it stopped for a larger ring, it would be several."""
-    forest = forest_on_host(60_000, 1, most=5, seed=4)
+    forest = forest_on_host(300_000, 1, most=5, seed=4)
     there, counts = on_device(forest, device)
-    queue = atos.Queue(1000, dtype=DTYPES[dtype], device=device)
+    queue = atos.Queue(20_000, dtype=DTYPES[dtype], device=device)  # of which few workers fill less than a half at once
     queue.push(nodes_as_items(np.arange(1), queue.dtype))
     stats = launch(queue, worker, TASKS[dtype], there, counts, num_blocks=4, num_threads=128)
     assert_each_once(counts.seen.to_numpy())
     assert stats.rounds == 1
     assert stats.grown > 0
-    assert queue.capacity == 1000 << stats.grown
+    assert queue.capacity == 20_000 << stats.grown
     assert len(queue) == 0
 
 

@@ -30,10 +30,10 @@ struct Growing {
 
   Ring ring_of(uint64_t published) const { return ref.ring(growths_of(published), ref.start_of(growths_of(published))); }
 
-  void push(const std::vector<uint64_t> &values, uint64_t pushers) {
+  void push(const std::vector<uint64_t> &values) {
     std::vector<Item<8>> items;
     for (const uint64_t value : values) items.push_back({{value}});
-    const uint64_t published = ref.reserve_with_room(items.size(), pushers, [&] { ++asked; });
+    const uint64_t published = ref.reserve_with_room(items.size(), [&] { ++asked; });
     ref.publish(ring_of(published), tickets_of(published), items.data(), items.size(), 0, 1);
   }
 
@@ -74,18 +74,18 @@ TEST(rings_follow_each_other_in_memory) {
 }
 
 TEST(a_crowded_queue_grows_when_it_may) {
-  Growing queue(16);
+  Growing queue(8);
   const Ring first = queue.ref.ring(0, 0);
-  CHECK(queue.ref.most_at_once(first, 1, -2) == 4 && queue.ref.most_at_once(first, 0.5, -2) == 1, "8 slots are half of the ring");
-  CHECK(queue.ref.most_at_once(first, 1, -20) == 0 && queue.ref.most_at_once(first, 1, INT64_MIN) == 0, "more than that is there");
-  CHECK(Growing(16, 0).ref.most_at_once(first, 1, -20) == ~0u, "who cannot grow does not ask");
-  queue.push({0, 1, 2, 3}, 1);
-  CHECK(queue.asked == 0 && queue.counters->published == 4, "nor are 6");
-  queue.push({4, 5}, 2);
-  CHECK(queue.asked == 1 && queue.counters->wanted == 1, "12 are, and there is still room");
+  CHECK(queue.ref.most_at_once(first, -1) == 3 && queue.ref.most_at_once(first, 5) == 9, "4 slots are half of the ring");
+  CHECK(queue.ref.most_at_once(first, -20) == 0 && queue.ref.most_at_once(first, INT64_MIN) == 0, "more than that is there");
+  CHECK(Growing(8, 0).ref.most_at_once(first, -20) == ~0u, "who cannot grow does not ask");
+  queue.push({0, 1, 2, 3});
+  CHECK(queue.asked == 0 && queue.counters->published == 4, "half is not too much");
+  queue.push({4, 5});
+  CHECK(queue.asked == 1 && queue.counters->wanted == 1, "more than that is, and there is still room");
   CHECK(tickets_of(queue.counters->published) == 6 && growths_of(queue.counters->published) == 0, "in the first ring");
   queue.counters->allowed = 1;
-  queue.push({6}, 1);
+  queue.push({6});
   CHECK(growths_of(queue.counters->published) == 1 && queue.ref.start_of(1) == 6, "the next ring begins at ticket 6");
   uint64_t value;
   for (uint64_t ticket = 0; ticket < 6; ++ticket)
@@ -97,13 +97,13 @@ TEST(a_crowded_queue_grows_when_it_may) {
 TEST(a_queue_that_may_not_grow_is_filled) {
   Growing queue(4);
   queue.counters->allowed = kNoMore;
-  for (uint64_t i = 0; i < 5; ++i) queue.push({i}, 100);
+  for (uint64_t i = 0; i < 5; ++i) queue.push({i});
   CHECK(queue.asked == 0 && growths_of(queue.counters->published) == 0, "nothing to ask for");
   CHECK(queue.counters->spilled == 1 && queue.ref.stopped(), "the fifth item does not fit");
   Growing stopped(4);
   stopped.counters->stop = kStopAsked;
-  stopped.push({1}, 100);
-  CHECK(stopped.asked == 0 && stopped.counters->published == 1, "nobody waits after a stop");
+  stopped.push({1, 2, 3});
+  CHECK(stopped.asked == 0 && stopped.counters->published == 3, "nobody waits after a stop");
 }
 
 // Producers push much more than the first ring holds; the host takes its time, and sometimes has no more memory.
@@ -124,7 +124,7 @@ TEST(growth_under_contention) {
         for (uint64_t sent = 0; sent < kEach;) {
           std::vector<uint64_t> values;
           for (uint64_t n = 1 + random.below(5); n && sent < kEach; --n) values.push_back(uint64_t(p) << 20 | sent++);
-          queue.push(values, kProducers + kConsumers);
+          queue.push(values);
         }
         --producing;
         --running;

@@ -16,8 +16,7 @@ struct Bounds {
   unsigned seeds = 1;             // the first of them, which the host pushes
   unsigned capacity = 2, max_capacity = 0; // slots of the ring, and how far it may grow
   unsigned grows = 0;     // 1: it doubles up to there while workers run,
-  unsigned memory = 9;    // if the host has memory for as many growths,
-  unsigned pushers = 0;   // so that as many may push at once
+  unsigned memory = 9;    // if the host has memory for as many growths
   unsigned fetch = 1, buffer = 4;
   unsigned barrier = 0; // that of a launch
   unsigned launches = 1;
@@ -36,7 +35,7 @@ struct Bounds {
   bool read(int count, char **arguments) {
     const struct { const char *name; unsigned *value; } names[] = {
         {"workers", &workers}, {"seeds", &seeds}, {"capacity", &capacity}, {"max_capacity", &max_capacity}, {"grows", &grows},
-        {"memory", &memory}, {"pushers", &pushers}, {"fetch", &fetch}, {"buffer", &buffer}, {"barrier", &barrier}, {"launches", &launches}, {"stops", &stops}, {"fails", &fails}, {"aside", &aside},
+        {"memory", &memory}, {"fetch", &fetch}, {"buffer", &buffer}, {"barrier", &barrier}, {"launches", &launches}, {"stops", &stops}, {"fails", &fails}, {"aside", &aside},
         {"nested", &nested}, {"longs", &longs}, {"long_from", &long_from}, {"chunk", &chunk}, {"few", &few}, {"backlog", &backlog},
         {"keep", &keep}, {"cta", &cta}, {"weak", &weak}, {"most", &most}};
     for (int i = 1; i < count; ++i) {

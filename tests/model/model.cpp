@@ -74,8 +74,6 @@ Launch launch() {
   launch.fetch = bounds.fetch;
   while (bounds.grows && launch.size << (launch.growths + 1) <= bounds.max_capacity) ++launch.growths;
   launch.workers = bounds.workers;
-  launch.pushers = bounds.pushers;
-  launch.per_pusher = bounds.pushers ? 1 / float(bounds.pushers) : 1e6f;
   launch.buffer = bounds.buffer;
   launch.persistent = 1;
   launch.barrier = bounds.barrier;

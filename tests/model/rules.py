@@ -219,9 +219,7 @@ BROKEN = {
         in_queue(r"allowed & kNoMore && \(allowed & ~kNoMore\) <= k", "false"), caught_in="grows, no memory", found=STUCK
     ),
     # Memory order.
-    "fence between put and fill": Rule(
-        in_queue(r"slot\.put\(items\[i\]\);\s*fence\(\);", "slot.put(items[i]);"), caught_in="weak"
-    ),
+    "fence between put and fill": Rule(in_queue(r"slot\.put\(item\);\s*fence\(\);", "slot.put(item);"), caught_in="weak"),
     "fence between full and get": Rule(in_worker(r"(if \(got == 0\) return 0;)\s*fence\(\);", r"\1"), caught_in="weak"),
     "fence in hand_on": Rule(
         in_worker(r"if \(!local\) fence\(\);.*?\n", ""), caught_in="weak, small items", found="does not see"
