@@ -158,8 +158,8 @@ def _planned(graph: Graph, order: str, worker: str | None, by_blocks: bool) -> t
         if hubs := int(np.count_nonzero(large)):
             vertices = np.arange(n, dtype=np.uint32) if vertices is None else vertices
             vertices = vertices[np.argsort(~large[vertices], kind="stable")]
-            rounds = {} if order == "degree" else {"barrier": True}  # which are faster, but upset that order
-            few = {"fetch_size": 1, "num_threads": 512} | (rounds or {"num_blocks": graph.device.processors})
+            rounds: dict[str, Any] = {} if order == "degree" else {"barrier": True}  # faster, but they upset that order
+            few = {"fetch_size": 1, "num_threads": 512, **(rounds or {"num_blocks": graph.device.processors})}
             phases = [_Phase(hubs, "cta", *_FOR_HUBS[order], few), phases[0]._replace(options=rounds)]
     return vertices, phases
 
