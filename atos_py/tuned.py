@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from .cache import read_entry, write_entry
-from .defaults import defaults_for, shape_of
 from .devices import Device
 from .devices import device as device_of
 from .errors import UnsupportedTypeError
 from .graph import Graph, check_graph
 from .machine import device_facts
+from .shape import shape_of
 from .task import Task
 
 __all__ = ["remember", "tuned"]
@@ -41,14 +41,14 @@ def tuned(
     Returns
     -------
     dict
-        ``atos.bfs(graph, 0, **atos.tuned(atos.bfs, graph))``. If nothing is remembered: for a ready-made algorithm what fits
-        the graph's size and degrees, otherwise nothing, so that the launch's defaults hold.
+        ``atos.bfs(graph, 0, **atos.tuned(atos.bfs, graph))``. Empty if nothing is remembered: then the launch's defaults hold,
+        or what a ready-made algorithm chooses by the degrees of its graph.
     """
     key = _key(task, graph, device)
     parts = read_entry(_entry(key))
     if parts and (found := _checked(parts[0], key)) is not None:
         return found
-    return {} if graph is None else defaults_for(key["task"], graph)
+    return {}
 
 
 def remember(

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 import atos_py as atos
 from atos_py import cache as disk
-from atos_py import defaults, workloads
+from atos_py import shape, workloads
 from atos_py.__main__ import main
-from atos_py.graph_spec import graph_of
 from atos_py.stats import LaunchStats
 from atos_py.tune import space_for
 
@@ -266,42 +265,22 @@ class TestMemory:
             atos.tuned(3, graph)
 
 
-class TestDefaults:
-    @pytest.mark.parametrize("options", defaults._ON_A_GPU.values())
-    def test_are_options_of_a_launch(self, options, device):
-        queue = atos.Queue(4, device=device)
-        queue.push(1)
-        stats = getattr(queue, f"launch_{options['worker']}")(mine, **{k: v for k, v in options.items() if k != "worker"})
-        chosen = options.keys() - ({"num_threads"} if device.kind == "cpu" else set())  # where a worker has one thread
-        assert {name: getattr(stats, name) for name in chosen} == {name: options[name] for name in chosen}
-
-    @pytest.mark.gpu
-    @pytest.mark.parametrize("algorithm", ["bfs", "pagerank", "color"])
-    @pytest.mark.parametrize("spec", ["rmat:12:8", "road:60"])
-    def test_suit_the_algorithm(self, algorithm, spec):
-        graph = graph_of(spec, device="cuda")
-        workload = workloads.on_graph(algorithm, graph, 0)
-        options = defaults.defaults_for(algorithm, graph)
-        workload.verify(workload.run(**options), options)
-
-    def test_a_cpu_needs_none(self, graph):
-        assert defaults.defaults_for("bfs", graph) == {}
-
+class TestShape:
     def test_shapes(self):
         def star(n):
             return atos.Graph.from_edges([0] * n, range(1, n + 1), device="cpu")
 
-        assert defaults.shape_of(star(1023)) == (10, 0, 10)
-        assert defaults.shape_of(atos.generate.road(32, 1.0, device="cpu")) == (10, 2, 0)
-        assert defaults.shape_of(atos.Graph.from_edges([], [], device="cpu")) == (0, 0, 0)
+        assert shape.shape_of(star(1023)) == (10, 0, 10)
+        assert shape.shape_of(atos.generate.road(32, 1.0, device="cpu")) == (10, 2, 0)
+        assert shape.shape_of(atos.Graph.from_edges([], [], device="cpu")) == (0, 0, 0)
 
     def test_a_shape_is_forgotten_with_its_graph(self):
-        before = len(defaults._shapes)
+        before = len(shape._shapes)
         graph = atos.generate.road(4, device="cpu")
-        assert defaults.shape_of(graph) is defaults.shape_of(graph)
-        assert len(defaults._shapes) == before + 1
+        assert shape.shape_of(graph) is shape.shape_of(graph)
+        assert len(shape._shapes) == before + 1
         del graph
-        assert len(defaults._shapes) == before
+        assert len(shape._shapes) == before
 
 
 class TestCommand:

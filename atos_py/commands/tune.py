@@ -7,7 +7,6 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from ..defaults import defaults_for
 from ..devices import device
 from ..errors import VerificationError
 from ..graph_spec import graph_of, source_of
@@ -74,7 +73,7 @@ def command(options: argparse.Namespace) -> int:
     say(options, tuning)
     failed = False
     medians, rows = [], []
-    for name, setting in ("best", tuning.best), ("defaults", defaults_for(options.algorithm, graph)):
+    for name, setting in ("best", tuning.best), ("defaults", {}):
         row = measure(Row(options.algorithm, options.graph, str(on), setting), workload, on, 7)
         rows.append(row)
         failed |= bool(row.failure)

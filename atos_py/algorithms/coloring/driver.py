@@ -82,7 +82,8 @@ def color(
         clashes if vertices are begun in order, so with `fetch_size=1`. By default 1,024, or 4,096 by degree, for the CTAs that
         are chosen by default, otherwise 0.
     **launch_options
-        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
+        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ... By default
+        `barrier=True` where CTAs take the large vertices, but by degree.
 
     Returns
     -------
