@@ -52,7 +52,8 @@ class Queue:
     capacity : int
         The items for which it has room at first.
     max_capacity : int, optional
-        The most items for which it makes room by itself, when more have to wait: it then becomes twice as large, or more.
+        The most items for which it makes room by itself: before it is full it becomes twice as large, while the workers of a
+        persistent launch go on. Until that launch ends, it keeps the smaller rings that it had, together as large as the last.
         By default what fits into half of the memory that the device has free when the queue is made, and at least `capacity`.
     dtype : dtype, optional
         Of the items: an integer of 32 or 64 bits, or a structured dtype of at most 16 bytes whose fields are numbers.

@@ -31,6 +31,7 @@ ATOS_FUNCTION unsigned growths_of(uint64_t published) { return unsigned(publishe
 // Values of Counters::starts below those that say a ticket, and a bit of Counters::allowed.
 constexpr uint64_t kNotGrown = 0, kGrowing = 1, kGrown = 2;
 constexpr uint64_t kNoMore = uint64_t(1) << 63;
+constexpr unsigned kMostTries = 1 << 17; // a third of a second on a GPU
 
 struct Counters {
   alignas(128) uint64_t head;      // tickets claimed by workers
@@ -93,10 +94,12 @@ template <unsigned bytes> struct QueueRef {
     return growths == 0 || most > INT32_MAX ? ~0u : most < 0 ? 0 : uint32_t(most);
   }
 
-  // Tickets where the ring could become too full: waits as long as it is and there will be a larger one. Calls `ask` when the
-  // host is to provide for one more growth.
+  // Tickets where the ring could become too full: waits while it is and a larger one may come, but not for long. The host may
+  // itself have to wait, for a thread that frees memory and so waits for this kernel. Calls `ask` when it is to provide for one
+  // more growth.
   template <class Ask> ATOS_FUNCTION uint64_t reserve_with_room(uint64_t n, Ask ask) const {
-    for (Spin spin;; spin.again()) {
+    Spin spin;
+    for (unsigned tries = 0; tries < kMostTries; ++tries, spin.again()) {
       uint64_t published = load(&counters->published);
       const unsigned k = growths_of(published);
       const uint64_t allowed = load(&counters->allowed);
@@ -108,6 +111,9 @@ template <unsigned bytes> struct QueueRef {
       // Only if nothing was published meanwhile: all that are let in together must fit.
       if (need <= room - room / 8 && exchange_if(&counters->published, published, published + n)) return published;
     }
+    uint64_t allowed = load(&counters->allowed);
+    exchange_if(&counters->allowed, allowed, allowed | kNoMore); // nobody else shall wait, until the host answers after all
+    return reserve(n);
   }
 
   // One growth more than k, if there is memory for it; otherwise that is asked for.
