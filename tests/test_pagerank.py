@@ -235,6 +235,17 @@ def test_no_vertices() -> None:
     assert verify(graph_of([], 0), result) == 0
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("damping", [0.5, 0.85])
+@pytest.mark.parametrize("find", [None, "sweep", "push", "idle"])
+def test_many_vertices_without_edges(find: str | None, damping: float) -> None:
+    """What all of them may keep together is no more than what the error may be, or this would never end."""
+    graph = atos.Graph.from_edges([0, 1], [1, 0], num_vertices=40, device="cpu")
+    wanted = np.arange(40.0)
+    result = pagerank(graph, damping, 1e-9, find=find, dtype=np.float64, personalization=wanted)
+    assert verify(graph, result, 1e-9, damping=damping, personalization=wanted) <= 1e-9
+
+
 def test_float32_sums_of_many_equal_numbers() -> None:
     # Added up in float32 one by one, a million equal shares come out wrong by per cents.
     graph = star(1_000_001, True)

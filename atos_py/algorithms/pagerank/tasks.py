@@ -38,7 +38,7 @@ def take(v, first, degree, graph, rank, residue, step):  # type: ignore[no-untyp
     edges = number(max(degree, 1))
     if step.initial:
         return step.damping * number(rank[v]) / edges
-    if not is_above(residue[v], edges, step):
+    if not is_above(residue[v], number(degree), step):
         return number(0)
     r = atomic_exch(residue, v, 0)
     taken = step.omega * r
