@@ -114,7 +114,7 @@ TEST(growth_under_contention) {
   int grown = 0, full = 0;
   for (int round = 0; round < 60; ++round) {
     const unsigned last = unsigned(seeds.below(kGrowths + 1));
-    Growing queue(1 + seeds.below(40));
+    Growing queue(round % 2 ? 1 + seeds.below(40) : 500 + seeds.below(500)); // takers may be a lap behind, or not
     std::vector<std::vector<uint64_t>> seen(kConsumers);
     std::atomic<int> producing{kProducers}, running{kProducers + kConsumers};
     std::vector<std::thread> threads;
@@ -160,5 +160,5 @@ TEST(growth_under_contention) {
     grown += growths_of(queue.counters->published) > 0;
     full += queue.ref.stopped();
   }
-  CHECK(grown > 10 && full > 3, "%d of 60 queues grew, %d were full: the test should see both", grown, full);
+  CHECK(grown > 3 && full > 3, "%d of 60 queues grew, %d were full: the test should see both", grown, full);
 }
