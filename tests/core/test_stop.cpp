@@ -108,7 +108,7 @@ TEST(idle_that_always_pushes_is_stopped) {
   Program program(nothing, always);
   for (const bool persistent : {true, false})
     for (const bool barrier : {true, false}) {
-      Launcher<uint32_t> launcher(50);
+      Launcher<uint32_t> launcher(1 << 16); // whoever pushes may have the only core for a while
       atos_launch launch = schedule(persistent, barrier, 4, 2, true);
       launch.timeout = 0.01;
       atos_stats stats;
