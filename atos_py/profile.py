@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from typing import Any
 
-__all__ = ["Profile", "annotated", "during", "nvtx_or_none", "profile_of"]
+__all__ = ["Profile", "annotated", "during", "nvtx_annotate", "profile_of"]
 
 
 @dataclass(slots=True)
@@ -104,18 +104,18 @@ def profile_of(begin: float, run: float, copied: float) -> Profile:
 
 
 @functools.cache
-def nvtx_or_none() -> Any:
-    """Return the package nvtx, if it is installed."""
+def nvtx_annotate() -> Any:
+    """Return what makes a range in the package nvtx, or None if that is not installed."""
     try:
-        return importlib.import_module("nvtx")
+        return getattr(importlib.import_module("nvtx"), "annotate", None)  # None too in a folder that happens to be called nvtx
     except ImportError:
         return None
 
 
 def annotated(name: str) -> AbstractContextManager[Any]:
     """Return a range of NVTX, in the domain ``atos_py``, where the package nvtx is installed; otherwise nothing."""
-    nvtx = nvtx_or_none()
-    return nvtx.annotate(name, domain="atos_py") if nvtx else _NOTHING  # type: ignore[no-any-return]
+    annotate = nvtx_annotate()
+    return annotate(name, domain="atos_py") if annotate else _NOTHING  # type: ignore[no-any-return]
 
 
 _NOTHING = nullcontext()
