@@ -101,8 +101,8 @@ def cubin(
     cc : tuple of int
         Such as `(9, 0)`.
     max_registers : int, optional
-        The most registers that a thread may take. By default 40 where nothing has to be spilled for it, so that a
-        multiprocessor holds 1,536 threads; otherwise 64 if that suffices.
+        The most registers that a thread may take. By default 40 if the kernel then needs no stack, so that a
+        multiprocessor holds 1,536 threads; otherwise 48 or 64 if one of them suffices, or as many as it needs.
     debug : bool
         Whether to compile the task with checks.
 
@@ -169,16 +169,13 @@ def _core(worker: str, item_dtype: np.dtype[Any]) -> bytes:
 
 
 def _link_best(name: str, core: bytes, code: CudaCode, cc: tuple[int, int], limits: Sequence[int | None]) -> LinkedKernel:
-    """Link with these limits in turn until no stack is needed; for what needs one, with the first that spills nothing."""
-    best = None
+    """Link with these limits in turn until no stack is needed; for what needs one, with the first that spills least."""
+    kernels = []
     for most in limits:
-        kernel = _link(name, core, code.modules, code.value_words, cc, most)
-        if kernel.stack_bytes == kernel.spill_bytes == 0:
-            return kernel
-        if best is None or best.spill_bytes > 0:
-            best = kernel
-    assert best is not None
-    return best
+        kernels.append(_link(name, core, code.modules, code.value_words, cc, most))
+        if kernels[-1].stack_bytes == 0:
+            break
+    return min(kernels, key=lambda kernel: (kernel.stack_bytes > 0, kernel.spill_bytes))
 
 
 def _link(
