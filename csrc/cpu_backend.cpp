@@ -190,7 +190,7 @@ private:
   void hand_on() {
     const uint64_t n = uint64_t(seen.worker.count);
     if (!n) return;
-    const uint64_t published = n > queue.most_at_once(putting, hungry)
+    const uint64_t published = int64_t(n) > hungry + queue.spare(putting)
                                    ? queue.reserve_with_room(n, [] {}) // all that may be mapped is
                                    : queue.reserve(n);
     if (growths_of(published) != put) {
@@ -261,8 +261,8 @@ private:
   const atos_launch &given;
   const NativeProgram &program;
   QueueRef<bytes> queue;
-  Ring taking, putting; // those that our tickets are for, and our pushes,
-  unsigned taken = 0, put = 0; // and the growths before each
+  Ring taking, putting;         // those that our tickets are for, and our pushes,
+  unsigned taken = 0, put = 0;  // and the growths before each
   std::vector<Item<bytes>> items, buffer;
   std::vector<unsigned char> scratch;
   Seen seen;

@@ -65,7 +65,11 @@ __global__ void atos_kernel(const __grid_constant__ Launch launch, const __grid_
     if (threadIdx.x < 32) rendezvous[threadIdx.x] = {};
     __syncthreads();
   }
-  Workers(launch, args, shared).work();
+  // A worker that has all of the shared memory would work out where it begins wherever that is used, from a register that is slow
+  // to read. The sum with something that the compiler does not know is worked out once, as for workers that have a part of it.
+  unsigned zero = 0;
+  if (ATOS_WORKER == ATOS_CTA) asm volatile("mov.u32 %0, 0;" : "=r"(zero));
+  Workers(launch, args, shared + zero).work();
 }
 
 __device__ void atos_push(void *worker, const void *item) {

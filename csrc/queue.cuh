@@ -5,11 +5,12 @@
 // for *its own* slots, so that idle workers poll different addresses. The turn of a slot says what it holds: 2 x lap when it
 // is empty and waits for the ticket of that lap, 2 x lap + 1 when it is full. So any value of an item's type may be an item.
 //
-// Nothing in a push waits. An item whose slot is still occupied goes to the spill area and asks for a stop; the host then
-// sorts out what is pending (see `pending_in`) and goes on, or reports that the queue is full.
+// Nobody who has tickets for a push waits. An item whose slot is still occupied goes to the spill area and asks for a stop; the
+// host then sorts out what is pending (`settle`) and goes on, or reports that the queue is full.
 //
-// A ring that becomes too full while workers run is followed by one of twice the size, for the tickets from then on (see
-// `reserve_with_room`). One addition to `published` gives a pusher both: tickets, and the ring that they are for.
+// A ring that becomes too full while workers run is followed by one of twice the size, for the tickets from then on. One
+// addition to `published` gives a pusher both: tickets, and the ring that they are for. Before it has them, and only where a
+// larger ring may come, it may wait a little (see `reserve_with_room`).
 //
 // The end: `finished` counts tasks that ran, each after its own pushes were counted in `published`. Whoever reads
 // `finished` first, then `published`, and finds them equal has proof that nothing is left (docs/design.md).
@@ -32,6 +33,9 @@ ATOS_FUNCTION unsigned growths_of(uint64_t published) { return unsigned(publishe
 constexpr uint64_t kNotGrown = 0, kGrowing = 1, kGrown = 2;
 constexpr uint64_t kNoMore = uint64_t(1) << 63;
 constexpr unsigned kMostTries = 1 << 17; // a third of a second on a GPU
+
+// In place of tickets claimed beyond what was published: those of a worker that has not looked; and more room than that takes.
+constexpr int64_t kUnseen = -(int64_t(1) << 60), kPlenty = int64_t(1) << 61;
 
 struct Counters {
   alignas(128) uint64_t head;      // tickets claimed by workers
@@ -87,12 +91,9 @@ template <unsigned bytes> struct QueueRef {
   // Tickets for n pushes, as `published` was before. From here on they count as unfinished.
   ATOS_FUNCTION uint64_t reserve(uint64_t n) const { return add(&counters->published, n); }
 
-  // For how many pushes that is fine: half of the ring stays empty. For more there is `reserve_with_room`. Judged by what one
-  // has seen last: `hungry`, tickets claimed beyond what was published.
-  ATOS_FUNCTION uint32_t most_at_once(const Ring &ring, int64_t hungry) const {
-    const int64_t most = hungry + int64_t(ring.size / 2);
-    return growths == 0 || most > INT32_MAX ? ~0u : most < 0 ? 0 : uint32_t(most);
-  }
+  // For how many pushes that is fine, beside those that are awaited (`hungry`, tickets claimed beyond what was published, as one
+  // has seen last): half of the ring stays empty. For more there is `reserve_with_room`.
+  ATOS_FUNCTION int64_t spare(const Ring &ring) const { return growths ? int64_t(ring.size / 2) : kPlenty; }
 
   // Tickets where the ring could become too full: waits while it is and a larger one may come, but not for long. The host may
   // itself have to wait, for a thread that frees memory and so waits for this kernel. Calls `ask` when it is to provide for one

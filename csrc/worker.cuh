@@ -23,6 +23,7 @@ namespace atos {
 constexpr unsigned kAll = ~0u;
 constexpr uint64_t kNever = ~0ull;  // no number of published tasks; as the end of a round: none follows
 constexpr int64_t kBacklog = 8;     // tasks that wait for each worker from which a worker keeps none for itself
+constexpr unsigned kPatience = 4;   // polls in vain before a worker asks whether all is done, which takes longer
 constexpr unsigned kFew = 32;       // pushed items, or items of a batch, that the first warp of a worker sees to alone
 // What decide() says instead of a number of items to run.
 constexpr int kIdle = 0, kLeave = -1, kChunk = -2, kHandOn = -3, kRound = -4, kCrowded = -5;
@@ -47,6 +48,7 @@ struct Header {
   uint64_t guest_values[kValueWords];
   Chunk chunk;
   int64_t hungry;            // workers that wait for tasks, or less than 0: tasks that wait for workers
+  int64_t spare;             // pushes beside those for which tickets can be had at any time
   uint32_t pushes;           // pushed items; those that the buffer does not hold went straight to the queue
   uint32_t handed;           // pushes of the last step that have been handed on
   int32_t verdict;           // what decide() says
@@ -61,7 +63,6 @@ struct Header {
   uint32_t idle_called;      // in this round
   uint32_t each;             // thread workers: tickets for each lane without any
   uint32_t taken, put;       // growths before `taking` and `putting`
-  uint32_t most_at_once;     // pushes for which tickets can be had at any time
   uint32_t reserved;         // 1 if there are tickets for all that was pushed and not handed on
 };
 static_assert(sizeof(Header) <= kHeaderBytes, "the header outgrew its place");
@@ -148,7 +149,8 @@ template <class Group, unsigned bytes> struct Base {
       header->taking = header->putting = queue().ring(0, 0);
       header->round_end = launch.round_end;
       header->quiet = header->next_start = kNever;
-      header->most_at_once = launch.growths ? 0 : ~0u;
+      header->hungry = kUnseen;
+      header->spare = queue().spare(header->putting);
       header->chunk.share = -1;
       header->step = kLeave;
     }
@@ -180,7 +182,7 @@ template <class Group, unsigned bytes> struct Base {
 
   // Whether what is to be handed on has to wait for its turn, with `reserve_in_turn`.
   __device__ __forceinline__ bool crowded() const {
-    return buffered() > header->most_at_once && !header->reserved;
+    return int64_t(buffered()) > header->hungry + header->spare && !header->reserved;
   }
 
   // By one lane, between steps.
@@ -197,6 +199,7 @@ template <class Group, unsigned bytes> struct Base {
     if (k == header->put) return;
     header->put = k;
     header->putting = queue().ring(k, queue().start_of(k));
+    header->spare = queue().spare(header->putting);
   }
 
   // By one lane: what to do when our tickets are not filled yet. kIdle, kLeave, or 1: wait.
@@ -205,9 +208,10 @@ template <class Group, unsigned bytes> struct Base {
       queue().finish(header->owed);
       header->owed = 0;
     }
-    if (queue().stopped()) return kLeave;
+    const uint64_t stop = load(&queue().counters->stop);
     uint64_t published;
     const bool done = queue().ended(&published);
+    if (stop != kRun) return kLeave;
     look_for_ring(published);
     published = tickets_of(published);
     if (!has_idle()) return done ? kLeave : 1;
@@ -330,24 +334,20 @@ template <class Group, unsigned bytes> struct Base {
   __device__ __forceinline__ void look_around() {
     const QueueRef<bytes> q = queue();
     const int64_t hungry = int64_t(load(&q.counters->head) - tickets_of(load(&q.counters->published)));
-    see(q.stopped() ? INT64_MIN : hungry);
-  }
-  __device__ __forceinline__ void see(int64_t hungry) {
-    header->hungry = hungry;
-    header->most_at_once = queue().most_at_once(header->putting, hungry);
+    header->hungry = q.stopped() ? kUnseen : hungry; // nothing is kept then
   }
 
-  // By a team of threads, behind a barrier of the worker: hands on what the last step pushed. With `items`, some of it may
-  // become the next batch of this worker without going through the queue: all that fits, but for what others wait for. While
-  // much work waits for workers, all goes behind it, for the sake of order.
-  template <class Team> __device__ __forceinline__ void hand_on(Item<bytes> *items) {
+  // By a team of threads, behind a barrier of the worker: hands on what the last step pushed. If it may be kept, some of it
+  // becomes the next batch of this worker, `items`, without going through the queue: all that fits, but for what others wait
+  // for. While much work waits for workers, all goes behind it, for the sake of order.
+  template <class Team> __device__ __forceinline__ void hand_on(bool may_keep, Item<bytes> *items) {
     const uint32_t pushes = header->pushes, n = buffered();
-    const bool local = items && !header->reserved && header->hungry >= -int64_t(launch.workers) * kBacklog;
+    const bool local = may_keep && !header->reserved && header->hungry >= -int64_t(launch.workers) * kBacklog;
     if (!local) fence(); // beside the reservation; a worker that keeps to itself mostly has nothing to publish
     if (Team::rank() == 0) {
       const uint32_t most = launch.fetch / 2 + 1; // a long batch is hard to share
       uint32_t given = n;
-      if (local) given = n > most ? n - most : header->hungry > 0 ? gift(n / 2) : 0;
+      if (local) given = n > most ? n - most : n > 1 && header->hungry > 0 ? gift(n / 2) : 0;
       if (given && !header->reserved) reserved(queue().reserve(given));
       header->kept = n - given;
       header->pushed += pushes;
@@ -366,8 +366,8 @@ template <class Group, unsigned bytes> struct Base {
   // By one lane: how many of at most n items others shall have. Each worker that has work gives an equal part of what is
   // awaited, rounded up or down by chance: if each gave for all that wait, most would end up in the queue.
   __device__ __forceinline__ uint32_t gift(uint32_t n) const {
-    const float hungry = float(header->hungry), active = fmaxf(float(int64_t(launch.workers) - header->hungry), 1.0f);
-    const float part = __fdividef(hungry, active) + float((uint32_t(clock()) * 0x9E3779B1u) >> 8) * 0x1p-24f;
+    const int32_t hungry = int32_t(header->hungry), active = max(int32_t(launch.workers) - hungry, 1); // 64 bits are slow
+    const float part = __fdividef(float(hungry), float(active)) + float((uint32_t(clock()) * 0x9E3779B1u) >> 8) * 0x1p-24f;
     return part < float(n) ? uint32_t(part) : n;
   }
 };
@@ -490,13 +490,17 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
   __device__ __forceinline__ int claim() {
     int verdict = 1;
     if (lane_id() == 0 && header->claimed == 0) {
-      Counters *counters = queue().counters;
-      if (help()) {
+      const Counters *counters = queue().counters;
+      const bool relaxed = this->relaxed();
+      // All is asked for before the first answer is looked at: they take as long as one.
+      const uint64_t open = nested() ? load(&counters->open) : 0, stop = load(&counters->stop);
+      const uint64_t head = relaxed ? load(&counters->head) : 0, published = relaxed ? load(&counters->published) : 0;
+      if (open && help()) {
         verdict = kChunk; // what is open is older than what waits
-      } else if (queue().stopped()) {
+      } else if (stop != kRun) {
         verdict = kLeave;
-      } else if (this->relaxed()) {
-        const uint64_t want = this->share(load(&counters->head), tickets_of(load(&counters->published)));
+      } else if (relaxed) {
+        const uint64_t want = this->share(head, tickets_of(published));
         header->first = queue().claim(want);
         header->claimed = want;
       } else {
@@ -515,7 +519,7 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
     for (unsigned polls = 0;; ++polls) {
       const int got = take_ready();
       if (got) return got;
-      if (polls % 4 != 0) continue;
+      if (polls % kPatience != kPatience - 1) continue;
       if (lane_id() == 0) {
         // In a round, whoever reserved these tickets is about to fill them, unless it had to spill.
         verdict = help() ? kChunk : this->relaxed() ? this->while_waiting() : this->while_round_fills();
@@ -523,7 +527,7 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
       }
       verdict = __shfl_sync(kAll, verdict, 0);
       if (verdict <= 0) return verdict;
-      if (polls) __nanosleep(20);
+      __nanosleep(20);
     }
   }
 
@@ -531,9 +535,11 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
   // items are to be handed on, all threads do it, and this is called again.
   __device__ __forceinline__ int decide() {
     __syncwarp();
-    if (header->pushes && this->crowded()) return kCrowded;
-    if (Group::size() > 32 && header->pushes > kFew) return kHandOn;
-    if (header->pushes) hand_on<Warp>();
+    if (const uint32_t pushes = header->pushes) {
+      if (this->crowded()) return kCrowded;
+      if (pushes > kFew && Group::size() > 32) return kHandOn;
+      hand_on<Warp>();
+    }
     __syncwarp();
     int verdict = header->kept;
     bool goes_on = false;
@@ -563,7 +569,7 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
   // rounds have to see it.
   template <class Team> __device__ __forceinline__ void hand_on() {
     const bool may_keep = this->relaxed() && header->step > 0 && !header->any_long;
-    Base<Group, bytes>::template hand_on<Team>(may_keep ? items : nullptr);
+    Base<Group, bytes>::template hand_on<Team>(may_keep, items);
   }
 
   // By one lane, when what the last step pushed is published: counts it. True if a chunk comes next.
@@ -752,15 +758,17 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
     if (lane_id() == 0) {
       const uint64_t lanes = __popc(empty);
       uint64_t total = 0;
-      if (!queue().stopped()) {
-        if (this->relaxed()) {
-          const uint64_t head = load(&queue().counters->head), published = tickets_of(load(&queue().counters->published));
-          this->see(int64_t(head - published));
-          total = this->share(head, published) * lanes;
-          header->base = queue().claim(total);
-        } else {
-          total = this->claim_of_round(lanes, &header->base);
-        }
+      const Counters *counters = queue().counters;
+      const bool relaxed = this->relaxed();
+      const uint64_t stop = load(&counters->stop); // as above, all is asked for first
+      const uint64_t head = relaxed ? load(&counters->head) : 0;
+      const uint64_t published = relaxed ? tickets_of(load(&counters->published)) : 0;
+      if (stop == kRun && relaxed) {
+        header->hungry = int64_t(head - published);
+        total = this->share(head, published) * lanes;
+        header->base = queue().claim(total);
+      } else if (stop == kRun) {
+        total = this->claim_of_round(lanes, &header->base);
       }
       header->claimed = total;
       header->each = uint32_t((total + lanes - 1) / lanes);
@@ -811,14 +819,14 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
           break;
         }
         if (const unsigned lanes = take(item)) return lanes;
-        if (polls % 4 != 0) continue;
+        if (polls % kPatience != kPatience - 1) continue;
         if (lane_id() == 0) *verdict = this->relaxed() ? this->while_waiting() : this->while_round_fills();
         *verdict = __shfl_sync(kAll, *verdict, 0);
         // Lanes whose tickets are for the next ring wait for those that have older ones, which are about to be filled.
         __syncwarp();
         if (__all_sync(kAll, !claimed || first >= header->next_start) && lane_id() == 0) this->next_ring();
         __syncwarp();
-        if (*verdict == 1 && polls) __nanosleep(20);
+        if (*verdict == 1) __nanosleep(20);
       }
       if (this->relaxed()) return 0;
       *verdict = this->next_round();
@@ -849,7 +857,7 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
         if (lane_id() == 0) this->reserve_in_turn();
         __syncwarp();
       }
-      if (pushes) this->template hand_on<Warp>(nullptr);
+      if (pushes) this->template hand_on<Warp>(false, nullptr);
       if (lane_id() == 0) {
         header->owed += __popc(lanes);
         header->ran += __popc(lanes);

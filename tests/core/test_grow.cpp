@@ -76,9 +76,8 @@ TEST(rings_follow_each_other_in_memory) {
 TEST(a_crowded_queue_grows_when_it_may) {
   Growing queue(8);
   const Ring first = queue.ref.ring(0, 0);
-  CHECK(queue.ref.most_at_once(first, -1) == 3 && queue.ref.most_at_once(first, 5) == 9, "4 slots are half of the ring");
-  CHECK(queue.ref.most_at_once(first, -20) == 0 && queue.ref.most_at_once(first, INT64_MIN) == 0, "more than that is there");
-  CHECK(Growing(8, 0).ref.most_at_once(first, -20) == ~0u, "who cannot grow does not ask");
+  CHECK(queue.ref.spare(first) == 4 && queue.ref.spare(first) + kUnseen < 0, "4 slots are half of the ring");
+  CHECK(Growing(8, 0).ref.spare(first) + kUnseen > INT32_MAX, "who cannot grow does not ask");
   queue.push({0, 1, 2, 3});
   CHECK(queue.asked == 0 && queue.counters->published == 4, "half is not too much");
   queue.push({4, 5});

@@ -246,7 +246,8 @@ void tidy_local(unsigned) {
   kept.putting = header.putting;
   kept.taken = header.taken;
   kept.next_start = ~uint64_t(0);
-  kept.most_at_once = bounds.grows ? 0 : ~0u; // of steps that do not look around
+  kept.hungry = kUnseen; // in steps that do not look around
+  kept.spare = header.spare;
   kept.put = header.put;
   kept.claimed = header.claimed;
   kept.first = header.claimed ? header.first : 0;

@@ -54,7 +54,7 @@ BROKEN = {
         in_queue(r"store\(&counters->stop, kStopFull\);", ""), caught_in="full, two workers", found=STUCK
     ),
     "while_waiting sees the stop": Rule(
-        in_worker(r"if \(queue\(\)\.stopped\(\)\) return kLeave;\s*uint64_t", "uint64_t"),
+        in_worker(r"if \(stop != kRun\) return kLeave;\s*look_for_ring", "look_for_ring"),
         caught_in="full, two workers",
         found=STUCK,
     ),
