@@ -1,6 +1,7 @@
 """The measures of Chen et al. 2022 on this machine: tables 1 and 4, figures 1 to 4, and the effect of permuted vertex ids.
 
-Every run is verified. Tables are written as CSV and Markdown, figures as CSV and, where matplotlib is installed, PNG.
+Every run is verified. Tables are written as CSV and Markdown, figures as CSV and, where matplotlib is installed, PNG: tables
+after each part and figures after each graph, so that what is cut short is not lost.
 
 PageRank is measured twice. By default it sweeps over blocks of vertices, launch after launch, and its tasks are mostly blocks:
 that is what run times are about. Where tasks are counted (Table 4, Figures 1 to 3) they have to be vertices, as in the paper,
@@ -24,9 +25,11 @@ from .errors import LaunchConfigError
 from .graph import Graph
 from .parallel import num_threads
 from .stats import LaunchStats
-from .tables import COUNTED, draw_figures, least_tasks, write_tables, write_throughput
+from .tables import COUNTED, Measured, draw_figures, least_tasks, write_tables, write_throughput
 
 __all__ = ["ALGORITHMS", "VARIANTS", "default_graphs", "permuted", "reproduce"]
+
+Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
 
 # The variants of the paper, all of them through launch options alone.
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -101,7 +104,7 @@ def reproduce(
     graphs: Iterable[tuple[str, Graph]],
     *,
     repeat: int = 5,
-    progress: Callable[[Iterable[Any], str, int], Iterable[Any]] = lambda steps, _description, _total: steps,
+    progress: Progress = lambda steps, _description, _total: steps,
 ) -> list[Path]:
     """Measure everything and write it to a directory.
 
@@ -122,57 +125,59 @@ def reproduce(
         The files written.
     """
     out.mkdir(parents=True, exist_ok=True)
-    runs: list[dict[str, Any]] = []
-    traces: list[dict[str, Any]] = []
-    heat: list[dict[str, Any]] = []
-    permutation: list[dict[str, Any]] = []
+    measured, files = Measured([], [], [], []), []
     for name, graph in graphs:
-        settings = [(a, v) for a in ALGORITHMS for v in VARIANTS]
-        for algorithm, variant in progress(settings, f"{name}: variants", len(settings)):
-            stats = _median(ALGORITHMS[algorithm], graph, repeat, **VARIANTS[variant])
-            runs.append(
-                {
-                    "algorithm": algorithm,
-                    "graph": name,
-                    "variant": variant,
-                    "milliseconds": stats.milliseconds,
-                    "tasks_run": stats.tasks_run,
-                    "rounds": stats.rounds,
-                    "device": stats.device,
-                    "vertices": graph.num_vertices,
-                    "isolated": int(np.count_nonzero(graph.degrees() == 0)),
-                }
-            )
-            if algorithm not in COUNTED:
-                continue
+        for part in (_measure_variants, _measure_settings, _measure_permuted):
+            part(measured, name, graph, repeat, progress)
+            files = [*write_tables(out, measured), *write_throughput(out, measured)]
+        files += draw_figures(out, measured)
+    return files
+
+
+def _measure_variants(measured: Measured, name: str, graph: Graph, repeat: int, progress: Progress) -> None:
+    settings = [(a, v) for a in ALGORITHMS for v in VARIANTS]
+    for algorithm, variant in progress(settings, f"{name}: variants", len(settings)):
+        stats = _median(ALGORITHMS[algorithm], graph, repeat, **VARIANTS[variant])
+        where = {"algorithm": algorithm, "graph": name, "variant": variant}
+        measured.runs.append(
+            {
+                **where,
+                "milliseconds": stats.milliseconds,
+                "tasks_run": stats.tasks_run,
+                "rounds": stats.rounds,
+                "device": stats.device,
+                "vertices": graph.num_vertices,
+                "isolated": int(np.count_nonzero(graph.degrees() == 0)),
+            }
+        )
+        if algorithm in COUNTED:
             sampled = ALGORITHMS[algorithm](graph, trace=max(stats.milliseconds * 1e3 / 400, 1), **VARIANTS[variant])
-            traces.append({"algorithm": algorithm, "graph": name, "variant": variant, "trace": sampled.trace})
-        rows = _heatmap_rows(graph.device)
-        cells = [(a, w, f) for a in ("BFS", "PageRank") for w in rows for f in HEATMAP_FETCHES]
-        for algorithm, row, fetch in progress(cells, f"{name}: workers x fetch size", len(cells)):
-            cell = _cell(ALGORITHMS[algorithm], graph, rows[row], fetch)
-            where = {"algorithm": algorithm, "graph": name, "workers": row, "fetch_size": fetch}
-            heat.append({**where, "milliseconds": cell})
-        shuffled = permuted(graph)
-        for variant in progress(list(VARIANTS), f"{name}: permuted ids", len(VARIANTS)):
-            before = next(r for r in runs if (r["algorithm"], r["graph"], r["variant"]) == ("coloring", name, variant))
-            after = _median(ALGORITHMS["coloring"], shuffled, repeat, **VARIANTS[variant])
-            permutation.append(
-                {
-                    "graph": name,
-                    "variant": variant,
-                    "ms": before["milliseconds"],
-                    "ms_permuted": after.milliseconds,
-                    "workload": before["tasks_run"] / least_tasks(before),
-                    "workload_permuted": after.tasks_run / least_tasks(before),
-                }
-            )
-        del shuffled
-    return [
-        *write_tables(out, runs, heat, permutation),
-        *write_throughput(out, runs, traces),
-        *draw_figures(out, runs, traces, heat),
-    ]
+            measured.traces.append({**where, "trace": sampled.trace})
+
+
+def _measure_settings(measured: Measured, name: str, graph: Graph, _repeat: int, progress: Progress) -> None:
+    rows = _heatmap_rows(graph.device)
+    cells = [(a, w, f) for a in ("BFS", "PageRank") for w in rows for f in HEATMAP_FETCHES]
+    for algorithm, row, fetch in progress(cells, f"{name}: workers x fetch size", len(cells)):
+        cell = _cell(ALGORITHMS[algorithm], graph, rows[row], fetch)
+        measured.heat.append({"algorithm": algorithm, "graph": name, "workers": row, "fetch_size": fetch, "milliseconds": cell})
+
+
+def _measure_permuted(measured: Measured, name: str, graph: Graph, repeat: int, progress: Progress) -> None:
+    shuffled = permuted(graph)
+    for variant in progress(list(VARIANTS), f"{name}: permuted ids", len(VARIANTS)):
+        before = measured.run("coloring", name, variant)
+        after = _median(ALGORITHMS["coloring"], shuffled, repeat, **VARIANTS[variant])
+        measured.permutation.append(
+            {
+                "graph": name,
+                "variant": variant,
+                "ms": before["milliseconds"],
+                "ms_permuted": after.milliseconds,
+                "workload": before["tasks_run"] / least_tasks(before),
+                "workload_permuted": after.tasks_run / least_tasks(before),
+            }
+        )
 
 
 def _median(run: Callable[..., LaunchStats], graph: Graph, repeat: int, **options: Any) -> LaunchStats:

@@ -5,32 +5,51 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COUNTED", "digits", "draw_figures", "least_tasks", "overwork", "throughput", "write_tables", "write_throughput"]
+__all__ = [
+    "COUNTED",
+    "Measured",
+    "digits",
+    "draw_figures",
+    "least_tasks",
+    "overwork",
+    "throughput",
+    "write_tables",
+    "write_throughput",
+]
 
 #: The algorithms whose tasks are vertices, with the names of their figures.
 COUNTED = {"BFS": "figure1_BFS", "PageRank by vertex": "figure2_PageRank", "coloring": "figure3_coloring"}
 _ON_THE_CPU = "On the CPU a worker is one thread: warps and CTAs differ in what they fetch at once alone, 32 items or 128."
 
 
-def overwork(runs: Sequence[dict[str, Any]], run: dict[str, Any]) -> float:
+class Measured(NamedTuple):
+    """What has been measured, as rows of tables; all but `permutation` have an algorithm, all a graph."""
+
+    runs: list[dict[str, Any]]
+    traces: list[dict[str, Any]]
+    heat: list[dict[str, Any]]
+    permutation: list[dict[str, Any]]
+
+    def run(self, algorithm: str, graph: str, variant: str) -> dict[str, Any]:
+        """Return the row of a run."""
+        return next(r for r in self.runs if (r["algorithm"], r["graph"], r["variant"]) == (algorithm, graph, variant))
+
+
+def overwork(measured: Measured, run: dict[str, Any]) -> float:
     """Return tasks run relative to the BSP variant; for colouring to what is needed if no neighbours clash (Table 4)."""
     if run["algorithm"] == "coloring":
         return float(run["tasks_run"] / least_tasks(run))
-    return float(run["tasks_run"] / _of(runs, run, "BSP")["tasks_run"])
+    return float(run["tasks_run"] / measured.run(run["algorithm"], run["graph"], "BSP")["tasks_run"])
 
 
 def least_tasks(run: dict[str, Any]) -> int:
     """Return the tasks of a colouring without clashes: assign and check; a vertex without neighbours needs no check."""
     return int(2 * run["vertices"] - run["isolated"])
-
-
-def _of(runs: Sequence[dict[str, Any]], like: dict[str, Any], variant: str) -> dict[str, Any]:
-    return next(r for r in runs if (r["algorithm"], r["graph"], r["variant"]) == (like["algorithm"], like["graph"], variant))
 
 
 def _write(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
@@ -53,32 +72,28 @@ def _markdown(path: Path, title: str, header: Sequence[str], rows: Sequence[Sequ
     return path
 
 
-def write_tables(
-    out: Path, runs: list[dict[str, Any]], heat: list[dict[str, Any]], permutation: list[dict[str, Any]]
-) -> list[Path]:
+def write_tables(out: Path, measured: Measured) -> list[Path]:
     """Write run times, tasks and the effect of permuted ids as Markdown, and all figures behind them as CSV."""
-    pairs = list(dict.fromkeys((r["algorithm"], r["graph"]) for r in runs))
-    chosen = {(r["algorithm"], r["graph"], r["variant"]): r for r in runs}
-    variants = list(dict.fromkeys(r["variant"] for r in runs))
+    pairs = list(dict.fromkeys((r["algorithm"], r["graph"]) for r in measured.runs))
+    variants = list(dict.fromkeys(r["variant"] for r in measured.runs))
     times, ratios = [], []
     for algorithm, graph in pairs:
-        cells = [chosen[algorithm, graph, variant] for variant in variants]
-        base = chosen[algorithm, graph, "BSP"]["milliseconds"]
+        cells = [measured.run(algorithm, graph, variant) for variant in variants]
+        base = measured.run(algorithm, graph, "BSP")["milliseconds"]
         times.append([algorithm, graph, *(f"{digits(c['milliseconds'])} (x{base / c['milliseconds']:.2f})" for c in cells)])
         if algorithm in COUNTED:
-            ratios.append([algorithm, graph, *(f"{overwork(runs, c):.2f}" for c in cells)])
+            ratios.append([algorithm, graph, *(f"{overwork(measured, c):.2f}" for c in cells)])
     table1 = "Run time in ms, and speed-up over BSP (Table 1)"
     table4 = "Tasks run, relative to BSP; for colouring to those of a run without clashes (Table 4)"
     moved = [
         [p["graph"], p["variant"], *(f"{digits(p[key])} → {digits(p[key + '_permuted'])}" for key in ("ms", "workload"))]
-        for p in permutation
+        for p in measured.permutation
     ]
-    note = _ON_THE_CPU if runs[0]["device"] == "cpu" else ""
+    note = _ON_THE_CPU if measured.runs[0]["device"] == "cpu" else ""
     header = ["graph", "variant", "ms, ids as they are → permuted", "tasks, to those without clashes"]
+    sheets = {"runs": measured.runs, "heatmap": measured.heat, "permutation": measured.permutation}
     return [
-        _write(out / "runs.csv", runs),
-        _write(out / "heatmap.csv", heat),
-        _write(out / "permutation.csv", permutation),
+        *(_write(out / f"{name}.csv", rows) for name, rows in sheets.items() if rows),
         _markdown(out / "table1.md", table1, ["algorithm", "graph", *variants], times, note),
         _markdown(out / "table4.md", table4, ["algorithm", "graph", *variants], ratios),
         _markdown(out / "permutation.md", "Colouring with permuted vertex ids (Section 6.4)", header, moved),
@@ -95,11 +110,11 @@ def throughput(trace: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.flo
     return (edges[:-1] + edges[1:]) / 2, np.diff(done) / np.diff(edges) / 1e3
 
 
-def write_throughput(out: Path, runs: list[dict[str, Any]], traces: list[dict[str, Any]]) -> list[Path]:
+def write_throughput(out: Path, measured: Measured) -> list[Path]:
     """Write throughput over time, absolute and normalised by overwork, as CSV."""
     rows = []
-    for entry in traces:
-        factor = overwork(runs, _of(runs, entry, entry["variant"]))
+    for entry in measured.traces:
+        factor = _overwork_of(measured, entry)
         for ms, rate in zip(*throughput(entry["trace"]), strict=True):
             rows.append(
                 {
@@ -114,7 +129,11 @@ def write_throughput(out: Path, runs: list[dict[str, Any]], traces: list[dict[st
     return [_write(out / "throughput.csv", rows)] if rows else []
 
 
-def draw_figures(out: Path, runs: list[dict[str, Any]], traces: list[dict[str, Any]], heat: list[dict[str, Any]]) -> list[Path]:
+def _overwork_of(measured: Measured, trace: dict[str, Any]) -> float:
+    return overwork(measured, measured.run(trace["algorithm"], trace["graph"], trace["variant"]))
+
+
+def draw_figures(out: Path, measured: Measured) -> list[Path]:
     """Draw throughput over time and the heat maps, if matplotlib is installed."""
     try:
         from . import figures
@@ -123,10 +142,10 @@ def draw_figures(out: Path, runs: list[dict[str, Any]], traces: list[dict[str, A
     written = []
     for algorithm, name in COUNTED.items():
         curves = []
-        for entry in traces:
+        for entry in measured.traces:
             if entry["algorithm"] == algorithm:
-                factor = overwork(runs, _of(runs, entry, entry["variant"]))
+                factor = _overwork_of(measured, entry)
                 curves.append(figures.Curve(entry["graph"], entry["variant"], *throughput(entry["trace"]), factor))
         written.append(figures.draw_throughput(out / f"{name}.png", algorithm, curves))
-    written.append(figures.draw_heatmaps(out / "figure4_heatmap.png", heat))
+    written.append(figures.draw_heatmaps(out / "figure4_heatmap.png", measured.heat))
     return written

@@ -61,6 +61,18 @@ def test_the_workload_ratio_counts_vertices(written):
         assert int(ranked["tasks_run"]) > int(ranked["vertices"]) - int(ranked["isolated"])
 
 
+def test_what_was_measured_is_there_when_the_rest_is_cut_short(tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(paper, "_cell", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        paper.reproduce(tmp_path, [("road12", atos.generate.road(12, device="cpu"))], repeat=1)
+    assert len(rows(tmp_path / "runs.csv")) == len(paper.ALGORITHMS) * len(paper.VARIANTS)
+    assert "BFS | road12" in (tmp_path / "table1.md").read_text()
+    assert {"throughput.csv", "table4.md"} <= {path.name for path in tmp_path.iterdir()}
+
+
 @pytest.mark.parametrize(
     ("value", "text"), [(0.1, "0.100"), (2, "2.00"), (16.849, "16.8"), (112.0, "112"), (999.7, "1000"), (12345.6, "12346")]
 )
