@@ -1051,13 +1051,15 @@ def test_small_launches_do_not_add_up(device):
 
     some(200)
     before, threads = resident_bytes(), len(os.listdir("/proc/self/task"))
-    on_gpu = device.memory[0] if device.kind == "cuda" else 0
-    some(2000)
+    lost = []
+    for _ in range(4):
+        on_gpu = device.memory[0] if device.kind == "cuda" else 0
+        some(500)
+        lost.append(on_gpu - device.memory[0] if device.kind == "cuda" else 0)
     assert resident_bytes() - before < 4 << 20
     assert len(os.listdir("/proc/self/task")) <= threads
     assert counts[0] == 2200
-    if device.kind == "cuda":
-        assert on_gpu - device.memory[0] < 4 << 20
+    assert min(lost) < 1 << 20  # what launches leave behind adds up; what other processes take does not
 
 
 def test_threads_that_launched_leave_nothing_behind():
