@@ -48,7 +48,7 @@ struct Header {
   uint64_t guest_values[kValueWords];
   Chunk chunk;
   int64_t hungry;            // workers that wait for tasks, or less than 0: tasks that wait for workers
-  int64_t spare;             // pushes beside those for which tickets can be had at any time
+  int64_t spare;             // pushes beside those that others wait for, for which tickets can be had at any time
   uint32_t pushes;           // pushed items; those that the buffer does not hold went straight to the queue
   uint32_t handed;           // pushes of the last step that have been handed on
   int32_t verdict;           // what decide() says
