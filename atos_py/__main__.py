@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -33,7 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code: 0, 1 if a result was wrong, 2 if something could not be done."""
     options = _parser().parse_args(arguments)
     try:
-        return int(COMMANDS[options.command or "info"].command(options))
+        code = int(COMMANDS[options.command or "info"].command(options))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # who reads the output has seen enough, as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still writes at its end
+        return 2
     except (AtosError, OSError) as error:  # OSError: a file that cannot be written
         print(f"atos_py: {error}".replace("\n", " "), file=sys.stderr)
         return 1 if isinstance(error, VerificationError) else 2

@@ -30,6 +30,15 @@ class TestDiagnosis:
         done = subprocess.run([sys.executable, "-m", "atos_py"], capture_output=True, text=True, timeout=120)
         assert (done.returncode, done.stderr) == (0, "")
 
+    def test_output_that_nobody_reads_is_no_error(self):
+        command = [sys.executable, "-m", "atos_py"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.close()
+            said = process.stderr.read()
+        assert (process.returncode, said) == (2, "")
+
     def test_missing_compilers(self, monkeypatch):
         monkeypatch.setattr(diagnosis, "find_cuda", lambda: None)
         monkeypatch.setattr(diagnosis, "_sizes", lambda worker: (4,))
