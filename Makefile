@@ -26,10 +26,11 @@ lint: $(VENV)/installed
 docs: build
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs
 
-# On a machine with a GPU, in an environment that has the packages: everything that needs one.
+# On a machine with a GPU, in an environment that has the packages: everything that needs one, JOBS files at a time.
+JOBS ?= 6
 gpu-test:
 	$(PYTHON) setup.py -q build_core
-	$(PYTHON) -m pytest -m gpu
+	$(PYTHON) -m pytest -m gpu --numprocesses $(JOBS) --dist loadfile
 
 build: $(VENV)/installed
 	$(BIN)/python setup.py -q build_core

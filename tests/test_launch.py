@@ -891,7 +891,9 @@ WRONG_OPTIONS = [
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "message"), WRONG_OPTIONS, ids=lambda value: str(value) if isinstance(value, dict) else ""
+    ("options", "error", "message"),
+    WRONG_OPTIONS,
+    ids=[f"{next(iter(options))}-{i}" for i, (options, *_) in enumerate(WRONG_OPTIONS)],
 )
 def test_options_that_make_no_sense(device, options, error, message):
     queue = atos.Queue(10, device=device)
