@@ -826,7 +826,9 @@ def test_arguments_of_the_host_on_a_gpu():
 
 
 @pytest.mark.parametrize(
-    "value", [[1, 2], {"a": 1}, "text", (1, 2), 1j, object(), np.complex64(1), np.float16(1), np.datetime64(1, "s")], ids=repr
+    "value",
+    [[1, 2], {"a": 1}, "text", (1, 2), 1j, object(), np.complex64(1), np.float16(1), np.datetime64(1, "s")],
+    ids=lambda value: type(value).__name__,
 )
 def test_arguments_that_tasks_cannot_take(value):
     queue = atos.Queue(10, device="cpu")
