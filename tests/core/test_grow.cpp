@@ -110,8 +110,9 @@ TEST(growth_under_contention) {
   constexpr int kProducers = 3, kConsumers = 3;
   constexpr uint64_t kEach = 1500;
   Random seeds(7);
-  int grown = 0, full = 0;
-  for (int round = 0; round < 60; ++round) {
+  int grown = 0, full = 0, round = 0;
+  // At least 60 queues, and on a busy machine more, until some have grown and some have filled.
+  for (; round < 60 || (round < 1000 && (grown < 4 || full < 4)); ++round) {
     const unsigned last = unsigned(seeds.below(kGrowths + 1));
     Growing queue(round % 2 ? 1 + seeds.below(40) : 500 + seeds.below(500)); // takers may be a lap behind, or not
     std::vector<std::vector<uint64_t>> seen(kConsumers);
@@ -159,5 +160,5 @@ TEST(growth_under_contention) {
     grown += growths_of(queue.counters->published) > 0;
     full += queue.ref.stopped();
   }
-  CHECK(grown > 3 && full > 3, "%d of 60 queues grew, %d were full: the test should see both", grown, full);
+  CHECK(grown > 3 && full > 3, "%d of %d queues grew, %d were full: the test should see both", grown, round, full);
 }
