@@ -1055,15 +1055,18 @@ def test_small_launches_do_not_add_up(device):
 
     some(200)
     before, threads = resident_bytes(), len(os.listdir("/proc/self/task"))
-    lost = []
-    for _ in range(4):
-        on_gpu = device.memory[0] if device.kind == "cuda" else 0
-        some(500)
-        lost.append(on_gpu - device.memory[0] if device.kind == "cuda" else 0)
+    some(2000)
     assert resident_bytes() - before < 4 << 20
     assert len(os.listdir("/proc/self/task")) <= threads
     assert counts[0] == 2200
-    assert min(lost) < 1 << 20  # what launches leave behind adds up; what other processes take does not
+    if device.kind == "cuda":  # where other processes take memory too, now and then; what launches leave is there each time
+        for _ in range(3):
+            on_gpu = device.memory[0]
+            some(2000)
+            lost = on_gpu - device.memory[0]
+            if lost < 4 << 20:
+                break
+        assert lost < 4 << 20
 
 
 def test_threads_that_launched_leave_nothing_behind():
