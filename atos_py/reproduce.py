@@ -10,22 +10,22 @@ so there every vertex with work is a task of its own, `find="push"`; the blocks 
 
 from __future__ import annotations
 
-import functools
 import statistics
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import generate
-from .algorithms import bfs, coloring, pagerank
+from .algorithms import bfs
 from .devices import Device
 from .errors import LaunchConfigError
 from .graph import Graph
 from .parallel import num_threads
-from .stats import LaunchStats
+from .stats import LaunchStats, stats_of
 from .tables import COUNTED, Measured, draw_figures, least_tasks, write_tables, write_throughput
+from .workloads import on_graph
 
 __all__ = ["ALGORITHMS", "VARIANTS", "default_graphs", "permuted", "reproduce"]
 
@@ -39,49 +39,45 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "discrete-CTA": {"worker": "cta", "persistent": False},
     "discrete-warp": {"worker": "warp", "persistent": False},
 }
-PAGERANK_TOLERANCE = 5e-4
+# What is measured: a ready-made algorithm, and options of its own.
+ALGORITHMS: dict[str, tuple[str, dict[str, Any]]] = {
+    "BFS": ("bfs", {}),
+    "PageRank": ("pagerank", {}),
+    "PageRank by vertex": ("pagerank", {"find": "push"}),
+    "coloring": ("color", {}),
+}
 HEATMAP_CTAS = (64, 128, 256, 512)
 HEATMAP_FETCHES = (1, 8, 32, 64, 128, 256)
 
 
-def _run_bfs(graph: Graph, **options: Any) -> LaunchStats:
-    source = _source(graph)
-    result = bfs.bfs(graph, source, **options)
-    bfs.verify(graph, source, result.depth)
-    return result.stats
+class _Subject(NamedTuple):
+    """A graph, its copy on the host, against which results are verified, and where searches of it begin."""
+
+    name: str
+    graph: Graph
+    host: Graph
+    source: int
+
+    @classmethod
+    def of(cls, name: str, graph: Graph) -> _Subject:
+        host = graph.to("cpu")
+        return cls(name, graph, host, _source(graph, host))
+
+    def run(self, name: str, **options: Any) -> LaunchStats:
+        """Run one of `ALGORITHMS` and prove its result right."""
+        algorithm, its_own = ALGORITHMS[name]
+        workload = on_graph(algorithm, self.graph, self.source, self.host)
+        result = workload.run(**its_own, **options)
+        workload.verify(result, its_own | options)
+        return stats_of(result)
 
 
-@functools.lru_cache(maxsize=1)
-def _source(graph: Graph) -> int:
+def _source(graph: Graph, host: Graph) -> int:
     """Return the vertex of largest degree, unless another of a few reaches more: on a road network it may lie on an island."""
     others = np.random.default_rng(0).integers(graph.num_vertices, size=4)
-    candidates = [int(np.argmax(graph.degrees())), *others.tolist()]
+    candidates = [int(np.argmax(host.degrees())), *others.tolist()]
     reached = [bfs.bfs(graph, source).num_reached for source in candidates]
     return candidates[int(np.argmax(reached))]
-
-
-def _run_pagerank(graph: Graph, **options: Any) -> LaunchStats:
-    result = pagerank.pagerank(graph, tolerance=PAGERANK_TOLERANCE, **options)
-    pagerank.verify(graph, result, tolerance=PAGERANK_TOLERANCE)
-    return result.stats
-
-
-def _run_pagerank_by_vertex(graph: Graph, **options: Any) -> LaunchStats:
-    return _run_pagerank(graph, find="push", **options)
-
-
-def _run_coloring(graph: Graph, **options: Any) -> LaunchStats:
-    result = coloring.color(graph, **options)
-    coloring.verify(graph, result.colors)
-    return result.stats
-
-
-ALGORITHMS: dict[str, Callable[..., LaunchStats]] = {
-    "BFS": _run_bfs,
-    "PageRank": _run_pagerank,
-    "PageRank by vertex": _run_pagerank_by_vertex,
-    "coloring": _run_coloring,
-}
 
 
 def default_graphs(device: Device) -> Iterator[tuple[str, Graph]]:
@@ -127,18 +123,20 @@ def reproduce(
     out.mkdir(parents=True, exist_ok=True)
     measured, files = Measured([], [], [], []), []
     for name, graph in graphs:
+        subject = _Subject.of(name, graph)
         for part in (_measure_variants, _measure_settings, _measure_permuted):
-            part(measured, name, graph, repeat, progress)
+            part(measured, subject, repeat, progress)
             files = [*write_tables(out, measured), *write_throughput(out, measured)]
         files += draw_figures(out, measured)
     return files
 
 
-def _measure_variants(measured: Measured, name: str, graph: Graph, repeat: int, progress: Progress) -> None:
+def _measure_variants(measured: Measured, subject: _Subject, repeat: int, progress: Progress) -> None:
     settings = [(a, v) for a in ALGORITHMS for v in VARIANTS]
-    for algorithm, variant in progress(settings, f"{name}: variants", len(settings)):
-        stats = _median(ALGORITHMS[algorithm], graph, repeat, **VARIANTS[variant])
-        where = {"algorithm": algorithm, "graph": name, "variant": variant}
+    isolated = int(np.count_nonzero(subject.host.degrees() == 0))
+    for algorithm, variant in progress(settings, f"{subject.name}: variants", len(settings)):
+        stats = _median(subject, algorithm, repeat, **VARIANTS[variant])
+        where = {"algorithm": algorithm, "graph": subject.name, "variant": variant}
         measured.runs.append(
             {
                 **where,
@@ -146,31 +144,31 @@ def _measure_variants(measured: Measured, name: str, graph: Graph, repeat: int, 
                 "tasks_run": stats.tasks_run,
                 "rounds": stats.rounds,
                 "device": stats.device,
-                "vertices": graph.num_vertices,
-                "isolated": int(np.count_nonzero(graph.degrees() == 0)),
+                "vertices": subject.graph.num_vertices,
+                "isolated": isolated,
             }
         )
         if algorithm in COUNTED:
-            sampled = ALGORITHMS[algorithm](graph, trace=max(stats.milliseconds * 1e3 / 400, 1), **VARIANTS[variant])
+            sampled = subject.run(algorithm, trace=max(stats.milliseconds * 1e3 / 400, 1), **VARIANTS[variant])
             measured.traces.append({**where, "trace": sampled.trace})
 
 
-def _measure_settings(measured: Measured, name: str, graph: Graph, _repeat: int, progress: Progress) -> None:
-    rows = _heatmap_rows(graph.device)
+def _measure_settings(measured: Measured, subject: _Subject, _repeat: int, progress: Progress) -> None:
+    rows = _heatmap_rows(subject.graph.device)
     cells = [(a, w, f) for a in ("BFS", "PageRank") for w in rows for f in HEATMAP_FETCHES]
-    for algorithm, row, fetch in progress(cells, f"{name}: workers x fetch size", len(cells)):
-        cell = _cell(ALGORITHMS[algorithm], graph, rows[row], fetch)
-        measured.heat.append({"algorithm": algorithm, "graph": name, "workers": row, "fetch_size": fetch, "milliseconds": cell})
+    for algorithm, row, fetch in progress(cells, f"{subject.name}: workers x fetch size", len(cells)):
+        where = {"algorithm": algorithm, "graph": subject.name, "workers": row, "fetch_size": fetch}
+        measured.heat.append({**where, "milliseconds": _cell(subject, algorithm, rows[row], fetch)})
 
 
-def _measure_permuted(measured: Measured, name: str, graph: Graph, repeat: int, progress: Progress) -> None:
-    shuffled = permuted(graph)
-    for variant in progress(list(VARIANTS), f"{name}: permuted ids", len(VARIANTS)):
-        before = measured.run("coloring", name, variant)
-        after = _median(ALGORITHMS["coloring"], shuffled, repeat, **VARIANTS[variant])
+def _measure_permuted(measured: Measured, subject: _Subject, repeat: int, progress: Progress) -> None:
+    shuffled = _Subject.of(subject.name, permuted(subject.graph))
+    for variant in progress(list(VARIANTS), f"{subject.name}: permuted ids", len(VARIANTS)):
+        before = measured.run("coloring", subject.name, variant)
+        after = _median(shuffled, "coloring", repeat, **VARIANTS[variant])
         measured.permutation.append(
             {
-                "graph": name,
+                "graph": subject.name,
                 "variant": variant,
                 "ms": before["milliseconds"],
                 "ms_permuted": after.milliseconds,
@@ -180,9 +178,9 @@ def _measure_permuted(measured: Measured, name: str, graph: Graph, repeat: int, 
         )
 
 
-def _median(run: Callable[..., LaunchStats], graph: Graph, repeat: int, **options: Any) -> LaunchStats:
-    run(graph, **options)
-    results = [run(graph, **options) for _ in range(repeat)]
+def _median(subject: _Subject, algorithm: str, repeat: int, **options: Any) -> LaunchStats:
+    subject.run(algorithm, **options)
+    results = [subject.run(algorithm, **options) for _ in range(repeat)]
     middle = statistics.median_low([stats.milliseconds for stats in results])
     return next(stats for stats in results if stats.milliseconds == middle)
 
@@ -197,9 +195,9 @@ def _heatmap_rows(device: Device) -> dict[str, dict[str, Any]]:
     return warp | {f"{size} threads": {"worker": "cta", "num_threads": size} for size in HEATMAP_CTAS}
 
 
-def _cell(run: Callable[..., LaunchStats], graph: Graph, options: dict[str, Any], fetch: int) -> float:
+def _cell(subject: _Subject, algorithm: str, options: dict[str, Any], fetch: int) -> float:
     """Time one cell of the heat map. NaN where it cannot run."""
     try:
-        return _median(run, graph, 2, fetch_size=fetch, **options).milliseconds
+        return _median(subject, algorithm, 2, fetch_size=fetch, **options).milliseconds
     except LaunchConfigError:
         return float("nan")

@@ -76,6 +76,7 @@ def tree(nodes: int, most: int, hub: int, seed: int) -> np.ndarray:
     return first
 
 
+SMALL = tree(9, 0, 8, 0)  # a root and its children
 TREES = [tree(1, 1, 0, 0), tree(40, 1, 1, 0), tree(300, 3, 3, 1), tree(700, 2, 30, 2), tree(6000, 3, 5000, 3)]
 
 
@@ -235,8 +236,8 @@ def resident_bytes() -> int:
 def leak(device: atos.Device, launches: int) -> bool:
     """Print how much memory many small launches take: on the host, and on the device; whether it is next to nothing."""
     first, seen, nothing = (
-        atos.asarray(TREES[1], device=device, readonly=True),
-        atos.zeros(40, dtype=np.int32, device=device),
+        atos.asarray(SMALL, device=device, readonly=True),
+        atos.zeros(len(SMALL) - 1, dtype=np.int32, device=device),
         atos.zeros(1, dtype=np.int32, device=device),
     )
     queue = atos.Queue(100, device=device)
@@ -244,6 +245,8 @@ def leak(device: atos.Device, launches: int) -> bool:
     for number in range(launches):
         if number == launches // 10:
             before = resident_bytes(), device.memory[0]
+        if number % 100_000 == 0:
+            print(f"{number:,} launches", file=sys.stderr, flush=True)
         queue.push([0])
         queue.launch_warp(grow, first, seen, nothing, num_blocks=2, fetch_size=4, persistent=number % 4 != 0)
         if number % 1000 == 999:  # a queue comes and goes
