@@ -25,7 +25,7 @@ SCHEDULER = ("tree", "chain")
 TOLERANCE = 5e-4
 
 #: What an algorithm takes beside the options of a launch.
-OPTIONS = {"pagerank": ("tolerance", "dtype", "find"), "color": ("order", "window", "patience")}
+OPTIONS = {"bfs": ("direction",), "pagerank": ("tolerance", "dtype", "find"), "color": ("order", "window", "patience")}
 
 
 class Workload(NamedTuple):

@@ -18,6 +18,7 @@ import scipy.sparse.csgraph as csgraph
 from numpy.typing import NDArray
 
 import atos_py as atos
+from atos_py.algorithms.bfs.driver import DIRECTIONS
 from atos_py.graph_spec import SPEC_HELP, graph_of, source_of
 
 DAMPING = 0.85
@@ -69,7 +70,7 @@ def compare(name: str, ours: Callable[[], object], theirs: Callable[[], object],
 
 
 def main() -> None:
-    """Print two rows for each algorithm."""
+    """Print two rows for each algorithm, and direction of BFS."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--algorithm", nargs="+", choices=("bfs", "pagerank"), default=["bfs", "pagerank"])
     parser.add_argument("--graph", default="rmat:18:16", help=SPEC_HELP)
@@ -80,9 +81,11 @@ def main() -> None:
     print(f"{options.graph}: {graph.num_vertices:,} vertices, {graph.num_edges:,} edges")
     if "bfs" in options.algorithm:
         source, matrix = source_of(options.graph, graph), graph.to_scipy()
-        atos.verify_bfs(graph, source, atos.bfs(graph, source).depth)
         theirs = functools.partial(csgraph.breadth_first_order, matrix, source)
-        compare("BFS", functools.partial(atos.bfs, graph, source), theirs, options.repeat)
+        for direction in DIRECTIONS if graph.is_symmetric() else DIRECTIONS[:1]:
+            ours = functools.partial(atos.bfs, graph, source, direction=direction)
+            atos.verify_bfs(graph, source, ours().depth)
+            compare(f"BFS, direction {direction}", ours, theirs, options.repeat)
     if "pagerank" in options.algorithm:
         result = atos.pagerank(graph, DAMPING, options.tolerance)
         atos.verify_pagerank(graph, result, options.tolerance)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import networkx as nx
@@ -14,6 +15,7 @@ from scipy.sparse import csgraph
 import atos_py as atos
 from atos_py import link
 from atos_py.algorithms.bfs import UNREACHED, adopt, verify
+from atos_py.algorithms.bfs.switch import FEW, PATIENCE, pull, spread
 from atos_py.algorithms.bfs.tasks import BLOCK
 from atos_py.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError
@@ -63,6 +65,19 @@ def test_random_graphs(search: tuple[atos.Graph, Any], worker: str, schedule: di
     assert {v: int(d) for v, d in enumerate(result.depth.to_numpy()) if d != UNREACHED} == lengths
 
 
+@given(searches(), st.sampled_from(["thread", "warp", "cta"]), st.sampled_from(SCHEDULES), st.sampled_from([1, 3]))
+@settings(deadline=None, max_examples=100)
+def test_random_graphs_in_both_directions(
+    search: tuple[atos.Graph, Any], worker: str, schedule: dict[str, bool], blocks: int
+) -> None:
+    graph, source = search
+    if graph.is_symmetric():
+        checked(graph, source, direction="switch", worker=worker, num_blocks=blocks, **schedule)
+    else:
+        with pytest.raises(InvalidArgumentError, match=r"some edge has none: pass graph\.to_symmetric\(\)"):
+            atos.bfs(graph, source, direction="switch")
+
+
 KNOWN = {
     "one vertex": (nx.empty_graph(1), 0, 1),
     "one loop": (nx.Graph([(0, 0)]), 0, 1),
@@ -83,6 +98,8 @@ def test_known_graphs(device: atos.Device, name: str, schedule: dict[str, bool])
     theirs, source, reached = KNOWN[name]
     graph = atos.Graph.from_networkx(theirs, device=device)
     assert checked(graph, source, **schedule).num_reached == reached
+    if not theirs.is_directed():
+        assert checked(graph, source, direction="switch", **schedule).num_reached == reached
 
 
 def test_many_blocks_and_hubs(device: atos.Device, worker: str) -> None:
@@ -90,6 +107,31 @@ def test_many_blocks_and_hubs(device: atos.Device, worker: str) -> None:
     assert graph.num_vertices > 4 * BLOCK
     for source in (int(np.argmax(graph.degrees())), np.arange(0, 4096, 37)):
         checked(graph, source, worker=worker)
+        assert checked(graph, source, direction="switch", worker=worker).stats.tasks_run < graph.num_vertices
+
+
+def test_a_long_graph_is_searched_to_its_end_without_rounds(device: atos.Device, worker: str) -> None:
+    """After some levels whose frontiers never had many edges; or once they have no longer: a tail on a dense graph."""
+    path = atos.Graph.from_networkx(nx.path_graph(3 * BLOCK), device=device)
+    assert atos.bfs(path, 0, direction="switch", worker=worker).stats.rounds == PATIENCE + 1
+    checked(path, 0, direction="switch", worker=worker)
+    lollipop = atos.Graph.from_networkx(nx.lollipop_graph(60, 4 * BLOCK), device=device)
+    result = atos.bfs(lollipop, 3, direction="switch", worker=worker)
+    assert result.stats.rounds < 6
+    checked(lollipop, 3, direction="switch", worker=worker)
+
+
+def test_a_vertex_with_many_neighbours_that_are_not_reached(device: atos.Device, worker: str) -> None:
+    """One thread does not look at all of them, and the last one is the only one that is reached: all threads look for it."""
+    hub, leaves = 0, np.arange(1, 2 * FEW)
+    source, near = 2 * FEW, 2 * FEW + np.arange(1, 80)
+    edges = [(hub, v) for v in (*leaves, near[-1])] + [(source, v) for v in near] + list(itertools.combinations(near, 2))
+    tails, heads = np.array(edges).T
+    graph = atos.Graph.from_edges(tails, heads, symmetrize=True, device=device)
+    assert graph.num_vertices < BLOCK
+    assert checked(graph, source, direction="switch", worker=worker).depth.to_numpy()[hub] == 2
+    # The source; the block three times, of which the last finds nothing; and the hub.
+    assert atos.bfs(graph, source, direction="switch", worker=worker).stats.tasks_run == 1 + 3 + 1
 
 
 def test_parents_do_not_depend_on_the_schedule(device: atos.Device) -> None:
@@ -131,6 +173,8 @@ def test_other_refusals() -> None:
         atos.bfs(atos.Graph.from_edges([], [], device="cpu"), 0)
     with pytest.raises(InvalidArgumentError, match=r"worker must be one of thread, warp, cta \(got 'grid'\)"):
         atos.bfs(graph, 0, worker="grid")
+    with pytest.raises(InvalidArgumentError, match=r"direction must be one of push, switch \(got 'pull'\)"):
+        atos.bfs(graph, 0, direction="pull")
     with pytest.raises(InvalidArgumentError, match="capacity"):
         atos.bfs(graph, 0, capacity=0)
     assert atos.bfs(atos.Graph.from_networkx(nx.star_graph(50), device="cpu"), 0, capacity=4, num_blocks=1).stats.grown > 0
@@ -143,12 +187,15 @@ def test_as_many_blocks_as_the_search_may_have(device: atos.Device, worker: str)
 
 
 @pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
-def test_kernels_spill_nothing(worker: str) -> None:
+@pytest.mark.parametrize("task", [adopt, spread, pull], ids=lambda task: task.name)
+def test_kernels_spill_nothing(task: atos.Task, worker: str) -> None:
     pytest.importorskip("numba_cuda")
-    numbers = atos.zeros(1, dtype=np.uint32, device="cpu")
-    kinds = tuple(map(describe, (atos.generate.road(2, device="cpu"), numbers, numbers)))
+    graph, numbers, level = atos.generate.road(2, device="cpu"), atos.zeros(1, dtype=np.uint32, device="cpu"), np.uint32(0)
+    found = atos.zeros(1, dtype=np.uint64, device="cpu")
+    arguments = {"adopt": (numbers,), "spread": (level, level, found), "pull": (level, found)}[task.name]
+    kinds = tuple(map(describe, (graph, numbers, *arguments)))
     try:
-        kernel = link.cubin(adopt, None, kinds, np.dtype(np.uint32), worker, (9, 0))
+        kernel = link.cubin(task, None, kinds, np.dtype(np.uint32), worker, (9, 0))
     except BuildError as error:
         pytest.skip(str(error))
     assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)

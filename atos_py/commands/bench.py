@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write tables there")
     parser.add_argument("--against", type=Path, metavar="FILE", help="compare with an earlier --json of the same device")
-    add_own(parser, "pagerank", "color", several=True)
+    add_own(parser, *OPTIONS, several=True)
     add_launch(parser, several=True)
 
 

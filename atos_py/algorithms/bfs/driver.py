@@ -8,15 +8,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...array import Array, full, to_host
+from ...errors import InvalidArgumentError
 from ...graph import Graph, check_graph
 from ...libraries import as_library
 from ...queue import Queue
 from ...stats import LaunchStats
+from ...task import Task
 from ...validate import flag
 from ..checks import check_worker, vertices_of
+from . import switch
 from .tasks import BLOCK, UNREACHED, adopt, visit
 
-__all__ = ["BFSResult", "bfs"]
+__all__ = ["DIRECTIONS", "BFSResult", "bfs"]
+
+DIRECTIONS = ("push", "switch")
 
 
 class BFSResult(NamedTuple):
@@ -52,6 +57,7 @@ def bfs(
     graph: Graph,
     source: ArrayLike,
     *,
+    direction: str = "push",
     parents: bool = False,
     worker: str = "cta",
     capacity: int | None = None,
@@ -65,6 +71,10 @@ def bfs(
         Its out-edges are followed; the search runs on its device.
     source : int or array of int
         The vertex to start from; or several, each of depth 0, in any order and as often as you like.
+    direction : {'push', 'switch'}
+        Push along the edges of what is reached, every vertex as soon as a worker is free; or go level by level, and switch
+        direction where that saves work: vertices that are not reached yet look for a neighbour that is. The latter is for
+        undirected graphs, and faster by a factor on those that few levels and many edges make up, such as social networks.
     parents : bool
         Whether to find a tree of shortest paths too; that takes another pass over the edges.
     worker : str
@@ -81,15 +91,23 @@ def bfs(
     Raises
     ------
     InvalidArgumentError
-        If there is no such vertex, or no such worker.
+        If there is no such vertex, worker or direction, or direction is switched and some edge lacks its reverse.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
     """
     check_graph(graph)
     check_worker(worker)
+    if not isinstance(direction, str) or direction not in DIRECTIONS:
+        raise InvalidArgumentError(f"direction must be one of {', '.join(DIRECTIONS)} (got {direction!r:.80})")
+    if direction == "switch" and not graph.is_symmetric():
+        raise InvalidArgumentError(
+            "direction='switch' is for graphs in which every edge has its reverse, and here some edge has none: "
+            "pass graph.to_symmetric(), or direction='push'"
+        )
     parents = flag("parents", parents)
     sources = vertices_of(source, graph.num_vertices)
-    depth, stats = _search(graph, sources, worker, 2 * graph.num_vertices if capacity is None else capacity, launch_options)
+    room = 2 * graph.num_vertices if capacity is None else capacity
+    depth, stats = _search(graph, sources, direction, worker, room, launch_options)
     if not parents:
         return BFSResult(as_library(depth, graph.library), stats)
     parent, found = _find_parents(graph, depth, worker, launch_options)
@@ -98,7 +116,7 @@ def bfs(
 
 
 def _search(
-    graph: Graph, sources: NDArray[Any], worker: str, capacity: int, options: dict[str, Any]
+    graph: Graph, sources: NDArray[Any], direction: str, worker: str, capacity: int, options: dict[str, Any]
 ) -> tuple[Array, LaunchStats]:
     depth = full(graph.num_vertices, UNREACHED, dtype=np.uint32, device=graph.device)
     if len(sources) == 1:
@@ -107,9 +125,19 @@ def _search(
         begin = np.full(graph.num_vertices, UNREACHED)
         begin[sources] = 0
         depth[...] = begin
-    queue = Queue(capacity, device=graph.device)
-    queue.push(sources)
-    return depth, getattr(queue, f"launch_{worker}")(visit, graph, depth, **options)
+    n = graph.num_vertices
+    queue = Queue(capacity, dtype=np.uint32 if n + -(-n // BLOCK) < 2**32 else np.int64, device=graph.device)
+    runs: list[LaunchStats] = []
+
+    def launch(items: NDArray[Any], which: Task, *args: Any) -> None:
+        queue.push(items)
+        runs.append(getattr(queue, f"launch_{worker}")(which, *args, **options))
+
+    if direction == "push":
+        launch(sources, visit, graph, depth)
+    else:
+        switch.search(graph, sources, depth, launch)
+    return depth, LaunchStats.total(runs, task=None if direction == "push" else direction)
 
 
 def _find_parents(graph: Graph, depth: Array, worker: str, options: dict[str, Any]) -> tuple[Array, LaunchStats]:

@@ -9,7 +9,7 @@ from ...task import atomic_min, task
 __all__ = ["BLOCK", "UNREACHED", "adopt", "degree", "visit"]
 
 UNREACHED = np.uint32(0xFFFF_FFFF)
-BLOCK = 256  # vertices that an item of `adopt` stands for which is no vertex
+BLOCK = 512  # vertices that an item stands for which is no vertex itself
 
 
 def degree(v, graph, depth):  # type: ignore[no-untyped-def]
