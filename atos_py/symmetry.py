@@ -1,45 +1,72 @@
-"""Whether a graph has every edge in both directions, told in one pass that needs no memory."""
+"""Whether a graph has every edge in both directions, told in one pass on its device."""
 
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from .array import Array
-from .parallel import compiled, parallel_map, ranges
+from .array import Array, zeros
+from .queue import Queue
+from .task import atomic_add, task
 
 __all__ = ["is_symmetric"]
 
-_PIECE = 1 << 14  # vertices that a thread takes at once
+SPAN = 128  # vertices of an item
+LIGHT = {"cuda": 16, "cpu": 1 << 62}  # edges of a vertex at which one thread looks; the others are for all threads of a worker
 
 #: What was found for targets of edges, together with these row offsets.
 _known: weakref.WeakKeyDictionary[Array, tuple[weakref.ref[Array], bool]] = weakref.WeakKeyDictionary()
 
 
-def _antisymmetry_kernel(indptr: Any, indices: Any, first: int, end: int) -> Any:  # pragma: no cover - compiled
-    """Sum up a hash of each edge minus the hash of its reverse."""
-    total = np.uint64(0)
-    for u in range(first, end):
-        for edge in range(indptr[u], indptr[u + 1]):
-            v = indices[edge]
-            z = (np.uint64(u) << np.uint64(32) | np.uint64(v)) * np.uint64(0x9E3779B97F4A7C15)
-            z = (z ^ z >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
-            total += z ^ z >> np.uint64(32)
-            z = (np.uint64(v) << np.uint64(32) | np.uint64(u)) * np.uint64(0x9E3779B97F4A7C15)
-            z = (z ^ z >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
-            total -= z ^ z >> np.uint64(32)
-    return total
+class Rows(NamedTuple):
+    """The edges of a graph."""
+
+    indptr: Array
+    indices: Array
+
+
+def hash_of(u, v):  # type: ignore[no-untyped-def]
+    """Return a hash of an edge, of 64 bits."""
+    z = (np.uint64(u) << np.uint64(32) | np.uint64(v)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ z >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
+    return np.int64(z ^ z >> np.uint64(32))
+
+
+@task
+def antisymmetry(worker, span, rows, light, total):  # type: ignore[no-untyped-def]
+    """Sum up a hash of each edge of some vertices, less that of its reverse."""
+    first = span * SPAN
+    end = min(first + SPAN, rows.indptr.size - 1)
+    found = np.int64(0)
+    heavy = False
+    for u in worker.split(range(first, end)):
+        if rows.indptr[u + 1] - rows.indptr[u] > light:
+            heavy = True
+        else:
+            for edge in range(rows.indptr[u], rows.indptr[u + 1]):
+                found += hash_of(u, rows.indices[edge]) - hash_of(rows.indices[edge], u)
+    if worker.any(heavy):
+        for u in range(first, end):
+            if rows.indptr[u + 1] - rows.indptr[u] > light:
+                for edge in worker.split(range(rows.indptr[u], rows.indptr[u + 1])):
+                    found += hash_of(u, rows.indices[edge]) - hash_of(rows.indices[edge], u)
+    found = worker.sum(found)
+    if worker.rank == 0:
+        atomic_add(total, 0, found)
 
 
 def is_symmetric(indptr: Array, indices: Array) -> bool:
     """Return whether every edge has its reverse; remembered for these arrays. See `Graph.is_symmetric`."""
     offsets, found = _known.get(indices, (None, False))
     if offsets is None or offsets() is not indptr:
-        rows, targets = np.asarray(indptr), np.asarray(indices)
-        kernel = compiled(_antisymmetry_kernel)
-        sums = parallel_map(lambda piece: int(kernel(rows, targets, *piece)), ranges(indptr.size - 1, _PIECE))
-        found = sum(sums) % 2**64 == 0
+        device = indices.device
+        total = zeros(1, dtype=np.int64, device=device)
+        spans = np.arange(-(-(indptr.size - 1) // SPAN))
+        queue = Queue(max(len(spans), 1), device=device)
+        queue.push(spans)
+        queue.launch_warp(antisymmetry, Rows(indptr, indices), LIGHT[device.kind], total)
+        found = int(total[0]) == 0
         _known[indices] = weakref.ref(indptr), found
     return found

@@ -203,7 +203,7 @@ def test_kernels_spill_nothing(find: str, number: Any, worker: str) -> None:
 def test_kernels_that_gather_spill_nothing(number: Any, worker: str) -> None:
     pytest.importorskip("numba_cuda")
     values, totals = (atos.zeros(1, dtype=dtype, device="cpu") for dtype in (number, np.float64))
-    arguments = (SPECIAL["ring"], values, values, totals, *[number(0)] * 3, totals)
+    arguments = (1, 1, SPECIAL["ring"], values, values, totals, *[0.0] * 3, totals)
     try:
         kernel = link.cubin(gather, None, tuple(map(describe, arguments)), np.dtype(np.uint32), worker, (9, 0))
     except BuildError as error:

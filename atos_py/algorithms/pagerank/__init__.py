@@ -25,8 +25,8 @@ float32: at the end they are computed anew, in float64, from the ranks alone, an
   at once where there are few edges, otherwise by a task of their own. A launch checks each vertex once, and the driver launches
   until the sum of the residues is small enough, which is much earlier than when no vertex is above the limit.
 - "gather": all of them, round after round: nothing is pushed, but a vertex gathers from its neighbours, and Chebyshev's
-  acceleration takes a third of the rounds (`gather`). That is for undirected graphs: the default for those on a CPU, and on a
-  GPU for those with few edges to a vertex. If the graph was not undirected after all, sweeps do the rest.
+  acceleration takes a third of the rounds (`gather`). That is for undirected graphs, and the default for them. If the graph is
+  not undirected, sweeps do the rest.
 - "push": the one atomic add that lifts a residue over a limit, the same for all vertices, pushes its vertex.
 - "idle": the paper's check. Workers without work look at some vertices each and push those above the limit. With
   `barrier=True` they look at all of them between two rounds, which is the paper's Algorithm 3.

@@ -47,7 +47,7 @@ def pagerank(
     personalization: ArrayLike | Array | None = None,
     start: ArrayLike | Array | None = None,
     find: str | None = None,
-    worker: str = "cta",
+    worker: str | None = None,
     capacity: int | None = None,
     **launch_options: Any,
 ) -> PageRankResult:
@@ -76,9 +76,9 @@ def pagerank(
         How vertices with work are found: by tasks that check all of them, launch after launch; all have some, and gather from
         their neighbours, which is for undirected graphs; by the atomic operation that gives them work; or by workers that have
         none, which is the paper's way. With `barrier=True`, the last two are bulk-synchronous algorithms. By default "gather"
-        if the graph seems undirected and, on a GPU, has fewer than 8 edges to a vertex, otherwise "sweep".
-    worker : str
-        "thread", "warp" or "cta".
+        if the graph is undirected (`Graph.is_symmetric`), otherwise "sweep".
+    worker : str, optional
+        "thread", "warp" or "cta". By default CTAs; but warps where a GPU gathers and there are 8 or more edges to a vertex.
     capacity : int, optional
         Of the queue; by default enough in any case.
     **launch_options
@@ -104,7 +104,8 @@ def pagerank(
     of it out to vertices by their edges. The error is measured after each launch, and at the end in float64, from the ranks.
     """
     check_graph(graph)
-    check_worker(worker)
+    if worker is not None:
+        check_worker(worker)
     damping, tolerance = number("damping", damping), number("tolerance", tolerance)
     if find is not None and (not isinstance(find, str) or find not in FINDS):
         raise InvalidArgumentError(f"find must be one of {', '.join(FINDS)} (got {find!r:.80})")

@@ -9,21 +9,6 @@ __all__ = ["SPAN", "finish", "measure", "set_ranks", "set_residues", "span_of", 
 SPAN = 4096  # vertices of an item
 
 
-def is_returned(v, graph):  # type: ignore[no-untyped-def]
-    """Whether the first edge of v has a counterpart: 1 or 0; -1 if v has no edge or its neighbour too many."""
-    if graph.indptr[v] == graph.indptr[v + 1]:
-        return -1
-    w = graph.indices[graph.indptr[v]]
-    begin = graph.indptr[w]
-    end = graph.indptr[w + 1]
-    if end - begin > 64:
-        return -1
-    for edge in range(begin, end):
-        if graph.indices[edge] == v:
-            return 1
-    return 0
-
-
 def span_of(worker, span, n):  # type: ignore[no-untyped-def]
     """Return this thread's vertices of a span."""
     return worker.split(range(span * SPAN, min(span * SPAN + SPAN, n)))
@@ -31,19 +16,14 @@ def span_of(worker, span, n):  # type: ignore[no-untyped-def]
 
 @task
 def survey(worker, span, graph, teleport, totals):  # type: ignore[no-untyped-def]
-    """Sum the teleport distribution over vertices without edges, and count edges without a counterpart in a sample."""
+    """Sum the teleport distribution over vertices without edges."""
     dangling = 0.0
-    single = 0.0
     for v in span_of(worker, span, graph.indptr.size - 1):
         if graph.indptr[v] == graph.indptr[v + 1]:
             dangling += teleport[min(v, teleport.size - 1)]
-        if v & 255 == 0 and is_returned(v, graph) == 0:
-            single += 1
     dangling = worker.sum(dangling)
-    single = worker.sum(single)
     if worker.rank == 0:
         atomic_add(totals, 0, dangling)
-        atomic_add(totals, 1, single)
 
 
 @task

@@ -22,7 +22,7 @@ from .tasks import BLOCK, LIGHT, Step, check, push, sweep
 __all__ = ["FINDS", "Solver"]
 
 FINDS = ("sweep", "gather", "push", "idle")
-_MESH = 8  # edges of a vertex on average, below which a GPU gathers; many edges of one vertex would keep one of its threads
+_MESH = 8  # edges of a vertex on average, below which none is taken to have so many that one thread is not enough for them
 
 
 class Solver:
@@ -34,12 +34,13 @@ class Solver:
         damping: float,
         teleport: NDArray[np.float64],
         find: str | None,
-        worker: str,
+        worker: str | None,
         capacity: int | None,
         options: dict[str, Any],
     ) -> None:
         self.graph, self.damping, self.find, self.options = graph, damping, find, options
-        self.n, self.device = graph.num_vertices, graph.device
+        self.n, self.device, self.worker = graph.num_vertices, graph.device, worker
+        self.undirected = graph.is_symmetric()
         self.even = self.device.kind == "cpu" or graph.num_edges < _MESH * self.n
         self.blocks = self.n + np.arange(-(-self.n // BLOCK))
         self.spans = np.arange(-(-self.n // SPAN))
@@ -51,13 +52,17 @@ class Solver:
         room, limit = (most + 1, most + 1) if capacity is None else (capacity, None)  # for everything at once
         self.queue = Queue(room, max_capacity=limit, dtype=np.uint32 if most < 2**32 else np.int64, device=self.device)
         self.runs: list[LaunchStats] = []
-        self.run = getattr(self.queue, f"launch_{worker}")
 
     def solve(self, start: Array | None, dtype: np.dtype[Any], goal: float) -> tuple[Array, float]:
         """Return ranks and what their error is at most, which is no more than `goal`."""
         rank = self.first_ranks(start, dtype, goal)
-        gathers = self.find == "gather" or (self.find is None and self.undirected and self.even)
-        residue = None if gathers and gather_ranks(self, rank, 0.95 * goal, start is not None) else self.residues(rank, dtype)
+        gathers = self.find == "gather" or (self.find is None and self.undirected)
+        gathered = gather_ranks(self, rank, goal, start is not None) if gathers else None
+        if gathered is not None and self.undirected:
+            error, total = gathered
+            self.flat(set_ranks, self.graph, rank, 1 / total, 0.0, rank)
+            return rank, error
+        residue = self.residues(rank, dtype) if gathered is None else None
         last = math.inf
         while True:
             if residue is not None:
@@ -80,8 +85,7 @@ class Solver:
 
     def first_ranks(self, start: Array | None, dtype: np.dtype[Any], goal: float) -> Array:
         """Return ranks to start from, in any scale."""
-        dangling, single, _ = self.flat(survey, self.graph, self.teleport, self.totals)
-        self.undirected = single == 0
+        dangling, *_ = self.flat(survey, self.graph, self.teleport, self.totals)
         rank = self.zeros(dtype)
         if start is not None:
             self.flat(set_ranks, self.graph, start, 1.0, 0.0, rank)
@@ -179,10 +183,11 @@ class Solver:
         self.launch(self.spans, which, *args)
         return list(map(float, self.totals.to_numpy()))
 
-    def launch(self, items: NDArray[Any], which: Task, *args: Any, **options: Any) -> None:
-        """Push items, and launch a task on them."""
+    def launch(self, items: NDArray[Any], which: Task, *args: Any, worker: str = "cta", **options: Any) -> None:
+        """Push items, and launch a task on them; `worker` is what suits the task, unless another was asked for."""
         self.queue.push(items)
-        self.runs.append(self.run(which, *args, **options, **self.options))
+        run = getattr(self.queue, f"launch_{self.worker or worker}")
+        self.runs.append(run(which, *args, **options, **self.options))
 
     def zeros(self, dtype: DTypeLike) -> Array:
         """Return an array with a place for each vertex."""
