@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 import atos_py as atos
 from atos_py import link
-from atos_py.algorithms.pagerank import PageRankResult, pagerank, tasks, verify
+from atos_py.algorithms.pagerank import PageRankResult, pagerank, solver, tasks, verify
+from atos_py.algorithms.pagerank import gather as gathering
 from atos_py.algorithms.pagerank.driver import teleport_of
 from atos_py.algorithms.pagerank.gather import gather
+from atos_py.algorithms.pagerank.passes import HUB
 from atos_py.algorithms.pagerank.solver import Solver
 from atos_py.algorithms.pagerank.tasks import Step, check, push, sweep
 from atos_py.arguments import describe
@@ -217,6 +219,35 @@ def test_gathering_takes_fewer_rounds_and_is_the_default_of_meshes() -> None:
     swept, gathered = (pagerank(graph, tolerance=1e-6, dtype="f8", find=find) for find in ("sweep", "gather"))
     assert gathered.stats.rounds < 0.75 * swept.stats.rounds
     assert pagerank(graph, tolerance=1e-6, dtype="f8").stats.rounds == gathered.stats.rounds
+
+
+def test_gathering_over_a_graph_that_mixes_fast_takes_fewer_rounds() -> None:
+    graph = atos.generate.rmat(14, 16, device="cpu")
+    rounds = pagerank(graph, tolerance=5e-4).stats.rounds
+    assert rounds < 5 + 9  # where damping bounds the eigenvalues, gathering alone takes 12
+
+
+def test_gathering_promises_what_the_verifier_finds_or_little_more(device: atos.Device) -> None:
+    for graph in (atos.generate.rmat(12, 16, device=device), atos.generate.road(100, device=device)):
+        result = pagerank(graph, tolerance=1e-5, dtype="f8")
+        found = verify(graph, result, 1e-5)
+        assert 0.999 * found < result.error_bound < 1.5 * found
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_gathering_by_all_threads_of_a_worker(
+    device: atos.Device, worker: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vertices with many edges, among them hubs, whose spans come first."""
+    monkeypatch.setitem(solver._MESH, device.kind, 0)
+    monkeypatch.setitem(tasks.LIGHT, device.kind, 4)
+    monkeypatch.setattr(gathering, "_SHORT_SPAN", 24)
+    with_hubs = atos.generate.rmat(15, 16, device=device)
+    assert with_hubs.max_degree > HUB
+    for graph in (with_hubs, atos.generate.road(60, device=device)):
+        result = pagerank(graph, tolerance=1e-5, dtype=dtype, find="gather", worker=worker)
+        verify(graph, result, 1e-5)
+        assert result.stats.tasks_run > graph.num_vertices / 24
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 300))

@@ -76,9 +76,10 @@ def pagerank(
         How vertices with work are found: by tasks that check all of them, launch after launch; all have some, and gather from
         their neighbours, which is for undirected graphs; by the atomic operation that gives them work; or by workers that have
         none, which is the paper's way. With `barrier=True`, the last two are bulk-synchronous algorithms. By default "gather"
-        if the graph is undirected (`Graph.is_symmetric`), otherwise "sweep".
+        if the graph is undirected (`Graph.is_symmetric`), otherwise "sweep"; "sweep" also where a GPU has 8 or more edges to a
+        vertex and you choose the worker, since gathering then takes warps.
     worker : str, optional
-        "thread", "warp" or "cta". By default CTAs; but warps where a GPU gathers and there are 8 or more edges to a vertex.
+        "thread", "warp" or "cta". By default CTAs, or warps where those suit gathering.
     capacity : int, optional
         Of the queue; by default enough in any case.
     **launch_options

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["gather", "gather_ranks", "scale"]
 
-_SHORT_SPAN = 128  # vertices of an item for a warp
+_SHORT_SPAN = 256  # vertices of an item for a warp
+_FETCH = 1  # such items that it takes at once, since some have far more edges than others
 _ROUNDS = 10  # in which the error of an undirected graph falls a hundredfold, and has to fall by half
 _WINDOW = 4  # rounds over which it is seen whether the error falls as it should
 _FAST = 0.5  # a first round that leaves less of the error is one of a graph that mixes fast
@@ -120,12 +121,15 @@ def gather_ranks(solver: Solver, rank: Array, goal: float, any_scale: bool) -> t
     number, damping = rank.dtype.type, solver.damping
     now, before = solver.zeros(rank.dtype), solver.zeros(rank.dtype)
     length, light = (SPAN, 1 << 62) if solver.even else (_SHORT_SPAN, LIGHT[solver.device.kind])
-    spans = np.arange(-(-solver.n // length))
+    has_hub = np.zeros(-(-solver.n // length), np.bool_)
+    has_hub[solver.hubs // length] = True
+    spans = np.concatenate([np.flatnonzero(has_hub), np.flatnonzero(~has_hub)])  # what takes long is begun first
+    kind: dict[str, Any] = {"worker": "cta"} if solver.even else {"worker": "warp", "fetch_size": _FETCH}
 
     def round_with(omega: float) -> tuple[float, float, float]:
         solver.totals[:] = 0
         values = solver.graph, now, before, solver.teleport, 1 - damping, damping, omega, solver.totals
-        solver.launch(spans, gather, length, light, *values, worker="cta" if solver.even else "warp")
+        solver.launch(spans, gather, length, light, *values, **kind)
         total, size, given = map(float, solver.totals.to_numpy())
         return total, size, given
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ...task import atomic_add, task
 
-__all__ = ["SPAN", "finish", "measure", "set_ranks", "set_residues", "span_of", "survey"]
+__all__ = ["HUB", "SPAN", "finish", "measure", "set_ranks", "set_residues", "span_of", "survey"]
 
 SPAN = 4096  # vertices of an item
+HUB = 4096  # edges beyond which a warp takes long to gather
 
 
 def span_of(worker, span, n):  # type: ignore[no-untyped-def]
@@ -15,12 +16,15 @@ def span_of(worker, span, n):  # type: ignore[no-untyped-def]
 
 
 @task
-def survey(worker, span, graph, teleport, totals):  # type: ignore[no-untyped-def]
-    """Sum the teleport distribution over vertices without edges."""
+def survey(worker, span, graph, teleport, hubs, totals):  # type: ignore[no-untyped-def]
+    """Sum the teleport distribution over vertices without edges; count and list hubs."""
     dangling = 0.0
     for v in span_of(worker, span, graph.indptr.size - 1):
-        if graph.indptr[v] == graph.indptr[v + 1]:
+        degree = graph.indptr[v + 1] - graph.indptr[v]
+        if degree == 0:
             dangling += teleport[min(v, teleport.size - 1)]
+        if degree > HUB:
+            hubs[1 + atomic_add(hubs, 0, 1)] = v
     dangling = worker.sum(dangling)
     if worker.rank == 0:
         atomic_add(totals, 0, dangling)

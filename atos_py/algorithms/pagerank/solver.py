@@ -16,13 +16,14 @@ from ...queue import Queue
 from ...stats import LaunchStats
 from ...task import Task
 from .gather import gather_ranks
-from .passes import SPAN, finish, measure, set_ranks, set_residues, survey
+from .passes import HUB, SPAN, finish, measure, set_ranks, set_residues, survey
 from .tasks import BLOCK, LIGHT, Step, check, push, sweep
 
 __all__ = ["FINDS", "Solver"]
 
 FINDS = ("sweep", "gather", "push", "idle")
-_MESH = 8  # edges of a vertex on average, below which none is taken to have so many that one thread is not enough for them
+# Edges of a vertex on average, below which none is taken to have so many that one thread is not enough for them.
+_MESH = {"cuda": 8, "cpu": 1 << 62}
 
 
 class Solver:
@@ -41,7 +42,7 @@ class Solver:
         self.graph, self.damping, self.find, self.options = graph, damping, find, options
         self.n, self.device, self.worker = graph.num_vertices, graph.device, worker
         self.undirected = graph.is_symmetric()
-        self.even = self.device.kind == "cpu" or graph.num_edges < _MESH * self.n
+        self.even = graph.num_edges < _MESH[self.device.kind] * self.n
         self.blocks = self.n + np.arange(-(-self.n // BLOCK))
         self.spans = np.arange(-(-self.n // SPAN))
         self.teleport = asarray(teleport, device=self.device, readonly=True)
@@ -56,7 +57,7 @@ class Solver:
     def solve(self, start: Array | None, dtype: np.dtype[Any], goal: float) -> tuple[Array, float]:
         """Return ranks and what their error is at most, which is no more than `goal`."""
         rank = self.first_ranks(start, dtype, goal)
-        gathers = self.find == "gather" or (self.find is None and self.undirected)
+        gathers = self.find == "gather" or (self.find is None and self.undirected and (self.even or self.worker is None))
         gathered = gather_ranks(self, rank, goal, start is not None) if gathers else None
         if gathered is not None and self.undirected:
             error, total = gathered
@@ -85,7 +86,9 @@ class Solver:
 
     def first_ranks(self, start: Array | None, dtype: np.dtype[Any], goal: float) -> Array:
         """Return ranks to start from, in any scale."""
-        dangling, *_ = self.flat(survey, self.graph, self.teleport, self.totals)
+        hubs = zeros(2 + self.graph.num_edges // HUB, dtype=np.int64, device=self.device)
+        dangling, *_ = self.flat(survey, self.graph, self.teleport, hubs, self.totals)
+        self.hubs = hubs[1 : 1 + int(hubs[0])]
         rank = self.zeros(dtype)
         if start is not None:
             self.flat(set_ranks, self.graph, start, 1.0, 0.0, rank)
@@ -187,7 +190,7 @@ class Solver:
         """Push items, and launch a task on them; `worker` is what suits the task, unless another was asked for."""
         self.queue.push(items)
         run = getattr(self.queue, f"launch_{self.worker or worker}")
-        self.runs.append(run(which, *args, **options, **self.options))
+        self.runs.append(run(which, *args, **(options | self.options)))
 
     def zeros(self, dtype: DTypeLike) -> Array:
         """Return an array with a place for each vertex."""
