@@ -55,7 +55,7 @@ class Device:
 
     @property
     def processors(self) -> int:
-        """Multiprocessors of a GPU, or the CPU cores that this process may use."""
+        """Multiprocessors of a GPU, or the CPU cores that this process may use, by its affinity and quota of time."""
         return _query(self.number).processors
 
     @property

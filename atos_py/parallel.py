@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import mmap
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+from .devices import device
 
 __all__ = ["compiled", "even_rows", "num_threads", "parallel_map", "ranges", "returnable"]
 
@@ -23,10 +24,8 @@ _R = TypeVar("_R")
 
 
 def num_threads() -> int:
-    """Return how many threads this process may keep busy."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Return how many threads this process may keep busy: those that the CPU backend has."""
+    return device("cpu").processors
 
 
 def parallel_map(function: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:

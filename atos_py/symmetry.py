@@ -31,7 +31,7 @@ def hash_of(u, v):  # type: ignore[no-untyped-def]
     """Return a hash of an edge, of 64 bits."""
     z = (np.uint64(u) << np.uint64(32) | np.uint64(v)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ z >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
-    return np.int64(z ^ z >> np.uint64(32))
+    return z ^ z >> np.uint64(32)
 
 
 @task
@@ -39,7 +39,7 @@ def antisymmetry(worker, span, rows, light, total):  # type: ignore[no-untyped-d
     """Sum up a hash of each edge of some vertices, less that of its reverse."""
     first = span * SPAN
     end = min(first + SPAN, rows.indptr.size - 1)
-    found = np.int64(0)
+    found = np.uint64(0)
     heavy = False
     for u in worker.split(range(first, end)):
         if rows.indptr[u + 1] - rows.indptr[u] > light:
@@ -62,7 +62,7 @@ def is_symmetric(indptr: Array, indices: Array) -> bool:
     offsets, found = _known.get(indices, (None, False))
     if offsets is None or offsets() is not indptr:
         device = indices.device
-        total = zeros(1, dtype=np.int64, device=device)
+        total = zeros(1, dtype=np.uint64, device=device)
         spans = np.arange(-(-(indptr.size - 1) // SPAN))
         queue = Queue(max(len(spans), 1), device=device)
         queue.push(spans)

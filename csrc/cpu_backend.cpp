@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "backend.h"
+#include "cores.h"
 #include "crew.h"
 
 namespace atos {
@@ -485,13 +486,6 @@ private:
   }
 
   static uint64_t host_memory() { return uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE)); }
-
-  // The cores that this process may use, which can be fewer than the machine has.
-  static uint32_t cores() {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) return uint32_t(CPU_COUNT(&set));
-    return std::max(1u, std::thread::hardware_concurrency());
-  }
 };
 
 } // namespace

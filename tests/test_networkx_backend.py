@@ -73,7 +73,8 @@ def test_what_is_told_is_there():
 
 
 def test_their_tests_with_the_backend_forced(tmp_path):
-    environment = register(tmp_path) | {"NETWORKX_TEST_BACKEND": "atos", "NETWORKX_FALLBACK_TO_NX": "True"}
+    forced = {"NETWORKX_TEST_BACKEND": "atos", "NETWORKX_FALLBACK_TO_NX": "True", "PYTEST_ADDOPTS": ""}
+    environment = register(tmp_path) | forced
     functions = sorted(_atos_networkx.get_info()["functions"])
     (tmp_path / "count_calls.py").write_text(PLUGIN.format(names=functions, path=str(tmp_path / "calls")))
     files = [f"networkx.algorithms.{name}" for name in THEIRS]

@@ -1,0 +1,71 @@
+// How many cores a process may keep busy (csrc/cores.h), by control groups as they look in a directory.
+#include "cores.h"
+
+#include <filesystem>
+#include <unistd.h>
+
+#include "check.h"
+
+using namespace atos;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Groups {
+  fs::path root = fs::temp_directory_path() / ("atos_cores_" + std::to_string(getpid()));
+  Groups() { fs::create_directories(root); }
+  ~Groups() { fs::remove_all(root); }
+  void write(const std::string &name, const std::string &text) {
+    fs::create_directories((root / name).parent_path());
+    std::ofstream{root / name} << text;
+  }
+  double found(const std::string &listed) {
+    write("self", listed);
+    return quota(root.string(), (root / "self").string());
+  }
+};
+
+} // namespace
+
+TEST(no_groups_no_limit) {
+  CHECK(std::isinf(quota("/nowhere", "/nowhere/self")), "%f", quota("/nowhere", "/nowhere/self"));
+  CHECK(std::isinf(Groups{}.found("0::/some/where\n")), "no files");
+  Groups groups;
+  groups.write("cpu.max", "max 100000\n");
+  CHECK(std::isinf(groups.found("0::/\n")), "max");
+  groups.write("cpu.max", "nonsense\n");
+  CHECK(std::isinf(groups.found("0::/\n")), "nonsense");
+}
+
+TEST(the_group_of_a_container_is_the_root) {
+  Groups groups;
+  groups.write("cpu.max", "150000 100000\n");
+  CHECK(groups.found("0::/\n") == 1.5, "%f", groups.found("0::/\n"));
+  CHECK(groups.found("0::/not/mounted\n") == 1.5, "%f", groups.found("0::/not/mounted\n"));
+}
+
+TEST(the_least_of_nested_groups_counts) {
+  Groups groups;
+  groups.write("a/cpu.max", "200000 100000\n");
+  groups.write("a/b/cpu.max", "max 100000\n");
+  groups.write("a/b/c/cpu.max", "700000 100000\n");
+  CHECK(groups.found("0::/a/b/c\n") == 2, "%f", groups.found("0::/a/b/c\n"));
+  CHECK(groups.found("0::/a\n") == 2, "%f", groups.found("0::/a\n"));
+  CHECK(std::isinf(groups.found("0::/\n")), "%f", groups.found("0::/\n"));
+}
+
+TEST(version_1_has_a_hierarchy_for_cores) {
+  Groups groups;
+  groups.write("cpu/x/cpu.cfs_quota_us", "50000\n");
+  groups.write("cpu/x/cpu.cfs_period_us", "100000\n");
+  groups.write("cpu/cpu.cfs_quota_us", "-1\n");
+  groups.write("cpu/cpu.cfs_period_us", "100000\n");
+  const std::string listed = "11:memory:/x\n4:cpu,cpuacct:/x\n3:cpuset:/y\n";
+  CHECK(groups.found(listed) == 0.5, "%f", groups.found(listed));
+  CHECK(std::isinf(groups.found("11:memory:/x\n3:cpuset:/x\n")), "other hierarchies say nothing of cores");
+}
+
+TEST(at_least_one_core_and_no_more_than_there_are) {
+  const uint32_t found = cores();
+  CHECK(found >= 1 && found <= std::max(1u, std::thread::hardware_concurrency()), "%u", found);
+}
