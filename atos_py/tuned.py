@@ -19,7 +19,7 @@ from .task import Task
 
 __all__ = ["remember", "tuned"]
 
-_FORMAT = 1
+_FORMAT = 2
 _facts = functools.cache(device_facts)
 
 
@@ -34,7 +34,8 @@ def tuned(
         What was given to `tune` as `task`; ``atos.bfs``, ``atos.pagerank`` and ``atos.color``, or their names, for the
         ready-made algorithms.
     graph : Graph, optional
-        The graph to run on: what was found on one of about the same size, mean degree and skew of degrees is what counts.
+        The graph to run on: what counts is what was found on one of about the same size, mean degree and skew of degrees, that
+        is undirected if this one is.
     device : Device or str, optional
         The graph's unless given; without a graph the best there is.
 
@@ -68,7 +69,7 @@ def _key(task: Task | Callable[..., Any] | str, graph: Graph | None, device: Dev
         "format": _FORMAT,
         "task": _name(task),
         "device": [on.kind, facts["name"], facts["processors"]],
-        "shape": None if graph is None else list(shape_of(graph)),
+        "shape": None if graph is None else [*shape_of(graph), graph.is_symmetric()],
     }
 
 

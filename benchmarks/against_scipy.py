@@ -18,7 +18,7 @@ import scipy.sparse.csgraph as csgraph
 from numpy.typing import NDArray
 
 import atos_py as atos
-from atos_py.algorithms.bfs.driver import DIRECTIONS
+from atos_py.algorithms.bfs import DIRECTIONS
 from atos_py.graph_spec import SPEC_HELP, graph_of, source_of
 
 DAMPING = 0.85

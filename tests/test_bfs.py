@@ -14,7 +14,7 @@ from scipy.sparse import csgraph
 
 import atos_py as atos
 from atos_py import link
-from atos_py.algorithms.bfs import UNREACHED, adopt, verify
+from atos_py.algorithms.bfs import UNREACHED, adopt, driver, verify
 from atos_py.algorithms.bfs.switch import FEW, PATIENCE, pull, spread
 from atos_py.algorithms.bfs.tasks import BLOCK
 from atos_py.arguments import describe
@@ -119,6 +119,20 @@ def test_a_long_graph_is_searched_to_its_end_without_rounds(device: atos.Device,
     result = atos.bfs(lollipop, 3, direction="switch", worker=worker)
     assert result.stats.rounds < 6
     checked(lollipop, 3, direction="switch", worker=worker)
+
+
+def test_which_direction_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = atos.generate.rmat(10, 16, device="cpu")
+    assert atos.bfs(graph, 0).stats.task == "visit"  # small
+    monkeypatch.setitem(driver._LARGE, "cpu", graph.num_edges)
+    assert atos.bfs(graph, 0).stats.task == "switch"
+    checked(graph, 0)
+    for option in ({"direction": "push"}, {"worker": "cta"}, {"persistent": True}, {"barrier": False}):
+        assert atos.bfs(graph, 0, **option).stats.task == "visit"
+    directed = atos.Graph.from_edges(np.zeros(graph.num_edges, int), graph.indices.to_numpy(), device="cpu")
+    assert atos.bfs(directed, 0).stats.task == "visit"
+    monkeypatch.setitem(driver._LARGE, "cpu", 0)
+    assert atos.bfs(atos.generate.road(20, device="cpu"), 0).stats.task == "visit"  # 4 edges to a vertex
 
 
 def test_a_vertex_with_many_neighbours_that_are_not_reached(device: atos.Device, worker: str) -> None:

@@ -11,9 +11,9 @@ from . import algorithm
 
 HELP = "search a graph breadth first"
 DESCRIPTION = """\
-Finds how many edges each vertex is from a source, or from the nearest of several, by speculative breadth-first search (Chen et
-al. 2022, Algorithm 2), and proves the depths right by a certificate over all edges. A vertex that cannot be reached has the
-largest value of uint32."""
+Finds how many edges each vertex is from a source, or from the nearest of several, and proves the depths right by a certificate
+over all edges: by speculative breadth-first search (Chen et al. 2022, Algorithm 2), or, where a graph is large, undirected and
+has many edges, by one that switches direction. A vertex that cannot be reached has the largest value of uint32."""
 EXAMPLES = """\
   python -m atos_py bfs USA-road-d.NY.gr.gz --source 0 --out depth.npy
   python -m atos_py bfs rmat:16:16 --parents --out tree.npz
@@ -40,7 +40,8 @@ def _describe(result: BFSResult) -> dict[str, Any]:
 
 
 def _least_tasks(result: BFSResult) -> int | None:
-    return result.num_reached if result.parent is None else None  # the pass that finds parents has tasks of other kinds
+    alone = result.parent is None and result.stats.task == "visit"  # otherwise there are tasks of other kinds too
+    return result.num_reached if alone else None
 
 
 def _arrays(result: BFSResult) -> dict[str, Array]:

@@ -30,7 +30,7 @@ __all__ = [
 LAUNCH = ("worker", "fetch_size", "num_blocks", "num_threads", "persistent", "barrier")
 
 _OWN: dict[str, tuple[Callable[[str], Any], str]] = {
-    "direction": (str, "push, or switch: where that saves work, unreached vertices look for reached ones (undirected graphs)"),
+    "direction": (str, "push, or switch: unreached vertices look for reached ones where that saves work (undirected graphs)"),
     "tolerance": (float, "relative error that the ranks may have (default: 5e-4)"),
     "dtype": (str, "of the ranks: float32 or float64"),
     "find": (str, "how vertices with work are found: sweep, push or idle"),

@@ -7,6 +7,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from ..algorithms.bfs import DIRECTIONS
 from ..devices import device
 from ..errors import VerificationError
 from ..graph_spec import graph_of, source_of
@@ -18,12 +19,13 @@ from .options import add_device, add_graphs, add_json, progress_bar, say, write_
 
 HELP = "find the best setting of an algorithm on a graph"
 DESCRIPTION = """\
-Searches worker size, fetch size, blocks and the two switches, persistent and barrier, for the setting in which an algorithm
-runs fastest on a graph: settings near the usual one are run once, the better half again, and so on; then single options are
-changed as long as that helps. The first run of each setting is verified. Prints all that was tried, the best first, then the
-best and the defaults again, every run verified.
+Searches worker size, fetch size, blocks and the two switches, persistent and barrier, and for BFS of an undirected graph the
+direction, for the setting in which an algorithm runs fastest on a graph: settings near the usual one are run once, the better
+half again, and so on; then single options are changed as long as that helps. The first run of each setting is verified. Prints
+all that was tried, the best first, then the best and the defaults again, every run verified.
 
-The best setting is remembered on disk for this algorithm, device and shape of graph (size, mean degree and skew of degrees):
+The best setting is remembered on disk for this algorithm, device and shape of graph (size, mean degree and skew of degrees;
+undirected or not):
 atos.bfs(graph, source, **atos.tuned(atos.bfs, graph)) uses it, and so does --tuned of bench, bfs, pagerank and color."""
 EXAMPLES = """\
   python -m atos_py tune --algorithm bfs --graph road:1000:0.62
@@ -61,6 +63,8 @@ def command(options: argparse.Namespace) -> int:
         return result
 
     space = space_for(on)
+    if options.algorithm == "bfs" and graph.is_symmetric():
+        space["direction"] = DIRECTIONS
     if options.algorithm == "color":  # which has plans of its own
         space = {name: tuple(dict.fromkeys((None, *values))) for name, values in space.items()}
     try:

@@ -5,6 +5,9 @@ pushes the neighbours whose depth went down. A vertex that was visited too early
 pushed again when a better one arrives: work is wasted then, but the depths come out right in any order, which is why no barrier
 between levels is needed. With `barrier=True` the same task visits level after level and pushes each vertex once.
 
+Where most vertices are a few edges away, most of the work is looking at edges to what is reached already. There the search may
+go level by level and switch direction, so that vertices which are not reached look for one that is (`switch`).
+
 Parents are found afterwards, by one pass over the edges: whichever edge leads from a finished depth to the next one names a
 parent. During the search a depth and its parent would have to change together, in one word of 64 bits; that would double
 what a search reads at random, also for those who do not ask for parents.
@@ -14,8 +17,8 @@ what a search reads at random, also for those who do not ask for parents.
 Source: Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithms 1 and 2.
 """
 
-from .driver import BFSResult, bfs
+from .driver import DIRECTIONS, BFSResult, bfs
 from .tasks import UNREACHED, adopt, degree, visit
 from .verifier import verify
 
-__all__ = ["UNREACHED", "BFSResult", "adopt", "bfs", "degree", "verify", "visit"]
+__all__ = ["DIRECTIONS", "UNREACHED", "BFSResult", "adopt", "bfs", "degree", "verify", "visit"]

@@ -23,6 +23,11 @@ __all__ = ["DIRECTIONS", "BFSResult", "bfs"]
 
 DIRECTIONS = ("push", "switch")
 
+# Edges, in all and to a vertex, from which on switching direction is worth its launches, and telling whether it may be done.
+_LARGE = {"cpu": 1 << 22, "cuda": 1 << 24}
+_DENSE = 8
+_SCHEDULE = {"persistent", "barrier"}
+
 
 class BFSResult(NamedTuple):
     """What `bfs` returns.
@@ -57,9 +62,9 @@ def bfs(
     graph: Graph,
     source: ArrayLike,
     *,
-    direction: str = "push",
+    direction: str | None = None,
     parents: bool = False,
-    worker: str = "cta",
+    worker: str | None = None,
     capacity: int | None = None,
     **launch_options: Any,
 ) -> BFSResult:
@@ -71,14 +76,16 @@ def bfs(
         Its out-edges are followed; the search runs on its device.
     source : int or array of int
         The vertex to start from; or several, each of depth 0, in any order and as often as you like.
-    direction : {'push', 'switch'}
+    direction : {'push', 'switch'}, optional
         Push along the edges of what is reached, every vertex as soon as a worker is free; or go level by level, and switch
         direction where that saves work: vertices that are not reached yet look for a neighbour that is. The latter is for
-        undirected graphs, and faster by a factor on those that few levels and many edges make up, such as social networks.
+        undirected graphs, and faster by a factor on those that few levels and many edges make up, such as social networks. It
+        is the default where a graph is undirected (`Graph.is_symmetric`), has 8 or more edges to a vertex, and 4 million or
+        more in all, on a GPU 16 million; but not if you choose a worker or a schedule.
     parents : bool
         Whether to find a tree of shortest paths too; that takes another pass over the edges.
-    worker : str
-        "thread", "warp" or "cta".
+    worker : {'thread', 'warp', 'cta'}, optional
+        By default "cta".
     capacity : int, optional
         Of the queue; by default room for every vertex twice.
     **launch_options
@@ -96,14 +103,10 @@ def bfs(
         If the queue has to grow, and there is no memory for that.
     """
     check_graph(graph)
-    check_worker(worker)
-    if not isinstance(direction, str) or direction not in DIRECTIONS:
-        raise InvalidArgumentError(f"direction must be one of {', '.join(DIRECTIONS)} (got {direction!r:.80})")
-    if direction == "switch" and not graph.is_symmetric():
-        raise InvalidArgumentError(
-            "direction='switch' is for graphs in which every edge has its reverse, and here some edge has none: "
-            "pass graph.to_symmetric(), or direction='push'"
-        )
+    if worker is not None:
+        check_worker(worker)
+    direction = _direction(graph, direction, chosen=worker is not None or not _SCHEDULE.isdisjoint(launch_options))
+    worker = worker or "cta"
     parents = flag("parents", parents)
     sources = vertices_of(source, graph.num_vertices)
     room = 2 * graph.num_vertices if capacity is None else capacity
@@ -113,6 +116,21 @@ def bfs(
     parent, found = _find_parents(graph, depth, worker, launch_options)
     total = LaunchStats.total([found, stats])
     return BFSResult(as_library(depth, graph.library), total, as_library(parent, graph.library))
+
+
+def _direction(graph: Graph, asked: str | None, chosen: bool) -> str:
+    """Return the direction that was asked for, if it suits the graph, or the likely better one."""
+    if asked is None:
+        large = graph.num_edges >= max(_LARGE[graph.device.kind], _DENSE * graph.num_vertices)
+        return "switch" if large and not chosen and graph.is_symmetric() else "push"
+    if not isinstance(asked, str) or asked not in DIRECTIONS:
+        raise InvalidArgumentError(f"direction must be one of {', '.join(DIRECTIONS)} (got {asked!r:.80})")
+    if asked == "switch" and not graph.is_symmetric():
+        raise InvalidArgumentError(
+            "direction='switch' is for graphs in which every edge has its reverse, and here some edge has none: "
+            "pass graph.to_symmetric(), or direction='push'"
+        )
+    return asked
 
 
 def _search(
