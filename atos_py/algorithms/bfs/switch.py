@@ -80,16 +80,15 @@ def search(graph: Graph, sources: NDArray[Any], depth: Array, launch: Callable[.
     """Find the depths of an undirected graph; ``launch(items, task, *args)`` runs a task on items."""
     n = graph.num_vertices
     blocks = n + np.arange(-(-n // BLOCK))
-    found = zeros(PLACES, dtype=np.uint64, device=graph.device)  # edges of the frontier that a launch has found
-    unexplored, pulled = graph.num_edges, False
+    found = zeros(PLACES, dtype=np.uint64, device=graph.device)  # edges of what has been reached
+    explored, pulled = 0, False
     launch(sources, spread, graph, depth, np.uint32(0), np.uint32(1), found)
     for level in itertools.count(1):
-        edges = int(found.to_numpy().sum())
-        unexplored -= edges
+        before, explored = explored, int(found.to_numpy().sum())
+        edges = explored - before
         if not edges:
             return
-        found[:] = 0
-        if edges * ALPHA > unexplored:
+        if edges * ALPHA > graph.num_edges - explored:
             launch(blocks, pull, graph, depth, np.uint32(level), found)
             pulled = True
         elif pulled or level == PATIENCE:

@@ -102,7 +102,8 @@ def pagerank(
     ``damping / (1 - damping) * sum(|r|) / sum(p)``. So the error is below the tolerance if no residue is above
     ``(1 - damping) / damping * tolerance * sum(p) / n``. Launches hand on what is above 0.8 times that
     limit; "push" and "idle" begin with four times as much, since the sum is often small enough earlier, and "sweep" deals half
-    of it out to vertices by their edges. The error is measured after each launch, and at the end in float64, from the ranks.
+    of it out to vertices by their edges. The error is measured after each launch, and at the end in float64, from the ranks;
+    "gather" measures it so in every round.
     """
     check_graph(graph)
     if worker is not None:

@@ -67,7 +67,7 @@ def carried(now, near, edge, end, step):  # type: ignore[no-untyped-def]
 def gather(worker, span, length, light, graph, now, before, teleport, kept, damping, omega, totals):  # type: ignore[no-untyped-def]
     """Turn the values of the round before into those of the next; sum new ranks, how far they are from ranks now, and these.
 
-    A vertex with more than `light` edges is for all threads of the worker.
+    A vertex with more than `light` edges is for all threads of the worker. (One loop for both would take more registers.)
     """
     first = span * length
     last = min(first + length, now.size)
