@@ -9,13 +9,14 @@ import numpy as np
 from ...array import to_host
 from ...errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
 from ...graph import Graph
-from ...parallel import compiled, even_rows, parallel_map
+from ...parallel import compiled, even_rows, parallel_map, ranges
 from ...validate import as_host_array
 from ..checks import rows_of
 
 __all__ = ["verify"]
 
 _CHUNK_EDGES = 1 << 20
+_CHUNK_VERTICES = 1 << 20
 
 
 def _clash_kernel(indptr: Any, indices: Any, colors: Any, first: int, end: int) -> int:  # pragma: no cover - compiled
@@ -55,11 +56,10 @@ def verify(graph: Graph, colors: Any) -> None:
         if edge >= 0:
             u, v = int(np.searchsorted(indptr, edge, side="right")) - 1, int(indices[edge])
             raise VerificationError(f"edge {u} -> {v} (number {edge}) joins two vertices of colour {found[u]}")
-    degrees = np.diff(indptr)
-    if found.max(initial=0) > degrees.max(initial=0) and not graph.is_symmetric():
-        degrees = degrees + np.bincount(indices, minlength=n)
-    most = int(degrees.max(initial=0))
-    wrong = (found < 0) | (found > most)
-    if wrong.any():
-        v = int(np.argmax(wrong))
+    pieces = ranges(n, _CHUNK_VERTICES)
+    most = max(parallel_map(lambda piece: int(np.diff(indptr[piece[0] : piece[1] + 1]).max()), pieces), default=0)
+    if found.max(initial=0) > most and not graph.is_symmetric():
+        most = int((np.diff(indptr) + np.bincount(indices, minlength=n)).max())
+    if found.min(initial=0) < 0 or found.max(initial=0) > most:
+        v = int(np.argmax((found < 0) | (found > most)))
         raise VerificationError(f"colors[{v}] is {found[v]}, but colours lie in 0..{most}, the largest degree")

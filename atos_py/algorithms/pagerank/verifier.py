@@ -9,12 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...array import Array, to_host
 from ...errors import InvalidArgumentError, VerificationError
-from ...parallel import compiled, even_rows, num_threads, parallel_map
+from ...parallel import compiled, even_rows, num_threads, parallel_map, ranges
 from ...validate import as_host_array, number
 from ..checks import rows_of
 from .driver import PageRankResult, teleport_of
 
 __all__ = ["verify"]
+
+_CHUNK_VERTICES = 1 << 20  # at a time, since new memory for all at once takes longer than what is done with it
 
 
 def _scatter_kernel(
@@ -62,11 +64,17 @@ def verify(
     rank = as_host_array("result", to_host(result.rank if isinstance(result, PageRankResult) else result))
     if rank.shape != (n,) or rank.dtype.kind not in "iuf":
         raise InvalidArgumentError(f"there must be one rank for each of {n} vertices (got shape {rank.shape} of {rank.dtype})")
-    rank = rank.astype(np.float64)
     if n == 0:
         return 0.0
-    if not abs(rank.sum() - 1) <= tolerance:
-        raise VerificationError(f"the ranks sum to {rank.sum()}, and not to 1")
+    rank = np.ascontiguousarray(rank, rank.dtype if rank.dtype in (np.float32, np.float64) else np.float64)
+
+    def survey(piece: tuple[int, int]) -> tuple[float, float]:
+        ranks, rows = rank[slice(*piece)].astype(np.float64), indptr[piece[0] : piece[1] + 1]
+        return float(ranks.sum()), float(ranks[rows[1:] == rows[:-1]].sum())
+
+    total, dangling = map(sum, zip(*parallel_map(survey, ranges(n, _CHUNK_VERTICES)), strict=True))
+    if not abs(total - 1) <= tolerance:
+        raise VerificationError(f"the ranks sum to {total}, and not to 1")
     step = max(-(-int(indptr[-1]) // min(num_threads(), 4)), 1)  # few pieces: each has sums of its own
 
     def scatter(piece: tuple[int, int]) -> NDArray[np.float64]:
@@ -74,18 +82,23 @@ def verify(
         compiled(_scatter_kernel)(indptr, indices, rank, *piece, received)
         return received
 
-    received, *others = parallel_map(scatter, even_rows(indptr, step))
-    for other in others:
-        received += other
-    jumps = 1 - damping + damping * rank[indptr[1:] == indptr[:-1]].sum()
-    difference = np.multiply(received, damping, out=received)  # in place, since new memory takes longer than the sums
-    difference += jumps * teleport_of(personalization, n)
-    difference -= rank
-    bound = float(np.abs(difference).sum() / (1 - damping))
+    received = parallel_map(scatter, even_rows(indptr, step))
+    teleport = np.broadcast_to(teleport_of(personalization, n), n)
+    jumps = 1 - damping + damping * dangling
+
+    def compare(piece: tuple[int, int]) -> tuple[float, int, float]:
+        part = slice(*piece)
+        expected = damping * sum(one[part] for one in received) + jumps * teleport[part]
+        difference = np.abs(expected - rank[part])
+        worst = int(np.argmax(difference))
+        return float(difference.sum()), piece[0] + worst, float(expected[worst])
+
+    sums, vertices, expected = zip(*parallel_map(compare, ranges(n, _CHUNK_VERTICES)), strict=True)
+    bound = sum(sums) / (1 - damping)
     if not bound <= tolerance:
-        worst = int(np.argmax(np.abs(difference)))
+        chunk = int(np.argmax(np.abs(np.array(expected) - rank[list(vertices)])))
         raise VerificationError(
-            f"the error may be {bound:.3e}, more than {tolerance:.3e}: rank[{worst}] is {rank[worst]:.6e}, but what comes in"
-            f" along its edges and by jumps is {rank[worst] + difference[worst]:.6e}"
+            f"the error may be {bound:.3e}, more than {tolerance:.3e}: rank[{vertices[chunk]}] is {rank[vertices[chunk]]:.6e},"
+            f" but what comes in along its edges and by jumps is {expected[chunk]:.6e}"
         )
     return bound
