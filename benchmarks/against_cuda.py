@@ -52,7 +52,7 @@ def main() -> None:
             for name, task in (("Python", bfs.visit), ("CUDA C++", twin)):
                 compile_cuda = (lambda *_: code) if task is twin else original
                 with mock.patch.object(cuda, "compile_cuda", compile_cuda), mock.patch.object(bfs, "visit", task):
-                    result = atos.bfs(graph, source, fetch_size=int(fetch), num_threads=int(threads))
+                    result = atos.bfs(graph, source, direction="push", fetch_size=int(fetch), num_threads=int(threads))
                 times[name].append(result.stats.milliseconds)
                 if len(times[name]) == 1:
                     bfs.verify(graph, source, result.depth)

@@ -28,7 +28,7 @@ from test_queue import DTYPES
 
 import atos_py as atos
 from atos_py import link
-from atos_py.algorithms import bfs
+from atos_py.algorithms import bfs, pagerank
 from atos_py.arguments import describe
 from atos_py.errors import InvalidArgumentError, LaunchConfigError
 
@@ -117,6 +117,22 @@ def test_bfs_with_parents(search, worker):
     several = np.random.default_rng(1).integers(search.graph.num_vertices, size=1000)
     result = atos.bfs(search.graph, several, parents=True, worker=worker)
     bfs.verify(search.graph, several, result.depth, result.parent)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
+def test_bfs_that_switches_direction(search, worker):
+    graph = search.graph.to_symmetric()
+    for source in (search.source, graph.num_vertices // 3):
+        result = atos.bfs(graph, source, direction="switch", parents=True, worker=worker)
+        bfs.verify(graph, source, result.depth, result.parent)
+
+
+@pytest.mark.timeout(120)
+def test_pagerank_by_default(search):
+    graph = search.graph.to_symmetric()
+    for dtype in ("f4", "f8"):
+        pagerank.verify(graph, atos.pagerank(graph, tolerance=5e-4, dtype=dtype), 5e-4)
 
 
 @pytest.mark.timeout(120)
