@@ -242,23 +242,27 @@ def leak(device: atos.Device, launches: int) -> bool:
     )
     queue = atos.Queue(100, device=device)
     before: tuple[int, int] | None = None
+
+    def grown() -> tuple[float, float]:
+        host, there = before or (resident_bytes(), device.memory[0])
+        return (resident_bytes() - host) / 2**20, (there - device.memory[0]) / 2**20
+
     for number in range(launches):
         if number == launches // 10:
             before = resident_bytes(), device.memory[0]
         if number % 100_000 == 0:
-            print(f"{number:,} launches", file=sys.stderr, flush=True)
+            print("{:,} launches; MB of host and device: {:.2f}, {:.2f}".format(number, *grown()), file=sys.stderr, flush=True)
         queue.push([0])
         queue.launch_warp(grow, first, seen, nothing, num_blocks=2, fetch_size=4, persistent=number % 4 != 0)
         if number % 1000 == 999:  # a queue comes and goes
             queue = atos.Queue(100, device=device)
-    assert before is not None
-    host, there = resident_bytes() - before[0], before[1] - device.memory[0]
+    host, there = grown()
     right = bool(np.all(seen.to_numpy() == launches))
     print("| device | launches | host memory grew by | device memory grew by | all right |", "| --- " * 5 + "|", sep="\n")
     # The free memory of a CPU is the machine's, which others use as well.
-    on_device = "-" if device.kind == "cpu" else f"{there / 2**20:.2f} MB"
-    print(f"| {device} | {launches:,} | {host / 2**20:.2f} MB | {on_device} | {right} |")
-    return right and host < 16 << 20 and (device.kind == "cpu" or there < 16 << 20)
+    on_device = "-" if device.kind == "cpu" else f"{there:.2f} MB"
+    print(f"| {device} | {launches:,} | {host:.2f} MB | {on_device} | {right} |")
+    return right and host < 16 and (device.kind == "cpu" or there < 16)
 
 
 def main() -> None:
