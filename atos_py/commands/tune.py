@@ -65,7 +65,7 @@ def command(options: argparse.Namespace) -> int:
     space = space_for(on)
     if options.algorithm == "bfs" and graph.is_symmetric():
         space["direction"] = DIRECTIONS
-    if options.algorithm == "color":  # which has plans of its own
+    if options.algorithm != "bfs":  # which have plans of their own
         space = {name: tuple(dict.fromkeys((None, *values))) for name, values in space.items()}
     try:
         limits = {"budget": options.budget, "space": space, "progress": progress_bar()}

@@ -24,7 +24,7 @@ __all__ = ["DIRECTIONS", "BFSResult", "bfs"]
 DIRECTIONS = ("push", "switch")
 
 # Edges, in all and to a vertex, from which on switching direction is worth its launches, and telling whether it may be done.
-_LARGE = {"cpu": 1 << 22, "cuda": 1 << 24}
+_LARGE = {"cpu": 1_500_000, "cuda": 16_000_000}
 _DENSE = 8
 _SCHEDULE = {"persistent", "barrier"}
 
@@ -80,7 +80,7 @@ def bfs(
         Push along the edges of what is reached, every vertex as soon as a worker is free; or go level by level, and switch
         direction where that saves work: vertices that are not reached yet look for a neighbour that is. The latter is for
         undirected graphs, and faster by a factor on those that few levels and many edges make up, such as social networks. It
-        is the default where a graph is undirected (`Graph.is_symmetric`), has 8 or more edges to a vertex, and 4 million or
+        is the default where a graph is undirected (`Graph.is_symmetric`), has 8 or more edges to a vertex, and 1.5 million or
         more in all, on a GPU 16 million; but not if you choose a worker or a schedule.
     parents : bool
         Whether to find a tree of shortest paths too; that takes another pass over the edges.
