@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,13 +19,6 @@ LIGHT = {"cuda": 16, "cpu": 1 << 62}  # edges of a vertex at which one thread lo
 _known: weakref.WeakKeyDictionary[Array, tuple[weakref.ref[Array], bool]] = weakref.WeakKeyDictionary()
 
 
-class Rows(NamedTuple):
-    """The edges of a graph."""
-
-    indptr: Array
-    indices: Array
-
-
 def hash_of(u, v):  # type: ignore[no-untyped-def]
     """Return a hash of an edge, of 64 bits."""
     z = (np.uint64(u) << np.uint64(32) | np.uint64(v)) * np.uint64(0x9E3779B97F4A7C15)
@@ -35,23 +27,23 @@ def hash_of(u, v):  # type: ignore[no-untyped-def]
 
 
 @task
-def antisymmetry(worker, span, rows, light, total):  # type: ignore[no-untyped-def]
+def antisymmetry(worker, span, indptr, indices, light, total):  # type: ignore[no-untyped-def]
     """Sum up a hash of each edge of some vertices, less that of its reverse."""
     first = span * SPAN
-    end = min(first + SPAN, rows.indptr.size - 1)
+    end = min(first + SPAN, indptr.size - 1)
     found = np.uint64(0)
     heavy = False
     for u in worker.split(range(first, end)):
-        if rows.indptr[u + 1] - rows.indptr[u] > light:
+        if indptr[u + 1] - indptr[u] > light:
             heavy = True
         else:
-            for edge in range(rows.indptr[u], rows.indptr[u + 1]):
-                found += hash_of(u, rows.indices[edge]) - hash_of(rows.indices[edge], u)
+            for edge in range(indptr[u], indptr[u + 1]):
+                found += hash_of(u, indices[edge]) - hash_of(indices[edge], u)
     if worker.any(heavy):
         for u in range(first, end):
-            if rows.indptr[u + 1] - rows.indptr[u] > light:
-                for edge in worker.split(range(rows.indptr[u], rows.indptr[u + 1])):
-                    found += hash_of(u, rows.indices[edge]) - hash_of(rows.indices[edge], u)
+            if indptr[u + 1] - indptr[u] > light:
+                for edge in worker.split(range(indptr[u], indptr[u + 1])):
+                    found += hash_of(u, indices[edge]) - hash_of(indices[edge], u)
     found = worker.sum(found)
     if worker.rank == 0:
         atomic_add(total, 0, found)
@@ -66,7 +58,7 @@ def is_symmetric(indptr: Array, indices: Array) -> bool:
         spans = np.arange(-(-(indptr.size - 1) // SPAN))
         queue = Queue(max(len(spans), 1), device=device)
         queue.push(spans)
-        queue.launch_warp(antisymmetry, Rows(indptr, indices), LIGHT[device.kind], total)
+        queue.launch_warp(antisymmetry, indptr, indices, LIGHT[device.kind], total)
         found = int(total[0]) == 0
         _known[indices] = weakref.ref(indptr), found
     return found

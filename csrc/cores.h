@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <sched.h>
 #include <sstream>
@@ -36,11 +38,12 @@ inline double quota(const std::string &mounted = "/sys/fs/cgroup", const std::st
     std::getline(std::getline(std::getline(fields, number, ':'), controllers, ':'), path);
     if (!controllers.empty() && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
     const std::string top = controllers.empty() ? mounted : mounted + "/cpu";
-    for (; !path.empty(); path.resize(path.rfind('/'))) {
+    for (;;) {
       least = std::min(least, quota_of_group(top + path));
-      if (path.rfind('/') == std::string::npos) break;
+      const size_t cut = path.rfind('/');
+      if (cut == std::string::npos) break;
+      path.resize(cut);
     }
-    least = std::min(least, quota_of_group(top));
   }
   return least;
 }

@@ -33,7 +33,7 @@ _OWN: dict[str, tuple[Callable[[str], Any], str]] = {
     "direction": (str, "push, or switch: unreached vertices look for reached ones where that saves work (undirected graphs)"),
     "tolerance": (float, "relative error that the ranks may have (default: 5e-4)"),
     "dtype": (str, "of the ranks: float32 or float64"),
-    "find": (str, "how vertices with work are found: sweep, push or idle"),
+    "find": (str, "how vertices with work are found: sweep, gather, push or idle"),
     "order": (str, "which vertices come first: natural, random or degree"),
     "window": (int, "vertices under way at once"),
     "patience": (int, "how often a vertex waits for another"),

@@ -42,10 +42,9 @@ _FAST = 0.5  # a first round that leaves less of the error is one of a graph tha
 
 @task
 def scale(worker, span, graph, source, factor, divide, target):  # type: ignore[no-untyped-def]
-    """Turn ranks, times a factor, into what each edge carries, or back."""
-    number = target.dtype.type
+    """Turn ranks, times a factor, into what each edge carries, or back; rounded once."""
     for v in span_of(worker, span, target.size):
-        degree = number(max(graph.indptr[v + 1] - graph.indptr[v], 1))
+        degree = np.float64(max(graph.indptr[v + 1] - graph.indptr[v], 1))
         target[v] = factor * (source[v] / degree if divide else source[v] * degree)
 
 
@@ -109,37 +108,37 @@ def gather(worker, span, length, light, graph, now, before, teleport, kept, damp
         atomic_add(totals, 2, q)
 
 
-def gather_ranks(solver: Solver, rank: Array, goal: float, any_scale: bool) -> tuple[float, float] | None:
+def gather_ranks(solver: Solver, rank: Array, goal: float, any_scale: bool) -> float | None:
     """Change ranks, which may be of any scale, until their error is at most `goal`, if that comes about.
 
     Returns
     -------
-    tuple of two floats, or None
-        What the error is at most, if the graph is undirected; and the sum of the ranks, which is 1 but for what vertices
-        without edges would hand on.
+    float or None
+        What the error is at most, if the graph is undirected; the ranks then sum to 1. Otherwise it proves nothing, and they
+        have the scale in which residues are made from them.
     """
-    number, damping = rank.dtype.type, solver.damping
+    damping = solver.damping
     now, before = solver.zeros(rank.dtype), solver.zeros(rank.dtype)
     length, light = (SPAN, 1 << 62) if solver.even else (_SHORT_SPAN, LIGHT[solver.device.kind])
     has_hub = np.zeros(-(-solver.n // length), np.bool_)
     has_hub[solver.hubs // length] = True
     spans = np.concatenate([np.flatnonzero(has_hub), np.flatnonzero(~has_hub)])  # what takes long is begun first
-    kind: dict[str, Any] = {"worker": "cta"} if solver.even else {"worker": "warp", "fetch_size": _FETCH}
+    by: dict[str, Any] = {"worker": "cta"} if solver.even else {"worker": "warp", "fetch_size": _FETCH}
 
     def round_with(omega: float) -> tuple[float, float, float]:
         solver.totals[:] = 0
         values = solver.graph, now, before, solver.teleport, 1 - damping, damping, omega, solver.totals
-        solver.launch(spans, gather, length, light, *values, **kind)
+        solver.launch(spans, gather, length, light, *values, **by)
         total, size, given = map(float, solver.totals.to_numpy())
         return total, size, given
 
-    solver.flat(scale, solver.graph, rank, number(1), True, now)
+    solver.flat(scale, solver.graph, rank, 1.0, True, now)
     if any_scale:  # edges carry damping * (ranks that have edges): this much and the jumps have to add up to all ranks
         total, _, given = round_with(1.0)
         kept = given - total + 1 - damping
         if not (kept > 0 and given > 0):
             return None
-        solver.flat(scale, solver.graph, rank, number((1 - damping) / kept), True, now)
+        solver.flat(scale, solver.graph, rank, (1 - damping) / kept, True, now)
     errors = list[float]()
     bound, omega, rounds = damping, 1.0, 0  # of the eigenvalues; of this round; since omega began with 1
     safe = damping / (1 + math.sqrt(1 - damping**2))  # what a round leaves of the error if the bound is the damping
@@ -157,5 +156,5 @@ def gather_ranks(solver: Solver, rank: Array, goal: float, any_scale: bool) -> t
         elif bound < damping and count > _WINDOW + 1 and errors[-1] > safe**_WINDOW * errors[-1 - _WINDOW]:
             bound, rounds = damping, 0
         omega = 1 / (1 - bound**2 * (omega / 4 if rounds > 1 else 0.5)) if rounds else 1.0
-    solver.flat(scale, solver.graph, now, number(1), False, rank)
-    return errors[-1], given
+    solver.flat(scale, solver.graph, now, 1 / given if solver.undirected else 1.0, False, rank)
+    return errors[-1]

@@ -60,9 +60,7 @@ class Solver:
         gathers = self.find == "gather" or (self.find is None and self.undirected and (self.even or self.worker is None))
         gathered = gather_ranks(self, rank, goal, start is not None) if gathers else None
         if gathered is not None and self.undirected:
-            error, total = gathered
-            self.flat(set_ranks, self.graph, rank, 1 / total, 0.0, rank)
-            return rank, error
+            return rank, gathered
         residue = self.residues(rank, dtype) if gathered is None else None
         last = math.inf
         while True:
