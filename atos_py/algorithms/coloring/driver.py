@@ -24,6 +24,7 @@ ORDERS = ("natural", "random", "degree")
 
 _HUB = 1024  # neighbours of a vertex that gets a CTA by default
 _MESH = 8  # neighbours on average, below which a thread is enough for a vertex, and an item is a block of them
+_LARGE = 16_000_000  # edges from which on rounds clash less by more than they cost
 _WINDOW = {"cpu": 1 << 10, "thread": 1 << 19, "warp": 1 << 17, "cta": 1 << 14}
 # Window and patience for hubs: few under way, each waiting for those before it, take fewer colours, but more time.
 _FOR_HUBS = {"natural": (1 << 17, 1 << 10), "random": (1 << 17, 1 << 10), "degree": (1 << 15, 1 << 12)}
@@ -83,7 +84,7 @@ def color(
         are chosen by default, otherwise 0.
     **launch_options
         As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ... By default
-        `barrier=True` where CTAs take the large vertices, but by degree.
+        `barrier=True` where CTAs take the large vertices and the graph has 16 million edges or more, but by degree.
 
     Returns
     -------
@@ -151,17 +152,22 @@ def _planned(graph: Graph, order: str, worker: str | None, by_blocks: bool) -> t
     vertices = _ordered(graph, order)
     n, gpu = graph.num_vertices, graph.device.kind == "cuda"
     if by_blocks:
-        return vertices, [_Phase(n, "cta", n, options={"fetch_size": 4, "num_threads": 128})]
+        return vertices, [_Phase(n, "cta", n, options={"fetch_size": 32})]
     kind = worker or "warp"
     phases = [_Phase(n, kind, _WINDOW[kind if gpu else "cpu"])]
     if worker is None and gpu:
         large = graph.degrees() >= _HUB
         if hubs := int(np.count_nonzero(large)):
             vertices = np.arange(n, dtype=np.uint32) if vertices is None else vertices
-            vertices = vertices[np.argsort(~large[vertices], kind="stable")]
-            rounds: dict[str, Any] = {} if order == "degree" else {"barrier": True}  # faster, but they upset that order
-            few = {"fetch_size": 1, "num_threads": 512, **(rounds or {"num_blocks": graph.device.processors})}
-            phases = [_Phase(hubs, "cta", *_FOR_HUBS[order], few), phases[0]._replace(options=rounds)]
+            first = large[vertices]
+            vertices = np.concatenate([vertices[first], vertices[~first]])
+            few: dict[str, Any] = {"fetch_size": 1, "num_threads": 512}
+            rounds: dict[str, Any] = {}
+            if order == "degree":  # which rounds would upset
+                few["num_blocks"] = graph.device.processors
+            elif graph.num_edges >= _LARGE:
+                rounds = {"barrier": True}
+            phases = [_Phase(hubs, "cta", *_FOR_HUBS[order], few | rounds), phases[0]._replace(options=rounds)]
     return vertices, phases
 
 

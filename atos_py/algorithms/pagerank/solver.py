@@ -50,7 +50,9 @@ class Solver:
         self.queued = self.zeros(np.int32) if find in ("push", "idle") else None
         self.cursor = zeros(1, dtype=np.int64, device=self.device) if find == "idle" else None
         most = self.n + len(self.blocks)
-        room, limit = (most + 1, most + 1) if capacity is None else (capacity, None)  # for everything at once
+        # Everything at once; where vertices are pushed while others run, as much again, since a claimed slot is not free.
+        enough = (1 if self.queued is None else 2) * most + 1
+        room, limit = (enough, enough) if capacity is None else (capacity, None)
         self.queue = Queue(room, max_capacity=limit, dtype=np.uint32 if most < 2**32 else np.int64, device=self.device)
         self.runs: list[LaunchStats] = []
 
