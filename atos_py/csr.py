@@ -148,6 +148,8 @@ def check_csr(indptr: ArrayLike, indices: ArrayLike, weights: ArrayLike | None =
             f"indptr must not decrease, but indptr[{at}] is {int(offsets[at])} and indptr[{at + 1}] is {int(offsets[at + 1])}"
         )
     _check_ids("indices", targets, num_vertices)
+    if targets.dtype == np.int32:
+        targets = targets.view(np.uint32)  # the same memory, now that none is negative
     return CSR(
         np.ascontiguousarray(offsets, indptr_dtype(targets.size)),
         np.ascontiguousarray(targets, np.uint32),

@@ -12,7 +12,7 @@ from .algorithms.bfs import UNREACHED, BFSResult, bfs, verify
 from .devices import Device
 from .errors import VerificationError
 from .graph import Graph
-from .graph_spec import graph_of, name_of, source_of
+from .graph_spec import graph_of, names_of, source_of
 from .program import WORKERS
 from .stats import LaunchStats
 
@@ -58,9 +58,10 @@ def graphs_for(device: Device, specs: Sequence[str] | None) -> Iterator[tuple[st
     specs : sequence of str or None
         As for `graph_of`.
     """
-    for spec in specs or (("road:2000", "rmat:20") if device.kind == "cuda" else ("road:400", "rmat:15")):
+    specs = specs or (("road:2000", "rmat:20") if device.kind == "cuda" else ("road:400", "rmat:15"))
+    for spec, name in zip(specs, names_of(specs), strict=True):
         graph = graph_of(spec, device=device)
-        yield name_of(spec), graph, source_of(spec, graph)
+        yield name, graph, source_of(spec, graph)
 
 
 def rows(

@@ -11,7 +11,7 @@ from ._core import check, ffi, lib, message
 from .errors import DeviceNotFoundError, InvalidArgumentError
 from .validate import whole
 
-__all__ = ["Device", "device", "devices", "why_no_gpu"]
+__all__ = ["Device", "device", "devices", "driver_version", "why_no_gpu"]
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from .errors import InvalidArgumentError
+from .files import replacing
 from .tables import digits
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
 
 __all__ = ["Curve", "draw_heatmaps", "draw_throughput"]
 
@@ -31,8 +31,8 @@ class Curve(NamedTuple):
 def draw_throughput(path: Path, algorithm: str, curves: Sequence[Curve]) -> Path:
     """Draw a row of panels for each graph: throughput as it is, and divided by the overwork factor."""
     graphs = list(dict.fromkeys(curve.graph for curve in curves))
-    shape = {"figsize": (11, 0.4 + 3.4 * len(graphs)), "squeeze": False, "sharey": "row", "layout": "constrained"}
-    figure, axes = plt.subplots(len(graphs), 2, **shape)
+    figure = Figure(figsize=(11, 0.4 + 3.4 * len(graphs)), layout="constrained")
+    axes = figure.subplots(len(graphs), 2, squeeze=False, sharey="row")
     figure.suptitle(f"{algorithm}: million tasks a second")
     for row, graph in enumerate(graphs):
         mine = [curve for curve in curves if curve.graph == graph]
@@ -52,9 +52,7 @@ def draw_throughput(path: Path, algorithm: str, curves: Sequence[Curve]) -> Path
             panel.grid(alpha=0.3)
     lines, names = axes[0, 0].get_legend_handles_labels()
     figure.legend(lines, names, loc="outside lower center", ncols=len(names))
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
-    return path
+    return _write(figure, path)
 
 
 def draw_heatmaps(path: Path, cells: Sequence[dict[str, Any]]) -> Path:
@@ -62,7 +60,8 @@ def draw_heatmaps(path: Path, cells: Sequence[dict[str, Any]]) -> Path:
     maps = list(dict.fromkeys((cell["algorithm"], cell["graph"]) for cell in cells))
     columns = 2 if len(maps) > 1 else 1
     rows = -(-len(maps) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(5.6 * columns, 3.9 * rows), squeeze=False, layout="constrained")
+    figure = Figure(figsize=(5.6 * columns, 3.9 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
     for panel in axes.flat[len(maps) :]:
         panel.set_visible(False)
     for panel, (algorithm, graph) in zip(axes.flat, maps, strict=False):
@@ -80,6 +79,15 @@ def draw_heatmaps(path: Path, cells: Sequence[dict[str, Any]]) -> Path:
             text = "-" if np.isnan(value) else digits(value)
             weight = "bold" if value == np.nanmin(grid) else "normal"
             panel.text(x, y, text, ha="center", va="center", fontsize=8, color=shade, fontweight=weight)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+    return _write(figure, path)
+
+
+def _write(figure: Figure, path: Path) -> Path:
+    picture = io.BytesIO()
+    try:
+        figure.savefig(picture, dpi=130, format=path.suffix[1:] or "png")
+    except ValueError as error:
+        raise InvalidArgumentError(f"the ending of {str(path)!r} names no kind of picture: {error}") from None
+    with replacing(path, "picture") as file:
+        file.write(picture.getvalue())
     return path

@@ -13,7 +13,7 @@ from .csr import CSR, EdgeChunk, EdgeList, build_csr, check_csr, chunk_edges, co
 from .csr_on_device import csr_on_device
 from .devices import Device
 from .devices import device as device_of
-from .errors import InvalidArgumentError, UnsupportedTypeError
+from .errors import InvalidArgumentError, MissingPackageError, UnsupportedTypeError
 from .foreign import is_on_gpu
 from .graph_io import load_csr, save_csr
 from .libraries import library_of
@@ -330,9 +330,17 @@ class Graph(NamedTuple):
         return self if target == self.device else self._on(self._on_host(), target, self.library)
 
     def to_scipy(self) -> scipy.sparse.csr_array:
-        """Return the adjacency matrix, with the weights as entries, or True if there are none."""
-        import scipy.sparse
+        """Return the adjacency matrix, with the weights as entries, or True if there are none.
 
+        Raises
+        ------
+        MissingPackageError
+            If SciPy is not installed.
+        """
+        try:
+            import scipy.sparse
+        except ImportError as error:
+            raise MissingPackageError("to_scipy needs SciPy: python -m pip install scipy") from error
         indptr, indices, weights = self._on_host()
         if weights is None:
             weights = np.ones(self.num_edges, bool)

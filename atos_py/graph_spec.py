@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from .devices import Device
 from .errors import InvalidArgumentError
 from .graph import Graph
 
-__all__ = ["SPEC_HELP", "graph_of", "name_of", "source_of"]
+__all__ = ["SPEC_HELP", "graph_of", "names_of", "source_of"]
 
 SPEC_HELP = "a graph file, rmat:SCALE[:EDGE_FACTOR[:SEED]] or road:SIDE[:KEEP[:SEED]]"
 
@@ -57,9 +58,10 @@ def _generated(spec: str) -> bool:
     return kind in ("rmat", "road") and bool(numbers)
 
 
-def name_of(spec: str) -> str:
-    """Return a short name: that of a file without its endings, or the word itself."""
-    return spec if _generated(spec) else Path(spec).name.partition(".")[0]
+def names_of(specs: Sequence[str]) -> list[str]:
+    """Return a short name for each: that of a file without its endings, unless another has the same, or the word itself."""
+    names = [spec if _generated(spec) else Path(spec).name.partition(".")[0] for spec in specs]
+    return [spec if names.count(name) > 1 else name for spec, name in zip(specs, names, strict=True)]
 
 
 def source_of(spec: str, graph: Graph) -> int:

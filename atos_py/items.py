@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ def item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
         return dtype
     for name in dtype.names:
         field = dtype.fields[name][0]  # type: ignore[index]
+        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+            raise UnsupportedTypeError(f"field {name!r} has a name that a task could not write as item.NAME; rename it")
         if field.kind not in "iufb" or field.shape or field.itemsize > 8 or field == np.float16 or not field.isnative:
             raise UnsupportedTypeError(f"{advice}; field {name!r} is {field}")
     if not dtype.names or dtype.itemsize > 16:

@@ -254,11 +254,15 @@ def _cached(
     """Return what is kept under a name, in memory or on disk; otherwise make it and keep it."""
     if name is None:
         return make()
-    if name not in _memory:
+    code: Code | None = _memory.get(name)
+    if code is None:
         parts = read_entry(name)
         if parts is None:
-            _memory[name] = make()
-            write_entry(name, freeze(_memory[name]))
+            code = make()
+            write_entry(name, freeze(code))
         else:
-            _memory[name] = thaw(parts)
-    return _memory[name]  # type: ignore[no-any-return]
+            code = thaw(parts)
+        _memory[name] = code
+        if len(_memory) > _KEPT_IN_MEMORY:
+            _memory.pop(next(iter(_memory)), None)  # the oldest
+    return code

@@ -32,16 +32,12 @@ class Program:
         The core's `atos_program`.
     value_words : int
         Values that the workload hands to each iteration.
-    registers, spill_bytes : int
-        Of a thread on a GPU; 0 on the CPU.
     checks : Checks or None
         The checks in the task, if it was compiled with any.
     """
 
     handle: Any
     value_words: int
-    registers: int
-    spill_bytes: int
     checks: Checks | None
     code: object  # native code must outlive the handle
 
@@ -63,14 +59,14 @@ def program_for(
         if device.kind == "cpu":
             native = link.native(task, idle, kinds, item_dtype, debug)
             check(lib.atos_program_native(native.run, native.idle, debug, slot))
-            return Program(_owned(slot[0]), 0, 0, 0, native.checks, native)
+            return Program(_owned(slot[0]), 0, native.checks, native)
         # A block whose threads together need more registers than there are could not start at all.
         allowed = _REGISTERS_OF_A_BLOCK // num_threads // 8 * 8
         kernel = link.cubin(
             task, idle, kinds, item_dtype, worker, device.compute_capability, allowed if allowed < 255 else None, debug
         )
         check(lib.atos_program_load(device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
-        return Program(_owned(slot[0]), kernel.value_words, kernel.registers, kernel.spill_bytes, kernel.checks, None)
+        return Program(_owned(slot[0]), kernel.value_words, kernel.checks, None)
 
 
 def _owned(handle: Any) -> Any:

@@ -220,6 +220,8 @@ class Queue:
     def load(cls, path: str | os.PathLike[str], /, *, device: Device | str | None = None, **arrays: Any) -> Queue:
         """Return the queue that `save` wrote to a file, and fill arrays with what they held at that moment.
 
+        It has the capacity that it had, and may grow to what this device can spare: set `max_capacity` if that is too much.
+
         Parameters
         ----------
         path : path-like

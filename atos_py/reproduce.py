@@ -3,9 +3,10 @@
 Every run is verified. Tables are written as CSV and Markdown, figures as CSV and, where matplotlib is installed, PNG: tables
 after each part and figures after each graph, so that what is cut short is not lost.
 
-PageRank is measured twice. By default it goes over blocks of vertices, launch after launch, and its tasks are mostly blocks:
-that is what run times are about. Where tasks are counted (Table 4, Figures 1 to 3) they have to be vertices, as in the paper,
-so there every vertex with work is a task of its own, `find="push"`; the blocks of the beginning are below one per cent.
+PageRank is measured twice. By default it goes over all vertices, launch after launch, by sweeping or gathering, and its tasks
+are mostly blocks of them: that is what run times are about. Where tasks are counted (Table 4, Figures 1 to 3) they have to be
+vertices, as in the paper, so there every vertex with work is a task of its own, `find="push"`; the blocks of the beginning are
+below one per cent.
 """
 
 from __future__ import annotations

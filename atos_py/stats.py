@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import MissingPackageError, UnsupportedTypeError
+from .errors import InvalidArgumentError, MissingPackageError, UnsupportedTypeError
 from .profile import Profile
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class LaunchStats:
     profile: Profile = field(default_factory=Profile)
 
     @classmethod
-    def total(cls, runs: Sequence[LaunchStats], task: str | None = None) -> LaunchStats:
+    def total(cls, runs: Sequence[LaunchStats], task: str | None = None, like: LaunchStats | None = None) -> LaunchStats:
         """Return the statistics of several launches as those of one.
 
         Tasks, times and rounds are added up, and traces joined as if each launch began when the one before ended.
@@ -82,10 +82,20 @@ class LaunchStats:
         Parameters
         ----------
         runs : sequence of LaunchStats
-            One or more, in the order of time; the configuration is that of the last.
+            One or more, in the order of time.
         task : str, optional
-            What to call them; by default the task of the last.
+            What to call them; by default the task of `like`.
+        like : LaunchStats, optional
+            Whose configuration they are said to have; by default the last.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is none.
         """
+        if not runs:
+            raise InvalidArgumentError("runs must be the statistics of one launch or more (got none)")
+        like = like or runs[-1]
         traces: list[NDArray[Any]] = []
         milliseconds, tasks_run = 0.0, 0
         for run in runs:
@@ -97,8 +107,8 @@ class LaunchStats:
             milliseconds += run.milliseconds
             tasks_run += run.tasks_run
         return replace(
-            runs[-1],
-            task=runs[-1].task if task is None else task,
+            like,
+            task=like.task if task is None else task,
             tasks_run=tasks_run,
             tasks_pushed=sum(run.tasks_pushed for run in runs),
             milliseconds=milliseconds,

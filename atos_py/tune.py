@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import io
 import itertools
 import os
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from .devices import Device
 from .devices import device as device_of
 from .errors import InvalidArgumentError, LaunchConfigError, MissingPackageError, QueueFullError, UnsupportedTypeError
+from .files import as_path, replacing
 from .graph import Graph, check_graph
 from .stats import LaunchStats, stats_of
 from .task import Task
@@ -108,11 +109,19 @@ class Tuning:
         return {name: getattr(self, name) for name in ("best", "milliseconds", "table", "seconds", "finished")}
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the table to a file."""
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(self.table[0]))
-            writer.writeheader()
-            writer.writerows(self.table)
+        """Write the table to a file.
+
+        Raises
+        ------
+        FileWriteError
+            If it cannot be written.
+        """
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, list(self.table[0]))
+        writer.writeheader()
+        writer.writerows(self.table)
+        with replacing(as_path(path), "table") as file:
+            file.write(text.getvalue().encode())
 
     def draw(self, path: str | os.PathLike[str], task: str = "task", graph: str = "its input") -> None:
         """Draw a heat map: the best time over worker size and fetch size, of all settings tried (Chen et al., Figure 4).
@@ -128,6 +137,8 @@ class Tuning:
         ------
         MissingPackageError
             If matplotlib is not installed.
+        FileWriteError, InvalidArgumentError
+            If it cannot be written, or there is no such kind of picture.
         """
         try:
             from .figures import draw_heatmaps
@@ -138,10 +149,10 @@ class Tuning:
             if row["runs"]:
                 at = row["worker_size"], row["fetched"]
                 best[at] = min(best.get(at, row["milliseconds"]), row["milliseconds"])
-        workers, fetches = {w for w, _ in best}, {f for _, f in best}
+        workers, fetches = sorted({w for w, _ in best}), sorted({f for _, f in best})
         where = {"algorithm": task, "graph": graph}
         draw_heatmaps(
-            Path(path),
+            as_path(path),
             [
                 {**where, "workers": w, "fetch_size": f, "milliseconds": best.get((w, f), float("nan"))}
                 for w, f in itertools.product(workers, fetches)
@@ -216,9 +227,14 @@ def tune(
     if graph is not None:
         check_graph(graph)
     on = graph.device if graph is not None and device is None else device_of(device)
-    options = {name: list(values) for name, values in (space_for(on) if space is None else space).items()}
-    for name, values in options.items():
-        if not values:
+    if not callable(progress):
+        raise UnsupportedTypeError(f"progress must be a function of steps, description and total (got {progress!r:.80})")
+    options = {}
+    for name, values in (space_for(on) if space is None else space).items():
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise UnsupportedTypeError(f"space must map {name!r} to a sequence of values to try, such as [{values!r:.80}]")
+        options[name] = list(values)
+        if not options[name]:
             raise InvalidArgumentError(f"space has no values for {name!r}; leave it out, or give some")
     if not number("budget", budget) > 0:
         raise InvalidArgumentError(f"budget must be a number of seconds above 0 (got {budget})")

@@ -57,9 +57,4 @@ atos_status atos_program_load(int32_t device, const void *cubin, const char *sym
 }
 
 void atos_program_unload(atos_program *program) { delete program; }
-
-atos_status atos_program_resident(atos_program *program, const atos_launch *launch, uint32_t item_bytes,
-                                  uint32_t *blocks) {
-  return guarded([&] { *blocks = backend(program->device).resident_blocks(*program, *launch, item_bytes); });
-}
 }

@@ -184,10 +184,6 @@ void atos_program_unload(atos_program *program);
 /* Called by native code with checks, where one fails; the task returns then. */
 void atos_cpu_fail(int64_t site, int64_t value, int64_t bound, int64_t array);
 
-/* Blocks of this program that are resident at once on its device, for the threads, fetch and scratch of `launch`. */
-atos_status atos_program_resident(atos_program *program, const atos_launch *launch, uint32_t item_bytes,
-                                  uint32_t *blocks);
-
 /* Runs the queue's tasks until all are done. The program must have been made for the queue's item size and for the
  * worker, persistent and barrier of `launch`. After ATOS_QUEUE_FULL, ATOS_TASK_FAILED and ATOS_STOPPED, pending tasks are
  * still in the queue. After ATOS_STUCK, the program and whatever the arguments point to must live as long as the process. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "backend.h"
-#include "cores.h"
+#include "host.h"
 #include "crew.h"
 
 namespace atos {
@@ -490,7 +490,7 @@ private:
 
 } // namespace
 
-uint64_t host_memory_free() { return uint64_t(sysconf(_SC_AVPHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE)); }
+uint64_t host_memory_free() { return memory_free(); }
 
 Backend &cpu_backend() {
   static CpuBackend instance;

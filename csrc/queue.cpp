@@ -29,7 +29,7 @@ template <unsigned bytes> struct HostSlots {
       slot[i].fill(item, 2 * lap);
     }
   }
-  // The item in a slot if it is full, with the parity of its lap.
+  // The item in a slot if it is full, and the slot's turn.
   static bool read(const unsigned char *slots, uint64_t i, unsigned char *item, uint64_t *turn) {
     const Slot<bytes> &slot = reinterpret_cast<const Slot<bytes> *>(slots)[i];
     typename Slot<bytes>::Seen seen{};

@@ -12,8 +12,9 @@
 // addition to `published` gives a pusher both: tickets, and the ring that they are for. Before it has them, and only where a
 // larger ring may come, it may wait a little (see `reserve_with_room`).
 //
-// The end: `finished` counts tasks that ran, each after its own pushes were counted in `published`. Whoever reads
-// `finished` first, then `published`, and finds them equal has proof that nothing is left (docs/design.md).
+// The end: `finished` counts tasks that ran, each after its own pushes were counted in `published`, or in `direct` if they went to
+// no slot. Whoever reads `finished` first, then the others, and finds as many, twice, has proof that nothing is left
+// (docs/design.md).
 #pragma once
 #include "interface.h"
 #include "ring.cuh"

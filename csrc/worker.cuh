@@ -1,5 +1,5 @@
 // Workers: they take items from the queue, spread a task over their threads, and hand on what it pushed. What a worker does
-// next is decided in `next()`, the only place that knows the schedules.
+// next is decided in `decide()`, or `next()` of thread workers, the only places that know the schedules.
 //
 // A warp or CTA worker is one `Group` of threads: its first warp takes items, all threads run them. Thread workers step
 // together in warps of 32, so that they share the atomics on the queue's counters. What a worker has to remember lies in

@@ -229,3 +229,10 @@ class TestGenerate:
     def test_road(self) -> None:
         graph = generate.road(20, 1.0, device="cpu")
         assert triples(graph) == triples(Graph.from_networkx(nx.grid_2d_graph(20, 20), device="cpu").simplify(sort=True))
+
+
+def test_offsets_and_ids_of_scipy_are_not_copied():
+    matrix = scipy.sparse.csr_array((np.ones(3), np.array([1, 0, 2], np.int32), np.array([0, 2, 2, 3], np.int32)))
+    graph = Graph.from_csr(matrix.indptr, matrix.indices, device="cpu")
+    assert np.shares_memory(np.asarray(graph.indices), matrix.indices)
+    assert np.shares_memory(np.asarray(graph.indptr), matrix.indptr)

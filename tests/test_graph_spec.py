@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py.graph_spec import graph_of, source_of
+from atos_py.graph_spec import graph_of, names_of, source_of
 
 
 def same(a: atos.Graph, b: atos.Graph) -> bool:
@@ -49,6 +49,11 @@ def test_parameters_out_of_range_are_told_by_the_generator():
 def test_a_missing_file():
     with pytest.raises(atos.MissingFileError):
         graph_of("nowhere.gr", device="cpu")
+
+
+def test_names_are_short_unless_two_would_be_the_same():
+    assert names_of(["a/New.York.gr.gz", "b.npz", "rmat:3:4"]) == ["New", "b", "rmat:3:4"]
+    assert names_of(["New.York.gr", "New.Jersey.gr", "b.npz"]) == ["New.York.gr", "New.Jersey.gr", "b"]
 
 
 def test_where_a_search_begins():

@@ -260,6 +260,27 @@ def test_directed_graphs_are_swept_in_the_end(seed: int, n: int) -> None:
     assert error(result, exact(graph)) <= result.error_bound <= 1e-4
 
 
+@pytest.mark.parametrize("damping", [1.0, 2.0, -0.5])
+def test_a_damping_that_proves_nothing_is_refused(damping: float) -> None:
+    graph = star(10, True)
+    with pytest.raises(atos.InvalidArgumentError, match="damping must be at least 0 and less than 1"):
+        verify(graph, np.full(10, 0.1), damping=damping)
+
+
+def test_a_mesh_with_a_hub(device: atos.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All threads of a CTA gather what is too much for one of them."""
+    monkeypatch.setitem(solver._MESH, device.kind, 1 << 62)
+    monkeypatch.setitem(tasks.LIGHT, device.kind, 4)
+    monkeypatch.setattr(gathering, "_FEW", 100)
+    graph = star(5_000, True)
+    verify(graph, pagerank(graph.to(device), tolerance=1e-5), 1e-5)
+
+
+def test_the_configuration_is_that_of_the_search() -> None:
+    stats = pagerank(star(100, True), fetch_size=7).stats
+    assert (stats.task, stats.worker, stats.fetch_size) == ("pagerank", "cta", 7)
+
+
 def test_no_vertices() -> None:
     result = pagerank(graph_of([], 0))
     assert (result.rank.size, result.error_bound < 1e-4) == (0, True)

@@ -44,6 +44,12 @@ def random_items(dtype: np.dtype, n: int, seed: int = 0) -> np.ndarray:
     return items
 
 
+@pytest.mark.parametrize("name", ["class", "_x", "a b", "1"])
+def test_fields_that_no_task_could_name(name):
+    with pytest.raises(atos.UnsupportedTypeError, match="rename it"):
+        atos.Queue(4, dtype=[(name, "i8")], device="cpu")
+
+
 @all_dtypes
 def test_what_goes_in_comes_out_in_order(device, dtype):
     queue = atos.Queue(100, dtype=dtype, device=device)

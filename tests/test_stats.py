@@ -33,6 +33,13 @@ def test_numbers_add_up_and_the_last_configuration_counts():
     assert total.trace is None
     assert total.profile == Profile(compile=10.0, run=4.0)
     assert LaunchStats.total([ONE, other], task="both").task == "both"
+    first = LaunchStats.total([ONE, other], like=ONE)
+    assert (first.task, first.worker, first.tasks_run) == ("a", "warp", 15)
+
+
+def test_none_have_no_total():
+    with pytest.raises(atos.InvalidArgumentError, match="got none"):
+        LaunchStats.total([])
 
 
 def test_one_launch_is_its_own_total():

@@ -198,10 +198,46 @@ class TestOutput:
         self.tuning().draw(tmp_path / "heat.png")
         assert (tmp_path / "heat.png").read_bytes().startswith(b"\x89PNG")
 
+    def test_the_axes_of_the_heat_map_are_in_order(self, tmp_path, monkeypatch):
+        figures = pytest.importorskip("atos_py.figures")
+        drawn = []
+        monkeypatch.setattr(figures, "draw_heatmaps", lambda path, cells: drawn.extend(cells))
+        run = lambda num_threads, fetch_size: replace(STATS, num_threads=num_threads, fetch_size=fetch_size)  # noqa: E731
+        space = {"num_threads": [512, 64, 128], "fetch_size": [8, 2048, 32, 1]}
+        atos.tune(run, space=space, device="cpu").draw(tmp_path / "heat.png")
+        at = [(cell["workers"], cell["fetch_size"]) for cell in drawn]
+        assert at == sorted(at)
+        assert len(at) == 12
+
+    def test_drawing_leaves_the_users_matplotlib_alone(self, tmp_path):
+        matplotlib = pytest.importorskip("matplotlib")
+        with matplotlib.rc_context():
+            matplotlib.use("svg")
+            self.tuning().draw(tmp_path / "heat.png")
+            assert matplotlib.get_backend().lower() == "svg"
+
+    def test_files_that_cannot_be_written(self, tmp_path):
+        for write in (self.tuning().to_csv, self.tuning().draw):
+            with pytest.raises(atos.AtosError):
+                write(tmp_path / "nowhere" / "x.png")
+
     def test_without_matplotlib(self, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "atos_py.figures", None)
         with pytest.raises(atos.MissingPackageError, match="pip install matplotlib"):
             self.tuning().draw(tmp_path / "heat.png")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"space": {"fetch_size": 32}}, "space must map 'fetch_size' to a sequence of values to try, such as .32."),
+        ({"space": {"worker": "cta"}}, "space must map 'worker' to a sequence"),
+        ({"progress": 3}, "progress must be a function"),
+    ],
+)
+def test_what_cannot_be_searched(options, message):
+    with pytest.raises(atos.UnsupportedTypeError, match=message):
+        atos.tune(lambda **_: STATS, device="cpu", **options)
 
 
 @atos.task

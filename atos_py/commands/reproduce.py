@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..devices import device
-from ..graph_spec import graph_of, name_of
+from ..graph_spec import graph_of, names_of
 from ..reproduce import default_graphs, reproduce
 from .options import add_device, add_graphs, add_json, progress_bar, say, write_json
 
@@ -35,7 +35,9 @@ def command(options: argparse.Namespace) -> int:
     chosen = device(options.device)
     graphs = default_graphs(chosen)
     if options.graph:
-        graphs = ((name_of(spec), graph_of(spec, device=chosen).to_symmetric()) for spec in options.graph)
+        specs = list(dict.fromkeys(options.graph))
+        named = zip(names_of(specs), specs, strict=True)
+        graphs = ((name, graph_of(spec, device=chosen).to_symmetric()) for name, spec in named)
     files = [str(path) for path in reproduce(options.out, graphs, repeat=options.repeat, progress=progress_bar())]
     say(options, *files)
     write_json(options, {"files": files})

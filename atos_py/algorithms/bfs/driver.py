@@ -16,6 +16,7 @@ from ...stats import LaunchStats
 from ...task import Task
 from ...validate import flag
 from ..checks import check_worker, vertices_of
+from ..launches import Launches
 from . import switch
 from .tasks import BLOCK, UNREACHED, adopt, visit
 
@@ -90,6 +91,7 @@ def bfs(
         Of the queue; by default room for every vertex twice.
     **launch_options
         As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
+        `timeout` is for the whole call, which keeps nothing then.
 
     Returns
     -------
@@ -110,11 +112,12 @@ def bfs(
     parents = flag("parents", parents)
     sources = vertices_of(source, graph.num_vertices)
     room = 2 * graph.num_vertices if capacity is None else capacity
-    depth, stats = _search(graph, sources, direction, worker, room, launch_options)
+    launches = Launches("bfs", launch_options)
+    depth, stats = _search(graph, sources, direction, worker, room, launches)
     if not parents:
         return BFSResult(as_library(depth, graph.library), stats)
-    parent, found = _find_parents(graph, depth, worker, launch_options)
-    total = LaunchStats.total([found, stats])
+    parent, found = _find_parents(graph, depth, worker, launches)
+    total = LaunchStats.total([stats, found], like=stats)
     return BFSResult(as_library(depth, graph.library), total, as_library(parent, graph.library))
 
 
@@ -134,7 +137,7 @@ def _direction(graph: Graph, asked: str | None, chosen: bool) -> str:
 
 
 def _search(
-    graph: Graph, sources: NDArray[Any], direction: str, worker: str, capacity: int, options: dict[str, Any]
+    graph: Graph, sources: NDArray[Any], direction: str, worker: str, capacity: int, launches: Launches
 ) -> tuple[Array, LaunchStats]:
     depth = full(graph.num_vertices, UNREACHED, dtype=np.uint32, device=graph.device)
     if len(sources) == 1:
@@ -145,20 +148,19 @@ def _search(
         depth[...] = begin
     n = graph.num_vertices
     queue = Queue(capacity, dtype=np.uint32 if n + -(-n // BLOCK) < 2**32 else np.int64, device=graph.device)
-    runs: list[LaunchStats] = []
 
     def launch(items: NDArray[Any], which: Task, *args: Any) -> None:
         queue.push(items)
-        runs.append(getattr(queue, f"launch_{worker}")(which, *args, **options))
+        launches.run(queue, worker, which, *args)
 
     if direction == "push":
         launch(sources, visit, graph, depth)
     else:
         switch.search(graph, sources, depth, launch)
-    return depth, LaunchStats.total(runs, task=None if direction == "push" else direction)
+    return depth, LaunchStats.total(launches.runs, task=None if direction == "push" else direction)
 
 
-def _find_parents(graph: Graph, depth: Array, worker: str, options: dict[str, Any]) -> tuple[Array, LaunchStats]:
+def _find_parents(graph: Graph, depth: Array, worker: str, launches: Launches) -> tuple[Array, LaunchStats]:
     """Run the pass over the edges, in two rounds whatever the search did: blocks, then vertices."""
     n = graph.num_vertices
     parent = full(n, UNREACHED, dtype=np.uint32, device=graph.device)
@@ -167,4 +169,4 @@ def _find_parents(graph: Graph, depth: Array, worker: str, options: dict[str, An
     queue = Queue(room, dtype=np.uint32 if room < 2**32 else np.int64, device=graph.device)
     queue.push(blocks)
     rounds = {"persistent": False, "barrier": True}
-    return parent, getattr(queue, f"launch_{worker}")(adopt, graph, depth, parent, **options | rounds)
+    return parent, launches.run(queue, worker, adopt, graph, depth, parent, always=rounds)

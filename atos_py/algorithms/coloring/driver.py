@@ -15,6 +15,7 @@ from ...queue import Queue
 from ...stats import LaunchStats
 from ...validate import whole
 from ..checks import check_worker
+from ..launches import Launches
 from .blocks import BLOCK, assign_or_check_block
 from .tasks import UNCOLORED, Order, assign_or_check
 
@@ -71,10 +72,10 @@ def color(
         coloured at the same time, and so saves work, but reads memory at random.
     worker : str, optional
         "thread", "warp" or "cta", for one vertex at a time. By default a CTA takes a block of vertices if they have fewer than
-        8 neighbours on average; otherwise, on a GPU, a CTA takes a vertex with 1,024 or more, which then come first, and a
-        warp one of the others.
+        8 neighbours on average, and neither `window` nor `patience` is given; otherwise, on a GPU, a CTA takes a vertex with
+        1,024 or more, which then come first, and a warp one of the others.
     capacity : int, optional
-        Of the queue; by default room for every vertex twice.
+        Of the queue; by default room for every vertex twice, and at least 65,536.
     window : int, optional
         How many vertices are under way at once. By default some for each worker that a large GPU holds, 1,024 on the CPU, and
         with `barrier=True` all. Few clash less and take fewer colours, many keep more workers busy.
@@ -84,7 +85,8 @@ def color(
         are chosen by default, otherwise 0.
     **launch_options
         As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ... By default
-        `barrier=True` where CTAs take the large vertices and the graph has 16 million edges or more, but by degree.
+        `barrier=True` where CTAs take the large vertices and the graph has 16 million edges or more, except with
+        `order="degree"`. `timeout` is for the whole call, which keeps nothing then.
 
     Returns
     -------
@@ -121,20 +123,20 @@ def color(
     room = max(2 * n, _LEAST) if capacity is None else capacity
     blocks = -(-n // BLOCK)
     queue = Queue(room, dtype=np.uint32 if n + blocks <= UNCOLORED else np.int64, device=device)
-    runs: list[LaunchStats] = []
+    launches = Launches("color", launch_options)
     begun = 0
     for phase in phases:
-        options = {"shared_memory": _SCRATCH[phase.worker], **phase.options, **launch_options}
-        usual = n if options.get("barrier") else phase.window
-        under_way = min(window or usual, phase.end - begun)
+        options = {"shared_memory": _SCRATCH[phase.worker], **phase.options}
+        rounds = launch_options.get("barrier", options.get("barrier"))
+        under_way = min(window or (n if rounds else phase.window), phase.end - begun)
         items = n + np.arange(blocks) if by_blocks else np.arange(begun, begun + under_way)
         queue.push(items.astype(queue.dtype) * 2)
         step = Order(turns, phase.end, under_way, phase.patience if patience is None else patience)
         task = assign_or_check_block if by_blocks else assign_or_check
-        runs.append(getattr(queue, f"launch_{phase.worker}")(task, graph, colors, step, **options))
+        launches.run(queue, phase.worker, task, graph, colors, step, usual=options)
         begun = phase.end
     num_colors = int(np.asarray(colors).max()) + 1 if n else 0
-    return ColoringResult(as_library(colors, graph.library), num_colors, LaunchStats.total(runs))
+    return ColoringResult(as_library(colors, graph.library), num_colors, LaunchStats.total(launches.runs))
 
 
 class _Phase(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...array import to_host
 from ...errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
-from ...graph import Graph
+from ...graph import Graph, check_graph
 from ...parallel import compiled, even_rows, parallel_map, ranges
 from ...validate import as_host_array
 from ..checks import rows_of
@@ -44,6 +44,7 @@ def verify(graph: Graph, colors: Any) -> None:
     VerificationError
         It is none. The message names the first edge or vertex that is wrong.
     """
+    check_graph(graph)
     indptr, indices = rows_of(graph)
     found = np.ascontiguousarray(as_host_array("colors", to_host(colors)))
     n = indptr.size - 1

@@ -42,8 +42,8 @@ that crosses the limit and then sees the mark came before that, and is taken alo
 goes on until the cursor that all share has passed every vertex since it began; and a launch ends when every worker has found
 nothing after all was done.
 
-`tasks` and `passes` have what runs on the device, `solver` what launches it, `driver` the function to call, and `verifier` the
-proof of a result.
+`tasks`, `passes` and `gather` have what runs on the device, `solver` (and `gather` for its rounds) what launches it, `driver`
+the function to call, and `verifier` the proof of a result.
 
 Source: Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithms 3 and 4; over-relaxation:
 Young, "Iterative Methods for Solving Partial Difference Equations of Elliptic Type", 1954.

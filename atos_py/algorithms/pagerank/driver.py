@@ -17,7 +17,7 @@ from ...validate import as_dtype, as_host_array, number
 from ..checks import check_worker
 from .solver import FINDS, Solver
 
-__all__ = ["PageRankResult", "pagerank", "teleport_of"]
+__all__ = ["PageRankResult", "damping_of", "pagerank", "teleport_of"]
 
 
 class PageRankResult(NamedTuple):
@@ -84,6 +84,7 @@ def pagerank(
         Of the queue; by default enough in any case.
     **launch_options
         As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
+        `timeout` is for the whole call, which keeps nothing then.
 
     Returns
     -------
@@ -108,11 +109,9 @@ def pagerank(
     check_graph(graph)
     if worker is not None:
         check_worker(worker)
-    damping, tolerance = number("damping", damping), number("tolerance", tolerance)
+    damping, tolerance = damping_of(damping), number("tolerance", tolerance)
     if find is not None and (not isinstance(find, str) or find not in FINDS):
         raise InvalidArgumentError(f"find must be one of {', '.join(FINDS)} (got {find!r:.80})")
-    if not 0 <= damping < 1:
-        raise InvalidArgumentError(f"damping must be at least 0 and less than 1 (got {damping})")
     kind = as_dtype(dtype)
     if kind not in (np.float32, np.float64):
         raise UnsupportedTypeError(f"ranks are float32 or float64 (got {kind})")
@@ -132,6 +131,14 @@ def pagerank(
     solver = Solver(graph, damping, teleport, find, worker, capacity, launch_options)
     rank, bound = solver.solve(start, kind, tolerance - rounding)
     return PageRankResult(as_library(rank, graph.library), solver.stats(), bound + rounding)
+
+
+def damping_of(value: Any) -> float:
+    """Return the probability of following an edge."""
+    damping = number("damping", value)
+    if not 0 <= damping < 1:
+        raise InvalidArgumentError(f"damping must be at least 0 and less than 1 (got {damping})")
+    return damping
 
 
 def teleport_of(personalization: Any, n: int) -> NDArray[np.float64]:

@@ -15,7 +15,8 @@ from ...graph import Graph
 from ...queue import Queue
 from ...stats import LaunchStats
 from ...task import Task
-from .gather import gather_ranks
+from ..launches import Launches
+from .gather import gather, gather_ranks
 from .passes import HUB, SPAN, finish, measure, set_ranks, set_residues, survey
 from .tasks import BLOCK, LIGHT, Step, check, push, sweep
 
@@ -40,6 +41,7 @@ class Solver:
         options: dict[str, Any],
     ) -> None:
         self.graph, self.damping, self.find, self.options = graph, damping, find, options
+        self.launches = Launches("pagerank", options)
         self.n, self.device, self.worker = graph.num_vertices, graph.device, worker
         self.undirected = graph.is_symmetric()
         self.even = graph.num_edges < _MESH[self.device.kind] * self.n
@@ -54,7 +56,6 @@ class Solver:
         enough = (1 if self.queued is None else 2) * most + 1
         room, limit = (enough, enough) if capacity is None else (capacity, None)
         self.queue = Queue(room, max_capacity=limit, dtype=np.uint32 if most < 2**32 else np.int64, device=self.device)
-        self.runs: list[LaunchStats] = []
 
     def solve(self, start: Array | None, dtype: np.dtype[Any], goal: float) -> tuple[Array, float]:
         """Return ranks and what their error is at most, which is no more than `goal`."""
@@ -189,13 +190,14 @@ class Solver:
     def launch(self, items: NDArray[Any], which: Task, *args: Any, worker: str = "cta", **options: Any) -> None:
         """Push items, and launch a task on them; `worker` is what suits the task, unless another was asked for."""
         self.queue.push(items)
-        run = getattr(self.queue, f"launch_{self.worker or worker}")
-        self.runs.append(run(which, *args, **(options | self.options)))
+        self.launches.run(self.queue, self.worker or worker, which, *args, usual=options)
 
     def zeros(self, dtype: DTypeLike) -> Array:
         """Return an array with a place for each vertex."""
         return zeros(self.n, dtype=dtype, device=self.device)
 
     def stats(self) -> LaunchStats:
-        """Return the statistics of all launches in one."""
-        return LaunchStats.total(self.runs, task=self.find or "pagerank")
+        """Return the statistics of all launches in one, with the configuration of those that find the ranks."""
+        runs = self.launches.runs
+        search = [run for run in runs if run.task in (sweep.name, push.name, gather.name)]
+        return LaunchStats.total(runs, task=self.find or "pagerank", like=search[-1] if search else None)

@@ -12,7 +12,7 @@ from ...errors import InvalidArgumentError, VerificationError
 from ...parallel import compiled, even_rows, num_threads, parallel_map, ranges
 from ...validate import as_host_array, number
 from ..checks import rows_of
-from .driver import PageRankResult, teleport_of
+from .driver import PageRankResult, damping_of, teleport_of
 
 __all__ = ["verify"]
 
@@ -59,7 +59,7 @@ def verify(
         The error may be larger than `tolerance`, or the ranks do not sum to 1 as far as that.
     """
     indptr, indices = rows_of(graph)
-    tolerance, damping = number("tolerance", tolerance), number("damping", damping)
+    tolerance, damping = number("tolerance", tolerance), damping_of(damping)
     n = indptr.size - 1
     rank = as_host_array("result", to_host(result.rank if isinstance(result, PageRankResult) else result))
     if rank.shape != (n,) or rank.dtype.kind not in "iuf":

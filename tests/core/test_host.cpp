@@ -1,5 +1,5 @@
-// How many cores a process may keep busy (csrc/cores.h), by control groups as they look in a directory.
-#include "cores.h"
+// What a process may use of its host (csrc/host.h), by control groups as they look in a directory.
+#include "host.h"
 
 #include <filesystem>
 #include <unistd.h>
@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Groups {
-  fs::path root = fs::temp_directory_path() / ("atos_cores_" + std::to_string(getpid()));
+  fs::path root = fs::temp_directory_path() / ("atos_host_" + std::to_string(getpid()));
   Groups() { fs::create_directories(root); }
   ~Groups() { fs::remove_all(root); }
   void write(const std::string &name, const std::string &text) {
@@ -22,6 +22,11 @@ struct Groups {
   double found(const std::string &listed) {
     write("self", listed);
     return quota(root.string(), (root / "self").string());
+  }
+  uint64_t memory(const std::string &listed) {
+    write("self", listed);
+    write("meminfo", "MemTotal:  4096 kB\nMemFree:  16 kB\nMemAvailable:  1024 kB\n");
+    return memory_free(root.string(), (root / "self").string(), (root / "meminfo").string());
   }
 };
 
@@ -68,4 +73,39 @@ TEST(version_1_has_a_hierarchy_for_cores) {
 TEST(at_least_one_core_and_no_more_than_there_are) {
   const uint32_t found = cores();
   CHECK(found >= 1 && found <= std::max(1u, std::thread::hardware_concurrency()), "%u", found);
+}
+
+TEST(without_groups_all_memory_that_is_available_counts) {
+  Groups groups;
+  CHECK(groups.memory("") == 1 << 20, "%lu", (unsigned long)groups.memory(""));
+  groups.write("memory.max", "max\n");
+  groups.write("memory.current", "1000\n");
+  CHECK(groups.memory("0::/\n") == 1 << 20, "%lu", (unsigned long)groups.memory("0::/\n"));
+  groups.write("memory.max", "99999999999\n"); // more than there is
+  CHECK(groups.memory("0::/\n") == 1 << 20, "%lu", (unsigned long)groups.memory("0::/\n"));
+}
+
+TEST(a_group_leaves_what_it_does_not_use_or_uses_for_files) {
+  Groups groups;
+  groups.write("a/memory.max", "100000\n");
+  groups.write("a/memory.current", "70000\n");
+  CHECK(groups.memory("0::/a\n") == 30000, "%lu", (unsigned long)groups.memory("0::/a\n"));
+  groups.write("a/memory.stat", "anon 1\ninactive_file 20000\nactive_file 7\n");
+  CHECK(groups.memory("0::/a\n") == 50000, "%lu", (unsigned long)groups.memory("0::/a\n"));
+  groups.write("a/b/memory.max", "10\n");
+  groups.write("a/b/memory.current", "11\n");
+  CHECK(groups.memory("0::/a/b\n") == 0, "%lu", (unsigned long)groups.memory("0::/a/b\n"));
+}
+
+TEST(version_1_has_a_hierarchy_for_memory) {
+  Groups groups;
+  groups.write("memory/x/memory.limit_in_bytes", "50000\n");
+  groups.write("memory/x/memory.usage_in_bytes", "20000\n");
+  groups.write("memory/x/memory.stat", "inactive_file 1\ntotal_inactive_file 5000\n");
+  const std::string listed = "11:memory:/x\n4:cpu,cpuacct:/x\n";
+  CHECK(groups.memory(listed) == 35000, "%lu", (unsigned long)groups.memory(listed));
+}
+
+TEST(some_memory_is_free_here) {
+  CHECK(memory_free() > 1 << 20, "%lu", (unsigned long)memory_free());
 }
