@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from types import EllipsisType, SimpleNamespace
 from typing import Any, SupportsIndex, cast
 
@@ -66,6 +67,16 @@ class Array:
         self.readonly = readonly
         self.library = library
         self._owner = owner  # keeps the memory alive
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle the elements, and not the address."""
+        return _remade, (self.to_numpy(), str(self.device), self.readonly)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Go through a copy on the host."""
+        if not self.shape:
+            raise UnsupportedTypeError("an array without dimensions has nothing to go through")
+        return iter(self.to_numpy())
 
     @property
     def ndim(self) -> int:
@@ -266,6 +277,11 @@ def full(
     result = zeros(shape, dtype=element.dtype if dtype is None else dtype, device=device)
     _fill(result.device, result.pointer, _cast(element, result.dtype), result.size)
     return result
+
+
+def _remade(values: NDArray[Any], device: str, readonly: bool) -> Array:
+    """Return the array that was copied or pickled."""
+    return asarray(values, device=device, readonly=readonly)
 
 
 def asarray(

@@ -51,8 +51,11 @@ def open_regular(path: Path, what: str) -> BinaryIO:
 
 
 @contextlib.contextmanager
-def replacing(path: Path, what: str, *, mode: int = 0o666) -> Iterator[BinaryIO]:
+def replacing(path: Path, what: str, *, mode: int | None = None) -> Iterator[BinaryIO]:
     """Open a file to write that takes the place of `path` when it is whole and on disk; a kill leaves what was there.
+
+    A file that is there keeps its permissions, unless `mode` says which; a link is replaced and not followed. A pipe, a device
+    or the like is refused.
 
     It is written as ``.NAME.part`` beside `path`, under a lock. A process that is killed leaves that behind, and the next
     one that writes to `path` takes it over, so that no more than one ever lies there.
@@ -63,8 +66,17 @@ def replacing(path: Path, what: str, *, mode: int = 0o666) -> Iterator[BinaryIO]
         If the system refuses.
     """
     try:
+        kept = None
+        with contextlib.suppress(FileNotFoundError):
+            there = os.lstat(path).st_mode
+            if stat.S_ISREG(there):
+                kept = stat.S_IMODE(there) if mode is None else None
+            elif not stat.S_ISLNK(there) and not stat.S_ISDIR(there):  # that of a directory the system refuses
+                raise FileWriteError(f"cannot write {what} '{path}': what is there is no regular file")
         part = path.with_name(f".{path.name}.part")
-        with _locked(part, mode) as file:
+        with _locked(part, 0o666 if mode is None else mode) as file:
+            if kept is not None:
+                os.fchmod(file.fileno(), kept)
             try:
                 yield file
                 file.flush()

@@ -133,6 +133,11 @@ class Queue:
         """Items that those tasks pushed."""
         return self._read(0)[1].tasks_pushed
 
+    def __reduce__(self) -> Any:
+        raise UnsupportedTypeError(
+            "a queue is neither copied nor pickled: save(path) writes what is in it, Queue.load reads it"
+        )
+
     def __len__(self) -> int:
         """Return how many items are waiting."""
         count = ffi.new("uint64_t *")

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from .devices import Device
 from .devices import device as device_of
 from .errors import InvalidArgumentError, LaunchConfigError, MissingPackageError, QueueFullError, UnsupportedTypeError
@@ -20,7 +22,7 @@ from .files import as_path, replacing
 from .graph import Graph, check_graph
 from .stats import LaunchStats, stats_of
 from .task import Task
-from .tuned import remember
+from .tuned import remember, tuned
 from .validate import number
 
 __all__ = ["Tuning", "space_for", "tune"]
@@ -233,11 +235,13 @@ def tune(
     for name, values in (space_for(on) if space is None else space).items():
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise UnsupportedTypeError(f"space must map {name!r} to a sequence of values to try, such as [{values!r:.80}]")
-        options[name] = list(values)
+        options[name] = [value.item() if isinstance(value, np.generic) else value for value in values]
         if not options[name]:
             raise InvalidArgumentError(f"space has no values for {name!r}; leave it out, or give some")
     if not number("budget", budget) > 0:
         raise InvalidArgumentError(f"budget must be a number of seconds above 0 (got {budget})")
+    if task is not None:
+        tuned(task, graph, device=on)  # so that what is no task is told before the search, and not after it
     search = _Search(run, options, budget, progress)
     best, finished = search.best()
     ranked = sorted(search.tried.values(), key=lambda setting: (setting is not best, setting.median))

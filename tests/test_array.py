@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import weakref
 from types import SimpleNamespace
 from typing import Any
@@ -402,3 +404,34 @@ print(here.to_numpy().tolist(), there.to_numpy().tolist())
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, f"{[4] * 5 + [1] * 5} {[3] * 5 + [2] * 5}\n"), done.stderr
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda array: pickle.loads(pickle.dumps(array))])
+def test_copies_have_memory_of_their_own(device, copied):
+    array = atos.asarray(np.arange(6).reshape(2, 3), device=device, readonly=True)
+    other = copied(array)
+    assert (other.dtype, other.shape, other.device, other.readonly) == (array.dtype, array.shape, array.device, True)
+    assert other.pointer != array.pointer
+    assert other.to_numpy().tolist() == array.to_numpy().tolist()
+
+
+def test_a_graph_is_copied_and_pickled_whole(device):
+    graph = atos.generate.road(20, device=device)
+    other = pickle.loads(pickle.dumps(graph))
+    assert np.array_equal(other.indices.to_numpy(), graph.indices.to_numpy())
+    assert atos.bfs(copy.deepcopy(graph), 0).num_reached == atos.bfs(graph, 0).num_reached
+
+
+def test_a_queue_is_not_copied(device):
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(atos.UnsupportedTypeError, match="save"):
+            copied(atos.Queue(4, device=device))
+
+
+def test_elements_one_after_the_other(device):
+    array = atos.asarray(np.arange(4), device=device)
+    assert list(array) == [0, 1, 2, 3]
+    assert 3 in array
+    assert max(array) == 3
+    with pytest.raises(atos.UnsupportedTypeError, match="without dimensions"):
+        iter(atos.asarray(np.array(1), device=device))

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import atos_py as atos
 from atos_py.algorithms.bfs import verifier
 from atos_py.algorithms.bfs import verify as verify_bfs
 from atos_py.csr import CSR, build_csr, chunk_edges
@@ -174,3 +175,15 @@ def test_refused_arguments() -> None:
     for source in ([], 0.0):
         with pytest.raises(InvalidArgumentError, match="one or more vertex ids"):
             verify_bfs(DIAMOND, source, depth)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_results_of_either_byte_order(order):
+    graph = atos.generate.road(20, device="cpu")
+    depth = np.asarray(atos.bfs(graph, 0).depth).astype(f"{order}u4")
+    atos.verify_bfs(graph, 0, depth)
+    colors = np.asarray(atos.color(graph).colors).astype(f"{order}i4")
+    atos.verify_coloring(graph, colors)
+    colors[:] = 0
+    with pytest.raises(atos.VerificationError):
+        atos.verify_coloring(graph, colors)

@@ -50,6 +50,21 @@ def test_a_link_is_replaced_and_not_followed(path):
     assert link.read_bytes() == b"after"
 
 
+def test_permissions_stay(path):
+    path.chmod(0o640)
+    write(path, b"after")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"after", 0o640)
+
+
+def test_a_pipe_is_left_alone(path):
+    pipe = path.with_name("pipe")
+    os.mkfifo(pipe)
+    with pytest.raises(FileWriteError, match="no regular file"):
+        write(pipe, b"after")
+    assert pipe.is_fifo()
+    assert sorted(os.listdir(path.parent)) == ["file", "pipe"]
+
+
 def test_what_a_killed_process_left_is_taken_over(path):
     path.with_name(".file.part").write_bytes(b"a long rest of something else")
     write(path, b"after")

@@ -44,6 +44,19 @@ def random_items(dtype: np.dtype, n: int, seed: int = 0) -> np.ndarray:
     return items
 
 
+def test_records_are_taken_exactly_or_refused():
+    queue = atos.Queue(10, dtype=[("key", np.uint64)], device="cpu")
+    queue.push([(1,), (2**63,)])
+    assert queue.peek().tolist() == [(1,), (2**63,)]
+    with pytest.raises(atos.InvalidArgumentError, match="does not fit"):
+        queue.push([(1,), (2**64,)])
+    queue = atos.Queue(10, dtype=[("a", np.uint32), ("b", np.float32)], device="cpu")
+    for items in ((1, []), (1, [2, 3]), np.array(5)):
+        with pytest.raises(atos.UnsupportedTypeError, match="tuples of 2 numbers"):
+            queue.push(items)
+    assert len(queue) == 0
+
+
 @pytest.mark.parametrize("name", ["class", "_x", "a b", "1"])
 def test_fields_that_no_task_could_name(name):
     with pytest.raises(atos.UnsupportedTypeError, match="rename it"):

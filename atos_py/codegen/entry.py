@@ -124,10 +124,8 @@ def _taken_by_workload(function: FunctionType | None, num_args: int) -> int:
 def _check_arity(name: str, function: FunctionType, role: str, given: list[str], described: str) -> None:
     parameters = inspect.signature(function).parameters.values()
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    least = sum(p.default is p.empty for p in positional)
-    most = len(given) if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(positional)
-    if not least <= len(given) <= most:
-        wanted = f"{least}" if least == most else f"{least} to {most}"
+    if len(given) != len(positional) or any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        wanted = f"{len(positional)}"
         own = f"{function.__name__}({', '.join(p.name for p in positional)})"
         gets = f"this launch gives it {len(given)}: {', '.join(given)}"
         raise failure(name, function, described, f"the {role} {own} takes {wanted} arguments, but {gets}")

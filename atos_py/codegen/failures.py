@@ -67,8 +67,11 @@ def _place(error: Exception, text: str) -> tuple[str, int] | None:
     """Return the innermost place that Numba names, which may lie in a helper of the task."""
     for match in _PLACE.finditer(text):
         path = os.path.abspath(match["path"])
-        if f"{os.sep}numba{os.sep}" not in path and os.path.exists(path):
-            return path, int(match["line"])
+        if f"{os.sep}numba{os.sep}" in path:
+            continue
+        for name in (match["path"], path):  # a cell of a notebook has a name, and lines, but no file
+            if os.path.exists(name) or name in linecache.cache:
+                return name, int(match["line"])
     # numba-cuda lets errors of Numba's own pass without adding the place; it was at work on some constraint then.
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     constraint = next((f.f_locals["constraint"] for f in reversed(frames) if "constraint" in f.f_locals), None)

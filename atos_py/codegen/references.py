@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dis
+import enum
 import hashlib
+import sys
 from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -11,6 +13,8 @@ from typing import Any
 import numpy as np
 
 __all__ = ["UnhashableError", "codes", "fingerprint", "global_names", "is_library", "plain_function"]
+
+_LIBRARIES = ("builtins", "math", "numba", "numpy", "operator")
 
 
 class UnhashableError(Exception):
@@ -50,36 +54,44 @@ def fingerprint(*values: Any) -> str:
         If a value is met whose content cannot be named.
     """
     hasher = hashlib.sha256()
-    seen: dict[int, int] = {}
+    seen: dict[Any, int] = {}
     for value in values:
         for part in _parts(value, seen):
             hasher.update(len(part).to_bytes(8, "little") + part)
     return hasher.hexdigest()
 
 
-def _parts(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
-    """Yield an unambiguous description of a value, piece by piece."""
+def _parts(value: Any, seen: dict[Any, int]) -> Iterator[bytes]:
+    """Yield an unambiguous description of a value, piece by piece; `seen` numbers functions, those under way by -1."""
     yield type(value).__qualname__.encode()
     function = plain_function(value)
     if function is not None:
-        if id(function) in seen:
-            yield str(seen[id(function)]).encode()
+        number = seen.get(id(function))
+        if number == -1:  # native code that calls itself cannot be loaded in another process
+            raise UnhashableError(f"{function.__qualname__} calls itself")
+        if number is not None:
+            yield str(number).encode()
             return
-        seen[id(function)] = len(seen)
+        seen[id(function)] = -1
         yield from _parts_of_function(function, seen)
+        seen[id(function)] = len(seen)
     elif value is None or isinstance(value, (bool, int, float, complex, str)):
         yield repr(value).encode()
     elif isinstance(value, bytes):
         yield value
     elif isinstance(value, (tuple, frozenset)):
         members = sorted(value, key=repr) if isinstance(value, frozenset) else value
-        yield str(len(value)).encode()
+        yield f"{len(value)} {getattr(value, '_fields', '')}".encode()
         for member in members:
             yield from _parts(member, seen)
     elif isinstance(value, np.dtype):
-        yield repr(value.descr).encode()
+        yield str(value.itemsize).encode()
+        for name in value.names or ():
+            yield f"{name} {value.fields[name]!r}".encode()  # type: ignore[index]
+        yield value.str.encode()
     elif isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
-        yield repr((value.dtype.descr, value.shape)).encode()
+        yield from _parts(value.dtype, seen)
+        yield repr(value.shape).encode()
         yield value.tobytes()
     elif isinstance(value, CodeType):
         yield value.co_code
@@ -89,13 +101,16 @@ def _parts(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
         yield value.__name__.encode()
     elif isinstance(value, type):
         yield f"{value.__module__}.{value.__qualname__} {getattr(value, '_fields', '')}".encode()
-    elif callable(value) and hasattr(value, "__module__") and hasattr(value, "__name__"):  # builtins, NumPy's ufuncs
+        if isinstance(value, enum.EnumMeta):
+            members_of_enum: dict[str, Any] = dict(value.__members__)
+            yield repr([(name, member.value) for name, member in members_of_enum.items()]).encode()
+    elif _is_named_by_library(value):  # builtins, NumPy's ufuncs
         yield f"{value.__module__}.{value.__name__}".encode()
     else:
         raise UnhashableError(f"{type(value).__qualname__} {value!r}")
 
 
-def _parts_of_function(function: FunctionType, seen: dict[int, int]) -> Iterator[bytes]:
+def _parts_of_function(function: FunctionType, seen: dict[Any, int]) -> Iterator[bytes]:
     if is_library(function):
         yield f"{function.__module__}.{function.__qualname__}".encode()
         return
@@ -109,16 +124,25 @@ def _parts_of_function(function: FunctionType, seen: dict[int, int]) -> Iterator
         yield from _parts_of_global(cell.cell_contents, attributes, seen)
 
 
-def _parts_of_global(value: Any, attributes: set[str], seen: dict[int, int]) -> Iterator[bytes]:
+def _parts_of_global(value: Any, attributes: set[str], seen: dict[Any, int]) -> Iterator[bytes]:
     yield from _parts(value, seen)
-    if isinstance(value, ModuleType) and not is_library(value) and id(value) not in seen:
-        seen[id(value)] = len(seen)
-        for name in sorted(attributes & vars(value).keys()):
-            yield name.encode()
-            yield from _parts_of_global(vars(value)[name], attributes, seen)
+    if isinstance(value, ModuleType) and not is_library(value):
+        for name in sorted(attributes & vars(value).keys()):  # each function uses others of them
+            if (id(value), name) not in seen:
+                seen[id(value), name] = len(seen)
+                yield name.encode()
+                yield from _parts_of_global(vars(value)[name], attributes, seen)
 
 
 def is_library(value: FunctionType | ModuleType) -> bool:
     """Whether a name and a version say all there is to say about a function or module."""
     name = value.__name__ if isinstance(value, ModuleType) else value.__module__ or ""
-    return name in ("atos_py", "atos_py.task") or name.partition(".")[0] in ("builtins", "math", "numba", "numpy", "operator")
+    return name in ("atos_py", "atos_py.task") or name.partition(".")[0] in _LIBRARIES
+
+
+def _is_named_by_library(value: Any) -> bool:
+    """Whether a library has this very object under its name: what users make with its decorators is something else."""
+    module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
+    if not isinstance(module, str) or not isinstance(name, str) or module.partition(".")[0] not in _LIBRARIES:
+        return False
+    return getattr(sys.modules.get(module), name, None) is value

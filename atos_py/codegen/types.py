@@ -59,6 +59,11 @@ class WorkerType(types.Type):
         self.checked = checked
         super().__init__(f"{'checked ' if checked else ''}{'nested' if nested else 'flat'} worker(pushes {item})")
 
+    @property
+    def key(self) -> Any:
+        """What tells types apart: by their names alone, records of other offsets or field names would be one type."""
+        return self.item, self.nested, self.checked
+
 
 class Split(types.RangeType):
     """What `worker.split` returns: a range, iterated over without the division that finds out how long it is."""
@@ -87,6 +92,11 @@ class Items(types.Type):
         self.stride = item_bytes(item.instance_class.itemsize if is_record else item.bitwidth // 8)
         super().__init__(f"items({item})")
 
+    @property
+    def key(self) -> Any:
+        """As for `WorkerType`."""
+        return self.item
+
 
 class Packed(types.Type):
     """A pointer to 64-bit words that hold a tuple of `contents`; `constant` if they keep their value for the whole launch."""
@@ -95,6 +105,11 @@ class Packed(types.Type):
         self.contents = contents
         self.constant = constant
         super().__init__(f"packed({contents}, constant={constant})")
+
+    @property
+    def key(self) -> Any:
+        """As for `WorkerType`: other tuples may have the same name."""
+        return self.contents, self.constant
 
 
 for opaque in (WorkerType, Items, Packed):

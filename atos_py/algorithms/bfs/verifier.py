@@ -105,6 +105,7 @@ def verify(graph: Graph | CSR, sources: ArrayLike, depth: Any, parent: Any = Non
 
 def _per_vertex(name: str, values: Any, num_vertices: int) -> NDArray[Any]:
     found = np.ascontiguousarray(as_host_array(name, to_host(values)))
+    found = found.astype(found.dtype.newbyteorder("="), copy=False)
     if found.dtype.kind not in "iu":
         raise UnsupportedTypeError(f"{name} must be an array of integers, not {found.dtype}")
     if found.shape != (num_vertices,):

@@ -50,6 +50,7 @@ def verify(graph: Graph, colors: Any) -> None:
     n = indptr.size - 1
     if found.dtype.kind not in "iu":
         raise UnsupportedTypeError(f"colors must be an array of integers, not {found.dtype}")
+    found = found.astype(found.dtype.newbyteorder("="), copy=False)
     if found.shape != (n,):
         raise InvalidArgumentError(f"colors must have one entry for each of {n} vertices (got shape {found.shape})")
     kernel = compiled(_clash_kernel)
