@@ -89,19 +89,17 @@ def _records(items: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
         if (
             not (isinstance(rows, list) or (isinstance(rows, np.ndarray) and rows.ndim == 1))
             or not all(isinstance(row, tuple) and len(row) == len(names) for row in rows)
-            or not all(np.ndim(value) == 0 for row in rows for value in row)
+            or not all(np.isscalar(value) or getattr(value, "ndim", 1) == 0 for row in rows for value in row)
         ):
             raise UnsupportedTypeError(f"items of a queue of {dtype} are tuples of {len(names)} numbers (got {items!r})")
         columns = [_integers([row[i] for row in rows]) for i in range(len(names))]
     result = np.empty(columns[0].shape, dtype)
     for name, column in zip(names, columns, strict=True):
         field = result.dtype[name]
-        if (
-            column.dtype == object
-            and field.kind in "iu"
-            and all(np.iinfo(field).min <= v <= np.iinfo(field).max for v in column)
-        ):
-            column = column.astype(field)
+        if column.dtype == object and field.kind in "iu" and _all_integers(column):
+            limits = np.iinfo(field)
+            if all(limits.min <= value <= limits.max for value in column):
+                column = column.astype(field)
         if column.dtype == object:
             raise InvalidArgumentError(f"field {name!r} of an item holds an integer that does not fit {field}")
         result[name] = _cast(column, field) if column.size else 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import linecache
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import atos_py as atos
@@ -83,3 +85,32 @@ def test_everything_public_is_documented():
 def test_importing_imports_no_numba():
     code = "import sys, atos_py.link; print([m for m in sys.modules if m.split('.')[0] in ('numba', 'cuda')])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_a_cell_of_a_notebook_is_shown_though_it_is_no_file():
+    source = "@atos.task\ndef body(worker, v, out):\n    x = v + 1\n\n    out[0] = x + 'a'\n"
+    name, space = "/tmp/ipykernel_4711/123456.py", {"atos": atos}
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    exec(compile(source, name, "exec"), space)
+    queue = atos.Queue(4, device="cpu")
+    queue.push(3)
+    with pytest.raises(atos.TaskCompileError, match=r"123456\.py, line 5: out\[0\] = x \+ 'a'"):
+        queue.launch_cta(space["body"], np.zeros(2))
+
+
+@atos.task
+def with_default(worker, item, out, scale=2):
+    out[0] = scale
+
+
+@atos.task
+def with_more(worker, item, *arrays):
+    arrays[0][0] = 1
+
+
+@pytest.mark.parametrize(("task", "wanted"), [(with_default, "takes 4 arguments"), (with_more, "takes 2 arguments")])
+def test_every_argument_is_given(task, wanted):
+    queue = atos.Queue(4, device="cpu")
+    queue.push(3)
+    with pytest.raises(atos.TaskCompileError, match=wanted):
+        queue.launch_cta(task, np.zeros(2))

@@ -69,7 +69,7 @@ def _place(error: Exception, text: str) -> tuple[str, int] | None:
         path = os.path.abspath(match["path"])
         if f"{os.sep}numba{os.sep}" in path:
             continue
-        for name in (match["path"], path):  # a cell of a notebook has a name, and lines, but no file
+        for name in (path, match["path"]):  # a cell of a notebook has a name and lines, but no file
             if os.path.exists(name) or name in linecache.cache:
                 return name, int(match["line"])
     # numba-cuda lets errors of Numba's own pass without adding the place; it was at work on some constraint then.
