@@ -128,6 +128,7 @@ struct CudaProgram : atos_program {
   CUmodule module = nullptr;
   CUfunction function = nullptr;
   CUcontext context;
+  std::mutex guard; // of what follows: several threads may launch the program
   uint32_t shared_allowed = 48 << 10;
   // Resident blocks of the latest configuration, since a repeated launch asks again.
   uint32_t known_threads = 0, known_shared = 0, known_blocks = 0;
@@ -311,6 +312,7 @@ public:
   uint32_t resident_blocks(atos_program &given, const atos_launch &launch, uint32_t item_bytes) override {
     CudaProgram &program = static_cast<CudaProgram &>(given);
     const uint32_t shared = shared_bytes(launch, item_bytes, buffer_items(launch, item_bytes));
+    std::lock_guard<std::mutex> lock(program.guard);
     if (program.known_blocks && program.known_threads == launch.threads && program.known_shared == shared)
       return program.known_blocks;
     Current current(context);
@@ -479,7 +481,8 @@ public:
   }
 
 private:
-  // What a thread that launches needs of the driver: events, streams, and memory that both sides see.
+  // What a thread that launches needs of the driver: events, streams, and memory that both sides see. A thread that ends leaves
+  // it to the next one.
   struct Session {
     CUevent start = nullptr, stop = nullptr;
     CUstream streams[kStreams] = {}, control = nullptr; // the last never has to wait for a kernel
@@ -492,14 +495,29 @@ private:
 
   static bool arrived(const Debt &debt) { return __atomic_load_n(&debt.first->sequence, __ATOMIC_ACQUIRE) == debt.second; }
 
-  static std::map<int32_t, Session> &sessions_of_thread() {
-    static thread_local std::map<int32_t, Session> sessions;
+  // Those of one thread, by device.
+  struct Sessions : std::map<int32_t, Session> {
+    ~Sessions() {
+      for (const auto &[index, session] : *this) give_back(index, session);
+    }
+  };
+  static Sessions &sessions_of_thread() {
+    static thread_local Sessions sessions;
     return sessions;
   }
+  static void give_back(int32_t index, const Session &session);
 
   Session &session_of_thread() {
     Session &session = sessions_of_thread()[index];
     if (session.reports) return session;
+    {
+      std::lock_guard<std::mutex> lock(guard);
+      if (!spare_sessions.empty()) {
+        session = spare_sessions.back();
+        spare_sessions.pop_back();
+        return session;
+      }
+    }
     const Driver &d = driver();
     check(d.event_create(&session.start, CU_EVENT_DEFAULT), "making an event");
     check(d.event_create(&session.stop, CU_EVENT_DEFAULT), "making an event");
@@ -621,6 +639,7 @@ private:
   const int32_t index;
   std::mutex guard;
   std::vector<Debt> debts; // of all kernels that did not stop
+  std::vector<Session> spare_sessions; // of threads that have ended
   std::atomic<bool> has_debts{false};
   CUdevice device = 0;
   CUcontext context = nullptr;
@@ -634,6 +653,13 @@ CudaBackend &backend_of(int32_t device) {
   std::unique_ptr<CudaBackend> &slot = backends[device];
   if (!slot) slot = std::make_unique<CudaBackend>(device);
   return *slot;
+}
+
+void CudaBackend::give_back(int32_t index, const Session &session) {
+  if (!session.reports) return; // it was not made to the end
+  CudaBackend &backend = backend_of(index);
+  std::lock_guard<std::mutex> lock(backend.guard);
+  backend.spare_sessions.push_back(session);
 }
 
 bool cuda_stuck(int32_t device) { return backend_of(device).stuck(); }

@@ -267,6 +267,15 @@ def test_a_damping_that_proves_nothing_is_refused(damping: float) -> None:
         verify(graph, np.full(10, 0.1), damping=damping)
 
 
+def test_a_mesh_with_a_hub(device: atos.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All threads of a CTA gather what is too much for one of them."""
+    monkeypatch.setitem(solver._MESH, device.kind, 1 << 62)
+    monkeypatch.setitem(tasks.LIGHT, device.kind, 4)
+    monkeypatch.setattr(gathering, "_FEW", 100)
+    graph = star(5_000, True)
+    verify(graph, pagerank(graph.to(device), tolerance=1e-5), 1e-5)
+
+
 def test_the_configuration_is_that_of_the_search() -> None:
     stats = pagerank(star(100, True), fetch_size=7).stats
     assert (stats.task, stats.worker, stats.fetch_size) == ("pagerank", "cta", 7)

@@ -52,7 +52,7 @@ def pull(worker, item, graph, depth, level, found):  # type: ignore[no-untyped-d
         begin = graph.indptr[item]
         end = graph.indptr[item + 1]
         met = False
-        for edge in worker.split(range(begin, end)):
+        for edge in worker.split(range(begin + FEW, end)):  # those before were looked at when it was pushed
             met |= depth[near[edge]] == level
         if worker.any(met) and worker.rank == 0:
             depth[item] = level + 1

@@ -35,6 +35,7 @@ __all__ = ["gather", "gather_ranks", "scale"]
 
 _SHORT_SPAN = 256  # vertices of an item for a warp, and of any item at least
 _SPANS = 4  # items for each multiprocessor, if the graph has vertices enough
+_FEW = 512  # edges that a thread of a CTA gathers alone
 _FETCH = 1  # such items that it takes at once, since some have far more edges than others
 _ROUNDS = 10  # in which the error of an undirected graph falls a hundredfold, and has to fall by half
 _WINDOW = 4  # rounds over which it is seen whether the error falls as it should
@@ -124,7 +125,7 @@ def gather_ranks(solver: Solver, rank: Array, goal: float, any_scale: bool) -> f
     now, before = solver.zeros(rank.dtype), solver.zeros(rank.dtype)
     fair = solver.n // (_SPANS * solver.device.processors)
     length = max(_SHORT_SPAN, min(SPAN, fair)) if solver.even else _SHORT_SPAN
-    light = 1 << 62 if solver.even else LIGHT[solver.device.kind]
+    light = max(LIGHT[solver.device.kind], _FEW if solver.even else 0)
     has_hub = np.zeros(-(-solver.n // length), np.bool_)
     has_hub[solver.hubs // length] = True
     spans = np.concatenate([np.flatnonzero(has_hub), np.flatnonzero(~has_hub)])  # what takes long is begun first
