@@ -647,8 +647,9 @@ private:
 };
 
 CudaBackend &backend_of(int32_t device) {
-  static std::mutex mutex;
-  static std::map<int32_t, std::unique_ptr<CudaBackend>> backends; // one context for each device
+  // One context for each device. Never taken down, since threads may still end while the process does.
+  static std::mutex &mutex = *new std::mutex;
+  static auto &backends = *new std::map<int32_t, std::unique_ptr<CudaBackend>>;
   std::lock_guard<std::mutex> lock(mutex);
   std::unique_ptr<CudaBackend> &slot = backends[device];
   if (!slot) slot = std::make_unique<CudaBackend>(device);
