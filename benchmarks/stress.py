@@ -234,7 +234,10 @@ def resident_bytes() -> int:
 
 
 def leak(device: atos.Device, launches: int) -> bool:
-    """Print how much memory many small launches take: on the host, and on the device; whether it is next to nothing."""
+    """Print how much memory many small launches take: on the host, and on the device; whether it is next to nothing.
+
+    Now and then another queue takes over, and a thread that launches once and ends.
+    """
     first, seen, nothing = (
         atos.asarray(SMALL, device=device, readonly=True),
         atos.zeros(len(SMALL) - 1, dtype=np.int32, device=device),
@@ -247,14 +250,21 @@ def leak(device: atos.Device, launches: int) -> bool:
         host, there = before or (resident_bytes(), device.memory[0])
         return (resident_bytes() - host) / 2**20, (there - device.memory[0]) / 2**20
 
+    def launch(number: int) -> None:
+        queue.push([0])
+        queue.launch_warp(grow, first, seen, nothing, num_blocks=2, fetch_size=4, persistent=number % 4 != 0)
+
     for number in range(launches):
         if number == launches // 10:
             before = resident_bytes(), device.memory[0]
         if number % 100_000 == 0:
             print("{:,} launches; MB of host and device: {:.2f}, {:.2f}".format(number, *grown()), file=sys.stderr, flush=True)
-        queue.push([0])
-        queue.launch_warp(grow, first, seen, nothing, num_blocks=2, fetch_size=4, persistent=number % 4 != 0)
-        if number % 1000 == 999:  # a queue comes and goes
+        if number % 1000 < 999:
+            launch(number)
+        else:
+            thread = threading.Thread(target=launch, args=(number,))
+            thread.start()
+            thread.join()
             queue = atos.Queue(100, device=device)
     host, there = grown()
     right = bool(np.all(seen.to_numpy() == launches))

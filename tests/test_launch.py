@@ -1069,28 +1069,32 @@ def test_small_launches_do_not_add_up(device):
         assert lost < 4 << 20
 
 
-def test_threads_that_launched_leave_nothing_behind():
-    """A Python thread that ends takes the workers of its launches along."""
-    counts = atos.zeros(3, dtype=np.int64, device="cpu")
+def test_threads_that_launched_leave_nothing_behind(device):
+    """A Python thread that ends takes the workers of its launches along; what it had of a GPU's driver is for the next."""
+    counts = atos.zeros(3, dtype=np.int64, device=device)
 
     def work() -> None:
-        queue = atos.Queue(16, device="cpu")
-        queue.push([1])
-        queue.launch_cta(count_item, counts, num_blocks=4)
+        queue = atos.Queue(16, device=device)
+        for persistent in True, False:
+            queue.push([1])
+            queue.launch_cta(count_item, counts, num_blocks=4, persistent=persistent)
 
     work()
-    before = len(os.listdir("/proc/self/task"))
-    for _ in range(30):
+    threads = len(os.listdir("/proc/self/task"))
+    for ended in range(1, 41):
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
-    assert counts[0] == 31
+        if ended == 10:
+            before = resident_bytes()
+    assert resident_bytes() - before < 8 << 20
+    assert counts[0] == 82
     for _ in range(100):  # the latest may be about to end
-        if len(os.listdir("/proc/self/task")) <= before + 30:
+        if len(os.listdir("/proc/self/task")) <= threads + 30:
             break
         time.sleep(0.1)
     else:
-        pytest.fail(f"{len(os.listdir('/proc/self/task'))} threads are left, of {before} before")
+        pytest.fail(f"{len(os.listdir('/proc/self/task'))} threads are left, of {threads} before")
 
 
 FORK = """

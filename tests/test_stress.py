@@ -154,9 +154,11 @@ STRESS = Path(__file__).parent.parent / "benchmarks" / "stress.py"
 @pytest.mark.parametrize("options", [["--launches", "80", "--threads", "3"], ["--leak", "300"]], ids=["stress", "leak"])
 def test_the_stress_command(device, options):
     """Several threads, each with queues and a stream of its own; the table of what went wrong."""
-    done = subprocess.run(
-        [sys.executable, STRESS, "--device", str(device), *options], capture_output=True, text=True, timeout=200, check=False
-    )
+    command = [sys.executable, STRESS, "--device", str(device), *options]
+    for _ in range(3):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+        if done.returncode == 0 or "--leak" not in options or device.kind == "cpu":
+            break  # other processes take memory of a GPU too, now and then; what launches leave is there each time
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("| device |")
 
