@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         code = int(COMMANDS[options.command or "info"].command(options))
-        sys.stdout.flush()
+        print(end="", flush=True)  # which, unlike sys.stdout, is there if the output was closed from the start
         return code
     except BrokenPipeError:  # who reads the output has seen enough, as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still writes at its end

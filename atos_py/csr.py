@@ -169,7 +169,7 @@ def chunk_edges(
         num_vertices = 1 + max(int(tails.max()), int(heads.max())) if tails.size else 0
         limit = MAX_VERTICES  # so that a negative or giant id is what the message names
     else:
-        limit = _check_num_vertices(num_vertices)
+        limit = num_vertices = _check_num_vertices(num_vertices)
     _check_ids("sources", tails, limit)
     _check_ids("targets", heads, limit)
     chunks = [

@@ -32,7 +32,8 @@ class Device:
     def __post_init__(self) -> None:
         if self.kind not in ("cpu", "cuda"):
             raise InvalidArgumentError(f"a device is of kind 'cpu' or 'cuda' (got {self.kind!r:.80})")
-        whole("the index of a device", self.index, 0, 0 if self.kind == "cpu" else 2**31 - 1)
+        index = whole("the index of a device", self.index, 0, 0 if self.kind == "cpu" else 2**31 - 1)
+        object.__setattr__(self, "index", index)  # a plain int, whatever kind of integer was given
 
     def __str__(self) -> str:
         return "cpu" if self.kind == "cpu" else f"cuda:{self.index}"

@@ -204,7 +204,10 @@ class Graph(NamedTuple):
         weights, num_vertices, **options
             As in `from_edges`. PyTorch Geometric has `edge_weight` or `edge_attr`, and `num_nodes`.
         """
-        shape = tuple(np.shape(edge_index))  # type: ignore[arg-type]
+        try:
+            shape = tuple(np.shape(edge_index))  # type: ignore[arg-type]
+        except ValueError:
+            raise InvalidArgumentError("edge_index must have two rows of equal length, the sources and the targets") from None
         if len(shape) != 2 or shape[0] != 2:
             raise InvalidArgumentError(f"edge_index must have two rows, the sources and the targets (got shape {shape})")
         rows: Any = edge_index

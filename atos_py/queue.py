@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -389,7 +389,7 @@ class Queue:
         if not on_gpu:
             threads = 1
         persistent, barrier = flag("persistent", persistent), flag("barrier", barrier)
-        if idle is not None and not callable(idle):
+        if idle is not None and not (callable(idle) and isinstance(idle, Hashable)):
             raise UnsupportedTypeError(f"idle must be a function of the worker and the arguments (got {idle!r:.80})")
         if trace is not None and not number("trace", trace) > 0:
             raise InvalidArgumentError(f"trace must be a number of microseconds above 0 (got {trace})")

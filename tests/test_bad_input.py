@@ -291,12 +291,24 @@ def test_what_is_refused(call, error, message):
     assert isinstance(caught.value, AtosError)
 
 
-JUNK = [float("nan"), -1, 1.5, True, 2**70, "x", b"x", None, [], [None], {}, object(), RAGGED, MASKED, np.array([]), int]
+class Odd:
+    """A number, by what Python asks for; a function that cannot be a key."""
+
+    __hash__ = None  # type: ignore[assignment]
+    __index__ = __int__ = lambda self: 2
+
+    def __call__(self, *args: Any) -> None: ...
+
+
+JUNK = [
+    float("nan"), -1, 1.5, True, 2**70, "x", b"x", None, [], [None], [[0, 1], [2]], {}, object(), Odd(), RAGGED, MASKED, int,
+    np.array([]), np.array(2),
+]  # fmt: skip
 
 # One parameter each, which may also be happy with some of the junk.
 SWEPT: dict[str, Callable[[Any], Any]] = {
     "device": atos.device,
-    "Device": lambda junk: atos.Device("cuda", junk),
+    "Device": lambda junk: hash(atos.Device("cuda", junk)),
     "zeros": atos.zeros,
     "empty": lambda junk: atos.empty((2, junk)),
     "full": lambda junk: atos.full(3, junk, dtype=np.int32, device="cpu"),
@@ -330,6 +342,7 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "from_edges, num_vertices": lambda junk: edges(n=junk),
     "from_csr, indptr": csr,
     "from_csr, indices": lambda junk: csr(indices=junk),
+    "from_edge_index": Graph.from_edge_index,
     "from_scipy": Graph.from_scipy,
     "from_networkx": Graph.from_networkx,
     "from_networkx, weight": lambda junk: Graph.from_networkx(weighted(junk), device="cpu"),

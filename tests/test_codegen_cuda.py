@@ -386,6 +386,49 @@ def catches(worker, v, x):
         x[v] = 2
 
 
+def catches_nothing(worker, v, x):
+    x[v] = 1
+    with x:
+        x[v] = 2
+
+
+def imports(worker, v, x):
+    import math
+
+    x[v] = math.pi
+
+
+def makes_global(worker, v, x):
+    global made
+    made = v
+
+
+def makes_list(worker, v, x):
+    some = [v, 1]
+    x[v] = some[worker.rank]
+
+
+def unpacks(worker, v, x):
+    x[v], *_ = (v, v)
+
+
+def yields(worker, v, x):
+    yield v
+
+
+async def waits(worker, v, x):
+    x[v] = 1
+
+
+def uses_what_is_not_yet() -> Any:
+    def uses_later(worker, v, x):
+        x[v] = later
+
+    if not uses_later:
+        later = 1
+    return uses_later
+
+
 def allocates(worker, v, x):
     x[0] = np.zeros(3)[v]
 
@@ -456,14 +499,22 @@ REFUSED = [
     (store_float, array("i4"), "an element of type int32 is given a float64, which would be cut off", "x[v] = v * 0.5"),
     (add_float, array("u8"), "an element of type uint64 is given a float64", "atos.atomic_add"),
     (store_text, array("f8"), "an element of type float64 cannot be given", "x[v] ="),
-    (unknown_name, array("f8"), "name 'undefined' is not defined", "def unknown_name"),
+    (unknown_name, array("f8"), "name 'undefined' is not defined", "return undefined + 1"),
     (unknown_attribute, array("f8"), "Unknown attribute 'T' of type shared array(float64, 1d)", "x.T"),
     (unknown_method, array("f8"), "a worker has no 'pop'; it offers rank, size, push", "worker.pop()"),
     (push_float, array("f8"), "worker.push takes an integer (uint32) here, not float64", "worker.push(v * 0.5)"),
     (push_keyword, array("f8"), "worker.push takes one argument by position", "worker.push(item=v)"),
     (raises, array("f8"), "it has a raise, which takes a launch with debug=True", "raise ValueError"),
     (asserts, array("f8"), "it has a raise, which takes a launch with debug=True", "assert v"),
-    (catches, array("f8"), "it has a try or with", ""),
+    (catches, array("f8"), "it has a try or with", "x[v] = 2"),
+    (catches_nothing, array("f8"), "it has a try or with", "with x:"),
+    (imports, array("f8"), "it imports a module; do that outside of it", "import math"),
+    (makes_global, array("f8"), "it assigns to a global variable", "made = v"),
+    (makes_list, array("f8"), "it allocates memory", "some = [v, 1]"),
+    (unpacks, array("f8"), "Use of unsupported opcode (UNPACK_EX) found", "x[v], *_ ="),
+    (yields, array("f8"), "the body has a yield or is async", "def yields"),
+    (waits, array("f8"), "the body has a yield or is async", "async def waits"),
+    (uses_what_is_not_yet(), array("f8"), "it uses 'later', which has no value yet", "def uses_later"),
     (allocates, array("f8"), "No implementation of function Function(<built-in function zeros>)", "np.zeros(3)"),
     (bad_scratch, array("f8"), "worker.scratch takes a NumPy type such as np.int32", "worker.scratch(3)"),
     (calls_broken_helper, array("f8"), "Unknown attribute 'missing' of type int64", "return value.missing"),

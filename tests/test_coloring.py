@@ -17,9 +17,10 @@ from test_codegen_cpu import Harness
 
 import atos_py as atos
 from atos_py import link
-from atos_py.algorithms.coloring import ORDERS, ColoringResult, assign_or_check, color, tasks, verify
+from atos_py.algorithms.coloring import ORDERS, ColoringResult, assign_or_check, color, driver, tasks, verify
 from atos_py.algorithms.coloring.blocks import BLOCK, FEW, assign_or_check_block
 from atos_py.algorithms.coloring.tasks import LOST, TENTATIVE, UNCOLORED, Order
+from atos_py.algorithms.launches import Launches
 from atos_py.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError, UnsupportedTypeError, VerificationError
 
@@ -75,7 +76,8 @@ def test_random_graphs(graph, order, worker, schedule, blocks, window, patience,
         greedy = nx.greedy_color(undirected, strategy=lambda g, _: sorted(g))
         assert dict(enumerate(result.colors.to_numpy().tolist())) == {v: greedy.get(v, 0) for v in range(graph.num_vertices)}
         isolated = graph.num_vertices - sum(1 for v in undirected if undirected.degree(v))
-        looped = result.stats.tasks_run - 2 * graph.num_vertices + isolated  # a vertex with loops alone is checked all the same
+        passes = (1 + bool(patience)) * (graph.num_vertices > 0)
+        looped = result.stats.tasks_run - passes - 2 * graph.num_vertices + isolated  # loops alone are checked too
         assert 0 <= looped <= isolated
 
 
@@ -153,6 +155,31 @@ def test_blocks(device, order, schedule):
         assert result.stats.task == assign_or_check_block.name
         assert result.num_colors <= 12
     assert checked(graph_of(nx.complete_graph(6), device), order, **schedule).num_colors == 6
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("options", [{}, {"patience": 5}, {"window": 7}, {"barrier": True}], ids=str)
+def test_hubs_come_first(device, order, options, monkeypatch):
+    """They have a launch of their own, and keep their colours in the next."""
+    graph = atos.generate.rmat(9, 16, device=device)
+    kind = graph.device.kind
+    monkeypatch.setitem(driver._HUB, kind, 40)
+    launched = []
+    run = Launches.run
+
+    def noted(launches: Launches, queue: atos.Queue, worker: str, task: atos.Task, *args: Any, **more: Any) -> Any:
+        stats = run(launches, queue, worker, task, *args, **more)
+        if task is assign_or_check:
+            done = np.asarray(args[1])
+            launched.append((worker, args[2].end, int((done <= tasks.COLOR).sum())))
+        return stats
+
+    monkeypatch.setattr(Launches, "run", noted)
+    checked(graph, order, **options)
+    hubs = int((graph.degrees() >= 40).sum())
+    assert 10 < hubs < 400
+    assert launched == [("cta", hubs, hubs), ("warp", 512, 512)]
 
 
 def test_neighbors_of_one_color_in_blocks():

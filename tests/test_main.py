@@ -30,6 +30,11 @@ class TestDiagnosis:
         done = subprocess.run([sys.executable, "-m", "atos_py"], capture_output=True, text=True, timeout=120)
         assert (done.returncode, done.stderr) == (0, "")
 
+    def test_an_output_that_was_closed_from_the_start_is_no_error(self):
+        command = f'"{sys.executable}" -m atos_py >&-'
+        done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True, timeout=120)
+        assert (done.returncode, done.stderr) == (0, "")
+
     def test_output_that_nobody_reads_is_no_error(self):
         command = [sys.executable, "-m", "atos_py"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

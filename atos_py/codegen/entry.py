@@ -19,11 +19,12 @@ from . import atomics as _atomics  # noqa: F401
 from . import worker as _worker  # noqa: F401
 from .checks import ended
 from .failures import failure, translated
-from .helpers import ExceptionsUsedError, Specialiser
+from .helpers import RefusedError, Specialiser
 from .packing import pack, plan_of, unpack
 from .references import plain_function
 from .types import Items, Packed, WorkerType, item_type, numba_type
 
+_LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 MAX_VALUES = 8  # ATOS_MAX_VALUE_WORDS of csrc/atos.h
 
 
@@ -69,10 +70,14 @@ def prepare(
         function = plain_function(value)
         if function is None:
             raise TaskCompileError(f"the {role} of task {task.name!r} is no plain Python function: {value!r}")
+        if function.__code__.co_flags & _LAZY:
+            raise failure(
+                task.name, function, described, f"the {role} has a yield or is async, so that a call would run nothing"
+            )
         _check_arity(task.name, function, role, [name for name, _ in given], described)
         try:
             dispatcher = specialise(function)
-        except ExceptionsUsedError as error:
+        except RefusedError as error:
             raise failure(task.name, function, described, str(error), (function.__code__.co_filename, error.line)) from None
         with translated(task.name, function, described):
             return dispatcher, target.compile(dispatcher, tuple(kind for _, kind in given))

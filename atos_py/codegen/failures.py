@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dis
 import linecache
 import os
 import re
@@ -11,16 +12,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import AtosError, TaskCompileError
+from .references import codes, line_of
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _OURS = re.compile(r"«(.*?)»", re.DOTALL)
-_PLACE = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+)')
+_PLACE = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+)|Raised from (?P<from>.+) \((?P<at>\d+)\)')
 # What Numba says about itself rather than about the task.
 _NOISE = re.compile(
     r"^(Failed in |There are \d+ candidate|- Of which|Overload (of|in) |File: |Enable logging|TypingError: Failed)"
 )
 _DETAILS = re.compile(r"^(With argument|Rejected as)")
 _MOST_LINES = 4
+_ALLOCATING = ("BUILD_LIST", "BUILD_MAP", "BUILD_SET", "BUILD_CONST_KEY_MAP", "BUILD_STRING")
 
 
 @contextlib.contextmanager
@@ -32,7 +35,8 @@ def translated(name: str, function: Any, arguments: str) -> Iterator[None]:
         raise
     except Exception as error:  # Numba's own errors, and what its lowering raises about code that it did not foresee
         text = _COLOURS.sub("", str(error))
-        raise failure(name, function, arguments, _essence(error, text), _place(error, text)) from error
+        place = _place(error, text) or _place_of_culprit(function, text)
+        raise failure(name, function, arguments, _essence(error, text), place) from error
 
 
 def failure(name: str, function: Any, arguments: str, reason: str, place: tuple[str, int] | None = None) -> TaskCompileError:
@@ -58,6 +62,7 @@ def _essence(error: Exception, text: str) -> str:
         if line and not _NOISE.match(line):
             lines.append(line)
     essence = " ".join(lines[:_MOST_LINES]) or type(error).__name__
+    essence = re.sub(r"\.? Raised from .+ \(\d+\)$", "", essence)
     if "Untyped global name" in essence or "Untyped freevar" in essence:
         essence += "; arrays reach a task as arguments of the launch, and its global variables are numbers and functions"
     return essence
@@ -66,13 +71,24 @@ def _essence(error: Exception, text: str) -> str:
 def _place(error: Exception, text: str) -> tuple[str, int] | None:
     """Return the innermost place that Numba names, which may lie in a helper of the task."""
     for match in _PLACE.finditer(text):
-        path = os.path.abspath(match["path"])
+        given, line = match["path"] or match["from"], match["line"] or match["at"]
+        path = os.path.abspath(given)
         if f"{os.sep}numba{os.sep}" in path:
             continue
-        for name in (path, match["path"]):  # a cell of a notebook has a name and lines, but no file
+        for name in (path, given):  # a cell of a notebook has a name and lines, but no file
             if os.path.exists(name) or name in linecache.cache:
-                return name, int(match["line"])
+                return name, int(line)
     # numba-cuda lets errors of Numba's own pass without adding the place; it was at work on some constraint then.
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     constraint = next((f.f_locals["constraint"] for f in reversed(frames) if "constraint" in f.f_locals), None)
     return (constraint.loc.filename, constraint.loc.line) if constraint else None
+
+
+def _place_of_culprit(function: Any, text: str) -> tuple[str, int] | None:
+    """Return the first line that may have led to an error of which Numba names no place."""
+    for code in codes(function.__code__):
+        for instruction in dis.get_instructions(code):
+            name = instruction.argval if instruction.opname == "LOAD_GLOBAL" else None
+            if (name and f"name {name!r} is not defined" in text) or ("NRT" in text and instruction.opname in _ALLOCATING):
+                return code.co_filename, line_of(code, instruction.offset)
+    return None

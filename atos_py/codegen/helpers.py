@@ -10,15 +10,21 @@ from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from .checks import add_checked, is_collecting
-from .references import codes, global_names, is_library, plain_function
+from .references import codes, global_names, is_library, line_of, plain_function
 
-# What Python compiles try and with to, and what raise and assert.
-_HANDLERS = ("PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH")
-_RAISE = "RAISE_VARARGS"
+_RAISE = "RAISE_VARARGS"  # what Python compiles raise and assert to
+_WITH_HANDLER = "it has a try or with, and tasks handle no exceptions"
+_NEVER = {
+    "PUSH_EXC_INFO": _WITH_HANDLER,
+    "SETUP_FINALLY": _WITH_HANDLER,
+    "SETUP_WITH": _WITH_HANDLER,
+    "IMPORT_NAME": "it imports a module; do that outside of it",
+    "STORE_GLOBAL": "it assigns to a global variable; what tasks change are arrays, given as arguments of the launch",
+}
 
 
-class ExceptionsUsedError(Exception):
-    """A function deals in exceptions as tasks cannot; `line` is where."""
+class RefusedError(Exception):
+    """A function does what no task can; `line` is where."""
 
     def __init__(self, reason: str, line: int) -> None:
         super().__init__(reason)
@@ -48,11 +54,13 @@ class Specialiser:
         code, closure = function.__code__, function.__closure__ or ()
         if not is_collecting():
             code, closure = without_asserts(function)
-        _refuse_exceptions(code)
+        _refuse(code)
         for part in codes(code):
             add_checked(part)
         variables = dict(function.__globals__)
-        cells = tuple(CellType(cell.cell_contents) for cell in closure)
+        cells = tuple(
+            CellType(_content(name, cell, code.co_firstlineno)) for name, cell in zip(code.co_freevars, closure, strict=True)
+        )
         copy = FunctionType(code, variables, function.__name__, function.__defaults__, cells)
         copy.__kwdefaults__ = function.__kwdefaults__
         copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__
@@ -83,19 +91,17 @@ class Specialiser:
         return value
 
 
-def _refuse_exceptions(code: CodeType) -> None:
+def _refuse(code: CodeType) -> None:
     for part in codes(code):
         for instruction in dis.get_instructions(part):
-            if instruction.opname in _HANDLERS:
-                raise ExceptionsUsedError(
-                    "it has a try or with, and tasks handle no exceptions", _line_of(part, instruction.offset)
-                )
+            if instruction.opname in _NEVER:
+                raise RefusedError(_NEVER[instruction.opname], line_of(part, instruction.offset))
             if instruction.opname == _RAISE and not is_collecting():
                 reason = (
                     "it has a raise, which takes a launch with debug=True (or ATOS_DEBUG=1); an assert is left out of other"
                     " launches, if the source that it was made from can be read"
                 )
-                raise ExceptionsUsedError(reason, _line_of(part, instruction.offset))
+                raise RefusedError(reason, line_of(part, instruction.offset))
 
 
 def without_asserts(function: FunctionType) -> tuple[CodeType, tuple[CellType, ...]]:
@@ -122,6 +128,8 @@ def without_asserts(function: FunctionType) -> tuple[CodeType, tuple[CellType, .
     return shorter, tuple(cells[name] for name in shorter.co_freevars)
 
 
-def _line_of(code: CodeType, offset: int) -> int:
-    lines = (line for start, end, line in code.co_lines() if start <= offset < end)
-    return next(lines, None) or code.co_firstlineno
+def _content(name: str, cell: CellType, line: int) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        raise RefusedError(f"it uses {name!r}, which has no value yet", line) from None

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["UnhashableError", "codes", "fingerprint", "global_names", "is_library", "plain_function"]
+__all__ = ["UnhashableError", "codes", "fingerprint", "global_names", "is_library", "line_of", "plain_function"]
 
 _LIBRARIES = ("builtins", "math", "numba", "numpy", "operator")
 
@@ -37,6 +37,11 @@ def global_names(code: CodeType) -> set[str]:
         for instruction in dis.get_instructions(part)
         if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
     }
+
+
+def line_of(code: CodeType, offset: int) -> int:
+    """Return the line of an instruction, or of the next one that has any: the first of a handler has none."""
+    return next((line for _, end, line in code.co_lines() if offset < end and line), code.co_firstlineno)
 
 
 def plain_function(value: Any) -> FunctionType | None:
@@ -121,7 +126,11 @@ def _parts_of_function(function: FunctionType, seen: dict[Any, int]) -> Iterator
         yield name.encode()
         yield from _parts_of_global(function.__globals__[name], attributes, seen)
     for cell in function.__closure__ or ():
-        yield from _parts_of_global(cell.cell_contents, attributes, seen)
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            raise UnhashableError("a variable without a value") from None
+        yield from _parts_of_global(value, attributes, seen)
 
 
 def _parts_of_global(value: Any, attributes: set[str], seen: dict[Any, int]) -> Iterator[bytes]:

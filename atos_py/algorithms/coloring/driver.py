@@ -7,23 +7,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...array import asarray, full
+from ...array import asarray, full, zeros
 from ...errors import InvalidArgumentError
 from ...graph import Graph, check_graph
 from ...libraries import as_library
 from ...queue import Queue
 from ...stats import LaunchStats
+from ...task import Task
 from ...validate import whole
 from ..checks import check_worker
 from ..launches import Launches
 from .blocks import BLOCK, assign_or_check_block
-from .tasks import UNCOLORED, Order, assign_or_check
+from .passes import SPAN, give_turns, largest, survey
+from .tasks import LAST, UNCOLORED, Order, assign_or_check
 
 __all__ = ["ORDERS", "ColoringResult", "color"]
 
 ORDERS = ("natural", "random", "degree")
 
-_HUB = 1024  # neighbours of a vertex that gets a CTA by default
+_HUB = {"cuda": 1024, "cpu": 1 << 62}  # neighbours of a vertex that gets a CTA by default
 _MESH = 8  # neighbours on average, below which a thread is enough for a vertex, and an item is a block of them
 _LARGE = 16_000_000  # edges from which on rounds clash less by more than they cost
 _WINDOW = {"cpu": 1 << 10, "thread": 1 << 19, "warp": 1 << 17, "cta": 1 << 14}
@@ -92,7 +94,8 @@ def color(
     -------
     ColoringResult
         At most one colour more than the largest degree. Unless items are blocks, `stats.tasks_run / graph.num_vertices` is the
-        workload ratio: 2 if no neighbours clash and all vertices have some; a vertex without neighbours is one task.
+        workload ratio: little more than 2 if no neighbours clash and all vertices have some; a vertex without neighbours is one
+        task. (The rest are passes over all vertices, 4,096 to a task.)
 
     Raises
     ------
@@ -106,81 +109,84 @@ def color(
         raise InvalidArgumentError(f"order must be one of {', '.join(ORDERS)} (got {order!r:.80})")
     if worker is not None:
         check_worker(worker)
-    scratch = launch_options.get("shared_memory")
-    for name, value, least in (("window", window, 1), ("patience", patience, 0), ("shared_memory", scratch, 8)):
-        if value is not None:
-            whole(name, value, least, 2**62)
+    window = None if window is None else whole("window", window, 1, 2**62)
+    patience = None if patience is None else whole("patience", patience, 0, 2**62)
+    if (scratch := launch_options.get("shared_memory")) is not None:
+        whole("shared_memory", scratch, 8, 2**62)
     graph = graph.to_symmetric()
     n, device = graph.num_vertices, graph.device
     by_blocks = worker is None and window is None and not patience and graph.num_edges < _MESH * n
-    vertices, phases = _planned(graph, order, worker, by_blocks)
-    colors = full(n, UNCOLORED, dtype=np.uint32, device=device)
-    if patience or phases[0].patience:
-        places = np.empty(n, np.uint32)
-        places[slice(None) if vertices is None else vertices] = UNCOLORED + (np.arange(n) >> int(n > UNCOLORED))
-        colors[...] = places
-    turns = None if vertices is None else asarray(vertices, device=device, readonly=True)
-    room = max(2 * n, _LEAST) if capacity is None else capacity
+    colors = full(n, LAST, dtype=np.uint32, device=device)
     blocks = -(-n // BLOCK)
+    room = max(2 * n, _LEAST) if capacity is None else capacity
     queue = Queue(room, dtype=np.uint32 if n + blocks <= UNCOLORED else np.int64, device=device)
     launches = Launches("color", launch_options)
-    begun = 0
-    for phase in phases:
+
+    def go_over(size: int, which: Task, *args: Any) -> None:
+        queue.push(np.arange(-(-size // SPAN)))
+        launches.run(queue, worker or "cta", which, *args)
+
+    hubs, least = np.empty(0, np.uint32), _HUB[device.kind]
+    if worker is None and not by_blocks and graph.num_edges >= least:
+        found = zeros(2 + graph.num_edges // least, dtype=np.uint32, device=device)
+        go_over(n, survey, graph, least, found)
+        hubs = np.sort(found[1 : 1 + int(found[0])])
+    for phase in _planned(graph, order, worker, by_blocks, hubs):
+        end = n if phase.vertices is None else len(phase.vertices)
+        turns = None if phase.vertices is None else asarray(phase.vertices, device=device, readonly=True)
         options = {"shared_memory": _SCRATCH[phase.worker], **phase.options}
-        rounds = launch_options.get("barrier", options.get("barrier"))
-        under_way = min(window or (n if rounds else phase.window), phase.end - begun)
-        items = n + np.arange(blocks) if by_blocks else np.arange(begun, begun + under_way)
-        queue.push(items.astype(queue.dtype) * 2)
-        step = Order(turns, phase.end, under_way, phase.patience if patience is None else patience)
+        under_way = min(window or (n if launch_options.get("barrier", options.get("barrier")) else phase.window), end)
+        step = Order(turns, end, under_way, phase.patience if patience is None else patience)
+        if step.patience:
+            go_over(end, give_turns, colors, step)
+        first, last = (n, n + blocks) if by_blocks else (0, under_way)
+        queue.push(np.arange(2 * first, 2 * last, 2, dtype=queue.dtype))
         task = assign_or_check_block if by_blocks else assign_or_check
-        launches.run(queue, phase.worker, task, graph, colors, step, usual=options)
-        begun = phase.end
-    num_colors = int(np.asarray(colors).max()) + 1 if n else 0
-    return ColoringResult(as_library(colors, graph.library), num_colors, LaunchStats.total(launches.runs))
+        run = launches.run(queue, phase.worker, task, graph, colors, step, usual=options)
+    most = zeros(1, dtype=np.uint32, device=device)
+    go_over(n, largest, colors, most)
+    stats = LaunchStats.total(launches.runs, like=run)
+    return ColoringResult(as_library(colors, graph.library), int(most[0]) + 1 if n else 0, stats)
 
 
 class _Phase(NamedTuple):
-    """A launch for the vertices up to a place in the order, and what it does unless told otherwise."""
+    """A launch for some vertices, and what it does unless told otherwise."""
 
-    end: int
+    vertices: NDArray[np.uint32] | None  # in the order of their turns; None for all in the order of ids
     worker: str
     window: int
     patience: int = 0
     options: dict[str, Any] = {}  # noqa: RUF012 - never changed
 
 
-def _planned(graph: Graph, order: str, worker: str | None, by_blocks: bool) -> tuple[NDArray[np.uint32] | None, list[_Phase]]:
-    """Return the order, changed so that hubs come first if they get a launch of their own, and the launches."""
-    vertices = _ordered(graph, order)
-    n, gpu = graph.num_vertices, graph.device.kind == "cuda"
+def _planned(graph: Graph, order: str, worker: str | None, by_blocks: bool, hubs: NDArray[np.uint32]) -> list[_Phase]:
+    """Return the launches: one for hubs, if there are any, and one for all vertices, which leaves alone what has a colour."""
+    n = graph.num_vertices
+    every = None if order == "natural" else _ordered(np.arange(n, dtype=np.uint32), graph, order)
     if by_blocks:
-        return vertices, [_Phase(n, "cta", n, options={"fetch_size": 32})]
+        return [_Phase(every, "cta", n, options={"fetch_size": 32})]
     kind = worker or "warp"
-    phases = [_Phase(n, kind, _WINDOW[kind if gpu else "cpu"])]
-    if worker is None and gpu:
-        large = graph.degrees() >= _HUB
-        if hubs := int(np.count_nonzero(large)):
-            vertices = np.arange(n, dtype=np.uint32) if vertices is None else vertices
-            first = large[vertices]
-            vertices = np.concatenate([vertices[first], vertices[~first]])
-            few: dict[str, Any] = {"fetch_size": 1, "num_threads": 512}
-            rounds: dict[str, Any] = {}
-            if order == "degree":  # which rounds would upset
-                few["num_blocks"] = graph.device.processors
-            elif graph.num_edges >= _LARGE:
-                rounds = {"barrier": True}
-            phases = [_Phase(hubs, "cta", *_FOR_HUBS[order], few | rounds), phases[0]._replace(options=rounds)]
-    return vertices, phases
+    phases = [_Phase(every, kind, _WINDOW[kind if graph.device.kind == "cuda" else "cpu"])]
+    if len(hubs):
+        few: dict[str, Any] = {"fetch_size": 1, "num_threads": 512}
+        rounds: dict[str, Any] = {}
+        if order == "degree":  # which rounds would upset
+            few["num_blocks"] = graph.device.processors
+        elif graph.num_edges >= _LARGE:
+            rounds = {"barrier": True}
+        first = _Phase(_ordered(hubs, graph, order), "cta", *_FOR_HUBS[order], few | rounds)
+        phases = [first, phases[0]._replace(options=rounds)]
+    return phases
 
 
-def _ordered(graph: Graph, order: str) -> NDArray[np.uint32] | None:
-    """Return the vertices in the order of their turns, or None if that is the order of ids."""
+def _ordered(vertices: NDArray[np.uint32], graph: Graph, order: str) -> NDArray[np.uint32]:
+    """Return vertices in the order of their turns."""
     if order == "natural":
-        return None
-    vertices = np.random.default_rng(0).permutation(np.arange(graph.num_vertices, dtype=np.uint32))
+        return vertices
+    vertices = np.random.default_rng(0).permutation(vertices)
     if order == "degree":
-        degrees = graph.degrees()
-        behind = (degrees.max(initial=0) - degrees)[vertices]
+        degrees = graph.degrees()[vertices]
+        behind = degrees.max(initial=0) - degrees
         behind = behind.astype(np.min_scalar_type(behind.max(initial=0)))  # narrow keys are sorted faster
         vertices = vertices[np.argsort(behind, kind="stable")]
     return vertices

@@ -9,10 +9,11 @@ import numpy as np
 from ...array import Array
 from ...task import atomic_add, atomic_cas, atomic_exch, atomic_or_, task
 
-__all__ = ["COLOR", "LOST", "TENTATIVE", "UNCOLORED", "Order", "assign_or_check"]
+__all__ = ["COLOR", "LAST", "LOST", "TENTATIVE", "UNCOLORED", "Order", "assign_or_check"]
 
-# An entry of `colors` is a final colour, or a colour with these bits, or UNCOLORED plus the vertex's place in the order.
-UNCOLORED, TENTATIVE, LOST = 1 << 31, 1 << 30, 1 << 29
+# An entry of `colors` is a final colour, or a colour with these bits, or the turn of a vertex that has none: UNCOLORED plus its
+# place in the order, or LAST if nobody waits for it.
+UNCOLORED, TENTATIVE, LOST, LAST = 1 << 31, 1 << 30, 1 << 29, (1 << 32) - 1
 COLOR = LOST - 1
 
 
@@ -20,7 +21,7 @@ class Order(NamedTuple):
     """What is the same for all tasks of a launch."""
 
     vertices: Array | None  # in the order of their turns; None if that is the order of ids
-    end: int  # places before this have their turn in this launch
+    end: int  # how many there are
     window: int  # vertices that are under way at once
     patience: int
 
@@ -94,7 +95,7 @@ def lowest_zero(word):  # type: ignore[no-untyped-def]
 
 
 def smallest_free(worker, v, turn, graph, colors, patience):  # type: ignore[no-untyped-def]
-    """Return the smallest colour that no neighbour of v has; `turn` is the entry of v, or 0 to wait for nobody.
+    """Return the smallest colour that no neighbour of v has; `turn` is the entry of v, or 0 if it has a colour.
 
     The scratch memory holds a number of vertices to wait for, those vertices, and a bit for each colour of a range. A vertex
     needs one colour more than it has neighbours at most; if those of a range are all taken, the next range is looked at.
@@ -181,11 +182,11 @@ def advance_vertex(worker, item, graph, colors, order):  # type: ignore[no-untyp
     if item & 1:
         final = is_final(worker, v, graph, colors)
     else:
-        final = graph.indptr[v] == graph.indptr[v + 1]
-        if final:
+        turn = colors[v]
+        final = turn <= COLOR  # since a launch before
+        if graph.indptr[v] == graph.indptr[v + 1]:
+            final = True
             colors[v] = 0
-        elif order.patience > 0:
-            turn = colors[v]
     if not final:
         color = smallest_free(worker, v, turn, graph, colors, order.patience)
         if worker.rank == 0 and atomic_exch(colors, v, TENTATIVE | color) > COLOR:  # always; asked to be sure that it is stored
