@@ -38,6 +38,12 @@ def mixed(v):  # type: ignore[no-untyped-def]
     return h ^ h >> 13
 
 
+def unmixed(h):  # type: ignore[no-untyped-def]
+    """Return the vertex id that `mixed` makes a hash of."""
+    h = (h ^ h >> 13 ^ h >> 26) * pow(0x85EBCA77, -1, 1 << 32) & 0xFFFFFFFF
+    return (h ^ h >> 15 ^ h >> 30) * pow(0x9E3779B1, -1, 1 << 32) & 0xFFFFFFFF
+
+
 def outranks(u, v, graph):  # type: ignore[no-untyped-def]
     """Whether u keeps a colour that both have."""
     difference = graph.indptr[u + 1] - graph.indptr[u] - graph.indptr[v + 1] + graph.indptr[v]
