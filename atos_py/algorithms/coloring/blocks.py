@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from ...task import atomic_cas, atomic_exch, task
-from .tasks import COLOR, LOST, TENTATIVE, UNCOLORED, advance_vertex, loses, lowest_zero, vertex_at
+from .tasks import BLOCK, COLOR, LOST, TENTATIVE, UNCOLORED, advance_vertex, loses, lowest_zero, vertex_at
 
-__all__ = ["BLOCK", "FEW", "assign_or_check_block"]
+__all__ = ["FEW", "assign_or_check_block"]
 
-BLOCK = 512  # vertices
 FEW = 31  # neighbours, whose colours fit a word
 
 

@@ -17,9 +17,9 @@ from ...task import Task
 from ...validate import whole
 from ..checks import check_worker
 from ..launches import Launches
-from .blocks import BLOCK, assign_or_check_block
+from .blocks import assign_or_check_block
 from .passes import SPAN, give_turns, largest, survey
-from .tasks import LAST, UNCOLORED, Order, assign_or_check, mixed, unmixed
+from .tasks import BLOCK, LAST, UNCOLORED, Order, assign_or_check, mixed, unmixed
 
 __all__ = ["ORDERS", "ColoringResult", "color"]
 
@@ -117,9 +117,8 @@ def color(
     n, device = graph.num_vertices, graph.device
     by_blocks = worker is None and window is None and not patience and graph.num_edges < _MESH * n
     colors = full(n, LAST, dtype=np.uint32, device=device)
-    blocks = -(-n // BLOCK)
     room = max(2 * n, _LEAST) if capacity is None else capacity
-    queue = Queue(room, dtype=np.uint32 if n + blocks <= UNCOLORED else np.int64, device=device)
+    queue = Queue(room, dtype=np.uint32 if n + -(-n // BLOCK) <= UNCOLORED else np.int64, device=device)
     launches = Launches("color", launch_options)
 
     def go_over(size: int, which: Task, *args: Any) -> None:
@@ -135,11 +134,15 @@ def color(
         end = n if phase.vertices is None else len(phase.vertices)
         turns = None if phase.vertices is None else asarray(phase.vertices, device=device, readonly=True)
         options = {"shared_memory": _SCRATCH[phase.worker], **phase.options}
-        under_way = min(window or (n if launch_options.get("barrier", options.get("barrier")) else phase.window), end)
+        in_rounds = launch_options.get("barrier", options.get("barrier"))
+        under_way = min(window or (n if in_rounds else phase.window), end)
         step = Order(turns, end, under_way, phase.patience if patience is None else patience)
         if step.patience:
             go_over(end, give_turns, colors, step)
-        first, last = (n, n + blocks) if by_blocks else (0, under_way)
+        if by_blocks or (in_rounds and under_way == end and not step.patience):
+            first, last = end, end + -(-end // BLOCK)
+        else:
+            first, last = 0, under_way
         queue.push(np.arange(2 * first, 2 * last, 2, dtype=queue.dtype))
         task = assign_or_check_block if by_blocks else assign_or_check
         run = launches.run(queue, phase.worker, task, graph, colors, step, usual=options)

@@ -9,12 +9,13 @@ import numpy as np
 from ...array import Array
 from ...task import atomic_add, atomic_cas, atomic_exch, atomic_or_, task
 
-__all__ = ["COLOR", "LAST", "LOST", "TENTATIVE", "UNCOLORED", "Order", "assign_or_check"]
+__all__ = ["BLOCK", "COLOR", "LAST", "LOST", "TENTATIVE", "UNCOLORED", "Order", "assign_or_check"]
 
 # An entry of `colors` is a final colour, or a colour with these bits, or the turn of a vertex that has none: UNCOLORED plus its
 # place in the order, or LAST if nobody waits for it.
 UNCOLORED, TENTATIVE, LOST, LAST = 1 << 31, 1 << 30, 1 << 29, (1 << 32) - 1
 COLOR = LOST - 1
+BLOCK = 512  # vertices
 
 
 class Order(NamedTuple):
@@ -188,11 +189,12 @@ def advance_vertex(worker, item, graph, colors, order):  # type: ignore[no-untyp
     if item & 1:
         final = is_final(worker, v, graph, colors)
     else:
-        turn = colors[v]
-        final = turn <= COLOR  # since a launch before
-        if graph.indptr[v] == graph.indptr[v + 1]:
-            final = True
+        final = graph.indptr[v] == graph.indptr[v + 1]
+        if final:
             colors[v] = 0
+        else:
+            turn = colors[v]
+            final = turn <= COLOR  # since a launch before
     if not final:
         color = smallest_free(worker, v, turn, graph, colors, order.patience)
         if worker.rank == 0 and atomic_exch(colors, v, TENTATIVE | color) > COLOR:  # always; asked to be sure that it is stored
@@ -203,5 +205,11 @@ def advance_vertex(worker, item, graph, colors, order):  # type: ignore[no-untyp
 
 @task
 def assign_or_check(worker, item, graph, colors, order):  # type: ignore[no-untyped-def]
-    """Colour one vertex, an item by itself."""
-    advance_vertex(worker, item, graph, colors, order)
+    """Advance one vertex; or, if the place is past the end, push those of a block."""
+    place = item >> 1
+    if place < order.end:
+        advance_vertex(worker, item, graph, colors, order)
+    else:
+        first = (place - order.end) * BLOCK
+        for k in worker.split(min(BLOCK, order.end - first)):
+            worker.push((first + k) << 1)
