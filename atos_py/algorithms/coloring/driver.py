@@ -67,7 +67,8 @@ def color(
     Parameters
     ----------
     graph : Graph
-        Taken as undirected: if an edge lacks its reverse, a symmetric copy is made first. Loops are ignored.
+        Taken as undirected: if an edge lacks its reverse, a symmetric copy is made first, which takes longer than to colour it;
+        `Graph.to_symmetric` makes one that serves several calls. Loops are ignored.
     order : {'natural', 'random', 'degree'}
         Which vertices come first: those of small ids; any, in an order that is random but always the same; or those of large
         degree, which takes the fewest colours. Where neighbours have similar ids, a random order keeps them from being
@@ -94,8 +95,8 @@ def color(
     -------
     ColoringResult
         At most one colour more than the largest degree. Unless items are blocks, `stats.tasks_run / graph.num_vertices` is the
-        workload ratio: little more than 2 if no neighbours clash and all vertices have some; a vertex without neighbours is one
-        task. (The rest are passes over all vertices, 4,096 to a task.)
+        workload ratio: 2 if no neighbours clash and all vertices have some; a vertex without neighbours is one task. Where hubs
+        come first, or with patience, passes over all vertices add to it, 4,096 vertices to a task; in rounds, 512.
 
     Raises
     ------
@@ -145,10 +146,10 @@ def color(
             first, last = 0, under_way
         queue.push(np.arange(2 * first, 2 * last, 2, dtype=queue.dtype))
         task = assign_or_check_block if by_blocks else assign_or_check
-        run = launches.run(queue, phase.worker, task, graph, colors, step, usual=options)
+        launches.run(queue, phase.worker, task, graph, colors, step, usual=options)
+    stats = LaunchStats.total(launches.runs)  # before what only looks at the result
     most = zeros(1, dtype=np.uint32, device=device)
     go_over(n, largest, colors, most)
-    stats = LaunchStats.total(launches.runs, like=run)
     return ColoringResult(as_library(colors, graph.library), int(most[0]) + 1 if n else 0, stats)
 
 
