@@ -241,7 +241,7 @@ def test_gathering_by_all_threads_of_a_worker(
     """Vertices with many edges, among them hubs, whose spans come first."""
     monkeypatch.setitem(solver._MESH, device.kind, 0)
     monkeypatch.setitem(tasks.LIGHT, device.kind, 4)
-    monkeypatch.setattr(gathering, "_SHORT_SPAN", 24)
+    monkeypatch.setitem(gathering._SPANS, False, (24, 24, 1))
     with_hubs = atos.generate.rmat(15, 16, device=device)
     assert with_hubs.max_degree > HUB
     for graph in (with_hubs, atos.generate.road(60, device=device)):

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["gather", "gather_ranks", "scale"]
 
-_SHORT_SPAN = 256  # vertices of an item for a warp, and of any item at least
-_SPANS = 4  # items for each multiprocessor, if the graph has vertices enough
+# Vertices of an item, by whether no vertex has so many edges that one thread is not enough: from, to, and in between so many that
+# there are these many items for each multiprocessor.
+_SPANS = {True: (256, SPAN, 4), False: (32, 256, 64)}
 _FEW = 512  # edges that a thread of a CTA gathers alone
 _FETCH = 1  # such items that it takes at once, since some have far more edges than others
 _ROUNDS = 10  # in which the error of an undirected graph falls a hundredfold, and has to fall by half
@@ -123,8 +124,8 @@ def gather_ranks(solver: Solver, rank: Array, goal: float, any_scale: bool) -> f
         return 0.0
     damping = solver.damping
     now, before = solver.zeros(rank.dtype), solver.zeros(rank.dtype)
-    fair = solver.n // (_SPANS * solver.device.processors)
-    length = max(_SHORT_SPAN, min(SPAN, fair)) if solver.even else _SHORT_SPAN
+    least, most, items = _SPANS[solver.even]
+    length = max(least, min(most, solver.n // (items * solver.device.processors)))
     light = max(LIGHT[solver.device.kind], _FEW if solver.even else 0)
     has_hub = np.zeros(-(-solver.n // length), np.bool_)
     has_hub[solver.hubs // length] = True
