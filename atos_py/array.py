@@ -179,14 +179,18 @@ class Array:
 
     def _host_view(self) -> NDArray[Any]:
         if isinstance(self._owner, np.ndarray):
-            return self._owner
+            if not self.readonly:
+                return self._owner
+            view = self._owner.view()
+            view.flags.writeable = False
+            return view
         interface = {"shape": self.shape, "typestr": self.dtype.str, "data": (self.pointer, self.readonly), "version": 3}
         return np.asarray(SimpleNamespace(__array_interface__=interface, owner=self._owner))  # the view keeps its base alive
 
     # Offset of the first element of a part, and the part's shape, in elements.
     def _part(self, key: Key) -> tuple[int, tuple[int, ...]]:
         keys = list(key) if isinstance(key, tuple) else [key]
-        if Ellipsis in keys[:-1] or len([k for k in keys if k is not Ellipsis]) > self.ndim:
+        if any(k is Ellipsis for k in keys[:-1]) or len([k for k in keys if k is not Ellipsis]) > self.ndim:
             raise InvalidArgumentError(f"{key!r} does not index an array of shape {self.shape}")
         keys = [k for k in keys if k is not Ellipsis]
         offset, shape = 0, list(self.shape)
@@ -206,7 +210,10 @@ class Array:
                 offset += (index % extent) * stride
                 shape[axis] = -1
                 continue
-            start, stop, step = k.indices(extent)
+            try:
+                start, stop, step = k.indices(extent)
+            except (TypeError, ValueError) as error:
+                raise InvalidArgumentError(f"{key!r:.80} does not index an array of shape {self.shape}: {error}") from None
             whole = (start, stop, step) == (0, extent, 1)
             if step != 1 or (not whole and any(s != -1 for s in shape[:axis])):
                 raise _scattered(key)
@@ -226,7 +233,7 @@ def empty(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device
 
     See Also
     --------
-    full
+    zeros : has the same parameters.
     """
     return zeros(shape, dtype=dtype, device=device)
 
@@ -234,9 +241,17 @@ def empty(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device
 def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device: Device | str | None = None) -> Array:
     """Return a new array of zeros.
 
+    Parameters
+    ----------
+    shape : int or tuple of int
+    dtype : dtype
+        float32 unless given.
+    device : Device or str, optional
+        Where to make it; the best device there is unless given.
+
     See Also
     --------
-    full
+    full : another value, whose dtype is that of the array unless another is given.
     """
     dimensions = _shape(shape)
     kind = kept_dtype(dtype)

@@ -9,7 +9,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any
 
 from ._core import check, ffi, lib
-from .errors import ExportError, InvalidArgumentError
+from .errors import ExportError, InvalidArgumentError, UnsupportedTypeError
 
 if TYPE_CHECKING:
     from .array import Array
@@ -45,6 +45,9 @@ def export(
 ) -> Any:
     """Return a capsule that holds an array; `Array.__dlpack__` has the parameters."""
     here = device_of(array)
+    for name, pair in (("max_version", max_version), ("dl_device", dl_device)):
+        if pair is not None and not (isinstance(pair, (tuple, list)) and len(pair) == 2):
+            raise UnsupportedTypeError(f"{name} must be a pair of integers (got {pair!r:.80})")
     # Every operation here has ended when it returns, so there is nothing that a stream would have to wait for.
     if stream is not None and (here[0] == CPU or stream < -1 or stream == 0):
         allowed = "None for an array on the CPU" if here[0] == CPU else "None, -1, 1, 2 or the address of a stream"

@@ -197,7 +197,7 @@ class FileWriteError(AtosError, OSError):
 
 
 class CheckpointError(AtosError, ValueError):
-    """A file is not a checkpoint, is truncated or altered, or is of a newer version of the package.
+    """A file is not a checkpoint, is truncated or altered, or has the format of another version of the package.
 
     Attributes
     ----------

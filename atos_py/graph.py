@@ -126,7 +126,19 @@ class Graph(NamedTuple):
     ) -> Graph:
         """Take the arrays of a CSR, of any integer dtype.
 
-        They are checked, and copied only where dtype, layout or device require it: do not change them afterwards. On the
+        Parameters
+        ----------
+        indptr : array of int, of shape (num_vertices + 1,)
+            Where the edges of each vertex begin.
+        indices : array of int, of shape (num_edges,)
+            Their targets.
+        weights : array of numbers, of shape (num_edges,), optional
+        device : Device or str, optional
+            Where the graph goes; the best device there is unless given.
+
+        Notes
+        -----
+        The arrays are checked, and copied only where dtype, layout or device require it: do not change them afterwards. On the
         CPU, offsets of the dtype of `indptr` and ids of uint32 or int32 are not copied; on a GPU, nor are offsets of int64.
         Arrays on a GPU are checked there, and `device` is that GPU unless given.
         """

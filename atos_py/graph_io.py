@@ -125,7 +125,7 @@ def _load(
 
 def save_csr(path: str | os.PathLike[str], csr: CSR, *, compress: bool = False) -> None:
     """Write a CSR to an .npz archive, which appears under its name only once it is whole."""
-    path = as_path(path)
+    path, compress = as_path(path), flag("compress", compress)
     if path.suffix != ".npz":
         raise InvalidArgumentError(f"a graph is saved to a file that ends in .npz (got '{path}')")
     save_npz(path, csr, compress=compress)

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .errors import UnsupportedTypeError
 
 __all__ = ["Observer", "observer_of"]
@@ -56,9 +58,10 @@ def observer_of(progress: Any, task: str) -> Observer | None:
     UnsupportedTypeError
         If it is neither.
     """
-    if progress is False:
-        return None
-    if progress is not True:
+    if isinstance(progress, (bool, np.bool_)):
+        if not progress:
+            return None
+    else:
         if not callable(progress):
             raise UnsupportedTypeError(f"progress must be True, False or a function of three numbers (got {progress!r:.80})")
         return Observer(progress)

@@ -34,7 +34,7 @@ from .progress import observer_of
 from .stats import LaunchStats, trace_of
 from .stream import launch_stream
 from .task import Task
-from .validate import as_dtype, flag, number, whole
+from .validate import as_dtype, flag, number, seconds, whole
 
 __all__ = ["Queue"]
 
@@ -167,7 +167,7 @@ class Queue:
         if status == lib.ATOS_QUEUE_FULL:
             waiting = len(self)
             raise QueueFullError(
-                f"{message()}; create the queue with max_capacity={waiting + len(values)} or more, or call resize()",
+                f"{message()}; set queue.max_capacity = {waiting + len(values)} or more",
                 capacity=self.capacity,
                 pending=waiting,
                 lost=0,
@@ -281,7 +281,8 @@ class Queue:
         task : Task
             What to run on each item.
         *args
-            Handed to the task: arrays on the queue's device, numbers, None, and named tuples of those, such as a `Graph`.
+            Handed to the task: arrays on the queue's device, numbers, None, and named tuples of those, such as a `Graph`. They
+            take 256 words at most: an array one and one for each dimension, a number one.
         idle : callable, optional
             ``idle(worker, *args)``, run by a worker that finds nothing to do. It may push. The launch then ends when no task
             is unfinished and a whole round of idle calls, one by each worker, begun after that, has pushed nothing.
@@ -291,14 +292,14 @@ class Queue:
         barrier : bool
             Whether what is pushed runs only after all that was there before (bulk-synchronous). Off by default.
         fetch_size : int
-            Items that a worker takes at once, at most; by default 1 for threads, 32 for warps, 128 for CTAs.
+            Items that a worker takes at once, at most, up to 4,096; by default 1 for threads, 32 for warps, 128 for CTAs.
         num_blocks : int
             Blocks; by default as many as are resident at once. On the CPU the number of threads; by default one for
             each core.
         num_threads : int
-            Threads of a block, a multiple of 32; by default 256. Without meaning on the CPU, where a worker has one.
+            Threads of a block, a multiple of 32 up to 1,024; by default 256. Not for the CPU, where a worker has one.
         shared_memory : int
-            Bytes of scratch for each worker.
+            Bytes of scratch for each worker, up to what a multiprocessor has, and 1 MiB.
         stream : int or object, optional
             A stream of the GPU as an address or as an object of CuPy, PyTorch or anything with ``__cuda_stream__``; by default
             the current stream of CuPy or PyTorch if arguments are arrays of theirs, otherwise the legacy default stream. The
@@ -400,6 +401,9 @@ class Queue:
         if len(packed) > lib.ATOS_MAX_ARGUMENT_WORDS:
             most = lib.ATOS_MAX_ARGUMENT_WORDS
             raise InvalidArgumentError(f"the arguments take {len(packed)} words of 8 bytes, but at most {most} can be passed")
+        blocks = 0 if num_blocks is None else whole("num_blocks", num_blocks, 1, 2**31 - 1)
+        scratch = whole("shared_memory", shared_memory, 0, 1 << 20)
+        limit = 0.0 if timeout is None else seconds(timeout)
         observer = observer_of(progress, task.name)
         checked = _debug_by_default() if debug is None else flag("debug", debug)
         program = program_for(task, idle, kinds, self._device, self._dtype, worker, threads, checked)
@@ -413,9 +417,9 @@ class Queue:
                 persistent,
                 barrier,
                 fetch,
-                0 if num_blocks is None else whole("num_blocks", num_blocks, 1, 2**31 - 1),
+                blocks,
                 threads,
-                whole("shared_memory", shared_memory, 0, 1 << 20),
+                scratch,
                 task.nested,
                 program.value_words,
                 idle is not None,
@@ -425,7 +429,7 @@ class Queue:
                 ffi.NULL if samples is None else ffi.cast("atos_sample *", samples.pointer),
                 0 if samples is None else len(samples),
                 0 if trace is None else min(max(round(trace * 1e3), 1), 2**32 - 1),
-                0.0 if timeout is None else _seconds(timeout),
+                limit,
                 question(observer),
                 observer is not None,
             ),
@@ -459,7 +463,7 @@ class Queue:
     def _argument(self, position: int, value: Any) -> Any:
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             members = [self._argument(position, member) for member in value]
-            return value if all(a is b for a, b in zip(members, value, strict=True)) else type(value)(*members)
+            return value if all(a is b for a, b in zip(members, value, strict=True)) else type(value)._make(members)  # type: ignore[attr-defined]
         if not isinstance(value, Array):
             if _is_host_array(value):
                 if self._device.kind == "cuda":
@@ -492,11 +496,3 @@ def _is_host_array(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return value.ndim > 0
     return hasattr(value, "__dlpack_device__") and not isinstance(value, np.generic) and not is_on_gpu(value)
-
-
-def _seconds(timeout: float) -> float:
-    if isinstance(timeout, float) and timeout == float("inf"):
-        return timeout
-    if not (seconds := number("timeout", timeout)) > 0:
-        raise InvalidArgumentError(f"timeout must be a number of seconds above 0 (got {timeout})")
-    return seconds

@@ -130,7 +130,7 @@ class Report:
         try:
             raw = json.loads(path.read_text(encoding="utf-8"))
             graphs, rows = [GraphFacts(**g) for g in raw["graphs"]], [Row(**r) for r in raw["rows"]]
-            return cls(raw["devices"], raw["versions"], graphs, rows)
+            return cls(dict(raw["devices"]), dict(raw["versions"]), graphs, rows)
         except OSError as error:
             raise MissingFileError(f"{path} cannot be read: {error.strerror}") from error
         except (ValueError, TypeError, KeyError) as error:

@@ -21,11 +21,12 @@ import numpy as np
 from . import generate
 from .algorithms import bfs
 from .devices import Device
-from .errors import LaunchConfigError
+from .errors import InvalidArgumentError, LaunchConfigError
 from .graph import Graph
 from .parallel import num_threads
 from .stats import LaunchStats, stats_of
 from .tables import COUNTED, Measured, draw_figures, least_tasks, write_tables, write_throughput
+from .validate import whole
 from .workloads import on_graph
 
 __all__ = ["ALGORITHMS", "VARIANTS", "default_graphs", "permuted", "reproduce"]
@@ -61,6 +62,8 @@ class _Subject(NamedTuple):
 
     @classmethod
     def of(cls, name: str, graph: Graph) -> _Subject:
+        if not graph.num_vertices:
+            raise InvalidArgumentError(f"graph {name!r} has no vertices: give one with some")
         host = graph.to("cpu")
         return cls(name, graph, host, _source(graph, host))
 
@@ -121,6 +124,7 @@ def reproduce(
     list of Path
         The files written.
     """
+    repeat = whole("repeat", repeat, 1, 10**6)
     out.mkdir(parents=True, exist_ok=True)
     measured, files = Measured([], [], [], []), []
     for name, graph in graphs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -74,14 +74,14 @@ class LaunchStats:
     profile: Profile = field(default_factory=Profile)
 
     @classmethod
-    def total(cls, runs: Sequence[LaunchStats], task: str | None = None, like: LaunchStats | None = None) -> LaunchStats:
+    def total(cls, runs: Iterable[LaunchStats], task: str | None = None, like: LaunchStats | None = None) -> LaunchStats:
         """Return the statistics of several launches as those of one.
 
         Tasks, times and rounds are added up, and traces joined as if each launch began when the one before ended.
 
         Parameters
         ----------
-        runs : sequence of LaunchStats
+        runs : iterable of LaunchStats
             One or more, in the order of time.
         task : str, optional
             What to call them; by default the task of `like`.
@@ -91,10 +91,11 @@ class LaunchStats:
         Raises
         ------
         InvalidArgumentError
-            If there is none.
+            If there is none, or something else among them.
         """
-        if not runs:
-            raise InvalidArgumentError("runs must be the statistics of one launch or more (got none)")
+        runs = list(runs) if isinstance(runs, Iterable) else [runs]
+        if not runs or not all(isinstance(run, LaunchStats) for run in runs):
+            raise InvalidArgumentError(f"runs must be the statistics of one launch or more (got {runs or 'none'!s:.80})")
         like = like or runs[-1]
         traces: list[NDArray[Any]] = []
         milliseconds, tasks_run = 0.0, 0

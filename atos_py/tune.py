@@ -22,7 +22,7 @@ from .files import as_path, replacing
 from .graph import Graph, check_graph
 from .stats import LaunchStats, stats_of
 from .task import Task
-from .tuned import remember, tuned
+from .tuned import REMEMBERED, remember, tuned
 from .validate import number
 
 __all__ = ["Tuning", "space_for", "tune"]
@@ -238,10 +238,17 @@ def tune(
         options[name] = [value.item() if isinstance(value, np.generic) else value for value in values]
         if not options[name]:
             raise InvalidArgumentError(f"space has no values for {name!r}; leave it out, or give some")
+    if not options:
+        raise InvalidArgumentError("space is empty; give the values to try of at least one option, or leave it out")
     if not number("budget", budget) > 0:
         raise InvalidArgumentError(f"budget must be a number of seconds above 0 (got {budget})")
-    if task is not None:
-        tuned(task, graph, device=on)  # so that what is no task is told before the search, and not after it
+    if task is not None:  # what cannot be remembered is told before the search, and not after it
+        tuned(task, graph, device=on)
+        for name, value in ((name, value) for name, values in options.items() for value in values):
+            if value is not None and not isinstance(value, REMEMBERED):
+                raise UnsupportedTypeError(
+                    f"space has {value!r:.80} for {name!r}; only numbers and words are remembered for a task"
+                )
     search = _Search(run, options, budget, progress)
     best, finished = search.best()
     ranked = sorted(search.tried.values(), key=lambda setting: (setting is not best, setting.median))

@@ -17,8 +17,9 @@ from .machine import device_facts
 from .shape import shape_of
 from .task import Task
 
-__all__ = ["remember", "tuned"]
+__all__ = ["REMEMBERED", "remember", "tuned"]
 
+REMEMBERED = (bool, int, float, str)
 _FORMAT = 2
 _facts = functools.cache(device_facts)
 
@@ -92,7 +93,7 @@ def _checked(content: bytes, key: dict[str, Any]) -> dict[str, Any] | None:
     try:
         entry = json.loads(content)
         best = entry["best"]
-        fits = entry["key"] == key and all(isinstance(value, (bool, int, float, str)) for value in best.values())
+        fits = entry["key"] == key and all(isinstance(value, REMEMBERED) for value in best.values())
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
     return best if fits else None

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from .errors import DeviceMemoryError, InvalidArgumentError, UnsupportedTypeError
 
-__all__ = ["as_dtype", "as_host_array", "flag", "host_memory", "number", "require_host_memory", "whole"]
+__all__ = ["as_dtype", "as_host_array", "flag", "host_memory", "number", "require_host_memory", "seconds", "whole"]
 
 
 def whole(name: str, value: Any, least: int, most: int) -> int:
@@ -40,6 +40,15 @@ def number(name: str, value: Any) -> float:
     return real
 
 
+def seconds(timeout: Any) -> float:
+    """Return a time limit, which may be infinite."""
+    if isinstance(timeout, (float, np.floating)) and timeout == float("inf"):
+        return float("inf")
+    if not (limit := number("timeout", timeout)) > 0:
+        raise InvalidArgumentError(f"timeout must be a number of seconds above 0 (got {timeout})")
+    return limit
+
+
 def flag(name: str, value: Any) -> bool:
     """Return a switch; a word such as "no", which Python takes for true, is refused."""
     if not isinstance(value, (bool, np.bool_)):
@@ -59,8 +68,9 @@ def as_dtype(value: DTypeLike) -> np.dtype[Any]:
 
 def as_host_array(name: str, values: Any) -> NDArray[Any]:
     """Return what NumPy makes an array of; one with a mask is refused, since what lies under the mask would count."""
-    masked = sys.modules.get("numpy.ma")  # which takes a while to import, and whoever has such an array has imported it
-    if masked is not None and isinstance(values, masked.MaskedArray):
+    # That module takes a while to import, whoever has such an array has imported it, and another thread may be about to.
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    if masked is not None and isinstance(values, masked):
         raise UnsupportedTypeError(f"{name} has a mask, which would be ignored; pass values.compressed() or values.filled(...)")
     try:
         return np.asarray(values)

@@ -299,7 +299,7 @@ public:
     // calloc, since the pages of a large queue are then touched only when they are used; aligned by hand.
     // What the host cannot hold is refused here, since a system that promises more memory than it has would not.
     char *raw = bytes > host_memory() ? nullptr : static_cast<char *>(std::calloc(bytes + 256, 1));
-    if (!raw) throw Failure(ATOS_NO_MEMORY, text("%llu bytes asked for, more than the host has", (unsigned long long)bytes));
+    if (!raw) throw no_memory(bytes);
     char *aligned = raw + 128 + (128 - reinterpret_cast<uintptr_t>(raw) % 128) % 128;
     reinterpret_cast<char **>(aligned)[-1] = raw;
     return aligned;
@@ -313,7 +313,7 @@ public:
         return pointer;
       }
       if (*bytes <= least)
-        throw Failure(ATOS_NO_MEMORY, text("%llu bytes asked for, more than the host has", (unsigned long long)least));
+        throw no_memory(least);
     }
   }
   void release_reserved(void *pointer, uint64_t bytes) noexcept override { munmap(pointer, bytes); }
@@ -372,6 +372,11 @@ public:
   }
 
 private:
+  static Failure no_memory(uint64_t bytes) {
+    const auto asked = static_cast<unsigned long long>(bytes);
+    return {ATOS_NO_MEMORY, text("%llu bytes asked for, more than the host has or than this process may take", asked)};
+  }
+
   static void *addresses(uint64_t bytes) {
     return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   }

@@ -510,19 +510,21 @@ private:
   Session &session_of_thread() {
     Session &session = sessions_of_thread()[index];
     if (session.reports) return session;
-    {
+    if (!session.start) {
       std::lock_guard<std::mutex> lock(guard);
       if (!spare_sessions.empty()) {
         session = spare_sessions.back();
         spare_sessions.pop_back();
-        return session;
       }
     }
+    if (session.reports) return session;
+    // Where the driver refused a part of it before, it goes on from there.
     const Driver &d = driver();
-    check(d.event_create(&session.start, CU_EVENT_DEFAULT), "making an event");
-    check(d.event_create(&session.stop, CU_EVENT_DEFAULT), "making an event");
-    for (CUstream &stream : session.streams) check(d.stream_create(&stream, CU_STREAM_NON_BLOCKING), "making a stream");
-    check(d.stream_create(&session.control, CU_STREAM_NON_BLOCKING), "making a stream");
+    for (CUevent *event : {&session.start, &session.stop})
+      if (!*event) check(d.event_create(event, CU_EVENT_DEFAULT), "making an event");
+    for (CUstream &stream : session.streams)
+      if (!stream) check(d.stream_create(&stream, CU_STREAM_NON_BLOCKING), "making a stream");
+    if (!session.control) check(d.stream_create(&session.control, CU_STREAM_NON_BLOCKING), "making a stream");
     void *pinned;
     check(d.host_allocate(&pinned, 2 * sizeof(Counters) + kStreams * sizeof(Report) + 16 + kZeros), "allocating pinned memory");
     session.counters = static_cast<Counters *>(pinned);
@@ -657,7 +659,7 @@ CudaBackend &backend_of(int32_t device) {
 }
 
 void CudaBackend::give_back(int32_t index, const Session &session) {
-  if (!session.reports) return; // it was not made to the end
+  if (!session.start) return; // nothing was made
   CudaBackend &backend = backend_of(index);
   std::lock_guard<std::mutex> lock(backend.guard);
   backend.spare_sessions.push_back(session);

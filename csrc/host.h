@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <sstream>
 #include <string>
+#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 
@@ -60,6 +61,13 @@ inline uint32_t cores() {
   uint32_t bound = std::max(1u, std::thread::hardware_concurrency());
   if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) bound = uint32_t(CPU_COUNT(&set));
   return limit < bound ? uint32_t(std::ceil(limit)) : bound;
+}
+
+// Bytes of addresses that a queue may take beside those it needs at once: any number, unless the process is limited in them
+// (`ulimit -v`), and may need them for something else.
+inline uint64_t addresses_to_spare() {
+  rlimit limit;
+  return getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur / 64;
 }
 
 // The number behind a word in a file of lines "word number", or -1.

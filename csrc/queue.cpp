@@ -5,7 +5,10 @@
 #include <functional>
 #include <map>
 
+#include <unistd.h>
+
 #include "backend.h"
+#include "host.h"
 
 namespace atos {
 
@@ -42,29 +45,37 @@ template <unsigned bytes> struct HostSlots {
   }
 };
 
-// A mutex that can be waited for with a limit, as std::timed_mutex, whose waits ThreadSanitizer does not know.
+// A mutex that can be waited for with a limit, as std::timed_mutex, whose waits ThreadSanitizer does not know. In a forked child
+// nobody would ever open what a thread of its parent has closed.
 class Gate {
 public:
   void lock() {
     std::unique_lock<std::mutex> lock(mutex);
-    opened.wait(lock, [&] { return !closed; });
-    closed = true;
+    opened.wait(lock, [&] { return can_enter(); });
+    closed_by = getpid();
   }
   bool try_lock_for(Watch::Clock::duration rest) {
     std::unique_lock<std::mutex> lock(mutex);
-    if (!opened.wait_for(lock, rest, [&] { return !closed; })) return false;
-    return closed = true;
+    if (!opened.wait_for(lock, rest, [&] { return can_enter(); })) return false;
+    closed_by = getpid();
+    return true;
   }
   void unlock() {
     std::lock_guard<std::mutex> lock(mutex);
-    closed = false;
+    closed_by = 0;
     opened.notify_one();
   }
 
 private:
+  bool can_enter() const {
+    if (closed_by && closed_by != getpid())
+      throw Failure(ATOS_BUSY, "a thread of the parent process used this queue at the fork; make another one here");
+    return !closed_by;
+  }
+
   std::mutex mutex;
   std::condition_variable opened;
-  bool closed = false;
+  pid_t closed_by = 0;
 };
 
 } // namespace atos
@@ -83,7 +94,7 @@ struct atos_queue {
       slots = backend.allocate(capacity * slot_bytes);
       device_counters = backend.allocate(sizeof(Counters));
       shares = backend.allocate(kShares * sizeof(Share));
-      spill_bytes = std::min(kSpillBytes, host_memory_free() / 2);
+      spill_bytes = std::min({kSpillBytes, host_memory_free() / 2, addresses_to_spare()});
       spill = backend.reserve(&spill_bytes, kLeastSpill * item_bytes);
     } catch (...) {
       free_memory();
@@ -98,8 +109,8 @@ struct atos_queue {
   // Up to how many items the queue may grow; 0: as many as fit into half of the memory that is free.
   void set_limit(uint64_t limit) {
     if (limit && limit < size)
-      throw Failure(ATOS_INVALID, text("a limit of %llu is less than the capacity of %llu", (unsigned long long)limit,
-                                       (unsigned long long)size));
+      throw Failure(ATOS_INVALID, text("max_capacity must be at least the capacity, %llu (got %llu); call resize() first",
+                                       (unsigned long long)size, (unsigned long long)limit));
     atos_device_info info{};
     if (limit == 0) backend.query(&info);
     most = limit ? limit : std::max(uint64_t(size), info.free_bytes / 2 / slot_bytes);
@@ -113,8 +124,8 @@ struct atos_queue {
   void push(const void *items, uint64_t n) {
     const auto lock = enter();
     if (n > UINT64_MAX - there() || !make_room(there() + n))
-      throw Failure(ATOS_QUEUE_FULL, text("pushing %llu items to a queue that holds %llu would exceed its capacity of %llu",
-                                          (unsigned long long)n, (unsigned long long)there(), (unsigned long long)size));
+      throw Failure(ATOS_QUEUE_FULL, text("pushing %llu items to a queue that holds %llu would exceed its max_capacity of %llu",
+                                          (unsigned long long)n, (unsigned long long)there(), (unsigned long long)most));
     append(static_cast<const unsigned char *>(items), n);
   }
 
@@ -325,7 +336,8 @@ private:
     if (!run.launch.persistent) return; // it grows between kernels
     unsigned growths = 0;
     run.ring_bytes = size * slot_bytes;
-    while (growths < kMostGrowths && size <= most >> (growths + 1) && run.ring_bytes <= kMostAddresses >> (growths + 2)) ++growths;
+    const uint64_t addresses = std::min(kMostAddresses, addresses_to_spare());
+    while (growths < kMostGrowths && size <= most >> (growths + 1) && run.ring_bytes <= addresses >> (growths + 2)) ++growths;
     const uint64_t bytes = bytes_of_growths(run.ring_bytes, growths);
     if (room && room->bytes != bytes) room.reset();
     if (growths && !room) room = backend.room(bytes);

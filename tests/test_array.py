@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import sys
+import types
 import weakref
 from types import SimpleNamespace
 from typing import Any
@@ -191,6 +193,12 @@ def test_arrays_keep_what_they_share():
     assert seen() is None
 
 
+def test_numpys_masks_may_be_half_imported(monkeypatch):
+    """By another thread."""
+    monkeypatch.setitem(sys.modules, "numpy.ma", types.ModuleType("numpy.ma"))
+    assert atos.asarray(np.arange(3), device=CPU)[2] == 2
+
+
 def test_readonly(device):
     array = atos.asarray([1, 2, 3], device=device, readonly=True)
     assert array.readonly
@@ -200,6 +208,10 @@ def test_readonly(device):
             array[key] = 1
     writable = atos.zeros(3, dtype=np.int32, device=device)
     view = atos.asarray(writable, readonly=True)
+    if device.kind == "cpu":
+        for other in (view, atos.asarray(np.arange(3), device=device, readonly=True)):
+            assert not np.asarray(other).flags.writeable
+        assert np.asarray(writable).flags.writeable
     writable[1] = 5
     assert view.readonly
     assert not writable.readonly

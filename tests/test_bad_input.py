@@ -104,7 +104,14 @@ TABLE: list[tuple[Callable[[], Any], type[AtosError], str]] = [
     (lambda: atos.Device("cuda", -1), Wrong, r"\(got -1\)"),
     (lambda: atos.Device("cuda", "0"), Type, r"must be an integer \(got '0'\)"),
     (lambda: Queue(1, device=atos.Device("cuda", 2**31 - 1)), DeviceNotFoundError, "2147483647|libcuda"),
+    # statistics and algorithms
+    (lambda: atos.LaunchStats.total([1]), Wrong, r"runs must be the statistics .* \(got \[1\]\)"),
+    (lambda: atos.LaunchStats.total(5), Wrong, "runs must be"),
+    (lambda: atos.bfs(edges(), 0, timeout=10**400), Wrong, "timeout must be a finite number"),
     # arrays
+    (lambda: atos.zeros(3)[0.5:2], Wrong, "does not index an array of shape .3,.: slice indices"),
+    (lambda: atos.zeros(3)[::0], Wrong, "slice step cannot be zero"),
+    (lambda: atos.zeros(3, device="cpu").__dlpack__(max_version=3), Type, r"max_version must be a pair .* \(got 3\)"),
     (lambda: atos.zeros(-1), Wrong, r"extent of a shape must be from 0 to \d+ \(got -1\)"),
     (lambda: atos.zeros((2, -1)), Wrong, r"\(got -1\)"),
     (lambda: atos.zeros(1.5), Type, r"must be an integer \(got 1.5\)"),

@@ -81,7 +81,7 @@ class TestCommand:
         _, report = run(tmp_path, "--algorithm", "bfs", "--graph", "rmat:5:4", "--tuned", "--fetch-size", "64")
         assert report.rows[0].options == {"fetch_size": 64, "num_blocks": 1}
 
-    @pytest.mark.parametrize("bad", [["--repeat", "0"], ["--graph", "rmat:x"], ["--against", "nothing.json"]])
+    @pytest.mark.parametrize("bad", [["--repeat", "0"], ["--size", "0"], ["--graph", "rmat:x"], ["--against", "nothing.json"]])
     def test_what_cannot_be_done(self, bad, capsys):
         assert main(["bench", "--device", "cpu", "--algorithm", "bfs", "--graph", "rmat:5:4", *bad]) == 2
         assert capsys.readouterr().err.startswith("atos_py: ")
@@ -127,6 +127,12 @@ class TestAgainst:
         assert len(ratios) == 1
         assert "fetch 8" in ratios[0]
         assert ratios[0].endswith("ratio 0.000")
+
+    def test_what_is_no_report_is_refused(self, tmp_path, capsys):
+        out = tmp_path / "old.json"
+        out.write_text('{"devices": [1], "versions": {}, "graphs": [], "rows": []}')
+        assert main(["bench", *CPU, "--graph", "rmat:5:4", "--against", str(out)]) == 2
+        assert "is not a report of this command" in capsys.readouterr().err
 
     @pytest.mark.parametrize("devices", [{}, {"cpu": {"name": "another", "processors": 2}}])
     def test_another_machine_is_refused_before_anything_runs(self, devices, tmp_path, capsys):

@@ -187,3 +187,17 @@ def test_results_of_either_byte_order(order):
     colors[:] = 0
     with pytest.raises(atos.VerificationError):
         atos.verify_coloring(graph, colors)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1"])
+def test_unreached_is_no_depth_that_an_edge_could_lead_to(dtype: str) -> None:
+    """Where the depths end just before the value that says unreached, or would reach it."""
+    unreached = int(np.iinfo(dtype).max)
+    for n in (unreached, unreached + 1, unreached + 40):
+        path = csr_of([(v, v + 1) for v in range(n - 1)], n)
+        depth = np.minimum(np.arange(n), unreached).astype(dtype)
+        if n == unreached:
+            verify_bfs(path, 0, depth)
+        else:
+            with pytest.raises(VerificationError, match=f"edge {unreached - 1} -> {unreached}"):
+                verify_bfs(path, 0, depth)

@@ -231,8 +231,11 @@ def test_casts_fail_exactly_where_a_value_does_not_fit(given_type, wanted):
 
 @pytest.mark.parametrize(
     ("name", "value", "fails"),
-    [("atomic_min", -1, True), ("atomic_min", 2**40, False), ("atomic_max", 2**40, True), ("atomic_max", -1, False)],
-)
+    [
+        ("atomic_min", -1, True), ("atomic_min", 2**40, False), ("atomic_max", 2**40, True), ("atomic_max", -1, False),
+        ("atomic_min", np.uint64(2**64 - 1), False), ("atomic_max", np.uint64(2**63), True),
+    ],
+)  # fmt: skip
 def test_an_extreme_fails_only_where_it_would_store_what_does_not_fit(device, name, value, fails):
     function = getattr(atos, name)
 
@@ -244,10 +247,12 @@ def test_an_extreme_fails_only_where_it_would_store_what_does_not_fit(device, na
     queue = atos.Queue(1, device=device)
     queue.push(0)
     if fails:
-        with pytest.raises(TaskError, match=f"{value} .int64. does not fit uint32"):
+        with pytest.raises(TaskError, match=f"{value} .u?int64. does not fit uint32"):
             queue.launch_thread(extreme, out, value, debug=True)
     else:
         queue.launch_thread(extreme, out, value, debug=True)
+        queue.push(0)
+        queue.launch_thread(extreme, out, value)
     assert out.to_numpy()[0] == 5
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 import shutil
-import statistics
 import subprocess
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -14,7 +12,6 @@ from unittest import mock
 import numpy as np
 import pytest
 from test_launch import (
-    SCHEDULES,
     assert_each_once,
     count_item,
     every_schedule,
@@ -483,26 +480,3 @@ def test_what_others_still_write_is_waited_for():
             spin((1,), (1,), (100_000_000,))
             values += 3
             assert atos.asarray(values).to_numpy().tolist() == [3] * 10
-
-
-# Time
-
-
-def test_the_host_adds_little_to_a_repeated_launch(say):
-    """Printed, not judged."""
-    counts = atos.zeros(3, dtype=np.int64, device="cuda")
-    queue = atos.Queue(10, device="cuda")
-    for persistent, barrier in SCHEDULES:
-        for kind in ("thread", "warp", "cta"):
-            times, kernels = [], []
-            for _ in range(300):
-                queue.push([1])
-                start = time.perf_counter()
-                stats = launch(queue, kind, count_item, counts, persistent=persistent, barrier=barrier, num_blocks=1)
-                times.append((time.perf_counter() - start) * 1e6)
-                kernels.append(stats.milliseconds * 1e3)
-            total, kernel = statistics.median(times[20:]), statistics.median(kernels[20:])
-            parts = f"{total:.1f} us, of which {kernel:.1f} on the GPU's clock: {total - kernel:.1f} added"
-            say(f"repeated launch, {kind}, {stats.schedule}: {parts}")
-    resident = statistics.median(launch(queue, "cta", count_item, counts).milliseconds for _ in range(50))
-    say(f"an empty queue, all workers resident: {resident * 1e3:.1f} us on the GPU")

@@ -143,6 +143,11 @@ class TestMatrixMarket:
             reread.sort_indices()
             np.testing.assert_array_equal(csr.weights, reread.data)
 
+    def test_the_largest_negative_number_has_a_positive_one(self, write: Write) -> None:
+        csr = load_csr(write("a.mtx", self.HEAD + "integer skew-symmetric\n3 3 1\n2 1 -2147483648\n"))
+        assert csr.weights is not None
+        assert sorted(csr.weights.tolist()) == [-(2**31), 2**31]
+
     def test_symmetric_keeps_one_of_each_loop(self, write: Write) -> None:
         banner = "%%MatrixMarket MATRIX Coordinate Pattern Symmetric\n"
         csr = load_csr(write("a.mtx", banner + "% c\n\n3 3 2\n1 1\n3 1\n"))

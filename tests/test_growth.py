@@ -93,7 +93,7 @@ def test_pushes_grow_the_queue_in_order(device, dtype):
         queue.push(items[begin : begin + 40])
     assert queue.peek().tolist() == items[:1000].tolist()
     assert queue.capacity == queue.max_capacity == 1000
-    with pytest.raises(QueueFullError, match=r"would exceed its capacity of 1000.*max_capacity=1001") as full:
+    with pytest.raises(QueueFullError, match=r"would exceed its max_capacity of 1000.*max_capacity = 1001") as full:
         queue.push(items[1000:])
     assert (full.value.capacity, full.value.pending, full.value.lost) == (1000, 1000, 0)
     queue.max_capacity = 1001
@@ -115,7 +115,7 @@ def test_limits_that_make_no_sense(device):
     with pytest.raises(UnsupportedTypeError, match="max_capacity must be an integer"):
         atos.Queue(10, max_capacity=10.5, device=device)  # type: ignore[arg-type]
     queue = atos.Queue(10, max_capacity=20, device=device)
-    with pytest.raises(InvalidArgumentError, match="a limit of 9 is less than the capacity of 10"):
+    with pytest.raises(InvalidArgumentError, match=r"max_capacity must be at least the capacity, 10 \(got 9\)"):
         queue.max_capacity = 9
     with pytest.raises(InvalidArgumentError, match="max_capacity must be from 1"):
         queue.max_capacity = 0

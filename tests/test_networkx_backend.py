@@ -150,13 +150,16 @@ def test_searches_are_the_same(description, cutoff):
     assert list(nx_backend.bfs_tree(ours, source).edges) == list(nx.bfs_tree(graph, source).edges)
     assert nx_backend.descendants(ours, source) == nx.descendants(graph, source)
     assert nx_backend.ancestors(ours, source) == nx.ancestors(graph, source)
-    for distance in (0, 1, 3):
+    for distance in (0, 1, 3, 2**32 - 1):
         assert nx_backend.descendants_at_distance(ours, source, distance) == nx.descendants_at_distance(graph, source, distance)
     for sources in (source, [source, "node 3"], []):
         assert list(nx_backend.bfs_layers(ours, sources)) == list(nx.bfs_layers(graph, sources))
     if not graph.is_directed():
         assert nx_backend.is_connected(ours) == nx.is_connected(graph)
         assert nx_backend.node_connected_component(ours, source) == nx.node_connected_component(graph, source)
+        for module, given in ((nx_backend, ours), (nx, graph)):
+            with pytest.raises(KeyError):
+                module.node_connected_component(given, "nowhere")
 
 
 @settings(max_examples=25, deadline=None)

@@ -314,6 +314,9 @@ def test_a_good_start_saves_work() -> None:
     verify(graph, again, 1e-5)
     scaled = pagerank(graph, tolerance=1e-5, start=1000 * first.rank.to_numpy())
     assert scaled.stats.rounds < first.stats.rounds / 2
+    for scale, dtype in ((1e-300, "f4"), (1e300, "f4"), (1e-320, "f8"), (1e308, "f8")):
+        far = pagerank(graph, tolerance=1e-5, start=scale * np.ones(graph.num_vertices), dtype=dtype)
+        verify(graph, far, 1e-5)
 
 
 def test_damping_near_one() -> None:
@@ -340,7 +343,7 @@ def test_damping_near_one() -> None:
         ({"personalization": [0, 0, 0]}, "with a positive sum"),
         ({"personalization": [1, np.nan, 0]}, "finite"),
         ({"start": [1, 2]}, r"start must have one number for each of 3 vertices \(got shape \(2,\)\)"),
-        ({"start": [0, 0, 0]}, "start must hold finite numbers, not negative, with a positive sum"),
+        ({"start": [0, 0, 0]}, r"start must hold finite numbers with a positive sum \(their sum became 0.0\)"),
         ({"start": [np.nan, 1, 1]}, "start must hold finite numbers"),
         ({"start": [np.inf, 1, 1]}, "start must hold finite numbers"),
     ],

@@ -50,7 +50,7 @@ def test_a_function_is_told_how_the_launch_stands(persistent, barrier, device):
     ran, rates, waiting = map(list, zip(*seen, strict=True))
     assert ran == sorted(ran)
     assert 0 < ran[-1] <= stats.tasks_run
-    assert all(rate >= 0 for rate in rates)
+    assert max(rates) > 0
     assert all(0 <= items <= 2 * MANY for items in waiting)
     if device.kind == "cpu":  # where one task runs at a time
         assert max(waiting) > 0

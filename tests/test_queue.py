@@ -254,7 +254,7 @@ def test_a_full_queue_takes_nothing_and_says_what_to_do(device):
     queue = atos.Queue(10, max_capacity=10, device=device)
     queue.push(range(8))
     with pytest.raises(
-        QueueFullError, match=r"pushing 3 items to a queue that holds 8 would exceed its capacity of 10.*max_capacity=11"
+        QueueFullError, match=r"pushing 3 items to a queue that holds 8 would exceed its max_capacity of 10.*max_capacity = 11"
     ) as full:
         queue.push([1, 2, 3])
     assert (full.value.capacity, full.value.pending, full.value.lost) == (10, 8, 0)
@@ -367,3 +367,23 @@ def test_memory_comes_back(device):
         with open("/proc/self/statm") as file:
             after = int(file.read().split()[1])
         assert (after - before) * page < 100 << 20
+
+
+def test_queues_leave_addresses_for_others():
+    """Under `ulimit -v`."""
+    code = """
+import resource
+import numpy as np
+import atos_py as atos
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (2 << 30),) * 2)
+queues = [atos.Queue(1000, device="cpu") for _ in range(12)]
+np.zeros(1 << 29, np.uint8)
+try:
+    atos.Queue(1 << 28, device="cpu")
+except atos.DeviceMemoryError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "2147483648 bytes asked for, more than the host has or than this process may take\n"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import enum
+import functools
+import math
 import subprocess
 import sys
 import types
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numba.extending
 import numpy as np
 import pytest
 
@@ -32,6 +35,19 @@ def module(**names: Any) -> types.ModuleType:
     return made
 
 
+def stands_for_another(x):
+    raise NotImplementedError
+
+
+@numba.extending.overload(stands_for_another)
+def _other(x):
+    return lambda x: x + 1
+
+
+def named_as_isqrt(k: int) -> types.FunctionType:
+    return functools.wraps(math.isqrt)(function(f"def isqrt(x): return x * {k}"))
+
+
 TWO = "def helper():\n return s.B\ndef body(worker, item, out):\n out[0] = s.A * 10 + helper()\n"
 DIFFERENT = {
     "a constant of a module that a helper uses another one of": [function(TWO, s=module(A=k, B=1)) for k in (2, 3)],
@@ -41,6 +57,7 @@ DIFFERENT = {
     "the order of a named tuple's fields": [
         function("def body(): return c.x", c=namedtuple("P", fields)(1, 2)) for fields in ("x y", "y x")
     ],
+    "a function that goes by a library's name": [function("def body(): return f(3)", f=named_as_isqrt(k)) for k in (1, 2)],
     "the places of a record's fields": [np.dtype([("a", "u1"), ("b", "u4")], align=packed) for packed in (True, False)],
 }  # fmt: skip
 
@@ -56,6 +73,7 @@ NAMELESS = {
     "numba.vectorize": function("def body(): return h(1.0)", h=numba.vectorize(lambda x: x + 1)),
     "numba.cfunc": function("def body(): return h(1.0)", h=numba.cfunc("f8(f8)")(lambda x: x + 1)),
     "ctypes": function("def body(): return h(1.0)", h=ctypes.CDLL(None).getpid),
+    "an overload": function("def body(): return h(1)", h=stands_for_another),
     "recursion": function("def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)\ndef body(): return fib(4)"),
     "mutual recursion": function(EVEN),
 }

@@ -11,6 +11,7 @@ import atos_py as atos
 from atos_py import reproduce as paper
 from atos_py import tables
 from atos_py.__main__ import main
+from atos_py.errors import InvalidArgumentError
 
 
 @pytest.fixture(scope="module")
@@ -108,3 +109,10 @@ def test_the_command_line(tmp_path, capsys):
     files = ["--out", str(tmp_path / "out"), "--graph", str(tmp_path / "tiny.npz")]
     assert main(["reproduce", *files, "--device", "cpu", "--repeat", "1"]) == 0
     assert str(tmp_path / "out" / "table1.md") in capsys.readouterr().out
+
+
+def test_what_cannot_be_measured_is_refused(tmp_path):
+    with pytest.raises(InvalidArgumentError, match=r"repeat must be from 1 .* \(got 0\)"):
+        paper.reproduce(tmp_path, [], repeat=0)
+    with pytest.raises(InvalidArgumentError, match="'nothing' has no vertices"):
+        paper.reproduce(tmp_path, [("nothing", atos.generate.road(0, device="cpu"))], repeat=1)

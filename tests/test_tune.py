@@ -114,6 +114,16 @@ class TestSearch:
         with pytest.raises(atos.LaunchConfigError, match="none of 2 settings can run; the first: too large"):
             atos.tune(run, space={"x": [1, 2]}, device="cpu")
 
+    def test_what_cannot_be_searched_or_remembered_is_refused_before_anything_runs(self):
+        def run(**_options):
+            raise AssertionError
+
+        with pytest.raises(atos.InvalidArgumentError, match="space is empty"):
+            atos.tune(run, space={}, device="cpu")
+        for value in (float, (1, 2)):
+            with pytest.raises(atos.UnsupportedTypeError, match="for 'x'; only numbers and words are remembered"):
+                atos.tune(run, space={"x": [1, value]}, task="mine", device="cpu")
+
     def test_a_wrong_result_ends_it(self):
         def run(**_options):
             raise atos.VerificationError("wrong")

@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..array import to_host
 from ..csr import CSR
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..graph import check_graph
 from ..program import WORKERS
 from ..validate import as_host_array
 
-__all__ = ["check_worker", "rows_of", "vertices_of"]
+__all__ = ["check_worker", "per_vertex", "rows_of", "vertices_of"]
 
 
 def rows_of(graph: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -40,3 +40,14 @@ def vertices_of(sources: ArrayLike, num_vertices: int) -> NDArray[Any]:
         outside = int(vertices[0] if vertices[0] < 0 else vertices[-1])
         raise InvalidArgumentError(f"source {outside} is not a vertex: there are {num_vertices}, numbered from 0")
     return vertices
+
+
+def per_vertex(name: str, values: Any, num_vertices: int) -> NDArray[Any]:
+    """Return integers that a verifier was given, one for each vertex, on the host and in its byte order."""
+    found = np.ascontiguousarray(as_host_array(name, to_host(values)))
+    found = found.astype(found.dtype.newbyteorder("="), copy=False)
+    if found.dtype.kind not in "iu":
+        raise UnsupportedTypeError(f"{name} must be an array of integers, not {found.dtype}")
+    if found.shape != (num_vertices,):
+        raise InvalidArgumentError(f"{name} must have one entry for each of {num_vertices} vertices (got shape {found.shape})")
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numbers
+import math
 import time
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,6 +12,7 @@ from ..errors import LaunchTimeoutError
 from ..queue import Queue
 from ..stats import LaunchStats
 from ..task import Task
+from ..validate import seconds
 
 __all__ = ["Launches"]
 
@@ -30,9 +31,9 @@ class Launches:
     def __init__(self, name: str, options: dict[str, Any]) -> None:
         self.name, self.options = name, options
         self.runs: list[LaunchStats] = []
-        timeout: Any = options.get("timeout")  # what is no number above 0 the launch will refuse
-        limited = isinstance(timeout, numbers.Real) and not isinstance(timeout, bool) and float(timeout) > 0
-        self.end = time.monotonic() + float(timeout) if limited else None
+        timeout = options.get("timeout")
+        limit = math.inf if timeout is None else seconds(timeout)
+        self.end = None if limit == math.inf else time.monotonic() + limit
 
     def run(
         self,

@@ -24,8 +24,9 @@ def _atomic(function: Any, integers_only: bool = False, limit: str = "") -> Call
     """Register the lowering of an atomic operation, and teach Numba its types: array, index and values in, the old element out.
 
     The lowering gets the pointer to the element, and the values cast to the element's type. With a `limit`, 'low' or 'high',
-    integers of 32 bits come as int64, so that a value beyond the element's range can be told from one within: beyond one end of
-    it the operation changes nothing, and only beyond `limit` the value is one that should be stored and cannot be.
+    integers of 32 bits come as int64, where more than it holds is its largest number. A value beyond the element's range can so
+    be told from one within: beyond one end of it the operation changes nothing, and only beyond `limit` the value is one that
+    should be stored and cannot be.
     """
     name = function.__name__
     num_values = len(inspect.signature(function).parameters) - 2
@@ -46,7 +47,7 @@ def _atomic(function: Any, integers_only: bool = False, limit: str = "") -> Call
             check_index(array, index)
             for value in values:
                 check_value(array, value)
-            given = [types.int64 if limit and array.dtype in _NARROW else as_stored(array, value) for value in values]
+            given = [_widened(value) if limit and array.dtype in _NARROW else as_stored(array, value) for value in values]
             return signature(array.value, array, index, *given)
 
     def register(lowering: Any) -> None:
@@ -57,13 +58,20 @@ def _atomic(function: Any, integers_only: bool = False, limit: str = "") -> Call
             for value, given in zip(args[2:], sig.args[2:], strict=True):
                 if not limit or array.dtype not in _NARROW:
                     value = cast(context, builder, value, given, array.dtype)
-                elif array.checked:
-                    cast(context, builder, value, given, array.dtype, low=limit == "low", high=limit == "high")
+                else:
+                    if array.checked:
+                        cast(context, builder, value, given, array.dtype, low=limit == "low", high=limit == "high")
+                    if given == types.uint64:
+                        value = builder.select(builder.icmp_signed("<", value, I64(0)), I64(2**63 - 1), value)
                 values.append(value)
             old = lowering(context, builder, array, pointer, *values)
             return context.cast(builder, old, array.dtype, array.value)
 
     return register
+
+
+def _widened(value: types.Type) -> types.Type:
+    return types.uint64 if types.unliteral(value) == types.uint64 else types.int64
 
 
 def _as_bits(builder: ir.IRBuilder, pointer: ir.Value) -> ir.Value:

@@ -119,8 +119,11 @@ def _parts_of_function(function: FunctionType, seen: dict[Any, int]) -> Iterator
     if is_library(function):
         yield f"{function.__module__}.{function.__qualname__}".encode()
         return
+    if _is_overloaded(function):
+        raise UnhashableError(f"{function.__qualname__} stands for an overload")
     yield from _parts(function.__code__, seen)
     yield from _parts(function.__defaults__, seen)
+    yield from _parts(tuple(sorted((function.__kwdefaults__ or {}).items())), seen)
     attributes = {name for code in codes(function.__code__) for name in code.co_names}
     for name in sorted(global_names(function.__code__) & function.__globals__.keys()):
         yield name.encode()
@@ -145,8 +148,15 @@ def _parts_of_global(value: Any, attributes: set[str], seen: dict[Any, int]) -> 
 
 def is_library(value: FunctionType | ModuleType) -> bool:
     """Whether a name and a version say all there is to say about a function or module."""
-    name = value.__name__ if isinstance(value, ModuleType) else value.__module__ or ""
+    # Not by the function's __module__, which functools.wraps copies from another.
+    name = value.__name__ if isinstance(value, ModuleType) else value.__globals__.get("__name__") or ""
     return name in ("atos_py", "atos_py.task") or name.partition(".")[0] in _LIBRARIES
+
+
+def _is_overloaded(function: FunctionType) -> bool:
+    """Whether what Numba compiles for a function is another one, given by `numba.extending.overload` or the like."""
+    typings = map(sys.modules.get, ("numba.core.typing.templates", "numba.cuda.typing.templates"))
+    return any(known is function for typing in typings if typing for known, _ in typing.builtin_registry.globals)
 
 
 def _is_named_by_library(value: Any) -> bool:

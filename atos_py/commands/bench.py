@@ -71,6 +71,8 @@ def command(options: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     if options.repeat < 1:
         raise InvalidArgumentError(f"--repeat must be at least 1 (got {options.repeat})")
+    if options.size is not None and options.size < 1:
+        raise InvalidArgumentError(f"--size must be at least 1 (got {options.size})")
     chosen = [device(name) for name in dict.fromkeys(options.device or [None])]
     report = Report({str(on): device_facts(on) for on in chosen}, versions())
     old = Report.load(options.against) if options.against else None
@@ -89,11 +91,17 @@ def command(options: argparse.Namespace) -> int:
     return 1 if any(row.failure for row in report.rows) else 0
 
 
+def _size(options: argparse.Namespace, shape: str, on: Device) -> int:
+    if options.size is not None:
+        return int(options.size)
+    return 100_000 if shape == "chain" else 100_000_000 if on.kind == "cuda" else 1_000_000
+
+
 def _rows(options: argparse.Namespace, chosen: Sequence[Device], report: Report) -> Iterator[Row]:
     algorithms = list(dict.fromkeys(options.algorithm or ALGORITHMS))
     for on in chosen:
         for shape in (name for name in algorithms if name in SCHEDULER):
-            size = options.size or (100_000 if shape == "chain" else 100_000_000 if on.kind == "cuda" else 1_000_000)
+            size = _size(options, shape, on)
             workload = scheduler(shape, size, on)
             for setting in _settings(options, shape):
                 yield measure(Row(shape, f"{size:,}", str(on), setting), workload, on, options.repeat)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ..csr import MAX_VERTICES, EdgeChunk, EdgeList
 from ..errors import GraphFormatError
@@ -59,5 +62,11 @@ def read_matrix_market(text: Text) -> EdgeList:
                 raise GraphFormatError(
                     text.path, None, f"entry ({entry}, {entry}) is on the diagonal of a skew-symmetric matrix"
                 )
-            chunks.append(EdgeChunk(chunk.targets, chunk.sources, None if chunk.weights is None else -chunk.weights))
+            chunks.append(EdgeChunk(chunk.targets, chunk.sources, None if chunk.weights is None else _negative(chunk.weights)))
     return EdgeList(chunks, num_vertices, symmetric=symmetry == b"symmetric")
+
+
+def _negative(weights: NDArray[Any]) -> NDArray[Any]:
+    if weights.dtype.kind == "i" and weights.min(initial=0) == np.iinfo(weights.dtype).min:  # of which it has no negative
+        weights = weights.astype(np.int64)
+    return -weights

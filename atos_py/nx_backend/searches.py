@@ -71,7 +71,8 @@ def descendants_at_distance(G: AtosGraph, source: Any, distance: int) -> set[Any
     """Return the nodes at a distance."""
     if source not in G:
         raise nx.NetworkXError(f"The node {source} is not in the graph.")
-    return _nodes(G, depths_from(G.forward, [G.number[source]]) == distance)
+    depth = depths_from(G.forward, [G.number[source]])
+    return _nodes(G, (depth == distance) & (depth != UNREACHED))
 
 
 def _others(G: AtosGraph, graph: Graph, source: Any) -> set[Any]:  # noqa: N803
@@ -93,7 +94,7 @@ def ancestors(G: AtosGraph, source: Any) -> set[Any]:  # noqa: N803
 
 def node_connected_component(G: AtosGraph, n: Any) -> set[Any]:  # noqa: N803
     """Return the nodes of the component of a node."""
-    return {n} | _others(G, G.forward, n)
+    return _nodes(G, depths_from(G.forward, [G.number[n]]) != UNREACHED)
 
 
 def is_connected(G: AtosGraph) -> bool:  # noqa: N803

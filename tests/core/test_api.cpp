@@ -170,7 +170,7 @@ TEST(push_beyond_the_capacity_pushes_nothing) {
   OK(atos_queue_push(queue, items.data(), 6));
   const auto before = queue.read();
   FAILS(atos_queue_push(queue, items.data(), 5), ATOS_QUEUE_FULL,
-        "pushing 5 items to a queue that holds 6 would exceed its capacity of 10");
+        "pushing 5 items to a queue that holds 6 would exceed its max_capacity of 10");
   FAILS(atos_queue_push(queue, items.data(), ~0ull), ATOS_QUEUE_FULL, "pushing 18446744073709551615 items");
   FAILS(atos_queue_push(queue, items.data(), ~0ull - 5), ATOS_QUEUE_FULL, "would exceed"); // 6 more wrap around to 0
   CHECK(queue.read() == before, "a push that failed changed the queue");

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...array import to_host
 from ...csr import CSR
-from ...errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
+from ...errors import VerificationError
 from ...graph import Graph
 from ...parallel import compiled, even_rows, parallel_map, ranges
-from ...validate import as_host_array
-from ..checks import rows_of, vertices_of
+from ..checks import per_vertex, rows_of, vertices_of
 
 __all__ = ["verify"]
 
@@ -36,7 +34,7 @@ def _edges_kernel(
             v = indices[edge]
             depth_v = depth[v]
             if depth_v > depth_u:
-                if depth_v - depth_u > 1:
+                if depth_v == unreached or depth_v - depth_u > 1:
                     return edge
                 has_parent[v] = 1
     return -1
@@ -95,22 +93,12 @@ def verify(graph: Graph | CSR, sources: ArrayLike, depth: Any, parent: Any = Non
     """
     indptr, indices = rows_of(graph)
     num_vertices = indptr.size - 1
-    depths = _per_vertex("depth", depth, num_vertices)
-    parents = None if parent is None else _per_vertex("parent", parent, num_vertices)
+    depths = per_vertex("depth", depth, num_vertices)
+    parents = None if parent is None else per_vertex("parent", parent, num_vertices)
     starts = vertices_of(sources, num_vertices)
     _verify_depths(indptr, indices, starts, depths)
     if parents is not None:
         _verify_parents(indptr, indices, starts, depths, parents)
-
-
-def _per_vertex(name: str, values: Any, num_vertices: int) -> NDArray[Any]:
-    found = np.ascontiguousarray(as_host_array(name, to_host(values)))
-    found = found.astype(found.dtype.newbyteorder("="), copy=False)
-    if found.dtype.kind not in "iu":
-        raise UnsupportedTypeError(f"{name} must be an array of integers, not {found.dtype}")
-    if found.shape != (num_vertices,):
-        raise InvalidArgumentError(f"{name} must have one entry for each of {num_vertices} vertices (got shape {found.shape})")
-    return found
 
 
 def _shown(value: Any) -> str:

@@ -17,8 +17,9 @@ from ...task import Task
 from ...validate import whole
 from ..checks import check_worker
 from ..launches import Launches
+from ..spans import SPAN
 from .blocks import assign_or_check_block
-from .passes import SPAN, give_turns, largest, survey
+from .passes import give_turns, largest, survey
 from .tasks import BLOCK, LAST, UNCOLORED, Order, assign_or_check, mixed, unmixed
 
 __all__ = ["ORDERS", "ColoringResult", "color"]

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from ...task import atomic_add, atomic_max, task
+from ..spans import span_of
 from .tasks import UNCOLORED, vertex_at
 
-__all__ = ["SPAN", "give_turns", "largest", "survey"]
-
-SPAN = 4096  # vertices of an item
-
-
-def span_of(worker, span, n):  # type: ignore[no-untyped-def]
-    """Return this thread's vertices of a span."""
-    return worker.split(range(span * SPAN, min(span * SPAN + SPAN, n)))
+__all__ = ["give_turns", "largest", "survey"]
 
 
 @task

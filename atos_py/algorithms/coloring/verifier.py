@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...array import to_host
-from ...errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
+from ...errors import VerificationError
 from ...graph import Graph, check_graph
 from ...parallel import compiled, even_rows, parallel_map, ranges
-from ...validate import as_host_array
-from ..checks import rows_of
+from ..checks import per_vertex, rows_of
 
 __all__ = ["verify"]
 
@@ -46,13 +44,8 @@ def verify(graph: Graph, colors: Any) -> None:
     """
     check_graph(graph)
     indptr, indices = rows_of(graph)
-    found = np.ascontiguousarray(as_host_array("colors", to_host(colors)))
     n = indptr.size - 1
-    if found.dtype.kind not in "iu":
-        raise UnsupportedTypeError(f"colors must be an array of integers, not {found.dtype}")
-    found = found.astype(found.dtype.newbyteorder("="), copy=False)
-    if found.shape != (n,):
-        raise InvalidArgumentError(f"colors must have one entry for each of {n} vertices (got shape {found.shape})")
+    found = per_vertex("colors", colors, n)
     kernel = compiled(_clash_kernel)
     for edge in parallel_map(lambda piece: int(kernel(indptr, indices, found, *piece)), even_rows(indptr, _CHUNK_EDGES)):
         if edge >= 0:

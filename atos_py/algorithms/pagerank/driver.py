@@ -66,7 +66,7 @@ def pagerank(
         What the error is at most: the sum of the absolute differences to the exact ranks, where both sum to 1.
     dtype : dtype
         Of the ranks, float32 or float64. With float32 the tolerance must be more than (1 + damping) / (1 - damping) / 2**24,
-        with float64 more than a thousandth of a millionth of that; and memory for float64 is needed in either case.
+        with float64 more than two millionths of that; and memory for float64 is needed in either case.
     personalization : array_like, optional
         Where jumps lead: a non-negative number for each vertex, in any scale. By default every vertex is as likely.
     start : array_like, optional
@@ -128,6 +128,10 @@ def pagerank(
         start = asarray(start, device=graph.device, readonly=True)
         if start.shape != (n,):
             raise InvalidArgumentError(f"start must have one number for each of {n} vertices (got shape {start.shape})")
+        if start.dtype == np.float64 and n:  # whose range is far wider than that of float32
+            largest = float(start.to_numpy().max())  # only looked at: what is no number stays one, and is found on the way
+            if 0 < largest < math.inf and not 1e-20 < largest < 1e20:
+                start = asarray(start.to_numpy() / largest, device=graph.device, readonly=True)
     solver = Solver(graph, damping, teleport, find, worker, capacity, launch_options)
     rank, bound = solver.solve(start, kind, tolerance - rounding)
     return PageRankResult(as_library(rank, graph.library), solver.stats(), bound + rounding)

@@ -25,7 +25,7 @@ import numpy as np
 
 from ...array import Array
 from ...task import atomic_add, task
-from .passes import SPAN, span_of
+from ..spans import SPAN, span_of
 from .tasks import LIGHT
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["gather", "gather_ranks", "scale"]
 
-# Vertices of an item, by whether no vertex has so many edges that one thread is not enough: from, to, and in between so many that
-# there are these many items for each multiprocessor.
+# Vertices of an item, by whether one thread is enough for each: from, to, and in between as many as give each multiprocessor so
+# many items.
 _SPANS = {True: (256, SPAN, 4), False: (32, 256, 64)}
 _FEW = 512  # edges that a thread of a CTA gathers alone
 _FETCH = 1  # such items that it takes at once, since some have far more edges than others

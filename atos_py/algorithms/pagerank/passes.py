@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from ...task import atomic_add, task
+from ..spans import span_of
 
-__all__ = ["HUB", "SPAN", "finish", "measure", "set_ranks", "set_residues", "span_of", "survey"]
+__all__ = ["HUB", "finish", "measure", "set_ranks", "set_residues", "survey"]
 
-SPAN = 4096  # vertices of an item
 HUB = 4096  # edges beyond which a warp takes long to gather
-
-
-def span_of(worker, span, n):  # type: ignore[no-untyped-def]
-    """Return this thread's vertices of a span."""
-    return worker.split(range(span * SPAN, min(span * SPAN + SPAN, n)))
 
 
 @task

@@ -16,8 +16,9 @@ from ...queue import Queue
 from ...stats import LaunchStats
 from ...task import Task
 from ..launches import Launches
+from ..spans import SPAN
 from .gather import gather, gather_ranks
-from .passes import HUB, SPAN, finish, measure, set_ranks, set_residues, survey
+from .passes import HUB, finish, measure, set_ranks, set_residues, survey
 from .tasks import BLOCK, LIGHT, Step, check, push, sweep
 
 __all__ = ["FINDS", "Solver"]
@@ -75,7 +76,7 @@ class Solver:
                 break
             if error > last / 2:
                 raise InvalidArgumentError(
-                    f"the tolerance is too fine: rounding in float64 leaves an error of up to {error:.1e}"
+                    f"the tolerance is too fine: rounding in float64 leaves an error of up to {error:.1e}, not {goal:.1e}"
                 )
             last = error if rank.dtype == np.float64 else last
             # What float32 could do is done, or the graph is not as undirected as it seemed.
@@ -150,7 +151,7 @@ class Solver:
             total, rest, size = self.flat(measure, rank, residue, self.teleport, rest, self.totals)
         error = self.damping / (1 - self.damping) * (size + abs(rest)) / total if self.n and total > 0 else 0.0
         if self.n and not (total > 0 and error < math.inf):
-            raise InvalidArgumentError("start must hold finite numbers, not negative, with a positive sum")
+            raise InvalidArgumentError(f"start must hold finite numbers with a positive sum (their sum became {total})")
         return error, total, rest
 
     def hand_on(
