@@ -11,10 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 import atos_py as atos
-from atos_py.graph_spec import graph_of
+from atos_py.graph_spec import graph_of, source_of
 
 
 @atos.task
@@ -51,7 +49,7 @@ def launches(device: atos.Device) -> None:
 
 def calls(graph: atos.Graph, name: str) -> None:
     """Print the rows of one graph."""
-    source = int(np.argmax(graph.degrees()))
+    source = source_of(name, graph.to("cpu"))
     for what, run in (
         ("bfs", lambda: atos.bfs(graph, source)),
         ("pagerank", lambda: atos.pagerank(graph, tolerance=5e-4)),
