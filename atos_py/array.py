@@ -111,6 +111,8 @@ class Array:
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False and self.device.kind != "cpu":
             raise InvalidArgumentError(f"an array on {self.device} cannot become a NumPy array without a copy")
+        if copy is False and dtype is not None and np.dtype(dtype) != self.dtype:
+            raise InvalidArgumentError(f"an array of {self.dtype} cannot become one of {np.dtype(dtype)} without a copy")
         result = self._host_view() if self.device.kind == "cpu" and not copy else self.to_numpy()
         return result if dtype is None else result.astype(dtype, copy=False)
 
@@ -157,7 +159,7 @@ class Array:
     def __setitem__(self, key: Key, value: ArrayLike) -> None:
         """Write an element or a contiguous part; `value` is broadcast."""
         if self.readonly:
-            raise InvalidArgumentError("the array is read-only")
+            raise InvalidArgumentError("the array is read-only; write to a copy: atos.asarray(array, copy=True)")
         offset, shape = self._part(key)
         start = self.pointer + offset * self.dtype.itemsize
         given = value if isinstance(value, Array) else as_host_array("what is written", value)
@@ -319,7 +321,7 @@ def asarray(
     device : Device or str, optional
         Where the array shall be; by default where `obj` is if that is a GPU, otherwise the best device there is.
     readonly : bool
-        Whether tasks may only read it, which is faster.
+        Whether tasks may only read it, which is faster. What is read-only already stays so unless it is copied.
     copy : bool
         Whether to copy in any case. Otherwise the array shares the memory of `obj` if device, dtype and layout allow, and
         what tasks write is seen in `obj`. An array of JAX, which never changes, is shared as a read-only one.

@@ -62,7 +62,7 @@ def _from_cuda_interface(obj: Any) -> Memory:
         raise UnsupportedTypeError(f"the __cuda_array_interface__ of {type(obj).__name__} is malformed: {error!r}") from error
     kind = kept_dtype(typestr)
     if interface.get("mask") is not None:
-        raise UnsupportedTypeError("masked arrays are not supported")
+        raise UnsupportedTypeError(f"the array of {type(obj).__name__} has a mask, which would be ignored; pass it without one")
     if interface.get("strides") is not None and not _contiguous(shape, interface["strides"], kind.itemsize):
         raise InvalidArgumentError(f"the array of shape {shape} has strides {interface['strides']}; make it C-contiguous first")
     number = ffi.new("int32_t *")

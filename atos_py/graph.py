@@ -345,7 +345,7 @@ class Graph(NamedTuple):
         return self if target == self.device else self._on(self._on_host(), target, self.library)
 
     def to_scipy(self) -> scipy.sparse.csr_array:
-        """Return the adjacency matrix, with the weights as entries, or True if there are none.
+        """Return a copy as the adjacency matrix, with the weights as entries, or True if there are none.
 
         Raises
         ------
@@ -356,9 +356,9 @@ class Graph(NamedTuple):
             import scipy.sparse
         except ImportError as error:
             raise MissingPackageError("to_scipy needs SciPy: python -m pip install scipy") from error
-        indptr, indices, weights = self._on_host()
-        if weights is None:
-            weights = np.ones(self.num_edges, bool)
+        # Copies, since SciPy may sort them in place.
+        indptr, indices = self.indptr.to_numpy(), self.indices.to_numpy()
+        weights = np.ones(self.num_edges, bool) if self.weights is None else self.weights.to_numpy()
         # SciPy wants signed indices; where the ids fit, the same memory will do.
         indices = indices.view(np.int32) if self.num_vertices <= 2**31 else indices.astype(np.int64)
         return scipy.sparse.csr_array((weights, indices, indptr), shape=(self.num_vertices, self.num_vertices))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.metadata
@@ -264,5 +265,6 @@ def _cached(
             code = thaw(parts)
         _memory[name] = code
         if len(_memory) > _KEPT_IN_MEMORY:
-            _memory.pop(next(iter(_memory)), None)  # the oldest
+            with contextlib.suppress(RuntimeError):  # another thread is at it
+                _memory.pop(next(iter(_memory)), None)  # the oldest
     return code

@@ -50,10 +50,8 @@ def on_graph(algorithm: str, graph: Graph, source: int | Sequence[int], host: Gr
     if algorithm == "bfs":
 
         def check_bfs(result: Any, _: dict[str, Any]) -> dict[str, Any]:
-            depth = result.depth.to_numpy()
-            bfs.verify(checked, source, depth, result.parent)
-            reached = depth[depth != bfs.UNREACHED]
-            return {"reached": len(reached), "levels": int(reached.max(initial=0)) + 1}
+            bfs.verify(checked, source, result.depth, result.parent)
+            return {"reached": result.num_reached, "levels": result.num_levels}
 
         return Workload(functools.partial(bfs.bfs, graph, source), check_bfs)
     if algorithm == "pagerank":

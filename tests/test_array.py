@@ -401,6 +401,13 @@ def test_copies_between_devices():
         there.__array__(copy=False)
 
 
+def test_numpy_gets_no_copy_that_it_forbids():
+    here = atos.zeros(3, dtype=np.int32, device=CPU)
+    assert np.shares_memory(here.__array__(np.int32, copy=False), np.asarray(here))
+    with pytest.raises(InvalidArgumentError, match="an array of int32 cannot become one of float64 without a copy"):
+        here.__array__(np.float64, copy=False)
+
+
 @pytest.mark.gpu
 def test_parts_are_written_from_arrays_of_the_other_device():
     """In a process of its own, since a copy by the wrong device is a crash."""

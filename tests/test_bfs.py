@@ -33,6 +33,7 @@ def checked(graph: atos.Graph, source: Any, **options: Any) -> atos.BFSResult:
     assert np.array_equal(np.where(np.isinf(theirs), UNREACHED, theirs), depth)
     assert np.array_equal(result.reached(), np.isfinite(theirs))
     assert result.num_reached == np.count_nonzero(np.isfinite(theirs))
+    assert result.num_levels == len(np.unique(theirs[np.isfinite(theirs)]))
     # Of the parents that could be, the smallest id.
     tails, heads = np.repeat(np.arange(graph.num_vertices), graph.degrees()), graph.indices.to_numpy()
     tree = (depth[tails] != UNREACHED) & (depth[tails].astype(np.int64) + 1 == depth[heads])

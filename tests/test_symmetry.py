@@ -39,6 +39,7 @@ def test_large_graphs(device: atos.Device) -> None:
         matrix.data[:] = 1
         matrix.indices[7] = (matrix.indices[7] + 1) % graph.num_vertices
         assert not atos.Graph.from_scipy(matrix, device=device).is_symmetric()
+        assert (graph.to_scipy() != matrix).nnz == 2  # the graph is as it was
 
 
 def test_remembered_for_the_same_arrays_only(monkeypatch: pytest.MonkeyPatch) -> None:

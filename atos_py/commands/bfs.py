@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..algorithms.bfs import UNREACHED, BFSResult
+from ..algorithms.bfs import BFSResult
 from ..array import Array
 from . import algorithm
 
@@ -34,9 +34,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _describe(result: BFSResult) -> dict[str, Any]:
-    depth = result.depth.to_numpy()
-    reached = depth[depth != UNREACHED]
-    return {"reached": len(reached), "levels": int(reached.max(initial=0)) + 1}
+    return {"reached": result.num_reached, "levels": result.num_levels}
 
 
 def _least_tasks(result: BFSResult) -> int | None:

@@ -81,7 +81,7 @@ def _parse_kernel(
             while 48 <= text[at] <= 57:
                 value = value * 10 + (text[at] - 48)
                 at += 1
-            if at == token or at - token > 18 or value < base or value - base >= num_vertices:
+            if at == token or at - token > _MAX_DIGITS or value < base or value - base >= num_vertices:
                 return count, line, num_hard
             if column == 0:
                 sources[count] = value - base
@@ -119,7 +119,7 @@ def _parse_kernel(
             if negative:
                 value = -value
             if not floats:
-                if not done or digits == 0 or digits > 18:
+                if not done or digits == 0 or digits > _MAX_DIGITS:
                     return count, line, num_hard
                 integers[count] = value
             elif done and 0 < digits <= 15 and (value != 0 or not negative):

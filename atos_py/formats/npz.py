@@ -20,14 +20,13 @@ from ..errors import GraphFormatError, InvalidArgumentError, UnsupportedTypeErro
 from ..files import open_regular, replacing
 from ..validate import host_memory
 from .plausible import doubt
-from .text import is_gzip
+from .text import LARGEST_RATIO, is_gzip
 
 if TYPE_CHECKING:
     from typing import BinaryIO
 
 __all__ = ["read_npz", "save_npz"]
 
-_LARGEST_RATIO = 1032  # by which deflate shrinks at most
 _PIECE_BYTES = 1 << 24
 
 
@@ -65,7 +64,7 @@ class _Archive:
         with self._trouble():
             info = self._zip.getinfo(f"{name}.npy")
             # What the directory of an archive says may be a lie, as may be what an array says of itself.
-            if info.file_size > self._size * _LARGEST_RATIO:
+            if info.file_size > self._size * LARGEST_RATIO:
                 raise self._refusal(f"it promises {info.file_size} bytes for {name!r}, more than it can hold")
             with self._zip.open(info) as member:
                 version = np.lib.format.read_magic(member)

@@ -23,8 +23,9 @@ from .plausible import doubt
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-__all__ = ["Text", "header_count", "header_lines", "is_gzip", "open_text"]
+__all__ = ["LARGEST_RATIO", "Text", "header_count", "header_lines", "is_gzip", "open_text"]
 
+LARGEST_RATIO = 1032  # by which deflate shrinks at most
 _BLOCK_BYTES = 4 << 20
 
 
@@ -62,8 +63,7 @@ def open_text(path: Path) -> Iterator[Text]:
         _, first = next(blocks, (1, b""))
         if not first:
             raise GraphFormatError(path, None, "the file is empty")
-        # Deflate shrinks by a factor of 1032 at most.
-        yield Text(str(path), first, blocks, size * 1032 if zipped else size)
+        yield Text(str(path), first, blocks, size * LARGEST_RATIO if zipped else size)
 
 
 def is_gzip(stream: BinaryIO) -> bool:

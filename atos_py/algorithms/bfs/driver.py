@@ -58,6 +58,12 @@ class BFSResult(NamedTuple):
         """Number of vertices that there is a path to, with the sources."""
         return int(np.count_nonzero(self.reached()))
 
+    @property
+    def num_levels(self) -> int:
+        """Number of different depths of vertices that there is a path to: the largest plus one."""
+        depth = np.asarray(to_host(self.depth))
+        return int(depth.max(where=depth != UNREACHED, initial=0)) + 1
+
 
 def bfs(
     graph: Graph,

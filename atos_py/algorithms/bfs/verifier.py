@@ -77,7 +77,7 @@ def verify(graph: Graph | CSR, sources: ArrayLike, depth: Any, parent: Any = Non
 
     Parameters
     ----------
-    graph : Graph or CSR
+    graph : Graph
         The graph; directed or not.
     sources : int or array of int
         Where the search began.

@@ -76,7 +76,7 @@ def color(
         coloured at the same time, and so saves work, but reads memory at random.
     worker : str, optional
         "thread", "warp" or "cta", for one vertex at a time. By default a CTA takes a block of vertices if they have fewer than
-        8 neighbours on average, and neither `window` nor `patience` is given; otherwise, on a GPU, a CTA takes a vertex with
+        8 neighbours on average, and there is no `window` and no `patience`; otherwise, on a GPU, a CTA takes a vertex with
         1,024 or more, which then come first, and a warp one of the others.
     capacity : int, optional
         Of the queue; by default room for every vertex twice, and at least 65,536.
@@ -114,7 +114,7 @@ def color(
     window = None if window is None else whole("window", window, 1, 2**62)
     patience = None if patience is None else whole("patience", patience, 0, 2**62)
     if (scratch := launch_options.get("shared_memory")) is not None:
-        whole("shared_memory", scratch, 8, 2**62)
+        whole("shared_memory", scratch, 8, 1 << 20)
     graph = graph.to_symmetric()
     n, device = graph.num_vertices, graph.device
     by_blocks = worker is None and window is None and not patience and graph.num_edges < _MESH * n

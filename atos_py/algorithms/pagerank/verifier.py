@@ -40,7 +40,7 @@ def verify(
 
     Parameters
     ----------
-    graph : Graph or CSR
+    graph : Graph
     result : PageRankResult or array
         The ranks, with sum 1.
     tolerance : float
