@@ -706,6 +706,23 @@ def use(worker, v, outer, flag, small, byte, large, single, double, nothing, out
         out[10] = len(outer.inner.values)
 
 
+class Sized(Inner):
+    def __new__(cls, n: int) -> Sized:
+        return super().__new__(cls, n, np.zeros(n), None)
+
+
+def test_a_named_tuple_that_is_made_in_its_own_way():
+    @atos.task
+    def scale(worker, v, sized):
+        sized.values[v] = sized.scale
+
+    sized = Sized(3)
+    queue = atos.Queue(3, device="cpu")
+    queue.push([0, 2])
+    queue.launch_cta(scale, sized)
+    assert sized.values.tolist() == [3, 0, 3]
+
+
 @pytest.mark.parametrize("worker", ["warp"])
 def test_arguments_of_every_kind(device, worker):
     inner = Inner(2.5, atos.asarray(np.array([1.0, 4.0]), device=device, readonly=True), None)
