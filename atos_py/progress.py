@@ -58,10 +58,11 @@ def observer_of(progress: Any, task: str) -> Observer | None:
     UnsupportedTypeError
         If it is neither.
     """
-    if isinstance(progress, (bool, np.bool_)):
-        if not progress:
-            return None
-    else:
+    if isinstance(progress, np.bool_):
+        progress = bool(progress)
+    if progress is False:
+        return None
+    if progress is not True:
         if not callable(progress):
             raise UnsupportedTypeError(f"progress must be True, False or a function of three numbers (got {progress!r:.80})")
         return Observer(progress)

@@ -244,11 +244,12 @@ def tune(
         raise InvalidArgumentError(f"budget must be a number of seconds above 0 (got {budget})")
     if task is not None:  # what cannot be remembered is told before the search, and not after it
         tuned(task, graph, device=on)
-        for name, value in ((name, value) for name, values in options.items() for value in values):
-            if value is not None and not isinstance(value, REMEMBERED):
-                raise UnsupportedTypeError(
-                    f"space has {value!r:.80} for {name!r}; only numbers and words are remembered for a task"
-                )
+        for name, values in options.items():
+            for value in values:
+                if value is not None and not isinstance(value, REMEMBERED):
+                    raise UnsupportedTypeError(
+                        f"space has {value!r:.80} for {name!r}; only numbers and words are remembered for a task"
+                    )
     search = _Search(run, options, budget, progress)
     best, finished = search.best()
     ranked = sorted(search.tried.values(), key=lambda setting: (setting is not best, setting.median))

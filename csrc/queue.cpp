@@ -4,7 +4,6 @@
 #include <cstring>
 #include <functional>
 #include <map>
-
 #include <unistd.h>
 
 #include "backend.h"

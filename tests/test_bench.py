@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -186,3 +188,14 @@ class TestMemory:
 @atos.task
 def nothing(worker, v):
     pass
+
+
+def test_what_a_launch_costs_is_printed():
+    """By `benchmarks/launch.py`: a row for each worker and schedule, and for each algorithm on the graph."""
+    script = Path(__file__).parent.parent / "benchmarks" / "launch.py"
+    command = [sys.executable, script, "--device", "cpu", "--graph", "rmat:6:4"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split(" | ")[0] for line in done.stdout.splitlines()[2:]]
+    assert len(rows) == 12
+    assert rows[-3:] == ["| bfs of rmat:6:4", "| pagerank of rmat:6:4", "| color of rmat:6:4"]

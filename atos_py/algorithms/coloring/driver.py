@@ -191,6 +191,6 @@ def _ordered(vertices: NDArray[np.uint32], graph: Graph, order: str) -> NDArray[
     keys = mixed(vertices.astype(np.uint64))
     if order == "degree":
         degrees = graph.degrees()[vertices].astype(np.uint64)
-        keys |= degrees.max(initial=0) - degrees << 32
+        keys |= (degrees.max(initial=0) - degrees) << 32
     keys.sort()  # far faster than finding the order that sorts them
     return unmixed(keys & 0xFFFFFFFF).astype(np.uint32)

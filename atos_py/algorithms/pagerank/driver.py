@@ -129,9 +129,10 @@ def pagerank(
         if start.shape != (n,):
             raise InvalidArgumentError(f"start must have one number for each of {n} vertices (got shape {start.shape})")
         if start.dtype == np.float64 and n:  # whose range is far wider than that of float32
-            largest = float(start.to_numpy().max())  # only looked at: what is no number stays one, and is found on the way
-            if 0 < largest < math.inf and not 1e-20 < largest < 1e20:
-                start = asarray(start.to_numpy() / largest, device=graph.device, readonly=True)
+            given = start.to_numpy()
+            largest = float(given.max())
+            if 0 < largest < math.inf and not 1e-20 < largest < 1e20:  # what is no number is found on the way
+                start = asarray(given / largest, device=graph.device, readonly=True)
     solver = Solver(graph, damping, teleport, find, worker, capacity, launch_options)
     rank, bound = solver.solve(start, kind, tolerance - rounding)
     return PageRankResult(as_library(rank, graph.library), solver.stats(), bound + rounding)
