@@ -12,7 +12,7 @@ import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -35,6 +35,29 @@ NOT_EMULATED = {
     "more_than_the_spill_area_holds_is_counted_as_lost",
     "full_queues_lose_nothing_of_4_bytes",
     "full_queues_lose_nothing_of_16_bytes",
+}
+
+
+class Weaker(NamedTuple):
+    """An operation of csrc/atomic.cuh with less order than it has on the CPU, and the test in which that is a race."""
+
+    old: str
+    new: str
+    file: str
+    test: str
+
+
+ADD, EXCHANGE = "__atomic_fetch_add(p, v, __ATOMIC_ACQ_REL)", "desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE"
+ORDER, SHARE, PUSH, END = "test_order", "test_share", "a_push_hands_memory_over_with_4_bytes", "the_end_hands_memory_over"
+WEAKER = {
+    "load, relaxed": Weaker("__ATOMIC_ACQUIRE); }", "__ATOMIC_RELAXED); }", ORDER, PUSH),
+    "store, relaxed": Weaker("__ATOMIC_RELEASE", "__ATOMIC_RELAXED", ORDER, PUSH),
+    "add, relaxed": Weaker(ADD, ADD.replace("ACQ_REL", "RELAXED"), ORDER, END),
+    "add without release": Weaker(ADD, ADD.replace("ACQ_REL", "ACQUIRE"), ORDER, END),
+    "add without acquire": Weaker(ADD, ADD.replace("ACQ_REL", "RELEASE"), SHARE, "owners_and_helpers"),
+    "exchange, relaxed": Weaker(
+        EXCHANGE, "desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED", ORDER, "quiet_workers_hand_memory_over"
+    ),
 }
 TESTS = [
     (file.stem, name) for file in sorted(HERE.glob("*.cpp")) for name in re.findall(r"^TEST\((\w+)\)", file.read_text(), re.M)
@@ -127,3 +150,26 @@ def test_cpp(executable, variant, file, name):
     )
     assert done.returncode == 0, f"{file} {name} ({variant}) ended with {done.returncode}\n{done.stderr[-8000:]}"
     assert done.stdout.strip() == f"{name}: ok"
+
+
+@pytest.mark.parametrize("name", WEAKER)
+def test_thread_sanitizer_sees_what_is_ordered_too_little(executable, tmp_path, name):
+    weaker = WEAKER[name]
+    executable("thread", weaker.file)  # skips where there is no ThreadSanitizer
+    directory = shutil.copytree(CSRC, tmp_path / "csrc")
+    atomic = directory / "atomic.cuh"
+    assert atomic.read_text().count(weaker.old) == 1
+    atomic.write_text(atomic.read_text().replace(weaker.old, weaker.new))
+    program, flags = tmp_path / "program", ["-std=c++17", "-O0", "-fsanitize=thread", "-pthread", f"-I{directory}"]
+    subprocess.run([COMPILER, *flags, HERE / f"{weaker.file}.cpp", "-o", program], check=True, capture_output=True)
+    done = subprocess.run(
+        [program, weaker.test],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=120,
+        check=False,
+        env={**os.environ, **SANITIZERS},
+    )
+    assert done.returncode != 0
+    assert "ThreadSanitizer: data race" in done.stderr

@@ -246,6 +246,57 @@ TEST(more_than_the_spill_area_holds_is_counted_as_lost) {
   }
 }
 
+// Tasks that write plain memory, which nothing but the queue orders: ThreadSanitizer reports what is read without having been
+// handed over. A task reads what its parent wrote, and with a barrier what the whole level above did.
+struct Written {
+  const Tree &tree;
+  const bool barrier;
+  std::vector<uint64_t> by_task, first_of_level; // nodes are in the order of their levels
+  std::vector<uint64_t> parent;
+
+  Written(const Tree &tree, bool barrier) : tree(tree), barrier(barrier), by_task(tree.nodes), parent(tree.nodes) {
+    for (uint64_t v = 0, level = 0; v < tree.nodes; ++v) {
+      if (v == 0 || tree.level[v] == level + 1) first_of_level.push_back(v), level = tree.level[v];
+      for (uint64_t child = tree.first[v]; child < tree.first[v + 1]; ++child) parent[child] = v;
+    }
+  }
+};
+
+static void read_and_write(atos_cpu_worker *worker, const void *items, int64_t n, const void *args) {
+  Written &written = **static_cast<Written *const *>(args);
+  for (int64_t k = 0; k < n; ++k) {
+    const uint64_t v = static_cast<const uint32_t *>(items)[k], level = written.tree.level[v];
+    if (level) {
+      const uint64_t from = written.barrier ? written.first_of_level[level - 1] : written.parent[v];
+      const uint64_t to = written.barrier ? written.first_of_level[level] : from + 1;
+      for (uint64_t u = from; u < to; ++u)
+        CHECK(written.by_task[u] == u + 1, "task %" PRIu64 " does not see what task %" PRIu64 " wrote", v, u);
+    }
+    written.by_task[v] = v + 1;
+    for (uint64_t child = written.tree.first[v]; child < written.tree.first[v + 1]; ++child) push<uint32_t>(worker, child);
+  }
+}
+
+TEST(tasks_see_what_was_written_before_them) {
+  const Tree tree(8, 1500, 4);
+  Program program(read_and_write, nullptr);
+  for (const uint64_t capacity : {2000, 50}) { // the smaller one grows
+    for_all_schedules([&](bool persistent, bool barrier, uint32_t fetch, uint32_t blocks) {
+      Written written(tree, barrier);
+      Launcher<uint32_t> launcher(capacity);
+      CHECK(atos_queue_limit(launcher.queue, 4000) == ATOS_OK, "%s", atos_message());
+      launcher.push(0);
+      const Written *argument = &written;
+      atos_launch launch = schedule(persistent, barrier, fetch, blocks);
+      launch.argument_words = 1;
+      launch.arguments = reinterpret_cast<const uint64_t *>(&argument);
+      atos_stats stats;
+      CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK, "%s", atos_message());
+      for (uint64_t v = 0; v < tree.nodes; ++v) CHECK(written.by_task[v] == v + 1, "the host does not see task %" PRIu64, v);
+    });
+  }
+}
+
 TEST(launch_refuses_a_fetch_of_0) {
   alarm(2); // such a launch could last for ever
   const Tree tree(7, 10, 2);
