@@ -1,4 +1,5 @@
 // The CPU backend's launches, with tasks written in C++ as native programs: every schedule, small rings, idle, barriers.
+#include <chrono>
 #include <thread>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -294,6 +295,60 @@ TEST(tasks_see_what_was_written_before_them) {
       CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK, "%s", atos_message());
       for (uint64_t v = 0; v < tree.nodes; ++v) CHECK(written.by_task[v] == v + 1, "the host does not see task %" PRIu64, v);
     });
+  }
+}
+
+// The largest ring that a queue may have comes beside the workers as the others do: no stop, after which a second round would begin.
+static void first_pushes_ten(atos_cpu_worker *worker, const void *items, int64_t n, const void *) {
+  for (int64_t k = 0; k < n; ++k)
+    if (static_cast<const uint32_t *>(items)[k] == 0)
+      for (uint32_t v = 1; v <= 10; ++v) push<uint32_t>(worker, v);
+}
+
+TEST(a_queue_grows_to_its_very_limit_beside_its_workers) {
+  Program program(first_pushes_ten, nullptr);
+  for (const uint64_t limit : {15, 16, 31, 32}) {
+    Launcher<uint32_t> launcher(8);
+    CHECK(atos_queue_limit(launcher.queue, limit) == ATOS_OK, "%s", atos_message());
+    launcher.push(0);
+    atos_launch launch = schedule(true, false, 1, 1);
+    atos_stats stats;
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK, "%s", atos_message());
+    CHECK(stats.tasks_run == 11 && stats.rounds == (limit < 16 ? 2 : 1) && stats.grown == (limit < 32 ? 1 : 2),
+          "limit %" PRIu64 ": %" PRIu64 " tasks in %" PRIu64 " rounds, grown %" PRIu64 " times", limit, stats.tasks_run, stats.rounds,
+          stats.grown);
+  }
+}
+
+// Tasks that become long after short ones come in shorter batches, since a launch is stopped between two.
+struct Batches {
+  int64_t most = 0, last = 0;
+};
+
+static void long_from_1_on(atos_cpu_worker *, const void *items, int64_t n, const void *args) {
+  Batches &batches = **static_cast<Batches *const *>(args);
+  const bool long_ones = static_cast<const uint32_t *>(items)[n - 1] == 1;
+  if (!long_ones) batches.most = std::max(batches.most, n);
+  else if (batches.last != 1) std::this_thread::sleep_for(std::chrono::milliseconds(10)), batches.last = n;
+}
+
+TEST(long_tasks_make_batches_shorter) {
+  Program program(long_from_1_on, nullptr);
+  for (const bool persistent : {true, false}) {
+    Batches batches;
+    while (batches.most < 16) { // on a busy machine short tasks may take long
+      batches = Batches{};
+      Launcher<uint32_t> launcher(2000);
+      for (int i = 0; i < 400; ++i) launcher.push(0);
+      for (int i = 0; i < 400; ++i) launcher.push(1);
+      const Batches *argument = &batches;
+      atos_launch launch = schedule(persistent, false, 16, 1);
+      launch.argument_words = 1;
+      launch.arguments = reinterpret_cast<const uint64_t *>(&argument);
+      atos_stats stats;
+      CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK, "%s", atos_message());
+    }
+    CHECK(batches.last == 1, "the last batch that took long had %" PRId64 " tasks", batches.last);
   }
 }
 

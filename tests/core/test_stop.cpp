@@ -2,6 +2,7 @@
 // not stop are left alone.
 #include <chrono>
 #include <thread>
+#include <unistd.h>
 
 #include "tree.h"
 
@@ -52,6 +53,26 @@ void again(atos_cpu_worker *worker, const void *items, int64_t n, const void *) 
 }
 
 void nothing(atos_cpu_worker *, const void *, int64_t, const void *) {}
+
+// What is left of a level that was stopped counts in the next launch alone: the round after it ends where the queue does.
+TEST(a_level_that_went_on_is_forgotten) {
+  alarm(30); // a launch of more would wait for ever
+  Program program(nothing, nullptr);
+  for (const bool persistent : {true, false}) {
+    Launcher<uint32_t> launcher(50);
+    const uint32_t items[8] = {};
+    const atos_queue_state stopped{8, 5, 0, 0};
+    CHECK(atos_queue_restore(launcher.queue, items, &stopped) == ATOS_OK, "%s", atos_message());
+    for (const uint64_t there : {8, 1}) {
+      const atos_launch launch = schedule(persistent, true, 1, 2);
+      atos_stats stats;
+      CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK, "%s", atos_message());
+      CHECK(stats.tasks_run == there && stats.rounds == (there == 8 ? 2 : 1), "%" PRIu64 " tasks in %" PRIu64 " rounds",
+            stats.tasks_run, stats.rounds);
+      launcher.push(0);
+    }
+  }
+}
 
 // An idle function that always pushes.
 void always(atos_cpu_worker *worker, const void *) { push<uint32_t>(worker, 7); }
