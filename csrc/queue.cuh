@@ -214,10 +214,9 @@ ATOS_ROLLED
     store(&counters->stop, kStopFull);
   }
 
-  // A check failed in a task. The first failure is kept, and the launch ends in order.
+  // A check failed in a task. The first failure is kept, and the launch ends in order; the host reads it when all have left.
   ATOS_FUNCTION void fail(const atos_failure &failure) const {
     if (add(&counters->failures, uint64_t(1)) == 0) counters->failure = failure;
-    fence();
     store(&counters->stop, kStopTask);
   }
 

@@ -30,6 +30,23 @@ inline int __ffs(unsigned x) { return __builtin_ffs(int(x)); }
 inline int __ffsll(uint64_t x) { return __builtin_ffsll(static_cast<long long>(x)); }
 inline uint32_t atomicAdd(uint32_t *p, uint32_t v) { return (*p += v) - v; } // of a worker's own memory
 
+namespace model {
+
+// An array in a worker's memory: nothing is written or read beyond its end.
+template <class T, unsigned Bounds::*length> struct Bounded {
+  T *begin;
+  Bounded(T *begin) : begin(begin) {}
+  template <class Index> T &operator[](Index i) const {
+    if (unsigned(i) >= bounds.*length) fail("a worker goes beyond the end of an array");
+    return begin[i];
+  }
+  operator T *() const { return begin; }
+};
+
+void uses_ring(unsigned k); // whoever has a ticket for the ring after k growths
+
+} // namespace model
+
 // Where a worker could begin anew, and its last step is over.
 template <class Header> void begin_anew(Header *header) {
   header->step = -1; // kLeave: none

@@ -58,6 +58,7 @@ struct Memory {
   struct Word {
     std::string name;
     bool plain; // not part of the protocol: always coherent, and no step of its own
+    bool late;  // stores may come beside modifications that are too late: there is one place for them, behind those
   };
   struct Message {
     uint64_t value;
@@ -72,10 +73,10 @@ struct Memory {
   std::vector<std::vector<Message>> messages; // of each word, oldest first
   std::vector<Views> views;                   // of each thread
 
-  void name(const uint64_t *p, const std::string &name, bool plain) {
+  void name(const uint64_t *p, const std::string &name, bool plain, bool late) {
     if (words.size() == kMaxWords) fail("too many words");
     index.emplace(p, unsigned(words.size()));
-    words.push_back({name, plain});
+    words.push_back({name, plain, late});
     messages.push_back({Message{0, {}}});
   }
   unsigned find(const uint64_t *p) const {
@@ -98,7 +99,7 @@ struct Memory {
       messages[w].back().value = value;
       return;
     }
-    if (views[thread].seen[w] + 1u != messages[w].size() && newest(w) != value) fail("unordered stores to " + words[w].name);
+    if (!words[w].late && views[thread].seen[w] + 1u != messages[w].size() && newest(w) != value) fail("unordered stores to " + words[w].name);
     append(thread, w, value, views[thread].released);
   }
 
@@ -133,6 +134,18 @@ struct Memory {
 
   // The host writes when no worker runs: everybody sees it.
   void set(const uint64_t *p, uint64_t value) { messages[find(p)] = {Message{value, {}}}; }
+  // It writes while workers run: who reads this value knows, from its next fence on, of all that was told before with `view`.
+  void tell(const uint64_t *p, uint64_t value, View &view) {
+    if (!bounds.weak) return set(p, value);
+    const unsigned w = find(p);
+    view[w] = uint8_t(messages[w].size());
+    messages[w].push_back({value, view});
+  }
+  // Whether a thread has read what tells of the newest value of a word.
+  bool told(unsigned thread, const uint64_t *p) const {
+    const unsigned w = find(p), newest = unsigned(messages[w].size()) - 1;
+    return !bounds.weak || views[thread].seen[w] == newest || views[thread].pending[w] == newest;
+  }
   void synchronise() {
     for (auto &list : messages) list = {Message{list.back().value, {}}};
     for (Views &mine : views) mine = Views{};

@@ -23,6 +23,7 @@ struct World {
   Share shares[kShares]{};
   uint64_t ran[kMostNodes]{}; // a bit for each iteration
   uint64_t aside[kMostNodes]{}, written[kMostNodes]{};
+  uint64_t provided[kMostRings + 1]{}; // 1: there is memory for the ring after so many growths
   uint64_t size = 0, first_end = 0, ran_before = 0, launches = 0, stops = 0; // the host's; stops: those that it still asks for
 } world;
 
@@ -58,8 +59,9 @@ unsigned number_ran() {
   return n;
 }
 
+Report report;
+
 Launch launch() {
-  static Report report;
   Launch launch{};
   launch.counters = &world.counters;
   launch.slots = world.slots;
@@ -162,7 +164,7 @@ void unite() {
                       &world.counters.arrived, &world.counters.phase, &world.counters.round_end, &world.counters.gone[0],
                       &world.counters.allowed, &world.counters.wanted})
     set(*p, 0);
-  for (unsigned k = 1; k <= kMostRings; ++k) set(world.counters.starts[k], 0);
+  for (unsigned k = 1; k <= kMostRings; ++k) set(world.counters.starts[k], 0), set(world.provided[k], 0);
   for_slots([](auto &slot) { fill_slot(slot, 0, 0); });
 }
 
@@ -252,6 +254,8 @@ void tidy_local(unsigned) {
   kept.claimed = header.claimed;
   kept.first = header.claimed ? header.first : 0;
   kept.owed = header.owed;
+  kept.ran = bounds.report ? header.ran : 0;
+  kept.pushed = bounds.report ? header.pushed : 0;
   kept.round_end = header.round_end;
   kept.quiet = header.quiet;
   kept.candidate = header.step == kIdle ? header.candidate : 0;
@@ -273,6 +277,10 @@ void tidy_local(unsigned) {
   header = kept;
 }
 
+void uses_ring(unsigned k) {
+  if (k && !machine.memory.told(machine.current, &world.provided[k])) fail("a ring is used by who does not know of its memory");
+}
+
 void invariant(const char *in) {
   if (growths_of(now(world.counters.published)) > (now(world.counters.allowed) & ~kNoMore)) fail("a ring without memory");
   if (!std::strcmp(in, "leave") && now(world.counters.stop) == kRun && number_ran() < kNodes) fail("a worker leaves early");
@@ -287,7 +295,9 @@ bool outside() {
   const unsigned way = pick(asked ? 2 + (now(world.stops) > 0) : 1); // memory comes in blocks: it may suffice for several growths
   if (asked && way < 2) {
     const uint64_t more = std::min<uint64_t>({allowed + 1 + way, bounds.memory, launch().growths});
-    set(world.counters.allowed, more > allowed ? more : allowed | kNoMore);
+    model::View view{};
+    for (uint64_t k = allowed + 1; k <= more; ++k) machine.memory.tell(&world.provided[k], 1, view);
+    machine.memory.tell(&world.counters.allowed, more > allowed ? more : allowed | kNoMore, view);
     return true;
   }
   set(world.stops, now(world.stops) - 1);
@@ -296,6 +306,9 @@ bool outside() {
 }
 
 bool host() {
+  if (bounds.report && (report.published != now(world.counters.published) || report.stop != now(world.counters.stop) ||
+                        report.ran != number_ran() || report.pushed != kNodes - bounds.seeds))
+    fail("the report is not complete");
   if (now(world.counters.failures) != failed() || (failed() && (now(world.counters.stop) == kRun || !now(world.counters.failure.failed))))
     fail("a check that failed goes unnoticed");
   if (now(world.counters.stop) != kRun) return !settle() || failed();
@@ -327,8 +340,8 @@ int main(int count, char **arguments) {
   if (setjmp(model::machine.back)) return std::puts(model::machine.failure.c_str()), 2;
   using model::machine;
   Counters &c = world.counters;
-  const auto name = [](auto &word, const std::string &name, bool plain = false) {
-    machine.memory.name(reinterpret_cast<const uint64_t *>(&word), name, plain);
+  const auto name = [](auto &word, const std::string &name, bool plain = false, bool late = false) {
+    machine.memory.name(reinterpret_cast<const uint64_t *>(&word), name, plain, late);
   };
   const auto several = [&](auto &words, const std::string &what, bool plain = false) {
     for (auto &word : words) name(word, what + " " + std::to_string(&word - words), plain);
@@ -338,11 +351,14 @@ int main(int count, char **arguments) {
   name(c.stop, "stop", bounds.capacity >= kNodes && !bounds.stops && !bounds.fails), name(c.spilled, "spilled"), name(c.quiet, "quiet", bounds.aside == 0);
   name(c.direct, "direct", !bounds.nested), name(c.open, "open", !bounds.nested);
   name(c.arrived, "arrived", !bounds.barrier), name(c.phase, "phase", !bounds.barrier), name(c.round_end, "round_end", !bounds.barrier);
-  name(c.claims[0], "claims", true), name(c.ran, "ran", true), name(c.pushed, "pushed", true), name(c.rounds, "rounds", true);
+  name(c.claims[0], "claims", true), name(c.ran, "ran", !bounds.report), name(c.pushed, "pushed", !bounds.report), name(c.rounds, "rounds", true);
   name(c.sampled, "sampled", true), name(c.failures, "failures", !bounds.fails), name(c.failure.failed, "failure", !bounds.fails);
   name(model::chance, "chance");
   name(c.allowed, "allowed", !bounds.grows), name(c.wanted, "wanted", !bounds.grows);
-  for (unsigned k = 1; k <= kMostRings; ++k) name(c.starts[k], "start " + std::to_string(k), !bounds.grows);
+  for (unsigned k = 1; k <= kMostRings; ++k) {
+    name(c.starts[k], "start " + std::to_string(k), !bounds.grows);
+    name(world.provided[k], "memory " + std::to_string(k), !bounds.grows);
+  }
   unsigned number = 0;
   for_slots([&](auto &slot) {
     for (unsigned k = 0; k < kSlotWords; ++k)
@@ -350,7 +366,7 @@ int main(int count, char **arguments) {
     ++number;
   });
   for (Share &share : world.shares) {
-    name(share.chunks, "chunks"), name(share.left, "left"), name(share.busy, "busy"), name(share.length, "length");
+    name(share.chunks, "chunks", false, true), name(share.left, "left"), name(share.busy, "busy"), name(share.length, "length");
     name(share.item[0], "share item"), name(share.values[0], "share values");
   }
   several(world.spill, "spill", true), several(world.ran, "ran", true), several(world.aside, "aside"), several(world.written, "written");

@@ -9,6 +9,7 @@ from model.source import Change
 in_queue, in_ring, in_worker, in_share = (partial(Change, f"{name}.cuh") for name in ("queue", "ring", "worker", "share"))
 
 EARLY, STUCK, LOST, TWICE = "leaves early", "no way leads to the end", "was lost", "ran twice"
+BEYOND, NO_REPORT = "beyond the end of an array", "the report is not complete"
 
 
 class Rule:
@@ -45,6 +46,16 @@ BROKEN = {
         ),
         caught_in="full, large items",
         found=TWICE,
+    ),
+    "a batch uses up its own tickets": Rule(
+        in_worker(r"header->first = first \+ got;", "header->first = first + got - (got > 1);"),
+        caught_in="several tickets, not filled yet",
+        found=STUCK,
+    ),
+    "no more is claimed than there is room for": Rule(
+        in_worker(r"part < launch\.fetch \? part : launch\.fetch", "part"),
+        caught_in="barrier, several tickets",
+        found=BEYOND,
     ),
     # Stops.
     "spill_one keeps the item": Rule(
@@ -104,6 +115,9 @@ BROKEN = {
     "what is kept is not given": Rule(
         in_worker(r"worker\.buffer \+ kept, n - kept", "worker.buffer, n - kept"), caught_in="kept"
     ),
+    "no more is kept than there is room for": Rule(
+        in_worker(r"launch\.fetch / 2 \+ 1;", "launch.fetch / 2 + 2;"), caught_in="kept", found=BEYOND
+    ),
     "what is given is not kept": Rule(in_worker(r"header->kept = n - given;", "header->kept = n;"), caught_in="gift"),
     "what is given has tickets": Rule(
         in_worker(r"if \(given && !header->reserved\) reserved\(queue\(\)\.reserve\(given\)\);", ""), caught_in="gift"
@@ -138,6 +152,9 @@ BROKEN = {
         caught_in="idle, two workers",
         found=EARLY,
     ),
+    "idle is called in every quiet round": Rule(
+        in_worker(r"header->idle_called = 0;", ""), caught_in="barrier, idle again", found=EARLY
+    ),
     # Barriers.
     "blocks wait for each other": Rule(in_worker(r"while \(load\(&counters->phase\) == phase\) \{\}", ""), caught_in="barrier"),
     "the last block decides": Rule(
@@ -146,6 +163,9 @@ BROKEN = {
             "const uint64_t next = queue().stopped() ? kNever : load(&counters->published);",
         ),
         caught_in="stopped from outside, barrier",
+    ),
+    "claims of a round end with it": Rule(
+        in_worker(r"end - \*first < want \? end - \*first : want;", "want;"), caught_in="barrier, several tickets"
     ),
     "head goes back to the end of a round": Rule(in_worker(r"store\(&counters->head, end\);", ""), caught_in="barrier"),
     # Shares.
@@ -242,5 +262,26 @@ BROKEN = {
     "fence in open_share": Rule(in_share(r"fence\(\);(\s*store\(&share\.chunks)", r"\1"), caught_in="weak, shares"),
     "fence in claim_chunk": Rule(
         in_share(r"fence\(\); // behind the opener's writes, also of the bit", ""), caught_in="weak, shares"
+    ),
+    "fence before a place is used again": Rule(
+        in_share(r"fence\(\); // who used the place before has read it", ""),
+        caught_in="weak, a share after another",
+        found="unordered stores to",
+    ),
+    "fence before a place is free": Rule(
+        in_share(r"fence\(\);(\s*store\(&shares\[at\]\.busy, 0\))", r"\1"),
+        caught_in="weak, a share after another",
+        found="unordered stores to",
+    ),
+    "fence in grow": Rule(
+        in_queue(r"fence\(\); // the memory was there before it was allowed", ""),
+        caught_in="weak, grows",
+        found="does not know of its memory",
+    ),
+    "fence before a block says that it left": Rule(
+        in_worker(r"fence\(\);(\s*if \(add\(&counters->gone)", r"\1"), caught_in="weak, report", found=NO_REPORT
+    ),
+    "fence behind what the last block finds": Rule(
+        in_worker(r"(gridDim\.x - 1\) return;)\s*fence\(\);", r"\1"), caught_in="weak, report", found=NO_REPORT
     ),
 }

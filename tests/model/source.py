@@ -23,10 +23,15 @@ class ModelError(Exception):
     """The model cannot be made of csrc as it is."""
 
 
-# Warps of one lane, where a worker could begin anew, chance, the clock, plain stores that all see, limits.
+# Warps of one lane, where a worker could begin anew, chance, the clock, plain stores that all see, limits, the ends of arrays.
 # What a worker has concluded it must not conclude again, so the step is forgotten before it waits.
 CHANGES = [
     Change("worker.cuh", r"unsigned size\(\) \{ return 32; \}", "unsigned size() { return 1; }"),
+    Change("worker.cuh", r"u \* 32 \+ lane_id\(\)", "u"),
+    Change("worker.cuh", r"ready\[u\] == kAll \? 32 : __ffs\(~ready\[u\]\) - 1", "ready[u]"),
+    Change("worker.cuh", r"more = prefix == 32;", "more = prefix == 1;"),
+    Change("worker.cuh", r"k \+= 32\) items", "k += 1) items"),
+    Change("worker.cuh", r"k < got; k \+= 32\) \{", "k < got; k += 1) {"),
     Change("worker.cuh", r"stride = \(got \+ 31\) / 32", "stride = got"),
     Change("worker.cuh", r"pushes > kFew && Group::size\(\) > 32", "pushes > kFew && model::bounds.cta"),
     Change("worker.cuh", r"Group::size\(\) > 32 && looks", "model::bounds.cta && looks"),
@@ -44,7 +49,17 @@ CHANGES = [
     Change("worker.cuh", r"constexpr int64_t kBacklog = 8;", "const unsigned &kBacklog = model::bounds.backlog;"),
     Change("worker.cuh", r"constexpr unsigned kPatience = 4;", "constexpr unsigned kPatience = 1;"),
     Change("worker.cuh", r"constexpr unsigned kFew = 32;", "const unsigned &kFew = model::bounds.few;"),
+    Change("worker.cuh", r"\n  Item<bytes> \*items;", "\n  model::Bounded<Item<bytes>, &model::Bounds::fetch> items;"),
+    Change(
+        "worker.cuh",
+        r"bool may_keep, Item<bytes> \*items",
+        "bool may_keep, model::Bounded<Item<bytes>, &model::Bounds::fetch> items",
+    ),
+    Change("worker.cuh", r"\n  Item<bytes> \*buffer;", "\n  model::Bounded<Item<bytes>, &model::Bounds::buffer> buffer;"),
+    Change("worker.cuh", r"\n  int64_t \*lengths;", "\n  model::Bounded<int64_t, &model::Bounds::fetch> lengths;"),
+    Change("worker.cuh", r"\n  uint32_t \*scan;", "\n  model::Bounded<uint32_t, &model::Bounds::fetch> scan;"),
     Change("share.cuh", r"kShares = 64;", "kShares = 1;"),
+    Change("queue.cuh", r"Ring ring\(unsigned k, uint64_t start\) const \{", r"\g<0> model::uses_ring(k);"),
     Change("queue.cuh", r"spill\[at\] = item;", "store_item(&spill[at], item);"),
     Change("queue.cuh", r"counters->failure = failure;", "store(&counters->failure.failed, failure.failed);"),
 ]
