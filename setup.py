@@ -47,13 +47,14 @@ def build_core() -> None:
 
     commands: dict[str, list[str]] = {}
     contents: dict[str, str] = {}
-    with_cuda = digest(".cpp", ".h", ".cuh", flags=[*HOST_FLAGS, platform.machine(), "cuda"])
-    without = digest(".cpp", ".h", ".cuh", flags=[*HOST_FLAGS, platform.machine()])
+    with_cuda = digest(".cpp", ".h", ".cuh", ".map", flags=[*HOST_FLAGS, platform.machine(), "cuda"])
+    without = digest(".cpp", ".h", ".cuh", ".map", flags=[*HOST_FLAGS, platform.machine()])
     # A library that was built where there is a toolkit is not replaced by one that knows no GPU.
     contents["libatos.so"] = with_cuda if cuda or current("libatos.so", with_cuda) else without
     include = [f"-I{cuda / 'include'}"] if cuda else []
     host = [str(source) for source in sorted(SOURCES.glob("*.cpp"))]
-    commands["libatos.so"] = [os.environ.get("CXX", "c++"), *HOST_FLAGS, *include, *host, "-ldl", "-o"]
+    exports = f"-Wl,--version-script={SOURCES / 'exports.map'}"
+    commands["libatos.so"] = [os.environ.get("CXX", "c++"), *HOST_FLAGS, exports, *include, *host, "-ldl", "-o"]
     targets = [f"-gencode=arch=compute_{a},code=lto_{a}" for a in ARCHITECTURES]
     for number, worker in enumerate(WORKERS):
         for size in ITEM_BYTES:

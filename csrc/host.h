@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <sched.h>
-#include <sstream>
 #include <string>
 #include <sys/resource.h>
 #include <thread>
@@ -15,17 +14,34 @@
 
 namespace atos {
 
+// What is in a small file; nothing if it cannot be read. Read and parsed by the C library: a stream parses with the facets of the
+// process' global locale, which is whatever other libraries made it.
+inline std::string content_of(const std::string &path) {
+  std::string content;
+  if (std::FILE *file = std::fopen(path.c_str(), "re")) {
+    char part[4096];
+    while (const size_t n = std::fread(part, 1, sizeof part, file)) content.append(part, n);
+    std::fclose(file);
+  }
+  return content;
+}
+
+// The number that a file begins with, or 0, such as for "max", which is no limit.
+inline double number_in(const std::string &path) { return std::strtod(content_of(path).c_str(), nullptr); }
+
 // The least of `left(directory)` over the control groups of this process, which are nested. `mounted` is where they are mounted,
 // `listed` names this process's, a line for each hierarchy: "0::/some/path", or "4:cpu,cpuacct:/some/path" in version 1. In a
 // container its own group may be mounted in place of the root, so that the path does not exist there.
 template <class Left>
 inline double least_of_groups(const std::string &controller, Left left, const std::string &mounted, const std::string &listed) {
   double least = INFINITY;
-  std::ifstream file{listed};
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream fields{line};
-    std::string number, controllers, path;
-    std::getline(std::getline(std::getline(fields, number, ':'), controllers, ':'), path);
+  const std::string lines = content_of(listed);
+  for (size_t begin = 0, end; begin < lines.size(); begin = end + 1) {
+    end = std::min(lines.find('\n', begin), lines.size());
+    const size_t first = lines.find(':', begin), second = lines.find(':', first + 1);
+    if (first >= end || second >= end) continue;
+    const std::string controllers = lines.substr(first + 1, second - first - 1);
+    std::string path = lines.substr(second + 1, end - second - 1);
     if (!controllers.empty() && ("," + controllers + ",").find("," + controller + ",") == std::string::npos) continue;
     const std::string top = controllers.empty() ? mounted : mounted + "/" + controller;
     for (;;) {
@@ -40,14 +56,11 @@ inline double least_of_groups(const std::string &controller, Left left, const st
 
 // Cores' worth of time that a control group leaves, not rounded; infinite if it sets no limit.
 inline double quota_of_group(const std::string &directory) {
-  double quota = 0, period = 0;
-  std::string word;
-  if (std::ifstream file{directory + "/cpu.max"}; file >> word >> period) { // version 2: "150000 100000" or "max 100000"
-    quota = word == "max" ? 0 : std::strtod(word.c_str(), nullptr);
-  } else { // version 1: -1 is no limit
-    std::ifstream{directory + "/cpu.cfs_quota_us"} >> quota;
-    std::ifstream{directory + "/cpu.cfs_period_us"} >> period;
-  }
+  const std::string both = content_of(directory + "/cpu.max"); // version 2: "150000 100000" or "max 100000"
+  const size_t gap = both.find(' ');
+  // In version 1 there are two files, and -1 is no limit.
+  const double quota = gap < both.size() ? std::strtod(both.c_str(), nullptr) : number_in(directory + "/cpu.cfs_quota_us");
+  const double period = gap < both.size() ? std::strtod(&both[gap], nullptr) : number_in(directory + "/cpu.cfs_period_us");
   return quota > 0 && period > 0 ? quota / period : INFINITY;
 }
 
@@ -72,21 +85,17 @@ inline uint64_t addresses_to_spare() {
 
 // The number behind a word in a file of lines "word number", or -1.
 inline double number_behind(const std::string &word, const std::string &path) {
-  std::ifstream file{path};
-  double value = 0;
-  for (std::string line, first; std::getline(file, line);) {
-    std::istringstream fields{line};
-    if (fields >> first >> value && first == word) return value;
-  }
-  return -1;
+  const std::string lines = "\n" + content_of(path), before = "\n" + word + " ";
+  const size_t at = lines.find(before);
+  return at == std::string::npos ? -1 : std::strtod(&lines[at + before.size()], nullptr);
 }
 
 // Bytes that a control group leaves; what it uses for files that it can do without counts as free.
 inline double memory_of_group(const std::string &directory) {
-  double limit = -1, used = 0;
-  const bool second = bool(std::ifstream{directory + "/memory.max"} >> limit); // "max" is no number, and no limit
-  if (!second) std::ifstream{directory + "/memory.limit_in_bytes"} >> limit;
-  std::ifstream{directory + (second ? "/memory.current" : "/memory.usage_in_bytes")} >> used;
+  double limit = number_in(directory + "/memory.max");
+  const bool second = limit > 0;
+  if (!second) limit = number_in(directory + "/memory.limit_in_bytes");
+  const double used = number_in(directory + (second ? "/memory.current" : "/memory.usage_in_bytes"));
   const double files = number_behind(second ? "inactive_file" : "total_inactive_file", directory + "/memory.stat");
   return limit > 0 ? std::max(limit - used + std::max(files, 0.0), 0.0) : INFINITY;
 }

@@ -2,6 +2,7 @@
 #include "host.h"
 
 #include <filesystem>
+#include <fstream>
 #include <unistd.h>
 
 #include "check.h"
