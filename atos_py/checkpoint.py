@@ -22,6 +22,7 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -46,6 +47,10 @@ _FIXED_BYTES = len(_MAGIC) + 8
 _CHECKSUM_BYTES = 32
 _MAX_HEADER_BYTES = 1 << 24
 _PIECE_BYTES = 1 << 24
+_MAX_DIMENSIONS = 64  # of an array of NumPy
+_DTYPE = re.compile(
+    r"[<>|=]?[A-Za-z]\d{0,4}"
+)  # one number; NumPy makes records of longer ones, and parses some of them as Python
 
 
 class QueueState(NamedTuple):
@@ -209,7 +214,7 @@ def _checked_header(path: Path, file: BinaryIO) -> _Header:
         raise CheckpointError(path, f"its header cannot have {length} bytes")
     try:
         header = _parsed(json.loads(file.read(length)))
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise CheckpointError(path, f"its header makes no sense: {error}") from error
     if header.body_bytes != size - _FIXED_BYTES - _CHECKSUM_BYTES - length:
         raise CheckpointError(path, f"its header speaks of {header.body_bytes} bytes of items and arrays, which are not there")
@@ -219,16 +224,28 @@ def _checked_header(path: Path, file: BinaryIO) -> _Header:
 def _parsed(given: Any) -> _Header:
     """Check the header of a file, which may say anything."""
     described: Any = given["dtype"]
-    if not isinstance(described, str):
-        described = {key: described[key] for key in ("names", "formats", "offsets", "itemsize")}
-    dtype = np.dtype(described)
+    if isinstance(described, str):
+        dtype = _dtype(described)
+    else:
+        record: Any = {key: described[key] for key in ("names", "offsets", "itemsize")}
+        dtype = np.dtype(record | {"formats": list(map(_dtype, described["formats"]))})
     state = QueueState(*(_count(given[field]) for field in QueueState._fields))
     if state.level > state.pending:
         raise ValueError(f"a level of {state.level} of {state.pending} items")
-    arrays = {
-        str(entry["name"]): (np.dtype(str(entry["dtype"])), tuple(map(_count, entry["shape"]))) for entry in given["arrays"]
-    }
+    arrays = {str(entry["name"]): (_dtype(entry["dtype"]), _shape(entry["shape"])) for entry in given["arrays"]}
     return _Header(_count(given["capacity"]), dtype, state, arrays)
+
+
+def _dtype(value: Any) -> np.dtype[Any]:
+    if not isinstance(value, str) or not _DTYPE.fullmatch(value):
+        raise ValueError(f"{value!r:.80} is no dtype of a number")
+    return np.dtype(value)
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    if len(value) > _MAX_DIMENSIONS:  # the product of very many is never computed
+        raise ValueError(f"{len(value)} dimensions, but an array has at most {_MAX_DIMENSIONS}")
+    return tuple(map(_count, value))
 
 
 def _count(value: Any) -> int:

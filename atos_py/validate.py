@@ -61,7 +61,7 @@ def as_dtype(value: DTypeLike) -> np.dtype[Any]:
     try:
         if value is not None:  # of which NumPy makes float64
             return np.dtype(value)
-    except (TypeError, ValueError, SyntaxError):
+    except (TypeError, ValueError, SyntaxError, OverflowError):
         pass
     raise UnsupportedTypeError(f"a dtype of NumPy is wanted, such as 'int32' (got {value!r:.80})")
 

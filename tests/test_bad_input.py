@@ -128,6 +128,7 @@ TABLE: list[tuple[Callable[[], Any], type[AtosError], str]] = [
     (lambda: atos.zeros(3, dtype=">i4"), Type, ">i4"),
     (lambda: atos.zeros(3, dtype=object), Type, "object"),
     (lambda: atos.zeros(3, dtype=None), Type, "got None"),
+    (lambda: atos.zeros(3, dtype={"names": ["a"], "formats": ["<i8"], "offsets": [2**70]}), Type, "dtype of NumPy is wanted"),
     (lambda: atos.empty(3, dtype=7), Type, "got 7"),
     (lambda: atos.full(3, [1, 2], device="cpu"), Wrong, r"value must be one number \(got shape \(2,\)\)"),
     (lambda: atos.full(3, 300, dtype=np.int8, device="cpu"), Wrong, "300 to 300 do not fit int8"),
