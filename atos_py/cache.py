@@ -20,7 +20,7 @@ from .files import replacing
 __all__ = ["cache_directory", "cache_fault", "ours_alone", "read_entry", "write_entry"]
 
 _MOST_BYTES = 256 << 20  # of all entries together: some thousand tasks
-_ENTRY = re.compile(r"[0-9a-f]{64}|\.[0-9a-f]{64}\.part")
+_ENTRY = re.compile(r"[0-9a-f]{64}|\.[0-9a-f]{64}\.[0-9a-f]{16}\.part")
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
+import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,8 +59,9 @@ def replacing(path: Path, what: str, *, mode: int | None = None) -> Iterator[Bin
     A file that is there keeps its permissions, unless `mode` says which; a link is replaced and not followed. A pipe, a device
     or the like is refused.
 
-    It is written as ``.NAME.part`` beside `path`, under a lock. A process that is killed leaves that behind, and the next
-    one that writes to `path` takes it over, so that no more than one ever lies there.
+    It is written as ``.NAME.RANDOM.part`` beside `path`, which is always a new file: what others put there is never written to.
+    A process that is killed leaves it behind, and the next one that writes to `path` removes it, which the lock that a writer
+    holds tells from one that is in use. Of several that write at once the last one stays.
 
     Raises
     ------
@@ -73,8 +76,9 @@ def replacing(path: Path, what: str, *, mode: int | None = None) -> Iterator[Bin
                 kept = stat.S_IMODE(there) if mode is None else None
             elif not stat.S_ISLNK(there) and not stat.S_ISDIR(there):  # that of a directory the system refuses
                 raise FileWriteError(f"cannot write {what} '{path}': what is there is no regular file")
-        part = path.with_name(f".{path.name}.part")
-        with _locked(part, 0o666 if mode is None else mode) as file:
+        _remove_left_over(path)
+        part, file = _created(path, 0o666 if mode is None else mode)
+        with file:
             if kept is not None:
                 os.fchmod(file.fileno(), kept)
             try:
@@ -95,22 +99,28 @@ def replacing(path: Path, what: str, *, mode: int | None = None) -> Iterator[Bin
         raise FileWriteError(f"cannot write {what} '{path}': {getattr(error, 'strerror', None) or error}") from error
 
 
-def _locked(part: Path, mode: int) -> BinaryIO:
-    """Open a file of ours, empty, that no other thread or process is writing to."""
+def _created(path: Path, mode: int) -> tuple[Path, BinaryIO]:
+    """Make a new file beside `path`, locked as long as it is open."""
     while True:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, mode)
-        try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
-                raise PermissionError(0, f"'{part}' is another user's, or no regular file; remove it")
+        part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+        with contextlib.suppress(FileExistsError):
+            file = open(part, "xb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, mode))  # noqa: SIM115
             with contextlib.suppress(OSError):  # some file systems have no locks, and do without
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            # Whoever had the lock before may have renamed or removed the file meanwhile.
-            with contextlib.suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(descriptor), os.stat(part, follow_symlinks=False)):
-                    os.ftruncate(descriptor, 0)
-                    return open(descriptor, "wb")
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
+                fcntl.flock(file, fcntl.LOCK_EX)
+            if os.fstat(file.fileno()).st_nlink:
+                return part, file
+            file.close()  # taken for one that was left, before it was locked
+
+
+def _remove_left_over(path: Path) -> None:
+    """Remove what writers of `path` that were killed have left beside it; whoever writes holds a lock."""
+    pattern = re.compile(re.escape(f".{path.name}.") + r"[0-9a-f]{16}\.part")
+    with contextlib.suppress(OSError), os.scandir(path.parent) as entries:
+        left = [entry.path for entry in entries if pattern.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)]
+        for part in left:
+            with (
+                contextlib.suppress(OSError),  # it is in use, or another's, or there are no locks
+                open(part, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as file,
+            ):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(part)

@@ -165,7 +165,7 @@ def test_what_was_used_least_recently_goes(directory, monkeypatch):
         os.utime(directory / name, (number + 1, number + 1))
     (directory / "settings.json").write_bytes(bytes(10 * size))  # not an entry, so neither counted nor removed
     os.utime(directory / "settings.json", (0, 0))
-    unfinished = directory / f".{names[0]}.part"  # of a process that was killed
+    unfinished = directory / f".{names[0]}.{1:016x}.part"  # of a process that was killed
     unfinished.write_bytes(bytes(size))
     os.utime(unfinished, (0, 0))
     assert read_entry(names[0]) is not None  # so it is the youngest

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import subprocess
+import sys
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from atos_py import files
 from atos_py.errors import FileWriteError, MissingFileError
 from atos_py.files import open_regular, replacing
 
@@ -65,10 +71,75 @@ def test_a_pipe_is_left_alone(path):
     assert sorted(os.listdir(path.parent)) == ["file", "pipe"]
 
 
-def test_what_a_killed_process_left_is_taken_over(path):
-    path.with_name(".file.part").write_bytes(b"a long rest of something else")
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from atos_py.files import replacing
+with replacing(Path(sys.argv[1]), "test file") as file:
+    file.write(b"half")
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_left_is_removed(path):
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", KILLED, path], check=False)
+        parts = [part for part in os.listdir(path.parent) if part != "file"]
+        assert len(parts) == 1
+    path.with_name(".other.0123456789abcdef.part").touch()
+    path.with_name(".file.notes.part").touch()  # not of ours
     write(path, b"after")
     assert path.read_bytes() == b"after"
+    assert sorted(os.listdir(path.parent)) == [".file.notes.part", ".other.0123456789abcdef.part", "file"]
+
+
+def test_of_two_that_write_at_once_the_last_one_stays(path):
+    with replacing(path, "test file") as first:
+        first.write(b"first")
+        with replacing(path, "test file") as second:
+            second.write(b"second")
+        assert path.read_bytes() == b"second"
+    assert path.read_bytes() == b"first"
+    assert os.listdir(path.parent) == ["file"]
+
+
+def test_a_new_file_that_was_taken_for_a_left_one_is_made_again(path, monkeypatch):
+    """Between its making and its lock another writer may remove it."""
+    names: list[str] = []
+
+    def lock(file, operation):
+        parts = [part for part in os.listdir(path.parent) if part.endswith(".part")]
+        names.extend(parts)
+        if len(names) == 1:
+            path.with_name(parts[0]).unlink()
+        fcntl.flock(file, operation)
+
+    locks = SimpleNamespace(flock=lock, LOCK_EX=fcntl.LOCK_EX, LOCK_NB=fcntl.LOCK_NB)
+    monkeypatch.setattr(files, "fcntl", locks)
+    write(path, b"after")
+    assert len(set(names)) == 2
+    assert path.read_bytes() == b"after"
+    assert os.listdir(path.parent) == ["file"]
+
+
+def test_threads_that_write_and_clean_at_once(path):
+    errors: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for _ in range(50):
+                write(path, bytes([number]) * 1000)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert path.read_bytes() in [bytes([number]) * 1000 for number in range(4)]
     assert os.listdir(path.parent) == ["file"]
 
 
@@ -81,15 +152,28 @@ def planted_by_another(part: Path) -> None:
 
 @pytest.mark.parametrize(
     "plant",
-    [lambda part: part.symlink_to(part.with_name("target")), os.mkfifo, Path.mkdir, planted_by_another],
-    ids=["link", "pipe", "directory", "another user's"],
+    [
+        lambda part: part.symlink_to(part.with_name("target")),
+        os.mkfifo,
+        Path.mkdir,
+        planted_by_another,
+        lambda part: part.hardlink_to(part.with_name("file")),
+    ],
+    ids=["link", "pipe", "directory", "another user's", "hard link"],
 )
-def test_what_was_planted_is_not_written_to(path, plant):
-    plant(path.with_name(".file.part"))
-    with pytest.raises(FileWriteError, match="cannot write test file"):
-        write(path, b"after")
-    assert path.read_bytes() == b"before"
+def test_what_was_planted_is_neither_written_to_nor_in_the_way(path, plant, monkeypatch):
+    names = ["0" * 16, "1" * 16]
+    monkeypatch.setattr(files.secrets, "token_hex", lambda size: names.pop(0))
+    monkeypatch.setattr(files, "_remove_left_over", lambda path: None)  # so that it is there still
+    planted = path.with_name(f".file.{names[0]}.part")
+    plant(planted)
+    kept = path.with_name("kept")
+    kept.hardlink_to(path)
+    write(path, b"after")
+    assert (path.read_bytes(), kept.read_bytes()) == (b"after", b"before")
+    assert os.path.lexists(planted)
     assert not path.with_name("target").exists()
+    assert names == []
 
 
 @pytest.mark.parametrize("name", ["/proc/self/file", "/nowhere/file", ".", "/", "a\0b", "a" * 5000])
