@@ -22,7 +22,11 @@ public:
   bool look(const atos_sample *state = nullptr) {
     const Clock::time_point now = Clock::now();
     if (stop) {
-      if (now >= answer)
+      // A process that was suspended, or got no core for a while, comes late, and its workers had no more time than it: only
+      // the time counts in which looks follow each other as they should.
+      grace -= std::min<Clock::duration>(now - looked, kBetweenQuestions);
+      looked = now;
+      if (grace <= Clock::duration::zero())
         throw Failure(ATOS_STUCK, text("the workers were asked to stop, and did not for %d ms", int(kGrace.count())));
       return true;
     }
@@ -33,7 +37,7 @@ public:
       asking() = false;
       question = now + kBetweenQuestions;
     }
-    if (stop) answer = Clock::now() + kGrace;
+    if (stop) looked = Clock::now();
     return stop;
   }
 
@@ -51,7 +55,7 @@ public:
   // How long the host may sleep until it has to look again.
   Clock::duration rest() const {
     const Clock::duration most = kBetweenQuestions;
-    return std::max(Clock::duration::zero(), std::min(most, (stop ? answer : deadline) - Clock::now()));
+    return std::max(Clock::duration::zero(), std::min(most, stop ? grace : deadline - Clock::now()));
   }
 
 private:
@@ -59,7 +63,8 @@ private:
   static constexpr std::chrono::milliseconds kGrace{1000};
 
   int32_t (*const interrupted)(const atos_sample *);
-  Clock::time_point question, deadline = Clock::time_point::max(), answer{};
+  Clock::time_point question, deadline = Clock::time_point::max(), looked{};
+  Clock::duration grace = kGrace; // what is left of it
   bool stop = false;
 };
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -295,3 +296,46 @@ print(queue.launch_cta(wait, flag).tasks_run)
 """
     said, errors = python(atos.Device("cpu"), code).communicate(timeout=60)
     assert said == "[2, 3]\n2\n", errors
+
+
+def test_a_process_that_was_suspended_is_not_stuck():
+    """It is suspended after its launch was asked to stop, for more than the time of grace; the task ends soon after."""
+    code = """
+import os
+asked = threading.Event()
+
+@atos.task
+def hold(worker, v, flags):
+    flags[0] = 1
+    while flags[1] == 0:
+        pass
+
+def stop_when_it_runs(*_):
+    if flags[0]:
+        asked.set()
+        raise KeyError
+
+def suspend():
+    asked.wait()
+    time.sleep(0.1)
+    began = time.monotonic()
+    os.kill(os.getpid(), signal.SIGSTOP)
+    while time.monotonic() < began + 1:  # this thread may go on for a moment
+        time.sleep(0.01)
+    time.sleep(0.1)
+    flags[1] = 1
+
+flags = atos.zeros(2, dtype=np.int32, device="cpu")
+threading.Thread(target=suspend).start()
+try:
+    queue.launch_cta(hold, flags, progress=stop_when_it_runs, num_blocks=1)
+except KeyError as error:
+    print(error.__cause__.stuck, error.__cause__.pending, len(queue))
+"""
+    process = python(atos.Device("cpu"), code)
+    _, status = os.waitpid(process.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status), process.communicate()
+    time.sleep(1.5)
+    process.send_signal(signal.SIGCONT)
+    said, errors = process.communicate(timeout=60)
+    assert said == "False 2 2\n", errors

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tree.h"
+#include "watch.h"
 
 namespace {
 
@@ -180,7 +181,32 @@ TEST(a_launch_that_does_not_stop_is_left_and_may_end_later) {
   }
 }
 
-TEST(a_launch_waits_for_another_of_its_queue_no_longer_than_its_timeout) {
+// The time of grace is that of looks that follow each other; a process that was suspended comes late to one.
+TEST(only_time_in_which_the_host_runs_is_taken_for_grace) {
+  const auto stuck = [](atos::Watch &watch) {
+    try {
+      return !watch.look();
+    } catch (const atos::Failure &failure) {
+      return failure.status == ATOS_STUCK;
+    }
+  };
+  atos_launch launch{};
+  launch.timeout = 1e-9;
+  atos::Watch late(launch);
+  for (int look = 0; look < 3; ++look) {
+    CHECK(!stuck(late), "at look %d", look);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  }
+  atos::Watch watch(launch);
+  int looks = 0;
+  while (!stuck(watch)) {
+    CHECK(++looks < 10000, "it never is");
+    std::this_thread::sleep_for(watch.rest());
+  }
+  CHECK(looks >= 50, "%d looks of 20 ms at most", looks);
+}
+
+TEST(a_queue_is_waited_for_no_longer_than_agreed) {
   released = false;
   Program program(until_released, nullptr);
   Launcher<uint32_t> launcher(50);
