@@ -107,7 +107,7 @@ typedef struct atos_failure {
 typedef struct atos_stats {
   uint64_t tasks_run;
   uint64_t tasks_pushed;
-  uint64_t pending;     /* left in the queue: 0 unless the launch ended early */
+  uint64_t pending;     /* left in the queue; 0 also after ATOS_STUCK, and where the launch never came to use the queue */
   uint64_t lost;        /* pushed and dropped, since neither the queue nor its reserve had room */
   uint64_t grown;       /* times that the queue grew */
   uint64_t rounds;      /* kernels launched, or levels between barriers */

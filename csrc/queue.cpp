@@ -165,6 +165,7 @@ struct atos_queue {
     stats->overhead_bytes = kBesideSlots + (given.samples ? given.max_samples * sizeof(atos_sample) : 0);
     if (given.fetch == 0) throw Failure(ATOS_INVALID, "fetch must be at least 1 (got 0)");
     if (given.argument_words > ATOS_MAX_ARGUMENT_WORDS)
+    stats->pending = there();
       throw Failure(ATOS_INVALID, text("%u argument words, more than %d", given.argument_words, ATOS_MAX_ARGUMENT_WORDS));
     auto run = std::make_unique<Run>(given, &program, item_bytes, &counters);
     const auto lock = enter(&run->watch);

@@ -163,8 +163,9 @@ def run_through(queue: atos.Queue, worker: str, forest: Forest, device: atos.Dev
             break
         except QueueFullError as error:
             assert_nothing_is_missing(queue, forest, counts, error)
-            with pytest.raises(QueueFullError, match="resize it first"):
+            with pytest.raises(QueueFullError, match="resize it first") as refused:
                 launch(queue, worker, TASKS[name], there, counts, **options)
+            assert_nothing_is_missing(queue, forest, counts, refused.value)
             queue.resize(max(error.pending, queue.capacity + queue.capacity // 4))
             filled += 1
     assert_each_once(counts.seen.to_numpy())
