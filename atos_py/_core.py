@@ -19,10 +19,10 @@ from .errors import (
     LaunchConfigError,
 )
 
-__all__ = ["LIBRARY_DIR", "check", "ffi", "lib", "message"]
+__all__ = ["LIBRARY_DIR", "check", "ffi", "in_turn", "lib", "message"]
 
 LIBRARY_DIR = Path(__file__).parent / "_lib"
-_ABI_VERSION = 5
+_ABI_VERSION = 6
 _BUILD = "build it with `pip install .`, or `python setup.py build_core` in a checkout"
 
 
@@ -57,6 +57,13 @@ _ERRORS: dict[int, type[AtosError]] = {
 def message() -> str:
     """Return what the core last said in this thread."""
     return ffi.string(lib.atos_message()).decode()  # type: ignore[union-attr]
+
+
+def in_turn(function: Any, *args: Any) -> int:
+    """Return the status of a function of a queue, waiting for another thread's launch; handlers of signals run meanwhile."""
+    while (status := function(*args)) == lib.ATOS_HELD:
+        pass  # the core has waited for a while
+    return status
 
 
 def check(status: int) -> None:

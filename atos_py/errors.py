@@ -99,7 +99,8 @@ class LaunchTimeoutError(AtosError, TimeoutError):
     Attributes
     ----------
     pending : int or None
-        Tasks that are unfinished, all of them in the queue: launch again to go on. None if the launch is stuck.
+        Tasks that are unfinished, all of them in the queue: launch again to go on. None if that is not known: the launch is
+        stuck, or has waited in vain for another one of its queue, and has run nothing.
     stuck : bool
         Whether a task did not end when the launch was stopped, so that the queue cannot be used until it does.
     """

@@ -9,7 +9,7 @@ import numpy as np
 
 from ._core import check, ffi, lib, message
 from .checks import task_error
-from .errors import LaunchTimeoutError, QueueFullError, TaskError
+from .errors import AtosError, LaunchTimeoutError, QueueFullError, TaskError
 from .interrupt import raised
 from .program import Program
 from .task import Task
@@ -25,29 +25,30 @@ def check_end(
 ) -> None:
     """Raise what a launch of `queue` that ended with `status` comes to; `used` is what its workers may still be using."""
     interrupt = raised()
-    if status in (lib.ATOS_STOPPED, lib.ATOS_STUCK):
-        why = "it was interrupted" if interrupt else f"it took longer than its timeout of {timeout} s"
-        stopped = _stopped(queue, task, why, status, stats, (*used, program))
+    try:
+        if status in (lib.ATOS_STOPPED, lib.ATOS_STUCK, lib.ATOS_HELD):
+            why = "it was interrupted" if interrupt else f"it took longer than its timeout of {timeout} s"
+            raise _stopped(queue, task, why, status, stats, (*used, program))
+        if status == lib.ATOS_QUEUE_FULL:
+            raise _full(queue, stats)
+        if status == lib.ATOS_TASK_FAILED:
+            raise _task_error(queue, task, program, stats)
+        check(status)
+    except AtosError as error:
         if interrupt is None:
-            raise stopped
-        raise interrupt from stopped
+            raise
+        raise interrupt from error  # which says how things stand
     if interrupt is not None:
         raise interrupt
-    if status == lib.ATOS_QUEUE_FULL:
-        raise QueueFullError(
-            f"{message()}; "
-            + (
-                f"{stats.lost} of them were lost: start again with a larger capacity"
-                if stats.lost
-                else "all are still in it: raise max_capacity and launch again, or start with a larger one"
-            ),
-            capacity=queue.capacity,
-            pending=stats.pending,
-            lost=stats.lost,
-        )
-    if status == lib.ATOS_TASK_FAILED:
-        raise _task_error(queue, task, program, stats)
-    check(status)
+
+
+def _full(queue: Queue, stats: Any) -> QueueFullError:
+    """Say that tasks pushed more than the queue may hold, now or in an earlier launch."""
+    if stats.lost:
+        advice = f"{stats.lost} of them were lost: start again with a larger capacity"
+    else:
+        advice = "all are still in it: raise max_capacity and launch again, or start with a larger one"
+    return QueueFullError(f"{message()}; {advice}", capacity=queue.capacity, pending=stats.pending, lost=stats.lost)
 
 
 def _stopped(queue: Queue, task: Task, why: str, status: int, stats: Any, used: tuple[Any, ...]) -> LaunchTimeoutError:
@@ -56,6 +57,12 @@ def _stopped(queue: Queue, task: Task, why: str, status: int, stats: Any, used: 
         left = "all of them in the queue: launch again to go on, or clear() it"
         text = f"the launch of {task.name} was stopped, since {why}; {stats.pending} tasks are unfinished, {left}"
         return LaunchTimeoutError(text, pending=stats.pending, stuck=False)
+    if status == lib.ATOS_HELD:
+        text = (
+            f"the launch of {task.name} was stopped, since {why} while it waited for another launch of this queue, in another"
+            " thread; it has run nothing: launch again when that has ended"
+        )
+        return LaunchTimeoutError(text, pending=None, stuck=False)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object((queue, *used)))
     held = f"{queue.device} is" if queue.device.kind == "cuda" else "its queue and threads are"
     return LaunchTimeoutError(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import checkpoint
-from ._core import check, ffi, lib, message
+from ._core import check, ffi, in_turn, lib, message
 from .arguments import describe, words
 from .array import Array, asarray, to_host, zeros
 from .checkpoint import QueueState
@@ -141,7 +141,7 @@ class Queue:
     def __len__(self) -> int:
         """Return how many items are waiting."""
         count = ffi.new("uint64_t *")
-        check(lib.atos_queue_pending(self._handle, count))
+        check(in_turn(lib.atos_queue_pending, self._handle, count))
         return count[0]
 
     def __repr__(self) -> str:
@@ -163,7 +163,7 @@ class Queue:
             If a value does not fit the dtype.
         """
         values = as_items(items, self._dtype)
-        status = lib.atos_queue_push(self._handle, ffi.cast("void *", values.ctypes.data), len(values))
+        status = in_turn(lib.atos_queue_push, self._handle, ffi.cast("void *", values.ctypes.data), len(values))
         if status == lib.ATOS_QUEUE_FULL:
             waiting = len(self)
             raise QueueFullError(
@@ -180,7 +180,7 @@ class Queue:
 
     def clear(self) -> None:
         """Drop every waiting item."""
-        check(lib.atos_queue_clear(self._handle))
+        check(in_turn(lib.atos_queue_clear, self._handle))
 
     def resize(self, capacity: int) -> None:
         """Change the capacity; what is waiting stays, in order.
@@ -192,7 +192,7 @@ class Queue:
         InvalidArgumentError
             If more items are waiting than the new capacity holds.
         """
-        check(lib.atos_queue_resize(self._handle, whole("capacity", capacity, 1, 1 << 62)))
+        check(in_turn(lib.atos_queue_resize, self._handle, whole("capacity", capacity, 1, 1 << 62)))
 
     def save(self, path: str | os.PathLike[str], /, **arrays: Any) -> None:
         """Write the waiting items and the counters to a file, together with the arrays that the tasks work on.
@@ -254,7 +254,7 @@ class Queue:
         space = len(self) if room is None else room
         while True:
             raw = np.zeros((space, item_bytes(self._dtype.itemsize)), np.uint8)
-            check(lib.atos_queue_read(self._handle, ffi.cast("void *", raw.ctypes.data), space, state))
+            check(in_turn(lib.atos_queue_read, self._handle, ffi.cast("void *", raw.ctypes.data), space, state))
             if room is not None or state.pending <= space:
                 break
             space = state.pending  # another thread pushed meanwhile
@@ -262,8 +262,8 @@ class Queue:
         return items, QueueState(*(getattr(state, field) for field in QueueState._fields))
 
     def _restore(self, items: NDArray[Any], state: QueueState) -> None:
-        raw = padded(items)
-        check(lib.atos_queue_restore(self._handle, ffi.cast("void *", raw.ctypes.data), ffi.new("atos_queue_state *", state)))
+        raw, given = padded(items), ffi.new("atos_queue_state *", state)
+        check(in_turn(lib.atos_queue_restore, self._handle, ffi.cast("void *", raw.ctypes.data), given))
 
     def launch_thread(self, task: Task, *args: Any, **options: Any) -> LaunchStats:
         """Run the queue's tasks with workers of one thread; otherwise as `launch_cta`."""

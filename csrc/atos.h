@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 5 };
+enum { ATOS_ABI_VERSION = 6 };
 
 enum { ATOS_CPU = -1 };
 
@@ -20,7 +20,8 @@ typedef enum atos_status {
   ATOS_FAULT = 8,       /* a kernel broke the device's context: nothing there can be used any more */
   ATOS_STOPPED = 9,     /* the launch was stopped; what is unfinished is in the queue */
   ATOS_STUCK = 10,      /* the workers of the launch were asked to stop and still run */
-  ATOS_BUSY = 11        /* workers of an earlier launch that is stuck still use the queue, or hold the device */
+  ATOS_BUSY = 11,       /* workers of an earlier launch that is stuck still use the queue, or hold the device */
+  ATOS_HELD = 12        /* another thread uses the queue, launches as a rule; nothing was done: try again */
 } atos_status;
 
 /* Link-time constants of a task: the keys of atos_config(). */
@@ -161,7 +162,8 @@ typedef struct atos_dlpack {
 atos_status atos_dlpack_make(const atos_dlpack *given, void **managed);
 void atos_dlpack_dispose(void *capsule); /* the destructor of the PyCapsule that it is handed over in */
 
-/* the queue: FIFO as far as concurrency allows; item_bytes is 4, 8 or 16 */
+/* The queue: FIFO as far as concurrency allows; item_bytes is 4, 8 or 16. One thread at a time uses it: others wait for 20 ms,
+ * a launch until it is stopped, and are told ATOS_HELD then, so that callers can look after signals. */
 atos_status atos_queue_create(int32_t device, uint64_t capacity, uint32_t item_bytes, atos_queue **queue);
 void atos_queue_destroy(atos_queue *queue); /* what workers that are stuck use is kept */
 void atos_queue_capacity(atos_queue *queue, uint64_t *capacity, uint64_t *limit);

@@ -17,6 +17,7 @@ constexpr uint64_t kSpillBytes = uint64_t(16) << 30, kLeastSpill = 1 << 20;
 constexpr uint64_t kBesideSlots = sizeof(Counters) + kShares * sizeof(Share); // bytes; the spill area takes some only when used
 constexpr uint64_t kStagedSlots = 1 << 20; // copied to the device at once
 constexpr uint64_t kMostAddresses = uint64_t(1) << 44; // bytes that a queue may grow into
+constexpr std::chrono::milliseconds kTurn{20}; // how long a queue is waited for before the caller may look after signals
 
 static uint64_t reciprocal_of(uint64_t size) { return ~uint64_t(0) / size; }
 
@@ -48,11 +49,6 @@ template <unsigned bytes> struct HostSlots {
 // nobody would ever open what a thread of its parent has closed.
 class Gate {
 public:
-  void lock() {
-    std::unique_lock<std::mutex> lock(mutex);
-    opened.wait(lock, [&] { return can_enter(); });
-    closed_by = getpid();
-  }
   bool try_lock_for(Watch::Clock::duration rest) {
     std::unique_lock<std::mutex> lock(mutex);
     if (!opened.wait_for(lock, rest, [&] { return can_enter(); })) return false;
@@ -165,11 +161,11 @@ struct atos_queue {
     stats->overhead_bytes = kBesideSlots + (given.samples ? given.max_samples * sizeof(atos_sample) : 0);
     if (given.fetch == 0) throw Failure(ATOS_INVALID, "fetch must be at least 1 (got 0)");
     if (given.argument_words > ATOS_MAX_ARGUMENT_WORDS)
-    stats->pending = there();
       throw Failure(ATOS_INVALID, text("%u argument words, more than %d", given.argument_words, ATOS_MAX_ARGUMENT_WORDS));
     auto run = std::make_unique<Run>(given, &program, item_bytes, &counters);
     const auto lock = enter(&run->watch);
     const uint64_t grown_before = grown;
+    stats->pending = there();
     if (!excess.empty() && !make_room(there()))
       throw Failure(ATOS_QUEUE_FULL, text("the queue still holds %llu tasks more than its capacity of %llu: resize it first",
                                           (unsigned long long)(excess.size() / item_bytes), (unsigned long long)size));
@@ -292,9 +288,8 @@ private:
     if (Watch::asking())
       throw Failure(ATOS_INVALID, "a signal handler or progress function that runs during a launch cannot use a queue");
     std::unique_lock<Gate> lock(gate, std::defer_lock);
-    if (!watch) lock.lock();
-    else while (!lock.try_lock_for(watch->rest()))
-      if (watch->look()) throw Failure(ATOS_STOPPED, "the launch was stopped while it waited for another one of this queue");
+    while (!lock.try_lock_for(watch ? watch->rest() : kTurn))
+      if (!watch || watch->look()) throw Failure(ATOS_HELD, "another thread uses this queue");
     if (in_use())
       throw Failure(ATOS_BUSY, "a task of an earlier launch of this queue was asked to stop, and still runs");
     if (abandoned) {

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from test_queue import DTYPES
 from test_stress import configurations
 
 import atos_py as atos
-from atos_py.errors import InvalidArgumentError, LaunchTimeoutError, UnsupportedTypeError
+from atos_py.errors import InvalidArgumentError, LaunchTimeoutError, QueueFullError, UnsupportedTypeError
 
 ROOT = Path(__file__).parent.parent
 
@@ -178,6 +179,139 @@ def test_only_the_main_thread_is_interrupted(device):
         signal.signal(signal.SIGINT, before)
     thread.join()
     assert [type(error) for error in ended] == [LaunchTimeoutError]
+
+
+@atos.task
+def hold(worker, v, flags):
+    """Say that it runs, and wait to be let go."""
+    flags[0] = 1
+    while flags[1] == 0:
+        pass
+
+
+@pytest.fixture
+def held() -> Iterator[tuple[atos.Queue, atos.Array, threading.Thread]]:
+    """A queue that another thread's launch holds, until its flag is set, which a timer does in the end."""
+    flags = atos.zeros(2, dtype=np.int32, device="cpu")
+    queue = atos.Queue(10, device="cpu")
+    queue.push(7)
+    thread = threading.Thread(target=lambda: queue.launch_cta(hold, flags, num_blocks=1))
+    late = threading.Timer(20, lambda: flags.__setitem__(1, 1))
+    late.start()
+    thread.start()
+    while flags[0] == 0:
+        time.sleep(0.001)
+    yield queue, flags, thread
+    flags[1] = 1
+    late.cancel()
+    thread.join()
+
+
+WAITING: dict[str, Callable[[atos.Queue, Path], Any]] = {
+    "len": lambda queue, path: len(queue),
+    "repr": lambda queue, path: repr(queue),
+    "push": lambda queue, path: queue.push([1, 2]),
+    "peek": lambda queue, path: queue.peek(),
+    "clear": lambda queue, path: queue.clear(),
+    "resize": lambda queue, path: queue.resize(20),
+    "save": lambda queue, path: queue.save(path),
+    "tasks_run": lambda queue, path: queue.tasks_run,
+    "launch": lambda queue, path: queue.launch_cta(again),
+}
+
+
+@pytest.mark.parametrize("call", WAITING.values(), ids=WAITING)
+def test_who_waits_for_another_threads_launch_is_interrupted(held, call, tmp_path):
+    queue, flags, thread = held
+
+    def tell(*_: Any) -> None:
+        raise ToldError
+
+    before = signal.signal(signal.SIGALRM, tell)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(ToldError):
+            call(queue, tmp_path / "run.atos")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert flags[1] == 0  # while the launch went on
+    flags[1] = 1
+    thread.join()
+    assert (len(queue), queue.capacity, queue.tasks_run) == (0, 10, 1)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("call", WAITING.values(), ids=WAITING)
+def test_who_waits_goes_on_after_a_handler_that_returns(held, call, tmp_path):
+    queue, flags, thread = held
+    calls: list[Any] = []
+
+    def note(*_: Any) -> None:
+        calls.append(None)
+        if len(calls) == 3:
+            flags[1] = 1
+
+    before = signal.signal(signal.SIGALRM, note)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+        call(queue, tmp_path / "run.atos")
+        assert len(calls) >= 3
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    thread.join()
+    assert queue.tasks_run == 1
+
+
+def test_waits_in_other_threads_end_with_the_launch(held):
+    queue, flags, thread = held
+    found: list[Any] = []
+    threads = [threading.Thread(target=lambda: found.append(len(queue))) for _ in range(3)]
+    threads.append(threading.Thread(target=lambda: queue.push([1, 2, 3])))
+    for waiting in threads:
+        waiting.start()
+    time.sleep(0.1)
+    assert found == []
+    flags[1] = 1
+    for waiting in threads:
+        waiting.join()
+    thread.join()
+    assert set(found) <= {0, 3}
+    assert queue.peek().tolist() == [1, 2, 3]
+
+
+def test_a_launch_that_waits_in_vain_says_that_it_ran_nothing(held):
+    queue, _, _ = held
+    with pytest.raises(LaunchTimeoutError, match=r"its timeout of 0\.05 s while it waited for another launch") as stopped:
+        queue.launch_cta(again, timeout=0.05)
+    assert (stopped.value.pending, stopped.value.stuck) == (None, False)
+
+
+def test_an_interrupt_says_how_a_launch_ended_in_any_case():
+    """Here with a queue that is full at the moment at which progress is shown."""
+
+    @atos.task
+    def fill(worker, v, flags):
+        flags[0] = 1
+        while flags[1] == 0:
+            pass
+        worker.push(v)
+        worker.push(v)
+
+    flags = atos.zeros(2, dtype=np.int32, device="cpu")
+
+    def show(*_: Any) -> None:
+        if flags[0]:
+            flags[1] = 1
+            raise ToldError
+
+    queue = atos.Queue(1, max_capacity=1, device="cpu")
+    queue.push(7)
+    with pytest.raises(ToldError) as told:
+        queue.launch_cta(fill, flags, num_blocks=1, progress=show)
+    assert isinstance(told.value.__cause__, QueueFullError)
+    assert (told.value.__cause__.pending, told.value.__cause__.lost, len(queue)) == (2, 0, 2)
 
 
 SCRIPT = """

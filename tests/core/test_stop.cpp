@@ -223,10 +223,20 @@ TEST(a_queue_is_waited_for_no_longer_than_agreed) {
   atos_launch launch = schedule(true, false, 1, 1);
   launch.timeout = 0.01;
   atos_stats stats;
-  const atos_status status = atos_queue_launch(launcher.queue, program.handle, &launch, &stats);
+  uint64_t count = 0;
+  uint32_t item = 2;
+  atos_queue_state state;
+  const atos_status statuses[] = {atos_queue_launch(launcher.queue, program.handle, &launch, &stats),
+                                  atos_queue_pending(launcher.queue, &count),
+                                  atos_queue_push(launcher.queue, &item, 1),
+                                  atos_queue_read(launcher.queue, &item, 1, &state),
+                                  atos_queue_restore(launcher.queue, &item, &state),
+                                  atos_queue_clear(launcher.queue),
+                                  atos_queue_resize(launcher.queue, 100)};
   released = true;
   thread.join();
-  CHECK(status == ATOS_STOPPED && stats.tasks_run == 0, "status %d: %s", int(status), atos_message());
+  for (const atos_status status : statuses) CHECK(status == ATOS_HELD, "status %d", int(status));
+  CHECK(stats.tasks_run == 0 && launcher.pending() == 0, "%" PRIu64 " tasks ran", stats.tasks_run);
 }
 
 Launcher<uint32_t> *asked_queue = nullptr;

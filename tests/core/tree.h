@@ -105,11 +105,15 @@ template <class T> struct Launcher {
 
   void push(uint64_t v) {
     const T item = encode<T>(v);
-    CHECK(atos_queue_push(queue, &item, 1) == ATOS_OK, "%s", atos_message());
+    atos_status status;
+    while ((status = atos_queue_push(queue, &item, 1)) == ATOS_HELD) {}
+    CHECK(status == ATOS_OK, "%s", atos_message());
   }
   uint64_t pending() {
     uint64_t n = 0;
-    CHECK(atos_queue_pending(queue, &n) == ATOS_OK, "%s", atos_message());
+    atos_status status;
+    while ((status = atos_queue_pending(queue, &n)) == ATOS_HELD) {}
+    CHECK(status == ATOS_OK, "%s", atos_message());
     return n;
   }
   atos_status launch(Work &work, atos_launch launch, atos_stats *stats) {
