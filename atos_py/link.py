@@ -56,6 +56,8 @@ class LinkedKernel:
         Name of the kernel.
     value_words : int
         How many values the workload hands to the body, a word each.
+    scratch_itemsize : int
+        The size of the largest element that the task takes scratch for; 0 if it takes none.
     registers, stack_bytes, spill_bytes, shared_bytes : int
         What a thread takes of the first three, and a block of statically reserved shared memory.
     log : str
@@ -67,6 +69,7 @@ class LinkedKernel:
     code: bytes
     symbol: str
     value_words: int
+    scratch_itemsize: int
     registers: int
     stack_bytes: int
     spill_bytes: int
@@ -173,22 +176,20 @@ def _link_best(name: str, core: bytes, code: CudaCode, cc: tuple[int, int], limi
     """Link with these limits in turn until no stack is needed; for what needs one, with the first that spills least."""
     kernels = []
     for most in limits:
-        kernels.append(_link(name, core, code.modules, code.value_words, cc, most))
+        kernels.append(_link(name, core, code, cc, most))
         if kernels[-1].stack_bytes == 0:
             break
     return min(kernels, key=lambda kernel: (kernel.stack_bytes > 0, kernel.spill_bytes))
 
 
-def _link(
-    name: str, core: bytes, modules: Sequence[bytes], value_words: int, cc: tuple[int, int], max_registers: int | None
-) -> LinkedKernel:
+def _link(name: str, core: bytes, task: CudaCode, cc: tuple[int, int], max_registers: int | None) -> LinkedKernel:
     from cuda.core import Linker, LinkerOptions, ObjectCode  # slow to import, and not needed for what is in the cache
 
     options = LinkerOptions(
         arch=f"sm_{cc[0]}{cc[1]}", link_time_optimization=True, max_register_count=max_registers, ptxas_options=["-v"]
     )
     try:
-        linker = Linker(ObjectCode.from_fatbin(core), *map(ObjectCode.from_ltoir, modules), options=options)
+        linker = Linker(ObjectCode.from_fatbin(core), *map(ObjectCode.from_ltoir, task.modules), options=options)
         code = bytes(linker.link("cubin").code)
         log = linker.get_info_log().rstrip("\0\n ")
     except Exception as error:  # cuda.core has no common base for what its linkers raise
@@ -202,7 +203,8 @@ def _link(
     return LinkedKernel(
         code=code,
         symbol="atos_kernel",
-        value_words=value_words,
+        value_words=task.value_words,
+        scratch_itemsize=task.scratch_itemsize,
         registers=registers,
         stack_bytes=stack,
         spill_bytes=spills if log else stack,  # without a log, all of the stack may be spilled registers

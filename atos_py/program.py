@@ -32,12 +32,15 @@ class Program:
         The core's `atos_program`.
     value_words : int
         Values that the workload hands to each iteration.
+    scratch_itemsize : int
+        The size of the largest element that the task takes scratch for; 0 if it takes none.
     checks : Checks or None
         The checks in the task, if it was compiled with any.
     """
 
     handle: Any
     value_words: int
+    scratch_itemsize: int
     checks: Checks | None
     code: object  # native code must outlive the handle
 
@@ -59,14 +62,14 @@ def program_for(
         if device.kind == "cpu":
             native = link.native(task, idle, kinds, item_dtype, debug)
             check(lib.atos_program_native(native.run, native.idle, debug, slot))
-            return Program(_owned(slot[0]), 0, native.checks, native)
+            return Program(_owned(slot[0]), 0, native.scratch_itemsize, native.checks, native)
         # A block whose threads together need more registers than there are could not start at all.
         allowed = _REGISTERS_OF_A_BLOCK // num_threads // 8 * 8
         kernel = link.cubin(
             task, idle, kinds, item_dtype, worker, device.compute_capability, allowed if allowed < 255 else None, debug
         )
         check(lib.atos_program_load(device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
-        return Program(_owned(slot[0]), kernel.value_words, kernel.checks, None)
+        return Program(_owned(slot[0]), kernel.value_words, kernel.scratch_itemsize, kernel.checks, None)
 
 
 def _owned(handle: Any) -> Any:

@@ -299,7 +299,7 @@ class Queue:
         num_threads : int
             Threads of a block, a multiple of 32 up to 1,024; by default 256. Not for the CPU, where a worker has one.
         shared_memory : int
-            Bytes of scratch for each worker, up to what a multiprocessor has, and 1 MiB.
+            Bytes of scratch for each worker, up to what a multiprocessor has, and 1 MiB; needed by tasks that take any.
         stream : int or object, optional
             A stream of the GPU as an address or as an object of CuPy, PyTorch or anything with ``__cuda_stream__``; by default
             the current stream of CuPy or PyTorch if arguments are arrays of theirs, otherwise the legacy default stream. The
@@ -335,7 +335,8 @@ class Queue:
         DeviceStuckError
             If a task of an earlier launch, which was stopped, still runs and holds the queue or the device.
         LaunchConfigError
-            If a persistent launch asks for more blocks than can be resident, or a block for more than a multiprocessor has.
+            If a persistent launch asks for more blocks than can be resident, or a block for more than a multiprocessor has; or
+            if the task takes scratch, and `shared_memory` is not given or is less than one element.
         TaskCompileError
             If the task does not compile for these arguments.
         TaskError
@@ -407,6 +408,12 @@ class Queue:
         observer = observer_of(progress, task.name)
         checked = _debug_by_default() if debug is None else flag("debug", debug)
         program = program_for(task, idle, kinds, self._device, self._dtype, worker, threads, checked)
+        if scratch < program.scratch_itemsize:
+            raise LaunchConfigError(
+                f"task {task.name!r}, its idle function or a helper takes worker.scratch of elements of"
+                f" {program.scratch_itemsize} bytes, but the launch gives each worker {scratch} bytes;"
+                " pass shared_memory=, the size of the scratch in bytes"
+            )
 
         samples = None if trace is None else zeros((_MAX_SAMPLES, 4), dtype=np.uint64, device=self._device)
         buffer = ffi.new("uint64_t[]", packed or [0])

@@ -258,5 +258,5 @@ class Worker:
     def scratch(self, dtype: Any, /) -> Any:
         """Return the worker's scratch memory as a one-dimensional array of `dtype`, shared by its threads.
 
-        Its size is the launch's `shared_memory` in bytes; what it holds at first is undefined.
+        Its size is the launch's `shared_memory` in bytes, which has to be given; what it holds at first is undefined.
         """

@@ -539,6 +539,37 @@ def test_hubs_that_push_many(device, worker, persistent, barrier):
 # Flat tasks
 
 
+def take_scratch(worker, v):
+    worker.scratch(np.int16)[0] = 1
+    worker.scratch(np.int64)[0] = v
+
+
+@atos.task
+def scratch_in_a_helper(worker, v):
+    take_scratch(worker, v)
+
+
+@atos.task(workload=lambda v: 1)
+def scratch_in_idle(worker, v, i):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("task", "idle"), [(scratch_in_a_helper, None), (scratch_in_idle, lambda worker: take_scratch(worker, 0))]
+)
+@pytest.mark.parametrize("debug", [False, True])
+def test_scratch_takes_shared_memory(device, worker, task, idle, debug):
+    queue = atos.Queue(4, device=device)
+    queue.push([1, 2])
+    launch = functools.partial(getattr(queue, f"launch_{worker}"), task, idle=idle, debug=debug)
+    for options in ({}, {"shared_memory": 7}):
+        given = options.get("shared_memory", 0)
+        with pytest.raises(LaunchConfigError, match=rf"elements of 8 bytes, .* {given} bytes; pass shared_memory="):
+            launch(**options)
+    assert queue.peek().tolist() == [1, 2]
+    assert launch(shared_memory=8).tasks_run == 2
+
+
 @atos.task
 def together(worker, v, out, floats, counts):
     """Leave what the methods of a worker return in a row of `out` and `floats`."""

@@ -258,6 +258,31 @@ def test_settings_of_numba_are_part_of_the_name(monkeypatch):
     assert link._name(task, None, (), ITEM, ()) == names[0]
 
 
+def scratch_in_a_dispatcher() -> atos.Task:
+    import numba  # not above: a test below looks at what imports it
+
+    return make("f(worker)", f=numba.njit(eval("lambda worker: len(worker.scratch(np.int32))", {"np": np})))
+
+
+SCRATCH = {
+    "none": (make, 0),
+    "the largest": (lambda: make("len(worker.scratch(np.int8)) + len(worker.scratch(np.float64))", np=np), 8),
+    "in a helper": (lambda: make("f(worker)", f=eval("lambda worker: len(worker.scratch(np.int32))", {"np": np})), 4),
+    "in a dispatcher": (scratch_in_a_dispatcher, 4),
+}
+
+
+@pytest.mark.parametrize(("task", "itemsize"), SCRATCH.values(), ids=SCRATCH)
+def test_that_a_task_takes_scratch_is_kept(cache, compilations, task, itemsize):
+    task = task()
+    for _ in range(2):
+        assert link.native(task, None, (), ITEM).scratch_itemsize == itemsize
+        forget()
+    assert len(compilations) == 1
+    # A dispatcher is compiled by now, and is not compiled again for the same worker.
+    assert link.native(task, lambda worker: None, (), ITEM).scratch_itemsize == itemsize
+
+
 # CUDA
 
 
@@ -304,6 +329,14 @@ def test_a_kernel_is_linked_without_stack_or_spills(core_dir):
     assert 0 < kernel.registers <= 64
     assert (kernel.stack_bytes, kernel.spill_bytes, kernel.shared_bytes) == (0, 0, 0)
     assert "atos_kernel" in kernel.log
+
+
+@pytest.mark.parametrize(("task", "itemsize"), SCRATCH.values(), ids=SCRATCH)
+def test_that_a_kernel_takes_scratch_is_kept(core_dir, task, itemsize):
+    task = task()
+    for _ in range(2):
+        assert link.cubin(task, None, (), ITEM, "cta", CC).scratch_itemsize == itemsize
+        forget()
 
 
 def test_registers_are_limited(core_dir):

@@ -23,6 +23,7 @@ from .checks import collecting, intercept
 from .entry import cpu_flat, cpu_nested, idle_entry, prepare
 from .failures import translated
 from .types import I64, POINTER
+from .worker import scratch_itemsize
 
 __all__ = ["CpuCode", "compile_cpu", "host", "load_cpu"]
 
@@ -47,6 +48,8 @@ class CpuCode:
     run, idle : int
         Addresses of `void run(atos_cpu_worker *, const void *items, int64_t n, const void *args)` and of
         `void idle(atos_cpu_worker *, const void *args)`, which is 0 without an idle function.
+    scratch_itemsize : int
+        The size of the largest element that the task takes scratch for; 0 if it takes none.
     parts : tuple of bytes
         What `load_cpu` makes the same code from, in this process or another: code without checks, that is.
     checks : Checks or None
@@ -55,6 +58,7 @@ class CpuCode:
 
     run: int
     idle: int
+    scratch_itemsize: int
     parts: tuple[bytes, ...]
     library: Any
     checks: Checks | None
@@ -104,12 +108,13 @@ def compile_cpu(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.d
                 _export(library, f"{name}_idle", target.dispatcher(idle_entry(program.idle)), types_of_idle)
         library.finalize()
         _, _, (machine_code, bitcode) = library.serialize_using_object_code()
-        return _addresses(library, (name.encode(), b"idle" if idle is not None else b"", machine_code, bitcode), checks)
+        facts = (name.encode(), b"idle" if idle is not None else b"", bytes([scratch_itemsize(library.get_llvm_str())]))
+        return _addresses(library, (*facts, machine_code, bitcode), checks)
 
 
 def load_cpu(parts: Sequence[bytes]) -> CpuCode:
     """Load code from the `parts` of an earlier compilation on the same kind of CPU."""
-    name, _, machine_code, bitcode = parts
+    name, _, _, machine_code, bitcode = parts
     with global_compiler_lock:
         library = cpu_target.target_context.codegen().unserialize_library((name.decode(), "object", (machine_code, bitcode)))
         return _addresses(library, tuple(parts), None)
@@ -123,7 +128,8 @@ def host() -> tuple[str, ...]:
 def _addresses(library: Any, parts: tuple[bytes, ...], checks: Checks | None) -> CpuCode:
     name, idle = parts[0].decode(), bool(parts[1])
     run = library.get_pointer_to_function(f"{name}_run")
-    return CpuCode(run, library.get_pointer_to_function(f"{name}_idle") if idle else 0, parts, library, checks)
+    address_of_idle = library.get_pointer_to_function(f"{name}_idle") if idle else 0
+    return CpuCode(run, address_of_idle, parts[2][0], parts, library, checks)
 
 
 def _export(library: Any, symbol: str, dispatcher: Any, args: tuple[types.Type, ...]) -> None:

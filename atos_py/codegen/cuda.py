@@ -23,6 +23,7 @@ from .checks import collecting, intercept
 from .entry import Program, cuda_flat, cuda_nested, cuda_workload, idle_entry, prepare
 from .failures import translated
 from .types import I32, I64, POINTER
+from .worker import scratch_itemsize
 
 __all__ = ["CudaCode", "compile_cuda"]
 
@@ -37,12 +38,15 @@ class CudaCode:
         LTO-IR modules that define `atos_task_workload`, `atos_task_body`, `atos_task_idle` and `atos_config`.
     value_words : int
         How many values the workload hands to the body, a word each.
+    scratch_itemsize : int
+        The size of the largest element that the task takes scratch for; 0 if it takes none.
     checks : Checks or None
         The checks in the code.
     """
 
     modules: list[bytes]
     value_words: int
+    scratch_itemsize: int
     checks: Checks | None = None
 
 
@@ -131,8 +135,9 @@ def _compile(
                 function.attributes.add("alwaysinline")
                 function.attributes.add("convergent")
     options = {"opt": 3, "arch": f"compute_{cc[0]}{cc[1]}", "gen-lto": None}
-    code = nvvm.compile_ir([str(module) for module in modules.values()], **options)
-    return CudaCode([code], program.value_words, checks)
+    texts = [str(module) for module in modules.values()]
+    code = nvvm.compile_ir(texts, **options)
+    return CudaCode([code], program.value_words, max(map(scratch_itemsize, texts)), checks)
 
 
 def _constants_and_stubs(program: Program, nested: bool, has_idle: bool) -> ir.Module:

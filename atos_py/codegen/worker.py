@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from llvmlite import ir
@@ -19,6 +20,8 @@ _OPERATIONS = {"sum": 0, "min": 1, "max": 2}
 # struct atos_cpu_worker of csrc/atos.h
 _CPU_WORKER = ir.LiteralStructType([POINTER, I64, I64, POINTER, POINTER, I64])
 _BUFFER, _COUNT, _CAPACITY, _FLUSH, _SCRATCH, _SCRATCH_BYTES = range(6)
+# Metadata of a module: the sizes of the elements that it takes scratch for. It is kept by linking, and costs nothing.
+_SIZES = "atos.scratch"
 
 
 def _push(worker: WorkerType, item: types.Type) -> tuple[types.Type, types.Type]:
@@ -102,6 +105,14 @@ class WorkerAttributes(AttributeTemplate):
                 " so it offers push alone"
             )
         return types.BoundFunction(_TEMPLATES[name], worker) if name in _TEMPLATES else types.int64
+
+
+def scratch_itemsize(module: str) -> int:
+    """Return the size of the largest element that the code of a module, as LLVM's text, takes scratch for; 0 if none."""
+    named = re.search(rf"^!{re.escape(_SIZES)} = !{{(.*)}}$", module, re.MULTILINE)
+    nodes = re.findall(r"!\d+", named[1]) if named else []
+    sizes = (re.search(rf"^{node} = !{{\s*i32 (\d+)\s*}}$", module, re.MULTILINE) for node in nodes)
+    return max((int(size[1]) for size in sizes if size), default=0)
 
 
 def _core(builder: ir.IRBuilder, result: ir.Type, name: str, args: list[ir.Value]) -> ir.Value:
@@ -264,6 +275,7 @@ def lower_scratch(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> i
         data = builder.load(_field(builder, worker, _SCRATCH))
         num_bytes = builder.load(_field(builder, worker, _SCRATCH_BYTES))
     itemsize = context.get_abi_sizeof(context.get_data_type(sig.return_type.dtype))
+    builder.module.add_named_metadata(_SIZES, [ir.Constant(I32, itemsize)])
     array = cgutils.create_struct_proxy(sig.return_type)(context, builder)
     array.data = data
     if sig.return_type.checked:
