@@ -9,6 +9,7 @@ import importlib.metadata
 import json
 import os
 import re
+import runpy
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -36,6 +37,8 @@ __all__ = ["CORE_DIR", "LinkedKernel", "cubin", "native"]
 CORE_DIR = Path(__file__).parent / "_lib"
 _PACKAGES = ("atos_py", "numba", "numba-cuda", "llvmlite", "cuda-core", "nvidia-nvjitlink", "nvidia-nvvm")
 _KEPT_IN_MEMORY = 1024
+_NUMBA_FILE = ".numba_config.yaml"
+_SET_BY_NUMBA = ("CUDA_DEFAULT_PTX_CC",)  # when its part for CUDA is imported; tasks are compiled for the device that runs them
 # Of a thread, tried in turn until nothing is spilled: a multiprocessor then holds 1,536, 1,280 or 1,024 threads, or fewer.
 _REGISTERS = (40, 48, 64, None)
 # LTO-IR for this architecture links for later ones too, whose own LTO-IR is of another dialect than the core's.
@@ -241,8 +244,21 @@ def _toolchain() -> tuple[str, ...]:
 
 
 def _settings() -> tuple[tuple[str, str], ...]:
-    """Return Numba's settings, of which many change the code that it makes."""
-    return tuple(sorted(setting for setting in os.environ.items() if setting[0].startswith("NUMBA_")))
+    """Return Numba's settings, of which many change the code that it makes: from the environment, its file, and the program."""
+    settings = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_")}
+    with contextlib.suppress(OSError):
+        settings[_NUMBA_FILE] = Path(_NUMBA_FILE).read_text(errors="replace")
+    config: Any = sys.modules.get("numba.core.config")
+    if config is not None:  # otherwise nothing was set there
+        now = {name: repr(value) for name, value in vars(config).items() if name.isupper() and name not in _SET_BY_NUMBA}
+        settings |= {name: value for name, value in now.items() if value != _untouched(config.__file__).get(name, value)}
+    return tuple(sorted(settings.items()))
+
+
+@functools.cache
+def _untouched(path: str) -> dict[str, str]:
+    """Return what the settings in Numba's module `config` are before a program changes any."""
+    return {name: repr(value) for name, value in runpy.run_path(path).items() if name.isupper()}
 
 
 _memory: dict[str, Any] = {}

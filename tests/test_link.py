@@ -93,6 +93,14 @@ def closure(offset: int) -> atos.Task:
     return atos.task(body)
 
 
+def narrow(kind: str) -> atos.Task:
+    import numba  # not above: a test below looks at what imports it
+
+    variables: dict[str, Any] = {}
+    exec("def f(x):\n    y = x * 60\n    return y\n", variables)
+    return make("f(v)", f=numba.njit(locals={"y": getattr(numba, kind)})(variables["f"]))
+
+
 class Before(NamedTuple):
     value: int
 
@@ -127,6 +135,7 @@ CHANGES = {
         6,
         7,
     ),
+    "options of a helper": (lambda: narrow("int32"), lambda: narrow("uint8"), 300, 44),
 }
 
 
@@ -256,6 +265,37 @@ def test_settings_of_numba_are_part_of_the_name(monkeypatch):
     assert len(set(names)) == 3
     monkeypatch.delenv("NUMBA_OPT")
     assert link._name(task, None, (), ITEM, ()) == names[0]
+
+
+def test_settings_of_numba_that_the_program_changes_are_part_of_the_name(monkeypatch, tmp_path):
+    from numba.core import config
+
+    task = make()
+    names = [link._name(task, None, (), ITEM, ())]
+    with monkeypatch.context() as patch:
+        patch.setattr(config, "BOUNDSCHECK", 1)
+        names.append(link._name(task, None, (), ITEM, ()))
+        patch.chdir(tmp_path)
+        Path(".numba_config.yaml").write_text("opt: 0\n")
+        names.append(link._name(task, None, (), ITEM, ()))
+    assert len(set(names)) == 3
+    assert link._name(task, None, (), ITEM, ()) == names[0]
+
+
+def test_importing_numba_changes_no_name():
+    script = (
+        "import sys, numpy as np, atos_py as atos\n"
+        "from atos_py import link\n"
+        "task = atos.task(lambda worker, v: worker.push(v))\n"
+        "name = lambda: link._name(task, None, (), np.dtype('u4'), ())\n"
+        "names = {name()}\n"
+        "import numba; names.add(name())\n"
+        "import atos_py.codegen.cpu; names.add(name())\n"
+        "import numba.cuda, atos_py.codegen.cuda; names.add(name())\n"
+        "print(len(names))\n"
+    )
+    pytest.importorskip("numba.cuda")
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "1\n"
 
 
 def scratch_in_a_dispatcher() -> atos.Task:

@@ -59,7 +59,84 @@ DIFFERENT = {
     ],
     "a function that goes by a library's name": [function("def body(): return f(3)", f=named_as_isqrt(k)) for k in (1, 2)],
     "the places of a record's fields": [np.dtype([("a", "u1"), ("b", "u4")], align=packed) for packed in (True, False)],
+    "whether the rest of the arguments is one": [
+        function(f"def f({given}): return y") for given in ("x, *y", "x, *, y=()")
+    ],
+    "whether a helper is a dispatcher": [numba.njit(plain := function("def f(x): return x + 1")), plain],
 }  # fmt: skip
+
+
+def double(x):
+    y = x * 2
+    return y
+
+
+OPTIONS = {
+    "fastmath": [{}, {"fastmath": True}, {"fastmath": {"nnan"}}, {"fastmath": {"ninf"}}],
+    "error_model": [{}, {"error_model": "numpy"}],
+    "boundscheck": [{}, {"boundscheck": True}],
+    "inline": [{}, {"inline": "always"}, {"inline": lambda *_: True}, {"inline": lambda *_: False}],
+    "locals": [{}, {"locals": {"y": numba.float32}}, {"locals": {"y": numba.int8}}],
+    "parallel": [{}, {"parallel": True}, {"parallel": {"fusion": False}}],
+    "signature_or_function": [{}, {"signature_or_function": "f8(f8)"}, {"signature_or_function": ["f4(f8)", "i8(i8)"]}],
+}
+
+
+def body_of(helper: Any) -> types.FunctionType:
+    return function("def body(x): return h(x)", h=helper)
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_what_a_dispatcher_was_made_with(options):
+    names = [fingerprint(body_of(numba.njit(**given)(double))) for given in options]
+    assert len(set(names)) == len(options)
+    assert names == [fingerprint(body_of(numba.njit(**given)(double))) for given in options]
+
+
+def test_options_of_cuda():
+    cuda = pytest.importorskip("numba.cuda")
+    options = [{}, {"fastmath": True}, {"inline": "always"}, {"lineinfo": True}]
+    names = {fingerprint(body_of(cuda.jit(device=True, **given)(double))) for given in options}
+    assert len(names) == len(options)
+    with pytest.raises(UnhashableError, match="links files"):
+        fingerprint(body_of(cuda.jit(link=["helper.ptx"])(double)))
+
+
+def test_what_a_dispatcher_was_called_with():
+    helper = numba.njit(double)
+    before = fingerprint(body_of(helper))
+    helper(1)
+    assert fingerprint(body_of(helper)) == before
+    helper.compile("f4(f8)")
+    assert fingerprint(body_of(helper)) != before
+
+
+def test_a_compiler_of_the_users_own_has_no_name():
+    class Compiler(numba.core.compiler.Compiler):
+        pass
+
+    with pytest.raises(UnhashableError, match="is compiled by Compiler"):
+        fingerprint(body_of(numba.njit(pipeline_class=Compiler)(double)))
+
+
+OVERLOADS = """
+import math, sys, numba
+from numba.extending import overload, overload_attribute
+from atos_py.codegen.references import fingerprint
+def body(x): return x.half + math.lgamma(x)
+names = {fingerprint(body)}
+for k in 1, 2:
+    overload_attribute(numba.types.Integer, "half")(lambda x: lambda x: x // k)
+    names.add(fingerprint(body))
+    overload(math.lgamma)(lambda x: lambda x: x * k)
+    names.add(fingerprint(body))
+print(len(names))
+"""
+
+
+def test_overloads_of_what_only_a_library_names():
+    # In a process of its own, since what is registered with Numba stays there.
+    assert subprocess.run([sys.executable, "-c", OVERLOADS], capture_output=True, text=True, check=True).stdout == "5\n"
 
 
 @pytest.mark.parametrize("values", DIFFERENT.values(), ids=DIFFERENT)

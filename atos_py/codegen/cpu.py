@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from llvmlite import binding, ir
 from numba import njit
-from numba.core import callconv, types
+from numba.core import callconv, config, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
@@ -121,8 +121,8 @@ def load_cpu(parts: Sequence[bytes]) -> CpuCode:
 
 
 def host() -> tuple[str, ...]:
-    """Return what machine code depends on: the kind of machine, the CPU and its features."""
-    return tuple(map(str, cpu_target.target_context.codegen().magic_tuple()))
+    """Return what machine code depends on: the kind of machine, the CPU and its features, and whether SVML is there."""
+    return tuple(map(str, (*cpu_target.target_context.codegen().magic_tuple(), config.USING_SVML)))
 
 
 def _addresses(library: Any, parts: tuple[bytes, ...], checks: Checks | None) -> CpuCode:

@@ -60,7 +60,7 @@ def fingerprint(*values: Any) -> str:
     """
     hasher = hashlib.sha256()
     seen: dict[Any, int] = {}
-    for value in values:
+    for value in (*values, tuple(_overloads())):
         for part in _parts(value, seen):
             hasher.update(len(part).to_bytes(8, "little") + part)
     return hasher.hexdigest()
@@ -71,6 +71,8 @@ def _parts(value: Any, seen: dict[Any, int]) -> Iterator[bytes]:
     yield type(value).__qualname__.encode()
     function = plain_function(value)
     if function is not None:
+        if value is not function:
+            yield from _parts(_made_with(value), seen)
         number = seen.get(id(function))
         if number == -1:  # native code that calls itself cannot be loaded in another process
             raise UnhashableError(f"{function.__qualname__} calls itself")
@@ -84,11 +86,13 @@ def _parts(value: Any, seen: dict[Any, int]) -> Iterator[bytes]:
         yield repr(value).encode()
     elif isinstance(value, bytes):
         yield value
-    elif isinstance(value, (tuple, frozenset)):
-        members = sorted(value, key=repr) if isinstance(value, frozenset) else value
+    elif isinstance(value, (tuple, list, set, frozenset)):
+        members = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
         yield f"{len(value)} {getattr(value, '_fields', '')}".encode()
         for member in members:
             yield from _parts(member, seen)
+    elif isinstance(value, dict):
+        yield from _parts(sorted(value.items()), seen)
     elif isinstance(value, np.dtype):
         yield str(value.itemsize).encode()
         for name in value.names or ():
@@ -100,8 +104,9 @@ def _parts(value: Any, seen: dict[Any, int]) -> Iterator[bytes]:
         yield value.tobytes()
     elif isinstance(value, CodeType):
         yield value.co_code
+        counts = (value.co_argcount, value.co_posonlyargcount, value.co_kwonlyargcount, value.co_flags)
         names = (value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars)
-        yield from _parts((value.co_argcount, *names, value.co_consts), seen)
+        yield from _parts((*counts, *names, value.co_consts), seen)
     elif isinstance(value, ModuleType):
         yield value.__name__.encode()
     elif isinstance(value, type):
@@ -123,7 +128,7 @@ def _parts_of_function(function: FunctionType, seen: dict[Any, int]) -> Iterator
         raise UnhashableError(f"{function.__qualname__} stands for an overload")
     yield from _parts(function.__code__, seen)
     yield from _parts(function.__defaults__, seen)
-    yield from _parts(tuple(sorted((function.__kwdefaults__ or {}).items())), seen)
+    yield from _parts(function.__kwdefaults__, seen)
     attributes = {name for code in codes(function.__code__) for name in code.co_names}
     for name in sorted(global_names(function.__code__) & function.__globals__.keys()):
         yield name.encode()
@@ -134,6 +139,41 @@ def _parts_of_function(function: FunctionType, seen: dict[Any, int]) -> Iterator
         except ValueError:
             raise UnhashableError("a variable without a value") from None
         yield from _parts_of_global(value, attributes, seen)
+
+
+def _made_with(dispatcher: Any) -> tuple[Any, ...]:
+    """Return what a Numba dispatcher adds to its function: options, types of variables, and the signatures given to it."""
+    options = dict(getattr(dispatcher, "targetoptions", {}))
+    if options.get("link"):
+        raise UnhashableError(f"{dispatcher.__name__} links files")
+    pipeline = getattr(getattr(dispatcher, "_compiler", None), "pipeline_class", None)
+    if pipeline is not None and not _is_named_by_library(pipeline):
+        raise UnhashableError(f"{dispatcher.__name__} is compiled by {pipeline.__name__}")
+    variables = {name: str(kind) for name, kind in (getattr(dispatcher, "locals", None) or {}).items()}
+    if getattr(dispatcher, "_can_compile", True):
+        # Types that it was compiled for when it was called change nothing, but a signature may say what it returns.
+        stats = getattr(dispatcher, "stats", None)
+        met = {*stats.cache_hits, *stats.cache_misses} if stats is not None else ()
+        signatures = sorted(str(signature) for signature in met if not isinstance(signature, tuple))
+    else:
+        signatures = [str(getattr(code, "signature", types)) for types, code in dispatcher.overloads.items()]
+    return options, variables, pipeline, signatures
+
+
+def _overloads() -> Iterator[tuple[Any, ...]]:
+    """Yield what the user has told Numba about functions and attributes that only a library's name stands for."""
+    for registry in _registries():
+        for template in (*registry.functions, *registry.attributes):
+            function = getattr(template, "_overload_func", None)
+            if function is None or is_library(function):
+                continue
+            key = template.key
+            if plain_function(key) is None or is_library(key):
+                of = f"{key.__module__}.{key.__qualname__}" if hasattr(key, "__qualname__") else str(key)
+                options = {**template.metadata, **getattr(template, "_jit_options", {})}
+                # Numba knows some of these functions by themselves too, which would be taken for functions that are overloaded.
+                copy = FunctionType(function.__code__, function.__globals__, closure=function.__closure__)
+                yield of, getattr(template, "_attr", ""), options, copy, function.__defaults__, function.__kwdefaults__
 
 
 def _parts_of_global(value: Any, attributes: set[str], seen: dict[Any, int]) -> Iterator[bytes]:
@@ -155,8 +195,13 @@ def is_library(value: FunctionType | ModuleType) -> bool:
 
 def _is_overloaded(function: FunctionType) -> bool:
     """Whether what Numba compiles for a function is another one, given by `numba.extending.overload` or the like."""
+    return any(known is function for registry in _registries() for known, _ in registry.globals)
+
+
+def _registries() -> list[Any]:
+    """Return where Numba keeps what functions stand for, as far as it is imported."""
     typings = map(sys.modules.get, ("numba.core.typing.templates", "numba.cuda.typing.templates"))
-    return any(known is function for typing in typings if typing for known, _ in typing.builtin_registry.globals)
+    return [typing.builtin_registry for typing in typings if typing]
 
 
 def _is_named_by_library(value: Any) -> bool:
