@@ -7,6 +7,21 @@ import numpy as np
 import atos_py as atos
 
 
+def too_long(v, ran, table):  # fails
+    return np.uint64(v) - np.uint64(v // 7 * 10)
+
+
+@atos.task(workload=too_long)
+def many(worker, v, i, ran, table):
+    ran[v] = 1
+
+
+@atos.task
+def split_too_much(worker, v, ran, table):
+    for _ in worker.split(np.uint64(0) - np.uint64(v // 7)):  # fails
+        ran[v] = 1
+
+
 @atos.task
 def read(worker, v, ran, table):
     ran[v] = table[v + 3]  # fails

@@ -471,6 +471,44 @@ def test_the_dtype_of_an_array_converts(number):
     assert out[0] == number(1) / number(3)
 
 
+ENDLESS = """
+import os, sys, numpy as np, atos_py as atos
+
+def length(item, lengths, ran):
+    return lengths[0]
+
+@atos.task(workload=length)
+def body(worker, item, i, lengths, ran):
+    atos.atomic_max(ran, 0, i)
+
+lengths, ran = np.array([int(sys.argv[1])], np.uint64), np.zeros(1, np.int64)
+queue = atos.Queue(1, device="cpu")
+queue.push([0])
+try:
+    queue.launch_cta(body, lengths, ran, timeout=0.01)
+except atos.LaunchTimeoutError as error:
+    print(error.stuck, ran[0] > 0, flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("length", [2**63 - 1, 2**63, 2**64 - 1])
+def test_a_length_that_int64_does_not_hold_is_not_none_at_all(length):
+    # In a process of its own, since such a loop does not end.
+    run = subprocess.run([sys.executable, "-c", ENDLESS, str(length)], capture_output=True, text=True, check=True)
+    assert run.stdout == "True True\n"
+
+
+@pytest.mark.parametrize("length", [0, 7, 2**63 - 1, 2**63, 2**64 - 1])
+def test_a_split_that_int64_does_not_hold_is_not_none_at_all(length):
+    def body(worker, v, lengths, out):
+        out[0] = len(worker.split(lengths[0]))
+
+    out = np.zeros(1, np.int64)
+    run(body, [1], FakeArray(np.array([length], np.uint64)), FakeArray(out))
+    assert out[0] == min(length, 2**63 - 1)
+
+
 def test_scratch():
     def body(worker, v, out):
         counts = worker.scratch(np.uint32)

@@ -224,6 +224,17 @@ def test_atomics_on_scratch_and_several_dimensions(ptx):
 
 
 @needs_nvcc
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "uint32"])
+def test_lengths_are_limited_to_what_int64_holds_where_they_may_be_more(ptx, dtype):
+    @atos.task(workload=lambda v, lengths: lengths[v])
+    def body(worker, v, i, lengths):
+        worker.push(i)
+
+    text = ptx(body, array(dtype))
+    assert (str(2**63 - 1) in text) == (dtype == "uint64")
+
+
+@needs_nvcc
 def test_constants_of_the_task_fold(ptx):
     def plan(v):
         return v, v, v

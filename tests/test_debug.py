@@ -44,6 +44,8 @@ FAILING = {
     "in_workload": ("index", "index 10 is out of range for array 'table' of length 10"),
     "in_iteration": ("index", "index 4321 is out of range for array 'table' of length 10"),
     "between_collectives": ("division", "integer division by zero"),
+    "many": ("cast", f"{2**64 - 3} (uint64) does not fit int64 ({-(2**63)} to {2**63 - 1})"),
+    "split_too_much": ("cast", f"{2**64 - 1} (uint64) does not fit int64 ({-(2**63)} to {2**63 - 1})"),
 }
 
 
@@ -73,7 +75,7 @@ def test_what_fails_is_named(device, worker, name):
     with pytest.raises(TaskError) as caught:
         launch.run(worker, task)
     error = caught.value
-    function = {"call": tasks.helper, "in_workload": tasks.length}.get(name, task.body)
+    function = {"call": tasks.helper, "in_workload": tasks.length, "many": tasks.too_long}.get(name, task.body)
     line = failing_line(function)
     assert str(error) == f"{function.__name__} (debug_tasks.py:{line}): {what}, in item 7"
     assert (error.task, error.kind, error.function, error.line) == (name, kind, function.__name__, line)

@@ -51,6 +51,11 @@ def add_checked(code: CodeType) -> None:
         _collecting.codes.add(code)
 
 
+def note_workload(code: CodeType) -> None:
+    """Note which function is the workload of the task that is being compiled."""
+    _collecting.workload = code
+
+
 def _lowering() -> Any:
     """Return Numba's lowering of the function at hand, which knows the line, or None if code is made of no function.
 
@@ -85,10 +90,14 @@ def leave(builder: ir.IRBuilder) -> None:
 
 def fail(builder: ir.IRBuilder, kind: str, detail: str, *values: ir.Value) -> None:
     """Report a failure, with a value, a bound and an array as far as they mean something, and return."""
+    _report(builder, site_number(kind, detail), *values)
+    leave(builder)
+
+
+def _report(builder: ir.IRBuilder, site: ir.Constant, *values: ir.Value) -> None:
     function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [I64] * 4), "atos_fail")
     padding = [ir.Constant(I64, 0)] * (3 - len(values))
-    builder.call(function, [site_number(kind, detail), *values, *padding])
-    leave(builder)
+    builder.call(function, [site, *values, *padding])
 
 
 def cast(
@@ -124,6 +133,33 @@ def cast(
             with builder.if_then(bad, likely=False):
                 fail(builder, "cast", f"{number} {wanted}", builder.bitcast(word, I64))
     return context.cast(builder, value, given, wanted)
+
+
+def as_count(context: Any, builder: ir.IRBuilder, value: ir.Value, given: types.Type) -> ir.Value:
+    """Cast a number of iterations to int64; of a uint64 that is more than int64 holds, the most that it holds.
+
+    As a negative number it would mean no iterations at all.
+    """
+    count = context.cast(builder, value, given, types.int64)
+    if types.unliteral(given) != types.uint64:
+        return count
+    beyond = builder.icmp_signed("<", count, ir.Constant(I64, 0))
+    return builder.select(beyond, ir.Constant(I64, _limits(types.int64)[1]), count)
+
+
+def length_of(context: Any, builder: ir.IRBuilder, value: ir.Value, given: types.Type) -> ir.Value:
+    """Cast what a workload returned, inside an entry point. With checks, what int64 does not hold is a failure of the workload.
+
+    The entry point goes on with a length of 0, since it has to say that the workload has `ended`.
+    """
+    if not is_collecting() or types.unliteral(given) != types.uint64:
+        return as_count(context, builder, value, given)
+    code = _collecting.workload
+    site = Site("cast", code.co_name, code.co_filename, code.co_firstlineno, f"{types.uint64} {types.int64}")
+    beyond = builder.icmp_signed("<", value, ir.Constant(I64, 0))
+    with builder.if_then(beyond, likely=False):
+        _report(builder, ir.Constant(I64, _collecting.checks.number(site)), value)
+    return builder.select(beyond, ir.Constant(I64, 0), value)
 
 
 def _limits(integer: types.Integer) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from ..task import Task
 from . import arrays as _arrays  # noqa: F401  # these three for what they register with Numba
 from . import atomics as _atomics  # noqa: F401
 from . import worker as _worker  # noqa: F401
-from .checks import ended
+from .checks import ended, note_workload
 from .failures import failure, translated
 from .helpers import RefusedError, Specialiser
 from .packing import pack, plan_of, unpack
@@ -92,7 +92,10 @@ def prepare(
     if task.nested:
         taken = _taken_by_workload(plain_function(task.workload), len(args))
         workload, plan = compiled(task.workload, "workload", [("item", items.value), *argument_list[:taken]])
-        values = _values(task, plain_function(task.workload), plan, described)
+        length = plain_function(task.workload)
+        assert length is not None
+        note_workload(length.__code__)
+        values = _values(task, length, plan, described)
         inner = [("i", types.int64), *zip((f"value {number}" for number in range(1, len(values) + 1)), values, strict=True)]
     body, _ = compiled(task.body, "body", [("worker", worker), ("item", items.value), *inner, *argument_list])
     if checks is not None:
@@ -141,9 +144,8 @@ def _check_arity(name: str, function: FunctionType, role: str, given: list[str],
         )
 
 
-def _values(task: Task, function: FunctionType | None, plan: types.Type, described: str) -> tuple[types.Type, ...]:
+def _values(task: Task, function: FunctionType, plan: types.Type, described: str) -> tuple[types.Type, ...]:
     """Return the types of the values that `workload` returns after the length."""
-    assert function is not None
     parts = tuple(plan) if isinstance(plan, types.BaseTuple) else (plan,)
     if not parts or not isinstance(parts[0], types.Integer):
         reason = f"a workload returns an integer, or a tuple of an integer and values, not {plan}"

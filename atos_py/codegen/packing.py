@@ -11,7 +11,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import lower_builtin
 
 from .arrays import bits_of
-from .checks import cast
+from .checks import cast, length_of
 from .types import I64, POINTER, Items, Packed, TaskArray, in_task
 
 
@@ -107,7 +107,7 @@ def lower_plan_of(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> i
     parts, length_type = [result], result_type
     if isinstance(result_type, types.BaseTuple):
         parts, length_type = cgutils.unpack_tuple(builder, result, len(result_type)), result_type[0]
-    length = context.cast(builder, parts[0], length_type, types.int64)
+    length = length_of(context, builder, parts[0], length_type)
     return context.make_tuple(builder, sig.return_type, [length, *parts[1:]])
 
 

@@ -11,7 +11,7 @@ from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, inf
 from numba.extending import lower_builtin, lower_getattr
 
 from ..checks import SCRATCH
-from .checks import leave
+from .checks import as_count, cast, leave
 from .packing import store_item
 from .types import I8, I32, I64, POINTER, Items, Split, SplitIterator, TaskArray, WorkerType, on_cuda, refuse
 
@@ -216,7 +216,8 @@ def lower_split_count(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) 
     def split(worker, count):  # type: ignore[no-untyped-def]
         return range(worker.rank, count, worker.size)
 
-    count = context.cast(builder, args[1], sig.args[1], types.int64)
+    cast(context, builder, args[1], sig.args[1], types.int64)
+    count = as_count(context, builder, args[1], sig.args[1])
     return context.compile_internal(
         builder, split, signature(types.range_state64_type, sig.args[0], types.int64), [args[0], count]
     )
