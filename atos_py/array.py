@@ -325,6 +325,11 @@ def asarray(
     copy : bool
         Whether to copy in any case. Otherwise the array shares the memory of `obj` if device, dtype and layout allow, and
         what tasks write is seen in `obj`. An array of JAX, which never changes, is shared as a read-only one.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the array would be shared, and its elements are not aligned to their size.
     """
     readonly, copy = flag("readonly", readonly), flag("copy", copy)
     result = _asarray(obj, dtype, device, readonly, copy)
@@ -349,6 +354,7 @@ def _asarray(obj: Any, dtype: DTypeLike | None, device: Device | str | None, rea
         _copy(target if target.kind == "cuda" else source.device, result.pointer, source.pointer, source.nbytes)
         result.readonly = readonly
         return result
+    _check_alignment(source.pointer, source.size, kind)
     if source.readonly and not readonly and source is not obj:
         readonly = True
     return (
@@ -366,6 +372,7 @@ def _from_host(source: NDArray[Any], dtype: DTypeLike | None, target: Device, re
     if target.kind == "cpu":
         if copy and np.shares_memory(values, source):
             values = values.copy()
+        _check_alignment(values.ctypes.data, values.size, kind)
         return Array(
             values.ctypes.data, values.shape, kind, target, readonly=readonly or not values.flags.writeable, owner=values
         )
@@ -373,6 +380,16 @@ def _from_host(source: NDArray[Any], dtype: DTypeLike | None, target: Device, re
     _copy(target, result.pointer, values.ctypes.data, values.nbytes)
     result.readonly = readonly
     return result
+
+
+def _check_alignment(pointer: int, size: int, dtype: np.dtype[Any]) -> None:
+    """Refuse memory to be shared whose elements a task could not read and write at once, or not at all."""
+    if size and pointer % dtype.itemsize:
+        raise InvalidArgumentError(
+            f"the array of {dtype} begins at address {pointer:#x}, which is no multiple of {dtype.itemsize}, so tasks cannot"
+            " use it; give one that is aligned, for NumPy numpy.require(array, requirements='A'), or make a copy with"
+            " atos.asarray(array, copy=True)"
+        )
 
 
 def to_host(obj: Any) -> Any:

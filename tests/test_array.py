@@ -165,6 +165,48 @@ def test_zero_copy_on_the_cpu():
     assert atos.asarray(np.frombuffer(bytes(8), np.int32), device=CPU).readonly
 
 
+def misaligned(dtype: str) -> np.ndarray:
+    """Return an array of three elements that lie across the addresses of that type."""
+    return np.frombuffer(bytearray(64), np.uint8)[1 : 1 + 3 * np.dtype(dtype).itemsize].view(dtype)
+
+
+class OnGpu:
+    """An array as another library has it, which claims to be on a GPU."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self.__cuda_array_interface__ = {**array.__array_interface__, "strides": None, "version": 3}
+
+
+@pytest.mark.parametrize("wrap", [lambda array: array, OnGpu], ids=["NumPy", "__cuda_array_interface__"])
+@pytest.mark.parametrize("dtype", ["int16", "uint32", "float64"])
+def test_arrays_that_are_not_aligned(dtype, wrap):
+    array = misaligned(dtype)
+    assert not array.flags.aligned
+    array[:] = [1, 2, 3]
+    with pytest.raises(InvalidArgumentError, match=r"no multiple of \d.*numpy.require\(array, requirements='A'\)"):
+        atos.asarray(wrap(array), device=CPU)
+    assert atos.asarray(wrap(np.require(array, requirements="A")), device=CPU).to_numpy().tolist() == [1, 2, 3]
+    assert atos.asarray(wrap(array), device=CPU, copy=True).to_numpy().tolist() == [1, 2, 3]
+    assert atos.asarray(wrap(array), device=CPU, dtype="int64" if dtype != "int64" else "int32").to_numpy().tolist() == [
+        1,
+        2,
+        3,
+    ]
+    assert atos.asarray(wrap(array[:0]), device=CPU).size == 0
+
+
+def test_arrays_that_are_not_aligned_as_arguments_and_items():
+    queue = atos.Queue(4, device=CPU)
+    items = misaligned("uint32")
+    items[:] = [1, 2, 3]
+    queue.push(items)  # which copies them
+    assert queue.peek().tolist() == [1, 2, 3]
+    with pytest.raises(InvalidArgumentError, match="no multiple of 8"):
+        queue.launch_cta(atos.task(lambda worker, v, x: None), misaligned("int64"))
+    assert len(queue) == 3
+
+
 def test_numpy_sees_the_memory_of_an_array():
     array = atos.zeros(5, dtype=np.int32, device=CPU)
     view = np.asarray(array)
