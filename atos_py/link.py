@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .codegen.cpu import CpuCode
     from .codegen.cuda import CudaCode
 
-__all__ = ["CORE_DIR", "LinkedKernel", "cubin", "native"]
+__all__ = ["CORE_DIR", "LinkedKernel", "cubin", "environment", "native"]
 
 CORE_DIR = Path(__file__).parent / "_lib"
 _PACKAGES = ("atos_py", "numba", "numba-cuda", "llvmlite", "cuda-core", "nvidia-nvjitlink", "nvidia-nvvm")
@@ -221,10 +221,14 @@ def _name(
 ) -> str | None:
     """Return the name of a cache entry, a hash of all that the code depends on; None if that cannot be told."""
     try:
-        context = (*target, *_toolchain(), *_settings())
-        return fingerprint(task.body, task.workload, idle, tuple(map(str, kinds)), item_dtype, context)
+        return fingerprint(task.body, task.workload, idle, tuple(map(str, kinds)), item_dtype, target, environment())
     except UnhashableError:
         return None
+
+
+def environment() -> tuple[Any, ...]:
+    """Return what the code that is compiled depends on, beside its source and the machine."""
+    return (*_toolchain(), *_settings())
 
 
 @functools.cache

@@ -1,44 +1,55 @@
-"""Numba's own cache, for the kernels that run on the host: kept in our cache directory, where a removed package leaves nothing.
+"""Compiled kernels that run on the host, kept among the entries of our cache and under their rules.
 
-Numba would keep them beside the source, in site-packages. The locators are no public part of it, so whoever imports this module
-goes on without a cache if they are not there.
+Numba's own cache trusts whatever it finds in its folder, and raises what goes wrong there. What it asks of a cache is no public
+part of it, so whoever imports this module goes on without one if that fails.
 """
 
 from __future__ import annotations
 
+import contextlib
+import pickle
 from collections.abc import Callable
 from typing import Any
 
-from numba.core import caching
+from numba.core import compiler, config, serialize
 
-from .cache import cache_directory, ours_alone
+from .cache import read_entry, write_entry
+from .codegen.references import UnhashableError, fingerprint
+from .link import environment
 
 __all__ = ["KernelCache"]
 
 
-class _Locator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator):  # type: ignore[misc]
-    def __init__(self, kernel: Callable[..., Any], file: str) -> None:
-        self._py_file, self._lineno = file, kernel.__code__.co_firstlineno
-        self._folder = cache_directory() / "numba" / self.get_suitable_cache_subpath(file)
+class KernelCache:
+    """The compiled versions of one kernel, as its dispatcher asks for them."""
 
-    def get_cache_path(self) -> str:
-        return str(self._folder)
+    cache_path = None  # what Numba's statistics show
 
-    def ensure_cache_path(self) -> None:
-        """Make the folder; Numba runs whatever it finds in it, so nobody else may write to it or to those above."""
-        self._folder.parents[1].mkdir(mode=0o700, parents=True, exist_ok=True)
-        for folder in (self._folder.parents[1], self._folder.parent, self._folder):
-            folder.mkdir(mode=0o700, exist_ok=True)
-            if not ours_alone(folder.stat()):
-                raise PermissionError(0, f"others can write to {folder}")
-        super().ensure_cache_path()
+    def __init__(self, kernel: Callable[..., Any]) -> None:
+        self._kernel = kernel
 
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """Return the code for a signature, or None if it has to be compiled."""
+        target.refresh()
+        name = self._name(signature, target.codegen())
+        parts = read_entry(name) if name else None
+        if parts is None:
+            return None
+        try:
+            return compiler.CompileResult._rebuild(target, *pickle.loads(parts[0]))
+        except Exception:  # whole and ours, and yet not what this Numba reads: compiled anew, which replaces it
+            return None
 
-class _Entries(caching.CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = (_Locator,)
+    def save_overload(self, signature: Any, code: Any) -> None:
+        """Keep the code for a signature."""
+        name = self._name(signature, code.codegen)
+        with contextlib.suppress(Exception):  # what cannot be kept is compiled again
+            if name and not code.library.has_dynamic_globals:  # addresses in this process
+                write_entry(name, [serialize.dumps(code._reduce())])
 
-
-class KernelCache(caching.FunctionCache):  # type: ignore[misc]
-    """The compiled versions of one kernel; raises RuntimeError where there is no place to keep them."""
-
-    _impl_class = _Entries
+    def _name(self, signature: Any, codegen: Any) -> str | None:
+        machine = (*codegen.magic_tuple(), config.USING_SVML)
+        try:
+            return fingerprint("host", self._kernel, tuple(map(str, signature)), tuple(map(str, machine)), environment())
+        except UnhashableError:
+            return None

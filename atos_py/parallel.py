@@ -43,7 +43,7 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     import numba
 
     function = numba.njit(nogil=True)(kernel)
-    with contextlib.suppress(AttributeError, ImportError, OSError, RuntimeError):  # nowhere to put it, or another Numba
+    with contextlib.suppress(ImportError):  # another Numba
         from .numba_cache import KernelCache
 
         function._cache = KernelCache(kernel)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atos_py import cache
+from atos_py import cache, parallel
 from atos_py.cache import cache_directory, cache_fault, read_entry, write_entry
 
 NAME = "0123456789abcdef" * 4
@@ -134,10 +136,9 @@ def test_no_damage_is_taken_for_an_entry(tmp_path_factory, data):
         assert read_entry(NAME) is None
 
 
-@pytest.mark.parametrize("place", ["", "numba"])
 @pytest.mark.parametrize(("mode", "kept"), [(0o700, True), (0o777, False)])
-def test_kernels_of_the_host_are_kept_only_where_nobody_else_can_write(directory, place, mode, kept):
-    """Those which build graphs, say. Numba keeps them, but not beside the source, where they would outlive the package."""
+def test_kernels_of_the_host_are_kept_only_where_nobody_else_can_write(directory, mode, kept):
+    """Those which build graphs, say: not beside the source, where they would outlive the package."""
     code = """
 import os
 from pathlib import Path
@@ -149,12 +150,48 @@ before = found()
 build_csr(chunk_edges([0], [0]).chunks, 1)
 assert found() == before
 """
-    made = directory / place
-    made.mkdir(parents=True)
-    made.chmod(mode)
-    made.parent.chmod(0o700)
+    directory.mkdir()
+    directory.chmod(mode)
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
-    assert any((directory / "numba").rglob("*.nbc")) == kept
+    entries = list(directory.iterdir())
+    assert bool(entries) == kept
+    assert all(stat.S_IMODE(entry.stat().st_mode) == 0o600 and len(entry.name) == 64 for entry in entries)
+
+
+def add_one(x):
+    return x + 1
+
+
+def hits() -> int:
+    """Run a kernel as a new process would; how often its code came from the cache."""
+    parallel.compiled.cache_clear()
+    kernel: Any = parallel.compiled(add_one)
+    assert kernel(1) == 2
+    return sum(kernel.stats.cache_hits.values())
+
+
+DAMAGES = {
+    "empty": lambda path: path.write_bytes(b""),
+    "cut short": lambda path: path.write_bytes(path.read_bytes()[:100]),
+    "altered": lambda path: path.write_bytes(path.read_bytes()[:-1] + b"?"),
+    "no code": lambda path: write_entry(path.name, [b"garbage"]),
+    "nothing": lambda path: write_entry(path.name, []),
+    **{name: change for name, change in UNTRUSTED.items() if name in ("writable by all", "a link")},
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_kernel_whose_entry_is_damaged_is_compiled_and_kept_anew(directory, damage):
+    assert [hits(), hits()] == [0, 1]
+    (entry,) = directory.iterdir()
+    damage(entry)
+    assert [hits(), hits()] == [0, 1]
+
+
+def test_kernels_of_the_host_need_no_cache(directory):
+    directory.parent.joinpath("file").write_text("in the way")
+    directory.symlink_to(directory.parent / "file")
+    assert [hits(), hits()] == [0, 0]
 
 
 def test_what_was_used_least_recently_goes(directory, monkeypatch):
