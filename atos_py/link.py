@@ -27,6 +27,7 @@ from .cubin import registers_and_stack
 from .errors import BuildError, TaskCompileError
 from .profile import during
 from .task import Task
+from .uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
     from .codegen.cpu import CpuCode
@@ -82,6 +83,7 @@ class LinkedKernel:
 
 
 @functools.lru_cache(maxsize=_KEPT_IN_MEMORY)
+@uninterrupted
 def cubin(
     task: Task,
     idle: Callable[..., Any] | None,
@@ -146,6 +148,7 @@ def cubin(
 
 
 @functools.lru_cache(maxsize=_KEPT_IN_MEMORY)
+@uninterrupted
 def native(
     task: Task, idle: Callable[..., Any] | None, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], debug: bool = False
 ) -> CpuCode:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from .devices import device
+from .uninterrupted import uninterrupted
 
 __all__ = ["compiled", "even_rows", "num_threads", "parallel_map", "ranges", "returnable"]
 
@@ -38,6 +39,7 @@ def parallel_map(function: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
 
 
 @functools.cache
+@uninterrupted
 def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Return `kernel` compiled by Numba, which is imported here so that importing the package does not."""
     import numba
@@ -47,6 +49,7 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
         from .numba_cache import KernelCache
 
         function._cache = KernelCache(kernel)
+    function.compile = uninterrupted(function.compile)
     return function  # type: ignore[no-any-return]
 
 
