@@ -80,6 +80,8 @@ class Graph(NamedTuple):
         .npz                  npz            what `save` or scipy.sparse.save_npz wrote
         ====================  =============  ============================================================================
 
+        Text is ASCII, or UTF-8 in comments; its lines end with a line feed, or as on Windows.
+
         Whole weights become int32, or int64 where one does not fit; others float64. Symmetric matrices give both
         directions of every edge; all other files are read as directed.
 

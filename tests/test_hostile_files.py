@@ -63,7 +63,8 @@ GOOD = {
 }
 
 TOKENS = [b"-1", b"nan", b"inf", b"1e999", b"0x10", b"18446744073709551616", b"9" * 30, b"0" * 40 + b"1", b"9" * 5000]
-TOKENS += [b"\xff\xfe", b"\0", b"\n", b"\r", b" ", b",", b"%", b"#", b"a ", b"p sp 4 1", b"%%MatrixMarket", b"PK\x05\x06"]
+TOKENS += [b"\xff\xfe", b"\xef\xbb\xbf", b"\0", b"\x0b", b"\x0c", b"\x1a", b"\x1c", b"\r\n"]
+TOKENS += [b"\n", b"\r", b" ", b",", b"%", b"#", b"a ", b"p sp 4 1", b"%%MatrixMarket", b"PK\x05\x06"]
 TOKENS += [
     b"\x1f\x8b",
     b"\xff" * 8,
@@ -185,7 +186,26 @@ def refused(path: Path, content: bytes) -> str:
         ("a.mtx", b"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 -\n", "weight '-' is not a number"),
         ("a.mtx", b"%%MatrixMarket matrix coordinate real general\n-2 -2 1\n", "number of rows, '-2', is not a whole number"),
         ("a.txt", "0 \u0661\n".encode(), "is not a whole number"),  # a digit, but none of ours
-        ("a.txt", b"\xff\xfe0\x00 \x001\x00\n\x00", "is not a whole number"),  # UTF-16
+        ("a.txt", "\ufeff0 1\n".encode("utf-16-le"), "is text in UTF-16 or UTF-32"),
+        ("a.gr", "\ufeffp sp 2 1\n".encode("utf-16-be"), "is text in UTF-16 or UTF-32"),
+        ("a.mtx", "%%MatrixMarket".encode("utf-16-le"), "is text in UTF-16 or UTF-32"),
+        ("a.mtx", "%%MatrixMarket".encode("utf-16-be"), "is text in UTF-16 or UTF-32"),
+        ("a.txt", "0 1\n".encode("utf-32"), "is text in UTF-16 or UTF-32"),
+        ("a.txt", b"0 1\r1 2\r", "lines end with a carriage return alone"),
+        ("a.txt", b"# a\r0 1 5\r1 2 5\r", "lines end with a carriage return alone"),
+        ("a.gr", b"c a\rp sp 2 1\ra 1 2 3\r", "lines end with a carriage return alone"),
+        ("a.gr", b"p sp 12 1\na 1\x002 5\n", r"vertex id '1\\x002' is not a whole number"),
+        ("a.gr", b"p sp 12 1\na 1 2\x005\n", r"vertex id '2\\x005' is not a whole number"),
+        ("a.gr", b"p sp 12 1\na 1 2 5\x00\n", r"weight '5\\x00' is not a whole number"),
+        ("a.gr", b"p sp 12 1\na 1 2\r5\n", r"vertex id '2\\r5' is not a whole number"),
+        ("b.mtx", b"%%MatrixMarket matrix coordinate pattern general\n12 12 1\n1\x002\n", r"vertex id '1\\x002' is not"),
+        ("a.mtx", b"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1.5\x0c\n", r"weight '1.5\\x0c' is not a number"),
+        ("a.txt", b"0 1 \x1c5\n", r"weight '\\x1c5' is not a number"),
+        ("a.txt", b"0 1 5\n1 2\r7\n", r"vertex id '2\\r7' is not a whole number"),
+        ("a.txt", b"0\r1\n", r"vertex id '0\\r1' is not a whole number"),
+        ("a.txt", b"0 1\n\x0c\n1 2\n", r"vertex id '\\x0c' is not a whole number"),
+        ("a.txt", b"0 1\n\x00\x00\x00", r"vertex id '\\x00\\x00\\x00' is not a whole number"),
+        ("a.txt", b"0 1\r\n\x1a", r"vertex id '\\x1a' is not a whole number"),
         ("a.txt", b"\x1f\x8b", "gzip stream is broken"),
         ("a.txt", b"\x1f\x8b\x08" + bytes(30), "gzip stream is broken"),
         ("a.npz", b"\x1f\x8b\x08" + bytes(30), "invalid|EOF|Compressed|CRC|end-of-stream"),
@@ -202,6 +222,27 @@ def refused(path: Path, content: bytes) -> str:
 )
 def test_found(tmp_path, name, content, reason):
     assert re.search(reason, refused(tmp_path / name, content))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.wel", b"# a lone\rcarriage return\n0 1 5\n"),
+        ("a.wel", b"# a\r0 1\n0 1 5\n"),
+        ("a.wel", b"\xef\xbb\xbf0 1 5\n"),
+        ("a.wel", b"\xef\xbb\xbf# marked as UTF-8\r\n\r\n0,1,5\r\n"),
+        ("a.wel", b"0\t1 , 5\r\r\n\n\r"),
+        ("a.wel", b"0 1 5\r"),
+        ("a.wel", b"# \0\x0c\x1a\n0 1 5"),
+        ("a.gr", b"\xef\xbb\xbfc a\rb\r\np sp 2 1\r\na 1 2 5\r\n"),
+        ("a.mtx", b"\xef\xbb\xbf%%MatrixMarket matrix coordinate integer general\r\n% a\rb\r\n2 2 1\r\n1 2 5\r\n"),
+    ],
+)
+def test_what_windows_and_old_tools_leave_in_text(tmp_path, name, content):
+    for path, written in ((tmp_path / name, content), (tmp_path / f"{name}.gz", gzip.compress(content))):
+        path.write_bytes(written)
+        edges = read_edges(path)
+        assert [tuple(map(np.ndarray.tolist, chunk)) for chunk in edges.chunks] == [([0], [1], [5])]
 
 
 def test_leading_zeros_of_a_header_count_for_nothing(tmp_path):

@@ -13,7 +13,7 @@ __all__ = ["read_edge_list"]
 def read_edge_list(text: Text) -> EdgeList:
     """Read a line for each edge; the first one tells whether they have weights, the largest id how many vertices there are."""
     columns = 2
-    for line in text.first.splitlines():
+    for line in text.first.split(b"\n"):
         fields = line.replace(b",", b" ").split()
         if fields and fields[0][:1] not in (b"#", b"%"):
             columns = 3 if len(fields) >= 3 else 2  # what else a line may hold, the parser refuses with the line's number

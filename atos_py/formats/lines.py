@@ -14,6 +14,7 @@ from ..parallel import compiled, returnable
 __all__ = ["BadLineError", "Layout", "explain", "parse_block", "quote"]
 
 _MAX_DIGITS = 18  # so that a number of that many digits fits 64 bits
+_NO_BYTE = 256  # equal to no byte of a file, where 0 would be equal to a NUL
 
 
 class Layout(NamedTuple):
@@ -88,7 +89,8 @@ def _parse_kernel(
             else:
                 targets[count] = value - base
             token = at
-            while text[at] == 32 or text[at] == 9 or text[at] == 13:
+            # A carriage return is part of the end of a line, and between two numbers it is not a blank.
+            while text[at] == 32 or text[at] == 9 or (text[at] == 13 and column + 1 == columns):
                 at += 1
             if text[at] == comma:
                 at += 1
@@ -153,8 +155,9 @@ def quote(token: bytes) -> str:
 
 
 def _number(token: bytes) -> float:
-    """Convert a weight; the text must be ASCII, without the underscores that Python allows, and not NaN."""
-    value = float(token.decode("ascii")) if b"_" not in token else np.nan
+    """Convert a weight; the text must be ASCII, without the underscores and blanks that Python allows, and not NaN."""
+    text = token.decode("ascii")
+    value = float(text) if "_" not in text and text == text.strip() else np.nan
     if value != value:
         raise ValueError
     return value
@@ -181,7 +184,7 @@ def parse_block(block: bytes, start: int, layout: Layout, capacity: int | None =
             ord(layout.prefix or b"\0"),
             comments[0],
             comments[1],
-            ord(",") if layout.commas else 0,
+            ord(",") if layout.commas else _NO_BYTE,
             layout.base,
             layout.num_vertices,
             layout.columns,
@@ -219,7 +222,7 @@ def parse_block(block: bytes, start: int, layout: Layout, capacity: int | None =
 
 def explain(line: bytes, layout: Layout) -> str:
     """Say what is wrong with a line that the parser refused."""
-    fields = re.findall(rb"[^ \t\r,]+" if layout.commas else rb"[^ \t\r]+", line)
+    fields = re.findall(rb"[^ \t,]+" if layout.commas else rb"[^ \t]+", line.strip(b" \t\r"))
     if layout.prefix:
         if not fields or fields[0] != layout.prefix:
             return (

@@ -89,11 +89,12 @@ def _read(stream: BinaryIO) -> tuple[bytes, Exception | None]:
 def _blocks(path: str, stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """Yield the file in blocks of whole lines, each with the number of its first line."""
     line = 1
-    rest = b""
+    rest: bytes | None = None
     while True:
         read, error = _read(stream)
-        data = rest + read
-        cut = len(data) if not read and error is None else data.rfind(b"\n") + 1
+        data = _checked_start(path, read) if rest is None else rest + read
+        ended = len(read) < _BLOCK_BYTES and error is None
+        cut = len(data) if ended else data.rfind(b"\n") + 1  # the last line may lack its end
         if not cut and len(data) >= _BLOCK_BYTES:
             raise GraphFormatError(path, line, f"no end of line in {len(data)} bytes; this is not a text file")
         block, rest = data[:cut], data[cut:]
@@ -102,8 +103,20 @@ def _blocks(path: str, stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
             line += block.count(b"\n")
         if error is not None:
             raise GraphFormatError(path, line, f"the gzip stream is broken here: {error}") from error
-        if not read:
+        if ended:
             return
+
+
+def _checked_start(path: str, data: bytes) -> bytes:
+    """Return the start of a file without the mark that says UTF-8; refuse other encodings and ends of lines by their names."""
+    every_other_is_nul = (data[0:4:2] == b"\0\0") != (data[1:4:2] == b"\0\0")
+    if every_other_is_nul or data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise GraphFormatError(path, 1, "this is text in UTF-16 or UTF-32; convert it, as with iconv -f UTF-16 -t UTF-8")
+    if b"\n" not in data and b"\r" in data.rstrip():
+        raise GraphFormatError(
+            path, 1, "lines end with a carriage return alone, as on old Macs; convert them, as with tr '\\r' '\\n'"
+        )
+    return data.removeprefix(b"\xef\xbb\xbf")
 
 
 def _parse_blocks(path: str, blocks: Iterable[tuple[int, bytes, int]], layout: Layout) -> list[EdgeChunk]:
