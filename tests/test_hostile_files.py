@@ -146,6 +146,46 @@ def test_arbitrary_bytes(fuzzed, name, content, kept):
     read_or_refused(path)
 
 
+TEXTS = ["a.gr", "a.mtx", "c.mtx", "a.txt", "a.wel"]
+
+
+def plain_edges(name: str, content: bytes) -> list[tuple[float, ...]]:
+    """Read the edges in a slow and plain way: numbers of ASCII digits, between spaces, tabs and, in edge lists, commas."""
+    comments, separators = {".gr": (b"c", b" \t"), ".mtx": (b"%", b" \t")}.get(Path(name).suffix, (b"#%", b" \t,"))
+    lines = [line.strip(separators + b"\r") for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
+    lines = [line for line in lines if line and line[0] not in comments]
+    edges: list[tuple[float, ...]] = []
+    for line in lines[0 if comments == b"#%" else 1 :]:
+        fields = re.split(b"[" + separators + b"]+", line.removeprefix(b"a") if name == "a.gr" else line)
+        numbers = [field for field in fields if field]
+        assert len(numbers) in (2, 3)
+        assert all(re.fullmatch(rb"[0-9]+", number) for number in numbers[:2])
+        assert all(re.fullmatch(rb"[-+.0-9a-zA-Z]+", number) for number in numbers[2:])
+        base = comments != b"#%"
+        edges.append((int(numbers[0]) - base, int(numbers[1]) - base, *map(float, numbers[2:])))
+    return edges
+
+
+@given(st.integers(0, 2**64))
+@settings(deadline=None, max_examples=3000)
+def test_what_is_read_is_what_is_written(fuzzed, seed):
+    """A mutated text file that is not refused gives the edges that a plain reader sees in it."""
+    chance = random.Random(seed)
+    name = chance.choice(TEXTS)
+    path, content = fuzzed / name, mutated(GOOD[name], chance)
+    path.write_bytes(content)
+    try:
+        edges = read_edges(path)
+    except GraphFormatError:
+        return
+    found = [
+        (int(u), int(v)) if chunk.weights is None else (int(u), int(v), float(chunk.weights[i]))
+        for chunk in edges.chunks
+        for i, (u, v) in enumerate(zip(chunk.sources, chunk.targets, strict=True))
+    ]
+    assert found == plain_edges(name, content)
+
+
 members = st.one_of(
     hypothesis.extra.numpy.arrays(
         st.sampled_from(["i4", "i8", "u8", ">i4", "f4", "f8", "?", "c8", "U3", "S3", "M8[s]", "i4,i4", "f2"]),
