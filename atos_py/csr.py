@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .errors import InvalidArgumentError, UnsupportedTypeError
 from .parallel import compiled, parallel_map, ranges, returnable
-from .validate import as_dtype, as_host_array, flag, require_host_memory, whole
+from .validate import as_dtype, as_host_array, flag, integers, require_host_memory, whole
 
 __all__ = [
     "CSR",
@@ -87,6 +87,11 @@ def weight_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     return np.dtype(kept)
 
 
+def _plain(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return an array as compiled code takes it, contiguous and aligned; copied only where it is not so already."""
+    return np.require(values, dtype, ["C_CONTIGUOUS", "ALIGNED"])
+
+
 def _check_weights(weights: ArrayLike, num_edges: int) -> NDArray[Any]:
     given = as_host_array("weights", weights)
     if given.ndim != 1 or given.size != num_edges:
@@ -95,22 +100,11 @@ def _check_weights(weights: ArrayLike, num_edges: int) -> NDArray[Any]:
         )
     if not given.size and given.dtype == np.float64 and not isinstance(weights, np.ndarray):
         given = given.astype(np.int32)  # an empty list says nothing of its type, and NumPy calls it float64
-    checked = np.ascontiguousarray(given, weight_dtype(given.dtype))
+    checked = _plain(given, weight_dtype(given.dtype))
     # The minimum of an array with a NaN is NaN, and needs no array of flags beside it.
     if checked.dtype.kind == "f" and checked.size and np.isnan(checked.min()):
         raise InvalidArgumentError(f"weights[{int(np.argmax(np.isnan(checked)))}] is NaN; give every edge a number")
     return checked
-
-
-def _integers(name: str, values: ArrayLike) -> NDArray[Any]:
-    given = as_host_array(name, values)
-    if not given.size and not isinstance(values, np.ndarray):
-        given = given.astype(np.int64)
-    if given.dtype.kind not in "iu":
-        raise UnsupportedTypeError(f"{name} must be integers, not {given.dtype}")
-    if given.ndim != 1:
-        raise InvalidArgumentError(f"{name} must be one-dimensional (got shape {given.shape})")
-    return given
 
 
 def _check_ids(name: str, ids: NDArray[Any], num_vertices: int) -> None:
@@ -131,7 +125,7 @@ def _check_num_vertices(num_vertices: int) -> int:
 
 def check_csr(indptr: ArrayLike, indices: ArrayLike, weights: ArrayLike | None = None) -> CSR:
     """Check the three arrays of a CSR and return them in the dtypes that a `CSR` uses, contiguous, copied where need be."""
-    offsets, targets = _integers("indptr", indptr), _integers("indices", indices)
+    offsets, targets = integers("indptr", indptr), integers("indices", indices)
     if not offsets.size:
         raise InvalidArgumentError("indptr must have num_vertices + 1 entries, so at least one (got none)")
     num_vertices = _check_num_vertices(offsets.size - 1)
@@ -151,8 +145,8 @@ def check_csr(indptr: ArrayLike, indices: ArrayLike, weights: ArrayLike | None =
     if targets.dtype == np.int32:
         targets = targets.view(np.uint32)  # the same memory, now that none is negative
     return CSR(
-        np.ascontiguousarray(offsets, indptr_dtype(targets.size)),
-        np.ascontiguousarray(targets, np.uint32),
+        _plain(offsets, indptr_dtype(targets.size)),
+        _plain(targets, np.dtype(np.uint32)),
         None if weights is None else _check_weights(weights, targets.size),
     )
 
@@ -161,7 +155,7 @@ def chunk_edges(
     sources: ArrayLike, targets: ArrayLike, weights: ArrayLike | None = None, num_vertices: int | None = None
 ) -> EdgeList:
     """Check a list of edges and cut it into chunks; `num_vertices` is the largest id plus one unless given."""
-    tails, heads = _integers("sources", sources), _integers("targets", targets)
+    tails, heads = integers("sources", sources), integers("targets", targets)
     if tails.size != heads.size:
         raise InvalidArgumentError(f"sources and targets must have the same length (got {tails.size} and {heads.size})")
     costs = None if weights is None else _check_weights(weights, tails.size)

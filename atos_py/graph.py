@@ -15,6 +15,7 @@ from .devices import Device
 from .devices import device as device_of
 from .errors import InvalidArgumentError, MissingPackageError, UnsupportedTypeError
 from .foreign import is_on_gpu
+from .graph_input import edge_index_rows
 from .graph_io import load_csr, save_csr
 from .libraries import library_of
 from .symmetry import is_symmetric
@@ -170,7 +171,7 @@ class Graph(NamedTuple):
         Parameters
         ----------
         sources, targets : array of int
-            Vertex ids.
+            Vertex ids; also columns of a table, in the order of its rows.
         weights : array, optional
             Weights of the edges.
         num_vertices : int, optional
@@ -215,17 +216,12 @@ class Graph(NamedTuple):
         Parameters
         ----------
         edge_index : array of int, of shape (2, number of edges)
+            For a table with a row for each edge there is `from_edges`.
         weights, num_vertices, **options
             As in `from_edges`. PyTorch Geometric has `edge_weight` or `edge_attr`, and `num_nodes`.
         """
-        try:
-            shape = tuple(np.shape(edge_index))  # type: ignore[arg-type]
-        except ValueError:
-            raise InvalidArgumentError("edge_index must have two rows of equal length, the sources and the targets") from None
-        if len(shape) != 2 or shape[0] != 2:
-            raise InvalidArgumentError(f"edge_index must have two rows, the sources and the targets (got shape {shape})")
-        rows: Any = edge_index
-        return cls.from_edges(rows[0], rows[1], weights, num_vertices, **options)
+        sources, targets = edge_index_rows(edge_index)
+        return cls.from_edges(sources, targets, weights, num_vertices, **options)
 
     @classmethod
     def from_scipy(

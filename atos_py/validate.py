@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from .errors import DeviceMemoryError, InvalidArgumentError, UnsupportedTypeError
 
-__all__ = ["as_dtype", "as_host_array", "flag", "host_memory", "number", "require_host_memory", "seconds", "whole"]
+__all__ = ["as_dtype", "as_host_array", "flag", "host_memory", "integers", "number", "require_host_memory", "seconds", "whole"]
 
 
 def whole(name: str, value: Any, least: int, most: int) -> int:
@@ -76,6 +76,27 @@ def as_host_array(name: str, values: Any) -> NDArray[Any]:
         return np.asarray(values)
     except (TypeError, ValueError) as error:
         raise UnsupportedTypeError(f"{name} cannot be made an array: {error}") from error
+
+
+def integers(name: str, values: Any) -> NDArray[Any]:
+    """Return a one-dimensional array of integers, of whichever dtype."""
+    given = as_host_array(name, values)
+    if not given.size and not isinstance(values, np.ndarray):
+        given = given.astype(np.int64)
+    if given.dtype.kind not in "iu":
+        raise UnsupportedTypeError(f"{name} must be integers, not {given.dtype}{_way_to_integers(given)}")
+    if given.ndim != 1:
+        raise InvalidArgumentError(f"{name} must be one-dimensional (got shape {given.shape})")
+    return given
+
+
+def _way_to_integers(given: NDArray[Any]) -> str:
+    """Return advice on how to make integers of something else, for the end of a message."""
+    first = given.ravel()[:1].tolist()
+    if first and isinstance(first[0], (str, bytes)):
+        every = "numpy.concatenate([sources, targets])"
+        return f", as {first[0]!r:.40} is none; number all names, as by codes, names = pandas.factorize({every})"
+    return "; if every value is a whole number, pass values.astype('int64')" if given.dtype.kind in "fO" else ""
 
 
 def host_memory() -> int:
