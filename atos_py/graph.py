@@ -15,7 +15,7 @@ from .devices import Device
 from .devices import device as device_of
 from .errors import InvalidArgumentError, MissingPackageError, UnsupportedTypeError
 from .foreign import is_on_gpu
-from .graph_input import edge_index_rows
+from .graph_input import edge_index_rows, kind_of, way_to_graph
 from .graph_io import load_csr, save_csr
 from .libraries import library_of
 from .symmetry import is_symmetric
@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 __all__ = ["Graph", "check_graph"]
 
 
-class Graph(NamedTuple):
+class _Arrays(NamedTuple):
+    indptr: Array
+    indices: Array
+    weights: Array | None
+
+
+class Graph(_Arrays):
     """A directed graph as compressed sparse rows: the edges of vertex ``v`` lead to ``indices[indptr[v]:indptr[v + 1]]``.
 
     Make one with `load`, `from_edges`, `from_edge_index`, `from_csr`, `from_scipy`, `from_networkx` or `atos_py.generate`.
@@ -51,9 +57,13 @@ class Graph(NamedTuple):
         Weights of the edges, if they have any: int32, int64, uint32, uint64, float32 or float64, and never NaN.
     """
 
-    indptr: Array
-    indices: Array
-    weights: Array | None
+    __slots__ = ()
+
+    def __new__(cls, indptr: Array, indices: Array, weights: Array | None) -> Graph:
+        """Make a graph of arrays on a device, which are not looked at; `from_csr` takes any and checks them."""
+        graph = super().__new__(cls, indptr, indices, weights)
+        check_graph(graph)
+        return graph
 
     @classmethod
     def load(
@@ -237,9 +247,7 @@ class Graph(NamedTuple):
         of others `weights` can be False to leave them out, or a dtype to convert them.
         """
         if not hasattr(matrix, "tocoo") or not hasattr(matrix, "format"):
-            raise UnsupportedTypeError(
-                f"a sparse matrix of SciPy is wanted (got {matrix!r:.80}); make one with scipy.sparse.csr_array"
-            )
+            raise UnsupportedTypeError(f"a sparse matrix of SciPy is wanted (got {kind_of(matrix)}); {way_to_graph(matrix)}")
         rows, columns = matrix.shape if len(matrix.shape) == 2 else (matrix.shape[0], None)
         if rows != columns:
             raise InvalidArgumentError(f"the matrix of a graph is square, but this one has shape {matrix.shape}")
@@ -270,7 +278,11 @@ class Graph(NamedTuple):
         weights, and 1 stands in where it is missing, as usual in NetworkX.
         """
         if not hasattr(graph, "is_directed") or not hasattr(graph, "edges"):
-            raise UnsupportedTypeError(f"a graph of NetworkX is wanted (got {graph!r:.80})")
+            raise UnsupportedTypeError(f"a graph of NetworkX is wanted (got {kind_of(graph)}); {way_to_graph(graph)}")
+        if weight is not None and not isinstance(weight, str):
+            raise UnsupportedTypeError(
+                f"weight must be the name of an edge attribute, or None to leave weights out (got {weight!r:.80})"
+            )
         number = {node: i for i, node in enumerate(graph)}
         ends = [(number[u], number[v]) for u, v in graph.edges()]
         sources, targets = np.array(ends, np.int64).reshape(-1, 2).T
@@ -386,11 +398,22 @@ class Graph(NamedTuple):
         save_csr(path, self._on_host(), compress=compress)
 
     def __repr__(self) -> str:
+        if not self._is_of_arrays():
+            return super().__repr__()
         weights = f"{self.weights.dtype} weights" if self.weights is not None else "no weights"
         return f"Graph({self.num_vertices:,} vertices, {self.num_edges:,} directed edges, {weights}, on {self.device})"
 
+    def _is_of_arrays(self) -> bool:
+        """Whether the parts are what they must be, which those of one by `_replace` or `_make` may not be."""
+        found = [isinstance(part, Array) for part in self]
+        return found == [True] * 3 or (found == [True, True, False] and self.weights is None)
+
 
 def check_graph(value: Any) -> None:
-    """Raise unless it is a graph of this package."""
+    """Raise unless it is a graph of this package, and whole."""
     if not isinstance(value, Graph):
-        raise UnsupportedTypeError(f"graph must be an atos.Graph, such as Graph.from_scipy makes (got {type(value).__name__})")
+        raise UnsupportedTypeError(f"graph must be an atos.Graph (got {kind_of(value)}); {way_to_graph(value)}")
+    if not value._is_of_arrays():
+        raise UnsupportedTypeError(
+            f"the parts of a graph are arrays of atos (got {value!r:.200}); make one with Graph.from_csr(indptr, indices)"
+        )

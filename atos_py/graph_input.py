@@ -46,7 +46,7 @@ def way_to_graph(value: Any) -> str:
     elif shape is not None and len(shape) == 2 and shape[1] == 2:
         way = "Graph.from_edge_index(array.T)"
     elif shape is not None and len(shape) == 2 and shape[0] == shape[1]:
-        way = "Graph.from_scipy(scipy.sparse.csr_array(matrix))"
+        way = "Graph.from_scipy(scipy.sparse.csr_array(array))"
     else:
         return "Graph.from_edges, from_csr, from_scipy, from_networkx and load make one"
     return f"make one with {way}"

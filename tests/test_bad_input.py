@@ -354,6 +354,8 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "from_scipy": Graph.from_scipy,
     "from_networkx": Graph.from_networkx,
     "from_networkx, weight": lambda junk: Graph.from_networkx(weighted(junk), device="cpu"),
+    "from_networkx, name of weight": lambda junk: Graph.from_networkx(weighted(1), weight=junk, device="cpu"),
+    "Graph": lambda junk: Graph(junk, array(), None),
     "to": lambda junk: edges().to(junk),
     "rmat": generate.rmat,
     "rmat, edge_factor": lambda junk: generate.rmat(2, junk),

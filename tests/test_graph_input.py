@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import networkx
 import numpy as np
 import pytest
+import scipy.sparse
 
 import atos_py as atos
 from atos_py import Graph, InvalidArgumentError, UnsupportedTypeError
@@ -162,3 +166,72 @@ def test_a_transposed_edge_index() -> None:
         InvalidArgumentError, match=r"two rows.*ndarray of shape \(5, 2\)\); make one with Graph.from_edge_index\(array.T\)"
     ):
         Graph.from_edge_index(EDGES.T)
+
+
+THEIRS: list[tuple[Any, str]] = [
+    (networkx.DiGraph(EDGES.T.tolist()), "networkx.DiGraph); make one with Graph.from_networkx(graph)"),
+    (networkx.MultiGraph(EDGES.T.tolist()), "networkx.MultiGraph); make one with Graph.from_networkx(graph)"),
+    (networkx.path_graph(6, networkx.DiGraph).subgraph(range(6)), "make one with Graph.from_networkx(graph)"),
+    (scipy.sparse.csr_array((6, 6)), "scipy.csr_array); make one with Graph.from_scipy(matrix)"),
+    (scipy.sparse.coo_matrix((6, 6)), "scipy.coo_matrix); make one with Graph.from_scipy(matrix)"),
+    (np.eye(6), "numpy.ndarray); make one with Graph.from_scipy(scipy.sparse.csr_array(array))"),
+    (EDGES, "numpy.ndarray); make one with Graph.from_edge_index(array)"),
+    (EDGES.T, "numpy.ndarray); make one with Graph.from_edge_index(array.T)"),
+    (pandas.DataFrame(EDGES.T, columns=["a", "b"]), "DataFrame); make one with Graph.from_edges(table['a'], table['b'])"),
+    (SimpleNamespace(edge_index=EDGES, num_nodes=6), "from_edge_index(data.edge_index, num_vertices=data.num_nodes)"),
+    (SimpleNamespace(indptr=[0, 1, 1], indices=[1]), "make one with Graph.from_csr(it.indptr, it.indices)"),
+    ("path.gr", "(got str); make one with Graph.load(path)"),
+    (Path("path.gr"), "make one with Graph.load(path)"),
+    (EDGES.T.tolist(), "(got list); Graph.from_edges, from_csr, from_scipy, from_networkx and load make one"),
+    (None, "(got NoneType); Graph.from_edges, from_csr"),
+]
+WANT_A_GRAPH = {
+    "bfs": lambda graph: atos.bfs(graph, 0),
+    "pagerank": atos.pagerank,
+    "color": atos.color,
+    "verify_bfs": lambda graph: atos.verify_bfs(graph, 0, [0]),
+    "verify_pagerank": lambda graph: atos.verify_pagerank(graph, [1.0]),
+    "verify_coloring": lambda graph: atos.verify_coloring(graph, [0]),
+    "tune": lambda graph: atos.tune(lambda **options: None, graph=graph, space={"worker": ["cta"]}, budget=1e-9),
+    "tuned": lambda graph: atos.tuned("bfs", graph),
+    "from_scipy": Graph.from_scipy,
+    "from_networkx": Graph.from_networkx,
+}
+
+
+@pytest.mark.parametrize(("theirs", "advice"), THEIRS, ids=[advice[-40:] for _, advice in THEIRS])
+@pytest.mark.parametrize("name", WANT_A_GRAPH)
+def test_what_makes_a_graph_of_another_librarys(name: str, theirs: Any, advice: str) -> None:
+    if name in ("tune", "tuned") and theirs is None:
+        return  # where None is for any graph
+    if f"{name}(graph)" in advice or f"{name}(matrix)" in advice:
+        return
+    with pytest.raises(UnsupportedTypeError) as caught:
+        WANT_A_GRAPH[name](theirs)
+    assert advice in str(caught.value)
+
+
+@pytest.mark.parametrize(("theirs", "advice"), THEIRS[:11], ids=[advice[-40:] for _, advice in THEIRS[:11]])
+def test_the_advice_is_right(theirs: Any, advice: str) -> None:
+    names = dict.fromkeys(["graph", "matrix", "array", "table", "data", "it"], theirs)
+    made = eval(advice.partition("make one with ")[2] or f"Graph.{advice}", {"Graph": Graph, "scipy": scipy} | names)
+    assert made.num_vertices == (2 if advice.endswith("it.indices)") else 6)
+
+
+@pytest.mark.parametrize("weight", [["weight"], False, True, 3, {}, lambda edge: 1, b"weight"])
+def test_an_edge_attribute_has_a_name(weight: Any) -> None:
+    with pytest.raises(UnsupportedTypeError, match="weight must be the name of an edge attribute, or None"):
+        Graph.from_networkx(networkx.path_graph(3), weight=weight)
+
+
+def test_a_graph_made_by_hand() -> None:
+    """Of arrays it is one; of anything else it is refused, and by whichever way it came about, it can be shown."""
+    graph = Graph.from_edges([0], [1], device=CPU)
+    assert atos.bfs(Graph(graph.indptr, graph.indices, None), 0).num_reached == 2
+    for parts in ((None, None, None), (np.array([0, 1, 1]), np.array([1]), None), (*graph[:2], 3), (graph.indptr, None, None)):
+        with pytest.raises(UnsupportedTypeError, match=r"parts of a graph are arrays of atos.*Graph.from_csr"):
+            Graph(*parts)
+        odd = Graph._make(parts)
+        assert repr(odd).startswith("Graph(indptr=")
+        with pytest.raises(UnsupportedTypeError, match="parts of a graph"):
+            atos.bfs(odd, 0)
