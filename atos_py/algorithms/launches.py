@@ -16,6 +16,8 @@ from ..validate import seconds
 
 __all__ = ["Launches"]
 
+_WATCHING = {"timeout", "trace", "progress"}
+
 
 class Launches:
     """Launches with options of the user's, of which `timeout` is for all of them together, and their statistics.
@@ -57,6 +59,14 @@ class Launches:
                 raise
             raise self._over(error.pending) from error
         return self.runs[-1]
+
+    def prepare(self, queue: Queue, worker: str, task: Task, *args: Any) -> None:
+        """Have a task compiled that this call did without and a later one may need, by a launch of nothing that is not counted.
+
+        So one call warms up for all others of its kind, whatever its data made of it.
+        """
+        options = {name: value for name, value in self.options.items() if name not in _WATCHING}
+        getattr(queue, f"launch_{worker}")(task, *args, **options)
 
     def _over(self, pending: int | None) -> LaunchTimeoutError:
         text = f"{self.name} took longer than its timeout of {self.options['timeout']} s; nothing of the result is kept"

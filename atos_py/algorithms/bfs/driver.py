@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -162,7 +163,7 @@ def _search(
     if direction == "push":
         launch(sources, visit, graph, depth)
     else:
-        switch.search(graph, sources, depth, launch)
+        switch.search(graph, sources, depth, launch, functools.partial(launches.prepare, queue, worker))
     return depth, LaunchStats.total(launches.runs, task=None if direction == "push" else direction)
 
 

@@ -76,8 +76,13 @@ def pull(worker, item, graph, depth, level, found):  # type: ignore[no-untyped-d
         atomic_add(found, item % PLACES, edges)
 
 
-def search(graph: Graph, sources: NDArray[Any], depth: Array, launch: Callable[..., None]) -> None:
-    """Find the depths of an undirected graph; ``launch(items, task, *args)`` runs a task on items."""
+def search(
+    graph: Graph, sources: NDArray[Any], depth: Array, launch: Callable[..., None], prepare: Callable[..., None]
+) -> None:
+    """Find the depths of an undirected graph.
+
+    ``launch(items, task, *args)`` runs a task on items; ``prepare(task, *args)`` has it compiled without running it.
+    """
     n = graph.num_vertices
     blocks = n + np.arange(-(-n // BLOCK))
     found = zeros(PLACES, dtype=np.uint64, device=graph.device)  # edges of what has been reached
@@ -87,12 +92,14 @@ def search(graph: Graph, sources: NDArray[Any], depth: Array, launch: Callable[.
         before, explored = explored, int(found.to_numpy().sum())
         edges = explored - before
         if not edges:
-            return
+            break
         if edges * ALPHA > graph.num_edges - explored:
             launch(blocks, pull, graph, depth, np.uint32(level), found)
             pulled = True
         elif pulled or level == PATIENCE:
             launch(blocks, spread, graph, depth, np.uint32(level), UNREACHED, found)
-            return
+            break
         else:
             launch(blocks, spread, graph, depth, np.uint32(level), np.uint32(level + 1), found)
+    if not pulled:  # as from a source on an island, which another source need not be on
+        prepare(pull, graph, depth, np.uint32(0), found)

@@ -17,7 +17,8 @@ sends anything to everybody. For the same reason v may have any factor: residues
 formula above f = (r - sum(r) v) / sum(p). As y* - y = (I - dQ')^-1 f, the error |y - y*| is at most |f| / (1 - d) in the
 1-norm, and that of y + f, whose own f is dQ'f, at most d|f| / (1 - d). The driver measures |f| between launches, goes on until
 that is small enough, and returns y + f. Rounding could make residues wrong, as when a million equal numbers are added up in
-float32: at the end they are computed anew, in float64, from the ranks alone, and if need be the rest is done in float64.
+float32: at the end they are computed anew, in float64, from the ranks alone, and if need be sweeps do the rest in float64. The
+check runs the same code as those sweeps, so that whether rounding makes them necessary decides nothing about what is compiled.
 
 *Which vertices have work?* There are four ways to find them, `find`:
 

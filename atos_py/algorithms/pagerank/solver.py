@@ -65,25 +65,28 @@ class Solver:
         gathered = gather_ranks(self, rank, goal, start is not None) if gathers else None
         if gathered is not None and self.undirected:
             return rank, gathered
-        residue = self.residues(rank, dtype) if gathered is None else None
-        last = math.inf
+        residue = None if gathers else self.residues(rank, dtype)
+        last, find = math.inf, self.find
         while True:
             if residue is not None:
-                self.converge(rank, residue, 0.95 * goal)
-            exact = self.residues(rank, np.float64)
-            error, total, rest = self.error(rank, exact)
+                self.converge(rank, residue, 0.95 * goal, find)
+            # The check is of float64 ranks too, so that going on in float64 needs no code that is not compiled by then.
+            narrow = rank.dtype != np.float64
+            rank = self.widened(rank) if narrow else rank
+            residue = self.residues(rank, np.float64)
+            error, total, rest = self.error(rank, residue)
             if error <= goal:
                 break
             if error > last / 2:
                 raise InvalidArgumentError(
                     f"the tolerance is too fine: rounding in float64 leaves an error of up to {error:.1e}, not {goal:.1e}"
                 )
-            last = error if rank.dtype == np.float64 else last
-            # What float32 could do is done, or the graph is not as undirected as it seemed.
-            narrow, rank, residue = rank, self.zeros(np.float64), exact
-            self.flat(set_ranks, self.graph, narrow, 1.0, 0.0, rank)
+            if narrow:  # what float32 could do is done; the little that is left is for sweeps, which made these residues
+                find = "sweep"
+            else:
+                last = error
         result = self.zeros(dtype)
-        self.flat(finish, rank, exact, self.teleport, rest, 1 / total if total else 0.0, result)
+        self.flat(finish, rank, residue, self.teleport, rest, 1 / total if total else 0.0, result)
         return result, error
 
     def first_ranks(self, start: Array | None, dtype: np.dtype[Any], goal: float) -> Array:
@@ -102,6 +105,12 @@ class Solver:
             self.flat(set_ranks, self.graph, self.teleport, 1.0, 0.0, rank)
         return rank
 
+    def widened(self, rank: Array) -> Array:
+        """Return ranks in float64."""
+        wide = self.zeros(np.float64)
+        self.flat(set_ranks, self.graph, rank, 1.0, 0.0, wide)
+        return wide
+
     def residues(self, rank: Array, dtype: DTypeLike) -> Array:
         """Return the residues that belong to ranks."""
         residue = self.zeros(dtype)
@@ -109,17 +118,17 @@ class Solver:
         self.hand_on(sweep, rank, residue, initial=True)
         return residue
 
-    def converge(self, rank: Array, residue: Array, goal: float) -> None:
+    def converge(self, rank: Array, residue: Array, goal: float, find: str | None) -> None:
         """Hand residues on until they promise an error of at most `goal`."""
         error, total, _ = self.error(rank, residue)
         omega, slack, rates = 1.0, 4.0, list[float]()
         while error > goal:
             # If no residue were above its limit, their sum would be small enough.
             limit = 0.8 * goal * (1 - self.damping) / self.damping * total
-            if self.find in (None, "sweep", "gather"):
+            if find in (None, "sweep", "gather"):
                 per_edge = limit / 2 / max(self.graph.num_edges, 1)
                 self.hand_on(sweep, rank, residue, omega=omega, limit=limit / 2 / self.n, limit_per_edge=per_edge)
-            elif self.find == "push":
+            elif find == "push":
                 self.hand_on(push, rank, residue, limit=slack * limit / self.n)
             else:
                 self.hand_on(sweep, rank, residue, idle=check, limit=slack * limit / self.n)

@@ -1,0 +1,93 @@
+"""A call of an algorithm compiles all that a later one like it may need: what chance decides takes no other code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import atos_py as atos
+from atos_py import queue
+from atos_py.algorithms.pagerank import solver
+from atos_py.algorithms.pagerank.solver import Solver
+
+
+@pytest.fixture
+def programs(monkeypatch):
+    """What is launched: task, kinds of the arguments, items, worker and threads, but not the device."""
+    keys: set[tuple[Any, ...]] = set()
+    true = queue.program_for
+
+    def program_for(task, idle, kinds, device, *rest):
+        keys.add((task.name, idle, tuple(map(str, kinds)), *rest))
+        return true(task, idle, kinds, device, *rest)
+
+    monkeypatch.setattr(queue, "program_for", program_for)
+
+    def of(run):
+        keys.clear()
+        result = run()
+        return result, set(keys)
+
+    return of
+
+
+def directed() -> atos.Graph:
+    tails, heads = np.random.default_rng(5).integers(500, size=(2, 4_000))
+    return atos.Graph.from_edges(tails, heads, num_vertices=500, device="cpu")
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("find", [None, "sweep", "push", "idle"])
+def test_pagerank_that_rounding_sends_on_in_float64(find, dtype, programs, monkeypatch):
+    graph = directed()
+    true = Solver.converge
+    goals: list[float] = []
+
+    def converge(self, rank, residue, goal, *rest):
+        goals.append(goal)
+        true(self, rank, residue, slack * goal if len(goals) == 1 else goal, *rest)
+
+    monkeypatch.setattr(Solver, "converge", converge)
+    slack = 1.0
+    _, usual = programs(lambda: atos.pagerank(graph, tolerance=1e-4, dtype=dtype, find=find))
+    assert len(goals) == 1
+    goals.clear()
+    slack = 100.0  # as if rounding had left that much
+    result, seldom = programs(lambda: atos.pagerank(graph, tolerance=1e-4, dtype=dtype, find=find))
+    assert len(goals) == 2
+    assert seldom <= usual
+    atos.verify_pagerank(graph, result, 1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_pagerank_whatever_gathering_comes_to(dtype, programs, monkeypatch):
+    graph = directed()
+    assert not graph.is_symmetric()  # found once for a graph
+    true = solver.gather_ranks
+    found = []
+    for outcome in (None, 1.0):  # of a directed graph it proves nothing
+        monkeypatch.setattr(solver, "gather_ranks", lambda *given, outcome=outcome: (true(*given), outcome)[1])
+        result, keys = programs(lambda: atos.pagerank(graph, tolerance=1e-4, dtype=dtype, find="gather"))
+        atos.verify_pagerank(graph, result, 1e-4)
+        found.append(keys)
+    assert found[0] == found[1]
+
+
+def test_bfs_from_an_island_and_from_elsewhere(programs):
+    mainland = atos.generate.rmat(10, 16, device="cpu")
+    n = mainland.num_vertices
+    tails, heads = np.repeat(np.arange(n), mainland.degrees()), mainland.indices.to_numpy()
+    graph = atos.Graph.from_edges([*tails, n, n + 1], [*heads, n + 1, n], num_vertices=n + 2, device="cpu")
+    _, island = programs(lambda: atos.bfs(graph, n, direction="switch"))
+    _, elsewhere = programs(lambda: atos.bfs(graph, int(graph.degrees().argmax()), direction="switch"))
+    assert {name for name, *_ in elsewhere} == {"spread", "pull"}
+    assert elsewhere <= island
+
+
+def test_bfs_over_many_levels(programs):
+    graph = atos.generate.road(40, 1.0, device="cpu")
+    result, keys = programs(lambda: atos.bfs(graph, 0, direction="switch"))
+    assert result.num_levels > 50
+    assert {name for name, *_ in keys} >= {"spread", "pull"}
