@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import os
+import random
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -77,13 +80,54 @@ class TestSearch:
     def test_good_settings_run_more_often(self):
         tuning = atos.tune(model(lambda x: x), space={"x": [3, 1, 4, 2, 8, 6, 7, 5]}, device="cpu")
         assert [row["x"] for row in tuning.table] == [1, 2, 3, 4, 5, 6, 7, 8]
-        assert [row["runs"] for row in tuning.table] == [8, 8, 8, 8, 1, 1, 1, 1]
+        assert [row["runs"] for row in tuning.table] == [8 + 15, 8, 8 + 15, 8, 1, 1, 1, 1]  # 3 is where it began
 
     def test_one_lucky_run_does_not_decide(self):
         runs = {1: iter([2.0] * 9), 2: iter([0.1, *[3.0] * 7])}
         tuning = atos.tune(model(lambda x: next(runs[x])), space={"x": [1, 2]}, device="cpu")
         assert tuning.best == {"x": 1}
         assert tuning.table[1]["least"] == 0.1
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_what_is_only_lucky_is_not_kept(self, seed, graph):
+        noise = random.Random(seed)
+        space = {"x": [None, 1, 2, 3], "y": [None, 1, 2, 3]}
+        tuning = atos.tune(model(lambda **_: 1 + 0.2 * noise.random()), space=space, task=mine, graph=graph)
+        assert tuning.best == atos.tuned(mine, graph) == {}
+        assert tuning.finished
+        assert tuning.table[0]["x"] is tuning.table[0]["y"] is None
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_what_is_better_is_kept_whatever_the_noise(self, seed, graph):
+        noise = random.Random(seed)
+        cost = lambda x=0: (0.8 if x == 2 else 1) * (1 + 0.2 * noise.random())  # noqa: E731
+        tuning = atos.tune(model(cost), space={"x": [None, 1, 2, 3]}, task=mine, graph=graph)
+        assert tuning.best == atos.tuned(mine, graph) == {"x": 2}
+
+    def test_what_drifts_favours_neither(self):
+        clock = itertools.count(1)
+        tuning = atos.tune(model(lambda x=0: next(clock) * (1 + 0.001 * (x == 0))), space={"x": [None, 1]}, device="cpu")
+        assert tuning.best == {}
+
+    def test_without_time_to_compare_the_first_setting_stays(self, monkeypatch):
+        now = itertools.count()
+        ticking = SimpleNamespace(perf_counter=lambda: float(next(now)))
+        monkeypatch.setattr(sys.modules["atos_py.tune"], "time", ticking)
+        tuning = atos.tune(model(lambda x: x), space={"x": [2, 1]}, budget=40, device="cpu")
+        assert tuning.best == {"x": 2}
+        assert tuning.table[1]["milliseconds"] == 1
+        assert not tuning.finished
+
+    def test_what_cannot_run_a_second_time_is_not_kept(self):
+        runs = itertools.count()
+
+        def run(x):
+            if x == 1 and next(runs) == 10:
+                raise atos.QueueFullError("full", capacity=1, pending=2, lost=0)
+            return replace(STATS, milliseconds=x)
+
+        tuning = atos.tune(run, space={"x": [2, 1]}, device="cpu")
+        assert tuning.best == {"x": 2}
 
     def test_none_leaves_an_option_out(self):
         tuning = atos.tune(model(lambda blocks=0: 1 + blocks), space={"blocks": [2, None]}, device="cpu")
@@ -337,7 +381,9 @@ class TestCommand:
         assert main(["tune", *given, *files]) == 0
         text = capsys.readouterr().out
         graph = atos.generate.rmat(6, 4, device="cpu")
-        assert f"best: {atos.tuned(atos.bfs, graph)}, " in text
+        kept = atos.tuned(atos.bfs, graph)
+        assert f"best: {kept}, " in text
+        assert ("no setting that was tried is faster than the defaults" in text) == (not kept)
         assert "times the best" in text
         assert len((tmp_path / "t.csv").read_text().splitlines()) >= 72
         assert (tmp_path / "t.png").stat().st_size > 1000
