@@ -31,7 +31,10 @@ The exit code is 0 if all went well, 1 if a result was not right, 2 if something
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit code: 0, 1 if a result was wrong, 2 if something could not be done."""
+    """Run the command line; return the exit code: 0, 1 if a result was wrong, 2 if something could not be done.
+
+    130 is that of a command that Ctrl-C stopped.
+    """
     options = _parser().parse_args(arguments)
     try:
         code = int(COMMANDS[options.command or "info"].command(options))
@@ -40,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # who reads the output has seen enough, as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still writes at its end
         return 2
+    except KeyboardInterrupt:
+        print("atos_py: interrupted", file=sys.stderr)
+        return 130  # as of a program that the signal killed
     except (AtosError, OSError) as error:  # OSError: a file that cannot be written
         print(f"atos_py: {error}".replace("\n", " "), file=sys.stderr)
         return 1 if isinstance(error, VerificationError) else 2

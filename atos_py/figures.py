@@ -15,7 +15,7 @@ from .errors import InvalidArgumentError
 from .files import replacing
 from .tables import digits
 
-__all__ = ["Curve", "draw_heatmaps", "draw_throughput"]
+__all__ = ["Curve", "draw_heatmaps", "draw_throughput", "picture_format", "write_picture"]
 
 
 class Curve(NamedTuple):
@@ -52,7 +52,7 @@ def draw_throughput(path: Path, algorithm: str, curves: Sequence[Curve]) -> Path
             panel.grid(alpha=0.3)
     lines, names = axes[0, 0].get_legend_handles_labels()
     figure.legend(lines, names, loc="outside lower center", ncols=len(names))
-    return _write(figure, path)
+    return write_picture(figure, path)
 
 
 def draw_heatmaps(path: Path, cells: Sequence[dict[str, Any]]) -> Path:
@@ -79,15 +79,29 @@ def draw_heatmaps(path: Path, cells: Sequence[dict[str, Any]]) -> Path:
             text = "-" if np.isnan(value) else digits(value)
             weight = "bold" if value == np.nanmin(grid) else "normal"
             panel.text(x, y, text, ha="center", va="center", fontsize=8, color=shade, fontweight=weight)
-    return _write(figure, path)
+    return write_picture(figure, path)
 
 
-def _write(figure: Figure, path: Path) -> Path:
+def picture_format(path: Path) -> str:
+    """Return what kind of picture the ending of a name asks for: PNG if it has none.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If matplotlib has no such kind.
+    """
+    kinds = Figure().canvas.get_supported_filetypes()
+    kind = path.suffix[1:].lower() or "png"
+    if kind not in kinds:
+        known = ", ".join(f".{name}" for name in sorted(kinds))
+        raise InvalidArgumentError(f"the ending of {str(path)!r} names no kind of picture; there are {known}")
+    return kind
+
+
+def write_picture(figure: Figure, path: Path) -> Path:
+    """Write a drawing to a file, as its ending says."""
     picture = io.BytesIO()
-    try:
-        figure.savefig(picture, dpi=130, format=path.suffix[1:] or "png")
-    except ValueError as error:
-        raise InvalidArgumentError(f"the ending of {str(path)!r} names no kind of picture: {error}") from None
+    figure.savefig(picture, dpi=130, format=picture_format(path))
     with replacing(path, "picture") as file:
         file.write(picture.getvalue())
     return path

@@ -25,6 +25,7 @@ from .codegen import item_bytes
 from .codegen.references import UnhashableError, fingerprint
 from .cubin import registers_and_stack
 from .errors import BuildError, TaskCompileError
+from .parallel import import_numba
 from .profile import during
 from .task import Task
 from .uninterrupted import uninterrupted
@@ -126,6 +127,7 @@ def cubin(
 
     def make() -> LinkedKernel:
         with during("compile", task.name):
+            import_numba()
             from .codegen.cuda import compile_cuda  # numba.cuda is imported only where something has to be compiled
 
             code = compile_cuda(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug)
@@ -153,6 +155,7 @@ def native(
     task: Task, idle: Callable[..., Any] | None, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], debug: bool = False
 ) -> CpuCode:
     """Return the code that runs a task on this machine's CPU; parameters and errors as in `cubin`."""
+    import_numba()
     from .codegen.cpu import compile_cpu, host, load_cpu
 
     def make() -> CpuCode:

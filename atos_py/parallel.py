@@ -8,17 +8,20 @@ from __future__ import annotations
 import contextlib
 import functools
 import mmap
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from .devices import device
+from .errors import InvalidArgumentError
 from .uninterrupted import uninterrupted
 
-__all__ = ["compiled", "even_rows", "num_threads", "parallel_map", "ranges", "returnable"]
+__all__ = ["compiled", "even_rows", "import_numba", "num_threads", "parallel_map", "ranges", "returnable"]
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -38,13 +41,30 @@ def parallel_map(function: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
         return list(pool.map(function, items))
 
 
+def import_numba() -> ModuleType:
+    """Return Numba, which is imported where something has to be compiled, so that importing the package does not.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an environment variable keeps it from being imported.
+    """
+    try:
+        import numba
+    except ValueError as error:
+        threads = os.environ.get("NUMBA_NUM_THREADS")
+        raise InvalidArgumentError(
+            f"Numba does not import: {str(error).rstrip('.')}; the environment variable NUMBA_NUM_THREADS is to be unset, or a"
+            f" number from 1 on (got {threads!r})"
+        ) from error
+    return numba  # type: ignore[no-any-return]
+
+
 @functools.cache
 @uninterrupted
 def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `kernel` compiled by Numba, which is imported here so that importing the package does not."""
-    import numba
-
-    function = numba.njit(nogil=True)(kernel)
+    """Return `kernel` compiled by Numba."""
+    function = import_numba().njit(nogil=True)(kernel)
     with contextlib.suppress(ImportError):  # another Numba
         from .numba_cache import KernelCache
 

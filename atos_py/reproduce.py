@@ -21,7 +21,7 @@ import numpy as np
 from . import generate
 from .algorithms import bfs
 from .devices import Device
-from .errors import InvalidArgumentError, LaunchConfigError
+from .errors import FileWriteError, InvalidArgumentError, LaunchConfigError
 from .graph import Graph
 from .parallel import num_threads
 from .stats import LaunchStats, stats_of
@@ -125,7 +125,10 @@ def reproduce(
         The files written.
     """
     repeat = whole("repeat", repeat, 1, 10**6)
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:  # ValueError: a null byte
+        raise FileWriteError(f"cannot make directory {str(out)!r}: {getattr(error, 'strerror', None) or error}") from error
     measured, files = Measured([], [], [], []), []
     for name, graph in graphs:
         subject = _Subject.of(name, graph)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -206,7 +209,10 @@ class TestOptions:
             (["bfs", GRAPH, "--source", "128"], "source 128 is not a vertex"),
             (["bfs", GRAPH, "--out", "depth.txt"], "names an .npy or .npz file"),
             (["bfs", GRAPH, "--out", "/nothing/depth.npy"], "cannot write"),
-            (["bfs", GRAPH, "--json", "/nothing/x.json"], "No such file"),
+            (["reproduce", "--graph", GRAPH, "--out", __file__], "cannot make directory"),
+            (["reproduce", "--graph", GRAPH, "--out", "x\0"], "cannot make directory"),
+            (["bfs", GRAPH, "--json", "/nothing/x.json"], "there is no directory '/nothing'"),
+            (["bench", "--algorithm", "chain", "--size", "99999999999"], "--size must be less than 4294967296"),
             (["pagerank", GRAPH, "--tolerance", "0"], "tolerance must be"),
             (["color", "rmat:x"], "names no graph"),
             (["color", "nothing.gr"], "cannot read graph file"),
@@ -218,6 +224,73 @@ class TestOptions:
         assert line.startswith("atos_py: ")
         assert said in line
         assert line.count("\n") == 1
+
+    @pytest.mark.parametrize(
+        ("command", "said"),
+        [
+            (["bfs", GRAPH, "--plot", "x.foo"], "names no kind of picture; there are .avif, "),
+            (["bfs", GRAPH, "--plot", "/nothing/x.png"], "there is no directory '/nothing'"),
+            (["bfs", GRAPH, "--plot", "."], "it is a directory"),
+            (["bfs", GRAPH, "--out", "/nothing/x.npy"], "there is no directory '/nothing'"),
+            (["color", GRAPH, "--json", "/"], "it is a directory"),
+            (["pagerank", GRAPH, "--json", "x\0"], "there is a null character in its name"),
+            (["bench", "--graph", GRAPH, "--markdown", "/nothing/x.md"], "there is no directory '/nothing'"),
+            (["tune", "--algorithm", "bfs", "--graph", GRAPH, "--csv", "/nothing/x.csv"], "there is no directory '/nothing'"),
+            (["tune", "--algorithm", "bfs", "--graph", GRAPH, "--draw", "x.foo"], "there are .avif, "),
+            (["demo", "--graph", GRAPH, "--json", "/nothing/x.json"], "there is no directory '/nothing'"),
+            (["reproduce", "--graph", GRAPH, "--out", "x", "--json", "/"], "it is a directory"),
+        ],
+    )
+    def test_what_could_not_be_written_is_refused_before_anything_runs(self, command, said, capsys, monkeypatch):
+        figures = pytest.importorskip("atos_py.figures")
+        kinds = {"svg": "", "avif": "", "png": ""}
+        monkeypatch.setattr(figures.Figure().canvas.__class__, "get_supported_filetypes", classmethod(lambda cls: kinds))
+        monkeypatch.setattr(atos.Queue, "_launch", None)
+        assert main([*command, "--device", "cpu"]) == 2
+        captured = capsys.readouterr()
+        assert said in captured.err
+        assert captured.err.count("\n") == 1
+        assert captured.out == ""
+
+    def test_a_file_without_permission_is_refused_before_anything_runs(self, tmp_path, capsys, monkeypatch):
+        monkeypatch.setattr("atos_py.commands.options.os.access", lambda path, mode: False)
+        assert main(["bfs", GRAPH, "--device", "cpu", "--json", str(tmp_path / "x.json")]) == 2
+        assert "permission denied" in capsys.readouterr().err
+
+    def test_a_picture_is_refused_without_matplotlib(self, capsys, monkeypatch):
+        monkeypatch.setitem(sys.modules, "atos_py.figures", None)
+        assert main(["bfs", GRAPH, "--device", "cpu", "--plot", "x.png"]) == 2
+        assert "pip install matplotlib" in capsys.readouterr().err
+
+    def test_a_full_disk_is_a_line(self, capsys):
+        assert main(["info", "--json", "/dev/full"]) == 2
+        assert capsys.readouterr().err == "atos_py: cannot write '/dev/full': No space left on device\n"
+
+    def test_json_to_an_output_that_was_closed_from_the_start(self):
+        command = f'"{sys.executable}" -m atos_py info --json - >&-'
+        done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+        assert done.returncode == 0
+        assert "Traceback" not in done.stderr
+
+    def test_ctrl_c_is_a_line(self, capsys, monkeypatch):
+        def stopped(options):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(COMMANDS["info"], "command", stopped)
+        assert main(["info"]) == 130
+        assert capsys.readouterr().err == "atos_py: interrupted\n"
+
+    @pytest.mark.parametrize("graph", [GRAPH, "tiny.npz"])
+    def test_a_number_of_threads_that_numba_refuses(self, graph, tmp_path):
+        atos.generate.road(9, device="cpu").save(tmp_path / "tiny.npz")
+        command = [sys.executable, "-m", "atos_py", "bfs", graph, "--device", "cpu"]
+        path = os.pathsep.join([str(Path(atos.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+        environment = os.environ | {"NUMBA_NUM_THREADS": "0", "PYTHONPATH": path}
+        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 2
+        assert done.stderr.startswith("atos_py: Numba does not import: ")
+        assert "NUMBA_NUM_THREADS is to be unset, or a number from 1 on (got '0')" in done.stderr
+        assert done.stderr.count("\n") == 1
 
     def test_progress_without_tqdm(self, monkeypatch, capsys):
         monkeypatch.setitem(sys.modules, "tqdm", None)

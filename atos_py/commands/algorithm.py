@@ -16,7 +16,7 @@ from ..files import replacing
 from ..graph_spec import SPEC_HELP, graph_of, source_of
 from ..tuned import tuned
 from ..workloads import OPTIONS, on_graph
-from .options import LAUNCH, add_device, add_json, add_launch, add_own, given, say, write_json
+from .options import LAUNCH, add_device, add_json, add_launch, add_own, check_outputs, given, say, write_json
 
 __all__ = ["add_arguments", "command"]
 
@@ -62,6 +62,7 @@ def command(
     """
     if options.out and options.out.suffix not in (".npy", ".npz"):
         raise InvalidArgumentError(f"--out names an .npy or .npz file (got '{options.out}')")
+    check_outputs(options.out, options.json, picture=options.plot)
     on = device(options.device)
     host = graph_of(options.graph, device="cpu")
     graph = host.to(on)
@@ -98,7 +99,9 @@ def command(
         },
     )
     if options.plot:
-        result.stats.plot(least_tasks(result)).savefig(options.plot)
+        from ..figures import write_picture  # with matplotlib
+
+        write_picture(result.stats.plot(least_tasks(result)), options.plot)
         say(options, f"drawn to {options.plot}")
     return 1 if failure else 0
 

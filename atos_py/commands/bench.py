@@ -22,7 +22,19 @@ from ..measure import measure
 from ..report import GraphFacts, Report, Row
 from ..tuned import tuned
 from ..workloads import ALGORITHMS, OPTIONS, SCHEDULER, on_graph, scheduler
-from .options import LAUNCH, add_device, add_graphs, add_json, add_launch, add_own, given, say, write_json
+from .options import (
+    LAUNCH,
+    add_device,
+    add_graphs,
+    add_json,
+    add_launch,
+    add_own,
+    check_outputs,
+    given,
+    say,
+    write_json,
+    write_text,
+)
 
 HELP = "time algorithms over graphs, devices and settings"
 DESCRIPTION = """\
@@ -73,6 +85,9 @@ def command(options: argparse.Namespace) -> int:
         raise InvalidArgumentError(f"--repeat must be at least 1 (got {options.repeat})")
     if options.size is not None and options.size < 1:
         raise InvalidArgumentError(f"--size must be at least 1 (got {options.size})")
+    if options.size is not None and options.size >= 2**32:
+        raise InvalidArgumentError(f"--size must be less than {2**32}, since the items are of 32 bits (got {options.size})")
+    check_outputs(options.json, options.markdown)
     chosen = [device(name) for name in dict.fromkeys(options.device or [None])]
     report = Report({str(on): device_facts(on) for on in chosen}, versions())
     old = Report.load(options.against) if options.against else None
@@ -87,7 +102,7 @@ def command(options: argparse.Namespace) -> int:
         say(options, *report.against(old, options.against))
     write_json(options, report.to_json())
     if options.markdown:
-        options.markdown.write_text(report.to_markdown(), encoding="utf-8")
+        write_text(options.markdown, report.to_markdown())
     return 1 if any(row.failure for row in report.rows) else 0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..demo import HEADING, rows
 from ..devices import device, devices
-from .options import add_device, add_graphs, add_json, say, write_json
+from .options import add_device, add_graphs, add_json, check_outputs, say, write_json
 
 HELP = "run BFS everywhere and verify it"
 DESCRIPTION = """\
@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(options: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
+    check_outputs(options.json)
     begin = time.perf_counter()
     chosen = [device(spec) for spec in options.device] if options.device else devices()
     say(options, HEADING)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from .options import add_json, say, write_json
+from .options import add_json, check_outputs, say, write_json
 
 HELP = "say what is there and what is missing"
 DESCRIPTION = """\
@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(options: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
+    check_outputs(options.json)
     from ..diagnosis import diagnose, report
 
     findings = diagnose()

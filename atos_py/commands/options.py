@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from ..errors import FileWriteError, MissingPackageError
 from ..graph_spec import SPEC_HELP
 from ..program import WORKERS
 from ..workloads import OPTIONS
@@ -20,10 +22,12 @@ __all__ = [
     "add_json",
     "add_launch",
     "add_own",
+    "check_outputs",
     "given",
     "progress_bar",
     "say",
     "write_json",
+    "write_text",
 ]
 
 #: Options of a launch, by the names that they have in Python.
@@ -99,15 +103,53 @@ def say(options: argparse.Namespace, *lines: object) -> None:
     print(*lines, sep="\n", file=sys.stderr if options.json == "-" else sys.stdout, flush=True)
 
 
+def check_outputs(*files: str | Path | None, picture: Path | None = None) -> None:
+    """Refuse files that could not be written in the end, before anything runs; None stands for one that is not wanted.
+
+    Raises
+    ------
+    FileWriteError
+        If there is no such directory, or no permission, or it is a directory itself.
+    InvalidArgumentError, MissingPackageError
+        If the ending of the picture names no kind of it, or there is no matplotlib to draw it.
+    """
+    for path in (Path(name) for name in (*files, picture) if name not in (None, "-")):
+        fault = None
+        if "\0" in str(path):
+            fault = "there is a null character in its name"
+        elif path.is_dir():
+            fault = "it is a directory"
+        elif not path.parent.is_dir():
+            fault = f"there is no directory '{path.parent}'"
+        elif not os.access(path if path.exists() else path.parent, os.W_OK):
+            fault = "permission denied"
+        if fault:
+            raise FileWriteError(f"cannot write {str(path)!r}: {fault}")
+    if picture is not None:
+        try:
+            from ..figures import picture_format
+        except ImportError as error:
+            raise MissingPackageError("drawing needs matplotlib: python -m pip install matplotlib") from error
+        picture_format(picture)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that people or programs read, which may be a pipe."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise FileWriteError(f"cannot write '{path}': {error.strerror}") from error
+
+
 def write_json(options: argparse.Namespace, value: Any) -> None:
     """Write what programs read, if it was asked for."""
     if options.json is None:
         return
     text = value if isinstance(value, str) else json.dumps(value, indent=1) + "\n"
     if options.json == "-":
-        sys.stdout.write(text)
+        print(text, end="", flush=True)  # which, unlike sys.stdout, is there if the output was closed from the start
     else:
-        Path(options.json).write_text(text, encoding="utf-8")
+        write_text(Path(options.json), text)
 
 
 def progress_bar() -> Callable[[Iterable[Any], str, int], Iterable[Any]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..devices import device
 from ..graph_spec import graph_of, names_of
 from ..reproduce import default_graphs, reproduce
-from .options import add_device, add_graphs, add_json, progress_bar, say, write_json
+from .options import add_device, add_graphs, add_json, check_outputs, progress_bar, say, write_json
 
 HELP = "measure the paper's tables and figures"
 DESCRIPTION = """\
@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(options: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
+    check_outputs(options.json)
     chosen = device(options.device)
     graphs = default_graphs(chosen)
     if options.graph:

@@ -15,7 +15,7 @@ from ..measure import measure
 from ..report import Row
 from ..tune import space_for, tune
 from ..workloads import ALGORITHMS, on_graph
-from .options import add_device, add_graphs, add_json, progress_bar, say, write_json
+from .options import add_device, add_graphs, add_json, check_outputs, progress_bar, say, write_json
 
 HELP = "find the best setting of an algorithm on a graph"
 DESCRIPTION = """\
@@ -50,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(options: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
+    check_outputs(options.json, options.csv, picture=options.draw)
     on = device(options.device)
     host = graph_of(options.graph, device="cpu")
     graph = host.to(on)
