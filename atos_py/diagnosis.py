@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .cache import cache_directory, cache_fault
@@ -26,6 +26,7 @@ _ITEM_BYTES = (4, 8, 16)
 _REBUILD = "python setup.py build_core (in a checkout), or pip install again"
 _GET_NVCC = f'python -m pip install "{NVCC_WHEELS}", then {_REBUILD}'
 _GET_CXX = "sudo apt-get install g++ (or what your system calls it)"
+_GPU_PARTS = {"driver", "numba-cuda", "cuda-core", "nvJitLink", *(f"{worker} workers" for worker in WORKERS)}
 _GPU_PACKAGES = 'python -m pip install "numba-cuda[cu13]>=0.30,<0.31" "cuda-core>=0.6"'
 
 
@@ -38,17 +39,32 @@ class Finding:
     section, name, value : str
     mend : str or None
         What to do about it; None if it is as it should be.
+    for_gpu : bool
+        Whether that would be of use with a GPU only, and there is none.
     """
 
     section: str
     name: str
     value: str
     mend: str | None = None
+    for_gpu: bool = False
 
 
 def diagnose() -> list[Finding]:
-    """Look at everything, section by section."""
-    return [*_devices(), *_compilers(), *_versions(), *_core(), *_caches()]
+    """Look at everything: what is ready first, then section by section."""
+    found = [*_devices(), *_compilers(), *_versions(), *_core(), *_caches()]
+    if why_no_gpu() is None or _has_nvidia_hardware():
+        found = [replace(finding, for_gpu=False) for finding in found]
+    return [_ready(found), *found]
+
+
+def _ready(found: Sequence[Finding]) -> Finding:
+    """Return a line without a section that says what tasks can run on as things are."""
+    cores = devices()[0].processors
+    names = [f"CPU backend ({cores} {'core' if cores == 1 else 'cores'})"]
+    if not any(finding.mend and finding.name in _GPU_PARTS for finding in found):
+        names += [str(device) for device in devices() if device.kind == "cuda"]
+    return Finding("", "Ready", ", ".join(names))
 
 
 def report(findings: Sequence[Finding] | None = None) -> str:
@@ -57,17 +73,26 @@ def report(findings: Sequence[Finding] | None = None) -> str:
     width = max(len(finding.name) for finding in findings)
     section = None
     for finding in findings:
+        if not finding.section:
+            lines += ["", f"{finding.name}: {finding.value}"]
+            continue
         if finding.section != section:
             section = finding.section
             lines += ["", section]
         lines.append(f"  {finding.name:{width}}  {finding.value}")
-    mends: dict[str, list[str]] = {}  # one line for all that the same command mends
+    broken, wanted = (_commands([each for each in findings if each.for_gpu == gpu]) for gpu in (False, True))
+    lines += ["", "To mend", *broken] if broken else ["", "Nothing is missing."]
+    lines += ["", "There is no GPU here; one would take", *wanted] if wanted else []
+    return "\n".join(lines[1:])
+
+
+def _commands(findings: Sequence[Finding]) -> list[str]:
+    """Return what mends them, in one line for all that the same command mends."""
+    mends: dict[str, list[str]] = {}
     for finding in findings:
         if finding.mend:
             mends.setdefault(finding.mend, []).append(finding.name)
-    told = [f"  {', '.join(names)}: {mend}" for mend, names in mends.items()]
-    lines += ["", "To mend", *told] if told else ["", "Nothing is missing."]
-    return "\n".join(lines[1:])
+    return [f"  {', '.join(names)}: {mend}" for mend, names in mends.items()]
 
 
 def _devices() -> list[Finding]:
@@ -90,7 +115,7 @@ def _devices() -> list[Finding]:
         mend = "install NVIDIA's driver, version 580 or newer, and reboot" if _has_nvidia_hardware() else None
         if "this build" in reason:
             mend = _REBUILD if find_cuda() else _GET_NVCC
-        found.append(Finding(section, "driver", f"no GPU: {reason}", mend))
+        found.append(Finding(section, "driver", f"no GPU: {reason}", mend, for_gpu=True))
     else:
         version = driver_version() or (0, 0)
         old = version < (13, 0)
@@ -123,14 +148,14 @@ def _compilers() -> list[Finding]:
     nvcc = (
         Finding(section, "nvcc", f"{_version_of(str(cuda / 'bin' / 'nvcc'))}, {cuda}")
         if cuda
-        else Finding(section, "nvcc", "not found", _GET_NVCC if needed else None)
+        else Finding(section, "nvcc", "not found", _GET_NVCC if needed else None, for_gpu=True)
     )
     name = os.environ.get("CXX", "c++")
     path = shutil.which(name)
     cxx = (
         Finding(section, name, f"{_version_of(path)}, {path}")
         if path
-        else Finding(section, name, "not found", _GET_CXX if needed else None)
+        else Finding(section, name, "not found", _GET_CXX if needed else None, for_gpu=True)
     )
     return [nvcc, cxx]
 
@@ -159,15 +184,17 @@ def _versions() -> list[Finding]:
     for package in ("numba-cuda", "cuda-core"):
         version = _installed(package)
         value = version or "absent: tasks cannot be compiled for GPUs"
-        found.append(Finding(section, package, value, None if version else _GPU_PACKAGES))
+        found.append(Finding(section, package, value, None if version else _GPU_PACKAGES, for_gpu=True))
     built = _built().get("nvcc")
     linker = _installed("nvidia-nvjitlink")
     newest = max(filter(None, (_numbers(built), _numbers(_installed("nvidia-nvvm")))), default=None)
     if linker is None:
-        found.append(Finding(section, "nvJitLink", "absent: tasks cannot be linked for GPUs", _GPU_PACKAGES))
+        found.append(Finding(section, "nvJitLink", "absent: tasks cannot be linked for GPUs", _GPU_PACKAGES, for_gpu=True))
     elif newest and (_numbers(linker) or (0,))[:2] < newest[:2]:
         older = f"{linker}, older than the CUDA {newest[0]}.{newest[1]} code that it has to link"
-        found.append(Finding(section, "nvJitLink", older, 'python -m pip install --upgrade "nvidia-nvjitlink==13.*"'))
+        found.append(
+            Finding(section, "nvJitLink", older, 'python -m pip install --upgrade "nvidia-nvjitlink==13.*"', for_gpu=True)
+        )
     else:
         found.append(Finding(section, "nvJitLink", linker))
     return found
@@ -207,7 +234,7 @@ def _core() -> list[Finding]:
         else:
             missing = ", ".join(str(size) for size in _ITEM_BYTES if size not in sizes)
             value = f"not built for GPUs: items of {missing} bytes are missing"
-            found.append(Finding(section, f"{worker} workers", value, _REBUILD if find_cuda() else _GET_NVCC))
+            found.append(Finding(section, f"{worker} workers", value, _REBUILD if find_cuda() else _GET_NVCC, for_gpu=True))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -50,7 +51,7 @@ class TestDiagnosis:
         monkeypatch.setenv("PATH", "")
         assert toolkit.NVCC_WHEELS in str(value("nvcc").mend)
         assert "g++" in str(value("c++").mend)
-        assert "To mend" in diagnosis.report()
+        assert "nvcc" in diagnosis.report()
 
     def test_compilers_are_not_missed_where_the_core_is_whole(self, monkeypatch):
         monkeypatch.setattr(diagnosis, "find_cuda", lambda: None)
@@ -62,6 +63,38 @@ class TestDiagnosis:
         monkeypatch.setattr(diagnosis, "_installed", lambda package: None)
         for name in ("numba-cuda", "cuda-core", "nvJitLink"):
             assert "numba-cuda[cu13]" in str(value(name).mend)
+
+    @pytest.mark.parametrize("there", ["nothing", "a card", "a GPU"])
+    def test_what_only_a_gpu_needs_is_to_be_mended_only_with_one(self, there, monkeypatch, capsys):
+        monkeypatch.setattr(diagnosis, "_installed", lambda package: None)
+        monkeypatch.setattr(diagnosis, "find_cuda", lambda: None)
+        monkeypatch.setattr(diagnosis, "_sizes", lambda worker: ())
+        monkeypatch.setattr(diagnosis, "_caches", list)
+        monkeypatch.setattr(diagnosis, "why_no_gpu", lambda: None if there == "a GPU" else "no NVIDIA driver is installed")
+        monkeypatch.setattr(diagnosis, "_has_nvidia_hardware", lambda: there != "nothing")
+        monkeypatch.setenv("PATH", "")
+        assert main([]) == 0
+        text = capsys.readouterr().out
+        assert re.match(r"Ready: CPU backend \(\d+ cores?\)\n", text)
+        end = text.partition("\nTo mend\n")[2]
+        if there == "nothing":
+            assert not end
+            end = text.partition("\nNothing is missing.\n\nThere is no GPU here; one would take\n")[2]
+        for name in ("nvcc", "numba-cuda, cuda-core, nvJitLink", "thread workers"):
+            assert name in end
+
+    def test_a_cache_that_cannot_be_used_is_to_be_mended_without_a_gpu_too(self, monkeypatch):
+        monkeypatch.setattr(diagnosis, "why_no_gpu", lambda: "no NVIDIA driver is installed")
+        monkeypatch.setattr(diagnosis, "_has_nvidia_hardware", lambda: False)
+        monkeypatch.setattr(diagnosis, "cache_fault", lambda: "others can write to it")
+        assert "linked tasks" in diagnosis.report().partition("\nTo mend\n")[2]
+
+    def test_a_gpu_is_ready_if_nothing_of_it_is_missing(self, monkeypatch):
+        found = [diagnosis.Finding("Versions", "numba-cuda", "0.30")]
+        monkeypatch.setattr(diagnosis, "devices", lambda: [atos.device("cpu"), atos.Device("cuda", 0)])
+        assert diagnosis._ready(found).value.endswith("), cuda:0")
+        found.append(diagnosis.Finding("Versions", "cuda-core", "absent", "pip install it"))
+        assert "cuda" not in diagnosis._ready(found).value
 
     def test_linker_older_than_what_it_links(self, monkeypatch):
         monkeypatch.setattr(diagnosis, "_installed", {"nvidia-nvjitlink": "13.0.1", "nvidia-nvvm": "13.4.9"}.get)
