@@ -2,13 +2,13 @@
 #
 #   make PYTHON=python3.12     another Python
 #   make CUDA_HOME=/opt/cuda   another CUDA toolkit; CUDA_HOME=none: that of PyPI's wheels, whatever the machine has
-#   make NVCC_WHEELS=          fetch no nvcc: with CUDA_HOME=none, or without a toolkit, the core is built for the CPU alone
+#   make ATOS_CPU_ONLY=1       for the CPU alone: neither nvcc nor the packages for GPUs are fetched
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-export CUDA_HOME
+export CUDA_HOME ATOS_CPU_ONLY
 # With nvcc on this machine nothing is fetched for the build; without it, PyPI's wheels hold a complete one.
-NVCC_WHEELS = $(shell CUDA_HOME="$(CUDA_HOME)" $(PYTHON) atos_py/toolkit.py)
+NVCC_WHEELS = $(shell CUDA_HOME="$(CUDA_HOME)" ATOS_CPU_ONLY="$(ATOS_CPU_ONLY)" $(PYTHON) atos_py/toolkit.py)
 
 .PHONY: demo test lint docs gpu-test build dist wheel-test clean
 
@@ -55,8 +55,8 @@ $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --upgrade pip "setuptools>=77" wheel
 	$(if $(NVCC_WHEELS),$(BIN)/python -m pip install -q "$(NVCC_WHEELS)" || echo "nvcc cannot be had: building for the CPU alone")
-	$(BIN)/python -m pip install -q --no-build-isolation -e ".[cu13,dev,docs]" || \
-	{ echo "the GPU packages cannot be had"; $(BIN)/python -m pip install -q --no-build-isolation -e ".[dev,docs]"; }
+	{ test "$(ATOS_CPU_ONLY)" != 1 && $(BIN)/python -m pip install -q --no-build-isolation -e ".[cu13,dev,docs]"; } || \
+	{ echo "going on without the packages for GPUs"; $(BIN)/python -m pip install -q --no-build-isolation -e ".[dev,docs]"; }
 	touch $@
 
 clean:

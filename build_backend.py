@@ -1,7 +1,7 @@
 """What pip calls to build: setuptools, which is given nvcc from PyPI where this machine has none.
 
-``CUDA_HOME=none pip install .`` builds with PyPI's nvcc in any case; ``CUDA_HOME=none NVCC_WHEELS= pip install .`` with none at
-all, for the CPU alone.
+``ATOS_CPU_ONLY=1 pip install .`` builds for the CPU alone, without any nvcc; ``CUDA_HOME=none pip install .`` with that of PyPI
+in any case.
 """
 
 import os
@@ -17,7 +17,7 @@ _TOOLKIT = Path(__file__).parent / "atos_py" / "toolkit.py"
 def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
     toolkit = runpy.run_path(str(_TOOLKIT))
     wheels = os.environ.get("NVCC_WHEELS", toolkit["NVCC_WHEELS"])
-    return [wheels] if wheels and not toolkit["find_cuda"]() else []
+    return [wheels] if wheels and not toolkit["cpu_only"]() and not toolkit["find_cuda"]() else []
 
 
 get_requires_for_build_editable = get_requires_for_build_wheel

@@ -40,7 +40,8 @@ def build_core() -> None:
     record = OUT / "built.json"
     known = json.loads(record.read_text()) if record.is_file() else {"files": {}}
     shutil.copyfile(SOURCES / "atos.h", OUT / "atos.h")
-    cuda = runpy.run_path(str(ROOT / "atos_py" / "toolkit.py"))["find_cuda"]()
+    toolkit = runpy.run_path(str(ROOT / "atos_py" / "toolkit.py"))
+    cuda = None if toolkit["cpu_only"]() else toolkit["find_cuda"]()
 
     def current(name: str, content: str) -> bool:
         return (OUT / name).is_file() and known["files"].get(name) == content
@@ -73,7 +74,8 @@ def build_core() -> None:
         known["nvcc"] = nvcc_version(commands["core_cta_4.fatbin"][0])
     if not any(OUT.glob("*.fatbin")):
         known.pop("nvcc", None)
-        print("nvcc was not found: built for the CPU alone", file=sys.stderr)
+        why = "as ATOS_CPU_ONLY asks" if toolkit["cpu_only"]() else "since nvcc was not found"
+        print(f"built for the CPU alone, {why}", file=sys.stderr)
     known["architectures"] = list(ARCHITECTURES)
     known["files"] = {name: content for name, content in contents.items() if (OUT / name).is_file()}
     record.write_text(json.dumps(known, indent=1) + "\n")

@@ -12,12 +12,20 @@ import sys
 import sysconfig
 from pathlib import Path
 
-__all__ = ["NVCC_WHEELS", "find_cuda"]
+__all__ = ["NVCC_WHEELS", "cpu_only", "find_cuda"]
 
 # All of nvcc from PyPI, for x86-64 and aarch64: one package pins them all. It is the oldest of its major version, since
 # nvJitLink links LTO-IR of its own version and of earlier ones, and a wheel meets any nvJitLink.
 NVCC_WHEELS = "cuda-toolkit[nvcc,crt,nvvm,cudart,cccl]==13.0.*"
 _VERSION = re.compile(r"#define CUDA_VERSION 13\d{3}\b")  # LTO-IR of another major version does not link with ours
+
+
+def cpu_only() -> bool:
+    """Whether the environment variable ATOS_CPU_ONLY asks to build for the CPU alone."""
+    value = os.environ.get("ATOS_CPU_ONLY", "")
+    if value not in ("", "0", "1"):
+        raise ValueError(f"the environment variable ATOS_CPU_ONLY is 1, for a build for the CPU alone, or 0 (got {value!r})")
+    return value == "1"
 
 
 def find_cuda() -> Path | None:
@@ -41,4 +49,4 @@ def _is_usable(root: Path) -> bool:
 
 
 if __name__ == "__main__":
-    print("" if find_cuda() else NVCC_WHEELS)
+    print("" if cpu_only() or find_cuda() else NVCC_WHEELS)

@@ -138,6 +138,8 @@ def test_installed_wheel_runs_without_a_compiler(wheel, tmp_path):
     [
         (None, {}, [toolkit.NVCC_WHEELS]),
         (None, {"NVCC_WHEELS": ""}, []),
+        (None, {"ATOS_CPU_ONLY": "1"}, []),
+        (None, {"ATOS_CPU_ONLY": "0"}, [toolkit.NVCC_WHEELS]),
         (None, {"NVCC_WHEELS": "another"}, ["another"]),
         (Path("/usr/local/cuda"), {}, []),
     ],
@@ -147,7 +149,38 @@ def test_build_fetches_nvcc_where_there_is_none(found, environment, expected, mo
     backend = pytest.importorskip("build_backend", reason="no setuptools")
     monkeypatch.setattr(backend.runpy, "run_path", lambda path: {**vars(toolkit), "find_cuda": lambda: found})
     monkeypatch.delenv("NVCC_WHEELS", raising=False)
+    monkeypatch.delenv("ATOS_CPU_ONLY", raising=False)
     for name, value in environment.items():
         monkeypatch.setitem(os.environ, name, value)
     assert backend.get_requires_for_build_wheel() == expected
     assert backend.get_requires_for_build_editable() == expected
+
+
+@pytest.mark.parametrize(("asked", "expected"), [("1", {"atos.h", "built.json", "libatos.so"}), ("", None)])
+def test_a_build_for_the_cpu_alone_leaves_nvcc_alone(asked, expected, tmp_path):
+    """With compilers that make empty files."""
+    tree = tmp_path / "tree"
+    for part in ("csrc", "atos_py/toolkit.py", "setup.py", "pyproject.toml"):
+        source, target = ROOT / part, tree / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
+    nvcc = tmp_path / "cuda" / "bin" / "nvcc"
+    header = tmp_path / "cuda" / "include" / "cuda.h"
+    for path in (nvcc, header):
+        path.parent.mkdir(parents=True)
+    header.write_text("#define CUDA_VERSION 13000\n")
+    nvcc.write_text('#!/bin/sh\nfor last; do :; done\ntest "$last" = --version || touch "$last"\n')
+    nvcc.chmod(0o700)
+    environment = os.environ | {"CXX": str(nvcc), "CUDA_HOME": str(tmp_path / "cuda"), "ATOS_CPU_ONLY": asked}
+    command = [sys.executable, "setup.py", "-q", "build_core"]
+    done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    built = {path.name for path in (tree / "atos_py" / "_lib").iterdir()}
+    assert built == expected if expected else len(built) == 3 + 9
+    assert ("built for the CPU alone, as ATOS_CPU_ONLY asks" in done.stderr) == (asked == "1")
+
+
+def test_a_word_that_asks_for_neither_build_is_refused(monkeypatch):
+    monkeypatch.setenv("ATOS_CPU_ONLY", "yes")
+    with pytest.raises(ValueError, match=r"ATOS_CPU_ONLY is 1, for a build for the CPU alone, or 0 \(got 'yes'\)"):
+        toolkit.cpu_only()
