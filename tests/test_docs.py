@@ -49,7 +49,9 @@ def test_code_runs(document, directory):
     exec(compile(path.read_text(), str(path), "exec"), {"__name__": "document"})
 
 
-def test_commands_run(directory, capsys):
+def test_commands_run(tmp_path, monkeypatch, capsys):
+    """Where nothing lies but what they make themselves."""
+    monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "command-line.md").read_text()
     lines = "".join(COMMANDS.findall(text)).splitlines()
     assert {line.split()[3] for line in lines} == {"info", "demo", "bfs", "pagerank", "color", "bench", "tune"}

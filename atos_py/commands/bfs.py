@@ -15,8 +15,8 @@ Finds how many edges each vertex is from a source, or from the nearest of severa
 over all edges: by speculative breadth-first search (Chen et al. 2022, Algorithm 2), or, where a graph is large, undirected and
 has many edges, by one that switches direction. A vertex that cannot be reached has the largest value of uint32."""
 EXAMPLES = """\
-  python -m atos_py bfs USA-road-d.NY.gr.gz --source 0 --out depth.npy
-  python -m atos_py bfs rmat:16:16 --parents --out tree.npz
+  python -m atos_py bfs rmat:16:16 --source 0 --parents --out tree.npz
+  python -m atos_py bfs roads.gr.gz --out depth.npy
   python -m atos_py bfs road:1000:0.62 --worker warp --fetch-size 32 --plot run.png"""
 
 

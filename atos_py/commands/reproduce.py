@@ -18,7 +18,7 @@ time over worker size and fetch size, and the effect of permuting vertex ids: as
 installed, PNG. Edges of the graphs that have no reverse are given one."""
 EXAMPLES = """\
   python -m atos_py reproduce --out paper
-  python -m atos_py reproduce --out paper --graph USA-road-d.NY.gr.gz rmat:18:16 --repeat 10"""
+  python -m atos_py reproduce --out paper --graph roads.gr.gz rmat:18:16 --repeat 10"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
