@@ -1,11 +1,11 @@
-"""Compare two builds of the package on one machine, in turns: kernel times and whole-call times, and their ratio.
+"""Compare builds of the package on one machine, in turns: kernel times and whole-call times, and their ratio.
 
-    python benchmarks/side_by_side.py --before ../before --after . --device cuda
+    python benchmarks/side_by_side.py ../before . --device cuda
 
-Both arguments are checkouts whose core is built (``python setup.py build_core``). The graphs are made once, by the first build.
-A process imports one build, runs each workload ``--repeat`` times after two runs that warm up, proves the last result, and
-prints its times. Processes of the two builds take turns, so that a drift of the machine meets both. A figure is the median of
-all runs of a build. The workloads use calls that both builds know.
+The arguments are checkouts whose core is built (``python setup.py build_core``). The graphs are made once, by the first build. A
+process imports one build, runs each workload ``--repeat`` times after two runs that warm up, and prints its times; in the first
+turn it proves the last result. Processes of the builds take turns, so that a drift of the machine meets all. A figure is the
+median of all runs of a build; ratios are to the first build. The workloads use calls that all builds know.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def scheduler_workloads(device: str) -> dict[str, Workload]:
     return result
 
 
-def measure(graphs: dict[str, tuple[str, int]], device: str, repeat: int) -> None:
+def measure(graphs: dict[str, tuple[str, int]], device: str, repeat: int, prove: bool) -> None:
     """Print a line of JSON for each workload: its kernel and call times, in ms. Run in a process of its own."""
     everything = {("", name): workload for name, workload in scheduler_workloads(device).items()}
     for spec, (path, source) in graphs.items():
@@ -112,51 +112,53 @@ def measure(graphs: dict[str, tuple[str, int]], device: str, repeat: int) -> Non
             result = run()
             call.append(1e3 * (time.perf_counter() - begin))
             kernel.append(getattr(result, "stats", result).milliseconds)
-        check(result)
+        if prove:
+            check(result)
         print(json.dumps({"graph": spec, "name": name, "kernel": kernel[2:], "call": call[2:]}), flush=True)
 
 
 def main() -> None:
-    """Print a table: a row for each workload, and the ratios of the two builds."""
+    """Print a table: a row for each workload, and the ratios to the first build."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--before", type=Path, required=True, help="a checkout with its core built")
-    parser.add_argument("--after", type=Path, required=True, help="another one")
+    parser.add_argument("builds", nargs="*", type=Path, help="checkouts with their core built")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--graph", nargs="*", metavar="SPEC", help="rmat:SCALE:EDGE_FACTOR or road:SIDE:KEEP")
     parser.add_argument("--repeat", type=int, default=10, help="runs of each workload in a turn")
     parser.add_argument("--turns", type=int, default=3, help="processes of each build")
     parser.add_argument("--measure", help=argparse.SUPPRESS)  # what a child process is given
+    parser.add_argument("--prove", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        measure(json.loads(options.measure), options.device, options.repeat)
+        measure(json.loads(options.measure), options.device, options.repeat, options.prove)
         return
-    builds = {"before": options.before.resolve(), "after": options.after.resolve()}
-    times: dict[tuple[str, str], dict[str, dict[str, list[float]]]] = {}
+    builds = [build.resolve() for build in options.builds]
+    times: dict[tuple[str, str], list[dict[str, list[float]]]] = {}
     with tempfile.TemporaryDirectory() as directory:
-        sys.path.insert(0, str(builds["before"]))
+        sys.path.insert(0, str(builds[0]))
         graphs = {}
         for number, spec in enumerate(GRAPHS[options.device] if options.graph is None else options.graph):
             path = Path(directory) / f"{number}.npz"
             graphs[spec] = str(path), make_graph(spec, path, options.device)
         shared = ["--device", options.device, "--repeat", str(options.repeat), "--measure", json.dumps(graphs)]
-        for _ in range(options.turns):
-            for build, checkout in builds.items():
-                environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(checkout), os.environ.get("PYTHONPATH", "")])}
-                command = [sys.executable, __file__, "--before", ".", "--after", ".", *shared]
+        for turn in range(options.turns):
+            for number, build in enumerate(builds):
+                environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(build), os.environ.get("PYTHONPATH", "")])}
+                command = [sys.executable, __file__, *shared, *(["--prove"] if turn == 0 else [])]
                 done = subprocess.run(command, env=environment, cwd=directory, stdout=subprocess.PIPE, text=True, check=True)
                 for line in done.stdout.splitlines():
                     row = json.loads(line)
-                    kept = times.setdefault((row["graph"], row["name"]), {})
-                    of_build = kept.setdefault(build, {"kernel": [], "call": []})
-                    of_build["kernel"] += row["kernel"]
-                    of_build["call"] += row["call"]
-    print("| workload | kernels before | after | ratio | call before | after | ratio |", "| --- |" + " --- |" * 6, sep="\n")
+                    kept = times.setdefault((row["graph"], row["name"]), [{"kernel": [], "call": []} for _ in builds])
+                    kept[number]["kernel"] += row["kernel"]
+                    kept[number]["call"] += row["call"]
+    names = [str(build) for build in options.builds]
+    heads = [f"{what} {name}" for what in ("kernels", "call") for name in names]
+    print("ms | " + " | ".join(heads), " | ".join(["---"] * (1 + len(heads))), sep="\n")
     for (spec, name), kept in times.items():
         cells = [f"{name} of {spec}" if spec else name]
         for what in ("kernel", "call"):
-            before, after = (statistics.median(kept[build][what]) for build in ("before", "after"))
-            cells += [f"{before:.3f}", f"{after:.3f}", f"{after / before:.3f}"]
-        print("| " + " | ".join(cells) + " |")
+            medians = [statistics.median(of_build[what]) for of_build in kept]
+            cells += [f"{median:.3f} ({median / medians[0]:.3f})" for median in medians]
+        print(" | ".join(cells))
 
 
 if __name__ == "__main__":
