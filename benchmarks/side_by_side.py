@@ -2,10 +2,10 @@
 
     python benchmarks/side_by_side.py ../before . --device cuda
 
-The arguments are checkouts whose core is built (``python setup.py build_core``). The graphs are made once, by the first build. A
-process imports one build, runs each workload ``--repeat`` times after two runs that warm up, and prints its times; in the first
-turn it proves the last result. Processes of the builds take turns, so that a drift of the machine meets all. A figure is the
-median of all runs of a build; ratios are to the first build. The workloads use calls that all builds know.
+The arguments are checkouts whose core is built (``python setup.py build_core``). The graphs are made once, by the first build.
+A process imports one build, runs each workload ``--repeat`` times after two runs that warm up, and prints its times; in the
+first turn it proves the last result. Processes of the builds take turns, so that a drift of the machine meets all. A figure is
+the median of all runs of a build; ratios are to the first build. The workloads use calls that all builds know.
 """
 
 from __future__ import annotations
