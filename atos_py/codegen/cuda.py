@@ -10,11 +10,6 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.cuda import compiler, dispatcher
-from numba.cuda.core import callconv
-from numba.cuda.core.compiler_lock import global_compiler_lock
-from numba.cuda.cudadrv import nvvm
-from numba.cuda.descriptor import cuda_target
 
 from ..arguments import Kind
 from ..checks import Checks
@@ -22,8 +17,18 @@ from ..task import Task
 from .checks import collecting, intercept
 from .entry import Program, cuda_flat, cuda_nested, cuda_workload, idle_entry, prepare
 from .failures import translated
+from .numba_patches import removed_numpy_names
 from .types import I32, I64, POINTER
 from .worker import scratch_itemsize
+
+with removed_numpy_names():
+    from numba.cuda import compiler, dispatcher
+    from numba.cuda.core import callconv
+    from numba.cuda.core.compiler_lock import global_compiler_lock
+    from numba.cuda.cudadrv import nvvm
+    from numba.cuda.descriptor import cuda_target
+
+    cuda_target.typing_context.refresh()  # imports what it has for NumPy, otherwise at the first compilation
 
 __all__ = ["CudaCode", "compile_cuda"]
 
