@@ -51,7 +51,7 @@ class CudaCode:
 
     modules: list[bytes]
     value_words: int
-    scratch_itemsize: int
+    scratch_itemsize: int = 0
     checks: Checks | None = None
 
 
