@@ -34,7 +34,7 @@ from .progress import observer_of
 from .stats import LaunchStats, trace_of
 from .stream import launch_stream
 from .task import Task
-from .validate import as_dtype, flag, number, seconds, whole
+from .validate import as_dtype, flag, number, seconds, unknown_option, whole
 
 __all__ = ["Queue"]
 
@@ -376,9 +376,8 @@ class Queue:
         **unknown: Any,
     ) -> LaunchStats:
         begin = time.perf_counter()
-        if unknown:
-            known = ", ".join(Queue._launch.__kwdefaults__ or ())
-            raise UnsupportedTypeError(f"a launch has no option {next(iter(unknown))!r}; it has {known}")
+        if error := unknown_option("a launch", unknown, Queue._launch.__kwdefaults__ or ()):
+            raise error
         if not isinstance(task, Task):
             raise UnsupportedTypeError(f"launch a task made with @atos.task (got {task!r})")
         if device is not None and device_of(device) != self._device:

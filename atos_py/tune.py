@@ -23,7 +23,7 @@ from .graph import Graph, check_graph
 from .stats import LaunchStats, stats_of
 from .task import Task
 from .tuned import REMEMBERED, remember, tuned
-from .validate import number
+from .validate import number, unknown_option
 
 __all__ = ["Tuning", "space_for", "tune"]
 
@@ -183,6 +183,7 @@ def tune(
     budget: float = 60.0,
     space: Mapping[str, Sequence[Any]] | None = None,
     progress: Progress = lambda steps, _description, _total: steps,
+    **unknown: Any,
 ) -> Tuning:
     """Search for the setting in which something runs fastest.
 
@@ -228,6 +229,8 @@ def tune(
     LaunchConfigError
         If no setting can run. Those that cannot (`LaunchConfigError`, `QueueFullError`) are skipped otherwise.
     """
+    if error := unknown_option("tune", unknown, tune.__kwdefaults__ or ()):
+        raise error
     if not callable(run):
         raise UnsupportedTypeError(f"tune a function of launch options, such as lambda **options: ... (got {run!r:.80})")
     if space is not None and not isinstance(space, Mapping):

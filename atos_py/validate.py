@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any, cast
 
 import numpy as np
@@ -11,7 +13,29 @@ from numpy.typing import DTypeLike, NDArray
 
 from .errors import DeviceMemoryError, InvalidArgumentError, UnsupportedTypeError
 
-__all__ = ["as_dtype", "as_host_array", "flag", "host_memory", "integers", "number", "require_host_memory", "seconds", "whole"]
+__all__ = [
+    "as_dtype",
+    "as_host_array",
+    "flag",
+    "host_memory",
+    "integers",
+    "number",
+    "require_host_memory",
+    "seconds",
+    "unknown_option",
+    "whole",
+]
+
+
+def unknown_option(what: str, options: Iterable[str], known: Iterable[str]) -> UnsupportedTypeError | None:
+    """Return the error for the first option that `what` does not have, with those that it has and the likeliest of them."""
+    has = list(dict.fromkeys(known))
+    for name in options:
+        if name not in has:
+            near = difflib.get_close_matches(name, has, 1)
+            meant = f"did you mean {near[0]!r}? " if near else ""
+            return UnsupportedTypeError(f"{what} has no option {name!r}; {meant}it has {', '.join(has)}")
+    return None
 
 
 def whole(name: str, value: Any, least: int, most: int) -> int:

@@ -935,7 +935,12 @@ WRONG_OPTIONS = [
     ({"device": "tpu"}, InvalidArgumentError, "a device is 'cpu', 'cuda' or 'cuda:N'"),
     ({"device": "cuda:99"}, DeviceNotFoundError, "cuda:99"),
     ({"device": atos.Device("cuda", 99)}, LaunchConfigError, "make a queue there"),
-    ({"fetch": 3}, UnsupportedTypeError, "a launch has no option 'fetch'; it has idle, persistent, barrier, fetch_size"),
+    (
+        {"fetch": 3},
+        UnsupportedTypeError,
+        "a launch has no option 'fetch'; did you mean 'fetch_size'[?] it has idle, persistent",
+    ),
+    ({"qqq": 3}, UnsupportedTypeError, "a launch has no option 'qqq'; it has idle, persistent, barrier, fetch_size"),
     ({"idle": 3}, UnsupportedTypeError, "idle must be a function"),
     ({"idle": lambda worker, x, y: None}, TaskCompileError, "idle function"),
 ]

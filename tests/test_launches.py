@@ -62,3 +62,26 @@ def test_algorithms_end_in_time(device, call):
     assert call(graph, timeout=60).stats.tasks_run > 0
     with pytest.raises(atos.LaunchTimeoutError, match="longer than its timeout of 1e-06 s"):
         call(graph, timeout=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda g: atos.bfs(g, 0, directon="push"),
+            "bfs has no option 'directon'; did you mean 'direction'[?] it has direction, .*, debug",
+        ),
+        (lambda g: atos.bfs(g, 0, fetch_sise=1), "bfs has no option 'fetch_sise'; did you mean 'fetch_size'[?]"),
+        (lambda g: atos.bfs(g, 0, qqq=1), "bfs has no option 'qqq'; it has direction, parents, worker, capacity, idle"),
+        (lambda g: atos.pagerank(g, tolerence=1e-3), "pagerank has no option 'tolerence'; did you mean 'tolerance'[?]"),
+        (lambda g: atos.color(g, ordr="degree"), "color has no option 'ordr'; did you mean 'order'[?]"),
+        (lambda g: atos.color(g, num_block=1), "color has no option 'num_block'; did you mean 'num_blocks'[?]"),
+        (lambda g: atos.tune(lambda **_: None, spase={}), "tune has no option 'spase'; did you mean 'space'[?]"),
+        (lambda g: atos.tune(lambda **o: atos.bfs(g, 0, **o), space={"barier": [True]}), "did you mean 'barrier'[?]"),
+    ],
+)
+def test_options_that_do_not_exist(call, message, monkeypatch):
+    graph = atos.generate.road(4, device="cpu")
+    monkeypatch.setattr("atos_py.queue.program_for", None)
+    with pytest.raises(atos.UnsupportedTypeError, match=message):
+        call(graph)

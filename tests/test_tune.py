@@ -375,7 +375,7 @@ class TestShape:
 
 class TestCommand:
     def test_finds_prints_and_remembers(self, tmp_path, capsys):
-        given = ["--algorithm", "bfs", "--graph", "rmat:6:4", "--device", "cpu", "--budget", "20"]
+        given = ["--algorithm", "bfs", "--graph", "rmat:6:4", "--device", "cpu", "--budget", "300"]
         files = ["--csv", str(tmp_path / "t.csv"), "--draw", str(tmp_path / "t.png")]
         pytest.importorskip("matplotlib")
         assert main(["tune", *given, *files]) == 0

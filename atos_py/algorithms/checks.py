@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,10 @@ from ..csr import CSR
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..graph import check_graph
 from ..program import WORKERS
-from ..validate import as_host_array
+from ..queue import Queue
+from ..validate import as_host_array, unknown_option
 
-__all__ = ["check_worker", "per_vertex", "rows_of", "vertices_of"]
+__all__ = ["check_options", "check_worker", "per_vertex", "rows_of", "vertices_of"]
 
 
 def rows_of(graph: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -22,6 +25,14 @@ def rows_of(graph: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     if not isinstance(graph, CSR):
         check_graph(graph)
     return np.asarray(graph.indptr), np.asarray(graph.indices)
+
+
+def check_options(algorithm: Callable[..., Any], launch_options: Iterable[str]) -> None:
+    """Raise if an option is neither the algorithm's own nor one of its launches, before anything is done."""
+    parameters = inspect.signature(algorithm).parameters.values()
+    own = [parameter.name for parameter in parameters if parameter.default is not parameter.empty]
+    if error := unknown_option(algorithm.__name__, launch_options, (*own, *(Queue._launch.__kwdefaults__ or ()))):
+        raise error
 
 
 def check_worker(worker: str) -> None:

@@ -16,7 +16,7 @@ from ...queue import Queue
 from ...stats import LaunchStats
 from ...task import Task
 from ...validate import flag
-from ..checks import check_worker, vertices_of
+from ..checks import check_options, check_worker, vertices_of
 from ..launches import Launches
 from . import switch
 from .tasks import BLOCK, UNREACHED, adopt, visit
@@ -112,6 +112,7 @@ def bfs(
         If the queue has to grow, and there is no memory for that.
     """
     check_graph(graph)
+    check_options(bfs, launch_options)
     if worker is not None:
         check_worker(worker)
     direction = _direction(graph, direction, chosen=worker is not None or not _SCHEDULE.isdisjoint(launch_options))

@@ -15,7 +15,7 @@ from ...queue import Queue
 from ...stats import LaunchStats
 from ...task import Task
 from ...validate import whole
-from ..checks import check_worker
+from ..checks import check_options, check_worker
 from ..launches import Launches
 from ..spans import SPAN
 from .blocks import assign_or_check_block
@@ -107,6 +107,7 @@ def color(
         If the queue has to grow, and there is no memory for that.
     """
     check_graph(graph)
+    check_options(color, launch_options)
     if not isinstance(order, str) or order not in ORDERS:
         raise InvalidArgumentError(f"order must be one of {', '.join(ORDERS)} (got {order!r:.80})")
     if worker is not None:

@@ -14,7 +14,7 @@ from ...graph import Graph, check_graph
 from ...libraries import as_library
 from ...stats import LaunchStats
 from ...validate import as_dtype, as_host_array, number
-from ..checks import check_worker
+from ..checks import check_options, check_worker
 from .solver import FINDS, Solver
 
 __all__ = ["PageRankResult", "damping_of", "pagerank", "teleport_of"]
@@ -107,6 +107,7 @@ def pagerank(
     "gather" measures it so in every round.
     """
     check_graph(graph)
+    check_options(pagerank, launch_options)
     if worker is not None:
         check_worker(worker)
     damping, tolerance = damping_of(damping), number("tolerance", tolerance)
