@@ -15,6 +15,7 @@ import atos_py as atos
 from atos_py import workloads
 from atos_py.__main__ import main
 from atos_py.commands import bench
+from atos_py.link import CORE_DIR
 from atos_py.machine import device_facts, peak_of
 from atos_py.report import HEADER, Report, Row
 
@@ -199,3 +200,26 @@ def test_what_a_launch_costs_is_printed():
     rows = [line.split(" | ")[0] for line in done.stdout.splitlines()[2:]]
     assert len(rows) == 12
     assert rows[-3:] == ["| bfs of rmat:6:4", "| pagerank of rmat:6:4", "| color of rmat:6:4"]
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_what_a_first_call_takes_is_printed(link, tmp_path):
+    """By `benchmarks/first_use.py`: a row for each call, which compiled something the first time and nothing again."""
+    if link:
+        pytest.importorskip("numba.cuda")
+        pytest.importorskip("cuda.core")
+        if not any(CORE_DIR.glob("core_*.fatbin")):
+            pytest.skip("the core was built without GPU support")
+    script = Path(__file__).parent.parent / "benchmarks" / "first_use.py"
+    command = [sys.executable, script, "--call", "bfs", "--scale-free", "rmat:6:4", "--mesh", "road:6", "--repeat", "1"]
+    command += ["--json", tmp_path / "told.json", *(["--link", "sm_90"] if link else ["--device", "cpu"])]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = done.stdout.splitlines()
+    assert len({row.count("|") for row in rows}) == 1
+    assert [row.split(" | ")[0] for row in rows[2:]] == ["| bfs, scale-free", "| bfs, mesh", "| bfs, directed"]
+    for told in json.loads((tmp_path / "told.json").read_text()):
+        first, again = told["first"], told["again"]
+        assert first["tasks"] == again["tasks"]
+        assert first["typing"] > again["typing"] == 0
+        assert (first["links"] >= len(first["tasks"]), again["links"]) == (link, 0)

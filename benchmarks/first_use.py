@@ -1,0 +1,287 @@
+"""Say where the time of a first call goes: each algorithm on each graph, in a process of its own, without a cache.
+
+The package and Numba are imported and the graph is made before the call. With `--link` no GPU is needed: the call runs on the
+CPU with the choices of a GPU, and the kernels that it launched are then compiled and linked.
+
+Seconds are those of the calling thread's processor time, but for `run`, which is by the device's clock, and `wall`.
+
+python benchmarks/first_use.py
+python benchmarks/first_use.py --device cuda --scale-free rmat:22:16 --mesh road:4900:0.62
+python benchmarks/first_use.py --link sm_90
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+CALLS = ("bfs", "pagerank", "color")
+_PASSES = {
+    "nopython_type_inference": "typing",
+    "native_lowering": "lowering",
+    "cuda_native_lowering": "lowering",
+    "nopython_backend": "lowering",
+    "cuda_backend": "lowering",
+}
+_SECONDS = {
+    "start": "Numba's start",
+    "typing": "typing",
+    "lowering": "lowering",
+    "Numba": "other passes",
+    "LLVM": "LLVM, NVVM",
+    "link": "nvJitLink",
+    "load": "load",
+    "run": "run",
+    "rest": "rest",
+    "call": "call",
+    "wall": "wall",
+}
+
+
+class Clock:
+    """Seconds of each part, without those of parts inside it, and how often a part began.
+
+    Of processor time in the thread that calls, which does all but run tasks, so that what else the machine does counts little.
+    """
+
+    def __init__(self) -> None:
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.count: defaultdict[str, int] = defaultdict(int)
+        self.open: list[list[Any]] = []
+
+    def begin(self, part: str) -> None:
+        self.count[part] += 1
+        self.open.append([part, time.thread_time(), 0.0])
+
+    def end(self) -> None:
+        part, begin, inside = self.open.pop()
+        took = time.thread_time() - begin
+        self.seconds[part] += took - inside
+        if self.open:
+            self.open[-1][2] += took
+
+    @contextlib.contextmanager
+    def during(self, part: str, _task: str = "") -> Iterator[None]:
+        self.begin(part)
+        try:
+            yield
+        finally:
+            self.end()
+
+    def timed(self, owner: Any, name: str, part: str) -> None:
+        true = getattr(owner, name)
+
+        def wrapped(*args: Any, **options: Any) -> Any:
+            with self.during(part):
+                return true(*args, **options)
+
+        setattr(owner, name, wrapped)
+
+
+def watch(clock: Clock, *, cuda: bool) -> None:
+    """Have the clock see the package's own parts, Numba's passes, LLVM, NVVM and the linker."""
+    from numba.core import base, codegen, typing
+    from numba.core import event as numba_event
+
+    from atos_py import link, program
+
+    events = [(numba_event, "numba")]
+    contexts: list[Any] = [base.BaseContext, typing.BaseContext]
+    if cuda:
+        from numba.cuda.core import base as cuda_base
+        from numba.cuda.core import event as cuda_event
+        from numba.cuda.cudadrv import nvvm
+        from numba.cuda.typing import context as cuda_typing
+
+        contexts += [cuda_base.BaseContext, cuda_typing.BaseContext]
+        events.append((cuda_event, "numba-cuda"))
+        clock.timed(nvvm, "compile_ir", "LLVM")
+    for context in contexts:
+        clock.timed(context, "refresh", "start")  # registers what there is, most of it the first time
+    for module, kind in events:
+
+        class Passes(module.Listener):  # type: ignore[name-defined,misc]
+            def on_start(self, event: Any) -> None:
+                clock.begin(_PASSES.get(event.data["name"].partition(" ")[0], "Numba"))
+
+            def on_end(self, event: Any) -> None:
+                clock.end()
+
+        module.register(f"{kind}:run_pass", Passes())
+    clock.timed(codegen.CPUCodeLibrary, "finalize", "LLVM")
+    clock.timed(link, "_link", "link")
+    link.during = program.during = lambda part, task: clock.during({"compile": "Numba"}.get(part, part), task)  # type: ignore
+
+
+def launched(programs: dict[Any, tuple[Any, ...]]) -> None:
+    """Note the programs of all launches from now on, with the threads that they would have on a GPU."""
+    from atos_py import queue
+
+    true, threads = queue.program_for, [256]
+    launch = queue.Queue._launch
+
+    def program_for(task: Any, idle: Any, kinds: Any, device: Any, dtype: Any, worker: str, *rest: Any) -> Any:
+        programs.setdefault((task, idle, kinds, dtype, worker, threads[0]), (task, idle, kinds, dtype, worker, threads[0]))
+        return true(task, idle, kinds, device, dtype, worker, *rest)
+
+    def _launch(self: Any, *args: Any, **options: Any) -> Any:
+        threads[0] = options.get("num_threads") or 256
+        return launch(self, *args, **options)
+
+    queue.program_for, queue.Queue._launch = program_for, _launch  # type: ignore[assignment,method-assign]
+
+
+def as_on_a_large_graph_of_a_gpu() -> None:
+    """Have the CPU make the choices that a GPU with a large graph would make."""
+    from atos_py.algorithms.bfs import driver as bfs
+    from atos_py.algorithms.coloring import driver as coloring
+    from atos_py.algorithms.pagerank import solver, tasks
+
+    bfs._LARGE["cpu"] = 0
+    for choice in (coloring._HUB, solver._MESH, tasks.LIGHT):
+        choice["cpu"] = choice["cuda"]
+
+
+def child(name: str, path: str, device: str | None, link_for: str | None) -> dict[str, Any]:
+    """Make the call in this process, and return what it took."""
+    begin = time.thread_time()
+    import atos_py as atos
+
+    imported = time.thread_time()
+    from atos_py import link
+    from atos_py.codegen import cpu  # noqa: F401
+
+    on = atos.device("cpu" if link_for else device)
+    cuda = bool(link_for) or on.kind == "cuda"
+    if cuda:
+        import cuda.core
+
+        from atos_py.codegen import cuda as _  # noqa: F401
+    ready = time.thread_time()
+    clock = Clock()
+    watch(clock, cuda=cuda)
+    graph = atos.Graph.load(path, device=on)
+    programs: dict[Any, tuple[Any, ...]] = {}
+    launched(programs)
+    if link_for:
+        as_on_a_large_graph_of_a_gpu()
+    source = int(np.argmax(graph.degrees()))
+    calls: dict[str, Callable[[], Any]] = {
+        "bfs": lambda: atos.bfs(graph, source),
+        "pagerank": lambda: atos.pagerank(graph, tolerance=5e-4),
+        "color": lambda: atos.color(graph),
+    }
+    clock.seconds.clear()
+    clock.count.clear()
+    start, wall = time.thread_time(), time.perf_counter()
+    run = calls[name]().stats.milliseconds / 1e3
+    if link_for:
+        clock.seconds.clear()
+        clock.count.clear()
+        start, wall, run = time.thread_time(), time.perf_counter(), 0.0
+        cc = int(link_for[3:-1]), int(link_for[-1])
+        for task, idle, kinds, dtype, worker, threads in programs.values():
+            allowed = 65536 // threads // 8 * 8
+            with clock.during("load"):
+                link.cubin(task, idle, kinds, dtype, worker, cc, allowed if allowed < 255 else None)
+    call, wall = time.thread_time() - start, time.perf_counter() - wall
+    seconds = {part: clock.seconds[part] for part in ("start", "typing", "lowering", "Numba", "LLVM", "link", "load")}
+    return {
+        "import": imported - begin,
+        "numba": ready - imported,
+        "tasks": [task.name for task, *_ in programs.values()],
+        "links": clock.count["link"],
+        **seconds,
+        "run": run,
+        "rest": max(call - sum(seconds.values()), 0.0),  # the host's own: checks, arrays, queues, launches
+        "call": call,
+        "wall": wall,
+    }
+
+
+def in_a_process(name: str, path: Path, cache: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Run `child` in a new process with this cache."""
+    command = [sys.executable, __file__, "--child", name, str(path)]
+    command += ["--device", options.device] if options.device else []
+    command += ["--link", options.link] if options.link else []
+    environment = os.environ | {"ATOS_CACHE_DIR": cache}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def fastest(name: str, path: Path, options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fastest first call of several, and the fastest call of a process after such a one."""
+    first, again = [], []
+    for _ in range(options.repeat):
+        with tempfile.TemporaryDirectory() as cache:
+            first.append(in_a_process(name, path, cache, options))
+            again.append(in_a_process(name, path, cache, options))
+    return min(first, key=lambda found: found["call"]), min(again, key=lambda found: found["call"])
+
+
+def graphs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Write the graphs to files: scale-free, a mesh, and the scale-free one with each edge in one direction alone."""
+    import atos_py as atos
+    from atos_py.graph_spec import graph_of
+
+    scale_free = graph_of(options.scale_free, device="cpu")
+    tails = np.repeat(np.arange(scale_free.num_vertices, dtype=np.uint32), scale_free.degrees())
+    heads = scale_free.indices.to_numpy()
+    one_way = (tails < heads) ^ (tails + heads & 1).astype(bool)
+    directed = atos.Graph.from_edges(tails[one_way], heads[one_way], num_vertices=scale_free.num_vertices, device="cpu")
+    mesh = graph_of(options.mesh, device="cpu")
+    for name, graph in (("scale-free", scale_free), ("mesh", mesh), ("directed", directed)):
+        path = folder / f"{name}.npz"
+        graph.save(path)
+        yield name, path
+
+
+def main() -> None:
+    """Parse the options."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--device", help="the best there is, by default")
+    where.add_argument("--link", metavar="SM", help="link for such a GPU, as sm_90, without one")
+    parser.add_argument("--call", nargs="+", choices=CALLS, default=CALLS, help="all of them, by default")
+    parser.add_argument("--scale-free", default="rmat:14:16", metavar="GRAPH", help="default: rmat:14:16")
+    parser.add_argument("--mesh", default="road:200:0.62", metavar="GRAPH", help="default: road:200:0.62")
+    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="times, of which the fastest is told; default: 3")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything there, with the names of the tasks")
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        print(json.dumps(child(*options.child, options.device, options.link)))
+        return
+    told = []
+    print("| | tasks | links |", *(f"{title} |" for title in _SECONDS.values()), "again | import, Numba's |")
+    print("|", *["--- |"] * (len(_SECONDS) + 5))
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, path in graphs(options, Path(folder)):
+            for name in options.call:
+                first, again = fastest(name, path, options)
+                told.append({"call": name, "graph": kind, "first": first, "again": again})
+                parts = (f"{first[part]:.2f} |" for part in _SECONDS)
+                imports = f"{first['import']:.2f}, {first['numba']:.2f}"
+                cells = f"{len(first['tasks'])} | {first['links']} |", *parts, f"{again['call']:.2f} | {imports} |"
+                print(f"| {name}, {kind} |", *cells, flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(told, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
