@@ -12,7 +12,7 @@ import numpy as np
 
 from .errors import InvalidArgumentError, UnsupportedTypeError
 
-__all__ = ["ArrayKind", "Kind", "NoneKind", "ScalarKind", "TupleKind", "describe", "words"]
+__all__ = ["ArrayKind", "Kind", "NoneKind", "ScalarKind", "TupleKind", "describe", "is_named_tuple", "words"]
 
 _WORD = 0xFFFF_FFFF_FFFF_FFFF
 _INT64 = np.dtype(np.int64)
@@ -138,8 +138,14 @@ def _scalar_handler(dtype: np.dtype[Any]) -> _Handler:
 
 def _tuple_handler(cls: Any) -> _Handler:
     fields = cls._fields
+
+    def describe_tuple(value: Any) -> Kind:
+        if len(value) != len(fields):  # unlike the first of its class
+            raise _refusal(value)
+        return _tuple_kind(cls, fields, tuple([describe(member) for member in value]))
+
     return (
-        lambda value: _tuple_kind(cls, fields, tuple([describe(member) for member in value])),
+        describe_tuple,
         lambda value: tuple([word for member in value for word in words(member)]),
     )
 
@@ -155,7 +161,7 @@ _handlers: dict[type[Any], _Handler] = {
 
 def _handler(value: Any) -> _Handler:
     cls = type(value)
-    if isinstance(value, tuple) and hasattr(cls, "_fields"):
+    if is_named_tuple(value):
         handler = _tuple_handler(cls)
     elif (
         isinstance(value, np.generic)
@@ -164,21 +170,41 @@ def _handler(value: Any) -> _Handler:
         and value.dtype != np.float16
     ):
         handler = _scalar_handler(value.dtype)
-    elif all(hasattr(cls, name) or hasattr(value, name) for name in ("dtype", "shape", "pointer", "readonly")):
+    elif not isinstance(value, type) and all(
+        hasattr(cls, name) or hasattr(value, name) for name in ("dtype", "shape", "pointer", "readonly")
+    ):
         handler = (_describe_array, _words_of_array)
     else:
-        raise UnsupportedTypeError(
-            f"a task cannot take an argument of type {cls.__module__}.{cls.__qualname__}; {_advice(value)}"
-        )
+        raise _refusal(value)
     _handlers[cls] = handler
     return handler
 
 
+def _refusal(value: Any) -> UnsupportedTypeError:
+    cls = type(value)
+    return UnsupportedTypeError(f"a task cannot take an argument of type {cls.__module__}.{cls.__qualname__}; {_advice(value)}")
+
+
+def is_named_tuple(value: Any) -> bool:
+    """Whether a task can take a tuple's members by name: it was made by `typing.NamedTuple` or `collections.namedtuple`."""
+    cls = type(value)
+    fields = getattr(cls, "_fields", None)
+    return (
+        isinstance(value, tuple)
+        and isinstance(fields, tuple)
+        and len(fields) == len(value)
+        and all(isinstance(field, str) for field in fields)
+        and callable(getattr(cls, "_make", None))
+    )
+
+
 def _advice(value: Any) -> str:
+    if isinstance(value, type):
+        return f"{value.__qualname__} is a class; give something that was made of it"
     if isinstance(value, (np.ndarray, list)) or hasattr(value, "__cuda_array_interface__") or hasattr(value, "__dlpack__"):
         return "make it a device array with atos.asarray(...)"
     if isinstance(value, tuple):
-        return "give its members names, with a typing.NamedTuple"
+        return "make it with a typing.NamedTuple, which gives each member a name"
     if isinstance(value, np.generic):
         return "numbers are integers of 8 to 64 bits, float32, float64 or bool"
     return "it takes arrays made by atos.asarray, numbers, None, and named tuples of those"

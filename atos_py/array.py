@@ -397,6 +397,8 @@ def to_host(obj: Any) -> Any:
 
     What is on the CPU is not copied.
     """
+    if isinstance(obj, type):
+        raise UnsupportedTypeError(f"the class {obj.__qualname__} is no array; give one of its arrays")
     if isinstance(obj, Array) or is_on_gpu(obj):
         return np.asarray(asarray(obj))
     if isinstance(obj, (np.ndarray, np.generic)) or not hasattr(obj, "__dlpack__"):

@@ -35,7 +35,7 @@ class Memory(NamedTuple):
 
 def is_on_gpu(obj: Any) -> bool:
     """Whether something is an array on a GPU, of whichever library."""
-    if isinstance(obj, (np.ndarray, np.generic)):
+    if isinstance(obj, (np.ndarray, np.generic, type)):  # a class has the methods of its arrays, and is none
         return False
     if hasattr(obj, "__dlpack_device__"):
         return bool(obj.__dlpack_device__()[0] in (dlpack.CUDA, _MANAGED))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import checkpoint
 from ._core import check, ffi, in_turn, lib, message
-from .arguments import describe, words
+from .arguments import describe, is_named_tuple, words
 from .array import Array, asarray, to_host, zeros
 from .checkpoint import QueueState
 from .codegen import item_bytes
@@ -467,7 +467,7 @@ class Queue:
 
     # An argument as the task takes it: others' arrays are wrapped, and have to be where the task runs.
     def _argument(self, position: int, value: Any) -> Any:
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
+        if isinstance(value, tuple) and is_named_tuple(value):
             members = [self._argument(position, member) for member in value]
             return value if all(a is b for a, b in zip(members, value, strict=True)) else type(value)._make(members)  # type: ignore[attr-defined]
         if not isinstance(value, Array):
@@ -501,4 +501,4 @@ def _is_host_array(value: Any) -> bool:
     """Whether an argument is an array in memory of the host: NumPy's, or one that DLPack says is there."""
     if isinstance(value, np.ndarray):
         return value.ndim > 0
-    return hasattr(value, "__dlpack_device__") and not isinstance(value, np.generic) and not is_on_gpu(value)
+    return hasattr(value, "__dlpack_device__") and not isinstance(value, (np.generic, type)) and not is_on_gpu(value)

@@ -107,7 +107,7 @@ def test_integers_have_to_fit(value):
     [
         (np.zeros(3), r"numpy.ndarray; make it a device array with atos.asarray"),
         ([1, 2], r"list; make it a device array"),
-        ((1, 2), r"tuple; give its members names"),
+        ((1, 2), r"tuple; make it with a typing.NamedTuple, which gives each member a name"),
         (np.float16(1), r"float16; numbers are integers of 8 to 64 bits"),
         (np.complex64(1), r"complex64; numbers are"),
         (np.datetime64(1, "s"), r"datetime64; numbers are"),

@@ -81,6 +81,18 @@ class Interface:
         self.__cuda_array_interface__ = {"shape": (3,), "typestr": "<i4", "data": (0, False), "version": 3} | fields
 
 
+class Unmade(tuple[Any, ...]):
+    """Almost a named tuple."""
+
+    _fields = ("a", "b")
+
+
+class Three(NamedTuple):
+    a: int
+    b: int
+    c: int
+
+
 class Stream:
     def __init__(self, handle: Any) -> None:
         self.__cuda_stream__ = (0, handle)
@@ -205,6 +217,16 @@ TABLE: list[tuple[Callable[[], Any], type[AtosError], str]] = [
     (lambda: launch("x"), Type, "cannot take an argument of type builtins.str"),
     (lambda: launch([1, 2]), Type, "list; make it a device array"),
     (lambda: launch((1, 2)), Type, "NamedTuple"),
+    (lambda: launch(Unmade((1, np.zeros(3)))), Type, "Unmade; make it with a typing.NamedTuple"),
+    (lambda: launch(Unmade((1, 2))), Type, "Unmade; make it with a typing.NamedTuple"),
+    (lambda: launch(tuple.__new__(Three, (1, 2))), Type, "Three; make it with a typing.NamedTuple"),
+    (lambda: launch(tuple.__new__(Three, (1, np.zeros(3)))), Type, "Three; make it with a typing.NamedTuple"),
+    (lambda: launch(atos.Array), Type, "the class Array is no array"),
+    (lambda: launch(np.ndarray), Type, "the class ndarray is no array"),
+    (lambda: launch(np.float32), Type, "float32 is a class"),
+    (lambda: launch(Three), Type, "Three is a class"),
+    (lambda: atos.asarray(np.ndarray), Type, "the class ndarray is no array"),
+    (lambda: atos.asarray(atos.Array), Type, "the class Array is no array"),
     (lambda: launch(2**63, task=number_task), Wrong, "does not fit a signed 64-bit integer"),
     (lambda: launch(np.zeros(8)[::2]), Wrong, "argument 0 is not C-contiguous"),
     (lambda: launch(np.zeros((3, 3)).T), Wrong, "argument 0 is not C-contiguous"),

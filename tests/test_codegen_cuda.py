@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import linecache
 import math
 import re
 import shutil
@@ -511,7 +513,7 @@ REFUSED = [
     (add_float, array("u8"), "an element of type uint64 is given a float64", "atos.atomic_add"),
     (store_text, array("f8"), "an element of type float64 cannot be given", "x[v] ="),
     (unknown_name, array("f8"), "name 'undefined' is not defined", "return undefined + 1"),
-    (unknown_attribute, array("f8"), "Unknown attribute 'T' of type shared array(float64, 1d)", "x.T"),
+    (unknown_attribute, array("f8"), "an array in a task has no 'T'; it has elements, len(), shape", "x.T"),
     (unknown_method, array("f8"), "a worker has no 'pop'; it offers rank, size, push", "worker.pop()"),
     (push_float, array("f8"), "worker.push takes an integer (uint32) here, not float64", "worker.push(v * 0.5)"),
     (push_keyword, array("f8"), "worker.push takes one argument by position", "worker.push(item=v)"),
@@ -526,7 +528,7 @@ REFUSED = [
     (yields, array("f8"), "the body has a yield or is async", "def yields"),
     (waits, array("f8"), "the body has a yield or is async", "async def waits"),
     (uses_what_is_not_yet(), array("f8"), "it uses 'later', which has no value yet", "def uses_later"),
-    (allocates, array("f8"), "No implementation of function Function(<built-in function zeros>)", "np.zeros(3)"),
+    (allocates, array("f8"), "it allocates memory (an array", "np.zeros(3)"),
     (bad_scratch, array("f8"), "worker.scratch takes a NumPy type such as np.int32", "worker.scratch(3)"),
     (calls_broken_helper, array("f8"), "Unknown attribute 'missing' of type int64", "return value.missing"),
     (captures_array, array("f8"), "arrays reach a task as arguments of the launch", "captured[v]"),
@@ -575,6 +577,65 @@ def test_what_cannot_be_compiled_is_explained(target, task, argument, reason, so
     if source:
         assert re.search(rf"{re.escape(__file__)}, line \d+: .*{re.escape(source)}", message)
         assert f"for items of uint32 and arguments {describe(argument)}" in message
+
+
+class Thing:
+    pass
+
+
+ALLOCATES = (
+    "it allocates memory (an array, a list, a dict, a set, a string), which tasks cannot do; use arrays given as arguments"
+)
+OUTSIDE = "arrays reach a task as arguments of the launch, and its global variables are numbers, tuples and functions"
+IN_PLAIN_WORDS = {
+    **dict.fromkeys(
+        [
+            *("np.zeros(4)", "np.empty(v)", "np.array([1, 2])", "np.arange(v)", "np.full(4, v)", "np.zeros_like(x)"),
+            *("[v, 1][v]", "[]", "list(range(v))", "[k for k in range(v)]", "{1: 2}[v]", "dict()", "{k: k for k in range(v)}"),
+            *("len({1, v})", "set()", "bytearray(4)", "f'{v}'", "f'{v} {v}'", "'{}'.format(v)", "'%d' % v", "str(v)"),
+        ],
+        ALLOCATES,
+    ),
+    "x.sum()": "an array in a task has no 'sum'; it has elements",
+    "x.copy()": "an array in a task has no 'copy'; it has elements",
+    "np.sum(x)": "'sum' is used on a whole array, and in tasks there are only elements",
+    "x + x": "'add' is used on a whole array",
+    "[0 for k in x]": "a loop goes over an array; let it go over range(len(array))",
+    "sum(k for k in range(v))": "it uses a generator",
+    "sorted((3, v))": "such as sorted, which makes a list",
+    "tuple(range(v))": "it makes a tuple of a length that is not known before the task runs",
+    "LIST[v]": f"is a list or a set; {OUTSIDE}",
+    "v in SET": f"is a list or a set; {OUTSIDE}",
+    "DICT[v]": f"it uses 'DICT', of type dict, which tasks cannot; {OUTSIDE}",
+    "THING.x": f"it uses 'THING', of type {__name__}.Thing, which tasks cannot; {OUTSIDE}",
+    "Thing()": f"it uses 'Thing', a class, which tasks cannot; {OUTSIDE}",
+    "collections.deque()": "collections.deque cannot be used in a task on this device",
+}
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+@pytest.mark.parametrize(("source", "reason"), IN_PLAIN_WORDS.items(), ids=IN_PLAIN_WORDS)
+def test_what_python_has_and_tasks_have_not(target, source, reason, monkeypatch):
+    variables = {
+        "np": np,
+        "collections": collections,
+        "LIST": [1],
+        "SET": {1},
+        "DICT": {1: 2},
+        "THING": Thing(),
+        "Thing": Thing,
+    }
+    line = f"    y = {source}\n"
+    lines = ["def body(worker, v, x):\n", line]
+    monkeypatch.setitem(linecache.cache, "<plain>", (1, None, lines, "<plain>"))
+    exec(compile("".join(lines), "<plain>", "exec"), variables)
+    given = (atos.task(variables["body"]), None, (describe(array("f8")),), np.dtype(np.uint32))
+    with pytest.raises(TaskCompileError) as caught:
+        compile_cpu(*given) if target == "cpu" else compile_cuda(*given, CC)
+    message = str(caught.value)
+    assert reason in message
+    assert line.strip() in message
+    assert not re.search(r"Function\(|Literal|<class|No implementation|Untyped", message)
 
 
 def test_a_record_is_pushed_as_a_tuple_of_its_fields():

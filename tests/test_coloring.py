@@ -188,7 +188,8 @@ def test_neighbors_of_one_color_in_blocks():
     colors = atos.full(3 * BLOCK, TENTATIVE, dtype=np.uint32, device="cpu")
     queue = atos.Queue(100, device="cpu")
     queue.push(2 * (3 * BLOCK + np.arange(3)) + 1)
-    queue.launch_cta(assign_or_check_block, graph, colors, Order(None, 3 * BLOCK, 3 * BLOCK, 0), num_blocks=2, fetch_size=1)
+    order = Order(None, 3 * BLOCK, 3 * BLOCK, 0)
+    queue.launch_cta(assign_or_check_block, graph, colors, order, num_blocks=2, fetch_size=1, shared_memory=1024)
     verify(graph, colors)
     assert colors.to_numpy().max() <= 2
 
