@@ -17,6 +17,7 @@ from .devices import device as device_of
 from .errors import DeviceMemoryError, InvalidArgumentError, UnsupportedTypeError
 from .foreign import detached, is_on_gpu, kept_dtype, memory_of
 from .libraries import library_of
+from .memory import host_memory_for
 from .validate import as_host_array, flag, whole
 
 __all__ = ["Array", "asarray", "empty", "full", "to_host", "zeros"]
@@ -72,6 +73,7 @@ class Array:
         """Copy and pickle the elements, and not the address."""
         return _remade, (self.to_numpy(), str(self.device), self.readonly)
 
+    @host_memory_for("a copy of an array")
     def __iter__(self) -> Iterator[Any]:
         """Go through a copy on the host."""
         if not self.shape:
@@ -102,12 +104,14 @@ class Array:
         access = ", readonly" if self.readonly else ""
         return f"<atos array shape={self.shape} dtype={self.dtype} on {self.device}{access}>"
 
+    @host_memory_for("Array.to_numpy")
     def to_numpy(self) -> NDArray[Any]:
         """Return a copy on the host."""
         result = np.empty(self.shape, self.dtype)
         _copy(self.device, result.ctypes.data, self.pointer, self.nbytes)
         return result
 
+    @host_memory_for("a NumPy array of an array")
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False and self.device.kind != "cpu":
             raise InvalidArgumentError(f"an array on {self.device} cannot become a NumPy array without a copy")
@@ -129,6 +133,7 @@ class Array:
             "version": 3,
         }
 
+    @host_memory_for("a copy of an array")
     def __dlpack__(
         self,
         *,
@@ -149,6 +154,7 @@ class Array:
     def __dlpack_device__(self) -> tuple[int, int]:
         return dlpack.device_of(self)
 
+    @host_memory_for("a copy of a part of an array")
     def __getitem__(self, key: Key) -> Any:
         """Return an element as a NumPy scalar, or a contiguous part as a NumPy array; both are copies."""
         offset, shape = self._part(key)
@@ -156,6 +162,7 @@ class Array:
         _copy(self.device, result.ctypes.data, self.pointer + offset * self.dtype.itemsize, result.nbytes)
         return result if shape else result[()]
 
+    @host_memory_for("what is written to an array")
     def __setitem__(self, key: Key, value: ArrayLike) -> None:
         """Write an element or a contiguous part; `value` is broadcast."""
         if self.readonly:
@@ -240,6 +247,7 @@ def empty(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device
     return zeros(shape, dtype=dtype, device=device)
 
 
+@host_memory_for("atos.zeros")
 def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device: Device | str | None = None) -> Array:
     """Return a new array of zeros.
 
@@ -267,6 +275,7 @@ def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device
     return Array(int(ffi.cast("uintptr_t", owner)), dimensions, kind, target, readonly=False, owner=owner)
 
 
+@host_memory_for("atos.full")
 def full(
     shape: int | tuple[int, ...], value: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None
 ) -> Array:
@@ -301,6 +310,7 @@ def _remade(values: NDArray[Any], device: str, readonly: bool) -> Array:
     return asarray(values, device=device, readonly=readonly)
 
 
+@host_memory_for("atos.asarray")
 def asarray(
     obj: Any,
     *,

@@ -35,6 +35,7 @@ from .devices import Device
 from .devices import device as device_of
 from .errors import CheckpointError, InvalidArgumentError, UnsupportedTypeError
 from .files import as_path, open_regular, replacing
+from .memory import host_memory_for
 
 if TYPE_CHECKING:
     from .queue import Queue
@@ -81,6 +82,7 @@ class _Header(NamedTuple):
 # Saving
 
 
+@host_memory_for("Queue.save")
 def save(queue: Queue, path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> None:
     """Write a queue and arrays to a file; see `Queue.save`."""
     wrapped = {name: _wrapped(name, value) for name, value in arrays.items()}
@@ -162,6 +164,7 @@ def _wrapped(name: str, value: Any) -> Array:
 # Loading
 
 
+@host_memory_for("Queue.load")
 def load(cls: type[Queue], path: str | os.PathLike[str], device: Device | str | None, arrays: Mapping[str, Any]) -> Queue:
     """Make a queue from a file and fill arrays; see `Queue.load`."""
     path = as_path(path)

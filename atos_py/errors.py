@@ -82,7 +82,7 @@ class DeviceFaultError(DeviceError):
 
 
 class DeviceMemoryError(AtosError, MemoryError):
-    """The device has too little free memory for what was asked."""
+    """The device, or the host, has too little free memory for what was asked."""
 
 
 class LaunchConfigError(AtosError, ValueError):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .csr import CSR, MAX_VERTICES, EdgeChunk, build_csr, indptr_dtype
 from .errors import InvalidArgumentError
+from .memory import host_memory_for
 from .parallel import compiled, parallel_map, ranges, returnable
 from .validate import number, require_host_memory, whole
 
@@ -35,6 +36,7 @@ _CHUNK_EDGES = 1 << 20
 _ROUNDS = 4
 
 
+@host_memory_for("generate.rmat")
 def rmat(
     scale: int,
     edge_factor: int = 16,
@@ -70,6 +72,7 @@ def rmat(
     return Graph.from_csr(*rmat_csr(scale, edge_factor, seed, a=a, b=b, c=c), device=device)
 
 
+@host_memory_for("generate.road")
 def road(side: int, keep: float = 0.62, seed: int = 0, *, device: Device | str | None = None) -> Graph:
     """Generate a road-like graph: a grid of ``side * side`` vertices, in which each edge is kept with probability `keep`.
 

@@ -18,6 +18,7 @@ from .foreign import is_on_gpu
 from .graph_input import edge_index_rows, kind_of, way_to_graph
 from .graph_io import load_csr, save_csr
 from .libraries import library_of
+from .memory import host_memory_for
 from .symmetry import is_symmetric
 from .validate import as_host_array
 
@@ -66,6 +67,7 @@ class Graph(_Arrays):
         return graph
 
     @classmethod
+    @host_memory_for("Graph.load")
     def load(
         cls,
         path: str | os.PathLike[str],
@@ -129,6 +131,7 @@ class Graph(_Arrays):
         return cls._on(csr, device)
 
     @classmethod
+    @host_memory_for("Graph.from_csr")
     def from_csr(
         cls,
         indptr: ArrayLike,
@@ -163,6 +166,7 @@ class Graph(_Arrays):
         return cls._on(check_csr(to_host(indptr), to_host(indices), to_host(weights)), device, library)
 
     @classmethod
+    @host_memory_for("Graph.from_edges")
     def from_edges(
         cls,
         sources: ArrayLike,
@@ -214,6 +218,7 @@ class Graph(_Arrays):
         return cls._on(csr, device, library)
 
     @classmethod
+    @host_memory_for("Graph.from_edge_index")
     def from_edge_index(
         cls,
         edge_index: ArrayLike,
@@ -234,6 +239,7 @@ class Graph(_Arrays):
         return cls.from_edges(sources, targets, weights, num_vertices, **options)
 
     @classmethod
+    @host_memory_for("Graph.from_scipy")
     def from_scipy(
         cls,
         matrix: scipy.sparse.sparray | scipy.sparse.spmatrix | Any,
@@ -265,6 +271,7 @@ class Graph(_Arrays):
         return graph._replace(weights=asarray(converted, device=graph.device, readonly=True))
 
     @classmethod
+    @host_memory_for("Graph.from_networkx")
     def from_networkx(
         cls,
         graph: networkx.Graph[Any],
@@ -328,6 +335,7 @@ class Graph(_Arrays):
         """The library whose arrays results are: "cupy", "torch" or "jax"; None if they are atos arrays."""
         return self.indices.library
 
+    @host_memory_for("Graph.degrees")
     def degrees(self) -> NDArray[Any]:
         """Return the number of edges that leave each vertex, as a NumPy array."""
         return np.diff(np.asarray(self.indptr))
@@ -337,6 +345,7 @@ class Graph(_Arrays):
         """The largest number of edges that leave a vertex; 0 if there are no vertices."""
         return int(self.degrees().max(initial=0))
 
+    @host_memory_for("Graph.is_symmetric")
     def is_symmetric(self) -> bool:
         """Return whether every edge has its reverse, as often as it is there: whether the graph is undirected.
 
@@ -349,11 +358,13 @@ class Graph(_Arrays):
         """
         return is_symmetric(self.indptr, self.indices)
 
+    @host_memory_for("Graph.to")
     def to(self, device: Device | str | None) -> Graph:
         """Return the graph on `device`: itself if it is there already, otherwise a copy."""
         target = device_of(device)
         return self if target == self.device else self._on(self._on_host(), target, self.library)
 
+    @host_memory_for("Graph.to_scipy")
     def to_scipy(self) -> scipy.sparse.csr_array:
         """Return a copy as the adjacency matrix, with the weights as entries, or True if there are none.
 
@@ -373,6 +384,7 @@ class Graph(_Arrays):
         indices = indices.view(np.int32) if self.num_vertices <= 2**31 else indices.astype(np.int64)
         return scipy.sparse.csr_array((weights, indices, indptr), shape=(self.num_vertices, self.num_vertices))
 
+    @host_memory_for("Graph.simplify")
     def simplify(
         self, *, symmetrize: bool = False, deduplicate: bool = False, remove_loops: bool = False, sort: bool = False
     ) -> Graph:
@@ -389,10 +401,12 @@ class Graph(_Arrays):
         )
         return self._on(csr, self.device, self.library)
 
+    @host_memory_for("Graph.to_symmetric")
     def to_symmetric(self) -> Graph:
         """Return this graph if every edge has its reverse, otherwise one with the reverse of every edge, and each edge once."""
         return self if self.is_symmetric() else self.simplify(symmetrize=True, deduplicate=True)
 
+    @host_memory_for("Graph.save")
     def save(self, path: str | os.PathLike[str], *, compress: bool = False) -> None:
         """Write the graph to a file that ends in .npz, to be read by `load`."""
         save_csr(path, self._on_host(), compress=compress)

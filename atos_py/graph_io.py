@@ -16,13 +16,14 @@ from pathlib import Path
 from numpy.typing import DTypeLike
 
 from .csr import CSR, EdgeList, build_csr, convert_weights, edges_of, weight_dtype
-from .errors import AtosError, DeviceMemoryError, InvalidArgumentError
+from .errors import InvalidArgumentError
 from .files import as_path
 from .formats.dimacs import read_dimacs
 from .formats.edge_list import read_edge_list
 from .formats.matrix_market import read_matrix_market
 from .formats.npz import read_npz, save_npz
 from .formats.text import Text, open_text
+from .memory import host_memory_for
 from .validate import flag
 
 __all__ = ["load_csr", "read_edges", "save_csr"]
@@ -79,12 +80,8 @@ def load_csr(
 ) -> CSR:
     """Read a graph file; see `Graph.load`."""
     path = as_path(path)
-    try:
+    with host_memory_for(f"graph file '{path}'"):
         return _load(path, format, weights, symmetrize, deduplicate, remove_loops, sort)
-    except MemoryError as error:
-        if isinstance(error, AtosError):
-            raise
-        raise DeviceMemoryError(f"graph file '{path}' does not fit the host's memory: {error}") from error
 
 
 def _load(

@@ -9,7 +9,9 @@ import contextlib
 import functools
 import mmap
 import os
-from collections.abc import Callable, Sequence
+import resource
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import Any, TypeVar
@@ -21,7 +23,10 @@ from .devices import device
 from .errors import InvalidArgumentError
 from .uninterrupted import uninterrupted
 
-__all__ = ["compiled", "even_rows", "import_numba", "num_threads", "parallel_map", "ranges", "returnable"]
+__all__ = ["compiled", "even_rows", "import_numba", "num_threads", "parallel_map", "ranges", "returnable", "threads"]
+
+_MOST_STACK = 8 << 20  # of a thread, where the system says no less
+_ROOM = 4 << 20  # that a thread needs besides, until it runs
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -37,8 +42,28 @@ def parallel_map(function: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
     workers = min(num_threads(), len(items))
     if workers <= 1:
         return [function(item) for item in items]
-    with ThreadPoolExecutor(workers) as pool:
+    with threads(workers) as pool:
         return list(pool.map(function, items))
+
+
+@contextlib.contextmanager
+def threads(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Give a pool of threads that have all begun before the first of them works.
+
+    To start a thread, Python waits until it says that it runs, and so for ever for one that finds no memory to say it. So there
+    has to be some before they start, and nothing else takes it until they have.
+    """
+    stack = resource.getrlimit(resource.RLIMIT_STACK)[0]
+    mmap.mmap(-1, count * ((stack if 0 < stack < _MOST_STACK else _MOST_STACK) + _ROOM)).close()
+    begun = threading.Barrier(count)
+    with ThreadPoolExecutor(count) as pool:
+        try:
+            for _ in range(count):
+                pool.submit(begun.wait)
+        except BaseException:
+            begun.abort()
+            raise
+        yield pool
 
 
 def import_numba() -> ModuleType:

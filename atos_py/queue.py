@@ -27,6 +27,7 @@ from .errors import (
 from .foreign import is_on_gpu
 from .interrupt import question
 from .items import as_items, item_dtype, padded
+from .memory import host_memory_for
 from .outcome import check_end
 from .profile import annotated, profile_of
 from .program import WORKERS, program_for
@@ -77,6 +78,7 @@ class Queue:
     end in place of its tuned number of vain polls; docs/design.md argues why it is right.
     """
 
+    @host_memory_for("a Queue")
     def __init__(
         self,
         capacity: int,
@@ -147,6 +149,7 @@ class Queue:
     def __repr__(self) -> str:
         return f"<atos queue {len(self):,} of {self.capacity:,} items of {self.dtype} on {self.device}>"
 
+    @host_memory_for("Queue.push")
     def push(self, items: ArrayLike | Array) -> None:
         """Append items from the host.
 
@@ -249,6 +252,7 @@ class Queue:
         return checkpoint.load(cls, path, device, arrays)
 
     # The oldest items, all of them or at most `room`, and how the queue stood when they were read.
+    @host_memory_for("the items of a Queue")
     def _read(self, room: int | None = None) -> tuple[NDArray[Any], QueueState]:
         state = ffi.new("atos_queue_state *")
         space = len(self) if room is None else room
@@ -354,6 +358,7 @@ class Queue:
         """
         return self._launch("cta", task, args, **options)
 
+    @host_memory_for("a launch")
     def _launch(
         self,
         worker: str,

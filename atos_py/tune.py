@@ -20,6 +20,7 @@ from .devices import device as device_of
 from .errors import InvalidArgumentError, LaunchConfigError, MissingPackageError, QueueFullError, UnsupportedTypeError
 from .files import as_path, replacing
 from .graph import Graph, check_graph
+from .memory import host_memory_for
 from .stats import LaunchStats, stats_of
 from .task import Task
 from .tuned import REMEMBERED, remember, tuned
@@ -174,6 +175,7 @@ class Tuning:
         return "\n".join(lines)
 
 
+@host_memory_for("atos.tune")
 def tune(
     run: Callable[..., Any],
     *,

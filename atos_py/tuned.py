@@ -14,6 +14,7 @@ from .devices import device as device_of
 from .errors import UnsupportedTypeError
 from .graph import Graph, check_graph
 from .machine import device_facts
+from .memory import host_memory_for
 from .shape import shape_of
 from .task import Task
 
@@ -24,6 +25,7 @@ _FORMAT = 2
 _facts = functools.cache(device_facts)
 
 
+@host_memory_for("atos.tuned")
 def tuned(
     task: Task | Callable[..., Any] | str, graph: Graph | None = None, *, device: Device | str | None = None
 ) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..csr import CSR, EdgeChunk, EdgeList, check_csr, chunk_edges, edges_of
 from ..errors import GraphFormatError, InvalidArgumentError, UnsupportedTypeError
 from ..files import open_regular, replacing
+from ..memory import is_shortage
 from ..validate import host_memory
 from .plausible import doubt
 from .text import LARGEST_RATIO, is_gzip
@@ -90,9 +91,11 @@ class _Archive:
         """Turn what zipfile, gzip and NumPy raise over a malformed file, which may be nearly anything, into one error."""
         try:
             yield
-        except (GraphFormatError, MemoryError):
+        except GraphFormatError:
             raise
         except Exception as error:
+            if is_shortage(error):  # which says nothing against the file
+                raise
             raise self._refusal(str(error) or type(error).__name__) from error
 
     def _unpacked(self, file: BinaryIO) -> io.BytesIO:

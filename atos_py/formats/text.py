@@ -9,14 +9,14 @@ import re
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..csr import EdgeChunk
 from ..errors import GraphFormatError
 from ..files import open_regular
-from ..parallel import num_threads
+from ..parallel import num_threads, threads
 from .lines import BadLineError, Layout, explain, parse_block, quote
 from .plausible import doubt
 
@@ -153,7 +153,7 @@ def _parse_blocks(path: str, blocks: Iterable[tuple[int, bytes, int]], layout: L
     last = 1
     broken: GraphFormatError | None = None
     source = iter(blocks)
-    with ThreadPoolExecutor(num_threads()) as pool:
+    with threads(num_threads()) as pool:
         while True:
             try:
                 line, block, start = next(source)

@@ -12,6 +12,7 @@ from ...array import Array, full, to_host
 from ...errors import InvalidArgumentError
 from ...graph import Graph, check_graph
 from ...libraries import as_library
+from ...memory import host_memory_for
 from ...queue import Queue
 from ...stats import LaunchStats
 from ...task import Task
@@ -50,6 +51,7 @@ class BFSResult(NamedTuple):
     stats: LaunchStats
     parent: Any = None
 
+    @host_memory_for("BFSResult.reached")
     def reached(self) -> NDArray[np.bool_]:
         """Return whether there is a path to each vertex, as a NumPy array."""
         return np.asarray(to_host(self.depth)) != UNREACHED
@@ -60,12 +62,14 @@ class BFSResult(NamedTuple):
         return int(np.count_nonzero(self.reached()))
 
     @property
+    @host_memory_for("BFSResult.num_levels")
     def num_levels(self) -> int:
         """Number of different depths of vertices that there is a path to: the largest plus one."""
         depth = np.asarray(to_host(self.depth))
         return int(depth.max(where=depth != UNREACHED, initial=0)) + 1
 
 
+@host_memory_for("atos.bfs")
 def bfs(
     graph: Graph,
     source: ArrayLike,

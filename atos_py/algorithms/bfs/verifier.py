@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...csr import CSR
 from ...errors import VerificationError
 from ...graph import Graph
+from ...memory import host_memory_for
 from ...parallel import compiled, even_rows, parallel_map, ranges
 from ..checks import per_vertex, rows_of, vertices_of
 
@@ -51,6 +52,7 @@ def _tree_kernel(
                 has_edge[v] = 1
 
 
+@host_memory_for("atos.verify_bfs")
 def verify(graph: Graph | CSR, sources: ArrayLike, depth: Any, parent: Any = None) -> None:
     """Prove that depths are every vertex's distance, in edges, from the nearest source, and parents those on shortest paths.
 

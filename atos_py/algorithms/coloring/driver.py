@@ -11,6 +11,7 @@ from ...array import asarray, full, zeros
 from ...errors import InvalidArgumentError
 from ...graph import Graph, check_graph
 from ...libraries import as_library
+from ...memory import host_memory_for
 from ...queue import Queue
 from ...stats import LaunchStats
 from ...task import Task
@@ -53,6 +54,7 @@ class ColoringResult(NamedTuple):
     stats: LaunchStats
 
 
+@host_memory_for("atos.color")
 def color(
     graph: Graph,
     order: str = "natural",

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...errors import VerificationError
 from ...graph import Graph, check_graph
+from ...memory import host_memory_for
 from ...parallel import compiled, even_rows, parallel_map, ranges
 from ..checks import per_vertex, rows_of
 
@@ -26,6 +27,7 @@ def _clash_kernel(indptr: Any, indices: Any, colors: Any, first: int, end: int) 
     return -1
 
 
+@host_memory_for("atos.verify_coloring")
 def verify(graph: Graph, colors: Any) -> None:
     """Prove that `colors` is a colouring: every edge but loops joins different colours, none larger than the largest degree.
 

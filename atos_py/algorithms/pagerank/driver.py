@@ -12,6 +12,7 @@ from ...array import Array, asarray, to_host
 from ...errors import InvalidArgumentError, UnsupportedTypeError
 from ...graph import Graph, check_graph
 from ...libraries import as_library
+from ...memory import host_memory_for
 from ...stats import LaunchStats
 from ...validate import as_dtype, as_host_array, number
 from ..checks import check_options, check_worker
@@ -38,6 +39,7 @@ class PageRankResult(NamedTuple):
     error_bound: float
 
 
+@host_memory_for("atos.pagerank")
 def pagerank(
     graph: Graph,
     damping: float = 0.85,

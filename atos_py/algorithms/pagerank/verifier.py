@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...array import Array, to_host
 from ...errors import InvalidArgumentError, VerificationError
+from ...memory import host_memory_for
 from ...parallel import compiled, even_rows, num_threads, parallel_map, ranges
 from ...validate import as_host_array, number
 from ..checks import rows_of
@@ -29,6 +30,7 @@ def _scatter_kernel(
             result[indices[edge]] += rank[u] / degree
 
 
+@host_memory_for("atos.verify_pagerank")
 def verify(
     graph: Any, result: Any, tolerance: float = 1e-4, *, damping: float = 0.85, personalization: ArrayLike | Array | None = None
 ) -> float:

@@ -1,0 +1,272 @@
+"""Too little memory on the host is one error of this package, wherever it is found."""
+
+from __future__ import annotations
+
+import errno
+import inspect
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import networkx
+import numpy as np
+import pytest
+import scipy.sparse
+
+import atos_py as atos
+from atos_py import Array, BFSResult, DeviceMemoryError, Graph, Queue, generate, parallel
+from atos_py.memory import host_memory_for
+
+PACKAGE = Path(atos.__file__).parent
+CPU = "cpu"
+EDGES = ([0, 1, 2, 3], [1, 2, 3, 0])
+
+GRAPH = Graph.from_edges(*EDGES, [1, 2, 3, 4], device=CPU, symmetrize=True)
+ARRAY = atos.asarray([1, 2, 3], device=CPU)
+
+
+@atos.task
+def touch(worker, v, values):
+    values[0] = v
+
+
+def queue() -> Queue:
+    made = Queue(8, device=CPU)
+    made.push([0, 1])
+    return made
+
+
+def written(what: Any, path: Path) -> Path:
+    what.save(path)
+    return path
+
+
+# What is called, after a preparation in a folder.
+ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
+    "Graph.load": (lambda folder: written(GRAPH, folder / "a.npz"), lambda path: Graph.load(path, device=CPU)),
+    "Graph.load, text": (
+        lambda folder: [(folder / "a.txt").write_text("0 1 5\n"), folder / "a.txt"][1],
+        lambda path: Graph.load(path, device=CPU),
+    ),
+    "Graph.from_csr": (lambda _: None, lambda _: Graph.from_csr([0, 1, 1], [1], device=CPU)),
+    "Graph.from_edges": (lambda _: None, lambda _: Graph.from_edges(*EDGES, device=CPU)),
+    "Graph.from_edge_index": (lambda _: None, lambda _: Graph.from_edge_index(EDGES, device=CPU)),
+    "Graph.from_scipy": (lambda _: scipy.sparse.eye_array(4), lambda matrix: Graph.from_scipy(matrix, device=CPU)),
+    "Graph.from_networkx": (lambda _: networkx.path_graph(4), lambda graph: Graph.from_networkx(graph, device=CPU)),
+    "Graph.degrees": (lambda _: None, lambda _: GRAPH.degrees()),
+    "Graph.is_symmetric": (lambda _: GRAPH.simplify(sort=True), lambda graph: graph.is_symmetric()),
+    "Graph.to": (lambda _: None, lambda _: GRAPH.to(CPU)),
+    "Graph.to_scipy": (lambda _: None, lambda _: GRAPH.to_scipy()),
+    "Graph.simplify": (lambda _: None, lambda _: GRAPH.simplify(deduplicate=True)),
+    "Graph.to_symmetric": (lambda _: Graph.from_edges(*EDGES, device=CPU), lambda graph: graph.to_symmetric()),
+    "Graph.save": (lambda folder: folder / "b.npz", lambda path: GRAPH.save(path)),
+    "rmat": (lambda _: None, lambda _: generate.rmat(4, device=CPU)),
+    "road": (lambda _: None, lambda _: generate.road(4, device=CPU)),
+    "zeros": (lambda _: None, lambda _: atos.zeros(8, device=CPU)),
+    "empty": (lambda _: None, lambda _: atos.empty(8, device=CPU)),
+    "full": (lambda _: None, lambda _: atos.full(8, 3, device=CPU)),
+    "asarray": (lambda _: None, lambda _: atos.asarray([1, 2], device=CPU)),
+    "Array.to_numpy": (lambda _: None, lambda _: ARRAY.to_numpy()),
+    "Array, read": (lambda _: None, lambda _: ARRAY[1:]),
+    "Array, written": (lambda _: atos.zeros(3, device=CPU), lambda array: array.__setitem__(slice(1, 3), [1, 2])),
+    "Array, iterated": (lambda _: None, lambda _: list(ARRAY)),
+    "Array, as one of NumPy": (lambda _: None, lambda _: np.array(ARRAY)),
+    "Array, by DLPack": (lambda _: None, lambda _: ARRAY.__dlpack__(copy=True)),
+    "Queue": (lambda _: None, lambda _: Queue(8, device=CPU)),
+    "Queue.push": (lambda _: queue(), lambda made: made.push([1, 2])),
+    "Queue.peek": (lambda _: queue(), lambda made: made.peek()),
+    "Queue.save": (lambda folder: (queue(), folder / "c"), lambda both: both[0].save(both[1], array=ARRAY)),
+    "Queue.load": (lambda folder: written(queue(), folder / "d"), lambda path: Queue.load(path, device=CPU)),
+    "Queue.launch": (lambda _: queue(), lambda made: made.launch_cta(touch, np.zeros(3, np.uint32))),
+    "bfs": (lambda _: None, lambda _: atos.bfs(GRAPH, 0, parents=True)),
+    "BFSResult.reached": (lambda _: atos.bfs(GRAPH, 0), lambda found: found.num_reached),
+    "BFSResult.num_levels": (lambda _: atos.bfs(GRAPH, 0), lambda found: found.num_levels),
+    "pagerank": (lambda _: None, lambda _: atos.pagerank(GRAPH)),
+    "color": (lambda _: None, lambda _: atos.color(GRAPH)),
+    "verify_bfs": (lambda _: atos.bfs(GRAPH, 0), lambda found: atos.verify_bfs(GRAPH, 0, found.depth)),
+    "verify_pagerank": (lambda _: atos.pagerank(GRAPH), lambda found: atos.verify_pagerank(GRAPH, found)),
+    "verify_coloring": (lambda _: atos.color(GRAPH), lambda found: atos.verify_coloring(GRAPH, found.colors)),
+    "tuned": (lambda _: None, lambda _: atos.tuned("bfs", GRAPH)),
+}
+SHORTAGES: dict[str, Callable[[], Exception]] = {  # made anew each time, since an error keeps what it went through
+    "Python and NumPy": MemoryError,
+    "the system": lambda: OSError(errno.ENOMEM, "Cannot allocate memory"),
+    "threads": lambda: RuntimeError("can't start new thread"),
+}
+
+
+# Functions that make nothing and end at another: what fails must fail below them.
+THIN = {
+    function.__code__
+    for function in (
+        atos.empty, Array.__len__, Queue.peek, Queue.save, Queue.load.__func__, Queue.launch_cta, BFSResult.num_reached.fget,
+    )
+}  # fmt: skip
+
+
+def fail_at(call: Callable[[Any], Any], prepared: Any, place: int, error: Exception) -> tuple[bool, BaseException | None]:
+    """Call, with an error where the package begins its call of a function number `place`; return whether there were so many."""
+    begun = 0
+
+    def trace(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal begun
+        path = Path(frame.f_code.co_filename)
+        # Callbacks from C report errors and go on, and what is released has nobody to raise to.
+        if PACKAGE not in path.parents or path.name in ("memory.py", "interrupt.py", "errors.py"):
+            return
+        if frame.f_code.co_name in ("<lambda>", "<genexpr>", "__del__") or frame.f_code in THIN:
+            return
+        begun += 1
+        if begun == place:
+            raise error
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call(prepared)
+    except Exception as raised:
+        return begun >= place, raised
+    finally:
+        sys.settrace(before)
+    return begun >= place, None
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_memory_that_runs_out_at_any_call_within(tmp_path: Path, name: str) -> None:
+    prepare, call = ENTRIES[name]
+    call(prepare(tmp_path))  # compiled once
+    found, place = 0, 1
+    while True:
+        shortage = list(SHORTAGES.values())[place % len(SHORTAGES)]
+        reached, raised = fail_at(call, prepare(tmp_path), place, shortage())
+        if not reached:
+            break
+        if raised is not None:
+            assert isinstance(raised, atos.AtosError), (place, raised)
+            found += isinstance(raised, DeviceMemoryError)
+        place += 1 + place // 20  # the first ones all, of many some
+    assert found
+
+
+def test_every_public_call_is_tried() -> None:
+    """All that make something; others look at what is there, or end at a function above."""
+    tried = {word for name in ENTRIES for word in name.replace(",", "").split(".")}
+    others = {"device", "devices", "task", "tune"}
+    functions = {name for name in atos.__all__ if callable(getattr(atos, name)) and not isinstance(getattr(atos, name), type)}
+    functions = {name for name in functions if not name.startswith("atomic_")}
+    assert functions - others <= tried
+    methods = {name for name in vars(Graph) if not name.startswith("_") and callable(getattr(Graph, name))}
+    assert methods <= tried
+
+
+@pytest.mark.parametrize("said_by", SHORTAGES)
+def test_what_is_a_shortage(said_by: str) -> None:
+    shortage = SHORTAGES[said_by]()
+    message = r"^the host has too little free memory for a thing, or .*\(ulimit -v\)"
+    with pytest.raises(DeviceMemoryError, match=message) as caught, host_memory_for("a thing"):
+        raise shortage
+    assert caught.value.__cause__ is shortage
+    assert isinstance(caught.value, MemoryError)
+
+
+@pytest.mark.parametrize(
+    "other", [OSError(errno.ENOSPC, "full"), RuntimeError("can't"), KeyboardInterrupt(), DeviceMemoryError("x")]
+)
+def test_what_is_none(other: BaseException) -> None:
+    with pytest.raises(type(other)) as caught, host_memory_for("a thing"):
+        raise other
+    assert caught.value is other
+
+
+def test_the_name_and_the_signature_of_a_function_stay() -> None:
+    assert Graph.from_edges.__name__ == "from_edges"
+    assert "symmetrize" in inspect.signature(Graph.from_edges).parameters
+
+
+def test_a_thread_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("atos_py.parallel.num_threads", lambda: 2)
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(DeviceMemoryError, match=r"for generate\.rmat, or this process may take no more.*start new thread"):
+        generate.rmat(10, device=CPU)
+
+
+def test_threads_begin_only_where_there_is_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python would wait for ever for one that finds none."""
+    begun: list[threading.Thread] = []
+    start = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: (begun.append(thread), start(thread))[1])
+    wanted: list[int] = []
+
+    def refuse(handle: int, size: int) -> None:
+        wanted.append(size)
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    with parallel.threads(3) as pool:
+        assert len(begun) == 3
+        assert list(pool.map(abs, [-1, 2])) == [1, 2]
+    monkeypatch.setattr(parallel.mmap, "mmap", refuse)
+    with pytest.raises(OSError, match="Cannot allocate"), parallel.threads(3):
+        pass
+    assert len(begun) == 3
+    assert wanted[0] >= 3 << 20
+
+
+def test_a_process_that_may_take_little_memory(tmp_path: Path) -> None:
+    """Whatever the amount, nothing but this package's error comes out, and the same works when there is memory again."""
+    code = """
+import resource, sys
+import numpy as np, scipy.sparse
+import atos_py as atos
+
+open("a.gr", "w").write("p sp 200000 1000000\\n" + "a 1 2 3\\n" * 10**6)
+open("a.txt", "w").write("0 1 5\\n" * 10**6)
+many = np.zeros(10**6, np.int64)
+matrix = scipy.sparse.eye_array(10**6, format="csr")
+graph = atos.generate.rmat(17, device="cpu")
+found = atos.bfs(graph, 0)
+array = atos.zeros(5 * 10**6, device="cpu")
+calls = {
+    "rmat": lambda: atos.generate.rmat(17, device="cpu"),
+    "road": lambda: atos.generate.road(1500, device="cpu"),
+    "a.gr": lambda: atos.Graph.load("a.gr", device="cpu"),
+    "a.txt": lambda: atos.Graph.load("a.txt", device="cpu"),
+    "from_edges": lambda: atos.Graph.from_edges(many, many, device="cpu"),
+    "from_csr": lambda: atos.Graph.from_csr(matrix.indptr.astype(np.int32), matrix.indices, matrix.data, device="cpu"),
+    "from_scipy": lambda: atos.Graph.from_scipy(matrix, device="cpu"),
+    "to_scipy": graph.to_scipy,
+    "simplify": lambda: graph.simplify(sort=True),
+    "Queue": lambda: atos.Queue(10**7, device="cpu"),
+    "zeros": lambda: atos.zeros(2 * 10**7, device="cpu"),
+    "full": lambda: atos.full(2 * 10**7, 1, device="cpu"),
+    "asarray": lambda: atos.asarray(many, dtype=np.float64, device="cpu"),
+    "to_numpy": array.to_numpy,
+    "verify_bfs": lambda: atos.verify_bfs(graph, 0, found.depth),
+}
+for call in calls.values():
+    call()
+def limit(size):
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (size << 20) if size else -1, -1))
+typed = 0
+for size in (2, 8, 20, 40, 0):
+    limit(size)
+    for name, call in calls.items():
+        try:
+            call()
+        except atos.DeviceMemoryError:
+            typed += 1
+            if not size:
+                raise
+        except BaseException as error:
+            print(size, name, repr(error)[:200])
+print(typed > 10)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
