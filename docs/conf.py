@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 
@@ -20,17 +22,30 @@ author = "the atos_py authors"
 project_copyright = author
 version = release = atos_py.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_gallery.gen_gallery"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
 exclude_patterns = ["**sg_execution_times.rst"]
 default_role = "code"  # what docstrings have in single backticks
 
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
-autodoc_typehints = "none"  # docstrings say what is what
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_type_aliases = {"ArrayLike": "ArrayLike", "DTypeLike": "DTypeLike", "NDArray": "NDArray"}
+python_maximum_signature_line_length = 100
+python_use_unqualified_type_names = True
 napoleon_google_docstring = False
-napoleon_use_ivar = True
+napoleon_custom_sections = [("Attributes", "params_style")]  # otherwise "a, b : int" is taken for one attribute
 napoleon_use_rtype = False
 
 sphinx_gallery_conf = {
@@ -47,7 +62,7 @@ sphinx_gallery_conf = {
 }
 
 html_theme = "furo"
-html_title = "atos_py"
+html_title = f"atos_py {version}"
 html_static_path = ["_static"]
 html_css_files = ["atos.css"]
 html_show_sphinx = False
@@ -59,6 +74,21 @@ def _orphan(_app: Sphinx, name: str, text: list[str]) -> None:
         text[0] = f"---\norphan: true\n---\n{text[0]}"
 
 
+def _keep_colon(_app: Sphinx, what: str, _name: str, _obj: object, _options: Any, lines: list[str]) -> None:
+    """Put an empty comment before a property's text, of which napoleon takes what stands before a colon for the type."""
+    if what == "property":
+        lines[:0] = ["..", ""]
+
+
+def _aliases(
+    _app: Sphinx, _what: str, _name: str, _obj: object, _options: Any, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """Show the aliases of NumPy's types by their names, in unions too."""
+    return tuple(text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, returns))  # type: ignore[return-value]
+
+
 def setup(app: Sphinx) -> None:
     """Connect what is above."""
     app.connect("source-read", _orphan)
+    app.connect("autodoc-process-docstring", _keep_colon, priority=400)  # before napoleon
+    app.connect("autodoc-process-signature", _aliases)
