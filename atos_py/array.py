@@ -46,6 +46,13 @@ class Array:
         Address of the first element.
     library : str or None
         "cupy", "torch" or "jax" if it was made from an array of that library.
+
+    Examples
+    --------
+    >>> array = atos.full((2, 3), 7, dtype=np.int32)
+    >>> array[1, 2] = 9
+    >>> print(array[1], array.shape, array.to_numpy().sum())
+    [7 7 9] (2, 3) 44
     """
 
     __slots__ = ("__weakref__", "_owner", "device", "dtype", "library", "pointer", "readonly", "shape")
@@ -106,7 +113,13 @@ class Array:
 
     @host_memory_for("Array.to_numpy")
     def to_numpy(self) -> NDArray[Any]:
-        """Return a copy on the host."""
+        """Return a copy on the host.
+
+        Examples
+        --------
+        >>> atos.full(3, 7).to_numpy()
+        array([7, 7, 7])
+        """
         result = np.empty(self.shape, self.dtype)
         _copy(self.device, result.ctypes.data, self.pointer, self.nbytes)
         return result
@@ -243,6 +256,11 @@ def empty(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device
     See Also
     --------
     zeros : has the same parameters.
+
+    Examples
+    --------
+    >>> atos.empty((2, 3)).size
+    6
     """
     return zeros(shape, dtype=dtype, device=device)
 
@@ -262,6 +280,11 @@ def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device
     See Also
     --------
     full : another value, whose dtype is that of the array unless another is given.
+
+    Examples
+    --------
+    >>> atos.zeros(3, dtype=np.int32).to_numpy()
+    array([0, 0, 0], dtype=int32)
     """
     dimensions = _shape(shape)
     kind = kept_dtype(dtype)
@@ -296,6 +319,11 @@ def full(
         If the device has too little free memory.
     InvalidArgumentError
         If `value` does not fit the dtype, or the shape is negative.
+
+    Examples
+    --------
+    >>> atos.full(3, 7, dtype=np.uint32).to_numpy()
+    array([7, 7, 7], dtype=uint32)
     """
     element = as_host_array("value", value)
     if element.ndim:
@@ -340,6 +368,14 @@ def asarray(
     ------
     InvalidArgumentError
         If the array would be shared, and its elements are not aligned to their size.
+
+    Examples
+    --------
+    >>> numbers = np.arange(4)
+    >>> array = atos.asarray(numbers, device="cpu")  # shares the memory of numbers
+    >>> array[0] = 9
+    >>> numbers
+    array([9, 1, 2, 3])
     """
     readonly, copy = flag("readonly", readonly), flag("copy", copy)
     result = _asarray(obj, dtype, device, readonly, copy)

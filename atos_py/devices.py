@@ -24,6 +24,12 @@ class Device:
         "cpu" or "cuda".
     index : int
         The driver's number of the GPU; 0 for the CPU.
+
+    Examples
+    --------
+    >>> cpu = atos.device("cpu")
+    >>> print(cpu.kind, cpu.processors >= 1)
+    cpu True
     """
 
     kind: str
@@ -120,6 +126,11 @@ def devices() -> list[Device]:
     -------
     list of Device
         The GPUs in the driver's order, then the CPU.
+
+    Examples
+    --------
+    >>> print(atos.devices()[-1])
+    cpu
     """
     return [Device("cuda", i) for i in range(_gpus())] + [Device("cpu")]
 
@@ -139,6 +150,11 @@ def device(spec: Device | str | None = None) -> Device:
         If this machine has no such device.
     InvalidArgumentError
         If `spec` is not the name of a device.
+
+    Examples
+    --------
+    >>> atos.device("cpu")
+    Device(kind='cpu', index=0)
     """
     if isinstance(spec, Device):
         return spec

@@ -32,7 +32,16 @@ __all__ = [
 
 
 class AtosError(Exception):
-    """Base class of every error that this package raises."""
+    """Base class of every error that this package raises.
+
+    Examples
+    --------
+    >>> try:
+    ...     atos.Queue(capacity=0)
+    ... except atos.AtosError as error:
+    ...     print(error)
+    capacity must be from 1 to 4611686018427387904 (got 0)
+    """
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions are copied by calling their class with `args`, which those with other parameters do not take.
@@ -50,15 +59,36 @@ def _copied(cls: type[AtosError], args: tuple[Any, ...], attributes: dict[str, A
 
 
 class InvalidArgumentError(AtosError, ValueError):
-    """An argument has a value that makes no sense; the message names it and the values that do."""
+    """An argument has a value that makes no sense; the message names it and the values that do.
+
+    Examples
+    --------
+    >>> atos.Queue(capacity=0)
+    Traceback (most recent call last):
+    atos_py.errors.InvalidArgumentError: ...
+    """
 
 
 class UnsupportedTypeError(AtosError, TypeError):
-    """An argument is of a type that cannot be used here; the message says which can."""
+    """An argument is of a type that cannot be used here; the message says which can.
+
+    Examples
+    --------
+    >>> atos.Queue(capacity=10, dtype="float32")
+    Traceback (most recent call last):
+    atos_py.errors.UnsupportedTypeError: ...
+    """
 
 
 class ExportError(AtosError, BufferError):
-    """An array cannot be handed to another library as that asks for it, by DLPack."""
+    """An array cannot be handed to another library as that asks for it, by DLPack.
+
+    Examples
+    --------
+    >>> atos.asarray([1, 2], readonly=True).__dlpack__()  # as libraries older than DLPack 1.0 ask
+    Traceback (most recent call last):
+    atos_py.errors.ExportError: ...
+    """
 
 
 class BuildError(AtosError, ImportError):
@@ -66,7 +96,14 @@ class BuildError(AtosError, ImportError):
 
 
 class DeviceNotFoundError(AtosError, LookupError):
-    """The device asked for is not on this machine."""
+    """The device asked for is not on this machine.
+
+    Examples
+    --------
+    >>> atos.device("cuda:999")
+    Traceback (most recent call last):
+    atos_py.errors.DeviceNotFoundError: ...
+    """
 
 
 class DeviceError(AtosError, RuntimeError):
@@ -82,11 +119,28 @@ class DeviceFaultError(DeviceError):
 
 
 class DeviceMemoryError(AtosError, MemoryError):
-    """The device, or the host, has too little free memory for what was asked."""
+    """The device, or the host, has too little free memory for what was asked.
+
+    Examples
+    --------
+    >>> atos.zeros(2**62)
+    Traceback (most recent call last):
+    atos_py.errors.DeviceMemoryError: ...
+    """
 
 
 class LaunchConfigError(AtosError, ValueError):
-    """A launch asks for a configuration that cannot run, such as more workers than can be resident."""
+    """A launch asks for a configuration that cannot run, such as more workers than can be resident.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def nothing(worker, v):
+    ...     pass
+    >>> atos.Queue(capacity=10).launch_cta(nothing, num_threads=33)
+    Traceback (most recent call last):
+    atos_py.errors.LaunchConfigError: num_threads must be a multiple of 32, at most 1024 (got 33)
+    """
 
 
 class DeviceStuckError(DeviceError):
@@ -103,6 +157,19 @@ class LaunchTimeoutError(AtosError, TimeoutError):
         stuck, or has waited in vain for another one of its queue, and has run nothing.
     stuck : bool
         Whether a task did not end when the launch was stopped, so that the queue cannot be used until it does.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def endless(worker, v):
+    ...     worker.push(v)
+    >>> queue = atos.Queue(capacity=10)
+    >>> queue.push([1, 2])
+    >>> try:
+    ...     queue.launch_thread(endless, timeout=0.1)
+    ... except atos.LaunchTimeoutError as error:
+    ...     print(error.pending, error.stuck)
+    2 False
     """
 
     def __init__(self, message: str, *, pending: int | None, stuck: bool) -> None:
@@ -112,7 +179,19 @@ class LaunchTimeoutError(AtosError, TimeoutError):
 
 
 class TaskCompileError(AtosError, TypeError):
-    """A task function could not be compiled for the arguments given."""
+    """A task function could not be compiled for the arguments given.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def wrong(worker, v, data):
+    ...     data.append(v)
+    >>> queue = atos.Queue(capacity=10)
+    >>> queue.push(1)
+    >>> queue.launch_thread(wrong, atos.zeros(2))
+    Traceback (most recent call last):
+    atos_py.errors.TaskCompileError: ...
+    """
 
 
 class TaskError(AtosError, RuntimeError):
@@ -132,6 +211,19 @@ class TaskError(AtosError, RuntimeError):
         The index that is out of range, and the length of that axis; None for the other kinds.
     lost : int
         Pushed tasks that found no room, as in `QueueFullError`.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def mark(worker, v, seen):
+    ...     seen[v] = 1
+    >>> queue = atos.Queue(capacity=10)
+    >>> queue.push(7)
+    >>> try:
+    ...     queue.launch_thread(mark, atos.zeros(5), debug=True)
+    ... except atos.TaskError as error:
+    ...     print(error.item, error.index, error.bound)
+    7 7 5
     """
 
     def __init__(
@@ -161,7 +253,14 @@ class TaskError(AtosError, RuntimeError):
 
 
 class TaskCallError(AtosError, RuntimeError):
-    """A name that has a meaning only inside a task was called from the host."""
+    """A name that has a meaning only inside a task was called from the host.
+
+    Examples
+    --------
+    >>> atos.atomic_add(np.zeros(1), 0, 1)
+    Traceback (most recent call last):
+    atos_py.errors.TaskCallError: ...
+    """
 
 
 class QueueFullError(AtosError, MemoryError):
@@ -176,6 +275,15 @@ class QueueFullError(AtosError, MemoryError):
     lost : int
         Pushed tasks that found no room at all. If 0, the work can go on: raise `Queue.max_capacity` and launch again.
         Otherwise start again with a larger queue.
+
+    Examples
+    --------
+    >>> queue = atos.Queue(capacity=2, max_capacity=2)
+    >>> try:
+    ...     queue.push([1, 2, 3])
+    ... except atos.QueueFullError as error:
+    ...     print(error.capacity, error.pending, error.lost)
+    2 0 0
     """
 
     def __init__(self, message: str, *, capacity: int, pending: int, lost: int) -> None:
@@ -186,7 +294,14 @@ class QueueFullError(AtosError, MemoryError):
 
 
 class MissingFileError(AtosError, FileNotFoundError):
-    """A file does not exist or cannot be read."""
+    """A file does not exist or cannot be read.
+
+    Examples
+    --------
+    >>> atos.Graph.load("nowhere.gr")
+    Traceback (most recent call last):
+    atos_py.errors.MissingFileError: ...
+    """
 
 
 class MissingPackageError(AtosError, ImportError):
@@ -194,7 +309,14 @@ class MissingPackageError(AtosError, ImportError):
 
 
 class FileWriteError(AtosError, OSError):
-    """A file cannot be written; what was there under its name before still is."""
+    """A file cannot be written; what was there under its name before still is.
+
+    Examples
+    --------
+    >>> atos.generate.road(3).save("/nowhere/grid.npz")
+    Traceback (most recent call last):
+    atos_py.errors.FileWriteError: ...
+    """
 
 
 class CheckpointError(AtosError, ValueError):
@@ -206,6 +328,13 @@ class CheckpointError(AtosError, ValueError):
         The file.
     reason : str
         What is wrong with it.
+
+    Examples
+    --------
+    >>> _ = Path("run.atos").write_text("no checkpoint")
+    >>> atos.Queue.load("run.atos")
+    Traceback (most recent call last):
+    atos_py.errors.CheckpointError: ...
     """
 
     def __init__(self, path: str | Path, reason: str) -> None:
@@ -225,6 +354,15 @@ class GraphFormatError(AtosError, ValueError):
         Line number, from 1, or None where the fault has no line (a truncated archive, say).
     reason : str
         What is wrong with it.
+
+    Examples
+    --------
+    >>> _ = Path("bad.txt").write_text("0 one")
+    >>> try:
+    ...     atos.Graph.load("bad.txt")
+    ... except atos.GraphFormatError as error:
+    ...     print(error.line)
+    1
     """
 
     def __init__(self, path: str | Path, line: int | None, reason: str) -> None:
@@ -236,4 +374,11 @@ class GraphFormatError(AtosError, ValueError):
 
 
 class VerificationError(AtosError, AssertionError):
-    """A result failed its certificate; the message names the first offending element."""
+    """A result failed its certificate; the message names the first offending element.
+
+    Examples
+    --------
+    >>> atos.verify_bfs(atos.generate.road(3), 0, np.zeros(9, np.int64))
+    Traceback (most recent call last):
+    atos_py.errors.VerificationError: ...
+    """

@@ -66,6 +66,12 @@ def rmat(
         Probabilities of three quarters.
     device : Device or str, optional
         Where the graph goes; the best device there is unless given.
+
+    Examples
+    --------
+    >>> graph = atos.generate.rmat(10)
+    >>> print(graph.num_vertices, graph.is_symmetric(), graph.max_degree > 100)
+    1024 True True
     """
     from .graph import Graph
 
@@ -90,6 +96,11 @@ def road(side: int, keep: float = 0.62, seed: int = 0, *, device: Device | str |
         The same seed gives the same graph on every machine.
     device : Device or str, optional
         Where the graph goes; the best device there is unless given.
+
+    Examples
+    --------
+    >>> atos.generate.road(3, 1.0)
+    Graph(9 vertices, 24 directed edges, no weights, on cpu)
     """
     from .graph import Graph
 

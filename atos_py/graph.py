@@ -56,6 +56,14 @@ class Graph(_Arrays):
         Targets of the edges, uint32.
     weights : Array or None
         Weights of the edges, if they have any: int32, int64, uint32, uint64, float32 or float64, and never NaN.
+
+    Examples
+    --------
+    >>> graph = atos.Graph.from_edges([0, 0, 1], [1, 2, 2])
+    >>> graph
+    Graph(3 vertices, 3 directed edges, no weights, on cpu)
+    >>> graph.indices[graph.indptr[0] : graph.indptr[1]]  # the neighbours of vertex 0
+    array([1, 2], dtype=uint32)
     """
 
     __slots__ = ()
@@ -118,6 +126,12 @@ class Graph(_Arrays):
             more than 1 GiB of row offsets although it has fewer edges than 1/64 of the vertices, except in format npz.
         MissingFileError
             There is no such file.
+
+        Examples
+        --------
+        >>> np.savetxt("triangle.txt", [[0, 1], [1, 2], [2, 0]], fmt="%d")
+        >>> atos.Graph.load("triangle.txt", symmetrize=True)
+        Graph(3 vertices, 6 directed edges, no weights, on cpu)
         """
         csr = load_csr(
             path,
@@ -157,6 +171,11 @@ class Graph(_Arrays):
         The arrays are checked, and copied only where dtype, layout or device require it: do not change them afterwards. On the
         CPU, offsets of the dtype of `indptr` and ids of uint32 or int32 are not copied; on a GPU, nor are offsets of int64.
         Arrays on a GPU are checked there, and `device` is that GPU unless given.
+
+        Examples
+        --------
+        >>> atos.Graph.from_csr([0, 2, 3, 3], [1, 2, 2])
+        Graph(3 vertices, 3 directed edges, no weights, on cpu)
         """
         library = library_of(indices)
         if is_on_gpu(indices):
@@ -202,6 +221,11 @@ class Graph(_Arrays):
         device : Device or str, optional
             Where the graph goes; the best device there is unless given, or the GPU where `targets` is. Edges are sorted on the
             host in any case.
+
+        Examples
+        --------
+        >>> atos.Graph.from_edges([0, 1], [1, 2], weights=[5, 6], symmetrize=True)
+        Graph(3 vertices, 4 directed edges, int64 weights, on cpu)
         """
         library = library_of(targets)
         if device is None and is_on_gpu(targets):
@@ -234,6 +258,11 @@ class Graph(_Arrays):
             For a table with a row for each edge there is `from_edges`.
         weights, num_vertices, **options
             As in `from_edges`. PyTorch Geometric has `edge_weight` or `edge_attr`, and `num_nodes`.
+
+        Examples
+        --------
+        >>> atos.Graph.from_edge_index([[0, 1, 2], [1, 2, 0]])
+        Graph(3 vertices, 3 directed edges, no weights, on cpu)
         """
         sources, targets = edge_index_rows(edge_index)
         return cls.from_edges(sources, targets, weights, num_vertices, **options)
@@ -251,6 +280,12 @@ class Graph(_Arrays):
 
         Stored zeros are edges too, except in formats that store blocks or diagonals. Boolean matrices have no weights;
         of others `weights` can be False to leave them out, or a dtype to convert them.
+
+        Examples
+        --------
+        >>> import scipy.sparse
+        >>> atos.Graph.from_scipy(scipy.sparse.eye_array(3, k=1), weights=False)
+        Graph(3 vertices, 2 directed edges, no weights, on cpu)
         """
         if not hasattr(matrix, "tocoo") or not hasattr(matrix, "format"):
             raise UnsupportedTypeError(f"a sparse matrix of SciPy is wanted (got {kind_of(matrix)}); {way_to_graph(matrix)}")
@@ -283,6 +318,12 @@ class Graph(_Arrays):
 
         Edges of an undirected graph appear in both directions. If any edge has the attribute `weight`, the graph has
         weights, and 1 stands in where it is missing, as usual in NetworkX.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> atos.Graph.from_networkx(nx.path_graph(3))
+        Graph(3 vertices, 4 directed edges, no weights, on cpu)
         """
         if not hasattr(graph, "is_directed") or not hasattr(graph, "edges"):
             raise UnsupportedTypeError(f"a graph of NetworkX is wanted (got {kind_of(graph)}); {way_to_graph(graph)}")
@@ -337,7 +378,13 @@ class Graph(_Arrays):
 
     @host_memory_for("Graph.degrees")
     def degrees(self) -> NDArray[Any]:
-        """Return the number of edges that leave each vertex, as a NumPy array."""
+        """Return the number of edges that leave each vertex, as a NumPy array.
+
+        Examples
+        --------
+        >>> atos.Graph.from_edges([0, 0, 1], [1, 2, 2]).degrees()
+        array([2, 1, 0], dtype=int32)
+        """
         return np.diff(np.asarray(self.indptr))
 
     @property
@@ -355,12 +402,24 @@ class Graph(_Arrays):
         -----
         Hashes of 64 bits of all edges are added up, and those of their reverses taken off. A graph that is not symmetric is
         taken for one that is with a probability of 2**-64.
+
+        Examples
+        --------
+        >>> graph = atos.Graph.from_edges([0, 1], [1, 2])
+        >>> print(graph.is_symmetric(), graph.to_symmetric().is_symmetric())
+        False True
         """
         return is_symmetric(self.indptr, self.indices)
 
     @host_memory_for("Graph.to")
     def to(self, device: Device | str | None) -> Graph:
-        """Return the graph on `device`: itself if it is there already, otherwise a copy."""
+        """Return the graph on `device`: itself if it is there already, otherwise a copy.
+
+        Examples
+        --------
+        >>> atos.generate.road(3).to("cpu").device
+        Device(kind='cpu', index=0)
+        """
         target = device_of(device)
         return self if target == self.device else self._on(self._on_host(), target, self.library)
 
@@ -372,6 +431,13 @@ class Graph(_Arrays):
         ------
         MissingPackageError
             If SciPy is not installed.
+
+        Examples
+        --------
+        >>> atos.Graph.from_edges([0, 1], [1, 2], weights=[5, 6]).to_scipy().toarray()
+        array([[0, 5, 0],
+               [0, 0, 6],
+               [0, 0, 0]])
         """
         try:
             import scipy.sparse
@@ -388,7 +454,13 @@ class Graph(_Arrays):
     def simplify(
         self, *, symmetrize: bool = False, deduplicate: bool = False, remove_loops: bool = False, sort: bool = False
     ) -> Graph:
-        """Return a graph changed as the options say, which are those of `from_edges`, on the same device."""
+        """Return a graph changed as the options say, which are those of `from_edges`, on the same device.
+
+        Examples
+        --------
+        >>> atos.Graph.from_edges([0, 0, 1], [1, 1, 1]).simplify(deduplicate=True, remove_loops=True)
+        Graph(2 vertices, 1 directed edges, no weights, on cpu)
+        """
         csr = self._on_host()
         edges = EdgeList(list(map(EdgeChunk._make, edges_of(csr))), self.num_vertices, symmetric=False)
         csr = build_csr(
@@ -403,12 +475,25 @@ class Graph(_Arrays):
 
     @host_memory_for("Graph.to_symmetric")
     def to_symmetric(self) -> Graph:
-        """Return this graph if every edge has its reverse, otherwise one with the reverse of every edge, and each edge once."""
+        """Return this graph if every edge has its reverse, otherwise one with the reverse of every edge, and each edge once.
+
+        Examples
+        --------
+        >>> atos.Graph.from_edges([0, 1], [1, 2]).to_symmetric()
+        Graph(3 vertices, 4 directed edges, no weights, on cpu)
+        """
         return self if self.is_symmetric() else self.simplify(symmetrize=True, deduplicate=True)
 
     @host_memory_for("Graph.save")
     def save(self, path: str | os.PathLike[str], *, compress: bool = False) -> None:
-        """Write the graph to a file that ends in .npz, to be read by `load`."""
+        """Write the graph to a file that ends in .npz, to be read by `load`.
+
+        Examples
+        --------
+        >>> atos.generate.road(3, 1.0).save("grid.npz")
+        >>> atos.Graph.load("grid.npz")
+        Graph(9 vertices, 24 directed edges, no weights, on cpu)
+        """
         save_csr(path, self._on_host(), compress=compress)
 
     def __repr__(self) -> str:

@@ -76,6 +76,17 @@ class Queue:
     -----
     The protocol is that of Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics" (ICPP 2022), with an exact
     end in place of its tuned number of vain polls; docs/design.md argues why it is right.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def count_down(worker, v):
+    ...     if v > 0:
+    ...         worker.push(v - 1)
+    >>> queue = atos.Queue(capacity=100)
+    >>> queue.push([9, 19])
+    >>> print(queue.launch_thread(count_down).tasks_run, len(queue))
+    30 0
     """
 
     @host_memory_for("a Queue")
@@ -164,6 +175,14 @@ class Queue:
             If there is no room for all of them, and cannot be made up to `max_capacity`; none is pushed then.
         InvalidArgumentError
             If a value does not fit the dtype.
+
+        Examples
+        --------
+        >>> queue = atos.Queue(capacity=10)
+        >>> queue.push([3, 1, 2])
+        >>> queue.push(7)
+        >>> len(queue)
+        4
         """
         values = as_items(items, self._dtype)
         status = in_turn(lib.atos_queue_push, self._handle, ffi.cast("void *", values.ctypes.data), len(values))
@@ -178,11 +197,28 @@ class Queue:
         check(status)
 
     def peek(self) -> NDArray[Any]:
-        """Return a copy of the waiting items, the oldest first; a launch in another thread is waited for."""
+        """Return a copy of the waiting items, the oldest first; a launch in another thread is waited for.
+
+        Examples
+        --------
+        >>> queue = atos.Queue(capacity=10)
+        >>> queue.push([3, 1, 2])
+        >>> queue.peek()
+        array([3, 1, 2], dtype=uint32)
+        """
         return self._read()[0]
 
     def clear(self) -> None:
-        """Drop every waiting item."""
+        """Drop every waiting item.
+
+        Examples
+        --------
+        >>> queue = atos.Queue(capacity=10)
+        >>> queue.push([3, 1, 2])
+        >>> queue.clear()
+        >>> len(queue)
+        0
+        """
         check(in_turn(lib.atos_queue_clear, self._handle))
 
     def resize(self, capacity: int) -> None:
@@ -194,6 +230,13 @@ class Queue:
         ------
         InvalidArgumentError
             If more items are waiting than the new capacity holds.
+
+        Examples
+        --------
+        >>> queue = atos.Queue(capacity=10)
+        >>> queue.resize(1000)
+        >>> queue.capacity
+        1000
         """
         check(in_turn(lib.atos_queue_resize, self._handle, whole("capacity", capacity, 1, 1 << 62)))
 
@@ -221,6 +264,14 @@ class Queue:
         Notes
         -----
         `atos_py.checkpoint` describes the format. A launch saves nothing by itself: stop it part-way, save, and launch again.
+
+        Examples
+        --------
+        >>> queue, done = atos.Queue(capacity=10), atos.zeros(4)
+        >>> queue.push([2, 3])
+        >>> queue.save("run.atos", done=done)
+        >>> len(atos.Queue.load("run.atos", done=done))
+        2
         """
         checkpoint.save(self, path, arrays)
 
@@ -248,6 +299,14 @@ class Queue:
             If there is no such file.
         InvalidArgumentError
             If the arrays are not those that were saved.
+
+        Examples
+        --------
+        >>> queue, done = atos.Queue(capacity=10), atos.full(2, 5)
+        >>> queue.save("run.atos", done=done)
+        >>> done[...] = 0
+        >>> print(atos.Queue.load("run.atos", done=done).capacity, done[:])
+        10 [5 5]
         """
         return checkpoint.load(cls, path, device, arrays)
 
@@ -270,11 +329,33 @@ class Queue:
         check(in_turn(lib.atos_queue_restore, self._handle, ffi.cast("void *", raw.ctypes.data), given))
 
     def launch_thread(self, task: Task, *args: Any, **options: Any) -> LaunchStats:
-        """Run the queue's tasks with workers of one thread; otherwise as `launch_cta`."""
+        """Run the queue's tasks with workers of one thread; otherwise as `launch_cta`.
+
+        Examples
+        --------
+        >>> @atos.task
+        ... def mark(worker, v, seen):
+        ...     seen[v] = 1
+        >>> seen, queue = atos.zeros(4, dtype=np.int32), atos.Queue(capacity=10)
+        >>> queue.push([0, 2])
+        >>> print(queue.launch_thread(mark, seen).worker, seen[:])
+        thread [1 0 1 0]
+        """
         return self._launch("thread", task, args, **options)
 
     def launch_warp(self, task: Task, *args: Any, **options: Any) -> LaunchStats:
-        """Run the queue's tasks with workers of one warp, 32 threads; otherwise as `launch_cta`."""
+        """Run the queue's tasks with workers of one warp, 32 threads; otherwise as `launch_cta`.
+
+        Examples
+        --------
+        >>> @atos.task
+        ... def mark(worker, v, seen):
+        ...     seen[v] = 1
+        >>> seen, queue = atos.zeros(4, dtype=np.int32), atos.Queue(capacity=10)
+        >>> queue.push([0, 2])
+        >>> print(queue.launch_warp(mark, seen).worker, seen[:])
+        warp [1 0 1 0]
+        """
         return self._launch("warp", task, args, **options)
 
     def launch_cta(self, task: Task, *args: Any, **options: Any) -> LaunchStats:
@@ -355,6 +436,16 @@ class Queue:
         -----
         Chen et al. 2022, Listing 3. A larger fetch size gives each worker more to balance over its threads and leaves less
         to the others.
+
+        Examples
+        --------
+        >>> @atos.task
+        ... def mark(worker, v, seen):
+        ...     seen[v] = 1
+        >>> seen, queue = atos.zeros(4, dtype=np.int32), atos.Queue(capacity=10)
+        >>> queue.push([0, 2])
+        >>> print(queue.launch_cta(mark, seen, fetch_size=32, persistent=False).schedule, seen[:])
+        discrete, relaxed [1 0 1 0]
         """
         return self._launch("cta", task, args, **options)
 

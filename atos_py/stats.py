@@ -53,6 +53,12 @@ class LaunchStats:
         for items, from 0 to 1; NaN in discrete launches and between barriers, whose workers wait in other ways.
     profile : Profile
         What the call spent its time on.
+
+    Examples
+    --------
+    >>> stats = atos.bfs(atos.generate.road(30, 1.0), 0).stats
+    >>> print(stats.tasks_run >= 900, stats.worker, stats.schedule)
+    True cta persistent, relaxed
     """
 
     tasks_run: int
@@ -92,6 +98,13 @@ class LaunchStats:
         ------
         InvalidArgumentError
             If there is none, or something else among them.
+
+        Examples
+        --------
+        >>> graph = atos.generate.road(30, 1.0)
+        >>> runs = [atos.bfs(graph, source).stats for source in (0, 450)]
+        >>> atos.LaunchStats.total(runs).tasks_run == sum(run.tasks_run for run in runs)
+        True
         """
         runs = list(runs) if isinstance(runs, Iterable) else [runs]
         if not runs or not all(isinstance(run, LaunchStats) for run in runs):
@@ -130,7 +143,14 @@ class LaunchStats:
         return f"{'persistent' if self.persistent else 'discrete'}, {'barrier' if self.barrier else 'relaxed'}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a dictionary that JSON can hold: the trace as a list for each of its columns."""
+        """Return the fields as a dictionary that JSON can hold: the trace as a list for each of its columns.
+
+        Examples
+        --------
+        >>> fields = atos.bfs(atos.generate.road(30, 1.0), 0).stats.to_dict()
+        >>> print(fields["worker"], fields["fetch_size"])
+        cta 128
+        """
         fields = asdict(replace(self, trace=None))
         if self.trace is not None:
             fields["trace"] = {name: self.trace[name].tolist() for name in TRACE.names or ()}
@@ -160,6 +180,11 @@ class LaunchStats:
             If there is no trace.
         MissingPackageError
             If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> result = atos.bfs(atos.generate.road(100), 5000, trace=20)
+        >>> result.stats.plot(least_tasks=result.num_reached).savefig("run.png")
         """
         try:
             from .plot import draw_run

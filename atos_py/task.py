@@ -35,6 +35,16 @@ class Task:
         `body(worker, item, *args)` of a flat task, `body(worker, item, i, *values, *args)` of a nested one.
     workload : callable or None
         `workload(item, *args)` of a nested task: the length of the item's inner loop, or `(length, value, ...)`.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def mark(worker, v, seen):
+    ...     seen[v] = 1
+    >>> mark
+    <atos task mark>
+    >>> mark.nested
+    False
     """
 
     body: Callable[..., Any]
@@ -99,6 +109,18 @@ def task(
     What is read from arrays, items and arguments of the types uint8, uint16 and uint32 is int64 inside a task. uint64 stays
     what it is, and a variable that is uint64 here and int64 there becomes float64: convert one of the two. Indices are
     checked with ``debug=True`` only, and a negative one does not count from the end.
+
+    Examples
+    --------
+    >>> def length(v):
+    ...     return v
+    >>> @atos.task(workload=length)
+    ... def add(worker, v, i, total):  # for each i < v
+    ...     atos.atomic_add(total, 0, i)
+    >>> total, queue = atos.zeros(1, dtype=np.int64), atos.Queue(capacity=10)
+    >>> queue.push([3, 4])
+    >>> print(queue.launch_cta(add, total).tasks_run, total[0])
+    2 9
     """
     if body is None:
         if workload is not None and not callable(workload):
@@ -140,12 +162,33 @@ def atomic_min(array: Any, index: Any, value: Any, /) -> Any:
     -----
     The element is read first, and the atomic operation is left out where it could change nothing. That is exact: the
     value read is one that the atomic operation could have returned. A NaN, be it the value or the element, changes nothing.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def change(worker, v, a):
+    ...     atos.atomic_min(a, 0, v)
+    >>> a, queue = atos.full(1, 9), atos.Queue(capacity=10)
+    >>> queue.push([7, 3, 5])
+    >>> print(queue.launch_thread(change, a).tasks_run, a[0])
+    3 3
     """
     raise _inside_only("atomic_min")
 
 
 def atomic_max(array: Any, index: Any, value: Any, /) -> Any:
-    """Raise `array[index]` to `value` where `value` is larger; otherwise as `atomic_min`."""
+    """Raise `array[index]` to `value` where `value` is larger; otherwise as `atomic_min`.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def change(worker, v, a):
+    ...     atos.atomic_max(a, 0, v)
+    >>> a, queue = atos.full(1, 0), atos.Queue(capacity=10)
+    >>> queue.push([7, 3, 5])
+    >>> print(queue.launch_thread(change, a).tasks_run, a[0])
+    3 7
+    """
     raise _inside_only("atomic_max")
 
 
@@ -156,6 +199,16 @@ def atomic_add(array: Any, index: Any, value: Any, /) -> Any:
     -------
     number
         The element before.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def change(worker, v, a):
+    ...     atos.atomic_add(a, 0, v)
+    >>> a, queue = atos.full(1, 0), atos.Queue(capacity=10)
+    >>> queue.push([7, 3, 5])
+    >>> print(queue.launch_thread(change, a).tasks_run, a[0])
+    3 15
     """
     raise _inside_only("atomic_add")
 
@@ -167,6 +220,17 @@ def atomic_exch(array: Any, index: Any, value: Any, /) -> Any:
     -------
     number
         The element before.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def take(worker, v, gathered, taken):
+    ...     taken[v] = atos.atomic_exch(gathered, v, 0)
+    >>> gathered, taken = atos.full(2, 8), atos.zeros(2, dtype=np.int64)
+    >>> queue = atos.Queue(capacity=10)
+    >>> queue.push(1)
+    >>> print(queue.launch_thread(take, gathered, taken).tasks_run, gathered[:], taken[:])
+    1 [8 0] [0 8]
     """
     raise _inside_only("atomic_exch")
 
@@ -180,6 +244,17 @@ def atomic_cas(array: Any, index: Any, expected: Any, desired: Any, /) -> Any:
     -------
     number
         The element before. The store happened if that is `expected`.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def claim(worker, v, owner, claims):
+    ...     if atos.atomic_cas(owner, 0, -1, v) == -1:
+    ...         atos.atomic_add(claims, 0, 1)
+    >>> owner, claims, queue = atos.full(1, -1), atos.full(1, 0), atos.Queue(capacity=10)
+    >>> queue.push([4, 5, 6])
+    >>> print(queue.launch_thread(claim, owner, claims).tasks_run, claims[0], owner[0] in (4, 5, 6))
+    3 1 True
     """
     raise _inside_only("atomic_cas")
 
@@ -191,6 +266,16 @@ def atomic_or_(array: Any, index: Any, value: Any, /) -> Any:
     -------
     int
         The element before.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def change(worker, v, a):
+    ...     atos.atomic_or_(a, 0, 1 << v)
+    >>> a, queue = atos.full(1, 0), atos.Queue(capacity=10)
+    >>> queue.push([0, 3])
+    >>> print(queue.launch_thread(change, a).tasks_run, a[0])
+    2 9
     """
     raise _inside_only("atomic_or_")
 
@@ -202,6 +287,16 @@ def atomic_and_(array: Any, index: Any, value: Any, /) -> Any:
     -------
     int
         The element before.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def change(worker, v, a):
+    ...     atos.atomic_and_(a, 0, ~(1 << v))
+    >>> a, queue = atos.full(1, 15), atos.Queue(capacity=10)
+    >>> queue.push([0, 3])
+    >>> print(queue.launch_thread(change, a).tasks_run, a[0])
+    2 6
     """
     raise _inside_only("atomic_and_")
 
@@ -214,6 +309,21 @@ class Worker:
     one thread.
 
     All but `push`, `rank`, `size`, `split` and `scratch` are collective: every thread of the worker has to reach the call.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def total(worker, v, data, sums):
+    ...     mine = 0
+    ...     for i in worker.split(data.size):  # this thread's part
+    ...         mine += data[i]
+    ...     mine = worker.sum(mine)  # by all threads of the worker
+    ...     if worker.rank == 0:
+    ...         sums[v] = mine
+    >>> data, sums, queue = atos.full(5, 2), atos.zeros(3, dtype=np.int64), atos.Queue(capacity=10)
+    >>> queue.push(1)
+    >>> print(queue.launch_warp(total, data, sums).tasks_run, sums[:])
+    1 [ 0 10  0]
     """
 
     rank: int

@@ -100,6 +100,13 @@ class Tuning:
         What the search took.
     finished : bool
         Whether it came to its end within the budget; if not, the first setting may have stayed for want of time.
+
+    Examples
+    --------
+    >>> graph = atos.generate.road(30)
+    >>> tuning = atos.tune(lambda **options: atos.bfs(graph, 0, **options), space={"fetch_size": (32, 128)}, budget=1)
+    >>> print(list(tuning.best), len(tuning.table))
+    ['fetch_size'] 2
     """
 
     best: dict[str, Any]
@@ -109,7 +116,15 @@ class Tuning:
     finished: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a dictionary."""
+        """Return the fields as a dictionary.
+
+        Examples
+        --------
+        >>> graph = atos.generate.road(30)
+        >>> tuning = atos.tune(lambda **options: atos.bfs(graph, 0, **options), space={"fetch_size": (32,)}, budget=1)
+        >>> tuning.to_dict()["best"]
+        {'fetch_size': 32}
+        """
         return {name: getattr(self, name) for name in ("best", "milliseconds", "table", "seconds", "finished")}
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
@@ -119,6 +134,12 @@ class Tuning:
         ------
         FileWriteError
             If it cannot be written.
+
+        Examples
+        --------
+        >>> graph = atos.generate.road(30)
+        >>> tuning = atos.tune(lambda **options: atos.bfs(graph, 0, **options), space={"fetch_size": (32,)}, budget=1)
+        >>> tuning.to_csv("settings.csv")
         """
         text = io.StringIO(newline="")
         writer = csv.DictWriter(text, list(self.table[0]))
@@ -143,6 +164,12 @@ class Tuning:
             If matplotlib is not installed.
         FileWriteError, InvalidArgumentError
             If it cannot be written, or there is no such kind of picture.
+
+        Examples
+        --------
+        >>> graph = atos.generate.road(30)
+        >>> tuning = atos.tune(lambda **options: atos.bfs(graph, 0, **options), space={"fetch_size": (32, 128)}, budget=1)
+        >>> tuning.draw("settings.png", "BFS", "a small grid")
         """
         try:
             from .figures import draw_heatmaps
@@ -230,6 +257,15 @@ def tune(
         If the space or the budget is empty.
     LaunchConfigError
         If no setting can run. Those that cannot (`LaunchConfigError`, `QueueFullError`) are skipped otherwise.
+
+    Examples
+    --------
+    >>> graph = atos.generate.road(30)
+    >>> def run(**options):
+    ...     return atos.bfs(graph, 0, **options)
+    >>> tuning = atos.tune(run, task=atos.bfs, graph=graph, budget=1, space={"barrier": (False, True)})
+    >>> atos.tuned(atos.bfs, graph) == tuning.best  # remembered
+    True
     """
     if error := unknown_option("tune", unknown, tune.__kwdefaults__ or ()):
         raise error

@@ -47,6 +47,12 @@ def tuned(
     dict
         ``atos.bfs(graph, 0, **atos.tuned(atos.bfs, graph))``. Empty if nothing is remembered: then the launch's defaults hold,
         or what a ready-made algorithm chooses by the degrees of its graph.
+
+    Examples
+    --------
+    >>> graph = atos.generate.road(30)
+    >>> atos.bfs(graph, 0, **atos.tuned(atos.bfs, graph)).num_levels > 1
+    True
     """
     key = _key(task, graph, device)
     parts = read_entry(_entry(key))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import doctest
 import gzip
+import inspect
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import atos_py
-from atos_py import errors
+from atos_py import errors, generate
 from atos_py.__main__ import main
 
 ROOT = Path(__file__).parents[1]
@@ -92,3 +96,32 @@ def test_names_exist():
     for document in DOCUMENTS:
         for name in re.findall(r"\batos\.([A-Za-z_]+)", document.read_text()):
             assert hasattr(atos_py, name) or name in ("h",), f"{document.name}: atos.{name}"
+
+
+# These take a broken installation or a GPU that fails.
+WITHOUT_EXAMPLE = {"BuildError", "DeviceError", "DeviceFaultError", "DeviceStuckError", "MissingPackageError"}
+
+
+def public_docstrings() -> Iterator[tuple[str, object]]:
+    """Yield each public function and class, and the methods of the classes; `Worker` shows all of its own in one example."""
+    public = {name: getattr(atos_py, name) for name in atos_py.__all__}
+    public |= {f"generate.{name}": getattr(generate, name) for name in generate.__all__}
+    for name, thing in public.items():
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            yield name, thing
+        if inspect.isclass(thing) and thing is not atos_py.Worker:
+            for member, value in vars(thing).items():
+                if not member.startswith("_") and isinstance(value, (classmethod, staticmethod, type(public_docstrings))):
+                    yield f"{name}.{member}", getattr(thing, member)
+
+
+@pytest.mark.parametrize(
+    ("name", "thing"), list(public_docstrings()), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_examples_of_docstrings_run(name, thing, directory, monkeypatch, capsys):
+    monkeypatch.setenv("ATOS_DEVICE", "cpu")
+    names = {"np": np, "atos": atos_py, "Path": Path}
+    (test,) = doctest.DocTestFinder(recurse=False, exclude_empty=False).find(thing, name, globs=names)
+    assert bool(test.examples) != (name in WITHOUT_EXAMPLE)
+    failed, _ = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(test)
+    assert not failed, capsys.readouterr().out

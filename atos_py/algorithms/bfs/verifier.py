@@ -92,6 +92,16 @@ def verify(graph: Graph | CSR, sources: ArrayLike, depth: Any, parent: Any = Non
     ------
     VerificationError
         The depths or parents are wrong. The message names the first offending edge or vertex of the first condition that fails.
+
+    Examples
+    --------
+    >>> graph = atos.generate.road(3, 1.0)
+    >>> depth = atos.bfs(graph, 0).depth
+    >>> atos.verify_bfs(graph, 0, depth)
+    >>> depth[8] = 3
+    >>> atos.verify_bfs(graph, 0, depth)
+    Traceback (most recent call last):
+    atos_py.errors.VerificationError: ...
     """
     indptr, indices = rows_of(graph)
     num_vertices = indptr.size - 1

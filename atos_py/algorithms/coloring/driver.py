@@ -47,6 +47,12 @@ class ColoringResult(NamedTuple):
     num_colors : int
         The largest colour plus one.
     stats : LaunchStats
+
+    Examples
+    --------
+    >>> result = atos.color(atos.generate.road(10, 1.0))
+    >>> print(result.num_colors <= 5, result.colors.shape)
+    True (100,)
     """
 
     colors: Any
@@ -107,6 +113,12 @@ def color(
         If there is no such order or worker, or a number is too small.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
+
+    Examples
+    --------
+    >>> triangle = atos.Graph.from_edges([0, 1, 2], [1, 2, 0], symmetrize=True)
+    >>> atos.color(triangle).num_colors
+    3
     """
     check_graph(graph)
     check_options(color, launch_options)

@@ -43,6 +43,14 @@ def verify(graph: Graph, colors: Any) -> None:
     ------
     VerificationError
         It is none. The message names the first edge or vertex that is wrong.
+
+    Examples
+    --------
+    >>> triangle = atos.Graph.from_edges([0, 1, 2], [1, 2, 0], symmetrize=True)
+    >>> atos.verify_coloring(triangle, [0, 1, 2])
+    >>> atos.verify_coloring(triangle, [0, 1, 1])
+    Traceback (most recent call last):
+    atos_py.errors.VerificationError: ...
     """
     check_graph(graph)
     indptr, indices = rows_of(graph)

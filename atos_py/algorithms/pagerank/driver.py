@@ -32,6 +32,12 @@ class PageRankResult(NamedTuple):
         Of all launches together.
     error_bound : float
         What the relative error in the 1-norm is at most.
+
+    Examples
+    --------
+    >>> result = atos.pagerank(atos.generate.rmat(8), tolerance=1e-4)
+    >>> print(result.error_bound <= 1e-4, abs(result.rank.to_numpy().sum() - 1) < 1e-3)
+    True True
     """
 
     rank: Any
@@ -107,6 +113,12 @@ def pagerank(
     limit; "push" and "idle" begin with four times as much, since the sum is often small enough earlier, and "sweep" deals half
     of it out to vertices by their edges. The error is measured after each launch, and at the end in float64, from the ranks;
     "gather" measures it so in every round.
+
+    Examples
+    --------
+    >>> ring = atos.Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
+    >>> atos.pagerank(ring).rank.to_numpy().round(3)
+    array([0.25, 0.25, 0.25, 0.25], dtype=float32)
     """
     check_graph(graph)
     check_options(pagerank, launch_options)

@@ -59,6 +59,12 @@ def verify(
     ------
     VerificationError
         The error may be larger than `tolerance`, or the ranks do not sum to 1 as far as that.
+
+    Examples
+    --------
+    >>> graph = atos.generate.rmat(8)
+    >>> atos.verify_pagerank(graph, atos.pagerank(graph, tolerance=1e-4), 1e-4) <= 1e-4
+    True
     """
     indptr, indices = rows_of(graph)
     tolerance, damping = number("tolerance", tolerance), damping_of(damping)
