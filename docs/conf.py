@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -47,6 +49,8 @@ python_use_unqualified_type_names = True
 napoleon_google_docstring = False
 napoleon_custom_sections = [("Attributes", "params_style")]  # otherwise "a, b : int" is taken for one attribute
 napoleon_use_rtype = False
+
+copybutton_exclude = ".linenos, .gp, .go"  # no prompts and no output
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -87,8 +91,22 @@ def _aliases(
     return tuple(text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, returns))  # type: ignore[return-value]
 
 
+class _InlineDrawings(SphinxPostTransform):
+    """Put the drawings of _static/diagrams into the page, where they take the colours of its theme."""
+
+    default_priority = 5  # before images are resolved
+    formats = ("html",)
+
+    def run(self, **_kwargs: Any) -> None:
+        for image in list(self.document.findall(nodes.image)):
+            path = ROOT / "docs" / image["uri"]
+            if path.parent.name == "diagrams":
+                image.replace_self(nodes.raw("", f'<span class="drawing">{path.read_text()}</span>', format="html"))
+
+
 def setup(app: Sphinx) -> None:
     """Connect what is above."""
+    app.add_post_transform(_InlineDrawings)
     app.connect("source-read", _orphan)
     app.connect("autodoc-process-docstring", _keep_colon, priority=400)  # before napoleon
     app.connect("autodoc-process-signature", _aliases)
