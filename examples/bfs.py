@@ -1,8 +1,8 @@
 """Breadth-first search on a road network
 ======================================
 
-Written out in full, from the task to the proof. Give it a graph file, such as New York's roads from the 9th DIMACS challenge
-(USA-road-d.NY.gr.gz); without one it generates a road-like graph. ``python examples/bfs.py [FILE] [--source V] [--device cpu]``
+This program finds the distance of all vertices from one of them, and verifies the result. FILE is a graph, such as the roads of
+New York (USA-road-d.NY.gr.gz of the 9th DIMACS challenge). ``python examples/bfs.py [FILE] [--source V] [--device cpu]``
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ import atos_py as atos
 
 
 def degree(v, graph, depth):
-    """Return how many edges leave v, where they begin, and the depth that they lead to: once for each item."""
+    """Return the number of edges of v, the index of the first one, and the depth of the neighbors. Runs once per item."""
     first = graph.indptr[v]
     return graph.indptr[v + 1] - first, first, depth[v] + 1
 
 
 @atos.task(workload=degree)
 def visit(worker, v, i, first, next_depth, graph, depth):
-    """Relax edge i of vertex v, and push its target if that made it nearer."""
+    """Relax edge i of vertex v, and push the neighbor if its depth went down."""
     neighbor = graph.indices[first + i]
     if atos.atomic_min(depth, neighbor, next_depth) > next_depth:
         worker.push(neighbor)
 
 
 # %%
-# The rest is what happens on the host.
+# The rest runs on the host.
 def main() -> None:
-    """Search, verify, and print what was found."""
-    parser = argparse.ArgumentParser(description="Search a graph breadth-first, and prove the result right.")
+    """Search, verify, and print the result."""
+    parser = argparse.ArgumentParser(description="Search a graph breadth-first, and verify the result.")
     parser.add_argument("file", nargs="?", help=".gr, .mtx, .txt or .npz, gzipped or not")
     parser.add_argument("--source", type=int, default=0)
-    parser.add_argument("--device", help="cpu, cuda or cuda:N; the best there is by default")
+    parser.add_argument("--device", help="cpu, cuda or cuda:N; by default the first GPU, or the CPU if there is none")
     options = parser.parse_args()
     device = atos.device(options.device)
     if options.file:

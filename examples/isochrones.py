@@ -1,8 +1,8 @@
-"""How far one gets in a city: shortest paths
-==========================================
+"""Shortest paths in a city
+========================
 
-Streets at random, and a fast road every 30 crossings. An item is a crossing, with the time at which one may be there; where
-another way has been quicker since, nothing is left to do. Times only fall, so whatever the order, the last ones are right.
+This program computes how long it takes to drive from one crossing of a city to all others. An item is a record: a crossing and
+an arrival time. If a faster way has been found since, nothing is left to do. Times only fall, so the last ones are right.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SIDE, VISIT = 300, np.dtype([("crossing", np.uint32), ("seconds", np.uint32)])
 
 
 def city() -> atos.Graph:
-    """Return a grid of streets that take 20 seconds each, a third of them closed, and of fast roads that take 5."""
+    """Return a grid of streets that take 20 seconds each, with a third of them closed, and fast roads that take 5."""
     crossings, rng, streets = np.arange(SIDE * SIDE).reshape(SIDE, SIDE), np.random.default_rng(1), []
     for axis in (0, 1):
         here, there = crossings.take(range(SIDE - 1), axis), crossings.take(range(1, SIDE), axis)
@@ -27,7 +27,7 @@ def city() -> atos.Graph:
 
 
 def streets_from(visit, graph, arrival):
-    """Return how many streets lead on, and where they begin."""
+    """Return the number of streets at the crossing, or 0 if the item is out of date, and the index of the first one."""
     first = graph.indptr[visit.crossing]
     late = visit.seconds > arrival[visit.crossing]
     return 0 if late else graph.indptr[visit.crossing + 1] - first, first
@@ -35,14 +35,14 @@ def streets_from(visit, graph, arrival):
 
 @atos.task(workload=streets_from)
 def drive(worker, visit, i, first, graph, arrival):
-    """Drive along street i."""
+    """Drive along street i, and push its end if that is a new best time."""
     crossing, seconds = graph.indices[first + i], visit.seconds + graph.weights[first + i]
     if atos.atomic_min(arrival, crossing, seconds) > seconds:
         worker.push((crossing, seconds))
 
 
 # %%
-# From one crossing, with 32 bits for the crossing and 32 for the time.
+# The search begins at one crossing. An item has 32 bits for the crossing and 32 for the time.
 if __name__ == "__main__":
     graph, start = city(), SIDE * SIDE // 2 + SIDE // 3
     arrival = atos.full(SIDE * SIDE, atos.UNREACHED, dtype=np.uint32)
@@ -55,5 +55,5 @@ if __name__ == "__main__":
     from matplotlib import pyplot as plt
 
     plt.imshow(np.where(minutes <= 60, minutes, np.nan), cmap=plt.get_cmap("viridis_r", 12))
-    plt.colorbar(label="minutes; white: no way")
+    plt.colorbar(label="minutes; white: not reachable")
     plt.show()

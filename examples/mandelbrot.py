@@ -1,8 +1,8 @@
-"""The Mandelbrot set, by dividing squares
-========================================
+"""The Mandelbrot set by subdivision
+==================================
 
-What the border of a square agrees on holds inside too, since the set and the bands around it are connected. So a square whose
-border is of one colour is filled, and any other is cut into four (Mariani and Silver). The threads of a worker share a square.
+This program draws the Mandelbrot set with the Mariani-Silver algorithm: if the border of a square has one color, so has its
+inside. So a task fills such a square, and divides any other into four. The threads of a worker share a square.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LIMIT, SIDE = 1000, 512
 
 
 def escape(x, y):
-    """Return after how many steps the point of a pixel leaves the disc of radius 2."""
+    """Return the number of steps after which the point of a pixel leaves the disk of radius 2."""
     real, imaginary = 2.6 * x / SIDE - 2.0, 2.6 * y / SIDE - 1.3
     a, b, n = real, imaginary, 0
     while n < LIMIT and a * a + b * b < 4.0:
@@ -26,7 +26,7 @@ def escape(x, y):
 
 @atos.task
 def divide(worker, square, picture, steps):
-    """Fill a square if its border is of one colour; otherwise push its quarters, or compute it if it is small."""
+    """Fill a square if its border has one color; otherwise push its quarters, or compute it if it is small."""
     x, y, last, low, high, mine = square.x, square.y, square.side - 1, LIMIT, 0, 0
     for k in worker.split(4 * last):
         along = k % last
@@ -46,7 +46,7 @@ def divide(worker, square, picture, steps):
 
 
 # %%
-# One square to begin with.
+# The search begins with one square.
 if __name__ == "__main__":
     picture, steps = atos.zeros((SIDE, SIDE), dtype=np.int32), atos.zeros(1, dtype=np.int64)
     queue = atos.Queue(capacity=SIDE * SIDE, dtype=SQUARE)

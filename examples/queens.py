@@ -1,11 +1,11 @@
-"""N queens: a search
-==================
+"""N queens by backtracking
+========================
 
-In how many ways can N queens stand on an N x N board so that none attacks another? ``python examples/queens.py [N]``
+This program counts the ways to place N queens on an N x N board so that none attacks another. ``python examples/queens.py [N]``
 
-A search whose tree nobody knows beforehand. An item is a board whose first rows are filled: a record of four numbers, in
-which bit i says that column i is taken in the next row, by a queen straight above or by one on a diagonal that goes to the
-left or to the right. The inner loop of a board is over the columns of its next row.
+The search tree is not known before. An item is a board whose first rows are filled: a record of four numbers. Bit i of a number
+says that column i of the next row is attacked, by a queen straight above or along a diagonal to the left or to the right. The
+inner loop of an item runs over the columns of the next row.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ KNOWN = [1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596]  # 
 
 
 def columns(board, n, solutions):
-    """Return the length of the inner loop."""
+    """Return the length of the inner loop: one iteration per column."""
     return n
 
 
 @atos.task(workload=columns)
 def place(worker, board, i, n, solutions):
-    """Put a queen in column i of the next row, if no other attacks it there."""
+    """Put a queen in column i of the next row, if no other queen attacks it there."""
     queen = 1 << i
     if queen & (board.above | board.left | board.right) == 0:
         if board.row + 1 == n:
@@ -39,7 +39,7 @@ def place(worker, board, i, n, solutions):
 # %%
 # The search begins with an empty board.
 def count_solutions(n: int, **launch_options: object) -> tuple[int, atos.LaunchStats]:
-    """Return the number of solutions, and how the search went."""
+    """Return the number of solutions and the statistics of the launch."""
     solutions = atos.zeros(1, dtype=np.uint64)
     queue = atos.Queue(capacity=1 << 22, dtype=BOARD)
     queue.push([(0, 0, 0, 0)])
@@ -48,7 +48,7 @@ def count_solutions(n: int, **launch_options: object) -> tuple[int, atos.LaunchS
 
 
 def main() -> None:
-    """Count, compare with what is known, and print how it went."""
+    """Count, compare with the known number, and print the statistics."""
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     found, stats = count_solutions(n)
     assert n >= len(KNOWN) or found == KNOWN[n], f"{KNOWN[n]} are known"
