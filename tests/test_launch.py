@@ -1248,3 +1248,38 @@ if child == 0:
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     assert run_script(code) == "7\n"
+
+
+def scaled(item, *args):
+    """Return as many iterations as the last argument says, and the item times the first."""
+    return args[-1], item * args[0]
+
+
+@atos.task(workload=scaled)
+def add_to(worker, item, i, value, factor, *rest):
+    atos.atomic_add(rest[0], item, value + i)
+
+
+@atos.task
+def add_all(worker, item, *args):
+    if worker.rank == 0:
+        atos.atomic_add(args[0], item, len(args))
+
+
+def test_tasks_that_take_any_number_of_arguments(device, worker):
+    """As operators are made from, whose user's functions take what they like."""
+    for extra in ((), (2.5,), (None, 7)):
+        sums = atos.zeros(5, dtype=np.int64, device=device)
+        launch_with(worker, device, add_all, sums, *extra)
+        assert sums.to_numpy().tolist() == [1 + len(extra)] * 5
+    sums = atos.zeros(5, dtype=np.int64, device=device)
+    launch_with(worker, device, add_to, 10, sums, 3)
+    assert sums.to_numpy().tolist() == [30 * v + 3 for v in range(5)]
+    with pytest.raises(atos.TaskCompileError, match="takes 4 arguments, but this launch gives it 3"):
+        launch_with(worker, device, atos.task(lambda worker, item, a, b, *rest: None), 1)
+
+
+def launch_with(worker, device, task, *args):
+    queue = atos.Queue(8, device=device)
+    queue.push(range(5))
+    getattr(queue, f"launch_{worker}")(task, *args)

@@ -80,7 +80,7 @@ def prepare(
         except RefusedError as error:
             raise failure(task.name, function, described, str(error), (function.__code__.co_filename, error.line)) from None
         with translated(task.name, function, described):
-            return dispatcher, target.compile(dispatcher, tuple(kind for _, kind in given))
+            return dispatcher, target.compile(dispatcher, _folded(function, tuple(kind for _, kind in given)))
 
     flat_worker = WorkerType(items.item, nested=False, checked=checked)
     worker = WorkerType(items.item, nested=True, checked=checked) if task.nested else flat_worker
@@ -119,6 +119,15 @@ def prepare(
     )
 
 
+def _folded(function: FunctionType, kinds: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
+    """Return the types of a function's parameters: those that its `*args` takes are one tuple."""
+    parameters = inspect.signature(function).parameters.values()
+    if all(p.kind is not p.VAR_POSITIONAL for p in parameters):
+        return kinds
+    named = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    return (*kinds[:named], types.StarArgTuple.from_types(kinds[named:]))
+
+
 def _taken_by_workload(function: FunctionType | None, num_args: int) -> int:
     """Return how many of the launch's arguments a workload takes: all, or the first few if it has no more parameters."""
     if function is None:
@@ -132,7 +141,8 @@ def _taken_by_workload(function: FunctionType | None, num_args: int) -> int:
 def _check_arity(name: str, function: FunctionType, role: str, given: list[str], described: str) -> None:
     parameters = inspect.signature(function).parameters.values()
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if len(given) != len(positional) or any(p.kind is p.VAR_POSITIONAL for p in parameters):
+    takes_more = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    if len(given) < len(positional) or (len(given) > len(positional) and not takes_more):
         wanted = f"{len(positional)}"
         own = f"{function.__name__}({', '.join(p.name for p in positional)})"
         gets = f"this launch gives it {len(given)}: {', '.join(given)}"
