@@ -1,0 +1,212 @@
+"""Edge maps: a function of every edge of the active vertices, mapped to threads, warps and CTAs by degree.
+
+Three directions. `gather` (pull): every vertex combines what its neighbours have. `search` (pull with early exit): a vertex
+looks along its edges until one is accepted. `push`: active vertices change their neighbours, which may become active.
+
+*Mapping by degree.* One thread takes a vertex with at most `thread_max_degree` edges; those of the others are for all threads
+of the worker, or, in `push`, for whoever shares the inner loop of a nested task: its warp, its CTA, or, where it is long, all
+of them. A serial loop over many edges in one thread would hold up the others of its worker.
+
+*A vertex or a range.* `push` and `search` have two kinds of items: an item below n is a vertex, and item n + k stands for the
+range of `VERTICES_PER_RANGE` vertices from k * `VERTICES_PER_RANGE` on (`all_ranges`), of which the active ones are taken. So
+the frontier of a round is either a list, vertices in the queue, or dense, a predicate over all vertices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ..task import Task, atomic_add
+from .reductions import plus, store_sums
+from .vertex_map import named
+
+__all__ = ["THREAD_MAX_DEGREE", "VERTICES_PER_RANGE", "all_ranges", "gather", "item_dtype", "push", "range_bounds", "search"]
+
+#: Degree up to which one thread takes a vertex. On the CPU a worker is a thread.
+THREAD_MAX_DEGREE = {"cuda": 16, "cpu": 1 << 62}
+VERTICES_PER_RANGE = 512
+#: Places that a sum over the vertices of `search` is spread over: one address would delay thousands of threads.
+NUM_PARTIAL_SUMS = 1024
+
+
+def all_ranges(n: int) -> NDArray[Any]:
+    """Return the items that stand for all n vertices."""
+    return n + np.arange(-(-n // VERTICES_PER_RANGE))
+
+
+def item_dtype(n: int) -> DTypeLike:
+    """Return the type of a queue's items that can be any of n vertices, or a range of them."""
+    return np.uint32 if n + -(-n // VERTICES_PER_RANGE) < 2**32 else np.int64
+
+
+def range_bounds(item, n):  # type: ignore[no-untyped-def]
+    """Return the first vertex of a range and how many there are; for tasks."""
+    first = (item - n) * VERTICES_PER_RANGE
+    return first, min(VERTICES_PER_RANGE, n - first)
+
+
+def gather(
+    term: Callable[..., Any],
+    update: Callable[..., Any],
+    empty: Callable[..., Any] = lambda *args: 0,
+    zero: Any = 0.0,
+    count: int = 1,
+) -> Task:
+    """Return the flat task by which every vertex gathers along its edges, like a product of a sparse matrix with a vector.
+
+    For each vertex v, ``received`` is the sum, in the type of `zero`, of ``term(v, u, *args)`` over its edges (v, u), and one
+    thread calls ``update(v, degree, received, *args)``, whose `count` numbers, a tuple, are added up over all vertices.
+    ``empty(*args)`` is the term of no edge: 0, of the type of the others.
+
+    The items are ranges of vertices (`ranges.range_items`), and the arguments of a launch ``(size, thread_max_degree, indptr,
+    indices, totals, *args)``: vertices of a range; edges up to which one thread gathers alone; the rows of the graph; and an
+    array of the type of `zero` that the sums of `update` are added to.
+    """
+    add, store, wide = plus(count), store_sums(count), type(zero)
+    zeros = (zero,) * count
+
+    def accumulate(v, edge, end, step, indices, *args):  # type: ignore[no-untyped-def]
+        # Four edges at a time, since a GPU then has four loads of `term` under way at once.
+        total = zero
+        none = empty(*args)
+        while edge < end:
+            a = term(v, indices[edge], *args)
+            b = term(v, indices[edge + step], *args) if edge + step < end else none
+            c = term(v, indices[edge + 2 * step], *args) if edge + 2 * step < end else none
+            d = term(v, indices[edge + 3 * step], *args) if edge + 3 * step < end else none
+            total += wide(a) + wide(b) + (wide(c) + wide(d))
+            edge += 4 * step
+        return total
+
+    def run(worker, item, size, thread_max_degree, indptr, indices, totals, *args):  # type: ignore[no-untyped-def]
+        first = item * size
+        last = min(first + size, indptr.size - 1)
+        sums = zeros
+        any_high = False
+        for v in worker.split(range(first, last)):
+            begin = indptr[v]
+            end = indptr[v + 1]
+            if end - begin > thread_max_degree:
+                any_high = True
+            else:
+                sums = add(sums, update(v, end - begin, accumulate(v, begin, end, 1, indices, *args), *args))
+        if worker.any(any_high):
+            for v in range(first, last):
+                begin = indptr[v]
+                end = indptr[v + 1]
+                if end - begin > thread_max_degree:
+                    received = worker.sum(accumulate(v, begin + worker.rank, end, worker.size, indices, *args))
+                    if worker.rank == 0:
+                        sums = add(sums, update(v, end - begin, received, *args))
+        store(worker, sums, totals)
+
+    return Task(named(run, update))
+
+
+def search(wants: Callable[..., Any], accepts: Callable[..., Any], found: Callable[..., Any], prefix: int = 64) -> Task:
+    """Return the flat task by which vertices look for an edge, and stop at the first that is accepted.
+
+    Each vertex v with ``wants(v, *args)`` looks along its edges (v, u) until ``accepts(v, u, *args)``; one thread then calls
+    ``found(v, degree, *args)``, and the integers that it returns are added up. One thread looks at the first `prefix` edges;
+    where none is accepted, the vertex is pushed, and all threads of a worker look at the others.
+
+    The items are ranges (`all_ranges`), and the arguments of a launch ``(indptr, indices, totals, *args)``: `totals` is an
+    array of `NUM_PARTIAL_SUMS` integers, whose sum grows by what `found` returned.
+    """
+
+    def run(worker, item, indptr, indices, totals, *args):  # type: ignore[no-untyped-def]
+        n = indptr.size - 1
+        total = 0
+        if item < n:
+            begin = indptr[item]
+            end = indptr[item + 1]
+            met = False
+            for edge in worker.split(range(begin + prefix, end)):  # those before were looked at when it was pushed
+                met |= accepts(item, indices[edge], *args)
+            if worker.any(met) and worker.rank == 0:
+                total = found(item, end - begin, *args)
+        else:
+            first, size = range_bounds(item, n)
+            for v in worker.split(range(first, first + size)):
+                if wants(v, *args):
+                    begin = indptr[v]
+                    end = indptr[v + 1]
+                    edge = begin
+                    while edge < min(end, begin + prefix) and not accepts(v, indices[edge], *args):
+                        edge += 1
+                    if edge < min(end, begin + prefix):
+                        total += found(v, end - begin, *args)
+                    elif edge < end:
+                        worker.push(v)
+        total = worker.sum(total)
+        if worker.rank == 0 and total > 0:
+            atomic_add(totals, item % NUM_PARTIAL_SUMS, total)
+
+    return Task(named(run, found))
+
+
+def push(
+    active: Callable[..., Any],
+    begin: Callable[..., Any],
+    relax: Callable[..., Any],
+    empty: Callable[..., Any] = lambda *args: 0,
+    low_degree_inline: bool = False,
+) -> Task:
+    """Return the nested task by which active vertices change their neighbours.
+
+    An item that is a vertex v calls ``begin(v, degree, *args)`` once, which returns whether to go on, and a value; then
+    ``relax(worker, v, u, value, *args)`` for each of its edges (v, u), spread over threads, which may push u. Of an item that
+    is a range, each vertex v with ``active(v, degree, *args)`` is pushed.
+
+    With `low_degree_inline`, the thread that looks at a vertex of a range begins and relaxes it at once if it has at most
+    `thread_max_degree` edges, without asking whether it is active; that number then is the third argument of a launch.
+    ``empty(*args)`` is a value of the type of those of `begin`.
+
+    The arguments of a launch are ``(indptr, indices, *args)``, or ``(indptr, indices, thread_max_degree, *args)``.
+    """
+
+    def trip_count(item, indptr, indices, *args):  # type: ignore[no-untyped-def]
+        n = indptr.size - 1
+        if item >= n:
+            first, size = range_bounds(item, n)
+            return size, first, empty(*args)
+        first = indptr[item]
+        degree = indptr[item + 1] - first
+        goes_on, value = begin(item, degree, *args)
+        return degree if goes_on else 0, first, value
+
+    def run(worker, item, i, first, value, indptr, indices, *args):  # type: ignore[no-untyped-def]
+        if item < indptr.size - 1:
+            relax(worker, item, indices[first + i], value, *args)
+        else:
+            v = first + i
+            if active(v, indptr[v + 1] - indptr[v], *args):
+                worker.push(v)
+
+    def trip_count_inline(item, indptr, indices, thread_max_degree, *args):  # type: ignore[no-untyped-def]
+        return trip_count(item, indptr, indices, *args)
+
+    def run_inline(worker, item, i, first, value, indptr, indices, thread_max_degree, *args):  # type: ignore[no-untyped-def]
+        if item < indptr.size - 1:
+            relax(worker, item, indices[first + i], value, *args)
+            return
+        v = first + i
+        edge = indptr[v]
+        end = indptr[v + 1]
+        if end - edge > thread_max_degree:
+            if active(v, end - edge, *args):
+                worker.push(v)
+        else:
+            goes_on, own = begin(v, end - edge, *args)
+            if goes_on:
+                while edge < end:
+                    relax(worker, v, indices[edge], own, *args)
+                    edge += 1
+
+    if low_degree_inline:
+        return Task(named(run_inline, relax), trip_count_inline)
+    return Task(named(run, relax), trip_count)

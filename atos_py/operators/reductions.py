@@ -1,0 +1,63 @@
+"""Sums over all vertices: a thread adds up tuples, a worker combines those of its threads, and one atomic adds the result.
+
+A tuple has one to three numbers. Each number of them is written out, since indexing a tuple in a loop would take a GPU's stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..task import atomic_add
+
+__all__ = ["plus", "store_sums"]
+
+
+def _plus_1(a, b):  # type: ignore[no-untyped-def]
+    return (a[0] + b[0],)
+
+
+def _plus_2(a, b):  # type: ignore[no-untyped-def]
+    return a[0] + b[0], a[1] + b[1]
+
+
+def _plus_3(a, b):  # type: ignore[no-untyped-def]
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+def _store_1(worker, sums, totals):  # type: ignore[no-untyped-def]
+    a = worker.sum(sums[0])
+    if worker.rank == 0:
+        atomic_add(totals, 0, a)
+
+
+def _store_2(worker, sums, totals):  # type: ignore[no-untyped-def]
+    a = worker.sum(sums[0])
+    b = worker.sum(sums[1])
+    if worker.rank == 0:
+        atomic_add(totals, 0, a)
+        atomic_add(totals, 1, b)
+
+
+def _store_3(worker, sums, totals):  # type: ignore[no-untyped-def]
+    a = worker.sum(sums[0])
+    b = worker.sum(sums[1])
+    c = worker.sum(sums[2])
+    if worker.rank == 0:
+        atomic_add(totals, 0, a)
+        atomic_add(totals, 1, b)
+        atomic_add(totals, 2, c)
+
+
+_PLUS = {1: _plus_1, 2: _plus_2, 3: _plus_3}
+_STORE = {1: _store_1, 2: _store_2, 3: _store_3}
+
+
+def plus(count: int) -> Callable[..., Any]:
+    """Return the function that adds two tuples of so many numbers."""
+    return _PLUS[count]
+
+
+def store_sums(count: int) -> Callable[..., Any]:
+    """Return the function by which the threads of a worker add their tuples to the array `totals`."""
+    return _STORE[count]

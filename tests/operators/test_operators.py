@@ -1,0 +1,218 @@
+"""Operators against NumPy and SciPy: vertex maps, gathering, searching and pushing, on graphs that break things."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import atos_py as atos
+from atos_py.operators import edge_map
+from atos_py.operators.edge_map import NUM_PARTIAL_SUMS, all_ranges, gather, item_dtype, push, search
+from atos_py.operators.ranges import VERTICES_PER_ITEM, range_items
+from atos_py.operators.vertex_map import append, vertex_map, vertex_max, vertex_sums
+
+
+@vertex_map
+def double(v, values):
+    values[v] *= 2
+
+
+def pair(v, values):
+    return values[v], values[v] * v
+
+
+def value(v, values):
+    return (values[v],)
+
+
+sum_of_one, sum_of_two = vertex_sums(value), vertex_sums(pair, 2)
+
+
+@vertex_max
+def largest(v, values):
+    return values[v]
+
+
+@vertex_map
+def list_even(v, values, found):
+    if values[v] % 2 == 0:
+        append(found, v)
+
+
+def rows(matrix: sp.csr_matrix, device: atos.Device) -> tuple[atos.Array, atos.Array]:
+    indptr = atos.asarray(matrix.indptr.astype(np.int64), device=device, readonly=True)
+    return indptr, atos.asarray(matrix.indices.astype(np.uint32), device=device, readonly=True)
+
+
+def run(
+    task: atos.Task, items: Any, *args: Any, device: atos.Device, n: int, worker: str = "cta", **options: Any
+) -> atos.LaunchStats:
+    queue = atos.Queue(max(4 * n, 16), dtype=item_dtype(n), device=device)
+    queue.push(items)
+    getattr(queue, f"launch_{worker}")(task, *args)
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, VERTICES_PER_ITEM, VERTICES_PER_ITEM + 1, 20_000])
+def test_vertex_maps(device, worker, n):
+    values = np.random.default_rng(n).integers(1, 100, n)
+    array = atos.asarray(values.copy(), device=device)
+    run(double, range_items(n), n, array, device=device, n=n, worker=worker)
+    np.testing.assert_array_equal(array.to_numpy(), 2 * values)
+    for task, expected in (
+        (sum_of_one, [2 * values.sum()]),
+        (sum_of_two, [2 * values.sum(), (2 * values * np.arange(n)).sum()]),
+    ):
+        totals = atos.zeros(len(expected), dtype=np.float64, device=device)
+        run(task, range_items(n), n, totals, array, device=device, n=n, worker=worker)
+        np.testing.assert_allclose(totals.to_numpy(), expected)
+    found = atos.zeros(1, dtype=np.int64, device=device)
+    run(largest, range_items(n), n, found, array, device=device, n=n, worker=worker)
+    assert found[0] == (2 * values).max(initial=0)
+    array = atos.asarray(values, device=device)
+    listed = atos.zeros(n + 1, dtype=np.int64, device=device)
+    run(list_even, range_items(n), n, array, listed, device=device, n=n, worker=worker)
+    even = np.flatnonzero(values % 2 == 0)
+    np.testing.assert_array_equal(np.sort(listed.to_numpy()[1 : 1 + listed[0]]), even)
+    assert listed[0] == len(even)
+
+
+def term(v, u, x, y):
+    return x[u]
+
+
+def no_term(x, y):
+    return x.dtype.type(0)
+
+
+def store(v, degree, received, x, y):
+    y[v] = received
+    return degree, received
+
+
+product = gather(term, store, no_term, count=2)
+
+
+@st.composite
+def matrices(draw: st.DrawFn) -> sp.csr_matrix:
+    """Any small directed graph, with loops, parallel edges and vertices without edges."""
+    n = draw(st.integers(1, 40))
+    vertex = st.integers(0, n - 1)
+    edges = np.array(draw(st.lists(st.tuples(vertex, vertex), max_size=120)), np.int64).reshape(-1, 2)
+    order = np.argsort(edges[:, 0], kind="stable")
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(edges[:, 0], minlength=n))])
+    return sp.csr_matrix((np.ones(len(edges)), edges[order, 1], indptr), shape=(n, n))
+
+
+def star(n: int) -> sp.csr_matrix:
+    center, leaves = np.zeros(n - 1, int), np.arange(1, n)
+    return sp.csr_matrix((np.ones(2 * n - 2), (np.r_[center, leaves], np.r_[leaves, center])), shape=(n, n))
+
+
+@given(matrices(), st.sampled_from([0, 2, 1 << 62]), st.sampled_from([1, 3, 64]), st.sampled_from(["thread", "warp", "cta"]))
+@settings(deadline=None, max_examples=100)
+def test_gathering_is_a_product(matrix, thread_max_degree, size, worker):
+    check_product(matrix, thread_max_degree, size, worker, atos.device("cpu"))
+
+
+@pytest.mark.parametrize("thread_max_degree", [0, 16, 1 << 62])
+def test_gathering_over_hubs(device, worker, thread_max_degree):
+    check_product(star(3000), thread_max_degree, 128, worker, device)
+
+
+def check_product(matrix: sp.csr_matrix, thread_max_degree: int, size: int, worker: str, device: atos.Device) -> None:
+    n = matrix.shape[0]
+    x = np.arange(1.0, n + 1)
+    y, totals = atos.zeros(n, dtype=np.float64, device=device), atos.zeros(2, dtype=np.float64, device=device)
+    args = (size, thread_max_degree, *rows(matrix, device), totals, atos.asarray(x, device=device, readonly=True), y)
+    run(product, range_items(n, size), *args, device=device, n=n, worker=worker)
+    np.testing.assert_allclose(y.to_numpy(), matrix @ x)
+    np.testing.assert_allclose(totals.to_numpy(), [matrix.nnz, (matrix @ x).sum()])
+
+
+def wants(v, state):
+    return state[v] == 0
+
+
+def accepts(v, u, state):
+    return state[u] == 1
+
+
+def mark(v, degree, state):
+    state[v] = 2
+    return degree
+
+
+find = search(wants, accepts, mark, 3)
+
+
+@given(matrices(), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=100)
+def test_searching_finds_who_has_a_marked_neighbor(matrix, seed):
+    check_search(matrix, seed, "cta", atos.device("cpu"))
+
+
+def test_searching_beyond_the_prefix(device, worker):
+    for seed in range(3):
+        check_search(star(2000), seed, worker, device)
+
+
+def check_search(matrix: sp.csr_matrix, seed: int, worker: str, device: atos.Device) -> None:
+    n = matrix.shape[0]
+    state = (np.random.default_rng(seed).random(n) < 0.1).astype(np.int32)
+    array, totals = atos.asarray(state.copy(), device=device), atos.zeros(NUM_PARTIAL_SUMS, dtype=np.uint64, device=device)
+    run(find, all_ranges(n), *rows(matrix, device), totals, array, device=device, n=n, worker=worker)
+    found = (state == 0) & (matrix @ (state == 1).astype(int) > 0)
+    np.testing.assert_array_equal(array.to_numpy(), np.where(found, 2, state))
+    assert totals.to_numpy().sum() == np.diff(matrix.indptr)[found].sum()
+
+
+def is_source(v, degree, state, sums):
+    return state[v] == 1
+
+
+def has_value(v, degree, state, sums):
+    return state[v] == 1, v + 1
+
+
+def add_value(worker, v, u, value, state, sums):
+    atos.atomic_add(sums, u, value)
+
+
+spread, spread_inline = push(is_source, has_value, add_value), push(is_source, has_value, add_value, low_degree_inline=True)
+
+
+@given(
+    matrices(), st.integers(0, 2**32 - 1), st.sampled_from([None, 0, 2, 1 << 62]), st.sampled_from(["thread", "warp", "cta"])
+)
+@settings(deadline=None, max_examples=100)
+def test_pushing_is_a_product_with_the_transpose(matrix, seed, thread_max_degree, worker):
+    check_push(matrix, seed, thread_max_degree, worker, atos.device("cpu"))
+
+
+@pytest.mark.parametrize("thread_max_degree", [None, 0, 16])
+def test_pushing_along_the_edges_of_hubs(device, worker, thread_max_degree):
+    check_push(star(20_000), 1, thread_max_degree, worker, device)
+
+
+def check_push(matrix: sp.csr_matrix, seed: int, thread_max_degree: int | None, worker: str, device: atos.Device) -> None:
+    n = matrix.shape[0]
+    state = (np.random.default_rng(seed).random(n) < 0.5).astype(np.int32)
+    sums = atos.zeros(n, dtype=np.int64, device=device)
+    array = atos.asarray(state, device=device)
+    extra = [] if thread_max_degree is None else [thread_max_degree]
+    task = spread if thread_max_degree is None else spread_inline
+    for items in (all_ranges(n), np.flatnonzero(state)):  # a dense frontier, and a list
+        run(task, items, *rows(matrix, device), *extra, array, sums, device=device, n=n, worker=worker)
+    np.testing.assert_array_equal(sums.to_numpy(), 2 * (matrix.T @ (state * np.arange(1, n + 1))).astype(np.int64))
+
+
+def test_items_of_many_vertices_have_64_bits():
+    assert item_dtype(2**31) == np.uint32
+    assert item_dtype(2**32 - 1) == np.int64
+    assert all_ranges(0).size == 0
+    np.testing.assert_array_equal(all_ranges(edge_map.VERTICES_PER_RANGE + 1), edge_map.VERTICES_PER_RANGE + 1 + np.arange(2))
