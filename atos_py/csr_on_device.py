@@ -1,4 +1,4 @@
-"""A CSR that is on a GPU already: checked there, by tasks, and taken as it is."""
+"""Validation of a CSR that is on a device already: a pass over its vertices and edges there, without a copy."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ import numpy as np
 from .array import Array, asarray, full, to_host
 from .csr import CSR, MAX_VERTICES, check_csr, weight_dtype
 from .devices import Device
+from .operators.ranges import range_items, range_of
 from .queue import Queue
 from .task import atomic_or_, task
 
 __all__ = ["csr_on_device"]
 
-_SPAN = 1 << 16  # entries that an item stands for
+_ENTRIES_PER_ITEM = 1 << 16
 
 
 @task
-def inspect(worker, span, indptr, indices, weights, faults):  # type: ignore[no-untyped-def]
+def inspect(worker, item, indptr, indices, weights, faults):  # type: ignore[no-untyped-def]
     """Note whether offsets fall, an id is no vertex, or a weight is NaN."""
     n = indptr.size - 1
     bad = False
-    for v in worker.split(range(span * _SPAN, min(span * _SPAN + _SPAN, n))):
+    for v in range_of(worker, item, n, _ENTRIES_PER_ITEM):
         bad |= indptr[v] > indptr[v + 1]
-    for edge in worker.split(range(span * _SPAN, min(span * _SPAN + _SPAN, indices.size))):
+    for edge in range_of(worker, item, indices.size, _ENTRIES_PER_ITEM):
         bad |= indices[edge] >= n
         if weights is not None:
             bad |= weights[edge] != weights[edge]
@@ -55,9 +56,9 @@ def _is_plain(offsets: Array, ids: Array, values: Array | None) -> bool:
         return False
     if offsets.size - 1 > MAX_VERTICES or offsets[0] != 0 or offsets[-1] != ids.size:
         return False
-    spans = -(-max(offsets.size - 1, ids.size) // _SPAN)
+    items = range_items(max(offsets.size - 1, ids.size), _ENTRIES_PER_ITEM)
     faults = full(1, 0, dtype=np.uint32, device=offsets.device)
-    queue = Queue(max(spans, 1), device=offsets.device)
-    queue.push(np.arange(spans))
+    queue = Queue(max(len(items), 1), device=offsets.device)
+    queue.push(items)
     queue.launch_cta(inspect, offsets, ids, values, faults)
     return bool(faults[0] == 0)

@@ -1,4 +1,4 @@
-"""Whether a graph has every edge in both directions, told in one pass on its device."""
+"""Symmetry check: one pass over the edges on the graph's device, by a sum of hashes in which an edge and its reverse cancel."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import weakref
 import numpy as np
 
 from .array import Array, zeros
+from .operators.edge_map import THREAD_MAX_DEGREE, gather
+from .operators.ranges import range_items
 from .queue import Queue
-from .task import atomic_add, task
 
 __all__ = ["is_symmetric"]
 
-SPAN = 128  # vertices of an item
-LIGHT = {"cuda": 16, "cpu": 1 << 62}  # edges of a vertex at which one thread looks; the others are for all threads of a worker
+_VERTICES_PER_ITEM = 128
 
-#: What was found for targets of edges, together with these row offsets.
+#: Result for the targets of edges, together with these row offsets.
 _known: weakref.WeakKeyDictionary[Array, tuple[weakref.ref[Array], bool]] = weakref.WeakKeyDictionary()
 
 
@@ -26,27 +26,22 @@ def hash_of(u, v):  # type: ignore[no-untyped-def]
     return z ^ z >> np.uint64(32)
 
 
-@task
-def antisymmetry(worker, span, indptr, indices, light, total):  # type: ignore[no-untyped-def]
-    """Sum up a hash of each edge of some vertices, less that of its reverse."""
-    first = span * SPAN
-    end = min(first + SPAN, indptr.size - 1)
-    found = np.uint64(0)
-    heavy = False
-    for u in worker.split(range(first, end)):
-        if indptr[u + 1] - indptr[u] > light:
-            heavy = True
-        else:
-            for edge in range(indptr[u], indptr[u + 1]):
-                found += hash_of(u, indices[edge]) - hash_of(indices[edge], u)
-    if worker.any(heavy):
-        for u in range(first, end):
-            if indptr[u + 1] - indptr[u] > light:
-                for edge in worker.split(range(indptr[u], indptr[u + 1])):
-                    found += hash_of(u, indices[edge]) - hash_of(indices[edge], u)
-    found = worker.sum(found)
-    if worker.rank == 0:
-        atomic_add(total, 0, found)
+def reverse_difference(v, u):  # type: ignore[no-untyped-def]
+    """Return the hash of an edge less that of its reverse."""
+    return hash_of(v, u) - hash_of(u, v)
+
+
+def no_edge():  # type: ignore[no-untyped-def]
+    """Return the difference of no edge."""
+    return np.uint64(0)
+
+
+def row_difference(v, degree, received):  # type: ignore[no-untyped-def]
+    """Return what the edges of a vertex add to the sum: 0, modulo 2**64, over all edges if each has its reverse."""
+    return (received,)
+
+
+antisymmetry = gather(reverse_difference, row_difference, no_edge, zero=np.uint64(0))
 
 
 def is_symmetric(indptr: Array, indices: Array) -> bool:
@@ -55,10 +50,10 @@ def is_symmetric(indptr: Array, indices: Array) -> bool:
     if offsets is None or offsets() is not indptr:
         device = indices.device
         total = zeros(1, dtype=np.uint64, device=device)
-        spans = np.arange(-(-(indptr.size - 1) // SPAN))
-        queue = Queue(max(len(spans), 1), device=device)
-        queue.push(spans)
-        queue.launch_warp(antisymmetry, indptr, indices, LIGHT[device.kind], total)
+        items = range_items(indptr.size - 1, _VERTICES_PER_ITEM)
+        queue = Queue(max(len(items), 1), device=device)
+        queue.push(items)
+        queue.launch_warp(antisymmetry, _VERTICES_PER_ITEM, THREAD_MAX_DEGREE[device.kind], indptr, indices, total)
         found = int(total[0]) == 0
         _known[indices] = weakref.ref(indptr), found
     return found

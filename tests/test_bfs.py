@@ -14,11 +14,11 @@ from scipy.sparse import csgraph
 
 import atos_py as atos
 from atos_py import link
-from atos_py.algorithms.bfs import UNREACHED, adopt, driver, verify
-from atos_py.algorithms.bfs.switch import FEW, PATIENCE, pull, spread
-from atos_py.algorithms.bfs.tasks import BLOCK
+from atos_py.algorithms.bfs import UNREACHED, assign_parents, driver, verify
+from atos_py.algorithms.bfs.direction import MAX_PUSHED_LEVELS, PREFIX, expand, pull
 from atos_py.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError
+from atos_py.operators.edge_map import VERTICES_PER_RANGE
 
 SCHEDULES = [{"persistent": persistent, "barrier": barrier} for persistent in (True, False) for barrier in (False, True)]
 
@@ -73,10 +73,10 @@ def test_random_graphs_in_both_directions(
 ) -> None:
     graph, source = search
     if graph.is_symmetric():
-        checked(graph, source, direction="switch", worker=worker, num_blocks=blocks, **schedule)
+        checked(graph, source, direction="auto", worker=worker, num_blocks=blocks, **schedule)
     else:
         with pytest.raises(InvalidArgumentError, match=r"some edge has none: pass graph\.to_symmetric\(\)"):
-            atos.bfs(graph, source, direction="switch")
+            atos.bfs(graph, source, direction="auto")
 
 
 KNOWN = {
@@ -100,33 +100,33 @@ def test_known_graphs(device: atos.Device, name: str, schedule: dict[str, bool])
     graph = atos.Graph.from_networkx(theirs, device=device)
     assert checked(graph, source, **schedule).num_reached == reached
     if not theirs.is_directed():
-        assert checked(graph, source, direction="switch", **schedule).num_reached == reached
+        assert checked(graph, source, direction="auto", **schedule).num_reached == reached
 
 
 def test_many_blocks_and_hubs(device: atos.Device, worker: str) -> None:
     graph = atos.generate.rmat(12, 16, device=device)
-    assert graph.num_vertices > 4 * BLOCK
+    assert graph.num_vertices > 4 * VERTICES_PER_RANGE
     for source in (int(np.argmax(graph.degrees())), np.arange(0, 4096, 37)):
         checked(graph, source, worker=worker)
-        assert checked(graph, source, direction="switch", worker=worker).stats.tasks_run < graph.num_vertices
+        assert checked(graph, source, direction="auto", worker=worker).stats.tasks_run < graph.num_vertices
 
 
 def test_a_long_graph_is_searched_to_its_end_without_rounds(device: atos.Device, worker: str) -> None:
     """After some levels whose frontiers never had many edges; or once they have no longer: a tail on a dense graph."""
-    path = atos.Graph.from_networkx(nx.path_graph(3 * BLOCK), device=device)
-    assert atos.bfs(path, 0, direction="switch", worker=worker).stats.rounds == PATIENCE + 1
-    checked(path, 0, direction="switch", worker=worker)
-    lollipop = atos.Graph.from_networkx(nx.lollipop_graph(60, 4 * BLOCK), device=device)
-    result = atos.bfs(lollipop, 3, direction="switch", worker=worker)
+    path = atos.Graph.from_networkx(nx.path_graph(3 * VERTICES_PER_RANGE), device=device)
+    assert atos.bfs(path, 0, direction="auto", worker=worker).stats.rounds == MAX_PUSHED_LEVELS + 1
+    checked(path, 0, direction="auto", worker=worker)
+    lollipop = atos.Graph.from_networkx(nx.lollipop_graph(60, 4 * VERTICES_PER_RANGE), device=device)
+    result = atos.bfs(lollipop, 3, direction="auto", worker=worker)
     assert result.stats.rounds < 6
-    checked(lollipop, 3, direction="switch", worker=worker)
+    checked(lollipop, 3, direction="auto", worker=worker)
 
 
 def test_which_direction_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = atos.generate.rmat(10, 16, device="cpu")
     assert atos.bfs(graph, 0).stats.task == "visit"  # small
     monkeypatch.setitem(driver._LARGE, "cpu", graph.num_edges)
-    assert atos.bfs(graph, 0).stats.task == "switch"
+    assert atos.bfs(graph, 0).stats.task == "direction_optimizing"
     checked(graph, 0)
     for option in ({"direction": "push"}, {"worker": "cta"}, {"persistent": True}, {"barrier": False}):
         assert atos.bfs(graph, 0, **option).stats.task == "visit"
@@ -138,15 +138,15 @@ def test_which_direction_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_vertex_with_many_neighbours_that_are_not_reached(device: atos.Device, worker: str) -> None:
     """One thread does not look at all of them, and the last one is the only one that is reached: all threads look for it."""
-    hub, leaves = 0, np.arange(1, 2 * FEW)
-    source, near = 2 * FEW, 2 * FEW + np.arange(1, 80)
+    hub, leaves = 0, np.arange(1, 2 * PREFIX)
+    source, near = 2 * PREFIX, 2 * PREFIX + np.arange(1, 80)
     edges = [(hub, v) for v in (*leaves, near[-1])] + [(source, v) for v in near] + list(itertools.combinations(near, 2))
     tails, heads = np.array(edges).T
     graph = atos.Graph.from_edges(tails, heads, symmetrize=True, device=device)
-    assert graph.num_vertices < BLOCK
-    assert checked(graph, source, direction="switch", worker=worker).depth.to_numpy()[hub] == 2
+    assert graph.num_vertices < VERTICES_PER_RANGE
+    assert checked(graph, source, direction="auto", worker=worker).depth.to_numpy()[hub] == 2
     # The source; the block three times, of which the last finds nothing; and the hub.
-    assert atos.bfs(graph, source, direction="switch", worker=worker).stats.tasks_run == 1 + 3 + 1
+    assert atos.bfs(graph, source, direction="auto", worker=worker).stats.tasks_run == 1 + 3 + 1
 
 
 def test_parents_do_not_depend_on_the_schedule(device: atos.Device) -> None:
@@ -188,7 +188,7 @@ def test_other_refusals() -> None:
         atos.bfs(atos.Graph.from_edges([], [], device="cpu"), 0)
     with pytest.raises(InvalidArgumentError, match=r"worker must be one of thread, warp, cta \(got 'grid'\)"):
         atos.bfs(graph, 0, worker="grid")
-    with pytest.raises(InvalidArgumentError, match=r"direction must be one of push, switch \(got 'pull'\)"):
+    with pytest.raises(InvalidArgumentError, match=r"direction must be one of push, auto \(got 'pull'\)"):
         atos.bfs(graph, 0, direction="pull")
     with pytest.raises(InvalidArgumentError, match="capacity"):
         atos.bfs(graph, 0, capacity=0)
@@ -202,13 +202,18 @@ def test_as_many_blocks_as_the_search_may_have(device: atos.Device, worker: str)
 
 
 @pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
-@pytest.mark.parametrize("task", [adopt, spread, pull], ids=lambda task: task.name)
+@pytest.mark.parametrize("task", [assign_parents, expand, pull], ids=lambda task: task.name)
 def test_kernels_spill_nothing(task: atos.Task, worker: str) -> None:
     pytest.importorskip("numba_cuda")
     graph, numbers, level = atos.generate.road(2, device="cpu"), atos.zeros(1, dtype=np.uint32, device="cpu"), np.uint32(0)
     found = atos.zeros(1, dtype=np.uint64, device="cpu")
-    arguments = {"adopt": (numbers,), "spread": (level, level, found), "pull": (level, found)}[task.name]
-    kinds = tuple(map(describe, (graph, numbers, *arguments)))
+    depth = numbers
+    arguments = {
+        assign_parents: (depth, numbers),
+        expand: (graph.indptr, depth, level, level, found),
+        pull: (found, depth, level),
+    }
+    kinds = tuple(map(describe, (graph.indptr, graph.indices, *arguments[task])))
     try:
         kernel = link.cubin(task, None, kinds, np.dtype(np.uint32), worker, (9, 0))
     except BuildError as error:

@@ -17,12 +17,13 @@ from test_codegen_cpu import Harness
 
 import atos_py as atos
 from atos_py import link
-from atos_py.algorithms.coloring import ORDERS, ColoringResult, assign_or_check, color, driver, tasks, verify
-from atos_py.algorithms.coloring.blocks import FEW, assign_or_check_block
-from atos_py.algorithms.coloring.tasks import BLOCK, LOST, TENTATIVE, UNCOLORED, Order
-from atos_py.algorithms.launches import Launches
+from atos_py.algorithms.coloring import ORDERS, ColoringResult, api, assign_or_check, color, tasks, verify
+from atos_py.algorithms.coloring.ranges import MAX_DEGREE, assign_or_check_range
+from atos_py.algorithms.coloring.tasks import LOST, TENTATIVE, UNCOLORED, ColoringParams
+from atos_py.algorithms.launches import LaunchSequence
 from atos_py.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError, UnsupportedTypeError, VerificationError
+from atos_py.operators.edge_map import VERTICES_PER_RANGE
 
 WORKERS = ["thread", "warp", "cta"]
 SCHEDULES = [{"persistent": persistent, "barrier": barrier} for persistent in (True, False) for barrier in (False, True)]
@@ -44,7 +45,8 @@ def checked(graph: atos.Graph, *args: Any, **options: Any) -> ColoringResult:
     ends = graph.to_scipy().tocoo()
     assert (colors[ends.row] != colors[ends.col])[ends.row != ends.col].all()
     assert result.num_colors == (colors.max() + 1 if colors.size else 0)
-    assert result.stats.tasks_run >= (graph.num_vertices / BLOCK if "block" in result.stats.task else graph.num_vertices)
+    in_ranges = result.stats.task == assign_or_check_range.name
+    assert result.stats.tasks_run >= graph.num_vertices / (VERTICES_PER_RANGE if in_ranges else 1)
     return result
 
 
@@ -149,10 +151,10 @@ def hubs_and_roads(device: str) -> atos.Graph:
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_blocks(device, order, schedule):
     graph = hubs_and_roads(device)
-    assert (graph.degrees() > FEW).sum() > 20
+    assert (graph.degrees() > MAX_DEGREE).sum() > 20
     for num_blocks in (1, 16):
         result = checked(graph, order, num_blocks=num_blocks, **schedule)
-        assert result.stats.task == assign_or_check_block.name
+        assert result.stats.task == assign_or_check_range.name
         assert result.num_colors <= 12
     assert checked(graph_of(nx.complete_graph(6), device), order, **schedule).num_colors == 6
 
@@ -164,32 +166,40 @@ def test_hubs_come_first(device, order, options, monkeypatch):
     """They have a launch of their own, and keep their colours in the next."""
     graph = atos.generate.rmat(9, 16, device=device)
     kind = graph.device.kind
-    monkeypatch.setitem(driver._HUB, kind, 40)
+    monkeypatch.setitem(api._HUB_DEGREE, kind, 40)
     launched = []
-    run = Launches.run
+    launch = LaunchSequence.launch
 
-    def noted(launches: Launches, queue: atos.Queue, worker: str, task: atos.Task, *args: Any, **more: Any) -> Any:
-        stats = run(launches, queue, worker, task, *args, **more)
+    def noted(launches: LaunchSequence, items: Any, task: atos.Task, *args: Any, worker: str = "cta", **more: Any) -> Any:
+        stats = launch(launches, items, task, *args, worker=worker, **more)
         if task is assign_or_check:
             done = np.asarray(args[1])
             launched.append((worker, args[2].end, int((done <= tasks.COLOR).sum())))
         return stats
 
-    monkeypatch.setattr(Launches, "run", noted)
+    monkeypatch.setattr(LaunchSequence, "launch", noted)
     checked(graph, order, **options)
     hubs = int((graph.degrees() >= 40).sum())
     assert 10 < hubs < 400
     assert launched == [("cta", hubs, hubs), ("warp", 512, 512)]
 
 
-def test_neighbors_of_one_color_in_blocks():
+def test_neighbors_of_one_color_in_ranges():
     """All of a cycle has one colour, and is to be checked: by two threads in turns of one item each."""
-    graph = graph_of(nx.cycle_graph(3 * BLOCK))
-    colors = atos.full(3 * BLOCK, TENTATIVE, dtype=np.uint32, device="cpu")
+    n = 3 * VERTICES_PER_RANGE
+    graph = graph_of(nx.cycle_graph(n))
+    colors = atos.full(n, TENTATIVE, dtype=np.uint32, device="cpu")
     queue = atos.Queue(100, device="cpu")
-    queue.push(2 * (3 * BLOCK + np.arange(3)) + 1)
-    order = Order(None, 3 * BLOCK, 3 * BLOCK, 0)
-    queue.launch_cta(assign_or_check_block, graph, colors, order, num_blocks=2, fetch_size=1, shared_memory=1024)
+    queue.push(2 * (n + np.arange(3)) + 1)
+    queue.launch_cta(
+        assign_or_check_range,
+        graph,
+        colors,
+        ColoringParams(None, n, n, 0),
+        num_blocks=2,
+        fetch_size=1,
+        shared_memory=1024,
+    )
     verify(graph, colors)
     assert colors.to_numpy().max() <= 2
 
@@ -208,7 +218,7 @@ def test_neighbors_of_one_color_in_blocks():
 def test_who_gives_way(v, entries, expected, pushed):
     graph = atos.Graph.from_edges([0, 0], [1, 2], symmetrize=True, device="cpu")
     colors = atos.asarray(np.array(entries, np.uint32), device="cpu", copy=True)
-    order = Order(None, 3, 3, 0)
+    order = ColoringParams(None, 3, 3, 0)
     harness = Harness(np.uint32)
     kinds = tuple(map(describe, (graph, colors, order)))
     harness.run(link.native(assign_or_check, None, kinds, np.dtype(np.uint32)), [2 * v + 1], graph, colors, order)
@@ -227,7 +237,7 @@ class Interleaving:
         csr = graph_of(graph)
         self.graph = SimpleNamespace(indptr=csr.indptr.to_numpy().tolist(), indices=csr.indices.to_numpy().tolist())
         self.colors = [UNCOLORED + v for v in range(n)]
-        self.order = Order(None, n, window, patience)
+        self.order = ColoringParams(None, n, window, patience)
         self.waiting = [2 * v for v in range(min(window, n))]
         self.live = set(range(workers))
         self.busy = 0
@@ -349,11 +359,11 @@ def test_any_row_offsets_and_wide_items(dtype, monkeypatch):
         np.testing.assert_array_equal(
             checked(wide, order, num_blocks=1).colors.to_numpy(), checked(graph, order, num_blocks=1).colors.to_numpy()
         )
-    kinds = tuple(map(describe, (wide, atos.zeros(512, dtype=np.uint32, device="cpu"), Order(None, 512, 512, 0))))
+    kinds = tuple(map(describe, (wide, atos.zeros(512, dtype=np.uint32, device="cpu"), ColoringParams(None, 512, 512, 0))))
     code = link.native(assign_or_check, None, kinds, np.dtype(np.int64))
     colors = atos.full(512, UNCOLORED, dtype=np.uint32, device="cpu")
     harness = Harness(np.int64, capacity=512, scratch_bytes=512)
-    harness.run(code, [2 * v for v in range(512)], wide, colors, Order(None, 512, 512, 0))
+    harness.run(code, [2 * v for v in range(512)], wide, colors, ColoringParams(None, 512, 512, 0))
     connected = graph.degrees() > 0
     assert harness.pushed == [2 * v + 1 for v in np.flatnonzero(connected)]
     verify(graph, np.asarray(colors) & tasks.COLOR)
@@ -361,20 +371,20 @@ def test_any_row_offsets_and_wide_items(dtype, monkeypatch):
 
 def test_hash_is_one_to_one():
     vertices = np.arange(1 << 20, dtype=np.uint64) * 4093
-    values = tasks.mixed(vertices)
-    np.testing.assert_array_equal(tasks.unmixed(values), vertices)
+    values = tasks.hash32(vertices)
+    np.testing.assert_array_equal(tasks.unhash32(values), vertices)
     assert len(np.unique(values)) == len(values)
     assert values.max() < 1 << 32
 
 
 @pytest.mark.parametrize("worker", WORKERS)
 @pytest.mark.parametrize(("dtype", "given_order"), [(np.uint32, False), (np.uint32, True), (np.int64, False)])
-@pytest.mark.parametrize("task", [assign_or_check, assign_or_check_block], ids=lambda task: task.name)
+@pytest.mark.parametrize("task", [assign_or_check, assign_or_check_range], ids=lambda task: task.name)
 def test_kernels_keep_to_registers(task, worker, dtype, given_order):
     pytest.importorskip("numba_cuda")
     graph = atos.generate.road(4, device="cpu")
     vertices = atos.asarray(np.arange(16, dtype=np.uint32), device="cpu", readonly=True) if given_order else None
-    kinds = tuple(map(describe, (graph, atos.zeros(16, dtype=np.uint32, device="cpu"), Order(vertices, 16, 16, 0))))
+    kinds = tuple(map(describe, (graph, atos.zeros(16, dtype=np.uint32, device="cpu"), ColoringParams(vertices, 16, 16, 0))))
     try:
         kernel = link.cubin(task, None, kinds, np.dtype(dtype), worker, (9, 0))
     except BuildError as error:

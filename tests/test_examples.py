@@ -17,6 +17,7 @@ EXAMPLES = {
     "coloring": ["natural", "random", "degree", "tasks for each vertex", "persistent, barrier"],
     "isochrones": ["48% of the crossings within 15 minutes"],
     "mandelbrot": ["M steps instead of 60.0 M"],
+    "pagerank_idle": ["error at most", "verified"],
     "pagerank": ["best:", "error at most", "gains most", "from damping 0.85 to 0.86"],
     "queens": ["10 queens: 724 solutions"],
 }

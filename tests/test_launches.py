@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py.algorithms.launches import Launches
+from atos_py.algorithms.launches import LaunchSequence
+
+ONE = np.zeros(1, np.uint32)
 
 
 @atos.task
@@ -17,26 +20,25 @@ def once(worker, item):
 
 @pytest.fixture
 def queue(device):
-    queue = atos.Queue(4, device=device)
-    queue.push(0)
-    return queue
+    return atos.Queue(4, device=device)
 
 
-def test_usual_options_give_way_to_the_users_and_these_to_what_has_to_be(queue):
-    launches = Launches("all", {"fetch_size": 3, "barrier": False})
-    first = launches.run(queue, "warp", once, usual={"fetch_size": 5, "persistent": False}, always={"barrier": True})
+def test_options_of_the_user_override_defaults_and_overrides_override_them(queue):
+    launches = LaunchSequence("all", queue, {"fetch_size": 3, "barrier": False})
+    first = launches.launch(
+        ONE, once, worker="warp", defaults={"fetch_size": 5, "persistent": False}, overrides={"barrier": True}
+    )
     assert (first.worker, first.fetch_size, first.persistent, first.barrier) == ("warp", 3, False, True)
     assert launches.runs == [first]
 
 
 def test_a_timeout_is_for_all_launches_together(queue):
-    launches = Launches("all", {"timeout": 0.5})
+    launches = LaunchSequence("all", queue, {"timeout": 0.5})
 
     def again_and_again():
         for _ in range(1000):
             queue.clear()
-            queue.push(0)
-            launches.run(queue, "cta", once)
+            launches.launch(ONE, once)
             time.sleep(0.02)
 
     with pytest.raises(
@@ -49,7 +51,7 @@ def test_a_timeout_is_for_all_launches_together(queue):
 @pytest.mark.parametrize("timeout", [0, -1, "soon", True])
 def test_what_is_no_time_is_refused_by_the_launch(queue, timeout):
     with pytest.raises(atos.AtosError, match="timeout must be"):
-        Launches("all", {"timeout": timeout}).run(queue, "cta", once)
+        LaunchSequence("all", queue, {"timeout": timeout}).launch(ONE, once)
 
 
 @pytest.mark.parametrize(

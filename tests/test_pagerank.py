@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 
 import atos_py as atos
 from atos_py import link
-from atos_py.algorithms.pagerank import PageRankResult, pagerank, solver, tasks, verify
-from atos_py.algorithms.pagerank import gather as gathering
-from atos_py.algorithms.pagerank.driver import teleport_of
-from atos_py.algorithms.pagerank.gather import gather
-from atos_py.algorithms.pagerank.passes import HUB
-from atos_py.algorithms.pagerank.solver import Solver
-from atos_py.algorithms.pagerank.tasks import Step, check, push, sweep
+from atos_py.algorithms.launches import LaunchSequence
+from atos_py.algorithms.pagerank import PageRankResult, chebyshev_pull, pagerank, verify
+from atos_py.algorithms.pagerank.api import teleport_of
+from atos_py.algorithms.pagerank.chebyshev_pull import HUB_DEGREE, chebyshev_round
+from atos_py.algorithms.pagerank.residual_push import PushParams, ResidualPush, push_marked, set_ranks, sweep
 from atos_py.arguments import describe
 from atos_py.errors import (
     BuildError,
@@ -30,11 +28,12 @@ from atos_py.errors import (
     UnsupportedTypeError,
     VerificationError,
 )
+from atos_py.operators.edge_map import THREAD_MAX_DEGREE
 
 VARIANTS = [
     {"find": find, "worker": worker, "persistent": persistent, "barrier": barrier}
     for find, worker, persistent, barrier in itertools.product(
-        ("sweep", "gather", "push", "idle"), ("thread", "warp", "cta"), (True, False), (True, False)
+        ("sweep", "gather", "push"), ("thread", "warp", "cta"), (True, False), (True, False)
     )
 ]
 
@@ -132,7 +131,7 @@ SPECIAL = {
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("find", [None, "sweep", "gather", "push", "idle"])
+@pytest.mark.parametrize("find", [None, "sweep", "gather", "push"])
 @pytest.mark.parametrize("name", SPECIAL)
 def test_special_graphs(name: str, find: str | None, dtype: str) -> None:
     graph = SPECIAL[name]
@@ -145,11 +144,11 @@ def test_special_graphs(name: str, find: str | None, dtype: str) -> None:
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(map(str, v.values())))
 @pytest.mark.parametrize("light", [0, 3, 1 << 62])
 def test_every_schedule(variant: dict[str, Any], light: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(tasks.LIGHT, "cpu", light)
+    monkeypatch.setitem(THREAD_MAX_DEGREE, "cpu", light)
     for name in ("rmat", "road"):
         result = pagerank(SPECIAL[name], tolerance=1e-5, fetch_size=16, num_blocks=3, **variant)
         verify(SPECIAL[name], result, 1e-5)
-        if variant["find"] in ("push", "idle") or (variant["find"] == "sweep" and light == 0):
+        if variant["find"] == "push" or (variant["find"] == "sweep" and light == 0):
             assert result.stats.tasks_pushed > SPECIAL[name].num_vertices / 2
 
 
@@ -162,52 +161,40 @@ def test_every_schedule_on_the_gpu(variant: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("schedule", list(itertools.product((True, False), repeat=2)), ids=str)
-@pytest.mark.parametrize("find", ["push", "idle"])
-def test_a_launch_ends_with_no_residue_above_the_limit(
-    device: atos.Device, worker: str, find: str, schedule: tuple[bool, bool]
-) -> None:
+def test_a_launch_ends_with_no_residual_above_the_limit(device: atos.Device, worker: str, schedule: tuple[bool, bool]) -> None:
     options = dict(zip(("persistent", "barrier"), schedule, strict=True))
     for name in ("rmat", "road", "loops"):
         graph = SPECIAL[name].to(device)
-        solver = Solver(graph, 0.85, teleport_of(None, graph.num_vertices), find, worker, None, options)
-        rank = solver.first_ranks(None, np.dtype(np.float64), 1e-9)
-        residue = solver.residues(rank, np.float64)
-        for limit in (1e-4 / graph.num_vertices, 1e-7 / graph.num_vertices):
-            assert np.abs(residue.to_numpy()).max() > limit
-            if find == "push":
-                solver.hand_on(push, rank, residue, limit=limit)
-            else:
-                solver.hand_on(sweep, rank, residue, idle=check, limit=limit)
-            assert np.abs(residue.to_numpy()).max() <= limit
-            assert solver.queued is not None
-            assert not solver.queued.to_numpy().any()
-            assert len(solver.queue) == 0
+        n = graph.num_vertices
+        launches = LaunchSequence("pagerank", atos.Queue(4 * n, device=device), options, worker)
+        teleport = atos.asarray(teleport_of(None, n), device=device)
+        pushing = ResidualPush(graph, launches, 0.85, teleport, "push")
+        rank = pushing.zeros(np.float64)
+        launches.over_vertices(set_ranks, n, graph.indptr, teleport, 1.0, 0.0, rank)
+        residual = pushing.residuals(rank, np.float64)
+        for limit in (1e-4 / n, 1e-7 / n):
+            assert np.abs(residual.to_numpy()).max() > limit
+            pushing.pass_on("push", rank, residual, limit=limit)
+            assert np.abs(residual.to_numpy()).max() <= limit
+            assert pushing.marks is not None
+            assert not pushing.marks.to_numpy().any()
+            assert len(launches.queue) == 0
 
 
 @pytest.mark.parametrize(("number", "worker"), [(np.float32, "warp"), (np.float32, "cta"), (np.float64, "cta")])
-@pytest.mark.parametrize("find", ["sweep", "push", "idle"])
-def test_kernels_spill_nothing(find: str, number: Any, worker: str) -> None:
+@pytest.mark.parametrize("task", [sweep, push_marked, chebyshev_round], ids=lambda task: task.name)
+def test_kernels_spill_nothing(task: atos.Task, number: Any, worker: str) -> None:
     pytest.importorskip("numba_cuda")
-    one, residue = (atos.zeros(1, dtype=dtype, device="cpu") for dtype in (np.int64, number))
-    queued = None if find == "sweep" else atos.zeros(1, dtype=np.int32, device="cpu")
-    step = Step(*[number(0)] * 4, 16, False, False, one if find == "idle" else None)
-    kinds = tuple(map(describe, (SPECIAL["ring"], residue, residue, queued, step)))
-    task, idle = (push if find == "push" else sweep), (check if find == "idle" else None)
+    values, sums, marks = (atos.zeros(1, dtype=dtype, device="cpu") for dtype in (number, np.float64, np.int32))
+    rows = SPECIAL["ring"].indptr, SPECIAL["ring"].indices
+    params = PushParams(*[number(0)] * 3, False)
+    arguments = {
+        sweep: (*rows, 16, *rows, values, values, None, params),
+        push_marked: (*rows, *rows, values, values, marks, params),
+        chebyshev_round: (1, 1, *rows, sums, values, values, sums, *[0.0] * 3),
+    }
     try:
-        kernel = link.cubin(task, idle, kinds, np.dtype(np.uint32), worker, (9, 0))
-    except BuildError as error:
-        pytest.skip(str(error))
-    assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)
-    assert kernel.registers <= (64 if worker == "cta" else 72)
-
-
-@pytest.mark.parametrize(("number", "worker"), [(np.float32, "warp"), (np.float32, "cta"), (np.float64, "cta")])
-def test_kernels_that_gather_spill_nothing(number: Any, worker: str) -> None:
-    pytest.importorskip("numba_cuda")
-    values, totals = (atos.zeros(1, dtype=dtype, device="cpu") for dtype in (number, np.float64))
-    arguments = (1, 1, SPECIAL["ring"], values, values, totals, *[0.0] * 3, totals)
-    try:
-        kernel = link.cubin(gather, None, tuple(map(describe, arguments)), np.dtype(np.uint32), worker, (9, 0))
+        kernel = link.cubin(task, None, tuple(map(describe, arguments[task])), np.dtype(np.uint32), worker, (9, 0))
     except BuildError as error:
         pytest.skip(str(error))
     assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)
@@ -239,11 +226,11 @@ def test_gathering_by_all_threads_of_a_worker(
     device: atos.Device, worker: str, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Vertices with many edges, among them hubs, whose spans come first."""
-    monkeypatch.setitem(solver._MESH, device.kind, 0)
-    monkeypatch.setitem(tasks.LIGHT, device.kind, 4)
-    monkeypatch.setitem(gathering._SPANS, False, (24, 24, 1))
+    monkeypatch.setitem(chebyshev_pull._MESH_DEGREE, device.kind, 0)
+    monkeypatch.setitem(THREAD_MAX_DEGREE, device.kind, 4)
+    monkeypatch.setitem(chebyshev_pull._RANGE_SIZES, False, (24, 24, 1))
     with_hubs = atos.generate.rmat(15, 16, device=device)
-    assert with_hubs.max_degree > HUB
+    assert with_hubs.max_degree > HUB_DEGREE
     for graph in (with_hubs, atos.generate.road(60, device=device)):
         result = pagerank(graph, tolerance=1e-5, dtype=dtype, find="gather", worker=worker)
         verify(graph, result, 1e-5)
@@ -269,9 +256,9 @@ def test_a_damping_that_proves_nothing_is_refused(damping: float) -> None:
 
 def test_a_mesh_with_a_hub(device: atos.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """All threads of a CTA gather what is too much for one of them."""
-    monkeypatch.setitem(solver._MESH, device.kind, 1 << 62)
-    monkeypatch.setitem(tasks.LIGHT, device.kind, 4)
-    monkeypatch.setattr(gathering, "_FEW", 100)
+    monkeypatch.setitem(chebyshev_pull._MESH_DEGREE, device.kind, 1 << 62)
+    monkeypatch.setitem(THREAD_MAX_DEGREE, device.kind, 4)
+    monkeypatch.setattr(chebyshev_pull, "_MESH_THREAD_DEGREE", 100)
     graph = star(5_000, True)
     verify(graph, pagerank(graph.to(device), tolerance=1e-5), 1e-5)
 
@@ -289,7 +276,7 @@ def test_no_vertices() -> None:
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("damping", [0.5, 0.85])
-@pytest.mark.parametrize("find", [None, "sweep", "push", "idle"])
+@pytest.mark.parametrize("find", [None, "sweep", "push"])
 def test_many_vertices_without_edges(find: str | None, damping: float) -> None:
     """What all of them may keep together is no more than what the error may be, or this would never end."""
     graph = atos.Graph.from_edges([0, 1], [1, 0], num_vertices=40, device="cpu")
@@ -337,7 +324,7 @@ def test_damping_near_one() -> None:
         ({"tolerance": float("nan")}, "tolerance must be"),
         ({"tolerance": 1e-14, "dtype": "f8"}, r"tolerance must be more than 1\.4e-12"),
         ({"worker": "grid"}, "worker must be one of thread, warp, cta"),
-        ({"find": "guess"}, r"find must be one of sweep, gather, push, idle \(got 'guess'\)"),
+        ({"find": "guess"}, r"find must be one of sweep, gather, push \(got 'guess'\)"),
         ({"personalization": [1, 2]}, r"personalization must have one number for each of 3 vertices \(got shape \(2,\)"),
         ({"personalization": [1, -1, 1]}, "personalization must hold finite numbers, not negative, with a positive sum"),
         ({"personalization": [0, 0, 0]}, "with a positive sum"),

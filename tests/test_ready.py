@@ -9,8 +9,9 @@ import pytest
 
 import atos_py as atos
 from atos_py import queue
-from atos_py.algorithms.pagerank import solver
-from atos_py.algorithms.pagerank.solver import Solver
+from atos_py.algorithms.bfs.direction import expand, pull
+from atos_py.algorithms.pagerank import chebyshev_pull
+from atos_py.algorithms.pagerank.residual_push import ResidualPush
 
 
 @pytest.fixture
@@ -39,17 +40,17 @@ def directed() -> atos.Graph:
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("find", [None, "sweep", "push", "idle"])
+@pytest.mark.parametrize("find", [None, "sweep", "push"])
 def test_pagerank_that_rounding_sends_on_in_float64(find, dtype, programs, monkeypatch):
     graph = directed()
-    true = Solver.converge
+    true = ResidualPush.converge
     goals: list[float] = []
 
     def converge(self, rank, residue, goal, *rest):
         goals.append(goal)
         true(self, rank, residue, slack * goal if len(goals) == 1 else goal, *rest)
 
-    monkeypatch.setattr(Solver, "converge", converge)
+    monkeypatch.setattr(ResidualPush, "converge", converge)
     slack = 1.0
     _, usual = programs(lambda: atos.pagerank(graph, tolerance=1e-4, dtype=dtype, find=find))
     assert len(goals) == 1
@@ -65,10 +66,10 @@ def test_pagerank_that_rounding_sends_on_in_float64(find, dtype, programs, monke
 def test_pagerank_whatever_gathering_comes_to(dtype, programs, monkeypatch):
     graph = directed()
     assert not graph.is_symmetric()  # found once for a graph
-    true = solver.gather_ranks
+    true = chebyshev_pull.solve
     found = []
     for outcome in (None, 1.0):  # of a directed graph it proves nothing
-        monkeypatch.setattr(solver, "gather_ranks", lambda *given, outcome=outcome: (true(*given), outcome)[1])
+        monkeypatch.setattr(chebyshev_pull, "solve", lambda *given, outcome=outcome, **more: (true(*given, **more), outcome)[1])
         result, keys = programs(lambda: atos.pagerank(graph, tolerance=1e-4, dtype=dtype, find="gather"))
         atos.verify_pagerank(graph, result, 1e-4)
         found.append(keys)
@@ -80,14 +81,14 @@ def test_bfs_from_an_island_and_from_elsewhere(programs):
     n = mainland.num_vertices
     tails, heads = np.repeat(np.arange(n), mainland.degrees()), mainland.indices.to_numpy()
     graph = atos.Graph.from_edges([*tails, n, n + 1], [*heads, n + 1, n], num_vertices=n + 2, device="cpu")
-    _, island = programs(lambda: atos.bfs(graph, n, direction="switch"))
-    _, elsewhere = programs(lambda: atos.bfs(graph, int(graph.degrees().argmax()), direction="switch"))
-    assert {name for name, *_ in elsewhere} == {"spread", "pull"}
+    _, island = programs(lambda: atos.bfs(graph, n, direction="auto"))
+    _, elsewhere = programs(lambda: atos.bfs(graph, int(graph.degrees().argmax()), direction="auto"))
+    assert {name for name, *_ in elsewhere} == {expand.name, pull.name}
     assert elsewhere <= island
 
 
 def test_bfs_over_many_levels(programs):
     graph = atos.generate.road(40, 1.0, device="cpu")
-    result, keys = programs(lambda: atos.bfs(graph, 0, direction="switch"))
+    result, keys = programs(lambda: atos.bfs(graph, 0, direction="auto"))
     assert result.num_levels > 50
-    assert {name for name, *_ in keys} >= {"spread", "pull"}
+    assert {name for name, *_ in keys} >= {expand.name, pull.name}

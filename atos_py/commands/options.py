@@ -34,10 +34,10 @@ __all__ = [
 LAUNCH = ("worker", "fetch_size", "num_blocks", "num_threads", "persistent", "barrier")
 
 _OWN: dict[str, tuple[Callable[[str], Any], str]] = {
-    "direction": (str, "push, or switch: unreached vertices look for reached ones where that saves work (undirected graphs)"),
+    "direction": (str, "push, or auto: unreached vertices look for reached ones where that saves work (undirected graphs)"),
     "tolerance": (float, "relative error that the ranks may have (default: 5e-4)"),
     "dtype": (str, "of the ranks: float32 or float64"),
-    "find": (str, "how vertices with work are found: sweep, gather, push or idle"),
+    "find": (str, "how vertices with work are found: sweep, gather or push"),
     "order": (str, "which vertices come first: natural, random or degree"),
     "window": (int, "vertices under way at once"),
     "patience": (int, "how often a vertex waits for another"),

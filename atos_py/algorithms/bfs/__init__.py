@@ -18,7 +18,7 @@ Source: Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", 
 """
 
 from .driver import DIRECTIONS, BFSResult, bfs
-from .tasks import UNREACHED, adopt, degree, visit
+from .tasks import UNREACHED, assign_parents, degree, visit
 from .verifier import verify
 
-__all__ = ["DIRECTIONS", "UNREACHED", "BFSResult", "adopt", "bfs", "degree", "verify", "visit"]
+__all__ = ["DIRECTIONS", "UNREACHED", "BFSResult", "assign_parents", "bfs", "degree", "verify", "visit"]

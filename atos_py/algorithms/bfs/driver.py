@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,18 +12,19 @@ from ...errors import InvalidArgumentError
 from ...graph import Graph, check_graph
 from ...libraries import as_library
 from ...memory import host_memory_for
+from ...operators.edge_map import all_ranges, item_dtype
 from ...queue import Queue
 from ...stats import LaunchStats
-from ...task import Task
 from ...validate import flag
 from ..checks import check_options, check_worker, vertices_of
-from ..launches import Launches
-from . import switch
-from .tasks import BLOCK, UNREACHED, adopt, visit
+from ..launches import LaunchSequence
+from .direction import search_by_level
+from .tasks import UNREACHED, assign_parents, visit
 
 __all__ = ["DIRECTIONS", "BFSResult", "bfs"]
 
-DIRECTIONS = ("push", "switch")
+DIRECTIONS = ("push", "auto")
+_OLD_NAMES = {"switch": "auto"}
 
 # Edges, in all and to a vertex, from which on switching direction is worth its launches, and telling whether it may be done.
 _LARGE = {"cpu": 1_500_000, "cuda": 16_000_000}
@@ -100,12 +100,12 @@ def bfs(
         Its out-edges are followed; the search runs on its device.
     source : int or array of int
         The vertex to start from; or several, each of depth 0, in any order and as often as you like.
-    direction : {'push', 'switch'}, optional
-        Push along the edges of what is reached, every vertex as soon as a worker is free; or go level by level, and switch
-        direction where that saves work: vertices that are not reached yet look for a neighbour that is. The latter is for
-        undirected graphs, and faster by a factor on those that few levels and many edges make up, such as social networks. It
-        is the default where a graph is undirected (`Graph.is_symmetric`), has 8 or more edges to a vertex, and 1.5 million or
-        more in all, on a GPU 16 million; but not if you choose a worker or a schedule.
+    direction : {'push', 'auto'}, optional
+        'push': along the edges of what is reached, every vertex as soon as a worker is free. 'auto': level by level, pushing or
+        pulling, whichever saves work (direction-optimizing search); where it pulls, vertices that are not reached yet look for
+        a neighbour that is. That is for undirected graphs, and faster by a factor on those that few levels and many edges make
+        up, such as social networks. It is the default where a graph is undirected (`Graph.is_symmetric`), has 8 or more edges
+        to a vertex, and 1.5 million or more in all, on a GPU 16 million; but not if you choose a worker or a schedule.
     parents : bool
         Whether to find a tree of shortest paths too; that takes another pass over the edges.
     worker : {'thread', 'warp', 'cta'}, optional
@@ -123,7 +123,7 @@ def bfs(
     Raises
     ------
     InvalidArgumentError
-        If there is no such vertex, worker or direction, or direction is switched and some edge lacks its reverse.
+        If there is no such vertex, worker or direction, or the direction is 'auto' and some edge lacks its reverse.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
 
@@ -142,34 +142,36 @@ def bfs(
     worker = worker or "cta"
     parents = flag("parents", parents)
     sources = vertices_of(source, graph.num_vertices)
-    room = 2 * graph.num_vertices if capacity is None else capacity
-    launches = Launches("bfs", launch_options)
-    depth, stats = _search(graph, sources, direction, worker, room, launches)
-    if not parents:
-        return BFSResult(as_library(depth, graph.library), stats)
-    parent, found = _find_parents(graph, depth, worker, launches)
-    total = LaunchStats.total([stats, found], like=stats)
-    return BFSResult(as_library(depth, graph.library), total, as_library(parent, graph.library))
+    n = graph.num_vertices
+    queue = Queue(2 * n if capacity is None else capacity, dtype=item_dtype(n), device=graph.device)
+    launches = LaunchSequence("bfs", queue, launch_options, worker)
+    depth = _search(graph, sources, direction, launches)
+    stats = launches.total(None if direction == "push" else "direction_optimizing")
+    parent = None
+    if parents:
+        parent = _find_parents(graph, depth, launches)
+        stats = launches.total(stats.task, like=stats)
+    return BFSResult(as_library(depth, graph.library), stats, None if parent is None else as_library(parent, graph.library))
 
 
 def _direction(graph: Graph, asked: str | None, chosen: bool) -> str:
     """Return the direction that was asked for, if it suits the graph, or the likely better one."""
     if asked is None:
         large = graph.num_edges >= max(_LARGE[graph.device.kind], _DENSE * graph.num_vertices)
-        return "switch" if large and not chosen and graph.is_symmetric() else "push"
-    if not isinstance(asked, str) or asked not in DIRECTIONS:
+        return "auto" if large and not chosen and graph.is_symmetric() else "push"
+    direction = _OLD_NAMES.get(asked, asked) if isinstance(asked, str) else asked
+    if not isinstance(direction, str) or direction not in DIRECTIONS:
         raise InvalidArgumentError(f"direction must be one of {', '.join(DIRECTIONS)} (got {asked!r:.80})")
-    if asked == "switch" and not graph.is_symmetric():
+    if direction == "auto" and not graph.is_symmetric():
         raise InvalidArgumentError(
-            "direction='switch' is for graphs in which every edge has its reverse, and here some edge has none: "
+            f"direction={asked!r} is for graphs in which every edge has its reverse, and here some edge has none: "
             "pass graph.to_symmetric(), or direction='push'"
         )
-    return asked
+    return direction
 
 
-def _search(
-    graph: Graph, sources: NDArray[Any], direction: str, worker: str, capacity: int, launches: Launches
-) -> tuple[Array, LaunchStats]:
+def _search(graph: Graph, sources: NDArray[Any], direction: str, launches: LaunchSequence) -> Array:
+    """Return the depths."""
     depth = full(graph.num_vertices, UNREACHED, dtype=np.uint32, device=graph.device)
     if len(sources) == 1:
         depth[sources[0]] = 0
@@ -177,27 +179,17 @@ def _search(
         begin = np.full(graph.num_vertices, UNREACHED)
         begin[sources] = 0
         depth[...] = begin
-    n = graph.num_vertices
-    queue = Queue(capacity, dtype=np.uint32 if n + -(-n // BLOCK) < 2**32 else np.int64, device=graph.device)
-
-    def launch(items: NDArray[Any], which: Task, *args: Any) -> None:
-        queue.push(items)
-        launches.run(queue, worker, which, *args)
-
     if direction == "push":
-        launch(sources, visit, graph, depth)
+        launches.launch(sources, visit, graph, depth)
     else:
-        switch.search(graph, sources, depth, launch, functools.partial(launches.prepare, queue, worker))
-    return depth, LaunchStats.total(launches.runs, task=None if direction == "push" else direction)
+        search_by_level(graph, sources, depth, launches)
+    return depth
 
 
-def _find_parents(graph: Graph, depth: Array, worker: str, launches: Launches) -> tuple[Array, LaunchStats]:
-    """Run the pass over the edges, in two rounds whatever the search did: blocks, then vertices."""
+def _find_parents(graph: Graph, depth: Array, launches: LaunchSequence) -> Array:
+    """Return the parents, by a pass over the edges in two rounds whatever the search did: ranges, then vertices."""
     n = graph.num_vertices
     parent = full(n, UNREACHED, dtype=np.uint32, device=graph.device)
-    blocks = n + np.arange(-(-n // BLOCK))
-    room = n + len(blocks)  # for everything at once
-    queue = Queue(room, dtype=np.uint32 if room < 2**32 else np.int64, device=graph.device)
-    queue.push(blocks)
     rounds = {"persistent": False, "barrier": True}
-    return parent, launches.run(queue, worker, adopt, graph, depth, parent, always=rounds)
+    launches.launch(all_ranges(n), assign_parents, graph.indptr, graph.indices, depth, parent, overrides=rounds)
+    return parent

@@ -1,15 +1,15 @@
-"""What a breadth-first search runs on the device."""
+"""Tasks of a breadth-first search that need no levels: relaxing the edges of a vertex, and naming parents."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ...operators.edge_map import push
 from ...task import atomic_min, task
 
-__all__ = ["BLOCK", "UNREACHED", "adopt", "degree", "visit"]
+__all__ = ["UNREACHED", "assign_parents", "degree", "visit"]
 
 UNREACHED = np.uint32(0xFFFF_FFFF)
-BLOCK = 512  # vertices that an item stands for which is no vertex itself
 
 
 def degree(v, graph, depth):  # type: ignore[no-untyped-def]
@@ -26,25 +26,22 @@ def visit(worker, v, i, first, next_depth, graph, depth):  # type: ignore[no-unt
         worker.push(neighbor)
 
 
-def edges_or_block(item, graph, depth):  # type: ignore[no-untyped-def]
-    """Return the edges of a vertex, where they begin, and the depth of its children; or the vertices of a block."""
-    if item >= depth.size:
-        first = (item - depth.size) * BLOCK
-        return min(BLOCK, depth.size - first), first, 0
-    first = graph.indptr[item]
-    return graph.indptr[item + 1] - first, first, depth[item] + 1
+def is_reached(v, degree, depth, parent):  # type: ignore[no-untyped-def]
+    """Whether v may be a parent. A source is its own."""
+    if depth[v] == 0:
+        parent[v] = v
+    return depth[v] != UNREACHED
 
 
-@task(workload=edges_or_block)
-def adopt(worker, item, i, first, next_depth, graph, depth, parent):  # type: ignore[no-untyped-def]
-    """Make a vertex the parent of neighbour i, if that is one deeper and has no smaller parent; or push vertex i of a block."""
-    if item >= depth.size:
-        v = first + i
-        if depth[v] == 0:
-            parent[v] = v
-        if depth[v] != UNREACHED:
-            worker.push(v)
-    else:
-        neighbor = graph.indices[first + i]
-        if depth[neighbor] == next_depth:
-            atomic_min(parent, neighbor, item)
+def child_depth(v, degree, depth, parent):  # type: ignore[no-untyped-def]
+    """Return the depth of the children of v."""
+    return True, depth[v] + 1
+
+
+def offer_parent(worker, v, u, next_depth, depth, parent):  # type: ignore[no-untyped-def]
+    """Make v the parent of u, if u is one deeper and has no smaller parent."""
+    if depth[u] == next_depth:
+        atomic_min(parent, u, v)
+
+
+assign_parents = push(is_reached, child_depth, offer_parent)

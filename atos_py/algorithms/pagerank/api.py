@@ -1,4 +1,4 @@
-"""PageRank as one calls it: checks of the arguments, and what comes out."""
+"""The call `pagerank`: checks of its arguments, first ranks, and the choice of a method."""
 
 from __future__ import annotations
 
@@ -8,17 +8,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ...array import Array, asarray, to_host
+from ...array import Array, asarray, to_host, zeros
 from ...errors import InvalidArgumentError, UnsupportedTypeError
 from ...graph import Graph, check_graph
 from ...libraries import as_library
 from ...memory import host_memory_for
+from ...operators.edge_map import all_ranges, item_dtype
+from ...operators.vertex_map import append, vertex_sums
+from ...queue import Queue
 from ...stats import LaunchStats
 from ...validate import as_dtype, as_host_array, number
 from ..checks import check_options, check_worker
-from .solver import FINDS, Solver
+from ..launches import LaunchSequence
+from . import chebyshev_pull
+from .residual_push import ResidualPush, push_marked, set_ranks, sweep
 
-__all__ = ["PageRankResult", "damping_of", "pagerank", "teleport_of"]
+__all__ = ["METHODS", "PageRankResult", "damping_of", "pagerank", "teleport_of"]
+
+METHODS = ("sweep", "gather", "push")
 
 
 class PageRankResult(NamedTuple):
@@ -80,12 +87,12 @@ def pagerank(
     start : array_like, optional
         Ranks to start from, in any scale: those of a similar graph, say. By default a vertex starts with its share of the
         jumps and a part in proportion to its out-edges, which is near the answer if the graph is undirected.
-    find : {"sweep", "gather", "push", "idle"}, optional
+    find : {"sweep", "gather", "push"}, optional
         How vertices with work are found: by tasks that check all of them, launch after launch; all have some, and gather from
-        their neighbours, which is for undirected graphs; by the atomic operation that gives them work; or by workers that have
-        none, which is the paper's way. With `barrier=True`, the last two are bulk-synchronous algorithms. By default "gather"
-        if the graph is undirected (`Graph.is_symmetric`), otherwise "sweep"; "sweep" also where a GPU has 8 or more edges to a
-        vertex and you choose the worker, since gathering then takes warps.
+        their neighbours, which is for undirected graphs; or by the atomic operation that gives them work, which with
+        `barrier=True` is a bulk-synchronous algorithm. By default "gather" if the graph is undirected (`Graph.is_symmetric`),
+        otherwise "sweep"; "sweep" also where a GPU has 8 or more edges to a vertex and you choose the worker, since gathering
+        then takes warps.
     worker : str, optional
         "thread", "warp" or "cta". By default CTAs, or warps where those suit gathering.
     capacity : int, optional
@@ -107,12 +114,12 @@ def pagerank(
 
     Notes
     -----
-    Ranks p, as far as they are, and residues r, which wait to be handed on, give ranks whose error is at most
-    ``damping / (1 - damping) * sum(|r|) / sum(p)``. So the error is below the tolerance if no residue is above
-    ``(1 - damping) / damping * tolerance * sum(p) / n``. Launches hand on what is above 0.8 times that
-    limit; "push" and "idle" begin with four times as much, since the sum is often small enough earlier, and "sweep" deals half
-    of it out to vertices by their edges. The error is measured after each launch, and at the end in float64, from the ranks;
-    "gather" measures it so in every round.
+    Ranks p, as far as they are, and residuals r, which wait to be passed on, give ranks whose error is at most
+    ``damping / (1 - damping) * sum(|r|) / sum(p)``. So the error is below the tolerance if no residual is above
+    ``(1 - damping) / damping * tolerance * sum(p) / n``. Launches pass on what is above 0.8 times that limit; "push" begins
+    with four times as much, since the sum is often small enough earlier, and "sweep" deals half of it out to vertices by their
+    edges. The error is measured after each launch, and at the end in float64, from the ranks; "gather" measures it so in every
+    round.
 
     Examples
     --------
@@ -125,8 +132,8 @@ def pagerank(
     if worker is not None:
         check_worker(worker)
     damping, tolerance = damping_of(damping), number("tolerance", tolerance)
-    if find is not None and (not isinstance(find, str) or find not in FINDS):
-        raise InvalidArgumentError(f"find must be one of {', '.join(FINDS)} (got {find!r:.80})")
+    if find is not None and (not isinstance(find, str) or find not in METHODS):
+        raise InvalidArgumentError(f"find must be one of {', '.join(METHODS)} (got {find!r:.80})")
     kind = as_dtype(dtype)
     if kind not in (np.float32, np.float64):
         raise UnsupportedTypeError(f"ranks are float32 or float64 (got {kind})")
@@ -148,9 +155,67 @@ def pagerank(
             largest = float(given.max())
             if 0 < largest < math.inf and not 1e-20 < largest < 1e20:  # what is no number is found on the way
                 start = asarray(given / largest, device=graph.device, readonly=True)
-    solver = Solver(graph, damping, teleport, find, worker, capacity, launch_options)
-    rank, bound = solver.solve(start, kind, tolerance - rounding)
-    return PageRankResult(as_library(rank, graph.library), solver.stats(), bound + rounding)
+    ranges = all_ranges(n)
+    # Everything at once; where vertices are pushed while others run, as much again, since a claimed slot is not free.
+    room = (2 if find == "push" else 1) * (n + len(ranges)) + 1
+    queue = Queue(
+        room if capacity is None else capacity,
+        max_capacity=room if capacity is None else None,
+        dtype=item_dtype(n),
+        device=graph.device,
+    )
+    launches = LaunchSequence("pagerank", queue, launch_options, worker)
+    rank, bound = _solve(graph, launches, damping, teleport, start, find, kind, tolerance - rounding)
+    search = [run for run in launches.runs if run.task in (sweep.name, push_marked.name, chebyshev_pull.chebyshev_round.name)]
+    stats = launches.total(task=find or "pagerank", like=search[-1] if search else None)
+    return PageRankResult(as_library(rank, graph.library), stats, bound + rounding)
+
+
+def survey(v, indptr, teleport, hubs):  # type: ignore[no-untyped-def]
+    """List v if it is a hub; return its part of the teleport distribution if it has no edges."""
+    degree = indptr[v + 1] - indptr[v]
+    if degree > chebyshev_pull.HUB_DEGREE:
+        append(hubs, v)
+    return (teleport[min(v, teleport.size - 1)] if degree == 0 else 0.0,)
+
+
+survey_vertices = vertex_sums(survey)
+
+
+def _solve(
+    graph: Graph,
+    launches: LaunchSequence,
+    damping: float,
+    teleport: NDArray[np.float64],
+    start: Array | None,
+    find: str | None,
+    dtype: np.dtype[Any],
+    goal: float,
+) -> tuple[Array, float]:
+    """Return ranks and a bound of their error, which is at most `goal`."""
+    n, undirected, jumps = graph.num_vertices, graph.is_symmetric(), asarray(teleport, device=graph.device, readonly=True)
+    found = zeros(2 + graph.num_edges // chebyshev_pull.HUB_DEGREE, dtype=np.int64, device=graph.device)
+    dangling = launches.sums(survey_vertices, n, graph.indptr, jumps, found)[0]
+    hubs = found[1 : 1 + int(found[0])]
+    rank = zeros(n, dtype=dtype, device=graph.device)
+    if start is not None:
+        values, per_vertex, per_edge = start, 1.0, 0.0
+    elif undirected and goal > 1e-5:
+        # Ranks are nearly in proportion to degrees; but not so in each of the small components.
+        values, per_vertex, per_edge = jumps, 1 - damping, damping * (1 - dangling) / max(graph.num_edges, 1)
+    else:
+        values, per_vertex, per_edge = jumps, 1.0, 0.0
+    launches.over_vertices(set_ranks, n, graph.indptr, values, per_vertex, per_edge, rank)
+    pulls = find == "gather" or (find is None and undirected and (chebyshev_pull.is_mesh(graph) or launches.worker is None))
+    pushing = ResidualPush(graph, launches, damping, jumps, "push" if find == "push" else "sweep")
+    if pulls:
+        given = start is not None
+        bound = chebyshev_pull.solve(
+            graph, launches, damping, jumps, rank, goal, hubs=hubs, any_scale=given, undirected=undirected
+        )
+        if bound is not None and undirected:
+            return rank, bound
+    return pushing.solve(rank, None if pulls else pushing.residuals(rank, dtype), dtype, goal)
 
 
 def damping_of(value: Any) -> float:

@@ -13,7 +13,7 @@ from ...memory import host_memory_for
 from ...parallel import compiled, even_rows, num_threads, parallel_map, ranges
 from ...validate import as_host_array, number
 from ..checks import rows_of
-from .driver import PageRankResult, damping_of, teleport_of
+from .api import PageRankResult, damping_of, teleport_of
 
 __all__ = ["verify"]
 

@@ -1,4 +1,4 @@
-"""Launching a colouring: the order of the vertices, which workers colour which, and how many are under way."""
+"""The call `color`: the order of the vertices, which workers colour which, and how many are under way."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from ...errors import InvalidArgumentError
 from ...graph import Graph, check_graph
 from ...libraries import as_library
 from ...memory import host_memory_for
+from ...operators.edge_map import all_ranges
+from ...operators.vertex_map import append, vertex_map, vertex_max
 from ...queue import Queue
 from ...stats import LaunchStats
-from ...task import Task
 from ...validate import whole
 from ..checks import check_options, check_worker
-from ..launches import Launches
-from ..spans import SPAN
-from .blocks import assign_or_check_block
-from .passes import give_turns, largest, survey
-from .tasks import BLOCK, LAST, UNCOLORED, Order, assign_or_check, mixed, unmixed
+from ..launches import LaunchSequence
+from .ranges import assign_or_check_range
+from .tasks import LAST, UNCOLORED, ColoringParams, assign_or_check, hash32, unhash32, vertex_at
 
 __all__ = ["ORDERS", "ColoringResult", "color"]
 
 ORDERS = ("natural", "random", "degree")
 
-_HUB = {"cuda": 1024, "cpu": 1 << 62}  # neighbours of a vertex that gets a CTA by default
-_MESH = 8  # neighbours on average, below which a thread is enough for a vertex, and an item is a block of them
+_HUB_DEGREE = {"cuda": 1024, "cpu": 1 << 62}  # neighbours of a vertex that gets a CTA by default
+_MESH_DEGREE = 8  # neighbours on average, below which a thread is enough for a vertex, and an item is a block of them
 _LARGE = 16_000_000  # edges from which on rounds clash less by more than they cost
 _WINDOW = {"cpu": 1 << 10, "thread": 1 << 19, "warp": 1 << 17, "cta": 1 << 14}
 # Window and patience for hubs: few under way, each waiting for those before it, take fewer colours, but more time.
@@ -132,58 +131,74 @@ def color(
         whole("shared_memory", scratch, 8, 1 << 20)
     graph = graph.to_symmetric()
     n, device = graph.num_vertices, graph.device
-    by_blocks = worker is None and window is None and not patience and graph.num_edges < _MESH * n
+    by_ranges = worker is None and window is None and not patience and graph.num_edges < _MESH_DEGREE * n
     colors = full(n, LAST, dtype=np.uint32, device=device)
     room = max(2 * n, _LEAST) if capacity is None else capacity
-    queue = Queue(room, dtype=np.uint32 if n + -(-n // BLOCK) <= UNCOLORED else np.int64, device=device)
-    launches = Launches("color", launch_options)
-
-    def go_over(size: int, which: Task, *args: Any) -> None:
-        queue.push(np.arange(-(-size // SPAN)))
-        launches.run(queue, worker or "cta", which, *args)
-
-    hubs, least = np.empty(0, np.uint32), _HUB[device.kind]
-    if worker is None and not by_blocks and graph.num_edges >= least:
-        found = zeros(2 + graph.num_edges // least, dtype=np.uint32, device=device)
-        go_over(n, survey, graph, least, found)
+    queue = Queue(room, dtype=np.uint32 if all_ranges(n).max(initial=n) < UNCOLORED else np.int64, device=device)
+    launches = LaunchSequence("color", queue, launch_options, worker)
+    hubs, hub_degree = np.empty(0, np.uint32), _HUB_DEGREE[device.kind]
+    if worker is None and not by_ranges and graph.num_edges >= hub_degree:
+        found = zeros(2 + graph.num_edges // hub_degree, dtype=np.uint32, device=device)
+        launches.over_vertices(list_hub, n, graph.indptr, hub_degree, found)
         hubs = np.sort(found[1 : 1 + int(found[0])])
-    for phase in _planned(graph, order, worker, by_blocks, hubs):
+    for phase in _planned(graph, order, worker, by_ranges, hubs):
         end = n if phase.vertices is None else len(phase.vertices)
         turns = None if phase.vertices is None else asarray(phase.vertices, device=device, readonly=True)
         options = {"shared_memory": _SCRATCH[phase.worker], **phase.options}
         in_rounds = launch_options.get("barrier", options.get("barrier"))
         under_way = min(window or (n if in_rounds else phase.window), end)
-        step = Order(turns, end, under_way, phase.patience if patience is None else patience)
-        if step.patience:
-            go_over(end, give_turns, colors, step)
-        if by_blocks or (in_rounds and under_way == end and not step.patience):
-            first, last = end, end + -(-end // BLOCK)
+        params = ColoringParams(turns, end, under_way, phase.spin_limit if patience is None else patience)
+        if params.spin_limit:
+            launches.over_vertices(set_turn, end, colors, params)
+        if by_ranges or (in_rounds and under_way == end and not params.spin_limit):
+            places = all_ranges(end)
         else:
-            first, last = 0, under_way
-        queue.push(np.arange(2 * first, 2 * last, 2, dtype=queue.dtype))
-        task = assign_or_check_block if by_blocks else assign_or_check
-        launches.run(queue, phase.worker, task, graph, colors, step, usual=options)
-    stats = LaunchStats.total(launches.runs)  # before what only looks at the result
-    most = zeros(1, dtype=np.uint32, device=device)
-    go_over(n, largest, colors, most)
-    return ColoringResult(as_library(colors, graph.library), int(most[0]) + 1 if n else 0, stats)
+            places = np.arange(under_way)
+        task = assign_or_check_range if by_ranges else assign_or_check
+        items = (places << 1).astype(queue.dtype, copy=False)
+        launches.launch(items, task, graph, colors, params, worker=phase.worker, defaults=options)
+    stats = launches.total()  # before what only looks at the result
+    largest = zeros(1, dtype=np.uint32, device=device)
+    launches.over_vertices(largest_color, n, largest, colors)
+    return ColoringResult(as_library(colors, graph.library), int(largest[0]) + 1 if n else 0, stats)
+
+
+@vertex_map
+def list_hub(v, indptr, hub_degree, hubs):  # type: ignore[no-untyped-def]
+    """List v if it has `hub_degree` neighbours or more."""
+    if indptr[v + 1] - indptr[v] >= hub_degree:
+        append(hubs, v)
+
+
+@vertex_map
+def set_turn(place, colors, params):  # type: ignore[no-untyped-def]
+    """Write down the turn of the vertex at a place of the order, if it has no colour yet."""
+    v = vertex_at(place, params.vertices)
+    if colors[v] >= UNCOLORED:
+        colors[v] = UNCOLORED + (place >> 1 if params.end > UNCOLORED else place)
+
+
+@vertex_max
+def largest_color(v, colors):  # type: ignore[no-untyped-def]
+    """Return the colour of v."""
+    return colors[v]
 
 
 class _Phase(NamedTuple):
-    """A launch for some vertices, and what it does unless told otherwise."""
+    """A launch for some vertices, and its default settings."""
 
     vertices: NDArray[np.uint32] | None  # in the order of their turns; None for all in the order of ids
     worker: str
     window: int
-    patience: int = 0
+    spin_limit: int = 0
     options: dict[str, Any] = {}  # noqa: RUF012 - never changed
 
 
-def _planned(graph: Graph, order: str, worker: str | None, by_blocks: bool, hubs: NDArray[np.uint32]) -> list[_Phase]:
+def _planned(graph: Graph, order: str, worker: str | None, by_ranges: bool, hubs: NDArray[np.uint32]) -> list[_Phase]:
     """Return the launches: one for hubs, if there are any, and one for all vertices, which leaves alone what has a colour."""
     n = graph.num_vertices
     every = None if order == "natural" else _ordered(np.arange(n, dtype=np.uint32), graph, order)
-    if by_blocks:
+    if by_ranges:
         return [_Phase(every, "cta", n, options={"fetch_size": 32})]
     kind = worker or "warp"
     phases = [_Phase(every, kind, _WINDOW[kind if graph.device.kind == "cuda" else "cpu"])]
@@ -203,9 +218,9 @@ def _ordered(vertices: NDArray[np.uint32], graph: Graph, order: str) -> NDArray[
     """Return vertices in the order of their turns."""
     if order == "natural":
         return vertices
-    keys = mixed(vertices.astype(np.uint64))
+    keys = hash32(vertices.astype(np.uint64))
     if order == "degree":
         degrees = graph.degrees()[vertices].astype(np.uint64)
         keys |= (degrees.max(initial=0) - degrees) << 32
     keys.sort()  # far faster than finding the order that sorts them
-    return unmixed(keys & 0xFFFFFFFF).astype(np.uint32)
+    return unhash32(keys & 0xFFFFFFFF).astype(np.uint32)

@@ -1,0 +1,64 @@
+"""Task of a colouring of ranges of vertices with few neighbours: a thread takes a vertex, a worker the whole range."""
+
+from __future__ import annotations
+
+from ...operators.edge_map import range_bounds
+from ...task import atomic_cas, atomic_exch, task
+from .tasks import COLOR, LOST, TENTATIVE, UNCOLORED, advance_vertex, lowest_zero, vertex_at, yield_or_mark
+
+__all__ = ["MAX_DEGREE", "assign_or_check_range"]
+
+MAX_DEGREE = 31  # neighbours, whose colours fit a word
+
+
+def neighbor_colors(v, graph, colors):  # type: ignore[no-untyped-def]
+    """Return the colours of the neighbours of v, as bits."""
+    bits = 0
+    for e in range(graph.indptr[v], graph.indptr[v + 1]):
+        entry = colors[graph.indices[e]]
+        if entry < UNCOLORED and entry & COLOR <= MAX_DEGREE:
+            bits |= 1 << (entry & COLOR)
+    return bits
+
+
+def finalize_or_recolor(v, entry, graph, colors):  # type: ignore[no-untyped-def]
+    """Make the colour of v final, or give it another one, which is to be checked again; return whether it is final."""
+    color, lost = entry & COLOR, entry & LOST != 0
+    for e in range(graph.indptr[v], graph.indptr[v + 1]):
+        lost |= yield_or_mark(v, graph.indices[e], color, graph, colors)
+    if not lost and atomic_cas(colors, v, TENTATIVE | color, color) == TENTATIVE | color:
+        return True
+    color = lowest_zero(neighbor_colors(v, graph, colors))
+    return atomic_exch(colors, v, TENTATIVE | color) <= COLOR  # never; asked as below
+
+
+@task
+def assign_or_check_range(worker, item, graph, colors, params):  # type: ignore[no-untyped-def]
+    """Give the vertices of range item // 2 - end colours, or check those that they have; or one vertex, as `assign_or_check`.
+
+    Vertices with consecutive places are often neighbours: those with even places come first, then those with odd ones.
+    A vertex with more than `MAX_DEGREE` neighbours becomes an item of its own.
+    """
+    if item >> 1 < params.end:
+        advance_vertex(worker, item, graph, colors, params)
+        return
+    first, size = range_bounds(item >> 1, params.end)
+    left = False
+    for turn in range(2):
+        for k in worker.split((size + 1 - turn) >> 1):
+            place = first + 2 * k + turn
+            v = vertex_at(place, params.vertices)
+            degree = graph.indptr[v + 1] - graph.indptr[v]
+            if item & 1:
+                entry = colors[v]
+                if entry > COLOR and degree <= MAX_DEGREE:
+                    left |= not finalize_or_recolor(v, entry, graph, colors)
+            elif degree > MAX_DEGREE:
+                worker.push(place << 1)
+            elif degree == 0:
+                colors[v] = 0
+            else:  # what was there is looked at, to be sure that the colour is stored before its check is pushed
+                left |= atomic_exch(colors, v, TENTATIVE | lowest_zero(neighbor_colors(v, graph, colors))) > COLOR
+        worker.sync()
+    if worker.any(left) and worker.rank == 0:
+        worker.push(item | 1)

@@ -1,0 +1,220 @@
+"""PageRank by pushing residuals: every vertex passes on, in any order, what it has received and not passed on yet.
+
+A vertex has a rank p and a residual r. A task moves the residual to the rank, and adds damping * r / degree to the residual of
+every neighbour, so that at any time, in any order of tasks, r = (1 - d) v + d P'p - p, where d is the damping, P a step along a
+random edge and v the teleport distribution. Residuals tell how wrong the ranks are (docs/algorithms/pagerank.md).
+
+Two ways to find vertices with work: *sweep*, launch after launch, checks all of them and takes residuals above a limit that
+grows with the degree; *push*: the atomic add that lifts a residual above a limit, the same for all vertices, pushes the vertex,
+which is marked while it is queued, so that it is there once at most.
+
+Source: Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithm 4.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ...array import Array, zeros
+from ...errors import InvalidArgumentError
+from ...graph import Graph
+from ...operators.edge_map import THREAD_MAX_DEGREE, all_ranges, push
+from ...operators.vertex_map import vertex_map, vertex_sums
+from ...task import atomic_add, atomic_exch
+from ..launches import LaunchSequence
+
+__all__ = ["ResidualPush", "push_marked", "set_ranks", "sweep"]
+
+
+class PushParams(NamedTuple):
+    """Parameters that all tasks of a launch share; numbers are of the type of the residuals."""
+
+    damping: Any
+    limit: Any  # residuals below limit + limit_per_edge * degree stay where they are
+    limit_per_edge: Any
+    from_ranks: bool  # pass on the rank and not the residual: makes residuals from ranks
+
+
+def is_above(v, degree, indptr, indices, rank, residual, marks, params):  # type: ignore[no-untyped-def]
+    """Whether the residual of v is worth passing on."""
+    return params.from_ranks or abs(residual[v]) > params.limit + params.limit_per_edge * residual.dtype.type(degree)
+
+
+def take_residual(v, degree, indptr, indices, rank, residual, marks, params):  # type: ignore[no-untyped-def]
+    """Move the residual of v, if it is worth it, to its rank; return whether, and what each neighbour gets."""
+    number = residual.dtype.type
+    edges = number(max(degree, 1))
+    if params.from_ranks:
+        return rank[v] != 0, params.damping * number(rank[v]) / edges
+    if not is_above(v, degree, indptr, indices, rank, residual, marks, params):
+        return False, number(0)
+    r = atomic_exch(residual, v, 0)
+    taken = r
+    if degree == 1 and indices[indptr[v]] == v:
+        taken = r / (number(1) - params.damping)  # all of it would come back, again and again
+        atomic_add(residual, v, r - taken)
+    atomic_add(rank, v, taken)
+    return taken != 0, params.damping * taken / edges
+
+
+def add_residual(worker, v, u, contribution, indptr, indices, rank, residual, marks, params):  # type: ignore[no-untyped-def]
+    """Add what v passes on to the residual of u."""
+    atomic_add(residual, u, contribution)
+
+
+def no_contribution(indptr, indices, rank, residual, marks, params):  # type: ignore[no-untyped-def]
+    """Return a contribution of nothing."""
+    return residual.dtype.type(0)
+
+
+def marks_above(v, degree, indptr, indices, rank, residual, marks, params):  # type: ignore[no-untyped-def]
+    """Mark v if it has work and is not marked yet; return whether."""
+    return abs(residual[v]) > params.limit and atomic_exch(marks, v, 1) == 0
+
+
+def take_marked(v, degree, indptr, indices, rank, residual, marks, params):  # type: ignore[no-untyped-def]
+    """Clear the mark of v and take its residual, in this order: an add that comes after the taking has to find no mark."""
+    if atomic_exch(marks, v, 0) == 0:
+        return False, residual.dtype.type(0)
+    return take_residual(v, degree, indptr, indices, rank, residual, marks, params)
+
+
+def add_and_push(worker, v, u, contribution, indptr, indices, rank, residual, marks, params):  # type: ignore[no-untyped-def]
+    """Add what v passes on to the residual of u, and push u if that lifted it above the limit."""
+    old = atomic_add(residual, u, contribution)
+    if abs(old) <= params.limit and abs(old + contribution) > params.limit and atomic_exch(marks, u, 1) == 0:
+        worker.push(u)
+
+
+sweep = push(is_above, take_residual, add_residual, no_contribution, low_degree_inline=True)
+push_marked = push(marks_above, take_marked, add_and_push, no_contribution)
+
+
+@vertex_map
+def set_ranks(v, indptr, start, per_vertex, per_edge, rank):  # type: ignore[no-untyped-def]
+    """Set a rank to ``per_vertex * start + per_edge * degree``."""
+    rank[v] = per_vertex * start[min(v, start.size - 1)] + per_edge * (indptr[v + 1] - indptr[v])
+
+
+@vertex_map
+def teleport_residual(v, rank, residual, teleport, teleport_weight):  # type: ignore[no-untyped-def]
+    """Set a residual to the part of it that comes along no edge."""
+    residual[v] = teleport_weight * teleport[min(v, teleport.size - 1)] - rank[v]
+
+
+@vertex_map
+def normalize(v, rank, residual, teleport, shift, factor, result):  # type: ignore[no-untyped-def]
+    """Add the residual, less `shift` times the teleport distribution, to the rank, and scale it."""
+    result[v] = factor * (rank[v] + residual[v] - shift * teleport[min(v, teleport.size - 1)])
+
+
+def shift_and_measure(v, rank, residual, teleport, shift):  # type: ignore[no-untyped-def]
+    """Take `shift` times the teleport distribution from a residual; return the rank, the residual, and its magnitude."""
+    if shift != 0:
+        residual[v] -= shift * teleport[min(v, teleport.size - 1)]
+    return rank[v], residual[v], abs(residual[v])
+
+
+measure = vertex_sums(shift_and_measure, 3)
+
+
+class ResidualPush:
+    """The residuals of ranks on one graph, and the launches that pass them on."""
+
+    def __init__(self, graph: Graph, launches: LaunchSequence, damping: float, teleport: Array, method: str) -> None:
+        self.graph, self.launches, self.damping, self.teleport, self.method = graph, launches, damping, teleport, method
+        self.n, self.device = graph.num_vertices, graph.device
+        self.marks = self.zeros(np.int32) if method == "push" else None
+
+    def solve(self, rank: Array, residual: Array | None, dtype: np.dtype[Any], goal: float) -> tuple[Array, float]:
+        """Return ranks of sum 1 and a bound of their error, which is at most `goal`; without a residual, check them first."""
+        method, last = self.method, math.inf
+        while True:
+            if residual is not None:
+                self.converge(rank, residual, 0.95 * goal, method)
+            # The check is of float64 ranks too, so that going on in float64 needs no code that is not compiled by then.
+            narrow = rank.dtype != np.float64
+            rank = self.widened(rank) if narrow else rank
+            residual = self.residuals(rank, np.float64)
+            error, total, rest = self.error(rank, residual)
+            if error <= goal:
+                break
+            if error > last / 2:
+                raise InvalidArgumentError(
+                    f"the tolerance is too fine: rounding in float64 leaves an error of up to {error:.1e}, not {goal:.1e}"
+                )
+            if narrow:  # float32 can do no more; the little that is left is for sweeps, which made these residuals
+                method = "sweep"
+            else:
+                last = error
+        result = self.zeros(dtype)
+        factor = 1 / total if total else 0.0
+        self.launches.over_vertices(normalize, self.n, rank, residual, self.teleport, rest, factor, result)
+        return result, error
+
+    def residuals(self, rank: Array, dtype: DTypeLike) -> Array:
+        """Return the residuals that belong to ranks."""
+        residual = self.zeros(dtype)
+        self.launches.over_vertices(teleport_residual, self.n, rank, residual, self.teleport, 1 - self.damping)
+        self.pass_on("sweep", rank, residual, from_ranks=True)
+        return residual
+
+    def widened(self, rank: Array) -> Array:
+        """Return ranks in float64."""
+        wide = self.zeros(np.float64)
+        self.launches.over_vertices(set_ranks, self.n, self.graph.indptr, rank, 1.0, 0.0, wide)
+        return wide
+
+    def converge(self, rank: Array, residual: Array, goal: float, method: str) -> None:
+        """Pass residuals on until they promise an error of at most `goal`."""
+        error, total, _ = self.error(rank, residual)
+        slack = 4.0  # the sum of the residuals is often small enough while some are above the limit
+        while error > goal:
+            # If no residual were above its limit, their sum would be small enough.
+            limit = 0.8 * goal * (1 - self.damping) / self.damping * total
+            if method == "push":
+                self.pass_on("push", rank, residual, limit=slack * limit / self.n)
+            else:
+                per_edge = limit / 2 / max(self.graph.num_edges, 1)
+                self.pass_on("sweep", rank, residual, limit=limit / 2 / self.n, limit_per_edge=per_edge)
+            error, total, _ = self.error(rank, residual)
+            slack *= min(0.5, 0.7 * goal / max(error, goal))
+
+    def error(self, rank: Array, residual: Array) -> tuple[float, float, float]:
+        """Return a bound of the error of ranks plus residuals, the sum of the ranks, and that of the residuals."""
+        arrays = rank, residual, self.teleport
+        total, rest, size = self.launches.sums(measure, self.n, *arrays, 0.0)
+        if abs(rest) > 0.1 * size:
+            total, rest, size = self.launches.sums(measure, self.n, *arrays, rest)
+        error = self.damping / (1 - self.damping) * (size + abs(rest)) / total if self.n and total > 0 else 0.0
+        if self.n and not (total > 0 and error < math.inf):
+            raise InvalidArgumentError(f"start must hold finite numbers with a positive sum (their sum became {total})")
+        return error, total, rest
+
+    def pass_on(
+        self,
+        method: str,
+        rank: Array,
+        residual: Array,
+        *,
+        limit: float = 0.0,
+        limit_per_edge: float = 0.0,
+        from_ranks: bool = False,
+    ) -> None:
+        """Launch `sweep` or `push_marked` on all ranges of vertices."""
+        number = residual.dtype.type
+        params = PushParams(number(self.damping), number(limit), number(limit_per_edge), from_ranks)
+        rows = self.graph.indptr, self.graph.indices
+        state = *rows, rank, residual, self.marks if method == "push" else None, params
+        if method == "push":
+            self.launches.launch(all_ranges(self.n), push_marked, *rows, *state)
+        else:
+            self.launches.launch(all_ranges(self.n), sweep, *rows, THREAD_MAX_DEGREE[self.device.kind], *state)
+
+    def zeros(self, dtype: DTypeLike) -> Array:
+        """Return an array with a place for each vertex."""
+        return zeros(self.n, dtype=dtype, device=self.device)
