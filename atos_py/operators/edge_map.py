@@ -66,7 +66,8 @@ def gather(
     indices, totals, *args)``: vertices of a range; edges up to which one thread gathers alone; the rows of the graph; and an
     array of the type of `zero` that the sums of `update` are added to.
     """
-    add, store, wide = plus(count), store_sums(count), type(zero)
+    add, store = plus(count), store_sums(count)
+    wide = np.dtype(type(zero)).type  # as Numba converts: float() of a float32 would stay one
     zeros = (zero,) * count
 
     def accumulate(v, edge, end, step, indices, *args):  # type: ignore[no-untyped-def]

@@ -134,6 +134,15 @@ def check_product(matrix: sp.csr_matrix, thread_max_degree: int, size: int, work
     np.testing.assert_allclose(totals.to_numpy(), [matrix.nnz, (matrix @ x).sum()])
 
 
+def test_terms_of_32_bits_are_summed_in_64(device, worker):
+    n = 3000
+    y, totals = atos.zeros(n, dtype=np.float64, device=device), atos.zeros(2, dtype=np.float64, device=device)
+    x = np.full(n, 1 / 3, np.float32)
+    args = (128, 16, *rows(star(n), device), totals, atos.asarray(x, device=device, readonly=True), y)
+    run(product, range_items(n, 128), *args, device=device, n=n, worker=worker)
+    assert y[0] == pytest.approx((n - 1) * float(x[0]), rel=1e-13)
+
+
 def wants(v, state):
     return state[v] == 0
 

@@ -55,9 +55,11 @@ def no_contribution(now, *rest):  # type: ignore[no-untyped-def]
 def next_value(v, degree, received, now, before, teleport, teleport_weight, damping, omega):  # type: ignore[no-untyped-def]
     """Replace the value before the last by the next one; return the new rank, its distance to the rank now, and that."""
     edges = np.float64(max(degree, 1))
+    old_rank = now[v] * edges
     rank = damping * received + teleport_weight * teleport[min(v, teleport.size - 1)]
-    before[v] += omega * (rank / edges - before[v])
-    return rank, abs(rank - now[v] * edges), now[v] * edges
+    value = before[v]
+    before[v] = value + omega * (rank / edges - value)
+    return rank, abs(rank - old_rank), old_rank
 
 
 chebyshev_round = gather(contribution, next_value, no_contribution, count=3)
