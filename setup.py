@@ -52,8 +52,8 @@ def build_core() -> None:
     without = digest(".cpp", ".h", ".cuh", ".map", flags=[*HOST_FLAGS, platform.machine()])
     # A library that was built where there is a toolkit is not replaced by one that knows no GPU.
     contents["libatos.so"] = with_cuda if cuda or current("libatos.so", with_cuda) else without
-    include = [f"-I{cuda / 'include'}"] if cuda else []
-    host = [str(source) for source in sorted(SOURCES.glob("*.cpp"))]
+    include = [f"-I{SOURCES}", *([f"-I{cuda / 'include'}"] if cuda else [])]
+    host = [str(source) for source in sorted(SOURCES.rglob("*.cpp"))]
     exports = f"-Wl,--version-script={SOURCES / 'exports.map'}"
     commands["libatos.so"] = [os.environ.get("CXX", "c++"), *HOST_FLAGS, exports, *include, *host, "-ldl", "-o"]
     targets = [f"-gencode=arch=compute_{a},code=lto_{a}" for a in ARCHITECTURES]
@@ -84,7 +84,7 @@ def build_core() -> None:
 def digest(*endings: str, flags: list[str]) -> str:
     """Return a hash of the sources with these endings, and of the flags."""
     content = hashlib.sha256(" ".join(flags).encode())
-    for path in sorted(SOURCES.iterdir()):
+    for path in sorted(SOURCES.rglob("*")):
         if path.suffix in endings:
             content.update(path.read_bytes())
     return content.hexdigest()

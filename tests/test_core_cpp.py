@@ -90,28 +90,19 @@ def executable(tmp_path_factory: pytest.TempPathFactory) -> Any:
         if run([*flags, nothing, "-o", directory / "nothing"]) or run([*RUNNERS.get(variant, []), directory / "nothing"]):
             return {}
         # The library is compiled once; GPUs stay out of it, so that it needs no CUDA headers.
-        sources = [*CSRC.glob("*.cpp"), *HERE.glob("*.cpp")]
+        core, tests = sorted(CSRC.rglob("*.cpp")), sorted(HERE.glob("*.cpp"))
+        objects = {source: directory / f"{'_'.join(source.relative_to(CSRC).parts)}.o" for source in core}
+        objects |= {source: directory / f"{source.stem}.o" for source in tests}
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            said = dict(
-                zip(
-                    sources,
-                    pool.map(lambda source: run([*flags, "-c", source, "-o", directory / f"{source.stem}.o"]), sources),
-                    strict=True,
-                )
-            )
-            library = [directory / f"{source.stem}.o" for source in sources if source.parent == CSRC]
-            broken = "".join(text for source, text in said.items() if text and source.parent == CSRC)
+            compiled = pool.map(lambda source: run([*flags, "-c", source, "-o", objects[source]]), objects)
+            said = dict(zip(objects, compiled, strict=True))
+            library = [objects[source] for source in core]
+            broken = "".join(said[source] or "" for source in core)
 
             def link(source: Path) -> Path | str:
                 program = directory / source.stem
-                return (
-                    broken
-                    or said[source]
-                    or run([*flags, program.with_suffix(".o"), *library, "-ldl", "-o", program])
-                    or program
-                )
+                return broken or said[source] or run([*flags, objects[source], *library, "-ldl", "-o", program]) or program
 
-            tests = [source for source in sources if source.parent == HERE]
             return dict(zip([source.stem for source in tests], pool.map(link, tests), strict=True))
 
     def get(variant: str, file: str) -> Path:

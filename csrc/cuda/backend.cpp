@@ -1,0 +1,70 @@
+// CudaBackend: implements Backend for a GPU by delegating to the other files of this folder.
+#include "cuda/available.h"
+
+#if ATOS_HAS_CUDA
+#include "cuda/kernel_monitor.h"
+#include "cuda/launch.h"
+#include "cuda/memory.h"
+#include "cuda/program.h"
+#include "cuda/virtual_memory.h"
+
+namespace atos {
+namespace cuda {
+namespace {
+
+class CudaBackend final : public Backend {
+public:
+  explicit CudaBackend(int32_t index) : device(instance_of_device<CudaDevice>(index)) {}
+
+  void query(atos_device_info *info) override { device.query(info); }
+  void wait(void *stream) override { device.wait(static_cast<CUstream>(stream)); }
+
+  void *allocate(uint64_t bytes) override { return cuda::allocate(device, bytes); }
+  void *reserve(uint64_t *bytes, uint64_t least) override { return cuda::reserve(device, bytes, least); }
+  void release(void *pointer) noexcept override { cuda::release(device, pointer); }
+  void release_reserved(void *pointer, uint64_t) noexcept override { cuda::release(device, pointer); }
+  void copy(void *to, const void *from, uint64_t bytes) override { cuda::copy(device, to, from, bytes); }
+  void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) override {
+    cuda::fill(device, to, element, element_bytes, count);
+  }
+  std::unique_ptr<Room> room(uint64_t bytes) override { return reserve_range(device, bytes); }
+
+  uint32_t resident_blocks(atos_program &program, const atos_launch &launch, uint32_t item_bytes) override {
+    return static_cast<CudaProgram &>(program).resident_blocks(launch, item_bytes);
+  }
+  uint32_t workers_per_block(const atos_launch &launch) override { return cuda::workers_per_block(launch); }
+
+  void run_persistent(Run &run) override { cuda::run_persistent(device, run); }
+  void run_discrete(Run &run) override { cuda::run_discrete(device, run); }
+  bool ended(Run &run) override { return completed_since(device, run); }
+  void start_clock(const atos_launch &launch) override { cuda::start_clock(device, static_cast<CUstream>(launch.stream)); }
+  double stop_clock(const atos_launch &) override { return cuda::stop_clock(device); }
+
+private:
+  CudaDevice &device;
+};
+
+} // namespace
+} // namespace cuda
+
+Backend &cuda_backend(int32_t device) { return cuda::instance_of_device<cuda::CudaBackend>(device); }
+
+int32_t cuda_device_count(std::string *why_none) {
+  const cuda::Driver &d = cuda::driver();
+  int count = 0;
+  if (!d.missing.empty()) *why_none = d.missing;
+  else if (d.cuDeviceGetCount(&count) != CUDA_SUCCESS || count == 0) *why_none = "the NVIDIA driver finds no GPU";
+  return count;
+}
+
+std::unique_ptr<atos_program> cuda_program(int32_t device, const void *cubin, const char *symbol) {
+  auto program = std::make_unique<cuda::CudaProgram>(cuda::instance_of_device<cuda::CudaDevice>(device));
+  program->load(cubin, symbol);
+  return program;
+}
+
+int32_t cuda_pointer_device(const void *pointer) { return cuda::device_of_pointer(pointer); }
+
+} // namespace atos
+
+#endif

@@ -1,0 +1,70 @@
+// CudaDevice: a GPU with its primary context, its attributes, and the kernels that are stuck on it. Memory, programs and
+// launches are built on it.
+#pragma once
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "backend.h"
+#include "cuda/driver.h"
+
+namespace atos::cuda {
+
+// The object of a device, made on first use. Never taken down, since threads may still end while the process does.
+template <class T> T &instance_of_device(int32_t index) {
+  static std::mutex &guard = *new std::mutex;
+  static auto &instances = *new std::map<int32_t, std::unique_ptr<T>>;
+  std::lock_guard<std::mutex> lock(guard);
+  std::unique_ptr<T> &instance = instances[index];
+  if (!instance) instance = std::make_unique<T>(index);
+  return *instance;
+}
+
+// Makes the device's primary context current, as CuPy and PyTorch use it, and restores what was current before.
+struct Current {
+  explicit Current(CUcontext context) { check(driver().cuCtxPushCurrent(context), "making the device current"); }
+  ~Current() {
+    CUcontext popped;
+    driver().cuCtxPopCurrent(&popped);
+  }
+  Current(const Current &) = delete;
+  Current &operator=(const Current &) = delete;
+};
+
+// A kernel that was asked to stop and did not: its completion record, and the sequence number that will be in it.
+using Debt = std::pair<const Report *, uint64_t>;
+
+inline bool has_completed(const Debt &kernel) {
+  return __atomic_load_n(&kernel.first->sequence, __ATOMIC_ACQUIRE) == kernel.second;
+}
+
+class CudaDevice {
+public:
+  explicit CudaDevice(int32_t index); // throws ATOS_NO_DEVICE
+  CudaDevice(const CudaDevice &) = delete;
+  CudaDevice &operator=(const CudaDevice &) = delete;
+
+  void query(atos_device_info *info);
+  int attribute(CUdevice_attribute what) const;
+  void wait(CUstream stream);
+
+  // Whether a kernel that did not stop holds the GPU: any call that waits for the GPU would then wait for that kernel.
+  bool stuck();
+  void refuse_if_stuck();
+  void add_stuck(const std::vector<Debt> &kernels);
+
+  const int32_t index;
+  CUdevice handle = 0;
+  CUcontext context = nullptr;
+  int processors = 0;
+
+private:
+  std::mutex guard;
+  std::vector<Debt> debts; // of all launches
+  std::atomic<bool> has_debts{false};
+};
+
+} // namespace atos::cuda

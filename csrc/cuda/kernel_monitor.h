@@ -1,0 +1,18 @@
+// Monitors kernels while they run: driver errors, the stop monitor, samples for the progress callback, and stuck kernels.
+#pragma once
+#include "cuda/launch_resources.h"
+
+namespace atos::cuda {
+
+// The host polls completion records in pinned memory, which is faster than waiting for a stream. After so many polls it calls
+// poll_launch, since a kernel that failed never completes.
+constexpr unsigned kPollsBetweenChecks = 1 << 14;
+
+// Whether the workers are to stop; sends them the word if so. Throws if a kernel in the stream failed, and ATOS_STUCK if the
+// kernels of `run.owed` were asked to stop and did not.
+bool poll_launch(CudaDevice &device, Run &run, CUstream stream);
+
+// Whether the kernels of a launch that was stuck have completed; fills in the counters then.
+bool completed_since(CudaDevice &device, Run &run);
+
+} // namespace atos::cuda

@@ -1,0 +1,60 @@
+// Copies counters, starts kernels and times them.
+#include "cuda/available.h"
+
+#if ATOS_HAS_CUDA
+#include "cuda/launch.h"
+
+#include "cuda/program.h"
+
+namespace atos::cuda {
+
+void upload(CudaDevice &device, Run &run, CUstream stream) {
+  const Timed timed(run.copied);
+  Session &session = session_of_thread(device);
+  *session.counters = *run.counters;
+  check(driver().cuMemcpyHtoDAsync(address(run.kernel.counters), session.counters, sizeof(Counters), stream), "launching");
+}
+
+void download(CudaDevice &device, Run &run, CUstream stream) {
+  const Timed timed(run.copied);
+  Session &session = session_of_thread(device);
+  check(driver().cuMemcpyDtoHAsync(session.counters, address(run.kernel.counters), sizeof(Counters), stream),
+        "running the kernel");
+  check(driver().cuStreamSynchronize(stream), "running the kernel");
+  *run.counters = *session.counters;
+}
+
+void start_kernel(const Run &run, CUstream stream) {
+  Arguments arguments;
+  __builtin_memcpy(arguments.word, run.launch.arguments, run.launch.argument_words * 8);
+  void *parameters[] = {const_cast<Launch *>(&run.kernel), &arguments};
+  const uint32_t shared = shared_bytes(run.launch, run.item_bytes, run.kernel.buffer);
+  const CUfunction function = static_cast<CudaProgram *>(run.program)->function;
+  const uint32_t threads = run.launch.threads;
+  // Workers that wait for all others need all others on the GPU. That so many fit is not enough: half of them and half of
+  // another launch could hold it, and wait for ever.
+  const bool cooperative = run.launch.persistent && (run.launch.barrier || run.launch.idle);
+  const Driver &d = driver();
+  check(cooperative ? d.cuLaunchCooperativeKernel(function, run.blocks, 1, 1, threads, 1, 1, shared, stream, parameters)
+                    : d.cuLaunchKernel(function, run.blocks, 1, 1, threads, 1, 1, shared, stream, parameters, nullptr),
+        "launching");
+}
+
+void start_clock(CudaDevice &device, CUstream stream) {
+  device.refuse_if_stuck();
+  Current current(device.context);
+  check(driver().cuEventRecord(session_of_thread(device).start, stream), "launching");
+}
+
+double stop_clock(CudaDevice &device) {
+  Current current(device.context);
+  const Session &session = session_of_thread(device);
+  float milliseconds = 0;
+  check(driver().cuEventSynchronize(session.stop), "reading the clock");
+  check(driver().cuEventElapsedTime(&milliseconds, session.start, session.stop), "reading the clock");
+  return milliseconds;
+}
+
+} // namespace atos::cuda
+
+#endif

@@ -1,0 +1,24 @@
+// The steps that both schedules are made of: copying the counters to the device and back, starting a kernel, and the clock.
+#pragma once
+#include "cuda/launch_resources.h"
+
+namespace atos::cuda {
+
+// Copies the host's counters to the device, in the order of the stream; and back, which waits for the stream.
+void upload(CudaDevice &device, Run &run, CUstream stream);
+void download(CudaDevice &device, Run &run, CUstream stream);
+
+void start_kernel(const Run &run, CUstream stream);
+
+void start_clock(CudaDevice &device, CUstream stream);
+double stop_clock(CudaDevice &device); // milliseconds
+
+inline uint32_t workers_per_block(const atos_launch &launch) {
+  return launch.worker == ATOS_THREAD ? launch.threads : launch.worker == ATOS_WARP ? launch.threads / 32 : 1;
+}
+
+// The schedules, in persistent.cpp and discrete.cpp. `Backend` says what they do.
+void run_persistent(CudaDevice &device, Run &run);
+void run_discrete(CudaDevice &device, Run &run);
+
+} // namespace atos::cuda

@@ -1,0 +1,95 @@
+// Memory of a GPU, by cuMemAlloc and cuMemAllocManaged; fills and copies go to the legacy stream and are waited for.
+#include "cuda/available.h"
+
+#if ATOS_HAS_CUDA
+#include "cuda/memory.h"
+
+#include <algorithm>
+
+namespace atos::cuda {
+
+void *allocate(CudaDevice &device, uint64_t bytes) {
+  device.refuse_if_stuck();
+  Current current(device.context);
+  CUdeviceptr pointer = 0;
+  const CUresult result = driver().cuMemAlloc(&pointer, bytes ? bytes : 1);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    size_t free_bytes = 0, total = 0;
+    driver().cuMemGetInfo(&free_bytes, &total);
+    throw Failure(ATOS_NO_MEMORY, text("%llu bytes asked for, but GPU %d has only %llu of %llu free", (unsigned long long)bytes,
+                                       device.index, (unsigned long long)free_bytes, (unsigned long long)total));
+  }
+  check(result, "allocating memory");
+  check(driver().cuMemsetD8(pointer, 0, bytes ? bytes : 1), "clearing memory");
+  return reinterpret_cast<void *>(pointer);
+}
+
+void *reserve(CudaDevice &device, uint64_t *bytes, uint64_t least) {
+  device.refuse_if_stuck();
+  *bytes = device.attribute(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS) ? std::max(*bytes, least) : least;
+  CUdeviceptr pointer = 0;
+  if (*bytes > least) {
+    Current current(device.context);
+    if (driver().cuMemAllocManaged(&pointer, *bytes, CU_MEM_ATTACH_GLOBAL) == CUDA_SUCCESS)
+      return reinterpret_cast<void *>(pointer);
+  }
+  *bytes = least;
+  return allocate(device, least);
+}
+
+void release(CudaDevice &device, void *pointer) noexcept {
+  if (device.stuck()) return;
+  if (driver().cuCtxPushCurrent(device.context) != CUDA_SUCCESS) return; // the context is lost, and the memory with it
+  driver().cuMemFree(address(pointer));
+  CUcontext popped;
+  driver().cuCtxPopCurrent(&popped);
+}
+
+void copy(CudaDevice &device, void *to, const void *from, uint64_t bytes) {
+  if (!bytes) return;
+  device.refuse_if_stuck();
+  Current current(device.context);
+  check(driver().cuMemcpy(address(to), address(from), bytes), "copying");
+  check(driver().cuStreamSynchronize(CU_STREAM_LEGACY), "copying");
+}
+
+void fill(CudaDevice &device, void *to, const void *element, uint32_t element_bytes, uint64_t count) {
+  if (!count) return;
+  device.refuse_if_stuck();
+  Current current(device.context);
+  const Driver &d = driver();
+  const CUdeviceptr at = address(to);
+  uint32_t words[4] = {};
+  __builtin_memcpy(words, element, element_bytes < 16 ? element_bytes : 16);
+  switch (element_bytes) {
+  case 1: check(d.cuMemsetD8(at, static_cast<unsigned char>(words[0]), count), "filling"); break;
+  case 2: check(d.cuMemsetD16(at, static_cast<unsigned short>(words[0]), count), "filling"); break;
+  case 4: check(d.cuMemsetD32(at, words[0], count), "filling"); break;
+  case 8:
+  case 16:
+    if (words[0] == words[1] && (element_bytes == 8 || (words[0] == words[2] && words[0] == words[3]))) {
+      check(d.cuMemsetD32(at, words[0], count * (element_bytes / 4)), "filling");
+      break;
+    }
+    for (uint32_t w = 0; w < element_bytes / 4; ++w) // one strided column of words after the other
+      check(d.cuMemsetD2D32(at + 4 * w, element_bytes, words[w], 1, count), "filling");
+    break;
+  default: throw Failure(ATOS_INVALID, text("cannot fill with elements of %u bytes", element_bytes));
+  }
+  check(d.cuStreamSynchronize(CU_STREAM_LEGACY), "filling");
+}
+
+int32_t device_of_pointer(const void *pointer) {
+  const Driver &d = driver();
+  if (!d.missing.empty()) return ATOS_CPU;
+  int32_t type = 0, ordinal = 0;
+  if (d.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(pointer)) != CUDA_SUCCESS)
+    return ATOS_CPU; // memory that the driver does not know
+  if (type != CU_MEMORYTYPE_DEVICE) return ATOS_CPU;
+  check(d.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address(pointer)), "locating memory");
+  return ordinal;
+}
+
+} // namespace atos::cuda
+
+#endif

@@ -1,0 +1,21 @@
+// Memory of a GPU: allocate, reserve, release, fill, copy, and which device a pointer belongs to.
+#pragma once
+#include "cuda/device.h"
+
+namespace atos::cuda {
+
+void *allocate(CudaDevice &device, uint64_t bytes); // filled with zeros
+
+// Managed memory: pages come when they are written, and go to the host if the GPU has no room. Where the GPU cannot fault,
+// just what is needed. Sets *bytes to what it is.
+void *reserve(CudaDevice &device, uint64_t *bytes, uint64_t least);
+
+// Does nothing while a kernel is stuck: freeing memory would wait for it.
+void release(CudaDevice &device, void *pointer) noexcept;
+
+void copy(CudaDevice &device, void *to, const void *from, uint64_t bytes);
+void fill(CudaDevice &device, void *to, const void *element, uint32_t element_bytes, uint64_t count);
+
+int32_t device_of_pointer(const void *pointer); // ATOS_CPU for memory of the host
+
+} // namespace atos::cuda

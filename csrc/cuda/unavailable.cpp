@@ -1,0 +1,21 @@
+// The functions of backend.cpp in a build without CUDA's headers: there is no GPU, and this is the reason.
+#include "cuda/available.h"
+
+#if !ATOS_HAS_CUDA
+#include "backend.h"
+
+namespace atos {
+
+static const char *const kAbsent = "this build has no GPU support, since the CUDA headers were missing when it was built";
+
+Backend &cuda_backend(int32_t device) { throw Failure(ATOS_NO_DEVICE, text("there is no GPU %d: %s", device, kAbsent)); }
+int32_t cuda_device_count(std::string *why_none) {
+  *why_none = kAbsent;
+  return 0;
+}
+std::unique_ptr<atos_program> cuda_program(int32_t, const void *, const char *) { throw Failure(ATOS_NO_DEVICE, kAbsent); }
+int32_t cuda_pointer_device(const void *) { return ATOS_CPU; }
+
+} // namespace atos
+
+#endif

@@ -1,0 +1,69 @@
+// Reserves ranges of addresses on a GPU, maps memory into them, and clears it.
+#include "cuda/available.h"
+
+#if ATOS_HAS_CUDA
+#include "cuda/virtual_memory.h"
+
+#include <algorithm>
+
+#include "cuda/launch_resources.h"
+
+namespace atos::cuda {
+namespace {
+
+// Fills memory with zeros while a kernel may hold all multiprocessors: by the copy engines, since a memset may be a kernel.
+void clear_beside_kernels(CudaDevice &device, CUdeviceptr at, uint64_t bytes) {
+  Session &session = session_of_thread(device);
+  for (uint64_t done = 0; done < bytes; done += kZeros)
+    check(driver().cuMemcpyHtoDAsync(at + done, session.zeros, std::min(kZeros, bytes - done), session.control),
+          "clearing memory");
+}
+
+} // namespace
+
+CudaRoom::CudaRoom(CudaDevice &device, uint64_t size) : device(device) {
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device.handle};
+  check(driver().cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+        "reserving addresses");
+  bytes = size;
+  CUdeviceptr pointer = 0;
+  check(driver().cuMemAddressReserve(&pointer, reserved(), 0, 0, 0), "reserving addresses");
+  begin = reinterpret_cast<void *>(pointer);
+}
+
+CudaRoom::~CudaRoom() {
+  if (device.stuck()) return;
+  for (const Part &part : parts) {
+    driver().cuMemUnmap(address(begin) + part.at, part.size);
+    driver().cuMemRelease(part.handle);
+  }
+  driver().cuMemAddressFree(address(begin), reserved());
+}
+
+void CudaRoom::extend(uint64_t size) {
+  if (size <= there) return;
+  const Driver &d = driver();
+  Part part{0, there, (size - there + granularity - 1) / granularity * granularity};
+  check(d.cuMemCreate(&part.handle, part.size, &properties, 0), "asking for memory");
+  parts.push_back(part);
+  check(d.cuMemMap(address(begin) + part.at, part.size, 0, part.handle, 0), "mapping memory");
+  const CUmemAccessDesc access{properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  check(d.cuMemSetAccess(address(begin) + part.at, part.size, &access, 1), "mapping memory");
+  clear_beside_kernels(device, address(begin) + part.at, part.size);
+  there += part.size;
+}
+
+std::unique_ptr<Room> reserve_range(CudaDevice &device, uint64_t bytes) {
+  if (!device.attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)) return nullptr;
+  Current current(device.context);
+  try {
+    return std::make_unique<CudaRoom>(device, bytes);
+  } catch (const Failure &) {
+    return nullptr;
+  }
+}
+
+} // namespace atos::cuda
+
+#endif

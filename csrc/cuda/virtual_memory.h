@@ -1,0 +1,30 @@
+// CudaGrowableRange: a reserved range of virtual addresses whose beginning is backed by memory; more can be mapped while
+// kernels run (cuMemAddressReserve, cuMemCreate, cuMemMap).
+#pragma once
+#include "cuda/device.h"
+
+namespace atos::cuda {
+
+class CudaRoom final : public Room {
+public:
+  CudaRoom(CudaDevice &device, uint64_t size);
+  ~CudaRoom() override;
+  void extend(uint64_t size) override;
+
+private:
+  uint64_t reserved() const { return (bytes + granularity - 1) / granularity * granularity; }
+
+  CudaDevice &device;
+  CUmemAllocationProp properties{};
+  size_t granularity = 0; // bytes; those of a part are multiples of it
+  struct Part {
+    CUmemGenericAllocationHandle handle;
+    uint64_t at, size;
+  };
+  std::vector<Part> parts;
+};
+
+// A range of so many bytes; null if the GPU or the driver has none. The queue then grows between kernels.
+std::unique_ptr<Room> reserve_range(CudaDevice &device, uint64_t bytes);
+
+} // namespace atos::cuda
