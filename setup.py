@@ -25,6 +25,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
 SOURCES = ROOT / "csrc"
+THIRD_PARTY = ROOT / "third_party"
 OUT = ROOT / "atos_py" / "_lib"
 # The first serves every GPU that the others do not: LTO-IR links for its own architecture and all later ones.
 ARCHITECTURES = ("75", "80", "90")
@@ -52,7 +53,7 @@ def build_core() -> None:
     without = digest(".cpp", ".h", ".cuh", ".map", flags=[*HOST_FLAGS, platform.machine()])
     # A library that was built where there is a toolkit is not replaced by one that knows no GPU.
     contents["libatos.so"] = with_cuda if cuda or current("libatos.so", with_cuda) else without
-    include = [f"-I{SOURCES}", *([f"-I{cuda / 'include'}"] if cuda else [])]
+    include = [f"-I{SOURCES}", f"-I{THIRD_PARTY}", *([f"-I{cuda / 'include'}"] if cuda else [])]
     host = [str(source) for source in sorted(SOURCES.rglob("*.cpp"))]
     exports = f"-Wl,--version-script={SOURCES / 'exports.map'}"
     commands["libatos.so"] = [os.environ.get("CXX", "c++"), *HOST_FLAGS, exports, *include, *host, "-ldl", "-o"]
@@ -84,7 +85,7 @@ def build_core() -> None:
 def digest(*endings: str, flags: list[str]) -> str:
     """Return a hash of the sources with these endings, and of the flags."""
     content = hashlib.sha256(" ".join(flags).encode())
-    for path in sorted(SOURCES.rglob("*")):
+    for path in sorted([*SOURCES.rglob("*"), *THIRD_PARTY.rglob("*")]):
         if path.suffix in endings:
             content.update(path.read_bytes())
     return content.hexdigest()

@@ -1,7 +1,8 @@
-// DLPack (https://dmlc.github.io/dlpack): memory as a tensor that other libraries take over, with the Python object that
-// keeps it alive. In C and not in Python, because a library may let go of a tensor while an exception is on its way, when no
-// Python code may run. Python's functions are looked up: the core is not linked against any version of it.
+// Export by DLPack (https://dmlc.github.io/dlpack): memory as a tensor that other libraries take over, with the Python object
+// that keeps it alive. In C and not in Python, because a library may let go of a tensor while an exception is on its way, when
+// no Python code may run. Python's functions are looked up: the core is not linked against any version of it.
 #include <dlfcn.h>
+#include <dlpack/dlpack.h>
 
 #include <memory>
 
@@ -9,30 +10,6 @@
 
 namespace atos {
 namespace {
-
-struct Tensor { // DLTensor
-  void *data;
-  int32_t device_type, device_id;
-  int32_t ndim;
-  uint8_t type_code, type_bits;
-  uint16_t type_lanes;
-  int64_t *shape, *strides;
-  uint64_t byte_offset;
-};
-
-struct Unversioned { // DLManagedTensor
-  Tensor tensor;
-  void *owner;
-  void (*deleter)(Unversioned *);
-};
-
-struct Versioned { // DLManagedTensorVersioned
-  uint32_t major, minor;
-  void *owner;
-  void (*deleter)(Versioned *);
-  uint64_t flags;
-  Tensor tensor;
-};
 
 template <class F> F python(const char *name) { return reinterpret_cast<F>(dlsym(RTLD_DEFAULT, name)); }
 
@@ -44,26 +21,23 @@ template <class Managed> void release(Managed *managed) {
   static const auto forget = python<void (*)(void *)>("Py_DecRef");
   if (running()) {
     const int state = lock();
-    forget(managed->owner);
+    forget(managed->manager_ctx);
     unlock(state);
   }
-  delete[] managed->tensor.shape;
+  delete[] managed->dl_tensor.shape;
   delete managed;
 }
 
 template <class Managed> Managed *make(const atos_dlpack &given) {
   auto shape = std::make_unique<int64_t[]>(2 * size_t(given.ndim) + 1);
   auto managed = std::make_unique<Managed>();
-  managed->owner = given.owner;
+  managed->manager_ctx = given.owner;
   managed->deleter = release<Managed>;
-  Tensor &tensor = managed->tensor;
+  DLTensor &tensor = managed->dl_tensor;
   tensor.data = given.data;
-  tensor.device_type = given.device_type;
-  tensor.device_id = given.device_id;
+  tensor.device = {DLDeviceType(given.device_type), given.device_id};
   tensor.ndim = given.ndim;
-  tensor.type_code = uint8_t(given.type_code);
-  tensor.type_bits = uint8_t(given.type_bits);
-  tensor.type_lanes = 1;
+  tensor.dtype = {uint8_t(given.type_code), uint8_t(given.type_bits), 1};
   tensor.shape = shape.release();
   tensor.strides = tensor.shape + given.ndim; // of a C-contiguous tensor; the standard wants them since version 1.2
   int64_t stride = 1;
@@ -87,12 +61,12 @@ atos_status atos_dlpack_make(const atos_dlpack *given, void **managed) {
     if (!python<void *>("PyCapsule_IsValid"))
       throw Failure(ATOS_INVALID, "this process does not show Python's functions, which DLPack needs");
     if (given->versioned) {
-      Versioned *made = make<Versioned>(*given);
-      made->major = 1;
+      auto *made = make<DLManagedTensorVersioned>(*given);
+      made->version = {DLPACK_MAJOR_VERSION, 0}; // nothing in it is newer than 1.0
       made->flags = given->flags;
       *managed = made;
     } else {
-      *managed = make<Unversioned>(*given);
+      *managed = make<DLManagedTensor>(*given);
     }
   });
 }
@@ -101,10 +75,9 @@ atos_status atos_dlpack_make(const atos_dlpack *given, void **managed) {
 void atos_dlpack_dispose(void *capsule) {
   static const auto valid = python<int (*)(void *, const char *)>("PyCapsule_IsValid");
   static const auto pointer = python<void *(*)(void *, const char *)>("PyCapsule_GetPointer");
-  if (valid(capsule, "dltensor"))
-    release(static_cast<Unversioned *>(pointer(capsule, "dltensor")));
+  if (valid(capsule, "dltensor")) release(static_cast<DLManagedTensor *>(pointer(capsule, "dltensor")));
   else if (valid(capsule, "dltensor_versioned"))
-    release(static_cast<Versioned *>(pointer(capsule, "dltensor_versioned")));
+    release(static_cast<DLManagedTensorVersioned *>(pointer(capsule, "dltensor_versioned")));
 }
 
 } // extern "C"

@@ -18,8 +18,9 @@ import pytest
 
 HERE = Path(__file__).parent / "core"
 CSRC = Path(__file__).parent.parent / "csrc"
+THIRD_PARTY = CSRC.parent / "third_party"
 COMPILER = os.environ.get("CXX", "c++")
-FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{CSRC}"]
+FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{CSRC}", f"-I{THIRD_PARTY}"]
 VARIANTS = {
     "plain": ["-O0"],
     "thread": ["-O1", "-g", "-fsanitize=thread"],

@@ -19,7 +19,7 @@ import atos_py
 from atos_py import toolkit
 
 ROOT = Path(__file__).parents[1]
-DIRECTORIES = ("atos_py", "benchmarks", "csrc", "docs", "examples", "tests")
+DIRECTORIES = ("atos_py", "benchmarks", "csrc", "docs", "examples", "tests", "third_party")
 MADE = shutil.ignore_patterns("__pycache__", "gallery", "sg_execution_times.rst")
 BUILD = "import sys, build_backend as b; out = sys.argv[1]; print(b.build_sdist(out), b.build_wheel(out), sep='\\n')"
 
@@ -99,6 +99,7 @@ def test_metadata(wheel):
     metadata = about(wheel, "METADATA")
     assert metadata["Version"] == atos_py.__version__
     assert metadata["License-Expression"] == "Apache-2.0"
+    assert set(metadata.get_all("License-File")) == {"LICENSE", "third_party/dlpack/LICENSE"}
     assert {"cu13", "plot", "dev"} <= set(metadata.get_all("Provides-Extra"))
     required = {line.split(">")[0] for line in metadata.get_all("Requires-Dist") if "extra ==" not in line}
     assert required == {"cffi", "numba", "numpy"}
