@@ -21,6 +21,7 @@ test: build lint docs
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run -Werror csrc/dlpack.cpp csrc/cuda/*
 
 # The pages of docs/, with the API and the examples' outputs, in build/docs. A warning is an error.
 docs: build

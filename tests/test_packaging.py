@@ -111,6 +111,7 @@ def test_sdist_holds_what_a_clone_holds(sdist, tree):
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert files(tree, *DIRECTORIES) - names == set()
     assert {"setup.py", "build_backend.py", "Makefile", "LICENSE", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md"} <= names
+    assert {".clang-format", "CMakeLists.txt", "CMakePresets.json"} <= names
     assert [name for name in names if "/_lib" in name or "__pycache__" in name] == []
 
 
