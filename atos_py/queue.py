@@ -328,6 +328,7 @@ class Queue:
         raw, given = padded(items), ffi.new("atos_queue_state *", state)
         check(in_turn(lib.atos_queue_restore, self._handle, ffi.cast("void *", raw.ctypes.data), given))
 
+    @host_memory_for("a launch")
     def launch_thread(self, task: Task, *args: Any, **options: Any) -> LaunchStats:
         """Run the queue's tasks with workers of one thread; otherwise as `launch_cta`.
 
@@ -343,6 +344,7 @@ class Queue:
         """
         return self._launch("thread", task, args, **options)
 
+    @host_memory_for("a launch")
     def launch_warp(self, task: Task, *args: Any, **options: Any) -> LaunchStats:
         """Run the queue's tasks with workers of one warp, 32 threads; otherwise as `launch_cta`.
 
@@ -358,6 +360,7 @@ class Queue:
         """
         return self._launch("warp", task, args, **options)
 
+    @host_memory_for("a launch")
     def launch_cta(self, task: Task, *args: Any, **options: Any) -> LaunchStats:
         """Run the queue's tasks, and what they push, with workers of one block (CTA), until all is done.
 
@@ -449,7 +452,6 @@ class Queue:
         """
         return self._launch("cta", task, args, **options)
 
-    @host_memory_for("a launch")
     def _launch(
         self,
         worker: str,

@@ -81,7 +81,10 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
     "Queue.peek": (lambda _: queue(), lambda made: made.peek()),
     "Queue.save": (lambda folder: (queue(), folder / "c"), lambda both: both[0].save(both[1], array=ARRAY)),
     "Queue.load": (lambda folder: written(queue(), folder / "d"), lambda path: Queue.load(path, device=CPU)),
-    "Queue.launch": (lambda _: queue(), lambda made: made.launch_cta(touch, np.zeros(3, np.uint32))),
+    **{
+        f"Queue.{name}": (lambda _: queue(), lambda made, name=name: getattr(made, name)(touch, np.zeros(3, np.uint32)))
+        for name in ("launch_thread", "launch_warp", "launch_cta")
+    },
     "bfs": (lambda _: None, lambda _: atos.bfs(GRAPH, 0, parents=True)),
     "BFSResult.reached": (lambda _: atos.bfs(GRAPH, 0), lambda found: found.num_reached),
     "BFSResult.num_levels": (lambda _: atos.bfs(GRAPH, 0), lambda found: found.num_levels),
@@ -103,7 +106,7 @@ SHORTAGES: dict[str, Callable[[], Exception]] = {  # made anew each time, since 
 THIN = {
     function.__code__
     for function in (
-        atos.empty, Array.__len__, Queue.peek, Queue.save, Queue.load.__func__, Queue.launch_cta, BFSResult.num_reached.fget,
+        atos.empty, Array.__len__, Queue.peek, Queue.save, Queue.load.__func__, BFSResult.num_reached.fget,
     )
 }  # fmt: skip
 
