@@ -352,6 +352,52 @@ TEST(long_tasks_make_batches_shorter) {
   }
 }
 
+// Two tasks that are in hand at once, each with its worker's scratch.
+static std::atomic<int> in_hand{0};
+static void writes_scratch(atos_cpu_worker *worker, const void *items, int64_t n, const void *) {
+  for (int64_t k = 0; k < n; ++k) {
+    const int number = int(static_cast<const uint32_t *>(items)[k]) + 1;
+    std::memset(worker->scratch, number, size_t(worker->scratch_bytes));
+    for (++in_hand; in_hand < 2;) std::this_thread::yield();
+    for (int64_t i = 0; i < int64_t(worker->scratch_bytes); ++i)
+      CHECK(static_cast<const unsigned char *>(worker->scratch)[i] == number, "byte %" PRId64 " is another worker's", i);
+  }
+}
+
+TEST(scratch_is_a_workers_own) {
+  Program program(writes_scratch, nullptr);
+  for (const bool persistent : {true, false}) {
+    Launcher<uint32_t> launcher(4);
+    launcher.push(0);
+    launcher.push(1);
+    in_hand = 0;
+    atos_launch launch = schedule(persistent, false, 1, 2);
+    launch.scratch = 100;
+    atos_stats stats;
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK, "%s", atos_message());
+    CHECK(stats.tasks_run == 2, "%" PRIu64 " tasks ran", stats.tasks_run);
+  }
+}
+
+TEST(each_launch_has_samples_of_its_own) {
+  const Tree tree(9, 10, 1);
+  Launcher<uint32_t> launcher(20);
+  for (const bool persistent : {true, false, true}) {
+    Work work(tree);
+    launcher.push(0);
+    atos_sample samples[16] = {};
+    atos_launch launch = schedule(persistent, false, 1, 1);
+    launch.samples = samples;
+    launch.max_samples = 16;
+    launch.sample_interval = 0; // one after each batch
+    atos_stats stats;
+    CHECK(launcher.launch(work, launch, &stats) == ATOS_OK, "%s", atos_message());
+    CHECK(stats.samples == tree.nodes, "%" PRIu64 " samples", stats.samples);
+    for (uint64_t i = 0; i < tree.nodes; ++i)
+      CHECK(samples[i].ran == i + 1, "sample %" PRIu64 " says that %" PRIu64 " tasks ran", i, samples[i].ran);
+  }
+}
+
 TEST(launch_refuses_a_fetch_of_0) {
   alarm(2); // such a launch could last for ever
   const Tree tree(7, 10, 2);

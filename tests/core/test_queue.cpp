@@ -211,6 +211,27 @@ TEST(a_full_spill_area_is_not_written_beyond) {
   CHECK(value_of(ring.spill[3]) == 77, "the memory behind the spill area was written");
 }
 
+// Whoever finds a sample due takes it; more than there is room for are counted and not kept.
+TEST(samples_are_taken_when_they_are_due) {
+  OwnQueue<4> ring(8);
+  ring.push(1);
+  ring.push(2);
+  ring.ref.claim(1);
+  atos_sample samples[3] = {};
+  samples[2].ran = 77;
+  const auto trace = [&](uint64_t ran, uint64_t now) { ring.ref.trace(ran, now, &ring.counters->head, 10, samples, 2, 100); };
+  trace(3, 50);
+  CHECK(ring.counters->sampled == 1 && samples[0].nanoseconds == 50 && samples[0].ran == 3, "the first one is due at once");
+  CHECK(samples[0].published == 2 && samples[0].claimed == 11, "%" PRIu64 " published, %" PRIu64 " claimed", samples[0].published,
+        samples[0].claimed);
+  trace(4, 149);
+  CHECK(ring.counters->sampled == 1 && ring.counters->ran_so_far == 7, "nothing is due before the interval is over");
+  trace(5, 150);
+  CHECK(ring.counters->sampled == 2 && samples[1].nanoseconds == 150 && samples[1].ran == 12, "%" PRIu64 " tasks ran", samples[1].ran);
+  trace(6, 1000);
+  CHECK(ring.counters->sampled == 3 && samples[2].ran == 77, "a sample was written behind the last");
+}
+
 TEST(claim_published_stays_below_published) {
   OwnQueue<4> ring(8);
   uint64_t first = 99;

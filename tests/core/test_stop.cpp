@@ -37,6 +37,14 @@ template <class T> void what_was_stopped_goes_on() {
       CHECK(seen == ran, "%s: %" PRIu64 " tasks seen, %" PRIu64 " said to have run", which.c_str(), seen, ran);
       CHECK(stats.lost == 0 && stats.pending == pushed - seen && launcher.pending() == stats.pending,
             "%s: %" PRIu64 " pushed, %" PRIu64 " run, %" PRIu64 " pending", which.c_str(), pushed, seen, stats.pending);
+      // What is left of a level comes first, and is known to be, unless it is all there is.
+      std::vector<T> items(stats.pending);
+      atos_queue_state state;
+      CHECK(atos_queue_read(launcher.queue, items.data(), items.size(), &state) == ATOS_OK, "%s", atos_message());
+      uint64_t left = 0;
+      while (left < items.size() && tree.level[decode(items[left])] == tree.level[decode(items[0])]) ++left;
+      CHECK(!barrier || state.level == left || (state.level == 0 && left == items.size()),
+            "%s: %" PRIu64 " tasks of a level, %" PRIu64 " of %zu are left", which.c_str(), state.level, left, items.size());
     }
     for (uint64_t v = 0; v < tree.nodes; ++v)
       CHECK(work.seen[v] == 1, "%s: task %" PRIu64 " ran %u times", which.c_str(), v, work.seen[v].load());

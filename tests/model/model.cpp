@@ -247,7 +247,7 @@ void tidy_local(unsigned) {
   kept.taking = header.taking;
   kept.putting = header.putting;
   kept.taken = header.taken;
-  kept.next_start = ~uint64_t(0);
+  kept.next_start = header.first < header.next_start ? ~uint64_t(0) : header.next_start; // what lies ahead is found again
   kept.hungry = kUnseen; // in steps that do not look around
   kept.spare = header.spare;
   kept.put = header.put;
@@ -261,6 +261,7 @@ void tidy_local(unsigned) {
   kept.candidate = header.step == kIdle ? header.candidate : 0;
   kept.chunk.share = header.chunk.share;
   kept.handed = header.step == kIdle ? header.handed : 0;
+  kept.reserved = header.reserved;
   kept.step = header.step == kIdle || header.step == kChunk || header.step > 0 ? header.step : kLeave;
   kept.kept = header.kept;
   kept.counted = header.step == kChunk || header.step > 0 ? header.counted : 0;
@@ -351,7 +352,7 @@ int main(int count, char **arguments) {
   name(c.stop, "stop", bounds.capacity >= kNodes && !bounds.stops && !bounds.fails), name(c.spilled, "spilled"), name(c.quiet, "quiet", bounds.aside == 0);
   name(c.direct, "direct", !bounds.nested), name(c.open, "open", !bounds.nested);
   name(c.arrived, "arrived", !bounds.barrier), name(c.phase, "phase", !bounds.barrier), name(c.round_end, "round_end", !bounds.barrier);
-  name(c.claims[0], "claims", true), name(c.ran, "ran", !bounds.report), name(c.pushed, "pushed", !bounds.report), name(c.rounds, "rounds", true);
+  name(c.claims[0], "claims", true), name(c.ran, "ran", !bounds.report || !bounds.weak), name(c.pushed, "pushed", !bounds.report || !bounds.weak), name(c.rounds, "rounds", true);
   name(c.sampled, "sampled", true), name(c.failures, "failures", !bounds.fails), name(c.failure.failed, "failure", !bounds.fails);
   name(model::chance, "chance");
   name(c.allowed, "allowed", !bounds.grows), name(c.wanted, "wanted", !bounds.grows);

@@ -126,6 +126,15 @@ BROKEN = {
         in_worker(r"header->pushes < launch\.buffer \? header->pushes : launch\.buffer;", "header->pushes;"),
         caught_in="small buffer, two launches",
     ),
+    # Statistics.
+    "every task of a batch is counted": Rule(
+        in_worker(r"header->ran \+= step;", "header->ran += 1;"), caught_in="several tickets, report", found=NO_REPORT
+    ),
+    "what is kept was pushed": Rule(
+        in_worker(r"header->pushed \+= pushes;", "header->pushed += given;"),
+        caught_in="several tickets, report",
+        found=NO_REPORT,
+    ),
     # Steps.
     "handing on is no step": Rule(
         in_worker(r"return kHandOn;", "return header->step = kHandOn;"), caught_in="handed on by all", found=STUCK
@@ -164,6 +173,11 @@ BROKEN = {
         ),
         caught_in="stopped from outside, barrier",
     ),
+    "arrivals are counted anew in each launch": Rule(
+        in_worker(r"&counters->direct, &counters->arrived, ", "&counters->direct, "),
+        caught_in="barrier, idle again",
+        found=STUCK,
+    ),
     "claims of a round end with it": Rule(
         in_worker(r"end - \*first < want \? end - \*first : want;", "want;"), caught_in="barrier, several tickets"
     ),
@@ -196,6 +210,11 @@ BROKEN = {
     ),
     "a shared item is counted once": Rule(
         in_worker(r"header->owed \+= header->batch - header->shared;", "header->owed += header->batch;"), caught_in="shares"
+    ),
+    "what is shared is not run as well": Rule(
+        in_worker(r"if \(length >= kLong\) any_long", "if (length > kLong) any_long"),
+        caught_in="shares, several of a batch",
+        found=TWICE,
     ),
     "nothing is kept beside a long item": Rule(in_worker(r" && !header->any_long;", ";"), caught_in="kept beside a long item"),
     # Growth.
@@ -234,6 +253,14 @@ BROKEN = {
     ),
     "who has older tickets stays": Rule(
         in_worker(r"if \(header->first >= header->next_start\)", "if (header->next_start != kNever)"), caught_in="grows"
+    ),
+    "the ring after the next is not looked for before its time": Rule(
+        in_worker(r"(header->next_start\);)\s*header->next_start = kNever;", r"\1"), caught_in="grows, shares"
+    ),
+    "tickets in turn are handed on once": Rule(
+        in_worker(r"header->pushes = header->reserved = 0", "header->pushes = 0"),
+        caught_in="grows, kept",
+        found=EARLY,
     ),
     "nobody waits for memory that will not come": Rule(
         in_queue(r"allowed & kNoMore && \(allowed & ~kNoMore\) <= k", "false"), caught_in="grows, no memory", found=STUCK
