@@ -1,0 +1,725 @@
+"""Small faults of the core, each of which the tests have to notice, or there is a reason why they cannot.
+
+A fault replaces a text that occurs once in its file. `survives` says why one goes unnoticed: it is equivalent to the code as
+it is, or out of any test's reach, or shows on a GPU only, where `run.py --gpu` tries it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+GPU = "GPU only: "
+SAME = "equivalent: "
+RARE = "out of reach: "
+
+
+class Mutant(NamedTuple):
+    """A fault: the file of csrc it is in, what is wrong then, the text that it replaces, and by what."""
+
+    file: str
+    what: str
+    old: str
+    new: str = ""
+    survives: str = ""
+
+
+LOAD, STORE, RELAXED = "__ATOMIC_ACQUIRE); }", "__ATOMIC_RELEASE", "__ATOMIC_RELAXED"
+ADD, EXCHANGE = "(p, v, __ATOMIC_ACQ_REL)", "false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE"
+
+ATOMIC = {
+    "A01": Mutant("atomic.cuh", "loads relaxed", LOAD, "__ATOMIC_RELAXED); }"),
+    "A02": Mutant("atomic.cuh", "stores relaxed", STORE, RELAXED),
+    "A03": Mutant("atomic.cuh", "add relaxed", ADD, "(p, v, __ATOMIC_RELAXED)"),
+    "A04": Mutant("atomic.cuh", "exchange relaxed", EXCHANGE, "false, __ATOMIC_RELAXED, __ATOMIC_RELAXED"),
+    "A05": Mutant("atomic.cuh", "add without release", ADD, "(p, v, __ATOMIC_ACQUIRE)"),
+    "A06": Mutant("atomic.cuh", "add without acquire", ADD, "(p, v, __ATOMIC_RELEASE)"),
+    "A07": Mutant("atomic.cuh", "exchange without release", EXCHANGE, "false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE"),
+    "A08": Mutant(
+        "atomic.cuh",
+        "exchange without acquire",
+        EXCHANGE,
+        "false, __ATOMIC_RELEASE, __ATOMIC_RELAXED",
+        SAME + "on the CPU what an exchange tells of is read behind another load",
+    ),
+    "A09": Mutant(
+        "atomic.cuh",
+        "failed exchange relaxed",
+        EXCHANGE,
+        "false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED",
+        SAME + "who fails tries again or does nothing",
+    ),
+    "A10": Mutant("atomic.cuh", "product shifted by 63", ">> 64", ">> 63"),
+    "A11": Mutant("atomic.cuh", "product of 64 bits", "static_cast<wide>(a) * b", "static_cast<wide>(a * b)"),
+    "A12": Mutant(
+        "atomic.cuh", "GPU: fence does nothing", 'asm volatile("fence.acq_rel.gpu;" ::: "memory");', "", GPU + "order"
+    ),
+    "A13": Mutant("atomic.cuh", "GPU: fence within the block only", "fence.acq_rel.gpu", "fence.acq_rel.cta", GPU + "order"),
+    "A14": Mutant(
+        "atomic.cuh", "GPU: clear_bit clears the others", '"l"(~(uint64_t(1) << bit))', '"l"(uint64_t(1) << bit)', GPU + "PTX"
+    ),
+    "A15": Mutant(
+        "atomic.cuh", "GPU: exchange says that it succeeded", "return expected == wanted;", "return true;", GPU + "PTX"
+    ),
+}
+
+RING = {
+    "R01": Mutant("ring.cuh", "first lap one ticket too long", "ticket - start < size;", "ticket - start <= size;"),
+    "R02": Mutant("ring.cuh", "estimate of the quotient not corrected at equality", "if (index >= size)", "if (index > size)"),
+    "R03": Mutant("ring.cuh", "retire hands the slot to the same lap", "store(&turn, expected + 2)", "store(&turn, expected)"),
+    "R04": Mutant(
+        "ring.cuh", "full: later laps count as ours", "return has(expected + 1);", "return load(&turn) >= expected + 1;"
+    ),
+    "R05": Mutant("ring.cuh", "get loses the second word", "value.word[i] = load(&item[i])", "value.word[i] = load(&item[0])"),
+    "R06": Mutant("ring.cuh", "put loses the second word", "store(&item[i], value.word[i])", "store(&item[0], value.word[i])"),
+    "R07": Mutant(
+        "ring.cuh", "fill is a lap ahead, small items", "join(value.word, expected + 1)", "join(value.word, expected + 3)"
+    ),
+    "R08": Mutant(
+        "ring.cuh", "fill is a lap ahead, large items", "{ store(&turn, expected + 1); }", "{ store(&turn, expected + 3); }"
+    ),
+    "R09": Mutant(
+        "ring.cuh",
+        "turns of small items compared beyond 32 bits",
+        "static_cast<uint32_t>(load(&word) >> 32) == static_cast<uint32_t>(expected);",
+        "load(&word) >> 32 == expected;",
+    ),
+    "R10": Mutant("ring.cuh", "small items: later laps count as ours", "(seen >> 32) ==", "(seen >> 32) >="),
+    "R11": Mutant("ring.cuh", "retire hands a small slot to the same lap", "join(0, expected + 2)", "join(0, expected)"),
+    "R12": Mutant("ring.cuh", "small items lose a bit", "turn << 32 | value", "turn << 32 | (value & 0x7fffffff)"),
+    "R13": Mutant("ring.cuh", "lap not corrected with the index", "++lap;"),
+    "R14": Mutant("ring.cuh", "tickets counted from the first ring", "ticket -= start;"),
+    "R15": Mutant("ring.cuh", "a turn for each lap, not two", "{index, 2 * lap}", "{index, lap}"),
+    "R16": Mutant(
+        "ring.cuh", "first lap forgets where the ring begins", "return ticket - start < size;", "return ticket < size;"
+    ),
+}
+
+QUEUE = {
+    "Q01": Mutant("queue.cuh", "address of later rings", "((size << k) - 2 * size)", "((size << k) - size)"),
+    "Q02": Mutant("queue.cuh", "the whole ring is spare", "int64_t(ring.size / 2)", "int64_t(ring.size)"),
+    "Q03": Mutant("queue.cuh", "a crowded ring is seen when it is full", "need <= room / 2", "need <= room"),
+    "Q04": Mutant("queue.cuh", "a stop does not end the wait for room", "if (no_more || stopped())", "if (no_more)"),
+    "Q05": Mutant(
+        "queue.cuh",
+        "one growth too many is waited for",
+        "k >= growths ||",
+        "k > growths ||",
+        SAME + "no ring is added: the pusher waits until its tries are used up",
+    ),
+    "Q06": Mutant("queue.cuh", "growth without memory", "if (k >= allowed)", "if (k > allowed)"),
+    "Q07": Mutant(
+        "queue.cuh",
+        "more are let in than fit",
+        "need <= room - room / 8",
+        "need <= room + room / 8",
+        SAME + "what does not fit spills, and the queue grows by a stop",
+    ),
+    "Q08": Mutant("queue.cuh", "start of a ring", "kGrowth)) + kGrown", "kGrowth)) + kGrown + 1"),
+    "Q09": Mutant("queue.cuh", "no fence in grow", "fence(); // the memory was", "// the memory was"),
+    "Q10": Mutant(
+        "queue.cuh",
+        "no fence before a slot is used again",
+        "if (used) fence();",
+        "",
+        SAME + "in the model: load buffering is argued",
+    ),
+    "Q11": Mutant("queue.cuh", "no fence between put and fill, bulk", ".put(items[i]);\n      fence();", ".put(items[i]);"),
+    "Q12": Mutant("queue.cuh", "turn in a bulk publish", "fill(items[i], 0)", "fill(items[i], 2)"),
+    "Q13": Mutant("queue.cuh", "claims beyond published", "published - head < n ? published - head : n;", "n;"),
+    "Q14": Mutant(
+        "queue.cuh",
+        "no fence in finish",
+        "fence();\n    add(&counters->finished, n);",
+        "add(&counters->finished, n);",
+        SAME + "beside the confirmation in ended",
+    ),
+    "Q15": Mutant("queue.cuh", "ended confirms without direct", " + add(&counters->direct, 0)"),
+    "Q16": Mutant(
+        "queue.cuh",
+        "the first registration counts one too many",
+        "(published << kQuietBits) + lanes :",
+        "(published << kQuietBits) + lanes + 1 :",
+    ),
+    "Q17": Mutant(
+        "queue.cuh",
+        "all_quiet does not look at published",
+        " && tickets_of(load(&counters->published)) == published",
+    ),
+    "Q18": Mutant("queue.cuh", "the spill area overflows", "at < spill_size", "at <= spill_size"),
+    "Q20": Mutant(
+        "queue.cuh",
+        "ended does not confirm",
+        "*published = add(&counters->published, 0)",
+        "*published = load(&counters->published)",
+    ),
+    "Q21": Mutant("queue.cuh", "reciprocal of later rings", "reciprocal >> k", "reciprocal"),
+    "Q22": Mutant("queue.cuh", "publish does not look at the turn", "!slot.has(place.turn)", "false"),
+    "Q23": Mutant(
+        "queue.cuh",
+        "every slot counts as used",
+        "const bool used = !ring.first_lap(ticket);",
+        "const bool used = true;",
+        SAME + "a pusher looks at a slot more, which is empty",
+    ),
+    "Q24": Mutant("queue.cuh", "a late registration counts", "if (newer < 0) return;"),
+    "Q25": Mutant("queue.cuh", "a start is used before it is known", "start >= kGrown)", "start >= kGrowing)"),
+    "Q26": Mutant("queue.cuh", "memory is asked for too late", "if (wanted <= k &&", "if (wanted < k &&"),
+    "Q27": Mutant(
+        "queue.cuh",
+        "who waited in vain does not tell the others",
+        "exchange_if(&counters->allowed, allowed, allowed | kNoMore);",
+        "(void)allowed;",
+        SAME + "the others wait as long",
+    ),
+    "Q28": Mutant(
+        "queue.cuh",
+        "room is not asked for what is pushed",
+        "published) + n - load(&counters->head)",
+        "published) - load(&counters->head)",
+    ),
+    "Q29": Mutant(
+        "queue.cuh",
+        "tickets behind those that were reserved",
+        "published + n)) return published;",
+        "published + n)) return published + n;",
+    ),
+    "Q30": Mutant("queue.cuh", "claims the ticket after", "*first = head;", "*first = head + 1;"),
+    "Q31": Mutant(
+        "queue.cuh",
+        "the last failure is kept",
+        "uint64_t(1)) == 0) counters->failure",
+        "uint64_t(1)) != ~0ull) counters->failure",
+    ),
+    "Q32": Mutant("queue.cuh", "a failure is no reason to stop", "store(&counters->stop, kStopTask);"),
+    "Q33": Mutant("queue.cuh", "one sample more than there is room for", "if (at < most)", "if (at <= most)"),
+    "Q34": Mutant("queue.cuh", "a sample does not count what it follows", "before + ran,", "before,"),
+    "Q35": Mutant("queue.cuh", "growths count as tickets", "published & (kGrowth - 1)", "published"),
+    "Q36": Mutant(
+        "queue.cuh",
+        "one is quiet from the start",
+        "{ return published << kQuietBits; }",
+        "{ return (published << kQuietBits) + 1; }",
+    ),
+    "Q37": Mutant(
+        "queue.cuh",
+        "no fence in ended",
+        "fence();\n    *published = load",
+        "*published = load",
+        SAME + "beside the confirmation",
+    ),
+    "Q38": Mutant("queue.cuh", "later laps are put with the first", "i < n && ring.first_lap(first + i)", "i < n"),
+    "Q39": Mutant("queue.cuh", "who cannot grow asks for room", "growths ? int64_t", "true ? int64_t"),
+    "Q40": Mutant(
+        "queue.cuh",
+        "one item that spills is no reason to stop",
+        "store(&counters->stop, kStopFull);",
+        "if (at) store(&counters->stop, kStopFull);",
+    ),
+    "Q41": Mutant(
+        "queue.cuh",
+        "claim is two operations",
+        "return add(&counters->head, n);",
+        "uint64_t h = load(&counters->head); store(&counters->head, h + n); return h;",
+    ),
+    "Q42": Mutant(
+        "queue.cuh",
+        "reserve is two operations",
+        "return add(&counters->published, n);",
+        "uint64_t h = load(&counters->published); store(&counters->published, h + n); return h;",
+    ),
+    "Q43": Mutant("queue.cuh", "finish counts one", "add(&counters->finished, n);", "add(&counters->finished, 1);"),
+    "Q44": Mutant("queue.cuh", "kNoMore is overlooked", "allowed & kNoMore && (allowed & ~kNoMore) <= k", "false"),
+    "Q45": Mutant("queue.cuh", "a large item is filled before it is put", "slot.put(item);\n      fence();", "fence();"),
+}
+
+SHARE = {
+    "S01": Mutant("share.cuh", "the last chunk is lost", "(length + chunk - 1) / chunk", "length / chunk"),
+    "S02": Mutant(
+        "share.cuh",
+        "the last chunk is too long",
+        "number * chunk + chunk < length ? number * chunk + chunk : length",
+        "number * chunk + chunk",
+    ),
+    "S03": Mutant(
+        "share.cuh", "claims a chunk that is not there", "if (unclaimed <= kChunkBias)", "if (unclaimed < kChunkBias)"
+    ),
+    "S04": Mutant("share.cuh", "the bit is never cleared", "if (unclaimed == kChunkBias + 1) clear_bit(&counters->open, at);"),
+    "S05": Mutant(
+        "share.cuh",
+        "no fence before left",
+        "fence();\n  if (add(&shares[at].left",
+        "if (add(&shares[at].left",
+        SAME + "beside the confirmation in ended",
+    ),
+    "S06": Mutant("share.cuh", "no fence before a place is free", "!= 1) return false;\n  fence();", "!= 1) return false;"),
+    "S07": Mutant("share.cuh", "no fence before a place is used again", "fence(); // who used", "// who used"),
+    "S08": Mutant("share.cuh", "no fence before chunks", "fence();\n  store(&share.chunks", "store(&share.chunks"),
+    "S09": Mutant("share.cuh", "no fence in claim_chunk", "fence(); // behind", "// behind"),
+    "S10": Mutant("share.cuh", "the bit is not set", "set_bit(&counters->open, at);"),
+    "S11": Mutant("share.cuh", "an item without a ticket is not counted", "if (!has_ticket) add(&counters->direct, 1);"),
+    "S12": Mutant("share.cuh", "a place is never free again", "store(&shares[at].busy, 0);"),
+    "S13": Mutant("share.cuh", "values of another item", "values[i] = load(&share.values[i])", "(void)share.values[i]"),
+    "S14": Mutant(
+        "share.cuh",
+        "the wrong place is looked at",
+        "(__ffsll(rotated) - 1 + turn) % kShares",
+        "(__ffsll(rotated) - 1) % kShares",
+    ),
+    "S15": Mutant(
+        "share.cuh",
+        "the last chunk but one frees the place",
+        "~uint64_t(0)) != 1) return false;",
+        "~uint64_t(0)) > 2) return false;",
+    ),
+    "S16": Mutant("share.cuh", "claims without a look", "if (load(&share.chunks) <= kChunkBias) continue;"),
+    "S17": Mutant(
+        "share.cuh",
+        "a place that is taken is given",
+        "if (!exchange_if(&share.busy, busy, 1)) return false;",
+        "exchange_if(&share.busy, busy, 1);",
+    ),
+}
+
+WORKER = {
+    "W01": Mutant("worker.cuh", "a share may exceed fetch", "part < launch.fetch ? part : launch.fetch", "part"),
+    "W02": Mutant("worker.cuh", "claims of a round run past its end", "end - *first < want ? end - *first : want", "want"),
+    "W03": Mutant("worker.cuh", "idle is called in the first quiet round only", "header->idle_called = 0;"),
+    "W04": Mutant("worker.cuh", "keeps although tickets are reserved", "may_keep && !header->reserved", "may_keep"),
+    "W05": Mutant("worker.cuh", "keeps one more than there is room for", "launch.fetch / 2 + 1;", "launch.fetch / 2 + 2;"),
+    "W06": Mutant(
+        "worker.cuh", "first ticket after a batch", "header->first = first + got;", "header->first = first + got - (got > 1);"
+    ),
+    "W07": Mutant(
+        "worker.cuh",
+        "looks for a ring that is not there",
+        "growths_of(published) > header->taken",
+        "growths_of(published) >= header->taken",
+    ),
+    "W08": Mutant("worker.cuh", "the buffer overflows", "if (at < launch->buffer)", "if (at <= launch->buffer)"),
+    "W09": Mutant("worker.cuh", "reserves twice", "if (given && !header->reserved)", "if (given)"),
+    "W10": Mutant(
+        "worker.cuh",
+        "leave does not count what is owed",
+        "if (header->owed) queue().finish(header->owed);\n    }\n    __syncthreads",
+        "}\n    __syncthreads",
+        SAME + "after a stop or a round `finished` is set by others",
+    ),
+    "W12": Mutant(
+        "worker.cuh",
+        "no fence between get and retire",
+        ".get({});\n      fence();",
+        ".get({});",
+        SAME + "in the model: load buffering is argued",
+    ),
+    "W13": Mutant("worker.cuh", "no fence before arrived", "fence();\n    const uint64_t ticket", "const uint64_t ticket"),
+    "W14": Mutant("worker.cuh", "no fence behind a barrier", "{}\n    }\n    fence();", "{}\n    }"),
+    "W15": Mutant(
+        "worker.cuh",
+        "thread workers: a lane takes more than was claimed",
+        "total - before < want ? total - before : want",
+        "want",
+        GPU + "lanes",
+    ),
+    "W16": Mutant(
+        "worker.cuh",
+        "thread workers: what idle pushed is not handed on",
+        "if (pushes) this->template",
+        "if (pushes && lanes) this->template",
+        GPU + "lanes",
+    ),
+    "W17": Mutant(
+        "worker.cuh", "thread workers: claim despite a stop", "if (stop == kRun && relaxed)", "if (relaxed)", GPU + "lanes"
+    ),
+    "W18": Mutant(
+        "worker.cuh", "kept items of a shared batch are counted", "if (header->batch && header->counted)", "if (header->batch)"
+    ),
+    "W19": Mutant("worker.cuh", "no fence before gone", "fence();\n    if (add(&counters->gone", "if (add(&counters->gone"),
+    "W20": Mutant(
+        "worker.cuh", "who pushed in idle registers as quiet", "pushes ? kNever : header->candidate", "header->candidate"
+    ),
+    "W21": Mutant("worker.cuh", "no fence before the last block decides", "fence();\n      last();", "last();"),
+    "W22": Mutant("worker.cuh", "no fence behind gone", "- 1) return;\n    fence();", "- 1) return;"),
+    "W23": Mutant(
+        "worker.cuh",
+        "spare of the first ring",
+        "header->spare = queue().spare(header->putting);\n  }",
+        "}",
+        SAME + "it asks for room earlier than it has to",
+    ),
+    "W24": Mutant(
+        "worker.cuh",
+        "the next ring is looked for twice",
+        "header->next_start);\n    header->next_start = kNever;",
+        "header->next_start);",
+    ),
+    "W25": Mutant(
+        "worker.cuh",
+        "an item of just kLong is run by nobody",
+        "if (lengths[k] < kLong) continue;",
+        "if (lengths[k] <= kLong) continue;",
+    ),
+    "W26": Mutant(
+        "worker.cuh", "an item of just kLong is not seen", "if (length >= kLong) any_long", "if (length > kLong) any_long"
+    ),
+    "W27": Mutant("worker.cuh", "scan is inclusive", "total + inclusive - mine", "total + inclusive"),
+    "W28": Mutant(
+        "worker.cuh",
+        "an iteration belongs to the item before",
+        "if (scan[middle] <= e)",
+        "if (scan[middle] < e)",
+        GPU + "a batch of one lane has one stride",
+    ),
+    "W29": Mutant(
+        "worker.cuh",
+        "after a stop workers keep",
+        "q.stopped() ? kUnseen : hungry",
+        "hungry",
+        SAME + "what is kept runs before its worker leaves",
+    ),
+    "W30": Mutant("worker.cuh", "tickets in turn are forgotten", "header->reserved = 1;"),
+    "W31": Mutant("worker.cuh", "tickets in turn are kept", "header->pushes = header->reserved = 0", "header->pushes = 0"),
+    "W32": Mutant("worker.cuh", "what idle pushed is not known", "header->handed = pushes;"),
+    "W33": Mutant("worker.cuh", "tasks run are counted as steps", "header->ran += step;", "header->ran += 1;"),
+    "W34": Mutant(
+        "worker.cuh", "pushes are counted without what is kept", "header->pushed += pushes;", "header->pushed += given;"
+    ),
+    "W35": Mutant(
+        "worker.cuh",
+        "no fence in push",
+        "fence();\n      const uint64_t published = queue().reserve(1);",
+        "const uint64_t published = queue().reserve(1);",
+    ),
+    "W36": Mutant("worker.cuh", "direct is not reset", "{&counters->direct, &counters->arrived", "{&counters->arrived"),
+    "W37": Mutant("worker.cuh", "arrived is not reset", "&counters->direct, &counters->arrived, ", "&counters->direct, "),
+    "W38": Mutant(
+        "worker.cuh",
+        "claims of a stream are not reset",
+        "store(&counters->claims[launch.stream], 0);",
+        "",
+        GPU + "discrete kernels",
+    ),
+    "W39": Mutant("worker.cuh", "gone is not reset", "store(&counters->gone[launch.stream], 0);"),
+    "W40": Mutant("worker.cuh", "the report says no stop", "report->stop = stop;", "report->stop = kRun;"),
+    "W41": Mutant("worker.cuh", "a round opens despite a stop", "queue().stopped() ? kNever : tickets_of", "tickets_of"),
+    "W42": Mutant(
+        "worker.cuh",
+        "idle in every round of a discrete launch",
+        "idle = idle && launch.idle_round;",
+        "",
+        GPU + "discrete kernels",
+    ),
+    "W43": Mutant("worker.cuh", "what is kept is given as well", "worker.buffer + kept, n - kept", "worker.buffer, n - kept"),
+    "W44": Mutant("worker.cuh", "a round looks for no ring", "look_for_ring(load(&queue().counters->published));"),
+    "W45": Mutant(
+        "worker.cuh", "thread workers: a ticket is taken twice", "++first;\n      --claimed;", "--claimed;", GPU + "lanes"
+    ),
+    "W46": Mutant(
+        "worker.cuh", "all lanes begin at the first slot", "got + u * 32 + lane_id();", "got + u * 32;", GPU + "lanes"
+    ),
+    "W47": Mutant(
+        "worker.cuh",
+        "a CTA's scan forgets the warps before",
+        "all - mine, threadIdx.x / 32",
+        "0u, threadIdx.x / 32",
+        GPU + "lanes",
+    ),
+    "W48": Mutant("worker.cuh", "head stays ahead of a round", "store(&counters->head, end);"),
+}
+
+HOST = {
+    "C01": Mutant(
+        "queue.cpp", "a launch starts although pending exceeds the capacity", "!excess.empty() && !make_room(there())", "false"
+    ),
+    "C02": Mutant("queue.cpp", "a level is not forgotten after a run", "level = 0; // only now", "// only now"),
+    "C03": Mutant("queue.cpp", "lost is reported again", "    lost = 0;\n", ""),
+    "C04": Mutant(
+        "queue.cpp",
+        "an interrupted level is not finished first",
+        "launch.barrier && level ? counters.head + level",
+        "false ? counters.head + level",
+    ),
+    "C05": Mutant(
+        "queue.cpp", "no growth to max_capacity itself", "size <= most >> (growths + 1)", "size < most >> (growths + 1)"
+    ),
+    "C06": Mutant("queue.cpp", "grows beyond max_capacity", "if (total > most) return false;"),
+    "C07": Mutant(
+        "queue.cpp",
+        "more growths than memory",
+        "std::min(growths, growths_within(run.ring_bytes, room->there))",
+        "growths",
+        GPU + "a CPU's room is there",
+    ),
+    "C08": Mutant(
+        "queue.cpp",
+        "a slot is not emptied",
+        "std::min<uint64_t>(size, tickets_of(counters.published)); }",
+        "std::min<uint64_t>(size, tickets_of(counters.published)) / 2; }",
+    ),
+    "C09": Mutant(
+        "queue.cpp", "a level one too large", "level = std::min(of_level, fit)", "level = std::min(of_level + 1, fit)"
+    ),
+    "C10": Mutant(
+        "queue.cpp",
+        "an item that fits is excess as well",
+        "excess.assign(items + fit * item_bytes,",
+        "excess.assign(items + (fit - 1) * item_bytes,",
+    ),
+    "C11": Mutant("queue.cpp", "settle forgets the level", "barrier ? of_level : 0", "0"),
+    "C12": Mutant("queue.cpp", "a level larger than the ring", "level = std::min(of_level, fit)", "level = of_level"),
+    "C13": Mutant("queue.cpp", "what is lost is not counted", "lost += counters.spilled - kept;"),
+    "C14": Mutant("queue.cpp", "a forked child waits for ever", "if (closed_by && closed_by != getpid())", "if (false)"),
+    "C15": Mutant("queue.cpp", "nobody is let into a queue", "opened.notify_one();"),
+    "C16": Mutant("queue.cpp", "what an abandoned launch left is not settled", "settle(abandoned->launch.barrier);"),
+    "C17": Mutant("queue.cpp", "restore forgets the level", "state.pending, state.level", "state.pending, 0"),
+    "C18": Mutant("queue.cpp", "resize forgets the level", "level = interrupted;", "(void)interrupted;"),
+    "C19": Mutant("queue.cpp", "what spilled is not copied", "backend.copy(all.data() + before, spill, kept * item_bytes);"),
+    "C20": Mutant(
+        "queue.cpp", "a stop that finds nothing left is an error", "!over && (stats->pending || launch.idle)", "!over"
+    ),
+    "C21": Mutant(
+        "queue.cpp",
+        "tickets of a queue that grew go on",
+        "if (growths_of(counters.published) || counters.wanted) unite();",
+        "if (counters.wanted) unite();",
+    ),
+    "C22": Mutant(
+        "queue.cpp", "direct is not reset", "counters.direct = 0;", "", SAME + "the last block resets it, and the CPU has none"
+    ),
+    "C23": Mutant(
+        "queue.cpp",
+        "an item that does not fit is dropped",
+        "items + n * item_bytes);\n  }",
+        "items + (n - (n > fit)) * item_bytes);\n  }",
+    ),
+    "C24": Mutant(
+        "queue.cpp",
+        "what was pushed counts as finished",
+        "counters.finished = counters.head;",
+        "counters.finished = counters.published;",
+    ),
+    "C25": Mutant("queue.cpp", "the ring after growth is half as large", "make_ring(last)", "make_ring(last / 2)"),
+    "C26": Mutant(
+        "queue.cpp",
+        "peek misses a ticket of the first ring",
+        "counters.starts[1] - kGrown :",
+        "counters.starts[1] - kGrown - 1 :",
+    ),
+    "C27": Mutant("queue.cpp", "one growth is forgotten", "if (growths) make_ring(last)", "if (growths > 1) make_ring(last)"),
+    "C28": Mutant("queue.cpp", "a queue that is stuck may be used", "if (in_use())", "if (false)"),
+    "C29": Mutant("queue.cpp", "laps in the wrong order", "std::greater<uint64_t>> laps", "std::less<uint64_t>> laps"),
+    "C30": Mutant(
+        "queue.cpp",
+        "laps of small items compared beyond 31 bits",
+        "(newest - turn / 2) & 0x7fffffff",
+        "newest - turn / 2",
+        RARE + "a ring has to go round 2^31 times",
+    ),
+    "C31": Mutant("queue.cpp", "statistics are not summed", "total_ran += stats->tasks_run", "total_ran = stats->tasks_run"),
+    "C32": Mutant("queue.cpp", "growths are not counted", "grown += growths;"),
+    "C33": Mutant("queue.cpp", "a progress function may use its queue", "if (Watch::asking())", "if (false)"),
+    "C34": Mutant("queue.cpp", "the capacity is no limit", "limit && limit < size", "limit && limit + 1 < size"),
+    "C35": Mutant("queue.cpp", "any number may be pushed", "n > UINT64_MAX - there() || ", ""),
+    "C36": Mutant("queue.cpp", "a fixed queue may grow after a resize", "fixed ? capacity : std::max", "std::max"),
+    "C37": Mutant(
+        "queue.cpp",
+        "the device's counters are not renewed",
+        "counters.finished = counters.head;\n    stale = true;",
+        "counters.finished = counters.head;",
+        GPU + "a CPU's are copied at each run",
+    ),
+    "C38": Mutant("queue.cpp", "tickets below head count as a level's", "+ i < counters.head", "+ i <= counters.head"),
+    "C39": Mutant(
+        "queue.cpp", "samples of the launch before", "counters.ran_so_far = counters.next_sample = counters.sampled = 0;"
+    ),
+    "C40": Mutant(
+        "queue.cpp",
+        "a waiting launch ignores its timeout",
+        "if (watch->look()) throw Failure(ATOS_STOPPED",
+        "if (false) throw Failure(ATOS_STOPPED",
+    ),
+}
+
+CPU = {
+    "B01": Mutant(
+        "cpu_backend.cpp",
+        "retire before get",
+        "items[got++] = slot.get(word);\n      slot.retire(place.turn);",
+        "slot.retire(place.turn);\n      items[got++] = slot.get(word);",
+    ),
+    "B02": Mutant(
+        "cpu_backend.cpp",
+        "finished before the pushes are published",
+        "hand_on();\n    if (timed)",
+        "queue.finish(got), owed -= got;\n    hand_on();\n    if (timed)",
+    ),
+    "B03": Mutant(
+        "cpu_backend.cpp",
+        "owed is not counted at the end",
+        "if (owed) queue.finish(owed);\n  }",
+        "}",
+        SAME + "`finished` is set by the host",
+    ),
+    "B04": Mutant("cpu_backend.cpp", "barrier counters are not reset", "run.counters->arrived = run.counters->phase = 0;"),
+    "B05": Mutant("cpu_backend.cpp", "rounds go on after a stop", "queue.stopped() ? kStopped : there()", "there()"),
+    "B06": Mutant("cpu_backend.cpp", "leaves a ring although it has older tickets", "if (first >= start) taking", "taking"),
+    "B07": Mutant(
+        "cpu_backend.cpp", "registers as quiet although tasks are unfinished", "run_idle() == 0 && done ?", "run_idle() == 0 ?"
+    ),
+    "B08": Mutant(
+        "cpu_backend.cpp", "a round does not look for a new ring", "else look_for_ring(load(&queue.counters->published));"
+    ),
+    "B09": Mutant("cpu_backend.cpp", "idle only if something is pending", "pending == 0 && !run.launch.idle", "pending == 0"),
+    "B10": Mutant("cpu_backend.cpp", "head stays ahead of a discrete round", "if (run.launch.barrier) counters.head = end;"),
+    "B11": Mutant(
+        "cpu_backend.cpp",
+        "ends after an idle round that pushed",
+        "run.kernel.idle_round && counters.published == published",
+        "run.kernel.idle_round",
+    ),
+    "B12": Mutant(
+        "cpu_backend.cpp",
+        "a stop asked for between runs is forgotten",
+        "if (run.asked) run.counters->stop |= kStopAsked;",
+        "",
+        SAME + "the stop is asked for again and again",
+    ),
+    "B13": Mutant(
+        "cpu_backend.cpp", "the chief of a stuck launch is joined", "if (failure.status == ATOS_STUCK) (void)chief.release();"
+    ),
+    "B14": Mutant(
+        "cpu_backend.cpp", "the child of a fork uses the parent's chief", "if (owner != getpid()) (void)chief.release();"
+    ),
+    "B15": Mutant(
+        "cpu_backend.cpp",
+        "the counters of a run stay live",
+        "run.live = nullptr;",
+        "",
+        SAME + "what is asked of them after their run comes too late",
+    ),
+    "B16": Mutant("cpu_backend.cpp", "a failure stays in the thread", "failure = atos_failure{};"),
+    "B17": Mutant("cpu_backend.cpp", "batches are never made shorter", "longest = std::max(got / 2, 1u);", "longest = got;"),
+    "B18": Mutant("cpu_backend.cpp", "failures in idle are not reported at once", "report(nullptr);"),
+    "B19": Mutant(
+        "cpu_backend.cpp",
+        "one worker need not be quiet",
+        "all_quiet(published, launch.workers)",
+        "all_quiet(published, launch.workers - 1)",
+    ),
+    "B20": Mutant(
+        "cpu_backend.cpp",
+        "one look at stop less",
+        "if (queue.stopped()) return;\n      uint64_t published;",
+        "uint64_t published;",
+        SAME + "the top of the loop looks too",
+    ),
+    "B21": Mutant(
+        "cpu_backend.cpp",
+        "shares for workers that are not there",
+        "run.kernel.workers = run.blocks;",
+        "",
+        SAME + "workers take less at a time",
+    ),
+    "B22": Mutant(
+        "cpu_backend.cpp",
+        "claims of a round run past its end",
+        "end - first < want ? end - first : want",
+        "want",
+        RARE + "a worker has to be held up between two lines; the same lines of worker.cuh are in the model",
+    ),
+    "B23": Mutant("cpu_backend.cpp", "a worker goes on after the others have left", "if (next == kStopped) break;"),
+    "B24": Mutant(
+        "cpu_backend.cpp",
+        "a stop in an idle round",
+        "if (next == end || next == kStopped)",
+        "if (next == end)",
+        SAME + "the next look at stop ends it",
+    ),
+    "B25": Mutant(
+        "cpu_backend.cpp",
+        "discrete: an interrupted level is not finished first",
+        "counters.head < run.first_end ? run.first_end : published",
+        "published",
+    ),
+    "B26": Mutant(
+        "cpu_backend.cpp",
+        "persistent: an interrupted level is not finished first",
+        "run.kernel.round_end = run.first_end;",
+        "run.kernel.round_end = run.counters->published;",
+    ),
+    "B27": Mutant(
+        "cpu_backend.cpp", "batches are never made longer", "longest = std::min(2 * got, launch.fetch);", "longest = got;"
+    ),
+    "B28": Mutant(
+        "cpu_backend.cpp",
+        "arrivals are relaxed",
+        "add(&counters->arrived, uint64_t(1))",
+        "__atomic_fetch_add(&counters->arrived, 1, __ATOMIC_RELAXED)",
+    ),
+    "B29": Mutant(
+        "cpu_backend.cpp",
+        "the phase is relaxed",
+        "store(&counters->phase, phase + 1)",
+        "__atomic_store_n(&counters->phase, phase + 1, __ATOMIC_RELAXED)",
+        SAME + "all read round_end behind it, which the last one has stored",
+    ),
+    "B30": Mutant("cpu_backend.cpp", "what was pushed is pushed again", "seen.worker.count = 0;"),
+    "B31": Mutant("cpu_backend.cpp", "pushes are not counted", "pushed += n;"),
+    "B32": Mutant("cpu_backend.cpp", "head stays ahead of a round", "store(&counters->head, end);"),
+    "B33": Mutant("cpu_backend.cpp", "tasks are not counted", "ran += got;"),
+    "B34": Mutant("cpu_backend.cpp", "later pushes go to the first ring", "putting = queue.ring(put, queue.start_of(put));"),
+    "B35": Mutant(
+        "cpu_backend.cpp",
+        "the workers come one by one",
+        "crew.start(run.launch.blocks);",
+        "",
+        SAME + "`Crew::run` starts them; a task may have run when one is refused",
+    ),
+    "B36": Mutant(
+        "cpu_backend.cpp", "progress of a launch is not told", "if (!run.launch.progress) return false;", "return false;"
+    ),
+    "B37": Mutant(
+        "cpu_backend.cpp",
+        "scratch is one for all",
+        "seen.worker.scratch = scratch.data();",
+        "static unsigned char one[1 << 20];\n    seen.worker.scratch = one;",
+    ),
+    "B38": Mutant("cpu_backend.cpp", "a share of nothing", "there < 1 ? 1 :", "there < 0 ? 1 :"),
+}
+
+THREADS = {
+    "X01": Mutant("crew.h", "one thread too many works", "if (number >= wanted)", "if (number > wanted)"),
+    "X02": Mutant("crew.h", "the end of the last thread is not told", "if (--left == 0) done.notify_one();", "--left;"),
+    "X03": Mutant(
+        "crew.h",
+        "a new thread does the last work again",
+        "seen = generation] {",
+        "seen = uint64_t(0)] {",
+        SAME + "the number of a new thread is beyond what was wanted before",
+    ),
+    "X04": Mutant("crew.h", "threads are not woken", "++generation;\n      wake.notify_all();", "++generation;"),
+    "X05": Mutant("crew.h", "what a job throws is lost", "if (failure) std::rethrow_exception(failure);"),
+    "X06": Mutant("crew.h", "the caller does not wait for the threads", "done.wait(lock, [&] { return left == 0; });"),
+    "X07": Mutant(
+        "crew.h",
+        "the threads are not told of the end",
+        "closing = true;\n    }\n    wake.notify_all();",
+        "closing = true;\n    }",
+    ),
+    "X08": Mutant("crew.h", "all threads work", "wanted = count;", "wanted = 1u << 20;"),
+    "X09": Mutant(
+        "crew.h",
+        "a thread that is refused ends all",
+        "catch (const std::system_error &error)",
+        "catch (const std::bad_alloc &error)",
+    ),
+    "V01": Mutant("watch.h", "a limit of centuries overflows", " && launch.timeout < 1e9", ""),
+    "V02": Mutant("watch.h", "who does not stop is waited for", "if (now >= answer)", "if (false)"),
+    "V03": Mutant("watch.h", "questions at every look", "question = now + kBetweenQuestions;"),
+    "V04": Mutant("watch.h", "no timeout", "stop = now >= deadline;", "stop = false;"),
+    "V05": Mutant("watch.h", "no time of grace", "if (stop) answer = Clock::now() + kGrace;"),
+    "V06": Mutant("watch.h", "who is asked may use a queue", "asking() = true;"),
+    "V07": Mutant("watch.h", "once asked, nobody may use a queue", "asking() = false;"),
+    "V08": Mutant("watch.h", "the answer is ignored", "interrupted(state) != 0", "interrupted(state) > 1"),
+}
+
+MUTANTS = {**ATOMIC, **RING, **QUEUE, **SHARE, **WORKER, **HOST, **CPU, **THREADS}

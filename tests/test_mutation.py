@@ -1,0 +1,23 @@
+"""The faults in tests/mutation, which run.py tries: here only that they still are faults of the core as it is."""
+
+from __future__ import annotations
+
+from model.source import CSRC
+from mutation.mutants import GPU, MUTANTS, RARE, SAME
+
+
+def test_every_fault_fits_the_sources():
+    sources = {file.name: file.read_text() for file in CSRC.iterdir()}
+    times = {name: sources[mutant.file].count(mutant.old) for name, mutant in MUTANTS.items()}
+    assert [name for name in times if times[name] != 1] == []
+
+
+def test_every_fault_is_one_and_has_no_reason_but_a_good_one():
+    assert len({(mutant.file, mutant.old, mutant.new) for mutant in MUTANTS.values()}) == len(MUTANTS) > 200
+    assert [name for name, mutant in MUTANTS.items() if mutant.old == mutant.new] == []
+    assert [name for name, mutant in MUTANTS.items() if not (mutant.survives + SAME).startswith((GPU, RARE, SAME))] == []
+
+
+def test_there_are_faults_in_every_part_of_the_protocol():
+    shared = {"atomic.cuh", "ring.cuh", "queue.cuh", "share.cuh", "worker.cuh"}
+    assert {mutant.file for mutant in MUTANTS.values()} == shared | {"queue.cpp", "cpu_backend.cpp", "crew.h", "watch.h"}
