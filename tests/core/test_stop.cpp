@@ -86,6 +86,22 @@ TEST(a_level_that_went_on_is_forgotten) {
 // An idle function that always pushes.
 void always(atos_cpu_worker *worker, const void *) { push<uint32_t>(worker, 7); }
 
+void short_sleep(atos_cpu_worker *, const void *, int64_t n, const void *) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(5 * n));
+}
+
+TEST(a_timeout_beyond_the_clock_is_none) {
+  Program program(short_sleep, nullptr);
+  for (const double timeout : {0.0, 1e10, 1e20, 1e300}) {
+    Launcher<uint32_t> launcher(50);
+    for (uint64_t v = 0; v < 20; ++v) launcher.push(v);
+    atos_launch launch = schedule(true, false, 1, 1);
+    launch.timeout = timeout;
+    atos_stats stats;
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK, "%g s: %s", timeout, atos_message());
+  }
+}
+
 int questions = 0;
 
 TEST(what_is_asked_stops_a_launch) {
