@@ -1266,6 +1266,11 @@ def add_all(worker, item, *args):
         atos.atomic_add(args[0], item, len(args))
 
 
+@atos.task
+def beyond(worker, item, *rest):
+    rest[1][7] = 1
+
+
 def test_tasks_that_take_any_number_of_arguments(device, worker):
     """As operators are made from, whose user's functions take what they like."""
     for extra in ((), (2.5,), (None, 7)):
@@ -1277,9 +1282,13 @@ def test_tasks_that_take_any_number_of_arguments(device, worker):
     assert sums.to_numpy().tolist() == [30 * v + 3 for v in range(5)]
     with pytest.raises(atos.TaskCompileError, match="takes 4 arguments, but this launch gives it 3"):
         launch_with(worker, device, atos.task(lambda worker, item, a, b, *rest: None), 1)
+    with pytest.raises(atos.TaskError, match=r"rest\[1\]"):
+        launch_with(
+            worker, device, beyond, 1, np.zeros(3) if device.kind == "cpu" else atos.zeros(3, device=device), debug=True
+        )
 
 
-def launch_with(worker, device, task, *args):
+def launch_with(worker, device, task, *args, **options):
     queue = atos.Queue(8, device=device)
     queue.push(range(5))
-    getattr(queue, f"launch_{worker}")(task, *args)
+    getattr(queue, f"launch_{worker}")(task, *args, **options)

@@ -101,8 +101,7 @@ def prepare(
     if checks is not None:
         function = plain_function(task.body)
         assert function is not None
-        names = list(inspect.signature(function).parameters)[2 + len(inner) :]
-        checks.arrays = array_names(names[: len(kinds)], kinds)
+        checks.arrays = array_names(_argument_names(function, 2 + len(inner), len(kinds)), kinds)
     idle_dispatcher = None
     if idle is not None:
         idle_dispatcher, _ = compiled(idle, "idle function", [("worker", flat_worker), *argument_list])
@@ -117,6 +116,14 @@ def prepare(
         Packed(types.BaseTuple.from_types(values), constant=False),
         Packed(types.BaseTuple.from_types(args), constant=True),
     )
+
+
+def _argument_names(function: FunctionType, skip: int, count: int) -> list[str]:
+    """Return the names of a launch's arguments in a function, after `skip` other parameters; those in `*args` by number."""
+    parameters = list(inspect.signature(function).parameters.values())[skip:]
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:count]
+    more = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
+    return [*names, *(f"{more}[{k}]" for k in range(count - len(names)))]
 
 
 def _folded(function: FunctionType, kinds: tuple[types.Type, ...]) -> tuple[types.Type, ...]:

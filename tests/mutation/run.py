@@ -113,9 +113,16 @@ class CppTests:
     def times(self) -> dict[tuple[str, str], float]:
         """What each test takes as things are; those that fail anyhow are left out."""
         self.work.mkdir()
-        sources = [*CSRC.glob("*.cpp"), *self.tests]
+        sources = [*CSRC.rglob("*.cpp"), *self.tests]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(lambda s: compiled(*self.flags, f"-I{CSRC}", "-c", s, "-o", self.work / f"{s.stem}.o"), sources))
+            list(
+                pool.map(
+                    lambda s: compiled(
+                        *self.flags, f"-I{CSRC}", f"-I{ROOT / 'third_party'}", "-c", s, "-o", self.work / f"{s.stem}.o"
+                    ),
+                    sources,
+                )
+            )
         result = {}
         for test, program in self.programs(self.work, []):
             for name in re.findall(r"^TEST\((\w+)\)", test.read_text(), re.M):
@@ -136,7 +143,7 @@ class CppTests:
                     for path in [
                         (directory if test in changed else self.work) / f"{test.stem}.o",
                         *libraries,
-                        *(self.work / f"{source.stem}.o" for source in sorted(CSRC.glob("*.cpp"))),
+                        *(self.work / f"{source.stem}.o" for source in sorted(CSRC.rglob("*.cpp"))),
                     ][::-1]
                 }
                 program = directory / test.stem
@@ -218,7 +225,7 @@ class PythonTests:
         shutil.copytree(ROOT, tree, ignore=kept_out, symlinks=True)
         shutil.rmtree(tree / "csrc")
         shutil.copytree(directory / "csrc", tree / "csrc")
-        environment = {**os.environ, "PYTHONPATH": str(tree)}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(tree), os.environ.get("PYTHONPATH")]))}
         if not self.gpu:
             environment["CUDA_HOME"] = "none"
         if run([sys.executable, "setup.py", "-q", "build_core"], 1800, cwd=tree, env=environment)[0] != "ok":
