@@ -64,7 +64,7 @@ def build_core() -> None:
             flags = [*DEVICE_FLAGS, *targets, f"-DATOS_WORKER={number}", f"-DATOS_ITEM_BYTES={size}"]
             contents[name] = digest(".cu", ".h", ".cuh", flags=flags)
             if cuda:
-                commands[name] = [str(cuda / "bin" / "nvcc"), *flags, str(SOURCES / "kernels.cu"), "-o"]
+                commands[name] = [str(cuda / "bin" / "nvcc"), *flags, f"-I{SOURCES}", str(SOURCES / "kernels.cu"), "-o"]
             elif not current(name, contents[name]):  # of other sources than the library, if there at all
                 (OUT / name).unlink(missing_ok=True)
 
@@ -87,7 +87,7 @@ def digest(*endings: str, flags: list[str]) -> str:
     content = hashlib.sha256(" ".join(flags).encode())
     for path in sorted([*SOURCES.rglob("*"), *THIRD_PARTY.rglob("*")]):
         if path.suffix in endings:
-            content.update(path.read_bytes())
+            content.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
     return content.hexdigest()
 
 

@@ -11,9 +11,11 @@
 #endif
 
 #if defined(__CUDACC__)
-#define ATOS_FUNCTION __host__ __device__ __forceinline__
+#define ATOS_DEVICE __device__ __forceinline__
+#define ATOS_FUNCTION __host__ ATOS_DEVICE
 #define ATOS_ROLLED _Pragma("unroll 1") // unrolled, a loop whose memory operations keep their order only takes registers
 #else
+#define ATOS_DEVICE inline
 #define ATOS_FUNCTION inline
 #define ATOS_ROLLED
 #endif
@@ -22,22 +24,22 @@ namespace atos {
 
 #if defined(__CUDA_ARCH__)
 
-__device__ __forceinline__ uint64_t global(const void *p) { return __cvta_generic_to_global(p); }
+ATOS_DEVICE uint64_t global(const void *p) { return __cvta_generic_to_global(p); }
 
-__device__ __forceinline__ uint64_t load(const uint64_t *p) {
+ATOS_DEVICE uint64_t load(const uint64_t *p) {
   uint64_t v;
   asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(global(p)) : "memory");
   return v;
 }
-__device__ __forceinline__ void store(uint64_t *p, uint64_t v) {
+ATOS_DEVICE void store(uint64_t *p, uint64_t v) {
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(global(p)), "l"(v) : "memory");
 }
-__device__ __forceinline__ uint64_t add(uint64_t *p, uint64_t v) {
+ATOS_DEVICE uint64_t add(uint64_t *p, uint64_t v) {
   uint64_t old;
   asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(global(p)), "l"(v) : "memory");
   return old;
 }
-__device__ __forceinline__ bool exchange_if(uint64_t *p, uint64_t &expected, uint64_t desired) {
+ATOS_DEVICE bool exchange_if(uint64_t *p, uint64_t &expected, uint64_t desired) {
   const uint64_t wanted = expected;
   asm volatile("atom.relaxed.gpu.global.cas.b64 %0, [%1], %2, %3;"
                : "=l"(expected)
@@ -45,18 +47,18 @@ __device__ __forceinline__ bool exchange_if(uint64_t *p, uint64_t &expected, uin
                : "memory");
   return expected == wanted;
 }
-__device__ __forceinline__ void set_bit(uint64_t *p, unsigned bit) {
+ATOS_DEVICE void set_bit(uint64_t *p, unsigned bit) {
   asm volatile("red.relaxed.gpu.global.or.b64 [%0], %1;" ::"l"(global(p)), "l"(uint64_t(1) << bit) : "memory");
 }
-__device__ __forceinline__ void clear_bit(uint64_t *p, unsigned bit) {
+ATOS_DEVICE void clear_bit(uint64_t *p, unsigned bit) {
   asm volatile("red.relaxed.gpu.global.and.b64 [%0], %1;" ::"l"(global(p)), "l"(~(uint64_t(1) << bit)) : "memory");
 }
-__device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
-__device__ __forceinline__ uint64_t multiply_high(uint64_t a, uint64_t b) { return __umul64hi(a, b); }
+ATOS_DEVICE void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+ATOS_DEVICE uint64_t multiply_high(uint64_t a, uint64_t b) { return __umul64hi(a, b); }
 
 // A loop that waits for what others do: `again` before each new try.
 struct Spin {
-  __device__ __forceinline__ void again() { __nanosleep(100); }
+  ATOS_DEVICE void again() { __nanosleep(100); }
 };
 
 #else
@@ -82,5 +84,12 @@ struct Spin {
 };
 
 #endif
+
+// A plain store of something larger than a word, for memory that nobody reads before the workers have left.
+template <class T> ATOS_FUNCTION void store_plain(T *p, const T &value) { *p = value; }
+
+// The caller is about to use the ring after k growths, which it has a ticket for: no code here, but the model checker tests that it
+// knows of the ring's memory.
+ATOS_FUNCTION void ring_used(unsigned) {}
 
 } // namespace atos

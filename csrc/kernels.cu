@@ -14,12 +14,12 @@ using Workers = GroupWorker<Warp, kBytes>;
 using Workers = GroupWorker<Cta, kBytes>;
 #endif
 
-template <class T> __device__ __forceinline__ T combine(T a, T b, int op) {
+template <class T> ATOS_DEVICE T combine(T a, T b, int op) {
   return op == 0 ? a + b : op == 1 ? (b < a ? b : a) : (a < b ? b : a);
 }
 
 // Reduction over the threads of a worker; every thread gets the result.
-template <class T> __device__ __forceinline__ T reduce(void *worker, T value, int op) {
+template <class T> ATOS_DEVICE T reduce(void *worker, T value, int op) {
 #if ATOS_WORKER != 0
   for (int distance = 16; distance; distance /= 2) value = combine(value, __shfl_xor_sync(kAll, value, distance), op);
 #endif
@@ -49,8 +49,8 @@ constexpr uint32_t kReported = ~0u;
 __shared__ Failing failing;
 __shared__ Rendezvous rendezvous[32]; // of each warp, or of the block
 
-__device__ __forceinline__ volatile uint32_t &failing_thread() { return failing.thread; }
-__device__ __forceinline__ Rendezvous &rendezvous_of_worker() { return rendezvous[ATOS_WORKER == ATOS_CTA ? 0 : threadIdx.x / 32]; }
+ATOS_DEVICE volatile uint32_t &failing_thread() { return failing.thread; }
+ATOS_DEVICE Rendezvous &rendezvous_of_worker() { return rendezvous[ATOS_WORKER == ATOS_CTA ? 0 : threadIdx.x / 32]; }
 
 } // namespace atos
 

@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 
+#include "protocol/tuning.h"
+
 namespace atos {
 
 constexpr uint32_t kStreams = 4; // discrete kernels that may run side by side
@@ -53,7 +55,6 @@ struct SharedLayout {
 
 constexpr uint32_t kHeaderBytes = 336;
 constexpr uint32_t kReduceBytes = 32 * 8;
-constexpr uint32_t kCtaBuffer = 8192, kWarpBuffer = 1024; // bytes of pushed items
 
 #if defined(__CUDACC__)
 __host__ __device__

@@ -17,6 +17,7 @@
 // (docs/design.md).
 #pragma once
 #include "interface.h"
+#include "protocol/tuning.h"
 #include "ring.cuh"
 
 namespace atos {
@@ -33,7 +34,6 @@ ATOS_FUNCTION unsigned growths_of(uint64_t published) { return unsigned(publishe
 // Values of Counters::starts below those that say a ticket, and a bit of Counters::allowed.
 constexpr uint64_t kNotGrown = 0, kGrowing = 1, kGrown = 2;
 constexpr uint64_t kNoMore = uint64_t(1) << 63;
-constexpr unsigned kMostTries = 1 << 17; // a third of a second on a GPU
 
 // In place of tickets claimed beyond what was published: those of a worker that has not looked; and more room than that takes.
 constexpr int64_t kUnseen = -(int64_t(1) << 60), kPlenty = int64_t(1) << 61;
@@ -77,6 +77,7 @@ template <unsigned bytes> struct QueueRef {
 
   // The ring after k growths, whose first ticket is `start`.
   ATOS_FUNCTION Ring ring(unsigned k, uint64_t start) const {
+    ring_used(k);
     return {k ? more + ((size << k) - 2 * size) : slots, start, size << k, reciprocal >> k};
   }
 
@@ -210,13 +211,13 @@ ATOS_ROLLED
 
   ATOS_FUNCTION void spill_one(const Item<bytes> &item) const {
     const uint64_t at = add(&counters->spilled, uint64_t(1));
-    if (at < spill_size) spill[at] = item;
+    if (at < spill_size) store_plain(&spill[at], item);
     store(&counters->stop, kStopFull);
   }
 
   // A check failed in a task. The first failure is kept, and the launch ends in order; the host reads it when all have left.
   ATOS_FUNCTION void fail(const atos_failure &failure) const {
-    if (add(&counters->failures, uint64_t(1)) == 0) counters->failure = failure;
+    if (add(&counters->failures, uint64_t(1)) == 0) store_plain(&counters->failure, failure);
     store(&counters->stop, kStopTask);
   }
 

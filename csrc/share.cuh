@@ -5,7 +5,6 @@
 
 namespace atos {
 
-constexpr unsigned kShares = 64; // bits of Counters::open
 constexpr int kValueWords = ATOS_MAX_VALUE_WORDS;
 
 // `chunks` holds a bias plus the number of chunks that nobody has claimed; claiming takes one off. Late claims of a share that
@@ -31,7 +30,7 @@ struct Chunk {
 
 // By one lane: makes an item available to all. False if there is no place. An item that has no ticket counts from here on.
 template <unsigned bytes>
-__device__ __forceinline__ bool open_share(Counters *counters, Share *shares, unsigned hint, const Item<bytes> &item,
+ATOS_DEVICE bool open_share(Counters *counters, Share *shares, unsigned hint, const Item<bytes> &item,
                                            const uint64_t *values, int value_words, uint64_t length, uint64_t chunk,
                                            bool has_ticket) {
   const unsigned at = hint % kShares;
@@ -55,7 +54,7 @@ __device__ __forceinline__ bool open_share(Counters *counters, Share *shares, un
 
 // By one lane: a chunk of some open share, with a copy of its item and values.
 template <unsigned bytes>
-__device__ __forceinline__ bool claim_chunk(Counters *counters, Share *shares, unsigned hint, Item<bytes> *item,
+ATOS_DEVICE bool claim_chunk(Counters *counters, Share *shares, unsigned hint, Item<bytes> *item,
                                             uint64_t *values, int value_words, uint64_t chunk, Chunk *got) {
   uint64_t open = load(&counters->open);
   while (open) {
@@ -83,7 +82,7 @@ __device__ __forceinline__ bool claim_chunk(Counters *counters, Share *shares, u
 }
 
 // By one lane, behind the publication of what the chunk pushed: true if that was the item's last chunk.
-__device__ __forceinline__ bool chunk_done(Share *shares, int32_t at) {
+ATOS_DEVICE bool chunk_done(Share *shares, int32_t at) {
   fence();
   if (add(&shares[at].left, ~uint64_t(0)) != 1) return false;
   fence();

@@ -5,6 +5,7 @@
 // together in warps of 32, so that they share the atomics on the queue's counters. What a worker has to remember lies in
 // shared memory and not in registers, of which a task needs as many as it can get.
 #pragma once
+#include "device/hardware.cuh"
 #include "layout.h"
 #include "queue.cuh"
 #include "share.cuh"
@@ -22,16 +23,12 @@ namespace atos {
 
 constexpr unsigned kAll = ~0u;
 constexpr uint64_t kNever = ~0ull;  // no number of published tasks; as the end of a round: none follows
-constexpr int64_t kBacklog = 8;     // tasks that wait for each worker from which a worker keeps none for itself
-constexpr unsigned kPatience = 4;   // polls in vain before a worker asks whether all is done, which takes longer
-constexpr unsigned kFew = 32;       // pushed items, or items of a batch, that the first warp of a worker sees to alone
 // What decide() says instead of a number of items to run.
 constexpr int kIdle = 0, kLeave = -1, kChunk = -2, kHandOn = -3, kRound = -4, kCrowded = -5;
 
-__device__ __forceinline__ unsigned lane_id() { return threadIdx.x & 31; }
-__device__ __forceinline__ bool nested() { return atos_config(ATOS_CONFIG_NESTED); }
-__device__ __forceinline__ bool has_idle() { return atos_config(ATOS_CONFIG_IDLE); }
-__device__ __forceinline__ int value_words() { return atos_config(ATOS_CONFIG_VALUE_WORDS); }
+ATOS_DEVICE bool nested() { return atos_config(ATOS_CONFIG_NESTED); }
+ATOS_DEVICE bool has_idle() { return atos_config(ATOS_CONFIG_IDLE); }
+ATOS_DEVICE int value_words() { return atos_config(ATOS_CONFIG_VALUE_WORDS); }
 
 // What a worker remembers, at the start of its shared memory. Written by the first lane of the worker.
 struct Header {
@@ -71,18 +68,18 @@ static_assert(sizeof(Header) <= kHeaderBytes, "the header outgrew its place");
 template <unsigned bytes> struct Worker {
   const Launch *launch;
   Header *header;
-  Item<bytes> *buffer;
+  PushArray<Item<bytes>> buffer;
   uint64_t *reduce;
   unsigned char *scratch;
 
-  __device__ __forceinline__ QueueRef<bytes> queue() const {
+  ATOS_DEVICE QueueRef<bytes> queue() const {
     return {static_cast<Counters *>(launch->counters), static_cast<Slot<bytes> *>(launch->slots),
             static_cast<Slot<bytes> *>(launch->more),  static_cast<Item<bytes> *>(launch->spill),
             launch->size,    launch->reciprocal,       launch->spill_size,    launch->growths};
   }
 
   // Lanes that push together share one atomic. What the buffer cannot hold goes to the queue at once.
-  __device__ __forceinline__ void push(const Item<bytes> &item) {
+  ATOS_DEVICE void push(const Item<bytes> &item) {
     const unsigned active = __activemask();
     const unsigned leader = __ffs(active) - 1, before = __popc(active & ((1u << lane_id()) - 1));
     uint32_t at = 0;
@@ -99,7 +96,7 @@ template <unsigned bytes> struct Worker {
   }
 };
 
-__device__ __forceinline__ uint32_t inclusive_scan(uint32_t x) {
+ATOS_DEVICE uint32_t inclusive_scan(uint32_t x) {
 #pragma unroll
   for (unsigned distance = 1; distance < 32; distance *= 2) {
     const uint32_t y = __shfl_up_sync(kAll, x, distance);
@@ -110,7 +107,7 @@ __device__ __forceinline__ uint32_t inclusive_scan(uint32_t x) {
 
 // Blocks wait for each other; the last one to come runs `last` before anybody goes on. Free of deadlock because a launch
 // with barriers has no more blocks than are resident at once.
-template <class Last> __device__ __forceinline__ void grid_barrier(Counters *counters, Last last) {
+template <class Last> ATOS_DEVICE void grid_barrier(Counters *counters, Last last) {
   __syncthreads();
   if (threadIdx.x == 0) {
     const uint64_t phase = load(&counters->phase);
@@ -136,10 +133,10 @@ template <class Group, unsigned bytes> struct Base {
   Header *header;
   Worker<bytes> worker;
 
-  __device__ __forceinline__ QueueRef<bytes> queue() const { return worker.queue(); }
-  __device__ __forceinline__ bool relaxed() const { return launch.persistent && !launch.barrier; }
+  ATOS_DEVICE QueueRef<bytes> queue() const { return worker.queue(); }
+  ATOS_DEVICE bool relaxed() const { return launch.persistent && !launch.barrier; }
 
-  __device__ __forceinline__ Base(const Launch &launch, const Arguments &args, unsigned char *shared,
+  ATOS_DEVICE Base(const Launch &launch, const Arguments &args, unsigned char *shared,
                                   const SharedLayout &at)
       : launch(launch), args(args), header(reinterpret_cast<Header *>(shared)),
         worker{&launch, header, reinterpret_cast<Item<bytes> *>(shared + at.buffer),
@@ -158,7 +155,7 @@ template <class Group, unsigned bytes> struct Base {
   }
 
   // A fair part of what is there, so that the others get theirs; at least one.
-  __device__ __forceinline__ uint64_t share(uint64_t head, uint64_t end) const {
+  ATOS_DEVICE uint64_t share(uint64_t head, uint64_t end) const {
     const int64_t there = int64_t(end - head);
     if (there <= int64_t(launch.workers)) return 1;
     // In 32 bits, since a 64-bit division is slow; more than that many items is plenty for everybody.
@@ -167,33 +164,33 @@ template <class Group, unsigned bytes> struct Base {
   }
 
   // By one lane, when our tickets are not filled: they may be for a ring that has come since.
-  __device__ __forceinline__ void look_for_ring(uint64_t published) {
+  ATOS_DEVICE void look_for_ring(uint64_t published) {
     header->next_start = growths_of(published) > header->taken ? queue().start_of(header->taken + 1) : kNever;
   }
-  __device__ __forceinline__ void next_ring() {
+  ATOS_DEVICE void next_ring() {
     header->taking = queue().ring(++header->taken, header->next_start);
     header->next_start = kNever;
   }
 
   // What was pushed and not handed on, but for what went straight to the queue.
-  __device__ __forceinline__ uint32_t buffered() const {
+  ATOS_DEVICE uint32_t buffered() const {
     return header->pushes < launch.buffer ? header->pushes : launch.buffer;
   }
 
   // Whether what is to be handed on has to wait for its turn, with `reserve_in_turn`.
-  __device__ __forceinline__ bool crowded() const {
+  ATOS_DEVICE bool crowded() const {
     return int64_t(buffered()) > header->hungry + header->spare && !header->reserved;
   }
 
   // By one lane, between steps.
-  __device__ __forceinline__ void reserve_in_turn() {
+  ATOS_DEVICE void reserve_in_turn() {
     const auto ask = [&] { static_cast<volatile Report *>(launch.report)->wanted = 1; };
     reserved(queue().reserve_with_room(buffered(), ask));
     header->reserved = 1;
   }
 
   // By one lane: the tickets that it was given for what is handed on, and the ring for them.
-  __device__ __forceinline__ void reserved(uint64_t published) {
+  ATOS_DEVICE void reserved(uint64_t published) {
     header->base = tickets_of(published);
     const unsigned k = growths_of(published);
     if (k == header->put) return;
@@ -203,7 +200,7 @@ template <class Group, unsigned bytes> struct Base {
   }
 
   // By one lane: what to do when our tickets are not filled yet. kIdle, kLeave, or 1: wait.
-  __device__ __forceinline__ int while_waiting() {
+  ATOS_DEVICE int while_waiting() {
     if (header->owed) {
       queue().finish(header->owed);
       header->owed = 0;
@@ -221,26 +218,26 @@ template <class Group, unsigned bytes> struct Base {
     return kIdle;
   }
 
-  __device__ __forceinline__ int while_round_fills() {
+  ATOS_DEVICE int while_round_fills() {
     look_for_ring(load(&queue().counters->published));
     return queue().stopped() ? kLeave : 1;
   }
 
   // By one lane, after an idle call for `workers` workers.
-  __device__ __forceinline__ void idle_returned(uint32_t pushes, uint32_t workers) {
+  ATOS_DEVICE void idle_returned(uint32_t pushes, uint32_t workers) {
     if (!relaxed()) return;
     header->quiet = pushes ? kNever : header->candidate;
     if (header->quiet != kNever) queue().register_quiet(header->quiet, workers);
   }
 
   // Where the tickets are counted that workers of this kernel have claimed, and from which on.
-  __device__ __forceinline__ uint64_t *claims_of_kernel() const {
+  ATOS_DEVICE uint64_t *claims_of_kernel() const {
     return launch.persistent ? &queue().counters->head : &queue().counters->claims[launch.stream];
   }
-  __device__ __forceinline__ uint64_t first_of_kernel() const { return launch.persistent ? 0 : launch.round_begin; }
+  ATOS_DEVICE uint64_t first_of_kernel() const { return launch.persistent ? 0 : launch.round_begin; }
 
   // By one lane: tickets of a round, of which no more will come.
-  __device__ __forceinline__ uint64_t claim_of_round(uint64_t lanes, uint64_t *first) {
+  ATOS_DEVICE uint64_t claim_of_round(uint64_t lanes, uint64_t *first) {
     uint64_t *claims = claims_of_kernel();
     const uint64_t begin = first_of_kernel(), end = header->round_end;
     const uint64_t next = begin + load(claims);
@@ -251,7 +248,7 @@ template <class Group, unsigned bytes> struct Base {
   }
 
   // All threads, when nothing is left of a round: kLeave, kIdle, or kRound after the next one has opened.
-  __device__ __forceinline__ int next_round() {
+  ATOS_DEVICE int next_round() {
     Counters *counters = queue().counters;
     bool idle = has_idle() && !header->idle_called;
     if (launch.persistent) {
@@ -287,17 +284,15 @@ template <class Group, unsigned bytes> struct Base {
   }
 
   // By one lane that is not needed elsewhere, when `ran` tasks have run.
-  __device__ __forceinline__ void trace(uint32_t ran) const {
+  ATOS_DEVICE void trace(uint32_t ran) const {
     if (!launch.samples) return;
-    uint64_t now;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-    queue().trace(ran, now, claims_of_kernel(), first_of_kernel(), static_cast<atos_sample *>(launch.samples),
+    queue().trace(ran, global_nanoseconds(), claims_of_kernel(), first_of_kernel(), static_cast<atos_sample *>(launch.samples),
                   launch.max_samples, launch.sample_interval);
   }
 
   // All threads, at the end. The last block of a kernel tells the host how things stand, and leaves the counters as the next
   // launch expects them, so that neither has to be copied.
-  __device__ __forceinline__ void leave() {
+  ATOS_DEVICE void leave() {
     Counters *counters = queue().counters;
     if (Group::rank() == 0) {
       if (header->ran) add(&counters->ran, header->ran);
@@ -331,7 +326,7 @@ template <class Group, unsigned bytes> struct Base {
   }
 
   // By one lane, beside the step that runs: whether others wait for work.
-  __device__ __forceinline__ void look_around() {
+  ATOS_DEVICE void look_around() {
     const QueueRef<bytes> q = queue();
     const int64_t hungry = int64_t(load(&q.counters->head) - tickets_of(load(&q.counters->published)));
     header->hungry = q.stopped() ? kUnseen : hungry; // nothing is kept then
@@ -340,7 +335,7 @@ template <class Group, unsigned bytes> struct Base {
   // By a team of threads, behind a barrier of the worker: hands on what the last step pushed. If it may be kept, some of it
   // becomes the next batch of this worker, `items`, without going through the queue: all that fits, but for what others wait
   // for. While much work waits for workers, all goes behind it, for the sake of order.
-  template <class Team> __device__ __forceinline__ void hand_on(bool may_keep, Item<bytes> *items) {
+  template <class Team> ATOS_DEVICE void hand_on(bool may_keep, BatchArray<Item<bytes>> items) {
     const uint32_t pushes = header->pushes, n = buffered();
     const bool local = may_keep && !header->reserved && header->hungry >= -int64_t(launch.workers) * kBacklog;
     if (!local) fence(); // beside the reservation; a worker that keeps to itself mostly has nothing to publish
@@ -365,25 +360,25 @@ template <class Group, unsigned bytes> struct Base {
 
   // By one lane: how many of at most n items others shall have. Each worker that has work gives an equal part of what is
   // awaited, rounded up or down by chance: if each gave for all that wait, most would end up in the queue.
-  __device__ __forceinline__ uint32_t gift(uint32_t n) const {
+  ATOS_DEVICE uint32_t gift(uint32_t n) const {
     const int32_t hungry = int32_t(header->hungry), active = max(int32_t(launch.workers) - hungry, 1); // 64 bits are slow
-    const float part = __fdividef(float(hungry), float(active)) + float((uint32_t(clock()) * 0x9E3779B1u) >> 8) * 0x1p-24f;
-    return part < float(n) ? uint32_t(part) : n;
+    return quotient_rounded_by_chance(hungry, active, n);
   }
 };
 
 struct Warp {
-  static __device__ __forceinline__ unsigned rank() { return lane_id(); }
-  static __device__ __forceinline__ unsigned size() { return 32; }
-  static __device__ __forceinline__ void sync() { __syncwarp(); }
-  static __device__ __forceinline__ unsigned index_in_block() { return threadIdx.x / 32; }
-  static __device__ __forceinline__ bool any(bool p) {
+  static ATOS_DEVICE unsigned rank() { return lane_id(); }
+  static ATOS_DEVICE unsigned size() { return kWarpSize; }
+  static ATOS_DEVICE bool has_more_warps() { return false; }
+  static ATOS_DEVICE void sync() { __syncwarp(); }
+  static ATOS_DEVICE unsigned index_in_block() { return threadIdx.x / 32; }
+  static ATOS_DEVICE bool any(bool p) {
     __syncwarp(); // the vote alone orders no memory
     return __any_sync(kAll, p);
   }
 
   // Inclusive scan over the threads, and the sum.
-  static __device__ __forceinline__ uint32_t scan(uint32_t x, uint32_t *sum, uint64_t *) {
+  static ATOS_DEVICE uint32_t scan(uint32_t x, uint32_t *sum, uint64_t *) {
     const uint32_t inclusive = inclusive_scan(x);
     *sum = __shfl_sync(kAll, inclusive, 31);
     return inclusive;
@@ -391,13 +386,14 @@ struct Warp {
 };
 
 struct Cta {
-  static __device__ __forceinline__ unsigned rank() { return threadIdx.x; }
-  static __device__ __forceinline__ unsigned size() { return blockDim.x; }
-  static __device__ __forceinline__ void sync() { __syncthreads(); }
-  static __device__ __forceinline__ unsigned index_in_block() { return 0; }
-  static __device__ __forceinline__ bool any(bool p) { return __syncthreads_or(p); }
+  static ATOS_DEVICE unsigned rank() { return threadIdx.x; }
+  static ATOS_DEVICE unsigned size() { return blockDim.x; }
+  static ATOS_DEVICE bool has_more_warps() { return blockDim.x > kWarpSize; }
+  static ATOS_DEVICE void sync() { __syncthreads(); }
+  static ATOS_DEVICE unsigned index_in_block() { return 0; }
+  static ATOS_DEVICE bool any(bool p) { return __syncthreads_or(p); }
 
-  static __device__ __forceinline__ uint32_t scan(uint32_t x, uint32_t *sum, uint64_t *space) {
+  static ATOS_DEVICE uint32_t scan(uint32_t x, uint32_t *sum, uint64_t *space) {
     uint32_t *sums = reinterpret_cast<uint32_t *>(space);
     const uint32_t inclusive = inclusive_scan(x);
     if (lane_id() == 31) sums[threadIdx.x / 32] = inclusive;
@@ -417,30 +413,28 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
   using Base<Group, bytes>::worker;
   using Base<Group, bytes>::queue;
 
-  static constexpr uint64_t kChunkPart = 16; // iterations of a thread in a chunk
-  static constexpr int64_t kLong = 4096;     // an item of so many iterations is cut into chunks
-  static constexpr unsigned kPolls = 4;      // slots that a lane polls at once
+  static constexpr unsigned kPolls = 4; // slots that a lane polls at once
 
-  Item<bytes> *items;
+  BatchArray<Item<bytes>> items;
   uint64_t *values;
-  int64_t *lengths;
-  uint32_t *scan;
+  BatchArray<int64_t> lengths;
+  BatchArray<uint32_t> scan;
 
-  static __device__ __forceinline__ SharedLayout layout(const Launch &launch) {
+  static ATOS_DEVICE SharedLayout layout(const Launch &launch) {
     return shared_layout(false, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch);
   }
 
-  __device__ __forceinline__ GroupWorker(const Launch &launch, const Arguments &args, unsigned char *shared)
+  ATOS_DEVICE GroupWorker(const Launch &launch, const Arguments &args, unsigned char *shared)
       : GroupWorker(launch, args, shared + Group::index_in_block() * layout(launch).bytes, layout(launch)) {}
 
-  __device__ __forceinline__ GroupWorker(const Launch &launch, const Arguments &args, unsigned char *mine,
+  ATOS_DEVICE GroupWorker(const Launch &launch, const Arguments &args, unsigned char *mine,
                                          const SharedLayout &at)
       : Base<Group, bytes>(launch, args, mine, at), items(reinterpret_cast<Item<bytes> *>(mine + at.items)),
         values(reinterpret_cast<uint64_t *>(mine + at.values)), lengths(reinterpret_cast<int64_t *>(mine + at.lengths)),
         scan(reinterpret_cast<uint32_t *>(mine + at.scan)) {}
 
   // The first warp: takes the items of our tickets, from the first one on, as far as they are there.
-  __device__ __forceinline__ int take_ready() {
+  ATOS_DEVICE int take_ready() {
     const Ring ring = header->taking;
     const uint64_t first = header->first;
     const unsigned claimed = unsigned(header->claimed);
@@ -450,7 +444,7 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
       unsigned ready[kPolls];
 #pragma unroll
       for (unsigned u = 0; u < kPolls; ++u) {
-        const unsigned k = got + u * 32 + lane_id();
+        const unsigned k = got + u * kWarpSize + lane_id();
         bool full = false;
         if (k < claimed) {
           const Place place = ring.at(first + k);
@@ -461,21 +455,22 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
 #pragma unroll
       for (unsigned u = 0; u < kPolls; ++u) {
         if (!more) continue;
-        const unsigned prefix = ready[u] == kAll ? 32 : __ffs(~ready[u]) - 1;
+        const unsigned prefix = ready[u] == kAll ? kWarpSize : __ffs(~ready[u]) - 1;
         if (Slot<bytes>::packed && lane_id() < prefix) items[got + lane_id()] = ring.template slot<bytes>(0).get(seen[u]);
         got += prefix;
-        more = prefix == 32;
+        more = prefix == kWarpSize;
       }
     }
     if (got == 0) return 0;
     fence();
     if (!Slot<bytes>::packed) {
 #pragma unroll 1
-      for (unsigned k = lane_id(); k < got; k += 32) items[k] = ring.template slot<bytes>(ring.at(first + k).index).get({});
+      for (unsigned k = lane_id(); k < got; k += kWarpSize)
+        items[k] = ring.template slot<bytes>(ring.at(first + k).index).get({});
       fence();
     }
 #pragma unroll 1
-    for (unsigned k = lane_id(); k < got; k += 32) {
+    for (unsigned k = lane_id(); k < got; k += kWarpSize) {
       const Place place = ring.at(first + k);
       ring.template slot<bytes>(place.index).retire(place.turn);
     }
@@ -487,7 +482,7 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
   }
 
   // The first warp: tickets, if we have none. 1, or kChunk or kLeave.
-  __device__ __forceinline__ int claim() {
+  ATOS_DEVICE int claim() {
     int verdict = 1;
     if (lane_id() == 0 && header->claimed == 0) {
       const Counters *counters = queue().counters;
@@ -512,10 +507,12 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
   }
 
   // The first warp: items, or why there are none.
-  __device__ __forceinline__ int fetch() {
+  ATOS_DEVICE int fetch() {
+    restart_point(header->step);
     int verdict = claim();
-    __syncwarp(); // what the first lane wrote into the header
+    __syncwarp(); // the first lane wrote into the header
     if (verdict < 0) return verdict;
+    restart_point(header->step);
     for (unsigned polls = 0;; ++polls) {
       const int got = take_ready();
       if (got) return got;
@@ -527,19 +524,21 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
       }
       verdict = __shfl_sync(kAll, verdict, 0);
       if (verdict <= 0) return verdict;
-      __nanosleep(20);
+      __nanosleep(kPollNanoseconds);
+      restart_point(header->step);
     }
   }
 
   // The first warp, after each step: hands on what was pushed, counts what was done, and says what comes next. Where many
   // items are to be handed on, all threads do it, and this is called again.
-  __device__ __forceinline__ int decide() {
+  ATOS_DEVICE int decide() {
     __syncwarp();
     if (const uint32_t pushes = header->pushes) {
       if (this->crowded()) return kCrowded;
-      if (pushes > kFew && Group::size() > 32) return kHandOn;
+      if (pushes > kFew && Group::has_more_warps()) return kHandOn;
       hand_on<Warp>();
     }
+    restart_point();
     __syncwarp();
     int verdict = header->kept;
     bool goes_on = false;
@@ -567,13 +566,13 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
 
   // What the last step pushed; only what a whole batch pushed may be kept. What idle pushes is never kept: the others' idle
   // rounds have to see it.
-  template <class Team> __device__ __forceinline__ void hand_on() {
-    const bool may_keep = this->relaxed() && header->step > 0 && !header->any_long;
+  template <class Team> ATOS_DEVICE void hand_on() {
+    const bool may_keep = kKeepsLocalItems && this->relaxed() && header->step > 0 && !header->any_long;
     Base<Group, bytes>::template hand_on<Team>(may_keep, items);
   }
 
   // By one lane, when what the last step pushed is published: counts it. True if a chunk comes next.
-  __device__ __forceinline__ bool conclude() {
+  ATOS_DEVICE bool conclude() {
     const int step = header->step;
     if (step > 0) {
       header->ran += step;
@@ -597,7 +596,7 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
   }
 
   // A team: the iterations of `got` items, and where those of each begin.
-  template <class Team> __device__ __forceinline__ uint32_t measure(unsigned got) {
+  template <class Team> ATOS_DEVICE uint32_t measure(unsigned got) {
     uint32_t total = 0;
     bool any_long = false;
 #pragma unroll 1
@@ -622,8 +621,8 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
 
   // A warp: the item that iteration e, of 32 that follow each other from `base` on, belongs to: the last whose scan is at most e.
   // The lanes look at 32 places of the scan first, which leaves few for each.
-  __device__ __forceinline__ unsigned item_of(uint32_t e, uint32_t base, unsigned got) const {
-    const unsigned stride = (got + 31) / 32, k = lane_id() * stride;
+  ATOS_DEVICE unsigned item_of(uint32_t e, uint32_t base, unsigned got) const {
+    const unsigned stride = (got + kWarpSize - 1) / kWarpSize, k = lane_id() * stride;
     const uint32_t start = k < got ? scan[k] : ~0u;
     unsigned low = (__popc(__ballot_sync(kAll, start <= base)) - 1) * stride;
     unsigned high = __popc(__ballot_sync(kAll, start <= base + 31)) * stride;
@@ -637,8 +636,8 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
   }
 
   // All threads: runs the task on `got` items, but for the long ones.
-  __device__ __forceinline__ void run(unsigned got) {
-    const bool looks = launch.persistent && Group::rank() == Group::size() - 1;
+  ATOS_DEVICE void run(unsigned got) {
+    const bool looks = kKeepsLocalItems && launch.persistent && Group::rank() == Group::size() - 1;
     if (!nested()) {
       if (looks) this->look_around();
       for (unsigned k = 0; k < got; ++k) {
@@ -649,18 +648,18 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
     }
     const uint32_t total = got > kFew ? measure<Group>(got) : header->total;
     // The last warp, which has the least to do, looks around meanwhile.
-    if (Group::size() > 32 && looks) this->look_around();
+    if (Group::has_more_warps() && looks) this->look_around();
 #pragma unroll 1
     for (uint32_t base = Group::rank() & ~31u; base < total; base += Group::size()) {
       const uint32_t e = base + lane_id();
       const unsigned k = item_of(e, base, got);
       if (e < total) atos_task_body(&worker, &items[k], int64_t(e - scan[k]), &values[k * value_words()], &args);
     }
-    if (Group::size() == 32 && looks) this->look_around();
+    if (!Group::has_more_warps() && looks) this->look_around();
   }
 
   // By one lane: the next chunk to run, from the long items of our batch or from anybody's.
-  __device__ __forceinline__ bool next_chunk() {
+  ATOS_DEVICE bool next_chunk() {
     while (header->next_long < header->batch) {
       const unsigned k = header->next_long++;
       if (lengths[k] < kLong) continue;
@@ -679,31 +678,26 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
   }
 
   // By one lane: a chunk of anybody's long item.
-  __device__ __forceinline__ bool help() {
+  ATOS_DEVICE bool help() {
     return nested() && load(&queue().counters->open) &&
            claim_chunk<bytes>(queue().counters, shares(), hint(), guest(), header->guest_values, value_words(), chunk_size(),
                               &header->chunk);
   }
 
-  __device__ __forceinline__ Share *shares() const { return static_cast<Share *>(launch.shares); }
-  // Read anew each time: what can be computed from blockIdx would be kept in registers all along.
-  __device__ __forceinline__ unsigned hint() const {
-    unsigned block;
-    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
-    return block + 31 * Group::index_in_block();
-  }
-  __device__ __forceinline__ uint64_t chunk_size() const { return kChunkPart * Group::size(); }
-  __device__ __forceinline__ Item<bytes> *guest() const { return reinterpret_cast<Item<bytes> *>(header->guest_item); }
+  ATOS_DEVICE Share *shares() const { return static_cast<Share *>(launch.shares); }
+  ATOS_DEVICE unsigned hint() const { return block_index() + 31 * Group::index_in_block(); }
+  ATOS_DEVICE uint64_t chunk_size() const { return kChunkPart * Group::size(); }
+  ATOS_DEVICE Item<bytes> *guest() const { return reinterpret_cast<Item<bytes> *>(header->guest_item); }
 
   // All threads.
-  __device__ __forceinline__ void run_chunk() {
+  ATOS_DEVICE void run_chunk() {
     const Chunk chunk = header->chunk;
 #pragma unroll 1
     for (int64_t i = chunk.from + Group::rank(); i < chunk.to; i += Group::size())
       atos_task_body(&worker, guest(), i, header->guest_values, &args);
   }
 
-  __device__ __forceinline__ void work() {
+  ATOS_DEVICE void work() {
     for (;;) {
       if (Group::rank() < 32) {
         const int verdict = decide();
@@ -742,17 +736,17 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
   uint64_t first = 0;   // tickets [first, first + claimed) are this lane's and not yet taken
   uint32_t claimed = 0;
 
-  static __device__ __forceinline__ SharedLayout layout(const Launch &launch) {
+  static ATOS_DEVICE SharedLayout layout(const Launch &launch) {
     return shared_layout(true, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch);
   }
 
-  __device__ __forceinline__ ThreadWorkers(const Launch &launch, const Arguments &args, unsigned char *shared)
+  ATOS_DEVICE ThreadWorkers(const Launch &launch, const Arguments &args, unsigned char *shared)
       : Base<Warp, bytes>(launch, args, shared + Warp::index_in_block() * layout(launch).bytes, layout(launch)) {
     worker.scratch += lane_id() * ((launch.scratch + 15) / 16 * 16);
   }
 
   // Gives each lane without tickets its own, all from one atomic. False: no lane has any, or we are to leave.
-  __device__ __forceinline__ bool claim() {
+  ATOS_DEVICE bool claim() {
     const unsigned empty = __ballot_sync(kAll, claimed == 0);
     if (!empty) return true;
     if (lane_id() == 0) {
@@ -787,7 +781,7 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
   }
 
   // One item for each lane whose next ticket is filled; which lanes those are.
-  __device__ __forceinline__ unsigned take(Item<bytes> *item) {
+  ATOS_DEVICE unsigned take(Item<bytes> *item) {
     const Ring ring = header->taking;
     typename Slot<bytes>::Seen seen{};
     Place place{};
@@ -810,7 +804,7 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
   }
 
   // The lanes that have an item to run; 0 with *verdict kIdle or kLeave.
-  __device__ __forceinline__ unsigned next(Item<bytes> *item, int *verdict) {
+  ATOS_DEVICE unsigned next(Item<bytes> *item, int *verdict) {
     for (;;) {
       *verdict = 1;
       for (unsigned polls = 0; *verdict == 1; ++polls) {
@@ -826,7 +820,7 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
         __syncwarp();
         if (__all_sync(kAll, !claimed || first >= header->next_start) && lane_id() == 0) this->next_ring();
         __syncwarp();
-        if (*verdict == 1) __nanosleep(20);
+        if (*verdict == 1) __nanosleep(kPollNanoseconds);
       }
       if (this->relaxed()) return 0;
       *verdict = this->next_round();
@@ -834,7 +828,7 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
     }
   }
 
-  __device__ __forceinline__ void work() {
+  ATOS_DEVICE void work() {
     for (;;) {
       Item<bytes> item;
       int verdict;

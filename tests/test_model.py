@@ -49,7 +49,7 @@ def program(directory: Path, common: Common, item_bytes: int, changes: Sequence[
     directory.mkdir()
     copy_changed(directory, changes)
     # What is broken is soon found: it is the compiler that takes the time. A header is compiled for one level of optimization.
-    speed = ["-O0", "-I", common.header.result().parent, "-include", "check.hpp"] if changes else ["-O2"]
+    speed = ["-O0", "-include", common.header.result().with_suffix("")] if changes else ["-O2"]
     where = ["-I", directory, "-I", MODEL, f"-DBYTES={item_bytes}"]
     return compiled(directory / "model", *speed, *where, MODEL / "model.cpp", common.checker.result())
 

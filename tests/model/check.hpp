@@ -22,6 +22,7 @@ void body(unsigned thread);      // one thread, on machine.scratch, from its las
 void tidy_local(unsigned thread); // at a commit: clears what will not be read again
 bool host();                     // when all threads are done: whether that is the end; if not, they all begin anew
 void invariant(const char *in);  // before each operation
+void uses_ring(unsigned k);      // by a thread that has a ticket for the ring after k growths
 bool outside();                  // what may happen at any time beside the threads; false if it cannot now
 
 struct Thread {

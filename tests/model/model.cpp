@@ -82,7 +82,11 @@ Launch launch() {
   return launch;
 }
 
-using Worker1 = GroupWorker<Warp, BYTES>; // a warp has one lane here
+// A worker of one thread, which may have to behave as if it were one of several warps.
+struct Group : Warp {
+  static bool has_more_warps() { return bounds.cta; }
+};
+using Worker1 = GroupWorker<Group, BYTES>;
 
 // Items, slots and the spill area as one word each, or two.
 Item<BYTES> item_of(uint64_t v) {

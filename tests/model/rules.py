@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from model.source import Change
 
-in_queue, in_ring, in_worker, in_share = (partial(Change, f"{name}.cuh") for name in ("queue", "ring", "worker", "share"))
+in_queue = in_ring = in_worker = in_share = Change
 
 EARLY, STUCK, LOST, TWICE = "leaves early", "no way leads to the end", "was lost", "ran twice"
 BEYOND, NO_REPORT = "beyond the end of an array", "the report is not complete"

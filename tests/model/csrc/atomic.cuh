@@ -2,6 +2,7 @@
 #pragma once
 #include "check.hpp"
 
+#define ATOS_DEVICE inline
 #define ATOS_FUNCTION inline
 #define ATOS_ROLLED
 
@@ -23,12 +24,13 @@ inline void set_bit(uint64_t *p, unsigned bit, const char *in = __builtin_FUNCTI
 inline void clear_bit(uint64_t *p, unsigned bit, const char *in = __builtin_FUNCTION()) {
   model::modify("clear_bit", p, in, [=](uint64_t *word) { return *word &= ~(uint64_t(1) << bit), true; });
 }
-// The only plain store to memory that all see; the host reads it when no worker runs.
-template <class Item> void store_item(Item *p, const Item &item) {
+// The first word tells one item or failure of a model from another.
+template <class T> void store_plain(T *p, const T &value, const char *in = __builtin_FUNCTION()) {
   uint64_t v = 0;
-  std::memcpy(&v, &item, std::min(sizeof v, sizeof item));
-  model::store(reinterpret_cast<uint64_t *>(p), v, "spill_one");
+  std::memcpy(&v, &value, std::min(sizeof v, sizeof value));
+  model::store(reinterpret_cast<uint64_t *>(p), v, in);
 }
+inline void ring_used(unsigned k) { model::uses_ring(k); }
 inline void fence() { model::fence(); }
 // A try that came to nothing is forgotten: the thread does it again, with what it knows now.
 class Spin {

@@ -1,0 +1,15 @@
+// In place of csrc/protocol/tuning.h: small values, most of them bounds of the scenario.
+#pragma once
+#include "bounds.hpp"
+
+namespace atos {
+
+inline const unsigned &kKeepsLocalItems = model::bounds.keep;
+inline const unsigned &kBacklog = model::bounds.backlog;
+constexpr unsigned kPatience = 1, kPollNanoseconds = 0, kMostTries = 1 << 17;
+inline const unsigned &kFew = model::bounds.few;
+inline const unsigned &kLong = model::bounds.long_from;
+inline const unsigned &kChunkPart = model::bounds.chunk;
+constexpr unsigned kShares = 1;
+
+} // namespace atos
