@@ -23,8 +23,48 @@ namespace atos {
 
 constexpr unsigned kAll = ~0u;
 constexpr uint64_t kNever = ~0ull;  // no number of published tasks; as the end of a round: none follows
-// What decide() says instead of a number of items to run.
-constexpr int kIdle = 0, kLeave = -1, kChunk = -2, kHandOn = -3, kRound = -4, kCrowded = -5;
+
+// The next step of a worker, in one 32-bit word: a shuffle passes it between lanes, the header between warps.
+//
+//   +--> next_action() ---> kItems         run the task on count() items -------------------->+
+//   |        |------------> kChunk         run it on a chunk of a split item ----------------->+
+//   |        |------------> kIdle          call the idle function ---------------------------->+
+//   |        |------------> kFlush         all threads flush the pushes ---------------------->+
+//   |        |------------> kWaitForSpace  one thread waits for space in the ring, reserves -->+
+//   |        |------------> kRound         all workers meet: next_round()                      |
+//   |        |                                |---> kRound   the next one has begun ---------->+
+//   |        |                                |---> kIdle    call the idle function ---------->+
+//   |        |                                `---> kLeave --.                                 |
+//   |        `------------> kLeave         report, exit <----'                                 |
+//   +<----------------------------------------------------------------------------------------+
+//
+// next_action() first has the pushes of the last step flushed (kWaitForSpace, kFlush) and accounts for that step. Then come local items
+// (kItems), chunks of this worker's long items (kChunk), and what fetch() finds: items of the queue, a chunk of another worker's
+// item, or a reason to call idle or leave, in place of which a launch with rounds has kRound.
+struct Action {
+  enum Kind : int32_t {
+    kItems = 1,
+    kIdle = 0,
+    kLeave = -1,
+    kChunk = -2,
+    kHandOn = -3,
+    kRound = -4,
+    kCrowded = -5,
+    kWait = -6, // only within fetch(): poll the claimed slots again
+  };
+
+  Action() = default;
+  ATOS_DEVICE Action(Kind kind) : word(kind) {}
+  static ATOS_DEVICE Action items(uint32_t count) { return Action(Kind(count)); }
+
+  ATOS_DEVICE bool operator==(Kind kind) const { return kind == kItems ? word > 0 : word == kind; }
+  ATOS_DEVICE bool operator!=(Kind kind) const { return !(*this == kind); }
+  ATOS_DEVICE uint32_t count() const { return uint32_t(word); } // of kItems
+  ATOS_DEVICE Action of_first_lane() const { return Action(Kind(__shfl_sync(kAll, word, 0))); }
+
+private:
+  int32_t word; // a kind, or a positive count
+};
 
 ATOS_DEVICE bool nested() { return atos_config(ATOS_CONFIG_NESTED); }
 ATOS_DEVICE bool has_idle() { return atos_config(ATOS_CONFIG_IDLE); }
@@ -48,8 +88,8 @@ struct Header {
   int64_t spare;             // pushes beside those that others wait for, for which tickets can be had at any time
   uint32_t pushes;           // pushed items; those that the buffer does not hold went straight to the queue
   uint32_t handed;           // pushes of the last step that have been handed on
-  int32_t verdict;           // what decide() says
-  int32_t step;              // what it said before the last step; kHandOn is none
+  Action verdict;            // what decide() says
+  Action step;               // the last one that was a step: all but kHandOn and kCrowded are
   uint32_t kept;             // pushed items that became the next ones to run without going through the queue
   uint32_t counted;          // 1 if the items that run have tickets, 0 if they were kept
   uint32_t total;            // iterations of the batch, but for long items
@@ -149,7 +189,7 @@ template <class Group, unsigned bytes> struct Base {
       header->hungry = kUnseen;
       header->spare = queue().spare(header->putting);
       header->chunk.share = -1;
-      header->step = kLeave;
+      header->step = Action::kLeave;
     }
     Group::sync();
   }
@@ -199,8 +239,8 @@ template <class Group, unsigned bytes> struct Base {
     header->spare = queue().spare(header->putting);
   }
 
-  // By one lane: what to do when our tickets are not filled yet. kIdle, kLeave, or 1: wait.
-  ATOS_DEVICE int while_waiting() {
+  // By one lane: what to do when our tickets are not filled yet: kIdle, kLeave or kWait.
+  ATOS_DEVICE Action while_waiting() {
     if (header->owed) {
       queue().finish(header->owed);
       header->owed = 0;
@@ -208,19 +248,19 @@ template <class Group, unsigned bytes> struct Base {
     const uint64_t stop = load(&queue().counters->stop);
     uint64_t published;
     const bool done = queue().ended(&published);
-    if (stop != kRun) return kLeave;
+    if (stop != kRun) return Action::kLeave;
     look_for_ring(published);
     published = tickets_of(published);
-    if (!has_idle()) return done ? kLeave : 1;
+    if (!has_idle()) return done ? Action::kLeave : Action::kWait;
     // Registered as quiet, and nothing has been pushed since: only the others can change anything.
-    if (done && header->quiet == published) return queue().all_quiet(published, launch.workers) ? kLeave : 1;
+    if (done && header->quiet == published) return queue().all_quiet(published, launch.workers) ? Action::kLeave : Action::kWait;
     header->candidate = done ? published : kNever;
-    return kIdle;
+    return Action::kIdle;
   }
 
-  ATOS_DEVICE int while_round_fills() {
+  ATOS_DEVICE Action while_round_fills() {
     look_for_ring(load(&queue().counters->published));
-    return queue().stopped() ? kLeave : 1;
+    return queue().stopped() ? Action::kLeave : Action::kWait;
   }
 
   // By one lane, after an idle call for `workers` workers.
@@ -248,7 +288,7 @@ template <class Group, unsigned bytes> struct Base {
   }
 
   // All threads, when nothing is left of a round: kLeave, kIdle, or kRound after the next one has opened.
-  ATOS_DEVICE int next_round() {
+  ATOS_DEVICE Action next_round() {
     Counters *counters = queue().counters;
     bool idle = has_idle() && !header->idle_called;
     if (launch.persistent) {
@@ -261,26 +301,26 @@ template <class Group, unsigned bytes> struct Base {
         add(&counters->rounds, uint64_t(1));
       });
       const uint64_t next = load(&counters->round_end);
-      if (next == kNever) return kLeave;
+      if (next == kNever) return Action::kLeave;
       if (next != end) {
         if (Group::rank() == 0) {
           header->round_end = next;
           header->idle_called = 0;
         }
         Group::sync();
-        return kRound;
+        return Action::kRound;
       }
     } else {
       idle = idle && launch.idle_round;
     }
-    if (!idle) return kLeave;
+    if (!idle) return Action::kLeave;
     Group::sync(); // all have read the header
     if (Group::rank() == 0) {
       header->idle_called = 1;
-      header->step = kIdle;
+      header->step = Action::kIdle;
     }
     Group::sync();
-    return kIdle;
+    return Action::kIdle;
   }
 
   // By one lane that is not needed elsewhere, when `ran` tasks have run.
@@ -434,7 +474,7 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
         scan(reinterpret_cast<uint32_t *>(mine + at.scan)) {}
 
   // The first warp: takes the items of our tickets, from the first one on, as far as they are there.
-  ATOS_DEVICE int take_ready() {
+  ATOS_DEVICE unsigned take_ready() {
     const Ring ring = header->taking;
     const uint64_t first = header->first;
     const unsigned claimed = unsigned(header->claimed);
@@ -478,12 +518,12 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
       header->first = first + got;
       header->claimed = claimed - got;
     }
-    return int(got);
+    return got;
   }
 
-  // The first warp: tickets, if we have none. 1, or kChunk or kLeave.
-  ATOS_DEVICE int claim() {
-    int verdict = 1;
+  // The first warp: tickets, if we have none: kWait for their items, or kChunk or kLeave.
+  ATOS_DEVICE Action claim() {
+    Action verdict = Action::kWait;
     if (lane_id() == 0 && header->claimed == 0) {
       const Counters *counters = queue().counters;
       const bool relaxed = this->relaxed();
@@ -491,39 +531,38 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
       const uint64_t open = nested() ? load(&counters->open) : 0, stop = load(&counters->stop);
       const uint64_t head = relaxed ? load(&counters->head) : 0, published = relaxed ? load(&counters->published) : 0;
       if (open && help()) {
-        verdict = kChunk; // what is open is older than what waits
+        verdict = Action::kChunk; // what is open is older than what waits
       } else if (stop != kRun) {
-        verdict = kLeave;
+        verdict = Action::kLeave;
       } else if (relaxed) {
         const uint64_t want = this->share(head, tickets_of(published));
         header->first = queue().claim(want);
         header->claimed = want;
       } else {
         header->claimed = this->claim_of_round(1, &header->first);
-        if (header->claimed == 0) verdict = kLeave;
+        if (header->claimed == 0) verdict = Action::kLeave;
       }
     }
-    return __shfl_sync(kAll, verdict, 0);
+    return verdict.of_first_lane();
   }
 
   // The first warp: items, or why there are none.
-  ATOS_DEVICE int fetch() {
+  ATOS_DEVICE Action fetch() {
     restart_point(header->step);
-    int verdict = claim();
+    Action verdict = claim();
     __syncwarp(); // the first lane wrote into the header
-    if (verdict < 0) return verdict;
+    if (verdict != Action::kWait) return verdict;
     restart_point(header->step);
     for (unsigned polls = 0;; ++polls) {
-      const int got = take_ready();
-      if (got) return got;
+      if (const unsigned got = take_ready()) return Action::items(got);
       if (polls % kPatience != kPatience - 1) continue;
       if (lane_id() == 0) {
         // In a round, whoever reserved these tickets is about to fill them, unless it had to spill.
-        verdict = help() ? kChunk : this->relaxed() ? this->while_waiting() : this->while_round_fills();
+        verdict = help() ? Action(Action::kChunk) : this->relaxed() ? this->while_waiting() : this->while_round_fills();
         if (header->first >= header->next_start) this->next_ring();
       }
-      verdict = __shfl_sync(kAll, verdict, 0);
-      if (verdict <= 0) return verdict;
+      verdict = verdict.of_first_lane();
+      if (verdict != Action::kWait) return verdict;
       __nanosleep(kPollNanoseconds);
       restart_point(header->step);
     }
@@ -531,34 +570,34 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
 
   // The first warp, after each step: hands on what was pushed, counts what was done, and says what comes next. Where many
   // items are to be handed on, all threads do it, and this is called again.
-  ATOS_DEVICE int decide() {
+  ATOS_DEVICE Action decide() {
     __syncwarp();
     if (const uint32_t pushes = header->pushes) {
-      if (this->crowded()) return kCrowded;
-      if (pushes > kFew && Group::has_more_warps()) return kHandOn;
+      if (this->crowded()) return Action::kCrowded;
+      if (pushes > kFew && Group::has_more_warps()) return Action::kHandOn;
       hand_on<Warp>();
     }
     restart_point();
     __syncwarp();
-    int verdict = header->kept;
+    const uint32_t kept = header->kept;
     bool goes_on = false;
     __syncwarp(); // all have read it
     if (lane_id() == 0) {
       goes_on = conclude();
       header->kept = 0;
     }
-    const bool counted = verdict == 0;
-    if (nested() && __shfl_sync(kAll, goes_on, 0)) verdict = kChunk;
-    else if (verdict == 0) verdict = fetch();
-    if (verdict <= 0 && verdict != kChunk && !this->relaxed()) verdict = kRound;
+    Action verdict = Action::items(kept);
+    if (nested() && __shfl_sync(kAll, goes_on, 0)) verdict = Action::kChunk;
+    else if (kept == 0) verdict = fetch();
+    if (verdict != Action::kItems && verdict != Action::kChunk && !this->relaxed()) verdict = Action::kRound;
     if (lane_id() == 0) {
       header->step = verdict;
       header->any_long = 0;
-      if (verdict > 0) header->counted = counted; // a chunk belongs to the batch before
+      if (verdict == Action::kItems) header->counted = kept == 0; // a chunk belongs to the batch before
     }
     __syncwarp();
-    if (nested() && verdict > 0 && verdict <= int(kFew)) {
-      const uint32_t total = measure<Warp>(verdict);
+    if (nested() && verdict == Action::kItems && verdict.count() <= kFew) {
+      const uint32_t total = measure<Warp>(verdict.count());
       if (lane_id() == 0) header->total = total;
     }
     return verdict;
@@ -567,26 +606,26 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
   // What the last step pushed; only what a whole batch pushed may be kept. What idle pushes is never kept: the others' idle
   // rounds have to see it.
   template <class Team> ATOS_DEVICE void hand_on() {
-    const bool may_keep = kKeepsLocalItems && this->relaxed() && header->step > 0 && !header->any_long;
+    const bool may_keep = kKeepsLocalItems && this->relaxed() && header->step == Action::kItems && !header->any_long;
     Base<Group, bytes>::template hand_on<Team>(may_keep, items);
   }
 
   // By one lane, when what the last step pushed is published: counts it. True if a chunk comes next.
   ATOS_DEVICE bool conclude() {
-    const int step = header->step;
-    if (step > 0) {
-      header->ran += step;
+    const Action step = header->step;
+    if (step == Action::kItems) {
+      header->ran += step.count();
       if (nested() && header->any_long) {
-        header->batch = step;
+        header->batch = step.count();
         header->next_long = header->shared = 0;
       } else if (header->counted) {
-        header->owed += step;
+        header->owed += step.count();
       }
-    } else if (has_idle() && step == kIdle) {
+    } else if (has_idle() && step == Action::kIdle) {
       this->idle_returned(header->handed, 1);
     }
     header->handed = 0;
-    if (!nested() || (step != kChunk && !header->batch)) return false;
+    if (!nested() || (step != Action::kChunk && !header->batch)) return false;
     if (header->chunk.share >= 0 && chunk_done(static_cast<Share *>(launch.shares), header->chunk.share)) ++header->owed;
     header->chunk.share = -1;
     if (next_chunk()) return true;
@@ -700,23 +739,23 @@ template <class Group, unsigned bytes> struct GroupWorker : Base<Group, bytes> {
   ATOS_DEVICE void work() {
     for (;;) {
       if (Group::rank() < 32) {
-        const int verdict = decide();
+        const Action verdict = decide();
         if (lane_id() == 0) header->verdict = verdict;
       }
       Group::sync();
-      int verdict = header->verdict;
-      if (verdict == kRound) verdict = this->next_round();
-      if (verdict == kLeave) break;
-      if (verdict > 0) {
-        run(verdict);
-        if (Group::rank() == Group::size() - 1) this->trace(verdict);
-      } else if (verdict == kHandOn) {
+      Action verdict = header->verdict;
+      if (verdict == Action::kRound) verdict = this->next_round();
+      if (verdict == Action::kLeave) break;
+      if (verdict == Action::kItems) {
+        run(verdict.count());
+        if (Group::rank() == Group::size() - 1) this->trace(verdict.count());
+      } else if (verdict == Action::kHandOn) {
         hand_on<Group>();
-      } else if (verdict == kCrowded) {
+      } else if (verdict == Action::kCrowded) {
         if (Group::rank() == 0) this->reserve_in_turn();
-      } else if (nested() && verdict == kChunk) {
+      } else if (nested() && verdict == Action::kChunk) {
         run_chunk();
-      } else if (has_idle() && verdict == kIdle) {
+      } else if (has_idle() && verdict == Action::kIdle) {
         atos_task_idle(&worker, &args);
       }
       Group::sync();
@@ -804,36 +843,36 @@ template <unsigned bytes> struct ThreadWorkers : Base<Warp, bytes> {
   }
 
   // The lanes that have an item to run; 0 with *verdict kIdle or kLeave.
-  ATOS_DEVICE unsigned next(Item<bytes> *item, int *verdict) {
+  ATOS_DEVICE unsigned next(Item<bytes> *item, Action *verdict) {
     for (;;) {
-      *verdict = 1;
-      for (unsigned polls = 0; *verdict == 1; ++polls) {
+      *verdict = Action::kWait;
+      for (unsigned polls = 0; *verdict == Action::kWait; ++polls) {
         if (!claim()) {
-          *verdict = kLeave;
+          *verdict = Action::kLeave;
           break;
         }
         if (const unsigned lanes = take(item)) return lanes;
         if (polls % kPatience != kPatience - 1) continue;
         if (lane_id() == 0) *verdict = this->relaxed() ? this->while_waiting() : this->while_round_fills();
-        *verdict = __shfl_sync(kAll, *verdict, 0);
+        *verdict = verdict->of_first_lane();
         // Lanes whose tickets are for the next ring wait for those that have older ones, which are about to be filled.
         __syncwarp();
         if (__all_sync(kAll, !claimed || first >= header->next_start) && lane_id() == 0) this->next_ring();
         __syncwarp();
-        if (*verdict == 1) __nanosleep(kPollNanoseconds);
+        if (*verdict == Action::kWait) __nanosleep(kPollNanoseconds);
       }
       if (this->relaxed()) return 0;
       *verdict = this->next_round();
-      if (*verdict != kRound) return 0;
+      if (*verdict != Action::kRound) return 0;
     }
   }
 
   ATOS_DEVICE void work() {
     for (;;) {
       Item<bytes> item;
-      int verdict;
+      Action verdict;
       const unsigned lanes = next(&item, &verdict);
-      if (lanes == 0 && verdict == kLeave) break;
+      if (lanes == 0 && verdict == Action::kLeave) break;
       if (lanes >> lane_id() & 1) {
         if (nested()) {
           uint64_t values[kValueWords];

@@ -63,7 +63,7 @@ BROKEN = {
         in_queue(r"store\(&counters->stop, kStopFull\);", ""), caught_in="full, two workers", found=STUCK
     ),
     "while_waiting sees the stop": Rule(
-        in_worker(r"if \(stop != kRun\) return kLeave;\s*look_for_ring", "look_for_ring"),
+        in_worker(r"if \(stop != kRun\) return Action::kLeave;\s*look_for_ring", "look_for_ring"),
         caught_in="full, two workers",
         found=STUCK,
     ),
@@ -82,7 +82,8 @@ BROKEN = {
     "finish after publishing": Rule(
         in_worker(
             r"reserved\(queue\(\)\.reserve\(given\)\);",
-            r"{ if (header->step > 0 && header->counted) queue().finish(header->step), header->counted = 0; \g<0> }",
+            r"{ if (header->step == Action::kItems && header->counted)"
+            r" queue().finish(header->step.count()), header->counted = 0; \g<0> }",
         ),
         caught_in="full, two workers",
         found=EARLY,
@@ -101,14 +102,14 @@ BROKEN = {
     ),
     "owed waits for what is kept": Rule(
         in_worker(
-            r"int verdict = header->kept;",
-            r"\g<0> if (verdict && header->owed) queue().finish(header->owed), header->owed = 0;",
+            r"const uint32_t kept = header->kept;(\s*bool)",
+            r"const uint32_t kept = header->kept; if (kept && header->owed) queue().finish(header->owed), header->owed = 0; \1",
         ),
         caught_in="kept",
         found=EARLY,
     ),
     # What is kept, and what is given.
-    "kept items have no ticket": Rule(in_worker(r"header->counted = counted;", "header->counted = 1;"), caught_in="kept"),
+    "kept items have no ticket": Rule(in_worker(r"header->counted = kept == 0;", "header->counted = 1;"), caught_in="kept"),
     "what is kept runs once": Rule(in_worker(r"header->kept = 0;", ""), caught_in="kept", found=TWICE),
     "what is kept is not given": Rule(
         in_worker(r"worker\.buffer \+ kept, n - kept", "worker.buffer, n - kept"), caught_in="kept"
@@ -126,7 +127,7 @@ BROKEN = {
     ),
     # Statistics.
     "every task of a batch is counted": Rule(
-        in_worker(r"header->ran \+= step;", "header->ran += 1;"), caught_in="several tickets, report", found=NO_REPORT
+        in_worker(r"header->ran \+= step\.count\(\);", "header->ran += 1;"), caught_in="several tickets, report", found=NO_REPORT
     ),
     "what is kept was pushed": Rule(
         in_worker(r"header->pushed \+= pushes;", "header->pushed += given;"),
@@ -135,15 +136,17 @@ BROKEN = {
     ),
     # Steps.
     "handing on is no step": Rule(
-        in_worker(r"return kHandOn;", "return header->step = kHandOn;"), caught_in="handed on by all", found=STUCK
+        in_worker(r"return Action::kHandOn;", "return header->step = Action::kHandOn;"),
+        caught_in="handed on by all",
+        found=STUCK,
     ),
     "a step is concluded once": Rule(
-        in_worker(r"return kHandOn;", "return conclude(), kHandOn;"), caught_in="handed on by all"
+        in_worker(r"return Action::kHandOn;", "return conclude(), Action::kHandOn;"), caught_in="handed on by all"
     ),
     "a chunk belongs to the batch before": Rule(
-        in_worker(r"if \(verdict > 0\) (header->counted = counted;)", r"\1"), caught_in="kept, then shared"
+        in_worker(r"if \(verdict == Action::kItems\) (header->counted = kept == 0;)", r"\1"), caught_in="kept, then shared"
     ),
-    "a chunk does not end a round": Rule(in_worker(r" && verdict != kChunk", ""), caught_in="barrier, shares"),
+    "a chunk does not end a round": Rule(in_worker(r" && verdict != Action::kChunk", ""), caught_in="barrier, shares"),
     # Idle.
     "who pushes in idle is not quiet": Rule(
         in_worker(r"pushes \? kNever : header->candidate", "header->candidate"),

@@ -27,7 +27,7 @@ template <class T> using PushArray = Bounded<T, &model::Bounds::buffer>;
 // What a worker has accounted for it must not account for again, so the step is forgotten.
 inline void restart_point() { model::commit(); }
 template <class Step> void restart_point(Step &step) {
-  step = -1; // kLeave: none
+  step = Step::kLeave; // none
   model::commit();
 }
 
