@@ -25,6 +25,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
 SOURCES = ROOT / "csrc"
+KERNEL = SOURCES / "device" / "kernel.cu"
 THIRD_PARTY = ROOT / "third_party"
 OUT = ROOT / "atos_py" / "_lib"
 # The first serves every GPU that the others do not: LTO-IR links for its own architecture and all later ones.
@@ -64,7 +65,7 @@ def build_core() -> None:
             flags = [*DEVICE_FLAGS, *targets, f"-DATOS_WORKER={number}", f"-DATOS_ITEM_BYTES={size}"]
             contents[name] = digest(".cu", ".h", ".cuh", flags=flags)
             if cuda:
-                commands[name] = [str(cuda / "bin" / "nvcc"), *flags, f"-I{SOURCES}", str(SOURCES / "kernels.cu"), "-o"]
+                commands[name] = [str(cuda / "bin" / "nvcc"), *flags, f"-I{SOURCES}", str(KERNEL), "-o"]
             elif not current(name, contents[name]):  # of other sources than the library, if there at all
                 (OUT / name).unlink(missing_ok=True)
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "layout.h"
-#include "queue.cuh"
-#include "share.cuh"
+#include "protocol/kernel_params.h"
+#include "protocol/queue_ref.cuh"
+#include "protocol/split_item.cuh"
 #include "status.h"
 #include "watch.h"
 

@@ -40,7 +40,7 @@ NOT_EMULATED = {
 }
 
 
-# Faults of csrc/atomic.cuh, operations with less order than they need on the CPU, and the test in which each is a race.
+# Faults of protocol/atomic.cuh, operations with less order than they need on the CPU, and the test in which each is a race.
 RACES = {
     "A01": ("test_order", "a_push_hands_memory_over_with_4_bytes"),
     "A02": ("test_order", "a_push_hands_memory_over_with_4_bytes"),

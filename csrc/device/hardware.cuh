@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "atomic.cuh"
+#include "protocol/atomic.cuh"
 
 namespace atos {
 

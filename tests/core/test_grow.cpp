@@ -1,5 +1,5 @@
 // Queues that grow while they are used: tickets know their ring, whoever waits for one finds it, and nobody waits for ever.
-#include "queue.cuh"
+#include "protocol/queue_ref.cuh"
 
 #include <algorithm>
 #include <atomic>

@@ -1,6 +1,7 @@
-// Order in memory on the CPU (csrc/atomic.cuh): who sees a push, the end, a growth or a registration sees what was written before
-// it. What is handed over is plain memory, so that ThreadSanitizer reports a race where an operation does not carry its order.
-#include "queue.cuh"
+// Order in memory on the CPU (csrc/protocol/atomic.cuh): who sees a push, the end, a growth or a registration sees what was
+// written before it. What is handed over is plain memory, so that ThreadSanitizer reports a race where an operation does not
+// carry its order.
+#include "protocol/queue_ref.cuh"
 
 #include <functional>
 #include <memory>

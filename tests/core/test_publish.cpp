@@ -1,5 +1,5 @@
-// A slot that becomes free while its next item is being published (csrc/queue.cuh), staged between the two steps of a push.
-#include "atomic.cuh"
+// A slot that becomes free while its next item is being published (csrc/protocol/queue_ref.cuh), staged between the two steps of a push.
+#include "protocol/atomic.cuh"
 
 #include <functional>
 #include <utility>
@@ -14,7 +14,7 @@ inline void staged_fence() {
 } // namespace atos
 
 #define fence staged_fence
-#include "queue.cuh"
+#include "protocol/queue_ref.cuh"
 #undef fence
 
 using namespace atos;

@@ -1,5 +1,5 @@
-// The queue protocol of csrc/queue.cuh: tickets, slots, spilling, the end, and all of it under contention.
-#include "queue.cuh"
+// The queue protocol of csrc/protocol/queue_ref.cuh: tickets, slots, spilling, the end, and all of it under contention.
+#include "protocol/queue_ref.cuh"
 
 #include <algorithm>
 #include <atomic>

@@ -1,5 +1,5 @@
-// The sharing of long items (csrc/share.cuh), which is device code, compiled for the host so that its races can be staged.
-#include "queue.cuh"
+// The sharing of long items (csrc/protocol/split_item.cuh), which is device code, compiled for the host so that its races can be staged.
+#include "protocol/queue_ref.cuh"
 
 #include <atomic>
 #include <functional>
@@ -30,7 +30,7 @@ inline uint64_t load_or_stale(const uint64_t *p) {
 #define __forceinline__ inline
 #define __ffsll(x) __builtin_ffsll(static_cast<long long>(x))
 #define load load_or_stale
-#include "share.cuh"
+#include "protocol/split_item.cuh"
 #undef load
 
 using namespace atos;

@@ -1,4 +1,4 @@
-// What csrc/worker.cuh needs of CUDA, for workers of one thread each: a barrier of one thread does nothing.
+// What csrc/device needs of CUDA, for workers of one thread each: a barrier of one thread does nothing.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,12 +1,12 @@
-// What is explored: a few workers of one thread each run csrc/worker.cuh and csrc/queue.cuh over a small ring, within the bounds
-// that the command line tells (bounds.hpp).
+// What is explored: a few workers of one thread each run csrc/device/group_worker.cuh over a small ring, within the bounds that
+// the command line tells (bounds.hpp).
 //
 // The rules: no worker leaves early; every task runs, and none twice; what is pending after a stop is there once; with a barrier,
 // a level runs after the one before; a task sees what was written before it was pushed; a check that fails is reported; and the
 // end can be reached from anywhere.
-#include "atomic.cuh"
+#include "protocol/atomic.cuh"
 #include "device.hpp"
-#include "worker.cuh"
+#include "device/group_worker.cuh"
 
 using namespace atos;
 

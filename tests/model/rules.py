@@ -63,7 +63,7 @@ BROKEN = {
         in_queue(r"store\(&counters->stop, kStopFull\);", ""), caught_in="full, two workers", found=STUCK
     ),
     "while_waiting sees the stop": Rule(
-        in_worker(r"if \(stop != kRun\) return Action::kLeave;\s*look_for_ring", "look_for_ring"),
+        in_worker(r"if \(stop != kRun\) return Action::kLeave;(\s*this->look_for_ring)", r"\1"),
         caught_in="full, two workers",
         found=STUCK,
     ),

@@ -1,6 +1,6 @@
 // In place of csrc/device/hardware.cuh: warps of one lane, no clock, every outcome of chance, and arrays whose ends are tested.
 #pragma once
-#include "atomic.cuh"
+#include "protocol/atomic.cuh"
 
 namespace atos {
 

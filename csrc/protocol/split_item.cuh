@@ -1,18 +1,20 @@
-// Long items, cut into chunks that any warp or CTA worker may run, so that an item of 160,000 iterations does not hold one worker
-// while the others wait. A few such items can be open at a time; who finds no place for one runs it alone.
+// Split items: long items cut into chunks that any warp or CTA worker can claim, so that an item of 160,000 iterations does not hold
+// one worker while the others wait. A few items can be split at a time; when the table is full, an owner runs its item by itself.
 #pragma once
-#include "queue.cuh"
+#include "protocol/counters.h"
+#include "protocol/slot.cuh"
+#include "protocol/tuning.h"
 
 namespace atos {
 
 constexpr int kValueWords = ATOS_MAX_VALUE_WORDS;
 
-// `chunks` holds a bias plus the number of chunks that nobody has claimed; claiming takes one off. Late claims of a share that
-// is used up take more off, which harms nothing: the bias leaves room for 2^31 of them, and the next owner stores it anew.
+// A place in the table. `chunks` holds a bias plus the number of unclaimed chunks; a claim takes one off. Late claims of a used-up
+// item take more off, which harms nothing: the bias leaves room for 2^31 of them, and the next owner stores it anew.
 struct alignas(128) Share {
   uint64_t chunks;
-  uint64_t left; // chunks that are not done
-  uint64_t busy;
+  uint64_t left; // chunks that are not finished
+  uint64_t busy; // 1 while the place is taken
   uint64_t length;
   uint64_t item[2];
   uint64_t values[kValueWords];
@@ -25,14 +27,13 @@ constexpr uint64_t kChunkBias = uint64_t(1) << 31;
 // A chunk to run: iterations [from, to) of an item.
 struct Chunk {
   int64_t from, to;
-  int32_t share; // -1: the item was not shared
+  int32_t share; // its place in the table, or -1: the item is not split
 };
 
-// By one lane: makes an item available to all. False if there is no place. An item that has no ticket counts from here on.
+// [one lane] Makes the chunks of an item claimable. False if there is no place. An item without a ticket counts from here on.
 template <unsigned bytes>
 ATOS_DEVICE bool open_share(Counters *counters, Share *shares, unsigned hint, const Item<bytes> &item,
-                                           const uint64_t *values, int value_words, uint64_t length, uint64_t chunk,
-                                           bool has_ticket) {
+                            const uint64_t *values, int value_words, uint64_t length, uint64_t chunk, bool has_ticket) {
   const unsigned at = hint % kShares;
   Share &share = shares[at];
   uint64_t busy = 0;
@@ -52,10 +53,10 @@ ATOS_DEVICE bool open_share(Counters *counters, Share *shares, unsigned hint, co
   return true;
 }
 
-// By one lane: a chunk of some open share, with a copy of its item and values.
+// [one lane] Claims a chunk of some split item; copies that item and its values.
 template <unsigned bytes>
 ATOS_DEVICE bool claim_chunk(Counters *counters, Share *shares, unsigned hint, Item<bytes> *item,
-                                            uint64_t *values, int value_words, uint64_t chunk, Chunk *got) {
+                             uint64_t *values, int value_words, uint64_t chunk, Chunk *got) {
   uint64_t open = load(&counters->open);
   while (open) {
     // Workers begin their search at different bits.
@@ -81,7 +82,7 @@ ATOS_DEVICE bool claim_chunk(Counters *counters, Share *shares, unsigned hint, I
   return false;
 }
 
-// By one lane, behind the publication of what the chunk pushed: true if that was the item's last chunk.
+// [one lane] Counts a chunk as finished, behind the flush of its pushes; true if it was the item's last one.
 ATOS_DEVICE bool chunk_done(Share *shares, int32_t at) {
   fence();
   if (add(&shares[at].left, ~uint64_t(0)) != 1) return false;

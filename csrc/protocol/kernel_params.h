@@ -1,4 +1,4 @@
-// What the host and a kernel must agree on: the kernel's parameters and the shared memory of a worker.
+// The parameters of a kernel, its record of completion and the shared memory of a worker: what host and kernel must agree on.
 #pragma once
 #include <cstdint>
 
@@ -8,13 +8,13 @@ namespace atos {
 
 constexpr uint32_t kStreams = 4; // discrete kernels that may run side by side
 
-// What a kernel tells the host when its last block leaves, through memory that both see: the counters of those names.
+// Completion record, in pinned host memory: written by the last block to leave, with the counters of those names.
 struct Report {
   uint64_t published;
   uint64_t stop;
   uint64_t ran, pushed, rounds, sampled;
-  uint64_t wanted;   // growths that the host is asked for, while the kernel runs
-  uint64_t sequence; // of the kernel, written last
+  uint64_t wanted;   // 1 while the kernel runs: a growth is requested
+  uint64_t sequence; // number of the kernel, written last
 };
 
 // The first kernel parameter. The second is the argument words of the task.
@@ -37,7 +37,7 @@ struct Launch {
   uint32_t stream;        // discrete: which of the streams it runs in
   uint32_t fetch;         // items a worker takes at once, at most
   uint32_t workers;       // of the whole grid
-  uint32_t buffer;        // pushed items that a worker's buffer holds
+  uint32_t buffer;        // items that a worker's push buffer holds
   uint32_t scratch;       // bytes of a worker's scratch
   uint32_t persistent;
   uint32_t barrier;

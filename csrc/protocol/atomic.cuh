@@ -88,8 +88,8 @@ struct Spin {
 // A plain store of something larger than a word, for memory that nobody reads before the workers have left.
 template <class T> ATOS_FUNCTION void store_plain(T *p, const T &value) { *p = value; }
 
-// The caller is about to use the ring after k growths, which it has a ticket for: no code here, but the model checker tests that it
-// knows of the ring's memory.
+// The caller is about to use the ring after k growths, for which it has a ticket: no code here, but the model checker tests
+// that it knows of the ring's memory.
 ATOS_FUNCTION void ring_used(unsigned) {}
 
 } // namespace atos

@@ -1,4 +1,4 @@
-// In place of csrc/atomic.cuh: each operation is one step of the model checker, under the name of the function that it is in.
+// In place of csrc/protocol/atomic.cuh: each operation is one step of the model checker, under the name of the function it is in.
 #pragma once
 #include "check.hpp"
 

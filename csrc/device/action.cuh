@@ -1,0 +1,49 @@
+// What a worker can do next.
+#pragma once
+#include "device/group.cuh"
+
+namespace atos {
+
+// The next step of a worker, in one 32-bit word: a shuffle passes it between lanes, the header between warps.
+//
+//   +--> next_action() ---> kItems         run the task on count() items -------------------->+
+//   |        |------------> kChunk         run it on a chunk of a split item ----------------->+
+//   |        |------------> kIdle          call the idle function ---------------------------->+
+//   |        |------------> kFlush         all threads flush the pushes ---------------------->+
+//   |        |------------> kWaitForSpace  one thread waits for space in the ring, reserves -->+
+//   |        |------------> kRound         all workers meet: next_round()                      |
+//   |        |                                |---> kRound   the next one has begun ---------->+
+//   |        |                                |---> kIdle    call the idle function ---------->+
+//   |        |                                `---> kLeave --.                                 |
+//   |        `------------> kLeave         report, exit <----'                                 |
+//   +<----------------------------------------------------------------------------------------+
+//
+// next_action() first has the pushes of the last step flushed (kWaitForSpace, kFlush) and accounts for that step. Then come local items
+// (kItems), chunks of this worker's long items (kChunk), and what fetch() finds: items of the queue, a chunk of another worker's
+// item, or a reason to call idle or leave, in place of which a launch with rounds has kRound.
+struct Action {
+  enum Kind : int32_t {
+    kItems = 1,
+    kIdle = 0,
+    kLeave = -1,
+    kChunk = -2,
+    kHandOn = -3,
+    kRound = -4,
+    kCrowded = -5,
+    kWait = -6, // only within fetch(): poll the claimed slots again
+  };
+
+  Action() = default;
+  ATOS_DEVICE Action(Kind kind) : word(kind) {}
+  static ATOS_DEVICE Action items(uint32_t count) { return Action(Kind(count)); }
+
+  ATOS_DEVICE bool operator==(Kind kind) const { return kind == kItems ? word > 0 : word == kind; }
+  ATOS_DEVICE bool operator!=(Kind kind) const { return !(*this == kind); }
+  ATOS_DEVICE uint32_t count() const { return uint32_t(word); } // of kItems
+  ATOS_DEVICE Action of_first_lane() const { return Action(Kind(__shfl_sync(kAll, word, 0))); }
+
+private:
+  int32_t word; // a kind, or a positive count
+};
+
+} // namespace atos

@@ -1,0 +1,215 @@
+// Warp and CTA workers: a group of threads that takes a batch of items at a time. It goes from step to step: its first warp determines
+// what comes next, all threads do it. `next_action` is the only place that knows the schedules.
+#pragma once
+#include "device/work_sharing.cuh"
+
+namespace atos {
+
+template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, bytes> {
+  using Below = WorkSharing<Group, bytes>;
+  using Below::args;
+  using Below::header;
+  using Below::items;
+  using Below::launch;
+  using Below::queue;
+  using Below::worker;
+
+  static constexpr unsigned kPolls = 4; // slots that a lane polls at once
+
+  static ATOS_DEVICE SharedLayout layout(const Launch &launch) {
+    return shared_layout(false, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch);
+  }
+
+  // [all threads]
+  ATOS_DEVICE GroupWorker(const Launch &launch, const Arguments &args, unsigned char *shared)
+      : Below(launch, args, shared + Group::index_in_block() * layout(launch).bytes, layout(launch)) {}
+
+  // [first warp] Takes the items of the claimed tickets, from the first one on, as far as they are there; returns how many.
+  ATOS_DEVICE unsigned take_ready() {
+    const Ring ring = header->taking;
+    const uint64_t first = header->first;
+    const unsigned claimed = unsigned(header->claimed);
+    unsigned got = 0;
+    for (bool more = true; more && got < claimed;) {
+      typename Slot<bytes>::Seen seen[kPolls];
+      unsigned ready[kPolls];
+#pragma unroll
+      for (unsigned u = 0; u < kPolls; ++u) {
+        const unsigned k = got + u * kWarpSize + lane_id();
+        bool full = false;
+        if (k < claimed) {
+          const Place place = ring.at(first + k);
+          full = ring.template slot<bytes>(place.index).full(place.turn, seen[u]);
+        }
+        ready[u] = __ballot_sync(kAll, full);
+      }
+#pragma unroll
+      for (unsigned u = 0; u < kPolls; ++u) {
+        if (!more) continue;
+        const unsigned prefix = ready[u] == kAll ? kWarpSize : __ffs(~ready[u]) - 1;
+        if (Slot<bytes>::packed && lane_id() < prefix) items[got + lane_id()] = ring.template slot<bytes>(0).get(seen[u]);
+        got += prefix;
+        more = prefix == kWarpSize;
+      }
+    }
+    if (got == 0) return 0;
+    fence();
+    if (!Slot<bytes>::packed) {
+#pragma unroll 1
+      for (unsigned k = lane_id(); k < got; k += kWarpSize) items[k] = ring.template slot<bytes>(ring.at(first + k).index).get({});
+      fence();
+    }
+#pragma unroll 1
+    for (unsigned k = lane_id(); k < got; k += kWarpSize) {
+      const Place place = ring.at(first + k);
+      ring.template slot<bytes>(place.index).retire(place.turn);
+    }
+    if (lane_id() == 0) {
+      header->first = first + got;
+      header->claimed = claimed - got;
+    }
+    return got;
+  }
+
+  // [first warp] Claims tickets, if there are none: kWait for their items, or kChunk or kLeave.
+  ATOS_DEVICE Action claim() {
+    Action verdict = Action::kWait;
+    if (lane_id() == 0 && header->claimed == 0) {
+      const Counters *counters = queue().counters;
+      const bool relaxed = this->relaxed();
+      // All is asked for before the first answer is looked at: they take as long as one.
+      const uint64_t open = nested() ? load(&counters->open) : 0, stop = load(&counters->stop);
+      const uint64_t head = relaxed ? load(&counters->head) : 0, published = relaxed ? load(&counters->published) : 0;
+      if (open && this->help()) {
+        verdict = Action::kChunk; // split items are older than the waiting ones
+      } else if (stop != kRun) {
+        verdict = Action::kLeave;
+      } else if (relaxed) {
+        const uint64_t want = this->share(head, tickets_of(published));
+        header->first = queue().claim(want);
+        header->claimed = want;
+      } else {
+        header->claimed = this->claim_of_round(1, &header->first);
+        if (header->claimed == 0) verdict = Action::kLeave;
+      }
+    }
+    return verdict.of_first_lane();
+  }
+
+  // [first warp] Items, or what to do without any.
+  ATOS_DEVICE Action fetch() {
+    restart_point(header->step);
+    Action verdict = claim();
+    __syncwarp(); // the first lane wrote into the header
+    if (verdict != Action::kWait) return verdict;
+    restart_point(header->step);
+    for (unsigned polls = 0;; ++polls) {
+      if (const unsigned got = take_ready()) return Action::items(got);
+      if (polls % kPatience != kPatience - 1) continue;
+      if (lane_id() == 0) {
+        verdict = this->help() ? Action(Action::kChunk) : this->relaxed() ? this->while_waiting() : this->while_round_fills();
+        if (header->first >= header->next_start) this->next_ring();
+      }
+      verdict = verdict.of_first_lane();
+      if (verdict != Action::kWait) return verdict;
+      __nanosleep(kPollNanoseconds);
+      restart_point(header->step);
+    }
+  }
+
+  // [first warp] After each step: flushes the pushes, accounts for the step, and returns what comes next. Many pushes are flushed by
+  // all threads, after which this is called again.
+  ATOS_DEVICE Action decide() {
+    __syncwarp();
+    if (const uint32_t pushes = header->pushes) {
+      if (this->crowded()) return Action::kCrowded;
+      if (pushes > kFew && Group::has_more_warps()) return Action::kHandOn;
+      hand_on<Warp>();
+    }
+    restart_point();
+    __syncwarp();
+    const uint32_t kept = header->kept;
+    bool goes_on = false;
+    __syncwarp(); // all have read it
+    if (lane_id() == 0) {
+      goes_on = conclude();
+      header->kept = 0;
+    }
+    Action verdict = Action::items(kept);
+    if (nested() && __shfl_sync(kAll, goes_on, 0)) verdict = Action::kChunk;
+    else if (kept == 0) verdict = fetch();
+    if (verdict != Action::kItems && verdict != Action::kChunk && !this->relaxed()) verdict = Action::kRound;
+    if (lane_id() == 0) {
+      header->step = verdict;
+      header->any_long = 0;
+      if (verdict == Action::kItems) header->counted = kept == 0; // a chunk belongs to the batch before
+    }
+    __syncwarp();
+    if (nested() && verdict == Action::kItems && verdict.count() <= kFew) {
+      const uint32_t total = this->template measure<Warp>(verdict.count());
+      if (lane_id() == 0) header->total = total;
+    }
+    return verdict;
+  }
+
+  // [team] Flushes the pushes of the last step. Only those of a whole batch may stay local; those of idle never do, since the others'
+  // idle rounds have to see them.
+  template <class Team> ATOS_DEVICE void hand_on() {
+    const bool may_keep = kKeepsLocalItems && this->relaxed() && header->step == Action::kItems && !header->any_long;
+    Below::template hand_on<Team>(may_keep, items);
+  }
+
+  // [one lane] Accounts for the last step, whose pushes have been flushed. True if a chunk comes next.
+  ATOS_DEVICE bool conclude() {
+    const Action step = header->step;
+    if (step == Action::kItems) {
+      header->ran += step.count();
+      if (nested() && header->any_long) {
+        header->batch = step.count();
+        header->next_long = header->shared = 0;
+      } else if (header->counted) {
+        header->owed += step.count();
+      }
+    } else if (has_idle() && step == Action::kIdle) {
+      this->idle_returned(header->handed, 1);
+    }
+    header->handed = 0;
+    if (!nested() || (step != Action::kChunk && !header->batch)) return false;
+    if (header->chunk.share >= 0 && chunk_done(static_cast<Share *>(launch.shares), header->chunk.share)) ++header->owed;
+    header->chunk.share = -1;
+    if (this->next_chunk()) return true;
+    if (header->batch && header->counted) header->owed += header->batch - header->shared;
+    header->batch = 0;
+    return false;
+  }
+
+  // [all threads] The main loop.
+  ATOS_DEVICE void work() {
+    for (;;) {
+      if (Group::rank() < 32) {
+        const Action verdict = decide();
+        if (lane_id() == 0) header->verdict = verdict;
+      }
+      Group::sync();
+      Action verdict = header->verdict;
+      if (verdict == Action::kRound) verdict = this->next_round();
+      if (verdict == Action::kLeave) break;
+      if (verdict == Action::kItems) {
+        this->run(verdict.count());
+        if (Group::rank() == Group::size() - 1) this->trace(verdict.count());
+      } else if (verdict == Action::kHandOn) {
+        hand_on<Group>();
+      } else if (verdict == Action::kCrowded) {
+        if (Group::rank() == 0) this->reserve_in_turn();
+      } else if (nested() && verdict == Action::kChunk) {
+        this->run_chunk();
+      } else if (has_idle() && verdict == Action::kIdle) {
+        atos_task_idle(&worker, &args);
+      }
+      Group::sync();
+    }
+    this->leave();
+  }
+};
+
+} // namespace atos

@@ -1,0 +1,16 @@
+// The kernel, compiled to LTO-IR for each kind of worker and size of item; a task is linked into it.
+#include "device/debug_rendezvous.cuh"
+#include "device/task_api.cuh"
+#include "device/this_worker.cuh"
+
+using namespace atos;
+
+extern "C" __global__ void atos_kernel(const __grid_constant__ Launch launch, const __grid_constant__ Arguments args) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  if (atos_config(ATOS_CONFIG_CHECKED)) reset_rendezvous();
+  // An opaque zero hides the base address of shared memory. Otherwise the compiler computes that of a CTA worker anew wherever it is
+  // used, from a register that is slow to read.
+  unsigned zero = 0;
+  if (kWorker == ATOS_CTA) asm volatile("mov.u32 %0, 0;" : "=r"(zero));
+  Workers(launch, args, shared + zero).work();
+}

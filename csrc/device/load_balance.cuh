@@ -1,0 +1,92 @@
+// A batch of items, whose iterations are spread evenly over the threads of a worker, however long each item is.
+//
+// The lengths of all items are scanned, and each thread finds the item of its iteration by a search in that scan: the load-balancing
+// search of Merrill, Garland and Grimshaw. Long items stay out of it (work_sharing.cuh).
+#pragma once
+#include "device/bsp_rounds.cuh"
+
+namespace atos {
+
+template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, bytes> {
+  using Below = BspRounds<Group, bytes>;
+  using Below::args;
+  using Below::header;
+  using Below::launch;
+  using Below::worker;
+
+  BatchArray<Item<bytes>> items;
+  uint64_t *values; // of each item, as many as the workload returns
+  BatchArray<int64_t> lengths;
+  BatchArray<uint32_t> scan;
+
+  // [all threads]
+  ATOS_DEVICE LoadBalance(const Launch &launch, const Arguments &args, unsigned char *mine, const SharedLayout &at)
+      : Below(launch, args, mine, at), items(reinterpret_cast<Item<bytes> *>(mine + at.items)),
+        values(reinterpret_cast<uint64_t *>(mine + at.values)), lengths(reinterpret_cast<int64_t *>(mine + at.lengths)),
+        scan(reinterpret_cast<uint32_t *>(mine + at.scan)) {}
+
+  // [team] Calls the workload of `got` items: their lengths, the exclusive scan over those that are not long, and the sum.
+  template <class Team> ATOS_DEVICE uint32_t measure(unsigned got) {
+    uint32_t total = 0;
+    bool any_long = false;
+#pragma unroll 1
+    for (unsigned from = 0; from < got; from += Team::size()) {
+      const unsigned k = from + Team::rank();
+      uint32_t mine = 0, sum;
+      if (k < got) {
+        const int64_t length = atos_task_workload(&worker, &items[k], &values[k * value_words()], &args);
+        lengths[k] = length;
+        if (length >= kLong) any_long = true;
+        else if (length > 0) mine = uint32_t(length);
+      }
+      const uint32_t inclusive = Team::scan(mine, &sum, worker.reduce);
+      if (k < got) scan[k] = total + inclusive - mine;
+      total += sum;
+      if (got > Team::size()) Team::sync(); // the scan's space is used again
+    }
+    any_long = Team::any(any_long);
+    if (any_long && Team::rank() == 0) header->any_long = 1;
+    return total;
+  }
+
+  // [one warp] Load-balancing search: the item that iteration e belongs to, of 32 consecutive ones from `base` on, which is the last
+  // whose scan is at most e. The lanes look at 32 places of the scan first, which leaves few for each.
+  ATOS_DEVICE unsigned item_of(uint32_t e, uint32_t base, unsigned got) const {
+    const unsigned stride = (got + kWarpSize - 1) / kWarpSize, k = lane_id() * stride;
+    const uint32_t start = k < got ? scan[k] : ~0u;
+    unsigned low = (__popc(__ballot_sync(kAll, start <= base)) - 1) * stride;
+    unsigned high = __popc(__ballot_sync(kAll, start <= base + 31)) * stride;
+    if (high > got) high = got;
+    while (high - low > 1) {
+      const unsigned middle = (low + high) / 2;
+      if (scan[middle] <= e) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
+  // [all threads] Runs the task on `got` items, but for the long ones.
+  ATOS_DEVICE void run(unsigned got) {
+    const bool looks = kKeepsLocalItems && launch.persistent && Group::rank() == Group::size() - 1;
+    if (!nested()) {
+      if (looks) this->look_around();
+      for (unsigned k = 0; k < got; ++k) {
+        if (k) Group::sync();
+        atos_task_body(&worker, &items[k], 0, nullptr, &args);
+      }
+      return;
+    }
+    const uint32_t total = got > kFew ? measure<Group>(got) : header->total;
+    // The last warp, which has the least to do, samples the demand meanwhile.
+    if (Group::has_more_warps() && looks) this->look_around();
+#pragma unroll 1
+    for (uint32_t base = Group::rank() & ~31u; base < total; base += Group::size()) {
+      const uint32_t e = base + lane_id();
+      const unsigned k = item_of(e, base, got);
+      if (e < total) atos_task_body(&worker, &items[k], int64_t(e - scan[k]), &values[k * value_words()], &args);
+    }
+    if (!Group::has_more_warps() && looks) this->look_around();
+  }
+};
+
+} // namespace atos

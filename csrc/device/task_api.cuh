@@ -1,0 +1,59 @@
+// The functions behind `worker` in a task: push, rank and size, barrier, reductions, votes and scratch memory.
+#pragma once
+#include "device/this_worker.cuh"
+
+namespace atos {
+
+template <class T> ATOS_DEVICE T combine(T a, T b, int op) {
+  return op == 0 ? a + b : op == 1 ? (b < a ? b : a) : (a < b ? b : a);
+}
+
+// [all threads] A reduction over the threads of a worker; every thread gets the result. `op`: 0 sum, 1 minimum, 2 maximum.
+template <class T> ATOS_DEVICE T reduce(void *worker, T value, int op) {
+  if constexpr (kWorker != ATOS_THREAD)
+    for (int distance = 16; distance; distance /= 2) value = combine(value, __shfl_xor_sync(kAll, value, distance), op);
+  if constexpr (kWorker == ATOS_CTA) {
+    T *parts = reinterpret_cast<T *>(static_cast<Worker<kBytes> *>(worker)->reduce);
+    __syncthreads();
+    if (lane_id() == 0) parts[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = parts[0];
+    for (unsigned w = 1; w < blockDim.x / 32; ++w) value = combine(value, parts[w], op);
+  }
+  return value;
+}
+
+extern "C" {
+
+__device__ void atos_push(void *worker, const void *item) {
+  static_cast<Worker<kBytes> *>(worker)->push(*static_cast<const Item<kBytes> *>(item));
+}
+
+__device__ int32_t atos_size(void *) { return kWorker == ATOS_THREAD ? 1 : kWorker == ATOS_WARP ? 32 : blockDim.x; }
+__device__ int32_t atos_rank(void *) { return kWorker == ATOS_THREAD ? 0 : kWorker == ATOS_WARP ? lane_id() : threadIdx.x; }
+
+__device__ void atos_sync(void *) {
+  if (kWorker == ATOS_CTA) __syncthreads();
+  else if (kWorker == ATOS_WARP) __syncwarp();
+}
+
+__device__ int64_t atos_reduce_i64(void *worker, int64_t value, int32_t op) {
+  return reduce(worker, static_cast<long long>(value), op);
+}
+__device__ uint64_t atos_reduce_u64(void *worker, uint64_t value, int32_t op) {
+  return reduce(worker, static_cast<unsigned long long>(value), op);
+}
+__device__ double atos_reduce_f64(void *worker, double value, int32_t op) { return reduce(worker, value, op); }
+
+__device__ int32_t atos_any(void *, int32_t predicate) {
+  return kWorker == ATOS_THREAD ? predicate != 0 : kWorker == ATOS_WARP ? __any_sync(kAll, predicate) : __syncthreads_or(predicate);
+}
+__device__ int32_t atos_all(void *, int32_t predicate) {
+  return kWorker == ATOS_THREAD ? predicate != 0 : kWorker == ATOS_WARP ? __all_sync(kAll, predicate) : __syncthreads_and(predicate);
+}
+
+__device__ void *atos_scratch(void *worker) { return static_cast<Worker<kBytes> *>(worker)->scratch; }
+__device__ int64_t atos_scratch_bytes(void *worker) { return static_cast<Worker<kBytes> *>(worker)->launch->scratch; }
+} // extern "C"
+
+} // namespace atos

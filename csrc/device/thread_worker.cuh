@@ -1,0 +1,148 @@
+// Thread workers: the 32 of a warp step together, so that they share the atomics on the queue's counters. Each lane has tickets of its
+// own and runs one item at a time.
+#pragma once
+#include "device/bsp_rounds.cuh"
+
+namespace atos {
+
+template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
+  using Below = BspRounds<Warp, bytes>;
+  using Below::args;
+  using Below::header;
+  using Below::launch;
+  using Below::queue;
+  using Below::worker;
+
+  uint64_t first = 0; // tickets [first, first + claimed) are this lane's, and their items not yet taken
+  uint32_t claimed = 0;
+
+  static ATOS_DEVICE SharedLayout layout(const Launch &launch) {
+    return shared_layout(true, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch);
+  }
+
+  ATOS_DEVICE ThreadWorkers(const Launch &launch, const Arguments &args, unsigned char *shared)
+      : Below(launch, args, shared + Warp::index_in_block() * layout(launch).bytes, layout(launch)) {
+    worker.scratch += lane_id() * ((launch.scratch + 15) / 16 * 16);
+  }
+
+  // [all threads] Claims tickets for each lane without any, all by one atomic. False: no lane has any, or the worker is to leave.
+  ATOS_DEVICE bool claim() {
+    const unsigned empty = __ballot_sync(kAll, claimed == 0);
+    if (!empty) return true;
+    if (lane_id() == 0) {
+      const uint64_t lanes = __popc(empty);
+      uint64_t total = 0;
+      const Counters *counters = queue().counters;
+      const bool relaxed = this->relaxed();
+      const uint64_t stop = load(&counters->stop); // all is asked for before the first answer is looked at
+      const uint64_t head = relaxed ? load(&counters->head) : 0;
+      const uint64_t published = relaxed ? tickets_of(load(&counters->published)) : 0;
+      if (stop == kRun && relaxed) {
+        header->hungry = int64_t(head - published);
+        total = this->share(head, published) * lanes;
+        header->base = queue().claim(total);
+      } else if (stop == kRun) {
+        total = this->claim_of_round(lanes, &header->base);
+      }
+      header->claimed = total;
+      header->each = uint32_t((total + lanes - 1) / lanes);
+    }
+    __syncwarp();
+    if (claimed == 0) {
+      const uint64_t total = header->claimed, want = header->each;
+      const uint64_t before = __popc(empty & ((1u << lane_id()) - 1)) * want;
+      if (before < total) {
+        first = header->base + before;
+        claimed = uint32_t(total - before < want ? total - before : want);
+      }
+    }
+    __syncwarp();
+    return __any_sync(kAll, claimed != 0);
+  }
+
+  // [all threads] Takes one item for each lane whose next ticket's slot is filled; returns which lanes those are.
+  ATOS_DEVICE unsigned take(Item<bytes> *item) {
+    const Ring ring = header->taking;
+    typename Slot<bytes>::Seen seen{};
+    Place place{};
+    bool full = false;
+    if (claimed) {
+      place = ring.at(first);
+      full = ring.template slot<bytes>(place.index).full(place.turn, seen);
+    }
+    const unsigned lanes = __ballot_sync(kAll, full);
+    if (lanes == 0) return 0;
+    fence();
+    if (full) {
+      *item = ring.template slot<bytes>(place.index).get(seen);
+      if (!Slot<bytes>::packed) fence();
+      ring.template slot<bytes>(place.index).retire(place.turn);
+      ++first;
+      --claimed;
+    }
+    return lanes;
+  }
+
+  // [all threads] The lanes that have an item to run; 0 with *action kIdle or kLeave.
+  ATOS_DEVICE unsigned next(Item<bytes> *item, Action *verdict) {
+    for (;;) {
+      *verdict = Action::kWait;
+      for (unsigned polls = 0; *verdict == Action::kWait; ++polls) {
+        if (!claim()) {
+          *verdict = Action::kLeave;
+          break;
+        }
+        if (const unsigned lanes = take(item)) return lanes;
+        if (polls % kPatience != kPatience - 1) continue;
+        if (lane_id() == 0) *verdict = this->relaxed() ? this->while_waiting() : this->while_round_fills();
+        *verdict = verdict->of_first_lane();
+        // Lanes whose tickets are for the next ring wait for those that have older ones, which are about to be filled.
+        __syncwarp();
+        if (__all_sync(kAll, !claimed || first >= header->next_start) && lane_id() == 0) this->next_ring();
+        __syncwarp();
+        if (*verdict == Action::kWait) __nanosleep(kPollNanoseconds);
+      }
+      if (this->relaxed()) return 0;
+      *verdict = this->next_round();
+      if (*verdict != Action::kRound) return 0;
+    }
+  }
+
+  // [all threads] The main loop.
+  ATOS_DEVICE void work() {
+    for (;;) {
+      Item<bytes> item;
+      Action verdict;
+      const unsigned lanes = next(&item, &verdict);
+      if (lanes == 0 && verdict == Action::kLeave) break;
+      if (lanes >> lane_id() & 1) {
+        if (nested()) {
+          uint64_t values[kValueWords];
+          const int64_t length = atos_task_workload(&worker, &item, values, &args);
+#pragma unroll 1
+          for (int64_t i = 0; i < length; ++i) atos_task_body(&worker, &item, i, values, &args);
+        } else {
+          atos_task_body(&worker, &item, 0, nullptr, &args);
+        }
+      }
+      if (has_idle() && lanes == 0) atos_task_idle(&worker, &args);
+      __syncwarp();
+      const uint32_t pushes = header->pushes;
+      if (pushes && this->crowded()) {
+        if (lane_id() == 0) this->reserve_in_turn();
+        __syncwarp();
+      }
+      if (pushes) this->template hand_on<Warp>(false, nullptr);
+      if (lane_id() == 0) {
+        header->owed += __popc(lanes);
+        header->ran += __popc(lanes);
+        this->trace(__popc(lanes));
+        if (has_idle() && lanes == 0) this->idle_returned(pushes, 32);
+      }
+      __syncwarp();
+    }
+    this->leave();
+  }
+};
+
+} // namespace atos

@@ -1,0 +1,60 @@
+// Work sharing: the long items of a batch are split into chunks, which all workers run.
+#pragma once
+#include "device/load_balance.cuh"
+
+namespace atos {
+
+template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, bytes> {
+  using Batch = LoadBalance<Group, bytes>;
+  using Batch::args;
+  using Batch::Batch;
+  using Batch::header;
+  using Batch::items;
+  using Batch::launch;
+  using Batch::lengths;
+  using Batch::queue;
+  using Batch::values;
+  using Batch::worker;
+
+  // [one lane] The next chunk to run: of the long items of this worker's batch, then of any split item.
+  ATOS_DEVICE bool next_chunk() {
+    while (header->next_long < header->batch) {
+      const unsigned k = header->next_long++;
+      if (lengths[k] < kLong) continue;
+      const uint64_t *its_values = &values[k * value_words()];
+      if (open_share<bytes>(queue().counters, shares(), hint() + k, items[k], its_values, value_words(), lengths[k],
+                            chunk_size(), header->counted)) {
+        ++header->shared;
+        continue;
+      }
+      *guest() = items[k];
+      for (int i = 0; i < value_words(); ++i) header->guest_values[i] = its_values[i];
+      header->chunk = {0, lengths[k], -1};
+      return true;
+    }
+    return help();
+  }
+
+  // [one lane] Claims a chunk of any split item.
+  ATOS_DEVICE bool help() {
+    return nested() && load(&queue().counters->open) &&
+           claim_chunk<bytes>(queue().counters, shares(), hint(), guest(), header->guest_values, value_words(), chunk_size(),
+                              &header->chunk);
+  }
+
+  ATOS_DEVICE Share *shares() const { return static_cast<Share *>(launch.shares); }
+  // The place in the table where this worker begins to look.
+  ATOS_DEVICE unsigned hint() const { return block_index() + 31 * Group::index_in_block(); }
+  ATOS_DEVICE uint64_t chunk_size() const { return kChunkPart * Group::size(); }
+  ATOS_DEVICE Item<bytes> *guest() const { return reinterpret_cast<Item<bytes> *>(header->guest_item); }
+
+  // [all threads]
+  ATOS_DEVICE void run_chunk() {
+    const Chunk chunk = header->chunk;
+#pragma unroll 1
+    for (int64_t i = chunk.from + Group::rank(); i < chunk.to; i += Group::size())
+      atos_task_body(&worker, guest(), i, header->guest_values, &args);
+  }
+};
+
+} // namespace atos

@@ -1,0 +1,81 @@
+// The rings of a queue, of which a larger one may follow the last while workers run.
+//
+// A ring that becomes too full is followed by one of twice the size, for the tickets from then on. One addition to the tail gives a
+// pusher both its tickets and the ring that they are for. Only before that, and only where a larger ring may come, a pusher may wait
+// a little: see `reserve_with_space`.
+#pragma once
+#include "protocol/counters.h"
+#include "protocol/ring.cuh"
+#include "protocol/tuning.h"
+
+namespace atos {
+
+// Values of the demand and the headroom: not sampled yet; and more than any demand, of a queue that does not grow.
+constexpr int64_t kUnseen = -(int64_t(1) << 60), kPlenty = int64_t(1) << 61;
+
+template <unsigned bytes> struct GrowingRings {
+  Counters *counters;
+  Slot<bytes> *slots, *more; // of the first ring, and of those that follow it, one after the other
+  uint64_t size;             // slots in the first ring
+  uint64_t reciprocal;       // (2^64 - 1) / size
+  unsigned growths;          // the most that there may be while workers run
+
+  // The ring after k growths, whose first ticket is `start`.
+  ATOS_FUNCTION Ring ring(unsigned k, uint64_t start) const {
+    ring_used(k);
+    return {k ? more + ((size << k) - 2 * size) : slots, start, size << k, reciprocal >> k};
+  }
+
+  // The first ticket of that ring. A growth is visible in the tail a moment before that ticket is known.
+  ATOS_FUNCTION uint64_t start_of(unsigned k) const {
+    if (k == 0) return 0;
+    for (Spin spin;; spin.again()) {
+      const uint64_t start = load(&counters->starts[k]);
+      if (start >= kGrown) return start - kGrown;
+    }
+  }
+
+  ATOS_FUNCTION bool stopped() const { return load(&counters->stop) != kRun; }
+
+  // Reserves n tickets for pushes; returns the tail as it was before. From here on they count as unfinished.
+  ATOS_FUNCTION uint64_t reserve(uint64_t n) const { return add(&counters->published, n); }
+
+  // The headroom of a ring: up to so many pushes, beside those that idle workers wait for (the demand, as last sampled), reserve
+  // their tickets at once, and half of the ring stays empty. More of them take `reserve_with_space`.
+  ATOS_FUNCTION int64_t spare(const Ring &ring) const { return growths ? int64_t(ring.size / 2) : kPlenty; }
+
+  // Reserves n tickets above the high-water mark of a ring: waits while a larger one may come, but not for long. The host may itself
+  // have to wait, for a thread that frees memory and so waits for this kernel. Calls `ask` to request one more growth.
+  template <class Ask> ATOS_FUNCTION uint64_t reserve_with_room(uint64_t n, Ask ask) const {
+    Spin spin;
+    for (unsigned tries = 0; tries < kMostTries; ++tries, spin.again()) {
+      uint64_t published = load(&counters->published);
+      const unsigned k = growths_of(published);
+      const uint64_t allowed = load(&counters->allowed);
+      const bool no_more = k >= growths || (allowed & kNoMore && (allowed & ~kNoMore) <= k);
+      if (no_more || stopped()) return reserve(n);
+      const int64_t need = int64_t(tickets_of(published) + n - load(&counters->head)), room = int64_t(size << k);
+      if (need <= room / 2) return reserve(n);
+      grow(k, allowed & ~kNoMore, ask);
+      // Only if nothing was reserved meanwhile: all that are let in together must fit.
+      if (need <= room - room / 8 && exchange_if(&counters->published, published, published + n)) return published;
+    }
+    uint64_t allowed = load(&counters->allowed);
+    exchange_if(&counters->allowed, allowed, allowed | kNoMore); // nobody else shall wait, until the host answers after all
+    return reserve(n);
+  }
+
+  // Grows the queue from k growths to one more, if that one was granted; otherwise requests it.
+  template <class Ask> ATOS_FUNCTION void grow(unsigned k, uint64_t allowed, Ask ask) const {
+    uint64_t before = kNotGrown;
+    if (k >= allowed) {
+      uint64_t wanted = load(&counters->wanted); // less than k, if more were granted than requested
+      if (wanted <= k && exchange_if(&counters->wanted, wanted, k + 1)) ask();
+    } else if (exchange_if(&counters->starts[k + 1], before, kGrowing)) {
+      fence(); // the memory was there before it was allowed
+      store(&counters->starts[k + 1], tickets_of(add(&counters->published, kGrowth)) + kGrown);
+    }
+  }
+};
+
+} // namespace atos

@@ -1,0 +1,139 @@
+// The queue protocol, written once for the GPU and the CPU.
+//
+// A ring of slots and a few 64-bit counters that only grow. A push reserves tickets by adding to the tail and stores each item into
+// the slot of its ticket. A pop claims tickets by adding to the head, which may run ahead of the tail, and waits for *its own* slots,
+// so that idle workers poll different addresses. The sequence number of a slot tells whether its item is there (slot.cuh).
+//
+// A push that has its tickets never waits. An item whose slot is still occupied goes to the spill area and asks for a stop; the host
+// then recovers what is pending and goes on, or reports that the queue is full. A queue may grow while workers run (growth.cuh).
+//
+// The end: `finished` counts tasks that ran, each after its own pushes were counted in the tail, or in `untracked` if they went to no
+// slot. Whoever reads `finished` first, then the others, and finds as many, twice, has proof that nothing is left
+// (docs/design.md).
+#pragma once
+#include "protocol/growth.cuh"
+
+namespace atos {
+
+// A view of the queue, copied freely; the host's queues own the memory.
+template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
+  using GrowingRings<bytes>::counters;
+
+  Item<bytes> *spill;
+  uint64_t spill_size;
+
+  QueueRef() = default;
+  ATOS_FUNCTION QueueRef(Counters *counters, Slot<bytes> *slots, Slot<bytes> *more, Item<bytes> *spill, uint64_t size,
+                         uint64_t reciprocal, uint64_t spill_size, unsigned growths)
+      : GrowingRings<bytes>{counters, slots, more, size, reciprocal, growths}, spill(spill), spill_size(spill_size) {}
+
+  // Stores an item under its ticket, which is of `ring`. Everything written before must be ordered by a fence of this thread, or of
+  // one behind a barrier of the worker.
+  ATOS_FUNCTION void publish(const Ring &ring, uint64_t ticket, const Item<bytes> &item) const {
+    const Place place = ring.at(ticket);
+    Slot<bytes> &slot = ring.template slot<bytes>(place.index);
+    // In the first generation every slot is free; later the item of the generation before may still be there.
+    const bool used = !ring.first_lap(ticket);
+    if (used && !slot.has(place.turn)) return spill_one(item);
+    if (!Slot<bytes>::packed) {
+      if (used) fence(); // whoever emptied the slot has read it
+      slot.put(item);
+      fence();
+    }
+    slot.fill(item, place.turn);
+  }
+
+  // The same for the caller's part (rank, rank + stride, ...) of n items, under the tickets from `first` on.
+  ATOS_FUNCTION void publish(const Ring &ring, uint64_t first, const Item<bytes> *items, uint64_t n, uint64_t rank,
+                             uint64_t stride) const {
+    if (!Slot<bytes>::packed) { // those of the first generation need only one fence
+ATOS_ROLLED
+      for (uint64_t i = rank; i < n && ring.first_lap(first + i); i += stride)
+        ring.template slot<bytes>(first + i - ring.start).put(items[i]);
+      fence();
+    }
+ATOS_ROLLED
+    for (uint64_t i = rank; i < n; i += stride) {
+      if (Slot<bytes>::packed || !ring.first_lap(first + i)) publish(ring, first + i, items[i]);
+      else ring.template slot<bytes>(first + i - ring.start).fill(items[i], 0);
+    }
+  }
+
+  // Claims n tickets to take items with; they may lie beyond the tail.
+  ATOS_FUNCTION uint64_t claim(uint64_t n) const { return add(&counters->head, n); }
+
+  // Claims at most n tickets that lie below the tail, maybe none: for workers that must not wait.
+  ATOS_FUNCTION uint64_t claim_published(uint64_t n, uint64_t *first) const {
+    uint64_t head = load(&counters->head);
+    for (;;) {
+      const uint64_t published = tickets_of(load(&counters->published));
+      if (head >= published) return 0;
+      const uint64_t take = published - head < n ? published - head : n;
+      if (exchange_if(&counters->head, head, head + take)) {
+        *first = head;
+        return take;
+      }
+    }
+  }
+
+  // Counts n tasks as finished.
+  ATOS_FUNCTION void finish(uint64_t n) const {
+    fence();
+    add(&counters->finished, n);
+  }
+
+  // Whether no task is unfinished; *published: the tail at that time.
+  ATOS_FUNCTION bool ended(uint64_t *published) const {
+    const uint64_t finished = load(&counters->finished);
+    fence();
+    *published = load(&counters->published);
+    if (finished != tickets_of(*published) + load(&counters->direct)) return false;
+    // A task may be counted as finished by a worker that took it from its slot and has yet to see its reservation: no fence
+    // is between that and the commit, where the slots have one word. So equal counts are confirmed by reads that cannot be stale.
+    *published = add(&counters->published, 0);
+    return finished == tickets_of(*published) + add(&counters->direct, 0);
+  }
+
+  // Counts `ran` tasks for the trace; whoever finds a sample due takes it. The tickets claimed are `begin` and those of `claims`.
+  ATOS_FUNCTION void trace(uint64_t ran, uint64_t now, const uint64_t *claims, uint64_t begin, atos_sample *samples, uint64_t most,
+                           uint64_t interval) const {
+    const uint64_t before = add(&counters->ran_so_far, ran);
+    uint64_t due = load(&counters->next_sample);
+    if (now < due || !exchange_if(&counters->next_sample, due, now + interval)) return;
+    const uint64_t at = add(&counters->sampled, 1);
+    if (at < most) samples[at] = {now, before + ran, tickets_of(load(&counters->published)), begin + load(claims)};
+  }
+
+  // Keeps an item whose slot is occupied, as far as there is space, and asks for a stop.
+  ATOS_FUNCTION void spill_one(const Item<bytes> &item) const {
+    const uint64_t at = add(&counters->spilled, uint64_t(1));
+    if (at < spill_size) store_plain(&spill[at], item);
+    store(&counters->stop, kStopFull);
+  }
+
+  // Reports a check that failed in a task. The first failure is kept, and the launch ends in order; the host reads it when all
+  // have left.
+  ATOS_FUNCTION void fail(const atos_failure &failure) const {
+    if (add(&counters->failures, uint64_t(1)) == 0) store_plain(&counters->failure, failure);
+    store(&counters->stop, kStopTask);
+  }
+
+  // An idle worker that saw nothing unfinished at some tail, then ran idle without a push, registers as quiescent, for `lanes`
+  // workers; all_quiescent: whether all have done so for the same tail. The upper 44 bits tell which, the lower 20 count. A worker
+  // that comes with an older tail than is there is late, and will call idle again: it must not undo the others' registrations.
+  static constexpr uint64_t kQuietBits = 20;
+  static ATOS_FUNCTION uint64_t nobody_quiet(uint64_t published) { return published << kQuietBits; }
+  ATOS_FUNCTION void register_quiet(uint64_t published, uint64_t lanes) const {
+    uint64_t seen = load(&counters->quiet);
+    for (;;) {
+      const int64_t newer = int64_t((published << kQuietBits) - (seen >> kQuietBits << kQuietBits));
+      if (newer < 0) return;
+      if (exchange_if(&counters->quiet, seen, newer ? (published << kQuietBits) + lanes : seen + lanes)) return;
+    }
+  }
+  ATOS_FUNCTION bool all_quiet(uint64_t published, uint64_t workers) const {
+    return load(&counters->quiet) == (published << kQuietBits) + workers && tickets_of(load(&counters->published)) == published;
+  }
+};
+
+} // namespace atos

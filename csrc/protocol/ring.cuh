@@ -1,0 +1,40 @@
+// A ring of slots, which tickets use in turns.
+#pragma once
+#include "protocol/slot.cuh"
+
+namespace atos {
+
+// The slot of a ticket, and its sequence number before the item is put there.
+struct Place {
+  uint64_t index;
+  uint64_t turn;
+};
+
+// The slots of the tickets from `start` on: ticket t has slot (t - start) % size, in generation (t - start) / size.
+struct alignas(16) Ring {
+  void *slots;
+  uint64_t start;
+  uint64_t size;
+  uint64_t reciprocal; // (2^64 - 1) / size
+
+  template <unsigned bytes> ATOS_FUNCTION Slot<bytes> &slot(uint64_t index) const {
+    return static_cast<Slot<bytes> *>(slots)[index];
+  }
+
+  // The estimate of ticket / size by the reciprocal is at most one too small, for every 64-bit ticket.
+  ATOS_FUNCTION Place at(uint64_t ticket) const {
+    ticket -= start;
+    uint64_t lap = multiply_high(ticket, reciprocal);
+    uint64_t index = ticket - lap * size;
+    if (index >= size) {
+      index -= size;
+      ++lap;
+    }
+    return {index, 2 * lap};
+  }
+
+  // Whether no ticket had its slot before.
+  ATOS_FUNCTION bool first_lap(uint64_t ticket) const { return ticket - start < size; }
+};
+
+} // namespace atos
