@@ -6,21 +6,21 @@ namespace atos {
 
 // The next step of a worker, in one 32-bit word: a shuffle passes it between lanes, the header between warps.
 //
-//   +--> next_action() ---> kItems         run the task on count() items -------------------->+
-//   |        |------------> kChunk         run it on a chunk of a split item ----------------->+
-//   |        |------------> kIdle          call the idle function ---------------------------->+
-//   |        |------------> kFlush         all threads flush the pushes ---------------------->+
-//   |        |------------> kWaitForSpace  one thread waits for space in the ring, reserves -->+
-//   |        |------------> kRound         all workers meet: next_round()                      |
-//   |        |                                |---> kRound   the next one has begun ---------->+
-//   |        |                                |---> kIdle    call the idle function ---------->+
-//   |        |                                `---> kLeave --.                                 |
-//   |        `------------> kLeave         report, exit <----'                                 |
-//   +<----------------------------------------------------------------------------------------+
+//   +--> next_action() -> kItems         run the task on count() items --------------------------->+
+//   |        |----------> kChunk         run it on a chunk of a split item ----------------------->+
+//   |        |----------> kIdle          call the idle function ---------------------------------->+
+//   |        |----------> kFlush         all threads flush the pushes ---------------------------->+
+//   |        |----------> kWaitForSpace  one thread waits for space in the ring, and reserves it ->+
+//   |        |----------> kRound         all workers meet in next_round():                         |
+//   |        |                            |-> kRound   the next one has begun -------------------->+
+//   |        |                            |-> kIdle    call the idle function -------------------->+
+//   |        |                            `-> kLeave --.                                           |
+//   |        `----------> kLeave         report, exit <'                                           |
+//   +<---------------------------------------------------------------------------------------------+
 //
-// next_action() first has the pushes of the last step flushed (kWaitForSpace, kFlush) and accounts for that step. Then come local items
-// (kItems), chunks of this worker's long items (kChunk), and what fetch() finds: items of the queue, a chunk of another worker's
-// item, or a reason to call idle or leave, in place of which a launch with rounds has kRound.
+// next_action() first has the pushes of the last step flushed (kWaitForSpace, kFlush) and accounts for that step. Then come
+// local items (kItems), chunks of this worker's long items (kChunk), and what fetch() finds: items of the queue, a chunk of
+// another worker's item, or a reason to call idle or leave, in place of which a launch with rounds has kRound.
 struct Action {
   enum Kind : int32_t {
     kItems = 1,

@@ -1,12 +1,12 @@
-// Bulk-synchronous rounds: workers run the items of one round, meet at a barrier of the grid, and go on with what these have pushed.
-// In a discrete launch a kernel is one round, and the host is the barrier.
+// Bulk-synchronous rounds: workers run the items of one round, meet at a barrier of the grid, and go on with what these have
+// pushed. In a discrete launch a kernel is one round, and the host is the barrier.
 #pragma once
 #include "device/host_report.cuh"
 
 namespace atos {
 
-// [all threads] A barrier of all blocks; the last one to come runs `last` before anybody goes on. Free of deadlock because a launch
-// with barriers has no more blocks than are resident at once.
+// [all threads] A barrier of all blocks; the last one to come runs `last` before anybody goes on. Free of deadlock because a
+// launch with barriers has no more blocks than are resident at once.
 template <class Last> ATOS_DEVICE void grid_barrier(Counters *counters, Last last) {
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -33,15 +33,9 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
   using Below::launch;
   using Below::queue;
 
-  // [one lane] Claims tickets of the current round, of which there will be no more; returns how many.
-  ATOS_DEVICE uint64_t claim_of_round(uint64_t lanes, uint64_t *first) {
-    uint64_t *claims = this->claims_of_kernel();
-    const uint64_t begin = this->first_of_kernel(), end = header->round_end;
-    const uint64_t next = begin + load(claims);
-    if (next >= end) return 0;
-    const uint64_t want = this->share(next, end) * lanes;
-    *first = begin + add(claims, want);
-    return *first >= end ? 0 : end - *first < want ? end - *first : want;
+  // [one lane] Claims tickets of the current round for each of `lanes`; returns how many.
+  ATOS_DEVICE uint64_t claim_of_round(uint64_t lanes) {
+    return header->consumer.claim_of_round(launch, this->claims_of_kernel(), this->first_of_kernel(), header->round_end, lanes);
   }
 
   // [all threads] When nothing is left of a round: kLeave, kIdle, or kRound after the next one has opened.

@@ -1,9 +1,10 @@
-// Tasks with checks (ATOS_CONFIG_CHECKED): how a check that fails is reported, and what becomes of the other threads of its worker.
+// Tasks with checks (ATOS_CONFIG_CHECKED): how a check that fails is reported, and what becomes of the other threads of its
+// worker.
 //
-// A thread returns from its task where a check fails, and then reports it if it was the first of its block. The other threads of the
-// worker may be waiting for it: their collective calls begin with a rendezvous that they give up once a thread has left. It spins in
-// shared memory, since a barrier of the hardware would wait for ever: the thread that left waits for the others of its warp where
-// their ways meet again. Without checks none of this is linked in.
+// A thread returns from its task where a check fails, and then reports it if it was the first of its block. The other threads
+// of the worker may be waiting for it: their collective calls begin with a rendezvous that they give up once a thread has left.
+// It spins in shared memory, since a barrier of the hardware would wait for ever: the thread that left waits for the others of
+// its warp where their ways meet again. Without checks none of this is linked in.
 #pragma once
 #include "device/task_api.cuh"
 
@@ -46,8 +47,8 @@ __device__ void atos_report(void *worker, const void *item) {
   failing_thread() = kReported;
 }
 
-// [all threads] Before a collective call of a task with checks: 1 when all threads of the worker have come, 0 if one has left the
-// task, and the others have to leave it too.
+// [all threads] Before a collective call of a task with checks: 1 when all threads of the worker have come, 0 if one has left
+// the task, and the others have to leave it too.
 __device__ int32_t atos_together(void *) {
   if (kWorker == ATOS_THREAD) return 1;
   volatile Rendezvous &here = rendezvous_of_worker();

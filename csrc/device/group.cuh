@@ -1,4 +1,5 @@
-// Groups of threads that work together: a warp, or a CTA (thread block). Each has the same functions, so that a worker is written once.
+// Groups of threads that work together: a warp, or a CTA (thread block). Each has the same functions, so that a worker is
+// written once; all threads of the group call them together.
 #pragma once
 #include "device/hardware.cuh"
 
@@ -6,6 +7,7 @@ namespace atos {
 
 constexpr unsigned kAll = ~0u; // every lane of a warp
 
+// Inclusive scan over the lanes of a warp.
 ATOS_DEVICE uint32_t inclusive_scan(uint32_t x) {
 #pragma unroll
   for (unsigned distance = 1; distance < 32; distance *= 2) {

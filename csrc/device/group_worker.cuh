@@ -1,5 +1,5 @@
-// Warp and CTA workers: a group of threads that takes a batch of items at a time. It goes from step to step: its first warp determines
-// what comes next, all threads do it. `next_action` is the only place that knows the schedules.
+// Warp and CTA workers: a group of threads that takes a batch of items at a time. It goes from step to step: its first warp
+// determines what comes next, all threads do it. `next_action` is the only place that knows the schedules.
 #pragma once
 #include "device/work_sharing.cuh"
 
@@ -26,9 +26,10 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
 
   // [first warp] Takes the items of the claimed tickets, from the first one on, as far as they are there; returns how many.
   ATOS_DEVICE unsigned take_ready() {
-    const Ring ring = header->taking;
-    const uint64_t first = header->first;
-    const unsigned claimed = unsigned(header->claimed);
+    Consumer &consumer = header->consumer;
+    const Ring ring = consumer.ring;
+    const uint64_t first = consumer.first;
+    const unsigned claimed = unsigned(consumer.claimed);
     unsigned got = 0;
     for (bool more = true; more && got < claimed;) {
       typename Slot<bytes>::Seen seen[kPolls];
@@ -56,7 +57,8 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     fence();
     if (!Slot<bytes>::packed) {
 #pragma unroll 1
-      for (unsigned k = lane_id(); k < got; k += kWarpSize) items[k] = ring.template slot<bytes>(ring.at(first + k).index).get({});
+      for (unsigned k = lane_id(); k < got; k += kWarpSize)
+        items[k] = ring.template slot<bytes>(ring.at(first + k).index).get({});
       fence();
     }
 #pragma unroll 1
@@ -65,8 +67,8 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       ring.template slot<bytes>(place.index).retire(place.turn);
     }
     if (lane_id() == 0) {
-      header->first = first + got;
-      header->claimed = claimed - got;
+      consumer.first = first + got;
+      consumer.claimed = claimed - got;
     }
     return got;
   }
@@ -74,7 +76,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
   // [first warp] Claims tickets, if there are none: kWait for their items, or kChunk or kLeave.
   ATOS_DEVICE Action claim() {
     Action verdict = Action::kWait;
-    if (lane_id() == 0 && header->claimed == 0) {
+    if (lane_id() == 0 && header->consumer.claimed == 0) {
       const Counters *counters = queue().counters;
       const bool relaxed = this->relaxed();
       // All is asked for before the first answer is looked at: they take as long as one.
@@ -85,12 +87,9 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       } else if (stop != kRun) {
         verdict = Action::kLeave;
       } else if (relaxed) {
-        const uint64_t want = this->share(head, tickets_of(published));
-        header->first = queue().claim(want);
-        header->claimed = want;
-      } else {
-        header->claimed = this->claim_of_round(1, &header->first);
-        if (header->claimed == 0) verdict = Action::kLeave;
+        header->consumer.claim(queue(), fair_batch_size(launch, head, tickets_of(published)));
+      } else if (this->claim_of_round(1) == 0) {
+        verdict = Action::kLeave;
       }
     }
     return verdict.of_first_lane();
@@ -108,7 +107,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       if (polls % kPatience != kPatience - 1) continue;
       if (lane_id() == 0) {
         verdict = this->help() ? Action(Action::kChunk) : this->relaxed() ? this->while_waiting() : this->while_round_fills();
-        if (header->first >= header->next_start) this->next_ring();
+        if (header->consumer.is_past_ring(header->consumer.first)) header->consumer.next_ring(queue());
       }
       verdict = verdict.of_first_lane();
       if (verdict != Action::kWait) return verdict;
@@ -117,8 +116,8 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     }
   }
 
-  // [first warp] After each step: flushes the pushes, accounts for the step, and returns what comes next. Many pushes are flushed by
-  // all threads, after which this is called again.
+  // [first warp] After each step: flushes the pushes, accounts for the step, and returns what comes next. Many pushes are
+  // flushed by all threads, after which this is called again.
   ATOS_DEVICE Action decide() {
     __syncwarp();
     if (const uint32_t pushes = header->pushes) {
@@ -152,8 +151,8 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     return verdict;
   }
 
-  // [team] Flushes the pushes of the last step. Only those of a whole batch may stay local; those of idle never do, since the others'
-  // idle rounds have to see them.
+  // [team] Flushes the pushes of the last step. Only those of a whole batch may stay local; those of idle never do, since the
+  // others' idle rounds have to see them.
   template <class Team> ATOS_DEVICE void hand_on() {
     const bool may_keep = kKeepsLocalItems && this->relaxed() && header->step == Action::kItems && !header->any_long;
     Below::template hand_on<Team>(may_keep, items);

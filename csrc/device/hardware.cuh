@@ -36,8 +36,8 @@ ATOS_DEVICE uint32_t quotient_rounded_by_chance(int32_t a, int32_t b, uint32_t m
 template <class T> using BatchArray = T *;
 template <class T> using PushArray = T *;
 
-// A place from which a worker could start anew with nothing but its shared memory: no code here, but the model checker saves that
-// memory there. `step`, where given, has been accounted for and is not needed any more.
+// A place from which a worker could start anew with nothing but its shared memory: no code here, but the model checker saves
+// that memory there. `step`, where given, has been accounted for and is not needed any more.
 ATOS_DEVICE void restart_point() {}
 template <class Step> ATOS_DEVICE void restart_point(Step &) {}
 

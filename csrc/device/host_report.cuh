@@ -18,8 +18,8 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
                   static_cast<atos_sample *>(launch.samples), launch.max_samples, launch.sample_interval);
   }
 
-  // [all threads] At the end. The last block of a kernel writes the completion record, and leaves the counters as the next launch
-  // expects them, so that neither has to be copied.
+  // [all threads] At the end. The last block of a kernel writes the completion record, and leaves the counters as the next
+  // launch expects them, so that neither has to be copied.
   ATOS_DEVICE void leave() {
     Counters *counters = queue().counters;
     if (Group::rank() == 0) {

@@ -1,7 +1,7 @@
 // A batch of items, whose iterations are spread evenly over the threads of a worker, however long each item is.
 //
-// The lengths of all items are scanned, and each thread finds the item of its iteration by a search in that scan: the load-balancing
-// search of Merrill, Garland and Grimshaw. Long items stay out of it (work_sharing.cuh).
+// The lengths of all items are scanned, and each thread finds the item of its iteration by a search in that scan: the
+// load-balancing search of moderngpu. Long items stay out of it (work_sharing.cuh).
 #pragma once
 #include "device/bsp_rounds.cuh"
 
@@ -49,8 +49,8 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
     return total;
   }
 
-  // [one warp] Load-balancing search: the item that iteration e belongs to, of 32 consecutive ones from `base` on, which is the last
-  // whose scan is at most e. The lanes look at 32 places of the scan first, which leaves few for each.
+  // [one warp] Load-balancing search: the item that iteration e belongs to, of 32 consecutive ones from `base` on, which is the
+  // last whose scan is at most e. The lanes look at 32 places of the scan first, which leaves few for each.
   ATOS_DEVICE unsigned item_of(uint32_t e, uint32_t base, unsigned got) const {
     const unsigned stride = (got + kWarpSize - 1) / kWarpSize, k = lane_id() * stride;
     const uint32_t start = k < got ? scan[k] : ~0u;

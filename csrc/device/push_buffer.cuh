@@ -1,5 +1,5 @@
-// Pushed items: gathered in a buffer while a step runs, and flushed after it. Some stay with the worker as local items, the rest goes
-// to the queue.
+// Pushed items: gathered in a buffer while a step runs, and flushed after it. Some stay with the worker as local items, the
+// rest goes to the queue.
 #pragma once
 #include "device/worker_state.cuh"
 
@@ -35,40 +35,30 @@ template <class Group, unsigned bytes> struct PushBuffer : WorkerState<Group, by
     return header->pushes < launch.buffer ? header->pushes : launch.buffer;
   }
 
-  // Whether the flush has to wait for space, with `reserve_when_space`.
+  // Whether the flush has to wait for space, in `reserve_when_space`.
   ATOS_DEVICE bool crowded() const {
-    return int64_t(buffered()) > header->hungry + header->spare && !header->reserved;
+    return header->producer.above_high_water(buffered());
   }
 
   // [one lane] Between steps: reserves tickets for all that is buffered, when the ring has space.
   ATOS_DEVICE void reserve_in_turn() {
     const auto ask = [&] { static_cast<volatile Report *>(launch.report)->wanted = 1; };
-    reserved(queue().reserve_with_room(buffered(), ask));
-    header->reserved = 1;
+    header->producer.reserve_when_space(queue(), buffered(), ask);
   }
 
-  // [one lane] Takes note of reserved tickets and of the ring that they are for.
-  ATOS_DEVICE void reserved(uint64_t published) {
-    header->base = tickets_of(published);
-    const unsigned k = growths_of(published);
-    if (k == header->put) return;
-    header->put = k;
-    header->putting = queue().ring(k, queue().start_of(k));
-    header->spare = queue().spare(header->putting);
-  }
-
-  // [team] Behind a barrier of the worker: flushes the pushes of the last step. Those that may stay local become the next batch of this
-  // worker, `items`, as far as they fit and nobody waits for them. Where many items wait for workers, all pushes go behind those, to
-  // keep their order.
+  // [team] Behind a barrier of the worker: flushes the pushes of the last step. Those that may stay local become the next batch
+  // of this worker, `items`, as far as they fit and nobody waits for them. Where many items wait for workers, all pushes go
+  // behind those, to keep their order.
   template <class Team> ATOS_DEVICE void hand_on(bool may_keep, BatchArray<Item<bytes>> items) {
     const uint32_t pushes = header->pushes, n = buffered();
-    const bool local = may_keep && !header->reserved && header->hungry >= -int64_t(launch.workers) * kBacklog;
+    Producer &producer = header->producer;
+    const bool local = may_keep && !producer.reserved && producer.demand >= -int64_t(launch.workers) * kBacklog;
     if (!local) fence(); // beside the reservation; a worker with local items mostly has nothing to flush
     if (Team::rank() == 0) {
       const uint32_t most = launch.fetch / 2 + 1; // a long batch is hard to share
       uint32_t given = n;
-      if (local) given = n > most ? n - most : n > 1 && header->hungry > 0 ? gift(n / 2) : 0;
-      if (given && !header->reserved) reserved(queue().reserve(given));
+      if (local) given = n > most ? n - most : n > 1 && producer.demand > 0 ? gift(n / 2) : 0;
+      if (given && !producer.reserved) producer.reserve(queue(), given);
       header->kept = n - given;
       header->pushed += pushes;
       header->handed = pushes;
@@ -77,16 +67,17 @@ template <class Group, unsigned bytes> struct PushBuffer : WorkerState<Group, by
     const uint32_t kept = header->kept;
     if (n > kept) {
       if (local) fence();
-      queue().publish(Ring(header->putting), header->base, worker.buffer + kept, n - kept, Team::rank(), Team::size());
+      queue().publish(Ring(producer.ring), producer.base, worker.buffer + kept, n - kept, Team::rank(), Team::size());
     }
     for (uint32_t k = Team::rank(); k < kept; k += Team::size()) items[k] = worker.buffer[k];
-    if (Team::rank() == 0) header->pushes = header->reserved = 0;
+    if (Team::rank() == 0) header->pushes = producer.reserved = 0;
   }
 
-  // [one lane] Number of local items, at most n, to donate to idle workers: idle / busy, rounded by chance. If each busy worker donated
-  // one for every idle one, most would end up in the queue.
+  // [one lane] Number of local items, at most n, to donate to idle workers: idle / busy, rounded by chance. If each busy worker
+  // donated one for every idle one, most would end up in the queue.
   ATOS_DEVICE uint32_t gift(uint32_t n) const {
-    const int32_t hungry = int32_t(header->hungry), active = max(int32_t(launch.workers) - hungry, 1); // 64 bits are slow
+    const int32_t hungry = int32_t(header->producer.demand); // 64 bits are slow
+    const int32_t active = max(int32_t(launch.workers) - hungry, 1);
     return quotient_rounded_by_chance(hungry, active, n);
   }
 
@@ -94,7 +85,7 @@ template <class Group, unsigned bytes> struct PushBuffer : WorkerState<Group, by
   ATOS_DEVICE void look_around() {
     const QueueRef<bytes> q = queue();
     const int64_t hungry = int64_t(load(&q.counters->head) - tickets_of(load(&q.counters->published)));
-    header->hungry = q.stopped() ? kUnseen : hungry; // no item stays local then
+    header->producer.demand = q.stopped() ? kUnseen : hungry; // no item stays local then
   }
 };
 

@@ -21,7 +21,7 @@ template <class Group, unsigned bytes> struct Termination : PushBuffer<Group, by
     uint64_t published;
     const bool done = queue().ended(&published);
     if (stop != kRun) return Action::kLeave;
-    this->look_for_ring(published);
+    header->consumer.look_for_ring(queue(), published);
     published = tickets_of(published);
     if (!has_idle()) return done ? Action::kLeave : Action::kWait;
     // Registered as quiescent, and nothing has been pushed since: only the others can change anything.
@@ -32,7 +32,7 @@ template <class Group, unsigned bytes> struct Termination : PushBuffer<Group, by
 
   // [one lane] The same in a round, where a worker that reserved these tickets is about to fill them, unless it had to spill.
   ATOS_DEVICE Action while_round_fills() {
-    this->look_for_ring(load(&queue().counters->published));
+    header->consumer.look_for_ring(queue(), load(&queue().counters->published));
     return queue().stopped() ? Action::kLeave : Action::kWait;
   }
 

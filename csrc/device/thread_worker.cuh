@@ -1,5 +1,5 @@
-// Thread workers: the 32 of a warp step together, so that they share the atomics on the queue's counters. Each lane has tickets of its
-// own and runs one item at a time.
+// Thread workers: the 32 of a warp step together, so that they share the atomics on the queue's counters. Each lane has tickets
+// of its own and runs one item at a time.
 #pragma once
 #include "device/bsp_rounds.cuh"
 
@@ -20,12 +20,14 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
     return shared_layout(true, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch);
   }
 
+  // [all threads]
   ATOS_DEVICE ThreadWorkers(const Launch &launch, const Arguments &args, unsigned char *shared)
       : Below(launch, args, shared + Warp::index_in_block() * layout(launch).bytes, layout(launch)) {
     worker.scratch += lane_id() * ((launch.scratch + 15) / 16 * 16);
   }
 
-  // [all threads] Claims tickets for each lane without any, all by one atomic. False: no lane has any, or the worker is to leave.
+  // [all threads] Claims tickets for each lane without any, all by one atomic. False: no lane has any, or the worker is to
+  // leave.
   ATOS_DEVICE bool claim() {
     const unsigned empty = __ballot_sync(kAll, claimed == 0);
     if (!empty) return true;
@@ -38,21 +40,20 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
       const uint64_t head = relaxed ? load(&counters->head) : 0;
       const uint64_t published = relaxed ? tickets_of(load(&counters->published)) : 0;
       if (stop == kRun && relaxed) {
-        header->hungry = int64_t(head - published);
-        total = this->share(head, published) * lanes;
-        header->base = queue().claim(total);
+        header->producer.demand = int64_t(head - published);
+        total = header->consumer.claim(queue(), fair_batch_size(launch, head, published) * lanes); // for all lanes
       } else if (stop == kRun) {
-        total = this->claim_of_round(lanes, &header->base);
+        total = this->claim_of_round(lanes);
       }
-      header->claimed = total;
+      header->consumer.claimed = total;
       header->each = uint32_t((total + lanes - 1) / lanes);
     }
     __syncwarp();
     if (claimed == 0) {
-      const uint64_t total = header->claimed, want = header->each;
+      const uint64_t total = header->consumer.claimed, want = header->each;
       const uint64_t before = __popc(empty & ((1u << lane_id()) - 1)) * want;
       if (before < total) {
-        first = header->base + before;
+        first = header->consumer.first + before;
         claimed = uint32_t(total - before < want ? total - before : want);
       }
     }
@@ -62,7 +63,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
 
   // [all threads] Takes one item for each lane whose next ticket's slot is filled; returns which lanes those are.
   ATOS_DEVICE unsigned take(Item<bytes> *item) {
-    const Ring ring = header->taking;
+    const Ring ring = header->consumer.ring;
     typename Slot<bytes>::Seen seen{};
     Place place{};
     bool full = false;
@@ -98,7 +99,8 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
         *verdict = verdict->of_first_lane();
         // Lanes whose tickets are for the next ring wait for those that have older ones, which are about to be filled.
         __syncwarp();
-        if (__all_sync(kAll, !claimed || first >= header->next_start) && lane_id() == 0) this->next_ring();
+        const bool all_past = __all_sync(kAll, !claimed || header->consumer.is_past_ring(first));
+        if (all_past && lane_id() == 0) header->consumer.next_ring(queue());
         __syncwarp();
         if (*verdict == Action::kWait) __nanosleep(kPollNanoseconds);
       }

@@ -1,17 +1,19 @@
 // What a worker remembers, and what a task sees of it.
 //
-// It lies in shared memory and not in registers, of which a task needs as many as it can get. All that a worker does is in layers over
-// it, each a file with one idea:
+// It lies in shared memory and not in registers, of which a task needs as many as it can get. All that a worker does is in
+// layers over it, each a file with one idea:
 //
 //   WorkerState <- PushBuffer <- Termination <- HostReport <- BspRounds <- ThreadWorkers
 //                                                                       <- LoadBalance <- WorkSharing <- GroupWorker
 //
-// The comment of each function begins with its callers: [one lane], [first warp], [all threads] of the worker; [team]: all threads of
-// the group that it is instantiated for, which is the first warp or the worker.
+// The comment of a function begins with its callers: [one lane], [first warp], [all threads] of the worker; [team]: all threads
+// of the group that it is instantiated for, which is the first warp or the worker. What has no such tag only reads, and may be
+// called by any.
 #pragma once
 #include "device/action.cuh"
+#include "protocol/consumer.cuh"
 #include "protocol/kernel_params.h"
-#include "protocol/queue_ref.cuh"
+#include "protocol/producer.cuh"
 #include "protocol/split_item.cuh"
 
 // The task, compiled from Python and linked in. `args` and `values` are 64-bit words. What atos_config() returns is folded to a
@@ -25,28 +27,22 @@ __device__ int32_t atos_config(int32_t key);
 
 namespace atos {
 
-constexpr uint64_t kNever = ~0ull; // no tail or ticket; as the end of a round: none follows
-
 ATOS_DEVICE bool nested() { return atos_config(ATOS_CONFIG_NESTED); }
 ATOS_DEVICE bool has_idle() { return atos_config(ATOS_CONFIG_IDLE); }
 ATOS_DEVICE int value_words() { return atos_config(ATOS_CONFIG_VALUE_WORDS); }
 
 // The state of a worker, at the start of its shared memory. Written by the first lane of the worker.
 struct Header {
-  uint64_t first, claimed;   // tickets [first, first + claimed) are claimed and their items not yet taken
+  Consumer consumer;         // its claimed tickets are those of the worker, or the last ones of all lanes of thread workers
+  Producer producer;
   uint64_t owed;             // unreported: tasks that ran and are not yet counted as finished
   uint64_t ran, pushed;      // statistics
   uint64_t round_end;        // tickets below this run in the current round
   uint64_t quiet;            // the tail at which this worker registered as quiescent
   uint64_t candidate;        // the tail when nothing was unfinished before an idle call, or kNever
-  uint64_t base;             // first ticket reserved for what is being flushed
-  Ring taking, putting;      // those of the claimed tickets and of the reserved ones
-  uint64_t next_start;       // first ticket of the ring after `taking`, if it is known to be there, or kNever
   uint64_t guest_item[2];    // the item of the chunk that runs
   uint64_t guest_values[kValueWords];
   Chunk chunk;
-  int64_t hungry;            // demand: workers that wait for items, or less than 0: items that wait for workers
-  int64_t spare;             // headroom: pushes beyond the demand that reserve tickets at once
   uint32_t pushes;           // pushed items; those that the buffer does not hold went straight to the queue
   uint32_t handed;           // pushes of the last step that have been flushed
   Action verdict;            // what comes next
@@ -60,8 +56,6 @@ struct Header {
   uint32_t shared;           // number of them that were split
   uint32_t idle_called;      // in this round
   uint32_t each;             // thread workers: tickets for each lane without any
-  uint32_t taken, put;       // growths before `taking` and `putting`
-  uint32_t reserved;         // 1 if there are tickets for all that was pushed and not flushed
 };
 static_assert(sizeof(Header) <= kHeaderBytes, "the header outgrew its place");
 
@@ -96,11 +90,10 @@ template <class Group, unsigned bytes> struct WorkerState {
                reinterpret_cast<uint64_t *>(shared + at.reduce), shared + at.scratch} {
     if (Group::rank() == 0) {
       *header = Header{};
-      header->taking = header->putting = queue().ring(0, 0);
+      header->consumer.begin(queue());
+      header->producer.begin(queue());
       header->round_end = launch.round_end;
-      header->quiet = header->next_start = kNever;
-      header->hungry = kUnseen;
-      header->spare = queue().spare(header->putting);
+      header->quiet = kNever;
       header->chunk.share = -1;
       header->step = Action::kLeave;
     }
@@ -115,25 +108,6 @@ template <class Group, unsigned bytes> struct WorkerState {
     return launch.persistent ? &queue().counters->head : &queue().counters->claims[launch.stream];
   }
   ATOS_DEVICE uint64_t first_of_kernel() const { return launch.persistent ? 0 : launch.round_begin; }
-
-  // A fair part of the items in [head, end), so that the other workers get theirs; at least one.
-  ATOS_DEVICE uint64_t share(uint64_t head, uint64_t end) const {
-    const int64_t there = int64_t(end - head);
-    if (there <= int64_t(launch.workers)) return 1;
-    // In 32 bits, since a 64-bit division is slow; more than that many items is plenty for everybody.
-    const uint32_t part = uint32_t(there < 0x7fffffff ? there : 0x7fffffff) / launch.workers;
-    return part < launch.fetch ? part : launch.fetch;
-  }
-
-  // [one lane] While the slots of the claimed tickets are not filled: finds out whether these may be for a ring that has come since.
-  ATOS_DEVICE void look_for_ring(uint64_t published) {
-    header->next_start = growths_of(published) > header->taken ? queue().start_of(header->taken + 1) : kNever;
-  }
-  // [one lane]
-  ATOS_DEVICE void next_ring() {
-    header->taking = queue().ring(++header->taken, header->next_start);
-    header->next_start = kNever;
-  }
 };
 
 } // namespace atos

@@ -14,12 +14,14 @@ constexpr uint64_t kGrowth = uint64_t(1) << kTicketBits;
 ATOS_FUNCTION uint64_t tickets_of(uint64_t published) { return published & (kGrowth - 1); }
 ATOS_FUNCTION unsigned growths_of(uint64_t published) { return unsigned(published >> kTicketBits); }
 
+constexpr uint64_t kNever = ~0ull; // no tail or ticket; as the end of a round: none follows
+
 // The first ticket of a ring that is not known yet; otherwise that ticket plus kGrown.
 constexpr uint64_t kNotGrown = 0, kGrowing = 1, kGrown = 2;
 constexpr uint64_t kNoMore = uint64_t(1) << 63; // a bit of the growths granted: there will be none for more
 
-// They only grow while workers run, but for those of barriers, idle rounds and split items. Lines of 128 bytes keep those apart that
-// are written often.
+// They only grow while workers run, but for those of barriers, idle rounds and split items. Lines of 128 bytes keep those apart
+// that are written often.
 struct Counters {
   alignas(128) uint64_t head;      // tickets claimed by workers; may be ahead of the tail
   alignas(128) uint64_t published; // the tail: tickets reserved for pushed items

@@ -1,8 +1,8 @@
 // The rings of a queue, of which a larger one may follow the last while workers run.
 //
-// A ring that becomes too full is followed by one of twice the size, for the tickets from then on. One addition to the tail gives a
-// pusher both its tickets and the ring that they are for. Only before that, and only where a larger ring may come, a pusher may wait
-// a little: see `reserve_with_space`.
+// A ring that becomes too full is followed by one of twice the size, for the tickets from then on. One addition to the tail
+// gives a pusher both its tickets and the ring that they are for. Only before that, and only where a larger ring may come, a
+// pusher may wait a little: see `reserve_with_space`.
 #pragma once
 #include "protocol/counters.h"
 #include "protocol/ring.cuh"
@@ -10,7 +10,7 @@
 
 namespace atos {
 
-// Values of the demand and the headroom: not sampled yet; and more than any demand, of a queue that does not grow.
+// Values of a worker's demand and headroom (producer.cuh): not sampled yet; and that of a queue that does not grow.
 constexpr int64_t kUnseen = -(int64_t(1) << 60), kPlenty = int64_t(1) << 61;
 
 template <unsigned bytes> struct GrowingRings {
@@ -40,12 +40,12 @@ template <unsigned bytes> struct GrowingRings {
   // Reserves n tickets for pushes; returns the tail as it was before. From here on they count as unfinished.
   ATOS_FUNCTION uint64_t reserve(uint64_t n) const { return add(&counters->published, n); }
 
-  // The headroom of a ring: up to so many pushes, beside those that idle workers wait for (the demand, as last sampled), reserve
-  // their tickets at once, and half of the ring stays empty. More of them take `reserve_with_space`.
+  // The headroom of a ring: up to so many pushes, beside those that idle workers wait for (the demand, as last sampled),
+  // reserve their tickets at once, and half of the ring stays empty. More of them take `reserve_with_space`.
   ATOS_FUNCTION int64_t spare(const Ring &ring) const { return growths ? int64_t(ring.size / 2) : kPlenty; }
 
-  // Reserves n tickets above the high-water mark of a ring: waits while a larger one may come, but not for long. The host may itself
-  // have to wait, for a thread that frees memory and so waits for this kernel. Calls `ask` to request one more growth.
+  // Reserves n tickets above the high-water mark of a ring: waits while a larger one may come, but not for long. The host may
+  // itself have to wait, for a thread that frees memory and so waits for this kernel. Calls `ask` to request one more growth.
   template <class Ask> ATOS_FUNCTION uint64_t reserve_with_room(uint64_t n, Ask ask) const {
     Spin spin;
     for (unsigned tries = 0; tries < kMostTries; ++tries, spin.again()) {

@@ -1,14 +1,16 @@
 // The queue protocol, written once for the GPU and the CPU.
 //
-// A ring of slots and a few 64-bit counters that only grow. A push reserves tickets by adding to the tail and stores each item into
-// the slot of its ticket. A pop claims tickets by adding to the head, which may run ahead of the tail, and waits for *its own* slots,
-// so that idle workers poll different addresses. The sequence number of a slot tells whether its item is there (slot.cuh).
+// A ring of slots and a few 64-bit counters that only grow. A push reserves tickets by adding to the tail and stores each item
+// into the slot of its ticket. A pop claims tickets by adding to the head, which may run ahead of the tail, and waits for *its
+// own* slots, so that idle workers poll different addresses. The sequence number of a slot tells whether its item is there
+// (slot.cuh).
 //
-// A push that has its tickets never waits. An item whose slot is still occupied goes to the spill area and asks for a stop; the host
-// then recovers what is pending and goes on, or reports that the queue is full. A queue may grow while workers run (growth.cuh).
+// A push that has its tickets never waits. An item whose slot is still occupied goes to the spill area and asks for a stop; the
+// host then recovers what is pending and goes on, or reports that the queue is full. A queue may grow while workers run
+// (growth.cuh).
 //
-// The end: `finished` counts tasks that ran, each after its own pushes were counted in the tail, or in `untracked` if they went to no
-// slot. Whoever reads `finished` first, then the others, and finds as many, twice, has proof that nothing is left
+// The end: `finished` counts tasks that ran, each after its own pushes were counted in the tail, or in `untracked` if they went
+// to no slot. Whoever reads `finished` first, then the others, and finds as many, twice, has proof that nothing is left
 // (docs/design.md).
 #pragma once
 #include "protocol/growth.cuh"
@@ -27,8 +29,8 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
                          uint64_t reciprocal, uint64_t spill_size, unsigned growths)
       : GrowingRings<bytes>{counters, slots, more, size, reciprocal, growths}, spill(spill), spill_size(spill_size) {}
 
-  // Stores an item under its ticket, which is of `ring`. Everything written before must be ordered by a fence of this thread, or of
-  // one behind a barrier of the worker.
+  // Stores an item under its ticket, which is of `ring`. Everything written before must be ordered by a fence of this thread,
+  // or of one behind a barrier of the worker.
   ATOS_FUNCTION void publish(const Ring &ring, uint64_t ticket, const Item<bytes> &item) const {
     const Place place = ring.at(ticket);
     Slot<bytes> &slot = ring.template slot<bytes>(place.index);
@@ -88,13 +90,14 @@ ATOS_ROLLED
     fence();
     *published = load(&counters->published);
     if (finished != tickets_of(*published) + load(&counters->direct)) return false;
-    // A task may be counted as finished by a worker that took it from its slot and has yet to see its reservation: no fence
-    // is between that and the commit, where the slots have one word. So equal counts are confirmed by reads that cannot be stale.
+    // A task may be counted as finished by a worker that took it from its slot and has yet to see its reservation: no fence is
+    // between that and the commit, where the slots have one word. So equal counts are confirmed by reads that cannot be stale.
     *published = add(&counters->published, 0);
     return finished == tickets_of(*published) + add(&counters->direct, 0);
   }
 
-  // Counts `ran` tasks for the trace; whoever finds a sample due takes it. The tickets claimed are `begin` and those of `claims`.
+  // Counts `ran` tasks for the trace; whoever finds a sample due takes it. The tickets claimed are `begin` and those of
+  // `claims`.
   ATOS_FUNCTION void trace(uint64_t ran, uint64_t now, const uint64_t *claims, uint64_t begin, atos_sample *samples, uint64_t most,
                            uint64_t interval) const {
     const uint64_t before = add(&counters->ran_so_far, ran);
@@ -119,8 +122,9 @@ ATOS_ROLLED
   }
 
   // An idle worker that saw nothing unfinished at some tail, then ran idle without a push, registers as quiescent, for `lanes`
-  // workers; all_quiescent: whether all have done so for the same tail. The upper 44 bits tell which, the lower 20 count. A worker
-  // that comes with an older tail than is there is late, and will call idle again: it must not undo the others' registrations.
+  // workers; all_quiescent: whether all have done so for the same tail. The upper 44 bits tell which, the lower 20 count. A
+  // worker that comes with an older tail than is there is late, and will call idle again: it must not undo the others'
+  // registrations.
   static constexpr uint64_t kQuietBits = 20;
   static ATOS_FUNCTION uint64_t nobody_quiet(uint64_t published) { return published << kQuietBits; }
   ATOS_FUNCTION void register_quiet(uint64_t published, uint64_t lanes) const {

@@ -1,7 +1,7 @@
 // A slot of a ring: one item, and the sequence number that says whether it is there.
 //
-// The sequence number is 2 * generation while the slot is free for the ticket of that generation, and 2 * generation + 1 once that
-// ticket's item is in it. So any value of an item's type may be an item.
+// The sequence number is 2 * generation while the slot is free for the ticket of that generation, and 2 * generation + 1 once
+// that ticket's item is in it. So any value of an item's type may be an item.
 #pragma once
 #include "protocol/atomic.cuh"
 
@@ -13,9 +13,9 @@ template <> struct Item<4> { uint32_t word; };
 template <> struct Item<8> { uint64_t word[1]; };
 template <> struct Item<16> { uint64_t word[2]; };
 
-// A slot: an item and a sequence number. A push stores the item with `put` and then commits it, with a fence between the two; a pop
-// asks `is_ready`, then `get` and `release`, with a fence after each of the first two. A 4-byte item shares one word with its
-// sequence number, so that `put` and `get` cost nothing.
+// A slot: an item and a sequence number. A push stores the item with `put` and then commits it, with a fence between the two; a
+// pop asks `is_ready`, then `get` and `release`, with a fence after each of the first two. A 4-byte item shares one word with
+// its sequence number, so that `put` and `get` cost nothing.
 template <unsigned bytes> struct Slot {
   uint64_t item[bytes / 8];
   uint64_t turn;

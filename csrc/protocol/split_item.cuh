@@ -1,5 +1,6 @@
-// Split items: long items cut into chunks that any warp or CTA worker can claim, so that an item of 160,000 iterations does not hold
-// one worker while the others wait. A few items can be split at a time; when the table is full, an owner runs its item by itself.
+// Split items: long items cut into chunks that any warp or CTA worker can claim, so that an item of 160,000 iterations does not
+// hold one worker while the others wait. A few items can be split at a time; when the table is full, an owner runs its item by
+// itself.
 #pragma once
 #include "protocol/counters.h"
 #include "protocol/slot.cuh"
@@ -9,8 +10,8 @@ namespace atos {
 
 constexpr int kValueWords = ATOS_MAX_VALUE_WORDS;
 
-// A place in the table. `chunks` holds a bias plus the number of unclaimed chunks; a claim takes one off. Late claims of a used-up
-// item take more off, which harms nothing: the bias leaves room for 2^31 of them, and the next owner stores it anew.
+// A place in the table. `chunks` holds a bias plus the number of unclaimed chunks; a claim takes one off. Late claims of a
+// used-up item take more off, which harms nothing: the bias leaves room for 2^31 of them, and the next owner stores it anew.
 struct alignas(128) Share {
   uint64_t chunks;
   uint64_t left; // chunks that are not finished

@@ -1,5 +1,5 @@
-// The tuning constants of the core: each may have another value without anything being wrong. The model of the protocol (tests/model)
-// has a file of its own in place of this one, with values small enough for every state to be visited.
+// The tuning constants of the core: each may have another value without anything being wrong. The model of the protocol
+// (tests/model) has a file of its own in place of this one, with values small enough for every state to be visited.
 #pragma once
 #include <cstdint>
 

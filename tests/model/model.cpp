@@ -248,15 +248,12 @@ void tidy_local(unsigned) {
   if (header.pushes) fail("something is not handed on");
   const bool shares = header.batch || (header.step == Action::kItems && header.any_long);
   Header kept{};
-  kept.taking = header.taking;
-  kept.putting = header.putting;
-  kept.taken = header.taken;
-  kept.next_start = header.first < header.next_start ? ~uint64_t(0) : header.next_start; // what lies ahead is found again
-  kept.hungry = kUnseen; // in steps that do not look around
-  kept.spare = header.spare;
-  kept.put = header.put;
-  kept.claimed = header.claimed;
-  kept.first = header.claimed ? header.first : 0;
+  kept.consumer = header.consumer;
+  if (kept.consumer.first < kept.consumer.next_start) kept.consumer.next_start = kNever; // what lies ahead is found again
+  if (kept.consumer.claimed == 0) kept.consumer.first = 0;
+  kept.producer = header.producer;
+  kept.producer.base = 0;
+  kept.producer.demand = kUnseen; // in steps that do not sample it
   kept.owed = header.owed;
   kept.ran = bounds.report ? header.ran : 0;
   kept.pushed = bounds.report ? header.pushed : 0;
@@ -265,7 +262,6 @@ void tidy_local(unsigned) {
   kept.candidate = header.step == Action::kIdle ? header.candidate : 0;
   kept.chunk.share = header.chunk.share;
   kept.handed = header.step == Action::kIdle ? header.handed : 0;
-  kept.reserved = header.reserved;
   const bool ran = header.step == Action::kChunk || header.step == Action::kItems;
   kept.step = ran || header.step == Action::kIdle ? header.step : Action(Action::kLeave);
   kept.kept = header.kept;

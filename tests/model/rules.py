@@ -46,7 +46,7 @@ BROKEN = {
         found=TWICE,
     ),
     "a batch uses up its own tickets": Rule(
-        in_worker(r"header->first = first \+ got;", "header->first = first + got - (got > 1);"),
+        in_worker(r"consumer\.first = first \+ got;", "consumer.first = first + got - (got > 1);"),
         caught_in="several tickets, not filled yet",
         found=STUCK,
     ),
@@ -63,7 +63,7 @@ BROKEN = {
         in_queue(r"store\(&counters->stop, kStopFull\);", ""), caught_in="full, two workers", found=STUCK
     ),
     "while_waiting sees the stop": Rule(
-        in_worker(r"if \(stop != kRun\) return Action::kLeave;(\s*this->look_for_ring)", r"\1"),
+        in_worker(r"if \(stop != kRun\) return Action::kLeave;(\s*header->consumer\.look_for_ring)", r"\1"),
         caught_in="full, two workers",
         found=STUCK,
     ),
@@ -81,7 +81,7 @@ BROKEN = {
     # The end.
     "finish after publishing": Rule(
         in_worker(
-            r"reserved\(queue\(\)\.reserve\(given\)\);",
+            r"producer\.reserve\(queue\(\), given\);",
             r"{ if (header->step == Action::kItems && header->counted)"
             r" queue().finish(header->step.count()), header->counted = 0; \g<0> }",
         ),
@@ -119,7 +119,7 @@ BROKEN = {
     ),
     "what is given is not kept": Rule(in_worker(r"header->kept = n - given;", "header->kept = n;"), caught_in="gift"),
     "what is given has tickets": Rule(
-        in_worker(r"if \(given && !header->reserved\) reserved\(queue\(\)\.reserve\(given\)\);", ""), caught_in="gift"
+        in_worker(r"if \(given && !producer\.reserved\) producer\.reserve\(queue\(\), given\);", ""), caught_in="gift"
     ),
     "what the buffer did not hold is not handed on again": Rule(
         in_worker(r"header->pushes < launch\.buffer \? header->pushes : launch\.buffer;", "header->pushes;"),
@@ -127,7 +127,9 @@ BROKEN = {
     ),
     # Statistics.
     "every task of a batch is counted": Rule(
-        in_worker(r"header->ran \+= step\.count\(\);", "header->ran += 1;"), caught_in="several tickets, report", found=NO_REPORT
+        in_worker(r"header->ran \+= step\.count\(\);", "header->ran += 1;"),
+        caught_in="several tickets, report",
+        found=NO_REPORT,
     ),
     "what is kept was pushed": Rule(
         in_worker(r"header->pushed \+= pushes;", "header->pushed += given;"),
@@ -180,7 +182,7 @@ BROKEN = {
         found=STUCK,
     ),
     "claims of a round end with it": Rule(
-        in_worker(r"end - \*first < want \? end - \*first : want;", "want;"), caught_in="barrier, several tickets"
+        in_worker(r"end - first < want \? end - first : want;", "want;"), caught_in="barrier, several tickets"
     ),
     "head goes back to the end of a round": Rule(in_worker(r"store\(&counters->head, end\);", ""), caught_in="barrier"),
     # Shares.
@@ -198,7 +200,7 @@ BROKEN = {
     ),
     "a chunk is published before it is done": Rule(
         in_worker(
-            r"reserved\(queue\(\)\.reserve\(given\)\);",
+            r"producer\.reserve\(queue\(\), given\);",
             r"{ int32_t &at = header->chunk.share;"
             r" header->owed += at >= 0 && chunk_done(static_cast<Share *>(launch.shares), at);"
             r" at = -1; \g<0> }",
@@ -245,21 +247,21 @@ BROKEN = {
         in_queue(r"if \(finished != tickets_of\(\*published\)", "if (finished != *published"), caught_in="grows", found=STUCK
     ),
     "who waits looks for a new ring": Rule(
-        in_worker(r"look_for_ring\(published\);", "header->next_start = kNever;"), caught_in="grows", found=STUCK
+        in_worker(r"look_for_ring\(queue\(\), published\);", "next_start = kNever;"), caught_in="grows", found=STUCK
     ),
     "who waits in a round does so too": Rule(
-        in_worker(r"look_for_ring\(load\(&queue\(\)\.counters->published\)\);", "header->next_start = kNever;"),
+        in_worker(r"look_for_ring\(queue\(\), load\(&queue\(\)\.counters->published\)\);", "next_start = kNever;"),
         caught_in="grows, barrier",
         found=STUCK,
     ),
     "who has older tickets stays": Rule(
-        in_worker(r"if \(header->first >= header->next_start\)", "if (header->next_start != kNever)"), caught_in="grows"
+        in_worker(r"return ticket >= next_start;", "return ticket, next_start != kNever;"), caught_in="grows"
     ),
     "the ring after the next is not looked for before its time": Rule(
-        in_worker(r"(header->next_start\);)\s*header->next_start = kNever;", r"\1"), caught_in="grows, shares"
+        in_worker(r"(\+\+growths, next_start\);)\s*next_start = kNever;", r"\1"), caught_in="grows, shares"
     ),
     "tickets in turn are handed on once": Rule(
-        in_worker(r"header->pushes = header->reserved = 0", "header->pushes = 0"),
+        in_worker(r"header->pushes = producer\.reserved = 0", "header->pushes = 0"),
         caught_in="grows, kept",
         found=EARLY,
     ),

@@ -1,0 +1,60 @@
+// The taking side of a worker: the tickets that it has claimed, and the ring that they are for.
+//
+// On the GPU it lies in shared memory, and one lane calls what is not const.
+#pragma once
+#include "protocol/kernel_params.h"
+#include "protocol/queue_ref.cuh"
+
+namespace atos {
+
+// A fair part of the items in [head, end) for one worker, so that the others get theirs; at least one.
+ATOS_FUNCTION uint64_t fair_batch_size(const Launch &launch, uint64_t head, uint64_t end) {
+  const int64_t there = int64_t(end - head);
+  if (there <= int64_t(launch.workers)) return 1;
+  // In 32 bits, since a 64-bit division is slow; more than that many items is plenty for everybody.
+  const uint32_t part = uint32_t(there < 0x7fffffff ? there : 0x7fffffff) / launch.workers;
+  return part < launch.fetch ? part : launch.fetch;
+}
+
+struct Consumer {
+  Ring ring;                       // that of the first claimed ticket
+  uint64_t first = 0, claimed = 0; // tickets [first, first + claimed) are claimed, and their items not yet taken
+  uint64_t next_start = kNever;    // first ticket of the following ring, if that is known to be there
+  uint32_t growths = 0;            // before `ring`
+
+  template <unsigned bytes> ATOS_FUNCTION void begin(const QueueRef<bytes> &queue) { ring = queue.ring(0, 0); }
+
+  // Claims n tickets, which may lie beyond the tail; returns n.
+  template <unsigned bytes> ATOS_FUNCTION uint64_t claim(const QueueRef<bytes> &queue, uint64_t n) {
+    first = queue.claim(n);
+    return claimed = n;
+  }
+
+  // Claims tickets of a round, of which no more will come, for each of `lanes`; returns how many, or 0 if none is left. The
+  // round is [begin, end), and `claims` counts those of its tickets that have been claimed.
+  ATOS_FUNCTION uint64_t claim_of_round(const Launch &launch, uint64_t *claims, uint64_t begin, uint64_t end, uint64_t lanes) {
+    uint64_t got = 0;
+    const uint64_t next = begin + load(claims);
+    if (next < end) {
+      const uint64_t want = fair_batch_size(launch, next, end) * lanes;
+      first = begin + add(claims, want);
+      got = first >= end ? 0 : end - first < want ? end - first : want;
+    }
+    return claimed = got;
+  }
+
+  // While the slots of the claimed tickets are not filled: finds out whether another ring follows, which they may be for.
+  template <unsigned bytes> ATOS_FUNCTION void look_for_ring(const QueueRef<bytes> &queue, uint64_t tail) {
+    next_start = growths_of(tail) > growths ? queue.start_of(growths + 1) : kNever;
+  }
+
+  // Whether a ticket is for a ring after this one, as far as `look_for_ring` has seen.
+  ATOS_FUNCTION bool is_past_ring(uint64_t ticket) const { return ticket >= next_start; }
+
+  template <unsigned bytes> ATOS_FUNCTION void next_ring(const QueueRef<bytes> &queue) {
+    ring = queue.ring(++growths, next_start);
+    next_start = kNever;
+  }
+};
+
+} // namespace atos
