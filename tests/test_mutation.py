@@ -7,7 +7,7 @@ from mutation.mutants import GPU, MUTANTS, RARE, SAME
 
 
 def test_every_fault_fits_the_sources():
-    sources = {file.name: file.read_text() for file in CSRC.iterdir() if file.is_file()}
+    sources = {str(file.relative_to(CSRC)): file.read_text() for file in CSRC.rglob("*") if file.is_file()}
     times = {name: sources[mutant.file].count(mutant.old) for name, mutant in MUTANTS.items()}
     assert [name for name in times if times[name] != 1] == []
 
@@ -19,5 +19,8 @@ def test_every_fault_is_one_and_has_no_reason_but_a_good_one():
 
 
 def test_there_are_faults_in_every_part_of_the_protocol():
-    shared = {"atomic.cuh", "ring.cuh", "queue.cuh", "share.cuh", "worker.cuh"}
+    protocol = {file.name for file in (CSRC / "protocol").iterdir()} - {"kernel_params.h", "tuning.h"}
+    layers = "push_buffer", "termination", "host_report", "bsp_rounds", "load_balance", "work_sharing"
+    device = {f"{name}.cuh" for name in ("group", "group_worker", "thread_worker", *layers)}
+    shared = {f"protocol/{name}" for name in protocol} | {f"device/{name}" for name in device}
     assert {mutant.file for mutant in MUTANTS.values()} == shared | {"queue.cpp", "cpu_backend.cpp", "crew.h", "watch.h"}

@@ -27,253 +27,299 @@ LOAD, STORE, RELAXED = "__ATOMIC_ACQUIRE); }", "__ATOMIC_RELEASE", "__ATOMIC_REL
 ADD, EXCHANGE = "(p, v, __ATOMIC_ACQ_REL)", "false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE"
 
 ATOMIC = {
-    "A01": Mutant("atomic.cuh", "loads relaxed", LOAD, "__ATOMIC_RELAXED); }"),
-    "A02": Mutant("atomic.cuh", "stores relaxed", STORE, RELAXED),
-    "A03": Mutant("atomic.cuh", "add relaxed", ADD, "(p, v, __ATOMIC_RELAXED)"),
-    "A04": Mutant("atomic.cuh", "exchange relaxed", EXCHANGE, "false, __ATOMIC_RELAXED, __ATOMIC_RELAXED"),
-    "A05": Mutant("atomic.cuh", "add without release", ADD, "(p, v, __ATOMIC_ACQUIRE)"),
-    "A06": Mutant("atomic.cuh", "add without acquire", ADD, "(p, v, __ATOMIC_RELEASE)"),
-    "A07": Mutant("atomic.cuh", "exchange without release", EXCHANGE, "false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE"),
+    "A01": Mutant("protocol/atomic.cuh", "loads relaxed", LOAD, "__ATOMIC_RELAXED); }"),
+    "A02": Mutant("protocol/atomic.cuh", "stores relaxed", STORE, RELAXED),
+    "A03": Mutant("protocol/atomic.cuh", "add relaxed", ADD, "(p, v, __ATOMIC_RELAXED)"),
+    "A04": Mutant("protocol/atomic.cuh", "exchange relaxed", EXCHANGE, "false, __ATOMIC_RELAXED, __ATOMIC_RELAXED"),
+    "A05": Mutant("protocol/atomic.cuh", "add without release", ADD, "(p, v, __ATOMIC_ACQUIRE)"),
+    "A06": Mutant("protocol/atomic.cuh", "add without acquire", ADD, "(p, v, __ATOMIC_RELEASE)"),
+    "A07": Mutant("protocol/atomic.cuh", "exchange without release", EXCHANGE, "false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE"),
     "A08": Mutant(
-        "atomic.cuh",
+        "protocol/atomic.cuh",
         "exchange without acquire",
         EXCHANGE,
         "false, __ATOMIC_RELEASE, __ATOMIC_RELAXED",
         SAME + "on the CPU what an exchange tells of is read behind another load",
     ),
     "A09": Mutant(
-        "atomic.cuh",
+        "protocol/atomic.cuh",
         "failed exchange relaxed",
         EXCHANGE,
         "false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED",
         SAME + "who fails tries again or does nothing",
     ),
-    "A10": Mutant("atomic.cuh", "product shifted by 63", ">> 64", ">> 63"),
-    "A11": Mutant("atomic.cuh", "product of 64 bits", "static_cast<wide>(a) * b", "static_cast<wide>(a * b)"),
+    "A10": Mutant("protocol/atomic.cuh", "product shifted by 63", ">> 64", ">> 63"),
+    "A11": Mutant("protocol/atomic.cuh", "product of 64 bits", "static_cast<wide>(a) * b", "static_cast<wide>(a * b)"),
     "A12": Mutant(
-        "atomic.cuh", "GPU: fence does nothing", 'asm volatile("fence.acq_rel.gpu;" ::: "memory");', "", GPU + "order"
+        "protocol/atomic.cuh", "GPU: fence does nothing", 'asm volatile("fence.acq_rel.gpu;" ::: "memory");', "", GPU + "order"
     ),
-    "A13": Mutant("atomic.cuh", "GPU: fence within the block only", "fence.acq_rel.gpu", "fence.acq_rel.cta", GPU + "order"),
+    "A13": Mutant(
+        "protocol/atomic.cuh", "GPU: fence within the block only", "fence.acq_rel.gpu", "fence.acq_rel.cta", GPU + "order"
+    ),
     "A14": Mutant(
-        "atomic.cuh", "GPU: clear_bit clears the others", '"l"(~(uint64_t(1) << bit))', '"l"(uint64_t(1) << bit)', GPU + "PTX"
+        "protocol/atomic.cuh",
+        "GPU: clear_bit clears the others",
+        '"l"(~(uint64_t(1) << bit))',
+        '"l"(uint64_t(1) << bit)',
+        GPU + "PTX",
     ),
     "A15": Mutant(
-        "atomic.cuh", "GPU: exchange says that it succeeded", "return expected == wanted;", "return true;", GPU + "PTX"
+        "protocol/atomic.cuh", "GPU: exchange says that it succeeded", "return expected == wanted;", "return true;", GPU + "PTX"
     ),
 }
 
 RING = {
-    "R01": Mutant("ring.cuh", "first lap one ticket too long", "ticket - start < size;", "ticket - start <= size;"),
-    "R02": Mutant("ring.cuh", "estimate of the quotient not corrected at equality", "if (index >= size)", "if (index > size)"),
-    "R03": Mutant("ring.cuh", "retire hands the slot to the same lap", "store(&turn, expected + 2)", "store(&turn, expected)"),
-    "R04": Mutant(
-        "ring.cuh", "full: later laps count as ours", "return has(expected + 1);", "return load(&turn) >= expected + 1;"
+    "R01": Mutant("protocol/ring.cuh", "first lap one ticket too long", "ticket - start < size;", "ticket - start <= size;"),
+    "R02": Mutant(
+        "protocol/ring.cuh", "estimate of the quotient not corrected at equality", "if (index >= size)", "if (index > size)"
     ),
-    "R05": Mutant("ring.cuh", "get loses the second word", "value.word[i] = load(&item[i])", "value.word[i] = load(&item[0])"),
-    "R06": Mutant("ring.cuh", "put loses the second word", "store(&item[i], value.word[i])", "store(&item[0], value.word[i])"),
+    "R03": Mutant(
+        "protocol/slot.cuh", "retire hands the slot to the same lap", "store(&turn, expected + 2)", "store(&turn, expected)"
+    ),
+    "R04": Mutant(
+        "protocol/slot.cuh",
+        "full: later laps count as ours",
+        "return has(expected + 1);",
+        "return load(&turn) >= expected + 1;",
+    ),
+    "R05": Mutant(
+        "protocol/slot.cuh", "get loses the second word", "value.word[i] = load(&item[i])", "value.word[i] = load(&item[0])"
+    ),
+    "R06": Mutant(
+        "protocol/slot.cuh", "put loses the second word", "store(&item[i], value.word[i])", "store(&item[0], value.word[i])"
+    ),
     "R07": Mutant(
-        "ring.cuh", "fill is a lap ahead, small items", "join(value.word, expected + 1)", "join(value.word, expected + 3)"
+        "protocol/slot.cuh",
+        "fill is a lap ahead, small items",
+        "join(value.word, expected + 1)",
+        "join(value.word, expected + 3)",
     ),
     "R08": Mutant(
-        "ring.cuh", "fill is a lap ahead, large items", "{ store(&turn, expected + 1); }", "{ store(&turn, expected + 3); }"
+        "protocol/slot.cuh",
+        "fill is a lap ahead, large items",
+        "{ store(&turn, expected + 1); }",
+        "{ store(&turn, expected + 3); }",
     ),
     "R09": Mutant(
-        "ring.cuh",
+        "protocol/slot.cuh",
         "turns of small items compared beyond 32 bits",
         "static_cast<uint32_t>(load(&word) >> 32) == static_cast<uint32_t>(expected);",
         "load(&word) >> 32 == expected;",
     ),
-    "R10": Mutant("ring.cuh", "small items: later laps count as ours", "(seen >> 32) ==", "(seen >> 32) >="),
-    "R11": Mutant("ring.cuh", "retire hands a small slot to the same lap", "join(0, expected + 2)", "join(0, expected)"),
-    "R12": Mutant("ring.cuh", "small items lose a bit", "turn << 32 | value", "turn << 32 | (value & 0x7fffffff)"),
-    "R13": Mutant("ring.cuh", "lap not corrected with the index", "++lap;"),
-    "R14": Mutant("ring.cuh", "tickets counted from the first ring", "ticket -= start;"),
-    "R15": Mutant("ring.cuh", "a turn for each lap, not two", "{index, 2 * lap}", "{index, lap}"),
+    "R10": Mutant("protocol/slot.cuh", "small items: later laps count as ours", "(seen >> 32) ==", "(seen >> 32) >="),
+    "R11": Mutant(
+        "protocol/slot.cuh", "retire hands a small slot to the same lap", "join(0, expected + 2)", "join(0, expected)"
+    ),
+    "R12": Mutant("protocol/slot.cuh", "small items lose a bit", "turn << 32 | value", "turn << 32 | (value & 0x7fffffff)"),
+    "R13": Mutant("protocol/ring.cuh", "lap not corrected with the index", "++lap;"),
+    "R14": Mutant("protocol/ring.cuh", "tickets counted from the first ring", "ticket -= start;"),
+    "R15": Mutant("protocol/ring.cuh", "a turn for each lap, not two", "{index, 2 * lap}", "{index, lap}"),
     "R16": Mutant(
-        "ring.cuh", "first lap forgets where the ring begins", "return ticket - start < size;", "return ticket < size;"
+        "protocol/ring.cuh", "first lap forgets where the ring begins", "return ticket - start < size;", "return ticket < size;"
     ),
 }
 
 QUEUE = {
-    "Q01": Mutant("queue.cuh", "address of later rings", "((size << k) - 2 * size)", "((size << k) - size)"),
-    "Q02": Mutant("queue.cuh", "the whole ring is spare", "int64_t(ring.size / 2)", "int64_t(ring.size)"),
-    "Q03": Mutant("queue.cuh", "a crowded ring is seen when it is full", "need <= room / 2", "need <= room"),
-    "Q04": Mutant("queue.cuh", "a stop does not end the wait for room", "if (no_more || stopped())", "if (no_more)"),
+    "Q01": Mutant("protocol/growth.cuh", "address of later rings", "((size << k) - 2 * size)", "((size << k) - size)"),
+    "Q02": Mutant("protocol/growth.cuh", "the whole ring is spare", "int64_t(ring.size / 2)", "int64_t(ring.size)"),
+    "Q03": Mutant("protocol/growth.cuh", "a crowded ring is seen when it is full", "need <= room / 2", "need <= room"),
+    "Q04": Mutant("protocol/growth.cuh", "a stop does not end the wait for room", "if (no_more || stopped())", "if (no_more)"),
     "Q05": Mutant(
-        "queue.cuh",
+        "protocol/growth.cuh",
         "one growth too many is waited for",
         "k >= growths ||",
         "k > growths ||",
         SAME + "no ring is added: the pusher waits until its tries are used up",
     ),
-    "Q06": Mutant("queue.cuh", "growth without memory", "if (k >= allowed)", "if (k > allowed)"),
+    "Q06": Mutant("protocol/growth.cuh", "growth without memory", "if (k >= allowed)", "if (k > allowed)"),
     "Q07": Mutant(
-        "queue.cuh",
+        "protocol/growth.cuh",
         "more are let in than fit",
         "need <= room - room / 8",
         "need <= room + room / 8",
         SAME + "what does not fit spills, and the queue grows by a stop",
     ),
-    "Q08": Mutant("queue.cuh", "start of a ring", "kGrowth)) + kGrown", "kGrowth)) + kGrown + 1"),
-    "Q09": Mutant("queue.cuh", "no fence in grow", "fence(); // the memory was", "// the memory was"),
+    "Q08": Mutant("protocol/growth.cuh", "start of a ring", "kGrowth)) + kGrown", "kGrowth)) + kGrown + 1"),
+    "Q09": Mutant("protocol/growth.cuh", "no fence in grow", "fence(); // the memory was", "// the memory was"),
     "Q10": Mutant(
-        "queue.cuh",
+        "protocol/queue_ref.cuh",
         "no fence before a slot is used again",
         "if (used) fence();",
         "",
         SAME + "in the model: load buffering is argued",
     ),
-    "Q11": Mutant("queue.cuh", "no fence between put and fill, bulk", ".put(items[i]);\n      fence();", ".put(items[i]);"),
-    "Q12": Mutant("queue.cuh", "turn in a bulk publish", "fill(items[i], 0)", "fill(items[i], 2)"),
-    "Q13": Mutant("queue.cuh", "claims beyond published", "published - head < n ? published - head : n;", "n;"),
+    "Q11": Mutant(
+        "protocol/queue_ref.cuh", "no fence between put and fill, bulk", ".put(items[i]);\n      fence();", ".put(items[i]);"
+    ),
+    "Q12": Mutant("protocol/queue_ref.cuh", "turn in a bulk publish", "fill(items[i], 0)", "fill(items[i], 2)"),
+    "Q13": Mutant("protocol/queue_ref.cuh", "claims beyond published", "published - head < n ? published - head : n;", "n;"),
     "Q14": Mutant(
-        "queue.cuh",
+        "protocol/queue_ref.cuh",
         "no fence in finish",
         "fence();\n    add(&counters->finished, n);",
         "add(&counters->finished, n);",
         SAME + "beside the confirmation in ended",
     ),
-    "Q15": Mutant("queue.cuh", "ended confirms without direct", " + add(&counters->direct, 0)"),
+    "Q15": Mutant("protocol/queue_ref.cuh", "ended confirms without direct", " + add(&counters->direct, 0)"),
     "Q16": Mutant(
-        "queue.cuh",
+        "protocol/queue_ref.cuh",
         "the first registration counts one too many",
         "(published << kQuietBits) + lanes :",
         "(published << kQuietBits) + lanes + 1 :",
     ),
     "Q17": Mutant(
-        "queue.cuh",
+        "protocol/queue_ref.cuh",
         "all_quiet does not look at published",
         " && tickets_of(load(&counters->published)) == published",
     ),
-    "Q18": Mutant("queue.cuh", "the spill area overflows", "at < spill_size", "at <= spill_size"),
+    "Q18": Mutant("protocol/queue_ref.cuh", "the spill area overflows", "at < spill_size", "at <= spill_size"),
     "Q20": Mutant(
-        "queue.cuh",
+        "protocol/queue_ref.cuh",
         "ended does not confirm",
         "*published = add(&counters->published, 0)",
         "*published = load(&counters->published)",
     ),
-    "Q21": Mutant("queue.cuh", "reciprocal of later rings", "reciprocal >> k", "reciprocal"),
-    "Q22": Mutant("queue.cuh", "publish does not look at the turn", "!slot.has(place.turn)", "false"),
+    "Q21": Mutant("protocol/growth.cuh", "reciprocal of later rings", "reciprocal >> k", "reciprocal"),
+    "Q22": Mutant("protocol/queue_ref.cuh", "publish does not look at the turn", "!slot.has(place.turn)", "false"),
     "Q23": Mutant(
-        "queue.cuh",
+        "protocol/queue_ref.cuh",
         "every slot counts as used",
         "const bool used = !ring.first_lap(ticket);",
         "const bool used = true;",
         SAME + "a pusher looks at a slot more, which is empty",
     ),
-    "Q24": Mutant("queue.cuh", "a late registration counts", "if (newer < 0) return;"),
-    "Q25": Mutant("queue.cuh", "a start is used before it is known", "start >= kGrown)", "start >= kGrowing)"),
-    "Q26": Mutant("queue.cuh", "memory is asked for too late", "if (wanted <= k &&", "if (wanted < k &&"),
+    "Q24": Mutant("protocol/queue_ref.cuh", "a late registration counts", "if (newer < 0) return;"),
+    "Q25": Mutant("protocol/growth.cuh", "a start is used before it is known", "start >= kGrown)", "start >= kGrowing)"),
+    "Q26": Mutant("protocol/growth.cuh", "memory is asked for too late", "if (wanted <= k &&", "if (wanted < k &&"),
     "Q27": Mutant(
-        "queue.cuh",
+        "protocol/growth.cuh",
         "who waited in vain does not tell the others",
         "exchange_if(&counters->allowed, allowed, allowed | kNoMore);",
         "(void)allowed;",
         SAME + "the others wait as long",
     ),
     "Q28": Mutant(
-        "queue.cuh",
+        "protocol/growth.cuh",
         "room is not asked for what is pushed",
         "published) + n - load(&counters->head)",
         "published) - load(&counters->head)",
     ),
     "Q29": Mutant(
-        "queue.cuh",
+        "protocol/growth.cuh",
         "tickets behind those that were reserved",
         "published + n)) return published;",
         "published + n)) return published + n;",
     ),
-    "Q30": Mutant("queue.cuh", "claims the ticket after", "*first = head;", "*first = head + 1;"),
+    "Q30": Mutant("protocol/queue_ref.cuh", "claims the ticket after", "*first = head;", "*first = head + 1;"),
     "Q31": Mutant(
-        "queue.cuh",
+        "protocol/queue_ref.cuh",
         "the last failure is kept",
-        "uint64_t(1)) == 0) counters->failure",
-        "uint64_t(1)) != ~0ull) counters->failure",
+        "uint64_t(1)) == 0) store_plain(&counters->failure",
+        "uint64_t(1)) != ~0ull) store_plain(&counters->failure",
     ),
-    "Q32": Mutant("queue.cuh", "a failure is no reason to stop", "store(&counters->stop, kStopTask);"),
-    "Q33": Mutant("queue.cuh", "one sample more than there is room for", "if (at < most)", "if (at <= most)"),
-    "Q34": Mutant("queue.cuh", "a sample does not count what it follows", "before + ran,", "before,"),
-    "Q35": Mutant("queue.cuh", "growths count as tickets", "published & (kGrowth - 1)", "published"),
+    "Q32": Mutant("protocol/queue_ref.cuh", "a failure is no reason to stop", "store(&counters->stop, kStopTask);"),
+    "Q33": Mutant("protocol/queue_ref.cuh", "one sample more than there is room for", "if (at < most)", "if (at <= most)"),
+    "Q34": Mutant("protocol/queue_ref.cuh", "a sample does not count what it follows", "before + ran,", "before,"),
+    "Q35": Mutant("protocol/counters.h", "growths count as tickets", "published & (kGrowth - 1)", "published"),
     "Q36": Mutant(
-        "queue.cuh",
+        "protocol/queue_ref.cuh",
         "one is quiet from the start",
         "{ return published << kQuietBits; }",
         "{ return (published << kQuietBits) + 1; }",
     ),
     "Q37": Mutant(
-        "queue.cuh",
+        "protocol/queue_ref.cuh",
         "no fence in ended",
         "fence();\n    *published = load",
         "*published = load",
         SAME + "beside the confirmation",
     ),
-    "Q38": Mutant("queue.cuh", "later laps are put with the first", "i < n && ring.first_lap(first + i)", "i < n"),
-    "Q39": Mutant("queue.cuh", "who cannot grow asks for room", "growths ? int64_t", "true ? int64_t"),
+    "Q38": Mutant("protocol/queue_ref.cuh", "later laps are put with the first", "i < n && ring.first_lap(first + i)", "i < n"),
+    "Q39": Mutant("protocol/growth.cuh", "who cannot grow asks for room", "growths ? int64_t", "true ? int64_t"),
     "Q40": Mutant(
-        "queue.cuh",
+        "protocol/queue_ref.cuh",
         "one item that spills is no reason to stop",
         "store(&counters->stop, kStopFull);",
         "if (at) store(&counters->stop, kStopFull);",
     ),
     "Q41": Mutant(
-        "queue.cuh",
+        "protocol/queue_ref.cuh",
         "claim is two operations",
         "return add(&counters->head, n);",
         "uint64_t h = load(&counters->head); store(&counters->head, h + n); return h;",
     ),
     "Q42": Mutant(
-        "queue.cuh",
+        "protocol/growth.cuh",
         "reserve is two operations",
         "return add(&counters->published, n);",
         "uint64_t h = load(&counters->published); store(&counters->published, h + n); return h;",
     ),
-    "Q43": Mutant("queue.cuh", "finish counts one", "add(&counters->finished, n);", "add(&counters->finished, 1);"),
-    "Q44": Mutant("queue.cuh", "kNoMore is overlooked", "allowed & kNoMore && (allowed & ~kNoMore) <= k", "false"),
-    "Q45": Mutant("queue.cuh", "a large item is filled before it is put", "slot.put(item);\n      fence();", "fence();"),
+    "Q43": Mutant(
+        "protocol/queue_ref.cuh", "finish counts one", "add(&counters->finished, n);", "add(&counters->finished, 1);"
+    ),
+    "Q44": Mutant("protocol/growth.cuh", "kNoMore is overlooked", "allowed & kNoMore && (allowed & ~kNoMore) <= k", "false"),
+    "Q45": Mutant(
+        "protocol/queue_ref.cuh", "a large item is filled before it is put", "slot.put(item);\n      fence();", "fence();"
+    ),
 }
 
 SHARE = {
-    "S01": Mutant("share.cuh", "the last chunk is lost", "(length + chunk - 1) / chunk", "length / chunk"),
+    "S01": Mutant("protocol/split_item.cuh", "the last chunk is lost", "(length + chunk - 1) / chunk", "length / chunk"),
     "S02": Mutant(
-        "share.cuh",
+        "protocol/split_item.cuh",
         "the last chunk is too long",
         "number * chunk + chunk < length ? number * chunk + chunk : length",
         "number * chunk + chunk",
     ),
     "S03": Mutant(
-        "share.cuh", "claims a chunk that is not there", "if (unclaimed <= kChunkBias)", "if (unclaimed < kChunkBias)"
+        "protocol/split_item.cuh",
+        "claims a chunk that is not there",
+        "if (unclaimed <= kChunkBias)",
+        "if (unclaimed < kChunkBias)",
     ),
-    "S04": Mutant("share.cuh", "the bit is never cleared", "if (unclaimed == kChunkBias + 1) clear_bit(&counters->open, at);"),
+    "S04": Mutant(
+        "protocol/split_item.cuh",
+        "the bit is never cleared",
+        "if (unclaimed == kChunkBias + 1) clear_bit(&counters->open, at);",
+    ),
     "S05": Mutant(
-        "share.cuh",
+        "protocol/split_item.cuh",
         "no fence before left",
         "fence();\n  if (add(&shares[at].left",
         "if (add(&shares[at].left",
         SAME + "beside the confirmation in ended",
     ),
-    "S06": Mutant("share.cuh", "no fence before a place is free", "!= 1) return false;\n  fence();", "!= 1) return false;"),
-    "S07": Mutant("share.cuh", "no fence before a place is used again", "fence(); // who used", "// who used"),
-    "S08": Mutant("share.cuh", "no fence before chunks", "fence();\n  store(&share.chunks", "store(&share.chunks"),
-    "S09": Mutant("share.cuh", "no fence in claim_chunk", "fence(); // behind", "// behind"),
-    "S10": Mutant("share.cuh", "the bit is not set", "set_bit(&counters->open, at);"),
-    "S11": Mutant("share.cuh", "an item without a ticket is not counted", "if (!has_ticket) add(&counters->direct, 1);"),
-    "S12": Mutant("share.cuh", "a place is never free again", "store(&shares[at].busy, 0);"),
-    "S13": Mutant("share.cuh", "values of another item", "values[i] = load(&share.values[i])", "(void)share.values[i]"),
+    "S06": Mutant(
+        "protocol/split_item.cuh", "no fence before a place is free", "!= 1) return false;\n  fence();", "!= 1) return false;"
+    ),
+    "S07": Mutant("protocol/split_item.cuh", "no fence before a place is used again", "fence(); // who used", "// who used"),
+    "S08": Mutant(
+        "protocol/split_item.cuh", "no fence before chunks", "fence();\n  store(&share.chunks", "store(&share.chunks"
+    ),
+    "S09": Mutant("protocol/split_item.cuh", "no fence in claim_chunk", "fence(); // behind", "// behind"),
+    "S10": Mutant("protocol/split_item.cuh", "the bit is not set", "set_bit(&counters->open, at);"),
+    "S11": Mutant(
+        "protocol/split_item.cuh", "an item without a ticket is not counted", "if (!has_ticket) add(&counters->direct, 1);"
+    ),
+    "S12": Mutant("protocol/split_item.cuh", "a place is never free again", "store(&shares[at].busy, 0);"),
+    "S13": Mutant(
+        "protocol/split_item.cuh", "values of another item", "values[i] = load(&share.values[i])", "(void)share.values[i]"
+    ),
     "S14": Mutant(
-        "share.cuh",
+        "protocol/split_item.cuh",
         "the wrong place is looked at",
         "(__ffsll(rotated) - 1 + turn) % kShares",
         "(__ffsll(rotated) - 1) % kShares",
     ),
     "S15": Mutant(
-        "share.cuh",
+        "protocol/split_item.cuh",
         "the last chunk but one frees the place",
         "~uint64_t(0)) != 1) return false;",
         "~uint64_t(0)) > 2) return false;",
     ),
-    "S16": Mutant("share.cuh", "claims without a look", "if (load(&share.chunks) <= kChunkBias) continue;"),
+    "S16": Mutant("protocol/split_item.cuh", "claims without a look", "if (load(&share.chunks) <= kChunkBias) continue;"),
     "S17": Mutant(
-        "share.cuh",
+        "protocol/split_item.cuh",
         "a place that is taken is given",
         "if (!exchange_if(&share.busy, busy, 1)) return false;",
         "exchange_if(&share.busy, busy, 1);",
@@ -281,149 +327,202 @@ SHARE = {
 }
 
 WORKER = {
-    "W01": Mutant("worker.cuh", "a share may exceed fetch", "part < launch.fetch ? part : launch.fetch", "part"),
-    "W02": Mutant("worker.cuh", "claims of a round run past its end", "end - *first < want ? end - *first : want", "want"),
-    "W03": Mutant("worker.cuh", "idle is called in the first quiet round only", "header->idle_called = 0;"),
-    "W04": Mutant("worker.cuh", "keeps although tickets are reserved", "may_keep && !header->reserved", "may_keep"),
-    "W05": Mutant("worker.cuh", "keeps one more than there is room for", "launch.fetch / 2 + 1;", "launch.fetch / 2 + 2;"),
+    "W01": Mutant("protocol/consumer.cuh", "a share may exceed fetch", "part < launch.fetch ? part : launch.fetch", "part"),
+    "W02": Mutant(
+        "protocol/consumer.cuh", "claims of a round run past its end", "end - first < want ? end - first : want", "want"
+    ),
+    "W03": Mutant("device/bsp_rounds.cuh", "idle is called in the first quiet round only", "header->idle_called = 0;"),
+    "W04": Mutant(
+        "device/push_buffer.cuh", "keeps although tickets are reserved", "may_keep && !producer.reserved", "may_keep"
+    ),
+    "W05": Mutant(
+        "device/push_buffer.cuh", "keeps one more than there is room for", "launch.fetch / 2 + 1;", "launch.fetch / 2 + 2;"
+    ),
     "W06": Mutant(
-        "worker.cuh", "first ticket after a batch", "header->first = first + got;", "header->first = first + got - (got > 1);"
+        "device/group_worker.cuh",
+        "first ticket after a batch",
+        "consumer.first = first + got;",
+        "consumer.first = first + got - (got > 1);",
     ),
     "W07": Mutant(
-        "worker.cuh",
+        "protocol/consumer.cuh",
         "looks for a ring that is not there",
-        "growths_of(published) > header->taken",
-        "growths_of(published) >= header->taken",
+        "growths_of(tail) > growths",
+        "growths_of(tail) >= growths",
     ),
-    "W08": Mutant("worker.cuh", "the buffer overflows", "if (at < launch->buffer)", "if (at <= launch->buffer)"),
-    "W09": Mutant("worker.cuh", "reserves twice", "if (given && !header->reserved)", "if (given)"),
+    "W08": Mutant("device/push_buffer.cuh", "the buffer overflows", "if (at < launch->buffer)", "if (at <= launch->buffer)"),
+    "W09": Mutant("device/push_buffer.cuh", "reserves twice", "if (given && !producer.reserved)", "if (given)"),
     "W10": Mutant(
-        "worker.cuh",
+        "device/host_report.cuh",
         "leave does not count what is owed",
         "if (header->owed) queue().finish(header->owed);\n    }\n    __syncthreads",
         "}\n    __syncthreads",
         SAME + "after a stop or a round `finished` is set by others",
     ),
     "W12": Mutant(
-        "worker.cuh",
+        "device/group_worker.cuh",
         "no fence between get and retire",
         ".get({});\n      fence();",
         ".get({});",
         SAME + "in the model: load buffering is argued",
     ),
-    "W13": Mutant("worker.cuh", "no fence before arrived", "fence();\n    const uint64_t ticket", "const uint64_t ticket"),
-    "W14": Mutant("worker.cuh", "no fence behind a barrier", "{}\n    }\n    fence();", "{}\n    }"),
+    "W13": Mutant(
+        "device/bsp_rounds.cuh", "no fence before arrived", "fence();\n    const uint64_t ticket", "const uint64_t ticket"
+    ),
+    "W14": Mutant("device/bsp_rounds.cuh", "no fence behind a barrier", "{}\n    }\n    fence();", "{}\n    }"),
     "W15": Mutant(
-        "worker.cuh",
+        "device/thread_worker.cuh",
         "thread workers: a lane takes more than was claimed",
         "total - before < want ? total - before : want",
         "want",
         GPU + "lanes",
     ),
     "W16": Mutant(
-        "worker.cuh",
+        "device/thread_worker.cuh",
         "thread workers: what idle pushed is not handed on",
         "if (pushes) this->template",
         "if (pushes && lanes) this->template",
         GPU + "lanes",
     ),
     "W17": Mutant(
-        "worker.cuh", "thread workers: claim despite a stop", "if (stop == kRun && relaxed)", "if (relaxed)", GPU + "lanes"
+        "device/thread_worker.cuh",
+        "thread workers: claim despite a stop",
+        "if (stop == kRun && relaxed)",
+        "if (relaxed)",
+        GPU + "lanes",
     ),
     "W18": Mutant(
-        "worker.cuh", "kept items of a shared batch are counted", "if (header->batch && header->counted)", "if (header->batch)"
+        "device/group_worker.cuh",
+        "kept items of a shared batch are counted",
+        "if (header->batch && header->counted)",
+        "if (header->batch)",
     ),
-    "W19": Mutant("worker.cuh", "no fence before gone", "fence();\n    if (add(&counters->gone", "if (add(&counters->gone"),
+    "W19": Mutant(
+        "device/host_report.cuh", "no fence before gone", "fence();\n    if (add(&counters->gone", "if (add(&counters->gone"
+    ),
     "W20": Mutant(
-        "worker.cuh", "who pushed in idle registers as quiet", "pushes ? kNever : header->candidate", "header->candidate"
+        "device/termination.cuh",
+        "who pushed in idle registers as quiet",
+        "pushes ? kNever : header->candidate",
+        "header->candidate",
     ),
-    "W21": Mutant("worker.cuh", "no fence before the last block decides", "fence();\n      last();", "last();"),
-    "W22": Mutant("worker.cuh", "no fence behind gone", "- 1) return;\n    fence();", "- 1) return;"),
+    "W21": Mutant("device/bsp_rounds.cuh", "no fence before the last block decides", "fence();\n      last();", "last();"),
+    "W22": Mutant("device/host_report.cuh", "no fence behind gone", "- 1) return;\n    fence();", "- 1) return;"),
     "W23": Mutant(
-        "worker.cuh",
+        "protocol/producer.cuh",
         "spare of the first ring",
-        "header->spare = queue().spare(header->putting);\n  }",
-        "}",
+        "ring = queue.ring(0, 0);\n    headroom = queue.spare(ring);",
+        "ring = queue.ring(0, 0);",
         SAME + "it asks for room earlier than it has to",
     ),
     "W24": Mutant(
-        "worker.cuh",
+        "protocol/consumer.cuh",
         "the next ring is looked for twice",
-        "header->next_start);\n    header->next_start = kNever;",
-        "header->next_start);",
+        "++growths, next_start);\n    next_start = kNever;",
+        "++growths, next_start);",
     ),
     "W25": Mutant(
-        "worker.cuh",
+        "device/work_sharing.cuh",
         "an item of just kLong is run by nobody",
         "if (lengths[k] < kLong) continue;",
         "if (lengths[k] <= kLong) continue;",
     ),
     "W26": Mutant(
-        "worker.cuh", "an item of just kLong is not seen", "if (length >= kLong) any_long", "if (length > kLong) any_long"
+        "device/load_balance.cuh",
+        "an item of just kLong is not seen",
+        "if (length >= kLong) any_long",
+        "if (length > kLong) any_long",
     ),
-    "W27": Mutant("worker.cuh", "scan is inclusive", "total + inclusive - mine", "total + inclusive"),
+    "W27": Mutant("device/load_balance.cuh", "scan is inclusive", "total + inclusive - mine", "total + inclusive"),
     "W28": Mutant(
-        "worker.cuh",
+        "device/load_balance.cuh",
         "an iteration belongs to the item before",
         "if (scan[middle] <= e)",
         "if (scan[middle] < e)",
         GPU + "a batch of one lane has one stride",
     ),
     "W29": Mutant(
-        "worker.cuh",
+        "device/push_buffer.cuh",
         "after a stop workers keep",
         "q.stopped() ? kUnseen : hungry",
         "hungry",
         SAME + "what is kept runs before its worker leaves",
     ),
-    "W30": Mutant("worker.cuh", "tickets in turn are forgotten", "header->reserved = 1;"),
-    "W31": Mutant("worker.cuh", "tickets in turn are kept", "header->pushes = header->reserved = 0", "header->pushes = 0"),
-    "W32": Mutant("worker.cuh", "what idle pushed is not known", "header->handed = pushes;"),
-    "W33": Mutant("worker.cuh", "tasks run are counted as steps", "header->ran += step;", "header->ran += 1;"),
+    "W30": Mutant("protocol/producer.cuh", "tickets in turn are forgotten", "reserved = 1;"),
+    "W31": Mutant(
+        "device/push_buffer.cuh", "tickets in turn are kept", "header->pushes = producer.reserved = 0", "header->pushes = 0"
+    ),
+    "W32": Mutant("device/push_buffer.cuh", "what idle pushed is not known", "header->handed = pushes;"),
+    "W33": Mutant(
+        "device/group_worker.cuh", "tasks run are counted as steps", "header->ran += step.count();", "header->ran += 1;"
+    ),
     "W34": Mutant(
-        "worker.cuh", "pushes are counted without what is kept", "header->pushed += pushes;", "header->pushed += given;"
+        "device/push_buffer.cuh",
+        "pushes are counted without what is kept",
+        "header->pushed += pushes;",
+        "header->pushed += given;",
     ),
     "W35": Mutant(
-        "worker.cuh",
+        "device/push_buffer.cuh",
         "no fence in push",
-        "fence();\n      const uint64_t published = queue().reserve(1);",
+        "fence();\n    const uint64_t published = queue().reserve(1);",
         "const uint64_t published = queue().reserve(1);",
     ),
-    "W36": Mutant("worker.cuh", "direct is not reset", "{&counters->direct, &counters->arrived", "{&counters->arrived"),
-    "W37": Mutant("worker.cuh", "arrived is not reset", "&counters->direct, &counters->arrived, ", "&counters->direct, "),
+    "W36": Mutant(
+        "device/host_report.cuh", "direct is not reset", "{&counters->direct, &counters->arrived", "{&counters->arrived"
+    ),
+    "W37": Mutant(
+        "device/host_report.cuh", "arrived is not reset", "&counters->direct, &counters->arrived, ", "&counters->direct, "
+    ),
     "W38": Mutant(
-        "worker.cuh",
+        "device/host_report.cuh",
         "claims of a stream are not reset",
         "store(&counters->claims[launch.stream], 0);",
         "",
         GPU + "discrete kernels",
     ),
-    "W39": Mutant("worker.cuh", "gone is not reset", "store(&counters->gone[launch.stream], 0);"),
-    "W40": Mutant("worker.cuh", "the report says no stop", "report->stop = stop;", "report->stop = kRun;"),
-    "W41": Mutant("worker.cuh", "a round opens despite a stop", "queue().stopped() ? kNever : tickets_of", "tickets_of"),
+    "W39": Mutant("device/host_report.cuh", "gone is not reset", "store(&counters->gone[launch.stream], 0);"),
+    "W40": Mutant("device/host_report.cuh", "the report says no stop", "report->stop = stop;", "report->stop = kRun;"),
+    "W41": Mutant(
+        "device/bsp_rounds.cuh", "a round opens despite a stop", "queue().stopped() ? kNever : tickets_of", "tickets_of"
+    ),
     "W42": Mutant(
-        "worker.cuh",
+        "device/bsp_rounds.cuh",
         "idle in every round of a discrete launch",
         "idle = idle && launch.idle_round;",
         "",
         GPU + "discrete kernels",
     ),
-    "W43": Mutant("worker.cuh", "what is kept is given as well", "worker.buffer + kept, n - kept", "worker.buffer, n - kept"),
-    "W44": Mutant("worker.cuh", "a round looks for no ring", "look_for_ring(load(&queue().counters->published));"),
+    "W43": Mutant(
+        "device/push_buffer.cuh", "what is kept is given as well", "worker.buffer + kept, n - kept", "worker.buffer, n - kept"
+    ),
+    "W44": Mutant(
+        "device/termination.cuh",
+        "a round looks for no ring",
+        "header->consumer.look_for_ring(queue(), load(&queue().counters->published));",
+    ),
     "W45": Mutant(
-        "worker.cuh", "thread workers: a ticket is taken twice", "++first;\n      --claimed;", "--claimed;", GPU + "lanes"
+        "device/thread_worker.cuh",
+        "thread workers: a ticket is taken twice",
+        "++first;\n      --claimed;",
+        "--claimed;",
+        GPU + "lanes",
     ),
     "W46": Mutant(
-        "worker.cuh", "all lanes begin at the first slot", "got + u * 32 + lane_id();", "got + u * 32;", GPU + "lanes"
+        "device/group_worker.cuh",
+        "all lanes begin at the first slot",
+        "got + u * kWarpSize + lane_id();",
+        "got + u * kWarpSize;",
+        GPU + "lanes",
     ),
     "W47": Mutant(
-        "worker.cuh",
+        "device/group.cuh",
         "a CTA's scan forgets the warps before",
         "all - mine, threadIdx.x / 32",
         "0u, threadIdx.x / 32",
         GPU + "lanes",
     ),
-    "W48": Mutant("worker.cuh", "head stays ahead of a round", "store(&counters->head, end);"),
+    "W48": Mutant("device/bsp_rounds.cuh", "head stays ahead of a round", "store(&counters->head, end);"),
 }
 
 HOST = {
@@ -534,8 +633,8 @@ HOST = {
     "C40": Mutant(
         "queue.cpp",
         "a waiting launch ignores its timeout",
-        "if (watch->look()) throw Failure(ATOS_STOPPED",
-        "if (false) throw Failure(ATOS_STOPPED",
+        "if (!watch || watch->look()) throw Failure(ATOS_HELD",
+        "if (!watch) throw Failure(ATOS_HELD",
     ),
 }
 
@@ -624,7 +723,7 @@ CPU = {
         "claims of a round run past its end",
         "end - first < want ? end - first : want",
         "want",
-        RARE + "a worker has to be held up between two lines; the same lines of worker.cuh are in the model",
+        RARE + "a worker has to be held up between two lines; the same lines of consumer.cuh are in the model",
     ),
     "B23": Mutant("cpu_backend.cpp", "a worker goes on after the others have left", "if (next == kStopped) break;"),
     "B24": Mutant(
@@ -713,10 +812,10 @@ THREADS = {
         "catch (const std::bad_alloc &error)",
     ),
     "V01": Mutant("watch.h", "a limit of centuries overflows", " && launch.timeout < 1e9", ""),
-    "V02": Mutant("watch.h", "who does not stop is waited for", "if (now >= answer)", "if (false)"),
+    "V02": Mutant("watch.h", "who does not stop is waited for", "if (grace <= Clock::duration::zero())", "if (false)"),
     "V03": Mutant("watch.h", "questions at every look", "question = now + kBetweenQuestions;"),
     "V04": Mutant("watch.h", "no timeout", "stop = now >= deadline;", "stop = false;"),
-    "V05": Mutant("watch.h", "no time of grace", "if (stop) answer = Clock::now() + kGrace;"),
+    "V05": Mutant("watch.h", "no time of grace", "duration grace = kGrace;", "duration grace{};"),
     "V06": Mutant("watch.h", "who is asked may use a queue", "asking() = true;"),
     "V07": Mutant("watch.h", "once asked, nobody may use a queue", "asking() = false;"),
     "V08": Mutant("watch.h", "the answer is ignored", "interrupted(state) != 0", "interrupted(state) > 1"),

@@ -2,7 +2,7 @@
 
     python tests/mutation/run.py                     # all that show without a GPU; takes hours
     python tests/mutation/run.py Q01 B17             # some
-    python tests/mutation/run.py --files queue.cpp   # those of a file
+    python tests/mutation/run.py --files queue.cpp   # those of a file of csrc
     python tests/mutation/run.py --gpu               # those that show on a GPU only, where there is one
 
 The cheapest tests come first, and the first that fails, or hangs, ends it: the C++ tests, the model, the C++ tests under
@@ -31,12 +31,13 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from model.scenarios import SCENARIOS  # noqa: E402
-from model.source import Change, copy_changed  # noqa: E402
+from model.source import OWN, copy_changed  # noqa: E402
 from mutation.mutants import GPU, MUTANTS, Mutant  # noqa: E402
 
 CSRC, CORE, MODEL = ROOT / "csrc", ROOT / "tests" / "core", ROOT / "tests" / "model"
 COMPILER = os.environ.get("CXX", "c++")
-FLAGS = ["-std=c++17", "-pthread"]
+FLAGS = ["-std=c++17", "-pthread", f"-I{ROOT / 'third_party'}"]
+LIBRARY = sorted(CSRC.rglob("*.cpp"))
 VARIANTS = {"core": ["-O0"], "thread": ["-O1", "-fsanitize=thread"]}
 HANGS = 60  # seconds, or 20 times what a test takes
 # Under ThreadSanitizer these take much longer than the others.
@@ -101,6 +102,17 @@ def includes(source: Path) -> set[str]:
     return found
 
 
+# What can show on the CPU: what the library is compiled from, but for what only a GPU does there.
+BUILT = {str(source.relative_to(CSRC)) for source in LIBRARY}.union(*map(includes, LIBRARY)) - {"protocol/split_item.cuh"}
+MODELLED = {name for name in includes(MODEL / "model.cpp") if not (OWN / name).exists()}
+
+
+def object_name(source: Path) -> str:
+    """The name of a source's object file: in csrc, that with its folders."""
+    within = CSRC if source.is_relative_to(CSRC) else CORE
+    return f"{'_'.join(source.relative_to(within).with_suffix('').parts)}.o"
+
+
 class CppTests:
     """The programs in tests/core, compiled once as they are; for a fault only what it changes is compiled again."""
 
@@ -113,16 +125,9 @@ class CppTests:
     def times(self) -> dict[tuple[str, str], float]:
         """What each test takes as things are; those that fail anyhow are left out."""
         self.work.mkdir()
-        sources = [*CSRC.rglob("*.cpp"), *self.tests]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(
-                pool.map(
-                    lambda s: compiled(
-                        *self.flags, f"-I{CSRC}", f"-I{ROOT / 'third_party'}", "-c", s, "-o", self.work / f"{s.stem}.o"
-                    ),
-                    sources,
-                )
-            )
+            flags = [*self.flags, f"-I{CSRC}"]
+            list(pool.map(lambda s: compiled(*flags, "-c", s, "-o", self.work / object_name(s)), [*LIBRARY, *self.tests]))
         result = {}
         for test, program in self.programs(self.work, []):
             for name in re.findall(r"^TEST\((\w+)\)", test.read_text(), re.M):
@@ -134,16 +139,16 @@ class CppTests:
 
     def programs(self, directory: Path, changed: list[Path]) -> Iterator[tuple[Path, Path]]:
         """Link each test whose code is another."""
-        libraries = [directory / f"{s.stem}.o" for s in changed if s.parent == CSRC]
+        libraries = [directory / object_name(s) for s in changed if s in LIBRARY]
         for test in self.tests:
             if not changed or test in changed or libraries:
                 # What is inline is taken from the first object that has it.
                 objects = {
                     path.name: path
                     for path in [
-                        (directory if test in changed else self.work) / f"{test.stem}.o",
+                        (directory if test in changed else self.work) / object_name(test),
                         *libraries,
-                        *(self.work / f"{source.stem}.o" for source in sorted(CSRC.rglob("*.cpp"))),
+                        *(self.work / object_name(source) for source in LIBRARY),
                     ][::-1]
                 }
                 program = directory / test.stem
@@ -155,13 +160,13 @@ class CppTests:
         csrc, directory = directory / "csrc", directory / self.variant
         directory.mkdir()
         # The CUDA backend knows the queue only by the counters' names.
-        sources = [s for s in [*CSRC.glob("*.cpp"), *self.tests] if s.name == mutant.file or mutant.file in includes(s)]
-        changed = [s for s in sources if s.name != "cuda_backend.cpp"]
+        sources = [s for s in [*LIBRARY, *self.tests] if s == CSRC / mutant.file or mutant.file in includes(s)]
+        changed = [s for s in sources if s.parent != CSRC / "cuda"]
         if not changed:
             return None
         for source in changed:
-            path = csrc / source.name if source.parent == CSRC else source
-            compiled(*self.flags, f"-I{csrc}", "-c", path, "-o", directory / f"{source.stem}.o")
+            path = csrc / source.relative_to(CSRC) if source in LIBRARY else source
+            compiled(*self.flags, f"-I{csrc}", "-c", path, "-o", directory / object_name(source))
         for test, program in self.programs(directory, changed):
             for (file, name), seconds in times.items():
                 if file == test.stem:
@@ -183,7 +188,7 @@ class Model:
         self.checker = work / "check.o"
 
     def __call__(self, mutant: Mutant, directory: Path) -> str | None:
-        if mutant.file not in ("queue.cuh", "ring.cuh", "share.cuh", "worker.cuh"):
+        if mutant.file not in MODELLED:
             return None
         with self.lock:
             if not self.checker.exists():
@@ -192,7 +197,8 @@ class Model:
         for size in (4, 8):
             at = directory / f"model {size}"
             at.mkdir()
-            copy_changed(at, [Change(mutant.file, re.escape(mutant.old), mutant.new.replace("\\", "\\\\"))])
+            copy_changed(at)
+            shutil.copy(directory / "csrc" / mutant.file, at / mutant.file)
             programs[size] = at / "model"
             where = ["-I", at, "-I", MODEL, f"-DBYTES={size}"]
             compiled(*FLAGS, "-w", "-O1", *where, MODEL / "model.cpp", self.checker, "-o", programs[size])
@@ -218,7 +224,7 @@ class PythonTests:
         self.files, self.gpu = files, gpu
 
     def __call__(self, mutant: Mutant, directory: Path) -> str | None:
-        if not self.gpu and mutant.file in ("share.cuh", "worker.cuh"):
+        if not self.gpu and mutant.file not in BUILT:
             return None
         tree = directory / "tree"
         kept_out = shutil.ignore_patterns(".?*", "__pycache__", "build", "dist", "docs", "shared", "_lib")
