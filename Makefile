@@ -8,7 +8,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 export CUDA_HOME ATOS_CPU_ONLY
 # With nvcc on this machine nothing is fetched for the build; without it, PyPI's wheels hold a complete one.
-NVCC_WHEELS = $(shell CUDA_HOME="$(CUDA_HOME)" ATOS_CPU_ONLY="$(ATOS_CPU_ONLY)" $(PYTHON) atos_py/toolkit.py)
+NVCC_WHEELS = $(shell CUDA_HOME="$(CUDA_HOME)" ATOS_CPU_ONLY="$(ATOS_CPU_ONLY)" $(PYTHON) atos_py/tools/cuda_toolkit.py)
 
 .PHONY: demo test lint docs gpu-test build dist wheel-test clean
 

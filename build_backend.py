@@ -11,7 +11,7 @@ from typing import Any
 
 from setuptools.build_meta import *  # noqa: F403 (every hook that is not replaced below)
 
-_TOOLKIT = Path(__file__).parent / "atos_py" / "toolkit.py"
+_TOOLKIT = Path(__file__).parent / "atos_py" / "tools" / "cuda_toolkit.py"
 
 
 def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:

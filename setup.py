@@ -42,7 +42,7 @@ def build_core() -> None:
     record = OUT / "built.json"
     known = json.loads(record.read_text()) if record.is_file() else {"files": {}}
     shutil.copyfile(SOURCES / "atos.h", OUT / "atos.h")
-    toolkit = runpy.run_path(str(ROOT / "atos_py" / "toolkit.py"))
+    toolkit = runpy.run_path(str(ROOT / "atos_py" / "tools" / "cuda_toolkit.py"))
     cuda = None if toolkit["cpu_only"]() else toolkit["find_cuda"]()
 
     def current(name: str, content: str) -> bool:

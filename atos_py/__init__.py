@@ -1,19 +1,14 @@
 """Task-parallel irregular work on GPUs: one shared queue, tasks in Python, persistent and discrete launches."""
 
-from . import errors, generate
+from . import errors
 from .algorithms.bfs import UNREACHED, BFSResult, bfs
 from .algorithms.bfs import verify as verify_bfs
 from .algorithms.coloring import ColoringResult, color
 from .algorithms.coloring import verify as verify_coloring
 from .algorithms.pagerank import PageRankResult, pagerank
 from .algorithms.pagerank import verify as verify_pagerank
-from .array import Array, asarray, empty, full, zeros
-from .devices import Device, device, devices
-from .errors import *  # noqa: F403
-from .graph import Graph
-from .queue import Queue
-from .stats import LaunchStats
-from .task import (
+from .arrays.array import Array, asarray, empty, full, zeros
+from .compile.task import (
     Task,
     Worker,
     atomic_add,
@@ -25,8 +20,14 @@ from .task import (
     atomic_or_,
     task,
 )
-from .tune import Tuning, tune
-from .tuned import tuned
+from .core.devices import Device, device, devices
+from .errors import *  # noqa: F403
+from .graph import generate
+from .graph.graph import Graph
+from .runtime.queue import Queue
+from .runtime.stats import LaunchStats
+from .tools.tune import Tuning, tune
+from .tools.tuning_cache import tuned
 
 __all__ = [
     *errors.__all__,

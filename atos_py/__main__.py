@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from . import __version__
-from .commands import COMMANDS
+from .cli import COMMANDS
 from .errors import AtosError, VerificationError
 
 _DESCRIPTION = """\

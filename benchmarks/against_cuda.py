@@ -12,7 +12,7 @@ from unittest import mock
 
 import atos_py as atos
 from atos_py.algorithms import bfs
-from atos_py.graph_spec import graph_of, source_of
+from atos_py.graph.spec import graph_of, source_of
 
 SOURCE = Path(__file__).parent.parent / "tests" / "core" / "bfs_task.cu"
 
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=11)
     options = parser.parse_args()
     os.environ["ATOS_CACHE_DIR"] = tempfile.mkdtemp()
-    from atos_py.codegen import cuda
+    from atos_py.compile.codegen import target_cuda as cuda
 
     code = cuda.CudaCode([cuda_task(*atos.device("cuda").compute_capability)], 2)
     twin = atos.Task(stand_in, bfs.degree)

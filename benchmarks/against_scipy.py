@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import atos_py as atos
 from atos_py.algorithms.bfs import DIRECTIONS
-from atos_py.graph_spec import SPEC_HELP, graph_of, source_of
+from atos_py.graph.spec import SPEC_HELP, graph_of, source_of
 
 DAMPING = 0.85
 

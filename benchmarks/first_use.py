@@ -95,7 +95,8 @@ def watch(clock: Clock, *, cuda: bool) -> None:
     from numba.core import base, codegen, typing
     from numba.core import event as numba_event
 
-    from atos_py import link, program
+    from atos_py.compile import linker as link
+    from atos_py.compile import program
 
     events = [(numba_event, "numba")]
     contexts: list[Any] = [base.BaseContext, typing.BaseContext]
@@ -127,7 +128,7 @@ def watch(clock: Clock, *, cuda: bool) -> None:
 
 def launched(programs: dict[Any, tuple[Any, ...]]) -> None:
     """Note the programs of all launches from now on, with the threads that they would have on a GPU."""
-    from atos_py import queue
+    from atos_py.runtime import queue
 
     true, threads = queue.program_for, [256]
     launch = queue.Queue._launch
@@ -145,7 +146,7 @@ def launched(programs: dict[Any, tuple[Any, ...]]) -> None:
 
 def as_on_a_large_graph_of_a_gpu() -> None:
     """Have the CPU make the choices that a GPU with a large graph would make."""
-    from atos_py.algorithms.bfs import driver as bfs
+    from atos_py.algorithms.bfs import api as bfs
     from atos_py.algorithms.coloring import driver as coloring
     from atos_py.algorithms.pagerank import solver, tasks
 
@@ -160,15 +161,15 @@ def child(name: str, path: str, device: str | None, link_for: str | None) -> dic
     import atos_py as atos
 
     imported = time.thread_time()
-    from atos_py import link
-    from atos_py.codegen import cpu  # noqa: F401
+    from atos_py.compile import linker as link
+    from atos_py.compile.codegen import target_cpu as cpu  # noqa: F401
 
     on = atos.device("cpu" if link_for else device)
     cuda = bool(link_for) or on.kind == "cuda"
     if cuda:
         import cuda.core
 
-        from atos_py.codegen import cuda as _  # noqa: F401
+        from atos_py.compile.codegen import target_cuda as _  # noqa: F401
     ready = time.thread_time()
     clock = Clock()
     watch(clock, cuda=cuda)
@@ -237,7 +238,7 @@ def fastest(name: str, path: Path, options: argparse.Namespace) -> tuple[dict[st
 def graphs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Path]]:
     """Write the graphs to files: scale-free, a mesh, and the scale-free one with each edge in one direction alone."""
     import atos_py as atos
-    from atos_py.graph_spec import graph_of
+    from atos_py.graph.spec import graph_of
 
     scale_free = graph_of(options.scale_free, device="cpu")
     tails = np.repeat(np.arange(scale_free.num_vertices, dtype=np.uint32), scale_free.degrees())

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import atos_py as atos
-from atos_py.graph_spec import graph_of, source_of
+from atos_py.graph.spec import graph_of, source_of
 
 
 @atos.task

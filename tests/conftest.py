@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import atos_py as atos
-from atos_py.devices import why_no_gpu
+from atos_py.core.devices import why_no_gpu
 
 os.environ.pop("ATOS_DEVICE", None)
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 import atos_py as atos
-from atos_py import link
-from atos_py.arguments import describe
+from atos_py.compile import linker as link
+from atos_py.compile.arguments import describe
 
 
 def degree(v, graph):

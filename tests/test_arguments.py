@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from atos_py.arguments import ArrayKind, NoneKind, ScalarKind, TupleKind, describe, words
+from atos_py.compile.arguments import ArrayKind, NoneKind, ScalarKind, TupleKind, describe, words
 from atos_py.errors import InvalidArgumentError, UnsupportedTypeError
 
 

@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse
 
 import atos_py as atos
-from atos_py import errors, generate
+from atos_py import errors
 from atos_py.errors import (
     AtosError,
     DeviceMemoryError,
@@ -26,8 +26,9 @@ from atos_py.errors import (
     TaskCompileError,
     UnsupportedTypeError,
 )
-from atos_py.graph import Graph
-from atos_py.queue import Queue
+from atos_py.graph import generate
+from atos_py.graph.graph import Graph
+from atos_py.runtime.queue import Queue
 
 Wrong = InvalidArgumentError
 Type = UnsupportedTypeError

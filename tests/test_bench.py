@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py import workloads
 from atos_py.__main__ import main
-from atos_py.commands import bench
-from atos_py.link import CORE_DIR
-from atos_py.machine import device_facts, peak_of
-from atos_py.report import HEADER, Report, Row
+from atos_py.cli import bench
+from atos_py.compile.linker import CORE_DIR
+from atos_py.tools import workloads
+from atos_py.tools.machine import device_facts, peak_of
+from atos_py.tools.report import HEADER, Report, Row
 
 CPU = ["--device", "cpu", "--repeat", "2"]
 

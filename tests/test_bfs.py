@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from scipy.sparse import csgraph
 
 import atos_py as atos
-from atos_py import link
-from atos_py.algorithms.bfs import UNREACHED, assign_parents, driver, verify
+from atos_py.algorithms.bfs import UNREACHED, assign_parents, verify
+from atos_py.algorithms.bfs import api as driver
 from atos_py.algorithms.bfs.direction import MAX_PUSHED_LEVELS, PREFIX, expand, pull
-from atos_py.arguments import describe
+from atos_py.compile import linker as link
+from atos_py.compile.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError
 from atos_py.operators.edge_map import VERTICES_PER_RANGE
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import atos_py as atos
-from atos_py.algorithms.bfs import verifier
+from atos_py.algorithms.bfs import verify as verifier
 from atos_py.algorithms.bfs import verify as verify_bfs
-from atos_py.csr import CSR, build_csr, chunk_edges
 from atos_py.errors import AtosError, InvalidArgumentError, UnsupportedTypeError, VerificationError
-from atos_py.generate import rmat_csr
+from atos_py.graph.csr import CSR, build_csr, chunk_edges
+from atos_py.graph.generate import rmat_csr
 
 DTYPES = ["i4", "u4", "i8", "u8"]
 

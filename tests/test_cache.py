@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atos_py import cache, parallel
-from atos_py.cache import cache_directory, cache_fault, read_entry, write_entry
+from atos_py.compile import host_kernels as parallel
+from atos_py.support import disk_cache as cache
+from atos_py.support.disk_cache import cache_directory, cache_fault, read_entry, write_entry
 
 NAME = "0123456789abcdef" * 4
 PARTS = [b"code", b"", b"facts" * 100]
@@ -143,7 +144,7 @@ def test_kernels_of_the_host_are_kept_only_where_nobody_else_can_write(directory
 import os
 from pathlib import Path
 import atos_py
-from atos_py.csr import build_csr, chunk_edges
+from atos_py.graph.csr import build_csr, chunk_edges
 os.umask(0)
 found = lambda: set(Path(atos_py.__file__).parent.rglob("*.nbi"))
 before = found()

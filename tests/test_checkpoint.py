@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from test_queue import all_dtypes, random_items
 
 import atos_py as atos
-from atos_py.checkpoint import _MAGIC
 from atos_py.errors import (
     CheckpointError,
     FileWriteError,
@@ -29,6 +28,7 @@ from atos_py.errors import (
     QueueFullError,
     UnsupportedTypeError,
 )
+from atos_py.runtime.checkpoint import _MAGIC
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ ARRAYS = {
 
 
 def test_arrays_come_back(device, path, monkeypatch):
-    monkeypatch.setattr("atos_py.checkpoint._PIECE_BYTES", 16)  # so that they go in several pieces
+    monkeypatch.setattr("atos_py.runtime.checkpoint._PIECE_BYTES", 16)  # so that they go in several pieces
     queue = atos.Queue(10, device=device)
     queue.save(path, **{name: atos.asarray(values, device=device, copy=True) for name, values in ARRAYS.items()})
     filled = {name: atos.zeros(values.shape, dtype=values.dtype, device=device) for name, values in ARRAYS.items()}

@@ -17,8 +17,8 @@ import pytest
 from test_arguments import FakeArray, Pair, blob
 
 import atos_py as atos
-from atos_py.arguments import describe
-from atos_py.codegen.cpu import compile_cpu, load_cpu
+from atos_py.compile.arguments import describe
+from atos_py.compile.codegen.target_cpu import compile_cpu, load_cpu
 
 DTYPES = ["bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float32", "float64"]
 

@@ -17,16 +17,16 @@ from test_arguments import FakeArray, Pair
 from test_codegen_cpu import DTYPES, RECORDS, visit
 
 import atos_py as atos
-from atos_py.arguments import describe
-from atos_py.codegen import item_bytes
-from atos_py.codegen.cpu import compile_cpu
+from atos_py.compile.arguments import describe
+from atos_py.compile.codegen import item_bytes
+from atos_py.compile.codegen.target_cpu import compile_cpu
 from atos_py.errors import TaskCompileError
 
 pytest.importorskip("numba.cuda")
 core = pytest.importorskip("cuda.core")
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc builds the kernel that stands in for the core")
 
-from atos_py.codegen.cuda import compile_cuda  # noqa: E402
+from atos_py.compile.codegen.target_cuda import compile_cuda  # noqa: E402
 
 CC = (9, 0)
 

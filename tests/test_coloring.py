@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from test_codegen_cpu import Harness
 
 import atos_py as atos
-from atos_py import link
 from atos_py.algorithms.coloring import ORDERS, ColoringResult, api, assign_or_check, color, tasks, verify
 from atos_py.algorithms.coloring.ranges import MAX_DEGREE, assign_or_check_range
 from atos_py.algorithms.coloring.tasks import LOST, TENTATIVE, UNCOLORED, ColoringParams
-from atos_py.algorithms.launches import LaunchSequence
-from atos_py.arguments import describe
+from atos_py.algorithms.launch_sequence import LaunchSequence
+from atos_py.compile import linker as link
+from atos_py.compile.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError, UnsupportedTypeError, VerificationError
 from atos_py.operators.edge_map import VERTICES_PER_RANGE
 

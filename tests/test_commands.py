@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py import workloads
 from atos_py.__main__ import main
-from atos_py.commands import COMMANDS
-from atos_py.commands.options import progress_bar
+from atos_py.cli import COMMANDS
+from atos_py.cli.options import progress_bar
+from atos_py.tools import workloads
 
 GRAPH = "rmat:7:8"
 
@@ -89,7 +89,7 @@ class TestAlgorithms:
         ]  # fmt: skip
 
     def test_tuned_settings(self, capsys, monkeypatch):
-        monkeypatch.setattr("atos_py.commands.algorithm.tuned", lambda name, graph: {"fetch_size": 16, "num_blocks": 1})
+        monkeypatch.setattr("atos_py.cli.algorithm.tuned", lambda name, graph: {"fetch_size": 16, "num_blocks": 1})
         _, told, _ = run(capsys, "bfs", GRAPH, "--tuned", "--fetch-size", "64")
         assert (told["stats"]["fetch_size"], told["stats"]["num_blocks"]) == (64, 1)
 
@@ -242,7 +242,7 @@ class TestOptions:
         ],
     )
     def test_what_could_not_be_written_is_refused_before_anything_runs(self, command, said, capsys, monkeypatch):
-        figures = pytest.importorskip("atos_py.figures")
+        figures = pytest.importorskip("atos_py.tools.figures")
         kinds = {"svg": "", "avif": "", "png": ""}
         monkeypatch.setattr(figures.Figure().canvas.__class__, "get_supported_filetypes", classmethod(lambda cls: kinds))
         monkeypatch.setattr(atos.Queue, "_launch", None)
@@ -253,12 +253,12 @@ class TestOptions:
         assert captured.out == ""
 
     def test_a_file_without_permission_is_refused_before_anything_runs(self, tmp_path, capsys, monkeypatch):
-        monkeypatch.setattr("atos_py.commands.options.os.access", lambda path, mode: False)
+        monkeypatch.setattr("atos_py.cli.options.os.access", lambda path, mode: False)
         assert main(["bfs", GRAPH, "--device", "cpu", "--json", str(tmp_path / "x.json")]) == 2
         assert "permission denied" in capsys.readouterr().err
 
     def test_a_picture_is_refused_without_matplotlib(self, capsys, monkeypatch):
-        monkeypatch.setitem(sys.modules, "atos_py.figures", None)
+        monkeypatch.setitem(sys.modules, "atos_py.tools.figures", None)
         assert main(["bfs", GRAPH, "--device", "cpu", "--plot", "x.png"]) == 2
         assert "pip install matplotlib" in capsys.readouterr().err
 

@@ -10,10 +10,10 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import atos_py.csr as module
-from atos_py import parallel
-from atos_py.csr import CSR, build_csr, check_csr, chunk_edges, edges_of, indptr_dtype
+import atos_py.graph.csr as module
+from atos_py.compile import host_kernels as parallel
 from atos_py.errors import InvalidArgumentError, UnsupportedTypeError
+from atos_py.graph.csr import CSR, build_csr, check_csr, chunk_edges, edges_of, indptr_dtype
 
 
 def triples(csr: CSR) -> list[tuple[Any, ...]]:

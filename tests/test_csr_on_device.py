@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import atos_py as atos
-from atos_py.csr import check_csr
-from atos_py.csr_on_device import csr_on_device
 from atos_py.errors import AtosError
+from atos_py.graph.csr import check_csr
+from atos_py.graph.device_validation import csr_on_device
 
 SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import atos_py as atos
-from atos_py import link
 from atos_py.algorithms.bfs.tasks import visit
-from atos_py.arguments import describe
-from atos_py.cubin import registers_and_stack
+from atos_py.compile import linker as link
+from atos_py.compile.arguments import describe
+from atos_py.compile.cubin import registers_and_stack
 from atos_py.errors import BuildError
 
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from test_arguments import FakeArray
 
 import atos_py as atos
-from atos_py import link
-from atos_py._core import check, lib
-from atos_py.arguments import describe
-from atos_py.codegen.cpu import compile_cpu
+from atos_py.compile import linker as link
+from atos_py.compile.arguments import describe
+from atos_py.compile.codegen.target_cpu import compile_cpu
+from atos_py.core.library import check, lib
 from atos_py.errors import DeviceFaultError, InvalidArgumentError, TaskCompileError, TaskError
 
 ITEMS = 10  # 0 to 9, of which 7 and those above may fail

@@ -8,7 +8,7 @@ import os
 import pytest
 
 import atos_py as atos
-from atos_py.devices import driver_version, why_no_gpu
+from atos_py.core.devices import driver_version, why_no_gpu
 from atos_py.errors import DeviceNotFoundError, InvalidArgumentError
 
 CPU = atos.Device("cpu")

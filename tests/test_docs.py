@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import atos_py
-from atos_py import errors, generate
+from atos_py import errors
 from atos_py.__main__ import main
+from atos_py.graph import generate
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]

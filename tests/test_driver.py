@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from atos_py.devices import why_no_gpu
+from atos_py.core.devices import why_no_gpu
 
 COMPILER = os.environ.get("CXX", "c++")
 # As much of the driver as is called before there is a GPU. Like NVIDIA's, it refuses a version that is newer than its own.

@@ -12,9 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from atos_py import files
 from atos_py.errors import FileWriteError, MissingFileError
-from atos_py.files import open_regular, replacing
+from atos_py.support import atomic_files as files
+from atos_py.support.atomic_files import open_regular, replacing
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_a_pipe_is_left_alone(path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from atos_py.files import replacing
+from atos_py.support.atomic_files import replacing
 with replacing(Path(sys.argv[1]), "test file") as file:
     file.write(b"half")
     file.flush()

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atos_py import generate, parallel
-from atos_py.csr import CSR, check_csr
+from atos_py.compile import host_kernels as parallel
 from atos_py.errors import InvalidArgumentError
-from atos_py.generate import rmat_csr, road_csr
+from atos_py.graph import generate
+from atos_py.graph.csr import CSR, check_csr
+from atos_py.graph.generate import rmat_csr, road_csr
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 

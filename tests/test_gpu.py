@@ -24,9 +24,9 @@ from test_launch import (
 from test_queue import DTYPES
 
 import atos_py as atos
-from atos_py import link
 from atos_py.algorithms import bfs, pagerank
-from atos_py.arguments import describe
+from atos_py.compile import linker as link
+from atos_py.compile.arguments import describe
 from atos_py.errors import InvalidArgumentError, LaunchConfigError
 
 pytestmark = pytest.mark.gpu
@@ -161,7 +161,7 @@ def cuda_task(tmp_path_factory) -> atos.Task:
 @pytest.fixture(scope="module")
 def as_cuda(tmp_path_factory) -> Any:
     """A context in which whatever is compiled becomes the task of tests/core/bfs_task.cu."""
-    from atos_py.codegen import cuda
+    from atos_py.compile.codegen import target_cuda as cuda
 
     source = Path(__file__).parent / "core" / "bfs_task.cu"
     target = tmp_path_factory.mktemp("task") / "task.ltoir"

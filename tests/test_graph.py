@@ -13,11 +13,11 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atos_py import generate
-from atos_py.array import Array
-from atos_py.devices import device, devices
+from atos_py.arrays.array import Array
+from atos_py.core.devices import device, devices
 from atos_py.errors import InvalidArgumentError, UnsupportedTypeError
-from atos_py.graph import Graph
+from atos_py.graph import generate
+from atos_py.graph.graph import Graph
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 FORMATS = ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"]

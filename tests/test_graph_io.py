@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_csr import arrays, assert_same, edge_lists, triples
 
-from atos_py.csr import EdgeList, build_csr, check_csr, chunk_edges
 from atos_py.errors import GraphFormatError, InvalidArgumentError, MissingFileError, UnsupportedTypeError
-from atos_py.formats import plausible
-from atos_py.formats import text as text_files
-from atos_py.graph_io import load_csr, read_edges, save_csr
+from atos_py.graph.csr import EdgeList, build_csr, check_csr, chunk_edges
+from atos_py.graph.formats import plausible
+from atos_py.graph.formats import text as text_files
+from atos_py.graph.io import load_csr, read_edges, save_csr
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
@@ -563,5 +563,5 @@ class TestRealData:
 
 
 def test_importing_does_not_import_numba() -> None:
-    code = "import sys, atos_py.graph_io, atos_py.generate; sys.exit('numba' in sys.modules)"
+    code = "import sys, atos_py.graph.io, atos_py.graph.generate; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py.graph_spec import graph_of, names_of, source_of
+from atos_py.graph.spec import graph_of, names_of, source_of
 
 
 def same(a: atos.Graph, b: atos.Graph) -> bool:

@@ -26,11 +26,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atos_py as atos
-from atos_py.csr import check_csr
 from atos_py.errors import AtosError, GraphFormatError, InvalidArgumentError, MissingFileError
-from atos_py.formats import npz
-from atos_py.formats import text as text_files
-from atos_py.graph_io import load_csr, read_edges, save_csr
+from atos_py.graph.csr import check_csr
+from atos_py.graph.formats import npz
+from atos_py.graph.formats import text as text_files
+from atos_py.graph.io import load_csr, read_edges, save_csr
 
 
 def npz_bytes(compress: bool = False, **arrays: object) -> bytes:
@@ -342,7 +342,7 @@ def test_lies_take_no_memory(tmp_path):
     code = """
 import os, resource, sys
 import atos_py as atos
-from atos_py.graph_io import load_csr
+from atos_py.graph.io import load_csr
 os.chdir(sys.argv[1])
 open("good.txt", "w").write("0 1\\n")
 load_csr("good.txt")  # the parser is compiled before memory is counted
@@ -372,7 +372,7 @@ def test_what_does_not_fit_the_memory(tmp_path, monkeypatch):
     def build(*args, **options):
         raise MemoryError("Unable to allocate 16 GiB")
 
-    monkeypatch.setattr("atos_py.graph_io.build_csr", build)
+    monkeypatch.setattr("atos_py.graph.io.build_csr", build)
     with pytest.raises(atos.DeviceMemoryError, match=r"memory for graph file '.*a\.txt', .*: Unable to allocate 16 GiB"):
         load_csr(tmp_path / "a.txt")
 

@@ -12,9 +12,9 @@ import pytest
 from test_arguments import FakeArray
 
 import atos_py as atos
-from atos_py import link
 from atos_py.algorithms import bfs
-from atos_py.arguments import describe
+from atos_py.compile import linker as link
+from atos_py.compile.arguments import describe
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py import generate
+from atos_py.graph import generate
 
 DEGREE = 33
 VERTICES = 1 << 26

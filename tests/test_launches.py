@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py.algorithms.launches import LaunchSequence
+from atos_py.algorithms.launch_sequence import LaunchSequence
 
 ONE = np.zeros(1, np.uint32)
 
@@ -84,6 +84,6 @@ def test_algorithms_end_in_time(device, call):
 )
 def test_options_that_do_not_exist(call, message, monkeypatch):
     graph = atos.generate.road(4, device="cpu")
-    monkeypatch.setattr("atos_py.queue.program_for", None)
+    monkeypatch.setattr("atos_py.runtime.queue.program_for", None)
     with pytest.raises(atos.UnsupportedTypeError, match=message):
         call(graph)

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 import atos_py as atos
-from atos_py import dlpack
+from atos_py.arrays import dlpack_export as dlpack
+from atos_py.arrays.array_library import as_library, library_of
 from atos_py.errors import ExportError, InvalidArgumentError, UnsupportedTypeError
-from atos_py.libraries import as_library, library_of
 
 CPU = atos.device("cpu")
 DTYPES = ["bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float32", "float64"]

@@ -15,8 +15,8 @@ from test_arguments import FakeArray
 from test_codegen_cpu import Harness
 
 import atos_py as atos
-from atos_py import link
-from atos_py.arguments import describe
+from atos_py.compile import linker as link
+from atos_py.compile.arguments import describe
 from atos_py.errors import BuildError, TaskCompileError
 
 ITEM = np.dtype(np.uint32)
@@ -57,7 +57,7 @@ def pushed(task: atos.Task, item: int = 5) -> list[int]:
 @pytest.fixture
 def compilations(monkeypatch):
     """Counts how often something is compiled for the CPU."""
-    from atos_py.codegen import cpu
+    from atos_py.compile.codegen import target_cpu as cpu
 
     counts: list[str] = []
     original = cpu.compile_cpu
@@ -290,8 +290,8 @@ def test_importing_numba_changes_no_name():
         "name = lambda: link._name(task, None, (), np.dtype('u4'), ())\n"
         "names = {name()}\n"
         "import numba; names.add(name())\n"
-        "import atos_py.codegen.cpu; names.add(name())\n"
-        "import numba.cuda, atos_py.codegen.cuda; names.add(name())\n"
+        "import atos_py.compile.codegen.target_cpu; names.add(name())\n"
+        "import numba.cuda, atos_py.compile.codegen.target_cuda; names.add(name())\n"
         "print(len(names))\n"
     )
     pytest.importorskip("numba.cuda")

@@ -9,9 +9,10 @@ import sys
 import pytest
 
 import atos_py as atos
-from atos_py import demo, diagnosis, toolkit
 from atos_py.__main__ import main
-from atos_py.cache import cache_directory
+from atos_py.support.disk_cache import cache_directory
+from atos_py.tools import cuda_toolkit as toolkit
+from atos_py.tools import demo, diagnosis
 
 SMALL = ["demo", "--device", "cpu", "--graph", "road:12", "rmat:6"]
 

@@ -18,8 +18,10 @@ import pytest
 import scipy.sparse
 
 import atos_py as atos
-from atos_py import Array, BFSResult, DeviceMemoryError, Graph, Queue, generate, parallel
-from atos_py.memory import host_memory_for
+from atos_py import Array, BFSResult, DeviceMemoryError, Graph, Queue
+from atos_py.compile import host_kernels as parallel
+from atos_py.graph import generate
+from atos_py.support.host_memory import host_memory_for
 
 PACKAGE = Path(atos.__file__).parent
 CPU = "cpu"
@@ -194,7 +196,7 @@ def test_a_thread_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> Non
     def start(self: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr("atos_py.parallel.num_threads", lambda: 2)
+    monkeypatch.setattr("atos_py.compile.host_kernels.num_threads", lambda: 2)
     monkeypatch.setattr(threading.Thread, "start", start)
     with pytest.raises(DeviceMemoryError, match=r"for generate\.rmat, or this process may take no more.*start new thread"):
         generate.rmat(10, device=CPU)

@@ -23,7 +23,7 @@ def missing(name):
 np.__getattr__ = missing
 
 import atos_py as atos
-from atos_py.codegen.cuda import compile_cuda
+from atos_py.compile.codegen.target_cuda import compile_cuda
 
 @atos.task
 def nothing(worker, item):

@@ -14,20 +14,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import atos_py as atos
-from atos_py import link
-from atos_py.algorithms.launches import LaunchSequence
+from atos_py.algorithms.launch_sequence import LaunchSequence
 from atos_py.algorithms.pagerank import PageRankResult, chebyshev_pull, pagerank, verify
 from atos_py.algorithms.pagerank.api import teleport_of
 from atos_py.algorithms.pagerank.chebyshev_pull import HUB_DEGREE, chebyshev_round
 from atos_py.algorithms.pagerank.residual_push import PushParams, ResidualPush, push_marked, set_ranks, sweep
-from atos_py.arguments import describe
-from atos_py.errors import (
-    BuildError,
-    InvalidArgumentError,
-    LaunchConfigError,
-    UnsupportedTypeError,
-    VerificationError,
-)
+from atos_py.compile import linker as link
+from atos_py.compile.arguments import describe
+from atos_py.errors import BuildError, InvalidArgumentError, LaunchConfigError, UnsupportedTypeError, VerificationError
 from atos_py.operators.edge_map import THREAD_MAX_DEGREE
 
 VARIANTS = [

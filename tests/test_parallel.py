@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atos_py.parallel import even_rows, ranges
+from atos_py.compile.host_kernels import even_rows, ranges
 
 
 @given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 20))

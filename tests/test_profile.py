@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py import profile
-from atos_py.profile import Profile, during, profile_of
+from atos_py.compile import timing as profile
+from atos_py.compile.timing import Profile, during, profile_of
 
 _numbers = itertools.count(1)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py import progress as shown
+from atos_py.runtime import progress as shown
 
 MANY = 20
 

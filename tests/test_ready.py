@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py import queue
 from atos_py.algorithms.bfs.direction import expand, pull
 from atos_py.algorithms.pagerank import chebyshev_pull
 from atos_py.algorithms.pagerank.residual_push import ResidualPush
+from atos_py.runtime import queue
 
 
 @pytest.fixture

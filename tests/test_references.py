@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py.codegen.references import UnhashableError, fingerprint
+from atos_py.compile.codegen.introspect import UnhashableError, fingerprint
 
 
 def function(source: str, **names: Any) -> Any:
@@ -122,7 +122,7 @@ def test_a_compiler_of_the_users_own_has_no_name():
 OVERLOADS = """
 import math, sys, numba
 from numba.extending import overload, overload_attribute
-from atos_py.codegen.references import fingerprint
+from atos_py.compile.codegen.introspect import fingerprint
 def body(x): return x.half + math.lgamma(x)
 names = {fingerprint(body)}
 for k in 1, 2:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py import reproduce as paper
-from atos_py import tables
 from atos_py.__main__ import main
 from atos_py.errors import InvalidArgumentError
+from atos_py.tools import reproduce as paper
+from atos_py.tools import tables
 
 
 @pytest.fixture(scope="module")

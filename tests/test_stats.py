@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py.profile import Profile
-from atos_py.stats import TRACE, LaunchStats
+from atos_py.compile.timing import Profile
+from atos_py.runtime.stats import TRACE, LaunchStats
 
 ONE = LaunchStats(
     tasks_run=10, tasks_pushed=4, milliseconds=2.0, rounds=1, task="a", device="cpu", worker="warp", fetch_size=32,
@@ -123,6 +123,6 @@ class TestPlot:
             traced().plot(bad)
 
     def test_without_matplotlib(self, monkeypatch):
-        monkeypatch.setitem(sys.modules, "atos_py.plot", None)
+        monkeypatch.setitem(sys.modules, "atos_py.runtime.plot", None)
         with pytest.raises(atos.MissingPackageError, match="pip install matplotlib"):
             traced().plot()

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import atos_py as atos
+from atos_py.arrays.streams import launch_stream
 from atos_py.errors import InvalidArgumentError, UnsupportedTypeError
-from atos_py.stream import launch_stream
 
 CPU = atos.device("cpu")
 GPU = atos.Device("cuda", 1)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atos_py as atos
-from atos_py import symmetry
+from atos_py.graph import symmetry
 
 
 @given(st.integers(1, 8), st.data())

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import atos_py as atos
+from atos_py.compile.task import Task, Worker, task
 from atos_py.errors import InvalidArgumentError, TaskCallError
-from atos_py.task import Task, Worker, task
 
 ATOMICS = ["atomic_min", "atomic_max", "atomic_add", "atomic_exch", "atomic_cas", "atomic_or_", "atomic_and_"]
 
@@ -78,12 +78,12 @@ def test_there_are_no_workers_on_the_host():
 def test_everything_public_is_documented():
     methods = [getattr(Worker, name) for name in vars(Worker) if not name.startswith("_") and callable(getattr(Worker, name))]
     assert len(methods) == 9
-    for thing in [*(getattr(atos, name) for name in sys.modules["atos_py.task"].__all__), *methods]:
+    for thing in [*(getattr(atos, name) for name in sys.modules["atos_py.compile.task"].__all__), *methods]:
         assert thing.__doc__
 
 
 def test_importing_imports_no_numba():
-    code = "import sys, atos_py.link; print([m for m in sys.modules if m.split('.')[0] in ('numba', 'cuda')])"
+    code = "import sys, atos_py.compile.linker; print([m for m in sys.modules if m.split('.')[0] in ('numba', 'cuda')])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
 

@@ -17,11 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atos_py as atos
-from atos_py import cache as disk
-from atos_py import shape, workloads
 from atos_py.__main__ import main
-from atos_py.stats import LaunchStats
-from atos_py.tune import space_for
+from atos_py.graph import signature as shape
+from atos_py.runtime.stats import LaunchStats
+from atos_py.support import disk_cache as disk
+from atos_py.tools import workloads
+from atos_py.tools.tune import space_for
 
 STATS = LaunchStats(
     tasks_run=1, tasks_pushed=0, milliseconds=1.0, rounds=1, task="t", device="cpu", worker="cta", fetch_size=8,
@@ -112,7 +113,7 @@ class TestSearch:
     def test_without_time_to_compare_the_first_setting_stays(self, monkeypatch):
         now = itertools.count()
         ticking = SimpleNamespace(perf_counter=lambda: float(next(now)))
-        monkeypatch.setattr(sys.modules["atos_py.tune"], "time", ticking)
+        monkeypatch.setattr(sys.modules["atos_py.tools.tune"], "time", ticking)
         tuning = atos.tune(model(lambda x: x), space={"x": [2, 1]}, budget=40, device="cpu")
         assert tuning.best == {"x": 2}
         assert tuning.table[1]["milliseconds"] == 1
@@ -253,7 +254,7 @@ class TestOutput:
         assert (tmp_path / "heat.png").read_bytes().startswith(b"\x89PNG")
 
     def test_the_axes_of_the_heat_map_are_in_order(self, tmp_path, monkeypatch):
-        figures = pytest.importorskip("atos_py.figures")
+        figures = pytest.importorskip("atos_py.tools.figures")
         drawn = []
         monkeypatch.setattr(figures, "draw_heatmaps", lambda path, cells: drawn.extend(cells))
         run = lambda num_threads, fetch_size: replace(STATS, num_threads=num_threads, fetch_size=fetch_size)  # noqa: E731
@@ -276,7 +277,7 @@ class TestOutput:
                 write(tmp_path / "nowhere" / "x.png")
 
     def test_without_matplotlib(self, tmp_path, monkeypatch):
-        monkeypatch.setitem(sys.modules, "atos_py.figures", None)
+        monkeypatch.setitem(sys.modules, "atos_py.tools.figures", None)
         with pytest.raises(atos.MissingPackageError, match="pip install matplotlib"):
             self.tuning().draw(tmp_path / "heat.png")
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py import numba_cache, parallel
-from atos_py.uninterrupted import uninterrupted
+from atos_py.compile import host_kernel_cache as numba_cache
+from atos_py.compile import host_kernels as parallel
+from atos_py.support.uninterrupted import uninterrupted
 
 ONE, OTHER = signal.SIGUSR1, signal.SIGUSR2
 
@@ -109,7 +110,7 @@ def test_another_thread_changes_no_handlers():
 
 
 def test_a_signal_while_a_task_is_compiled(monkeypatch):
-    from atos_py.codegen import cpu
+    from atos_py.compile.codegen import target_cpu as cpu
 
     compiled: list[str] = []
     original = cpu.compile_cpu

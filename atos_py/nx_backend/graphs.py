@@ -9,8 +9,8 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from ..csr import indptr_dtype
-from ..graph import Graph
+from ..graph.csr import indptr_dtype
+from ..graph.graph import Graph
 
 __all__ = ["AtosGraph", "convert_from_nx", "convert_to_nx"]
 

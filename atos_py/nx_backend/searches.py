@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms.bfs import UNREACHED, bfs
-from ..graph import Graph
+from ..graph.graph import Graph
 from .graphs import AtosGraph
 
 __all__ = [

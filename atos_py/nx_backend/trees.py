@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms.bfs import UNREACHED
-from ..parallel import compiled
+from ..compile.host_kernels import compiled
 from .graphs import AtosGraph
 from .searches import depths_from
 

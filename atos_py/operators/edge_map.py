@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..task import Task, atomic_add
+from ..compile.task import Task, atomic_add
 from .reductions import plus, store_sums
 from .vertex_map import named
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..task import Task, atomic_add, atomic_max
+from ..compile.task import Task, atomic_add, atomic_max
 from .ranges import VERTICES_PER_ITEM, range_of
 from .reductions import plus, store_sums
 

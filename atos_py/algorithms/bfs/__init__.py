@@ -17,8 +17,8 @@ what a search reads at random, also for those who do not ask for parents.
 Source: Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithms 1 and 2.
 """
 
-from .driver import DIRECTIONS, BFSResult, bfs
+from .api import DIRECTIONS, BFSResult, bfs
 from .tasks import UNREACHED, assign_parents, degree, visit
-from .verifier import verify
+from .verify import verify
 
 __all__ = ["DIRECTIONS", "UNREACHED", "BFSResult", "assign_parents", "bfs", "degree", "verify", "visit"]

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...array import Array, zeros
-from ...graph import Graph
+from ...arrays.array import Array, zeros
+from ...compile.task import atomic_add, atomic_min
+from ...graph.graph import Graph
 from ...operators.edge_map import NUM_PARTIAL_SUMS, all_ranges, push, search
-from ...task import atomic_add, atomic_min
-from ..launches import LaunchSequence
+from ..launch_sequence import LaunchSequence
 from .tasks import UNREACHED
 
 __all__ = ["PREFIX", "expand", "pull", "search_by_level"]

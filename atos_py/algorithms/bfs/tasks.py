@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...compile.task import atomic_min, task
 from ...operators.edge_map import push
-from ...task import atomic_min, task
 
 __all__ = ["UNREACHED", "assign_parents", "degree", "visit"]
 

@@ -7,18 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...array import asarray, full, zeros
+from ...arrays.array import asarray, full, zeros
+from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError
-from ...graph import Graph, check_graph
-from ...libraries import as_library
-from ...memory import host_memory_for
+from ...graph.graph import Graph, check_graph
 from ...operators.edge_map import all_ranges
 from ...operators.vertex_map import append, vertex_map, vertex_max
-from ...queue import Queue
-from ...stats import LaunchStats
-from ...validate import whole
-from ..checks import check_options, check_worker
-from ..launches import LaunchSequence
+from ...runtime.queue import Queue
+from ...runtime.stats import LaunchStats
+from ...support.host_memory import host_memory_for
+from ...support.validation import whole
+from ..arguments import check_options, check_worker
+from ..launch_sequence import LaunchSequence
 from .ranges import assign_or_check_range
 from .tasks import LAST, UNCOLORED, ColoringParams, assign_or_check, hash32, unhash32, vertex_at
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...compile.task import atomic_cas, atomic_exch, task
 from ...operators.edge_map import range_bounds
-from ...task import atomic_cas, atomic_exch, task
 from .tasks import COLOR, LOST, TENTATIVE, UNCOLORED, advance_vertex, lowest_zero, vertex_at, yield_or_mark
 
 __all__ = ["MAX_DEGREE", "assign_or_check_range"]

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...array import Array
+from ...arrays.array import Array
+from ...compile.task import atomic_add, atomic_cas, atomic_exch, atomic_or_, task
 from ...operators.edge_map import range_bounds
-from ...task import atomic_add, atomic_cas, atomic_exch, atomic_or_, task
 
 __all__ = ["COLOR", "LAST", "LOST", "TENTATIVE", "UNCOLORED", "ColoringParams", "assign_or_check"]
 

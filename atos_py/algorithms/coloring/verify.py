@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ...compile.host_kernels import compiled, even_rows, parallel_map, ranges
 from ...errors import VerificationError
-from ...graph import Graph, check_graph
-from ...memory import host_memory_for
-from ...parallel import compiled, even_rows, parallel_map, ranges
-from ..checks import per_vertex, rows_of
+from ...graph.graph import Graph, check_graph
+from ...support.host_memory import host_memory_for
+from ..arguments import per_vertex, rows_of
 
 __all__ = ["verify"]
 

@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ...array import Array, asarray, to_host, zeros
+from ...arrays.array import Array, asarray, to_host, zeros
+from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError, UnsupportedTypeError
-from ...graph import Graph, check_graph
-from ...libraries import as_library
-from ...memory import host_memory_for
+from ...graph.graph import Graph, check_graph
 from ...operators.edge_map import all_ranges, item_dtype
 from ...operators.vertex_map import append, vertex_sums
-from ...queue import Queue
-from ...stats import LaunchStats
-from ...validate import as_dtype, as_host_array, number
-from ..checks import check_options, check_worker
-from ..launches import LaunchSequence
+from ...runtime.queue import Queue
+from ...runtime.stats import LaunchStats
+from ...support.host_memory import host_memory_for
+from ...support.validation import as_dtype, as_host_array, number
+from ..arguments import check_options, check_worker
+from ..launch_sequence import LaunchSequence
 from . import chebyshev_pull
 from .residual_push import ResidualPush, push_marked, set_ranks, sweep
 

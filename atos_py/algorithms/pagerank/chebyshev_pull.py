@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...array import Array, zeros
-from ...graph import Graph
+from ...arrays.array import Array, zeros
+from ...graph.graph import Graph
 from ...operators.edge_map import THREAD_MAX_DEGREE, gather
 from ...operators.ranges import VERTICES_PER_ITEM
 from ...operators.vertex_map import vertex_map
-from ..launches import LaunchSequence
+from ..launch_sequence import LaunchSequence
 
 __all__ = ["HUB_DEGREE", "chebyshev_round", "is_mesh", "solve"]
 

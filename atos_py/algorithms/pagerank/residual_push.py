@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ...array import Array, zeros
+from ...arrays.array import Array, zeros
+from ...compile.task import atomic_add, atomic_exch
 from ...errors import InvalidArgumentError
-from ...graph import Graph
+from ...graph.graph import Graph
 from ...operators.edge_map import THREAD_MAX_DEGREE, all_ranges, push
 from ...operators.vertex_map import vertex_map, vertex_sums
-from ...task import atomic_add, atomic_exch
-from ..launches import LaunchSequence
+from ..launch_sequence import LaunchSequence
 
 __all__ = ["ResidualPush", "push_marked", "set_ranks", "sweep"]
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...array import Array, to_host
+from ...arrays.array import Array, to_host
+from ...compile.host_kernels import compiled, even_rows, num_threads, parallel_map, ranges
 from ...errors import InvalidArgumentError, VerificationError
-from ...memory import host_memory_for
-from ...parallel import compiled, even_rows, num_threads, parallel_map, ranges
-from ...validate import as_host_array, number
-from ..checks import rows_of
+from ...support.host_memory import host_memory_for
+from ...support.validation import as_host_array, number
+from ..arguments import rows_of
 from .api import PageRankResult, damping_of, teleport_of
 
 __all__ = ["verify"]

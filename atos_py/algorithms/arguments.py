@@ -1,0 +1,64 @@
+"""Checks of arguments that several algorithms take."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arrays.array import to_host
+from ..compile.program import WORKERS
+from ..errors import InvalidArgumentError, UnsupportedTypeError
+from ..graph.csr import CSR
+from ..graph.graph import check_graph
+from ..runtime.queue import Queue
+from ..support.validation import as_host_array, unknown_option
+
+__all__ = ["check_options", "check_worker", "per_vertex", "rows_of", "vertices_of"]
+
+
+def rows_of(graph: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the offsets and targets of a `Graph` or `CSR`, on the host."""
+    if not isinstance(graph, CSR):
+        check_graph(graph)
+    return np.asarray(graph.indptr), np.asarray(graph.indices)
+
+
+def check_options(algorithm: Callable[..., Any], launch_options: Iterable[str]) -> None:
+    """Raise if an option is neither the algorithm's own nor one of its launches, before anything is done."""
+    parameters = inspect.signature(algorithm).parameters.values()
+    own = [parameter.name for parameter in parameters if parameter.default is not parameter.empty]
+    if error := unknown_option(algorithm.__name__, launch_options, (*own, *(Queue._launch.__kwdefaults__ or ()))):
+        raise error
+
+
+def check_worker(worker: str) -> None:
+    """Raise unless there is such a kind of worker."""
+    if not isinstance(worker, str) or worker not in WORKERS:
+        raise InvalidArgumentError(f"worker must be one of {', '.join(WORKERS)} (got {worker!r:.80})")
+
+
+def vertices_of(sources: ArrayLike, num_vertices: int) -> NDArray[Any]:
+    """Return the vertices that are named, one or more of them, each once and in ascending order."""
+    given = as_host_array("sources", to_host(sources))
+    if not given.size or given.dtype.kind not in "iu":
+        raise InvalidArgumentError(f"sources must be one or more vertex ids (got {sources!r:.80})")
+    vertices = np.unique(given)
+    if int(vertices[0]) < 0 or int(vertices[-1]) >= num_vertices:
+        outside = int(vertices[0] if vertices[0] < 0 else vertices[-1])
+        raise InvalidArgumentError(f"source {outside} is not a vertex: there are {num_vertices}, numbered from 0")
+    return vertices
+
+
+def per_vertex(name: str, values: Any, num_vertices: int) -> NDArray[Any]:
+    """Return integers that a verifier was given, one for each vertex, on the host and in its byte order."""
+    found = np.ascontiguousarray(as_host_array(name, to_host(values)))
+    found = found.astype(found.dtype.newbyteorder("="), copy=False)
+    if found.dtype.kind not in "iu":
+        raise UnsupportedTypeError(f"{name} must be an array of integers, not {found.dtype}")
+    if found.shape != (num_vertices,):
+        raise InvalidArgumentError(f"{name} must have one entry for each of {num_vertices} vertices (got shape {found.shape})")
+    return found

@@ -1,0 +1,195 @@
+"""Launching a breadth-first search."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arrays.array import Array, full, to_host
+from ...arrays.array_library import as_library
+from ...errors import InvalidArgumentError
+from ...graph.graph import Graph, check_graph
+from ...operators.edge_map import all_ranges, item_dtype
+from ...runtime.queue import Queue
+from ...runtime.stats import LaunchStats
+from ...support.host_memory import host_memory_for
+from ...support.validation import flag
+from ..arguments import check_options, check_worker, vertices_of
+from ..launch_sequence import LaunchSequence
+from .direction import search_by_level
+from .tasks import UNREACHED, assign_parents, visit
+
+__all__ = ["DIRECTIONS", "BFSResult", "bfs"]
+
+DIRECTIONS = ("push", "auto")
+_OLD_NAMES = {"switch": "auto"}
+
+# Edges, in all and to a vertex, from which on switching direction is worth its launches, and telling whether it may be done.
+_LARGE = {"cpu": 1_500_000, "cuda": 16_000_000}
+_DENSE = 8
+_SCHEDULE = {"persistent", "barrier"}
+
+
+class BFSResult(NamedTuple):
+    """What `bfs` returns.
+
+    Attributes
+    ----------
+    depth : Array, or an array of the library that the graph's arrays came from
+        Edges from the nearest source to each vertex, uint32; `UNREACHED` (2**32 - 1) where there is no path.
+    stats : LaunchStats
+        Of the search and, if parents were asked for, of the pass that finds them, together.
+    parent : as `depth`, or None
+        With `parents=True`, the vertex before each on a shortest path, uint32: of those that could be, the one of smallest
+        id, so that the result does not depend on chance. A source is its own parent, as in the Graph500 and GAP benchmarks;
+        for a vertex that is not reached it is `UNREACHED`.
+
+    Examples
+    --------
+    >>> result = atos.bfs(atos.generate.road(3, 1.0), 0, parents=True)
+    >>> print(result.num_reached, result.num_levels, result.parent[0])
+    9 5 0
+    """
+
+    depth: Any
+    stats: LaunchStats
+    parent: Any = None
+
+    @host_memory_for("BFSResult.reached")
+    def reached(self) -> NDArray[np.bool_]:
+        """Return whether there is a path to each vertex, as a NumPy array.
+
+        Examples
+        --------
+        >>> atos.bfs(atos.Graph.from_edges([0, 2], [1, 1]), 0).reached()
+        array([ True,  True, False])
+        """
+        return np.asarray(to_host(self.depth)) != UNREACHED
+
+    @property
+    def num_reached(self) -> int:
+        """Number of vertices that there is a path to, with the sources."""
+        return int(np.count_nonzero(self.reached()))
+
+    @property
+    @host_memory_for("BFSResult.num_levels")
+    def num_levels(self) -> int:
+        """Number of different depths of vertices that there is a path to: the largest plus one."""
+        depth = np.asarray(to_host(self.depth))
+        return int(depth.max(where=depth != UNREACHED, initial=0)) + 1
+
+
+@host_memory_for("atos.bfs")
+def bfs(
+    graph: Graph,
+    source: ArrayLike,
+    *,
+    direction: str | None = None,
+    parents: bool = False,
+    worker: str | None = None,
+    capacity: int | None = None,
+    **launch_options: Any,
+) -> BFSResult:
+    """Return the number of edges on the shortest path from a source to every vertex.
+
+    Parameters
+    ----------
+    graph : Graph
+        Its out-edges are followed; the search runs on its device.
+    source : int or array of int
+        The vertex to start from; or several, each of depth 0, in any order and as often as you like.
+    direction : {'push', 'auto'}, optional
+        'push': along the edges of what is reached, every vertex as soon as a worker is free. 'auto': level by level, pushing or
+        pulling, whichever saves work (direction-optimizing search); where it pulls, vertices that are not reached yet look for
+        a neighbour that is. That is for undirected graphs, and faster by a factor on those that few levels and many edges make
+        up, such as social networks. It is the default where a graph is undirected (`Graph.is_symmetric`), has 8 or more edges
+        to a vertex, and 1.5 million or more in all, on a GPU 16 million; but not if you choose a worker or a schedule.
+    parents : bool
+        Whether to find a tree of shortest paths too; that takes another pass over the edges.
+    worker : {'thread', 'warp', 'cta'}, optional
+        By default "cta".
+    capacity : int, optional
+        Of the queue; by default room for every vertex twice.
+    **launch_options
+        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
+        `timeout` is for the whole call, which keeps nothing then.
+
+    Returns
+    -------
+    BFSResult
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such vertex, worker or direction, or the direction is 'auto' and some edge lacks its reverse.
+    QueueFullError
+        If the queue has to grow, and there is no memory for that.
+
+    Examples
+    --------
+    >>> atos.bfs(atos.generate.road(3, 1.0), 0).depth.to_numpy().reshape(3, 3)
+    array([[0, 1, 2],
+           [1, 2, 3],
+           [2, 3, 4]], dtype=uint32)
+    """
+    check_graph(graph)
+    check_options(bfs, launch_options)
+    if worker is not None:
+        check_worker(worker)
+    direction = _direction(graph, direction, chosen=worker is not None or not _SCHEDULE.isdisjoint(launch_options))
+    worker = worker or "cta"
+    parents = flag("parents", parents)
+    sources = vertices_of(source, graph.num_vertices)
+    n = graph.num_vertices
+    queue = Queue(2 * n if capacity is None else capacity, dtype=item_dtype(n), device=graph.device)
+    launches = LaunchSequence("bfs", queue, launch_options, worker)
+    depth = _search(graph, sources, direction, launches)
+    stats = launches.total(None if direction == "push" else "direction_optimizing")
+    parent = None
+    if parents:
+        parent = _find_parents(graph, depth, launches)
+        stats = launches.total(stats.task, like=stats)
+    return BFSResult(as_library(depth, graph.library), stats, None if parent is None else as_library(parent, graph.library))
+
+
+def _direction(graph: Graph, asked: str | None, chosen: bool) -> str:
+    """Return the direction that was asked for, if it suits the graph, or the likely better one."""
+    if asked is None:
+        large = graph.num_edges >= max(_LARGE[graph.device.kind], _DENSE * graph.num_vertices)
+        return "auto" if large and not chosen and graph.is_symmetric() else "push"
+    direction = _OLD_NAMES.get(asked, asked) if isinstance(asked, str) else asked
+    if not isinstance(direction, str) or direction not in DIRECTIONS:
+        raise InvalidArgumentError(f"direction must be one of {', '.join(DIRECTIONS)} (got {asked!r:.80})")
+    if direction == "auto" and not graph.is_symmetric():
+        raise InvalidArgumentError(
+            f"direction={asked!r} is for graphs in which every edge has its reverse, and here some edge has none: "
+            "pass graph.to_symmetric(), or direction='push'"
+        )
+    return direction
+
+
+def _search(graph: Graph, sources: NDArray[Any], direction: str, launches: LaunchSequence) -> Array:
+    """Return the depths."""
+    depth = full(graph.num_vertices, UNREACHED, dtype=np.uint32, device=graph.device)
+    if len(sources) == 1:
+        depth[sources[0]] = 0
+    else:
+        begin = np.full(graph.num_vertices, UNREACHED)
+        begin[sources] = 0
+        depth[...] = begin
+    if direction == "push":
+        launches.launch(sources, visit, graph, depth)
+    else:
+        search_by_level(graph, sources, depth, launches)
+    return depth
+
+
+def _find_parents(graph: Graph, depth: Array, launches: LaunchSequence) -> Array:
+    """Return the parents, by a pass over the edges in two rounds whatever the search did: ranges, then vertices."""
+    n = graph.num_vertices
+    parent = full(n, UNREACHED, dtype=np.uint32, device=graph.device)
+    rounds = {"persistent": False, "barrier": True}
+    launches.launch(all_ranges(n), assign_parents, graph.indptr, graph.indices, depth, parent, overrides=rounds)
+    return parent

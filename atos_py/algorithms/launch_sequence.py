@@ -1,0 +1,111 @@
+"""The launches of one call of an algorithm: items pushed and tasks run on one queue, one time limit, joint statistics."""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays.array import Array, zeros
+from ..compile.task import Task
+from ..errors import LaunchTimeoutError
+from ..operators.ranges import range_items
+from ..runtime.queue import Queue
+from ..runtime.stats import LaunchStats
+from ..support.validation import seconds
+
+__all__ = ["LaunchSequence"]
+
+_WATCHING = {"timeout", "trace", "progress"}
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class LaunchSequence:
+    """Launches on one queue with a user's options, of which `timeout` is for all of them together.
+
+    Parameters
+    ----------
+    name : str
+        The function that the user called.
+    queue : Queue
+    options : dict
+        The options of the user, as for `Queue.launch_cta`.
+    worker : str or None
+        The worker that the user chose, if any; otherwise each launch has the one that suits its task.
+
+    Attributes
+    ----------
+    runs : list of LaunchStats
+        Of the launches so far.
+    """
+
+    def __init__(self, name: str, queue: Queue, options: dict[str, Any], worker: str | None = None) -> None:
+        self.name, self.queue, self.options, self.worker = name, queue, options, worker
+        self.runs: list[LaunchStats] = []
+        timeout = options.get("timeout")
+        limit = math.inf if timeout is None else seconds(timeout)
+        self.end = None if limit == math.inf else time.monotonic() + limit
+
+    def launch(
+        self,
+        items: NDArray[Any],
+        task: Task,
+        *args: Any,
+        worker: str = "cta",
+        defaults: Mapping[str, Any] = _NOTHING,
+        overrides: Mapping[str, Any] = _NOTHING,
+    ) -> LaunchStats:
+        """Push items and run a task on them.
+
+        Options of the user take the place of `defaults`, and `overrides` that of the user's.
+        """
+        self.queue.push(items)
+        options = {**defaults, **self.options, **overrides}
+        if self.end is not None:
+            options["timeout"] = self.end - time.monotonic()
+            if options["timeout"] <= 0:
+                raise self._over(len(self.queue))
+        try:
+            self.runs.append(getattr(self.queue, f"launch_{self.worker or worker}")(task, *args, **options))
+        except LaunchTimeoutError as error:
+            if self.end is None or error.stuck:
+                raise
+            raise self._over(error.pending) from error
+        return self.runs[-1]
+
+    def over_vertices(self, task: Task, n: int, *args: Any) -> None:
+        """Run a vertex map (`operators.vertex_map`) over n vertices."""
+        self.launch(range_items(n), task, n, *args)
+
+    def sums(self, task: Task, n: int, *args: Any) -> list[float]:
+        """Run a vertex map that adds up numbers, and return the sums."""
+        self.totals[:] = 0
+        self.over_vertices(task, n, self.totals, *args)
+        return list(map(float, self.totals.to_numpy()))
+
+    @functools.cached_property
+    def totals(self) -> Array:
+        """Memory for sums."""
+        return zeros(3, dtype=np.float64, device=self.queue.device)
+
+    def prepare(self, task: Task, *args: Any, worker: str = "cta") -> None:
+        """Have a task compiled that this call did without and a later one may need, by a launch of nothing that is not counted.
+
+        So one call warms up for all others of its kind, whatever its data made of it.
+        """
+        options = {name: value for name, value in self.options.items() if name not in _WATCHING}
+        getattr(self.queue, f"launch_{self.worker or worker}")(task, *args, **options)
+
+    def total(self, task: str | None = None, like: LaunchStats | None = None) -> LaunchStats:
+        """Return the statistics of all launches as those of one."""
+        return LaunchStats.total(self.runs, task=task, like=like)
+
+    def _over(self, pending: int | None) -> LaunchTimeoutError:
+        text = f"{self.name} took longer than its timeout of {self.options['timeout']} s; nothing of the result is kept"
+        return LaunchTimeoutError(text, pending=pending, stuck=False)

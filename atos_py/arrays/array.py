@@ -1,0 +1,491 @@
+"""Arrays on a device, and every protocol by which others' arrays come in and ours go out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from types import EllipsisType, SimpleNamespace
+from typing import Any, SupportsIndex, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from ..core.devices import Device
+from ..core.devices import device as device_of
+from ..core.library import check, ffi, lib
+from ..errors import DeviceMemoryError, InvalidArgumentError, UnsupportedTypeError
+from ..support.host_memory import host_memory_for
+from ..support.validation import as_host_array, flag, whole
+from . import dlpack_export as dlpack
+from .array_library import library_of
+from .import_external import detached, is_on_gpu, kept_dtype, memory_of
+
+__all__ = ["Array", "asarray", "empty", "full", "to_host", "zeros"]
+
+_MAX_DIMENSIONS = 32  # as in NumPy 1
+
+Key = SupportsIndex | slice | EllipsisType | tuple[SupportsIndex | slice | EllipsisType, ...]
+
+
+class Array:
+    """A C-contiguous array on one device: what a task reads and writes.
+
+    Make one with `asarray`, `full`, `zeros` or `empty`. From the host, elements and contiguous parts are read and written
+    by indexing, which copies; `to_numpy` copies all. In a task, a writable array is read coherently: a worker sees what the
+    others wrote.
+
+    Attributes
+    ----------
+    dtype : numpy.dtype
+        Integers of 8 to 64 bits, float32, float64 or bool.
+    shape : tuple of int
+    device : Device
+    readonly : bool
+        Whether tasks may only read it. Reading is faster then.
+    pointer : int
+        Address of the first element.
+    library : str or None
+        "cupy", "torch" or "jax" if it was made from an array of that library.
+
+    Examples
+    --------
+    >>> array = atos.full((2, 3), 7, dtype=np.int32)
+    >>> array[1, 2] = 9
+    >>> print(array[1], array.shape, array.to_numpy().sum())
+    [7 7 9] (2, 3) 44
+    """
+
+    __slots__ = ("__weakref__", "_owner", "device", "dtype", "library", "pointer", "readonly", "shape")
+
+    def __init__(
+        self,
+        pointer: int,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        device: Device,
+        *,
+        readonly: bool,
+        owner: object,
+        library: str | None = None,
+    ) -> None:
+        self.pointer = pointer
+        self.shape = shape
+        self.dtype = dtype
+        self.device = device
+        self.readonly = readonly
+        self.library = library
+        self._owner = owner  # keeps the memory alive
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle the elements, and not the address."""
+        return _remade, (self.to_numpy(), str(self.device), self.readonly)
+
+    @host_memory_for("a copy of an array")
+    def __iter__(self) -> Iterator[Any]:
+        """Go through a copy on the host."""
+        if not self.shape:
+            raise UnsupportedTypeError("an array without dimensions has nothing to go through")
+        return iter(self.to_numpy())
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the elements in bytes."""
+        return self.size * self.dtype.itemsize
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise UnsupportedTypeError("an array without dimensions has no length")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        access = ", readonly" if self.readonly else ""
+        return f"<atos array shape={self.shape} dtype={self.dtype} on {self.device}{access}>"
+
+    @host_memory_for("Array.to_numpy")
+    def to_numpy(self) -> NDArray[Any]:
+        """Return a copy on the host.
+
+        Examples
+        --------
+        >>> atos.full(3, 7).to_numpy()
+        array([7, 7, 7])
+        """
+        result = np.empty(self.shape, self.dtype)
+        _copy(self.device, result.ctypes.data, self.pointer, self.nbytes)
+        return result
+
+    @host_memory_for("a NumPy array of an array")
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False and self.device.kind != "cpu":
+            raise InvalidArgumentError(f"an array on {self.device} cannot become a NumPy array without a copy")
+        if copy is False and dtype is not None and np.dtype(dtype) != self.dtype:
+            raise InvalidArgumentError(f"an array of {self.dtype} cannot become one of {np.dtype(dtype)} without a copy")
+        result = self._host_view() if self.device.kind == "cpu" and not copy else self.to_numpy()
+        return result if dtype is None else result.astype(dtype, copy=False)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if self.device.kind != "cuda":
+            raise AttributeError(f"__cuda_array_interface__: the array is on {self.device}, not on a GPU")
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.pointer if self.size else 0, self.readonly),
+            "strides": None,
+            "stream": 1,  # the legacy default stream: every operation here has ended when it returns
+            "version": 3,
+        }
+
+    @host_memory_for("a copy of an array")
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Return a capsule for the ``from_dlpack`` of another library, which shares the memory.
+
+        Raises
+        ------
+        ExportError
+            If it would take a copy that `copy` forbids, or if the array is read-only and the library is older than DLPack 1.0.
+        """
+        return dlpack.export(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.device_of(self)
+
+    @host_memory_for("a copy of a part of an array")
+    def __getitem__(self, key: Key) -> Any:
+        """Return an element as a NumPy scalar, or a contiguous part as a NumPy array; both are copies."""
+        offset, shape = self._part(key)
+        result = np.empty(shape, self.dtype)
+        _copy(self.device, result.ctypes.data, self.pointer + offset * self.dtype.itemsize, result.nbytes)
+        return result if shape else result[()]
+
+    @host_memory_for("what is written to an array")
+    def __setitem__(self, key: Key, value: ArrayLike) -> None:
+        """Write an element or a contiguous part; `value` is broadcast."""
+        if self.readonly:
+            raise InvalidArgumentError("the array is read-only; write to a copy: atos.asarray(array, copy=True)")
+        offset, shape = self._part(key)
+        start = self.pointer + offset * self.dtype.itemsize
+        given = value if isinstance(value, Array) else as_host_array("what is written", value)
+        if isinstance(given, np.ndarray):
+            given = _cast(given, self.dtype)
+            if given.ndim == 0:
+                _fill(self.device, start, given, math.prod(shape))
+                return
+            try:
+                given = np.ascontiguousarray(np.broadcast_to(given, shape))
+            except ValueError:
+                raise InvalidArgumentError(f"values of shape {given.shape} do not fit a part of shape {shape}") from None
+            _copy(self.device, start, given.ctypes.data, given.nbytes)
+        elif given.shape == shape and given.dtype == self.dtype:
+            _copy(self.device if self.device.kind == "cuda" else given.device, start, given.pointer, given.nbytes)
+        else:
+            what = f"an array of shape {given.shape} and dtype {given.dtype}"
+            raise InvalidArgumentError(f"cannot write {what} to a part of shape {shape} and dtype {self.dtype}")
+
+    def _host_view(self) -> NDArray[Any]:
+        if isinstance(self._owner, np.ndarray):
+            if not self.readonly:
+                return self._owner
+            view = self._owner.view()
+            view.flags.writeable = False
+            return view
+        interface = {"shape": self.shape, "typestr": self.dtype.str, "data": (self.pointer, self.readonly), "version": 3}
+        return np.asarray(SimpleNamespace(__array_interface__=interface, owner=self._owner))  # the view keeps its base alive
+
+    # Offset of the first element of a part, and the part's shape, in elements.
+    def _part(self, key: Key) -> tuple[int, tuple[int, ...]]:
+        keys = list(key) if isinstance(key, tuple) else [key]
+        if any(k is Ellipsis for k in keys[:-1]) or len([k for k in keys if k is not Ellipsis]) > self.ndim:
+            raise InvalidArgumentError(f"{key!r} does not index an array of shape {self.shape}")
+        keys = [k for k in keys if k is not Ellipsis]
+        offset, shape = 0, list(self.shape)
+        stride = self.size
+        for axis, k in enumerate(keys):
+            extent = self.shape[axis]
+            stride = stride // extent if extent else 0
+            if not isinstance(k, slice):
+                if isinstance(k, (bool, np.bool_)) or not hasattr(k, "__index__"):
+                    raise UnsupportedTypeError(f"an index is an integer or a slice (got {k!r})")
+                try:
+                    index = cast(SupportsIndex, k).__index__()
+                except TypeError:  # an array of several
+                    raise UnsupportedTypeError(f"an index is an integer or a slice (got {k!r:.80})") from None
+                if not -extent <= index < extent:
+                    raise InvalidArgumentError(f"index {index} is out of range for axis {axis} of length {extent}")
+                offset += (index % extent) * stride
+                shape[axis] = -1
+                continue
+            try:
+                start, stop, step = k.indices(extent)
+            except (TypeError, ValueError) as error:
+                raise InvalidArgumentError(f"{key!r:.80} does not index an array of shape {self.shape}: {error}") from None
+            whole = (start, stop, step) == (0, extent, 1)
+            if step != 1 or (not whole and any(s != -1 for s in shape[:axis])):
+                raise _scattered(key)
+            offset += start * stride
+            shape[axis] = max(stop - start, 0)
+        if any(s == -1 for s in shape[len([s for s in shape if s == -1]) :]):
+            raise _scattered(key)
+        return offset, tuple(s for s in shape if s != -1)
+
+
+def _scattered(key: Key) -> InvalidArgumentError:
+    return InvalidArgumentError(f"only contiguous parts can be indexed from the host (got {key!r}); use to_numpy() first")
+
+
+def empty(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device: Device | str | None = None) -> Array:
+    """Return a new array of zeros; `zeros` by another name, for code that does not rely on them.
+
+    See Also
+    --------
+    zeros : has the same parameters.
+
+    Examples
+    --------
+    >>> atos.empty((2, 3)).size
+    6
+    """
+    return zeros(shape, dtype=dtype, device=device)
+
+
+@host_memory_for("atos.zeros")
+def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device: Device | str | None = None) -> Array:
+    """Return a new array of zeros.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+    dtype : dtype
+        float32 unless given.
+    device : Device or str, optional
+        Where to make it; the best device there is unless given.
+
+    See Also
+    --------
+    full : another value, whose dtype is that of the array unless another is given.
+
+    Examples
+    --------
+    >>> atos.zeros(3, dtype=np.int32).to_numpy()
+    array([0, 0, 0], dtype=int32)
+    """
+    dimensions = _shape(shape)
+    kind = kept_dtype(dtype)
+    target = device_of(device)
+    slot = ffi.new("void **")
+    if math.prod(dimensions) * kind.itemsize >= 2**63:
+        raise DeviceMemoryError(f"an array of shape {dimensions} is larger than any memory")
+    check(lib.atos_allocate(target.number, math.prod(dimensions) * kind.itemsize, slot))
+    number = target.number
+    owner = ffi.gc(slot[0], lambda pointer: lib.atos_release(number, pointer))
+    return Array(int(ffi.cast("uintptr_t", owner)), dimensions, kind, target, readonly=False, owner=owner)
+
+
+@host_memory_for("atos.full")
+def full(
+    shape: int | tuple[int, ...], value: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None
+) -> Array:
+    """Return a new array with the same value everywhere.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+    value : number
+    dtype : dtype, optional
+        Of the elements; by default that of `value`.
+    device : Device or str, optional
+        Where; by default the best there is.
+
+    Raises
+    ------
+    DeviceMemoryError
+        If the device has too little free memory.
+    InvalidArgumentError
+        If `value` does not fit the dtype, or the shape is negative.
+
+    Examples
+    --------
+    >>> atos.full(3, 7, dtype=np.uint32).to_numpy()
+    array([7, 7, 7], dtype=uint32)
+    """
+    element = as_host_array("value", value)
+    if element.ndim:
+        raise InvalidArgumentError(f"value must be one number (got shape {element.shape}); for several there is atos.asarray")
+    result = zeros(shape, dtype=element.dtype if dtype is None else dtype, device=device)
+    _fill(result.device, result.pointer, _cast(element, result.dtype), result.size)
+    return result
+
+
+def _remade(values: NDArray[Any], device: str, readonly: bool) -> Array:
+    """Return the array that was copied or pickled."""
+    return asarray(values, device=device, readonly=readonly)
+
+
+@host_memory_for("atos.asarray")
+def asarray(
+    obj: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    readonly: bool = False,
+    copy: bool = False,
+) -> Array:
+    """Return an array with the elements of `obj`, without a copy where that is possible.
+
+    Parameters
+    ----------
+    obj : array_like
+        An `Array`, a NumPy array or what NumPy makes one of, or an array that has ``__cuda_array_interface__`` or DLPack: of
+        CuPy, PyTorch, JAX or Numba, on the CPU or a GPU.
+    dtype : dtype, optional
+        Of the elements; by default as they are.
+    device : Device or str, optional
+        Where the array shall be; by default where `obj` is if that is a GPU, otherwise the best device there is.
+    readonly : bool
+        Whether tasks may only read it, which is faster. What is read-only already stays so unless it is copied.
+    copy : bool
+        Whether to copy in any case. Otherwise the array shares the memory of `obj` if device, dtype and layout allow, and
+        what tasks write is seen in `obj`. An array of JAX, which never changes, is shared as a read-only one.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the array would be shared, and its elements are not aligned to their size.
+
+    Examples
+    --------
+    >>> numbers = np.arange(4)
+    >>> array = atos.asarray(numbers, device="cpu")  # shares the memory of numbers
+    >>> array[0] = 9
+    >>> numbers
+    array([9, 1, 2, 3])
+    """
+    readonly, copy = flag("readonly", readonly), flag("copy", copy)
+    result = _asarray(obj, dtype, device, readonly, copy)
+    result.library = library_of(obj)
+    return result
+
+
+def _asarray(obj: Any, dtype: DTypeLike | None, device: Device | str | None, readonly: bool, copy: bool) -> Array:
+    if isinstance(obj, Array):
+        source = obj
+    elif is_on_gpu(obj):
+        pointer, shape, found, where, locked, owner = memory_of(obj)
+        source = Array(pointer, shape, found, where, readonly=locked, owner=owner)
+    else:
+        return _from_host(as_host_array("what is given", to_host(obj)), dtype, device_of(device), readonly, copy)
+    target = source.device if device is None else device_of(device)
+    kind = source.dtype if dtype is None else kept_dtype(dtype)
+    if kind != source.dtype:
+        return _from_host(source.to_numpy(), kind, target, readonly, copy=False)
+    if copy or target != source.device:
+        result = zeros(source.shape, dtype=kind, device=target)
+        _copy(target if target.kind == "cuda" else source.device, result.pointer, source.pointer, source.nbytes)
+        result.readonly = readonly
+        return result
+    _check_alignment(source.pointer, source.size, kind)
+    if source.readonly and not readonly and source is not obj:
+        readonly = True
+    return (
+        source
+        if source.readonly == readonly
+        else Array(
+            source.pointer, source.shape, source.dtype, source.device, readonly=readonly or source.readonly, owner=source._owner
+        )
+    )
+
+
+def _from_host(source: NDArray[Any], dtype: DTypeLike | None, target: Device, readonly: bool, copy: bool) -> Array:
+    kind = kept_dtype(source.dtype if dtype is None else dtype)
+    values = np.ascontiguousarray(_cast(source, kind)).reshape(source.shape)
+    if target.kind == "cpu":
+        if copy and np.shares_memory(values, source):
+            values = values.copy()
+        _check_alignment(values.ctypes.data, values.size, kind)
+        return Array(
+            values.ctypes.data, values.shape, kind, target, readonly=readonly or not values.flags.writeable, owner=values
+        )
+    result = zeros(values.shape, dtype=kind, device=target)
+    _copy(target, result.pointer, values.ctypes.data, values.nbytes)
+    result.readonly = readonly
+    return result
+
+
+def _check_alignment(pointer: int, size: int, dtype: np.dtype[Any]) -> None:
+    """Refuse memory to be shared whose elements a task could not read and write at once, or not at all."""
+    if size and pointer % dtype.itemsize:
+        raise InvalidArgumentError(
+            f"the array of {dtype} begins at address {pointer:#x}, which is no multiple of {dtype.itemsize}, so tasks cannot"
+            " use it; give one that is aligned, for NumPy numpy.require(array, requirements='A'), or make a copy with"
+            " atos.asarray(array, copy=True)"
+        )
+
+
+def to_host(obj: Any) -> Any:
+    """Return an array on a GPU, or of a library that is not NumPy, as a NumPy array, and everything else as it is.
+
+    What is on the CPU is not copied.
+    """
+    if isinstance(obj, type):
+        raise UnsupportedTypeError(f"the class {obj.__qualname__} is no array; give one of its arrays")
+    if isinstance(obj, Array) or is_on_gpu(obj):
+        return np.asarray(asarray(obj))
+    if isinstance(obj, (np.ndarray, np.generic)) or not hasattr(obj, "__dlpack__"):
+        return obj
+    try:
+        return np.asarray(detached(obj)) if hasattr(obj, "__array__") else np.from_dlpack(obj)
+    except (RuntimeError, TypeError, BufferError) as error:
+        raise UnsupportedTypeError(f"an array of {type(obj).__module__} cannot become one of NumPy: {error}") from error
+
+
+def _shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    extents = shape if isinstance(shape, (tuple, list)) else (shape,)
+    if len(extents) > _MAX_DIMENSIONS:
+        raise InvalidArgumentError(f"an array has at most {_MAX_DIMENSIONS} dimensions (got {len(extents)})")
+    return tuple([whole("an extent of a shape", extent, 0, 2**63 - 1) for extent in extents])
+
+
+# Values that the dtype cannot hold are refused, and not wrapped around.
+def _cast(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    if values.dtype == dtype:
+        return values
+    if values.dtype.kind not in "iufb":
+        raise UnsupportedTypeError(f"values of dtype {values.dtype} cannot become {dtype}")
+    if dtype.kind in "iu" and values.size:
+        low, high = values.min().item(), values.max().item()  # Python compares integers and floats exactly
+        limits = np.iinfo(dtype)
+        if not (int(limits.min) <= low and high <= int(limits.max)):
+            raise InvalidArgumentError(f"values from {low} to {high} do not fit {dtype} ({limits.min} to {limits.max})")
+        if values.dtype.kind == "f" and not np.array_equal(values, np.trunc(values)):
+            raise InvalidArgumentError(f"values with fractions cannot become {dtype}; round them first")
+    with np.errstate(over="ignore"):
+        result = values.astype(dtype)
+    if dtype.kind == "f" and not np.array_equal(np.isinf(result), np.isinf(values)):
+        raise InvalidArgumentError(f"values as large as {np.abs(values).max()} do not fit {dtype}")
+    return result
+
+
+def _copy(device: Device, to: int, source: int, nbytes: int) -> None:
+    check(lib.atos_copy(device.number, ffi.cast("void *", to), ffi.cast("void *", source), nbytes))
+
+
+def _fill(device: Device, to: int, element: NDArray[Any], count: int) -> None:
+    raw = np.ascontiguousarray(element).reshape(1)
+    check(lib.atos_fill(device.number, ffi.cast("void *", to), ffi.cast("void *", raw.ctypes.data), raw.itemsize, count))

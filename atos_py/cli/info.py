@@ -1,0 +1,32 @@
+"""``python -m atos_py info``: what there is to run on, what is missing, and what to do about it."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+
+from .options import add_json, check_outputs, say, write_json
+
+HELP = "say what is there and what is missing"
+DESCRIPTION = """\
+Says which devices, compilers and packages there are, what the core was built for, where compiled tasks are kept, and for each
+thing that is missing the command that mends it. Nothing is changed. The same as no command at all."""
+EXAMPLES = """\
+  python -m atos_py info
+  python -m atos_py info --json -        for programs"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command to `argparse`."""
+    add_json(parser)
+
+
+def command(options: argparse.Namespace) -> int:
+    """Run the command; return its exit code."""
+    check_outputs(options.json)
+    from ..tools.diagnosis import diagnose, report
+
+    findings = diagnose()
+    say(options, report(findings))
+    write_json(options, {"findings": [asdict(finding) for finding in findings]})
+    return 0

@@ -1,0 +1,45 @@
+"""``python -m atos_py reproduce``: the tables and figures of the paper, measured on this machine."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..core.devices import device
+from ..graph.spec import graph_of, names_of
+from ..tools.reproduce import default_graphs, reproduce
+from .options import add_device, add_graphs, add_json, check_outputs, progress_bar, say, write_json
+
+HELP = "measure the paper's tables and figures"
+DESCRIPTION = """\
+Runs BFS, PageRank and graph colouring in the variants of Chen et al. 2022 (persistent and discrete, warps and CTAs, and the
+bulk-synchronous baseline), verifies every run, and writes run times and speed-ups, tasks run, throughput over time, run
+time over worker size and fetch size, and the effect of permuting vertex ids: as CSV, Markdown, and, with matplotlib
+installed, PNG. Edges of the graphs that have no reverse are given one."""
+EXAMPLES = """\
+  python -m atos_py reproduce --out paper
+  python -m atos_py reproduce --out paper --graph roads.gr.gz rmat:18:16 --repeat 10"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command to `argparse`."""
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the files go; made if need be")
+    add_graphs(parser, "a scale-free and a road-like one: large on a GPU, which takes minutes, small on a CPU")
+    add_device(parser)
+    parser.add_argument("--repeat", type=int, default=5, metavar="N", help="counted runs of each setting (default: 5)")
+    add_json(parser)
+
+
+def command(options: argparse.Namespace) -> int:
+    """Run the command; return its exit code."""
+    check_outputs(options.json)
+    chosen = device(options.device)
+    graphs = default_graphs(chosen)
+    if options.graph:
+        specs = list(dict.fromkeys(options.graph))
+        named = zip(names_of(specs), specs, strict=True)
+        graphs = ((name, graph_of(spec, device=chosen).to_symmetric()) for name, spec in named)
+    files = [str(path) for path in reproduce(options.out, graphs, repeat=options.repeat, progress=progress_bar())]
+    say(options, *files)
+    write_json(options, {"files": files})
+    return 0

@@ -1,0 +1,101 @@
+"""``python -m atos_py tune``: finds the best setting of an algorithm on a graph, and remembers it."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from pathlib import Path
+from typing import Any
+
+from ..algorithms.bfs import DIRECTIONS
+from ..core.devices import device
+from ..errors import VerificationError
+from ..graph.spec import graph_of, source_of
+from ..tools.measure import measure
+from ..tools.report import Row
+from ..tools.tune import space_for, tune
+from ..tools.workloads import ALGORITHMS, on_graph
+from .options import add_device, add_graphs, add_json, check_outputs, progress_bar, say, write_json
+
+HELP = "find the best setting of an algorithm on a graph"
+DESCRIPTION = """\
+Searches worker size, fetch size, blocks and the two switches, persistent and barrier, and for BFS of an undirected graph the
+direction, for the setting in which an algorithm runs fastest on a graph: settings near the usual one are run once, the better
+half again, and so on; then single options are changed as long as that helps. The best and the defaults then run 15 times more,
+in turns; it is kept if its upper quartile is below their lower one, otherwise the defaults stay. The first run of each setting
+is verified. Prints all that was tried, what is kept first, then that and the defaults again, every run verified.
+
+What is kept is remembered on disk for this algorithm, device and shape of graph (size, mean degree and skew of degrees;
+undirected or not):
+atos.bfs(graph, source, **atos.tuned(atos.bfs, graph)) uses it, and so does --tuned of bench, bfs, pagerank and color."""
+EXAMPLES = """\
+  python -m atos_py tune --algorithm bfs --graph road:1000:0.62
+  python -m atos_py tune --algorithm color --graph rmat:18:16 --budget 60 --draw heat.png"""
+
+_NOTHING = "no setting that was tried is faster than the defaults by more than runs differ"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command to `argparse`."""
+    names = ", ".join(ALGORITHMS)
+    parser.add_argument("--algorithm", required=True, choices=ALGORITHMS, metavar="NAME", help=f"one of {names}")
+    add_graphs(parser, "", several=False, required=True)
+    add_device(parser)
+    parser.add_argument("--source", type=int, metavar="V", help="where BFS begins (default: largest degree, a grid's middle)")
+    parser.add_argument("--budget", type=float, default=120, metavar="S", help="seconds for the search (default: 120)")
+    add_json(parser)
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table there")
+    parser.add_argument("--draw", type=Path, metavar="FILE", help="draw run time over worker size and fetch size (matplotlib)")
+
+
+def command(options: argparse.Namespace) -> int:
+    """Run the command; return its exit code."""
+    check_outputs(options.json, options.csv, picture=options.draw)
+    on = device(options.device)
+    host = graph_of(options.graph, device="cpu")
+    graph = host.to(on)
+    source = source_of(options.graph, host) if options.source is None else options.source
+    workload = on_graph(options.algorithm, graph, source, host)
+
+    verified = set()
+
+    def run(**setting: Any) -> Any:
+        result = workload.run(**setting)
+        if (key := tuple(setting.items())) not in verified:
+            workload.verify(result, setting)
+            verified.add(key)
+        return result
+
+    space = space_for(on)
+    # The first setting, which the best has to beat, leaves everything to the algorithm. For BFS that is the first value of each
+    # option; the others have plans of their own.
+    usual = 1 if options.algorithm == "bfs" else 0
+    space = {name: tuple(dict.fromkeys((None, *values[usual:]))) for name, values in space.items()}
+    if options.algorithm == "bfs" and graph.is_symmetric():
+        space["direction"] = (None, *DIRECTIONS)
+    try:
+        limits = {"budget": options.budget, "space": space, "progress": progress_bar()}
+        tuning = tune(run, task=options.algorithm, graph=graph, **limits)
+    except VerificationError as error:
+        say(options, f"a result was wrong: {error}")
+        write_json(options, {"failure": str(error)})
+        return 1
+    say(options, tuning)
+    if not tuning.best:
+        say(options, _NOTHING if tuning.finished else f"{_NOTHING}, or there was too little time to tell: see --budget")
+    failed = False
+    medians, rows = [], []
+    for name, setting in ("best", tuning.best), ("defaults", {}):
+        row = measure(Row(options.algorithm, options.graph, str(on), setting), workload, on, 7)
+        rows.append(row)
+        failed |= bool(row.failure)
+        medians.append(statistics.median(row.milliseconds or [float("nan")]))
+        ratio = f", {medians[1] / medians[0]:.2f} times the best" if name == "defaults" else ""
+        say(options, f"{name}: {setting}, {medians[-1]:.3f} ms{ratio}{f', NO: {row.failure}' if failed else ''}")
+    again = [{"options": row.options, "milliseconds": row.milliseconds, "failure": row.failure} for row in rows]
+    write_json(options, tuning.to_dict() | {"again": dict(zip(("best", "defaults"), again, strict=True))})
+    if options.csv:
+        tuning.to_csv(options.csv)
+    if options.draw:
+        tuning.draw(options.draw, options.algorithm, f"{options.graph}, {on}")
+    return 1 if failed else 0

@@ -1,0 +1,210 @@
+"""The arguments of a launch: what kind each one is, and the 64-bit words that carry it to the task."""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import InvalidArgumentError, UnsupportedTypeError
+
+__all__ = ["ArrayKind", "Kind", "NoneKind", "ScalarKind", "TupleKind", "describe", "is_named_tuple", "words"]
+
+_WORD = 0xFFFF_FFFF_FFFF_FFFF
+_INT64 = np.dtype(np.int64)
+_FLOAT64 = np.dtype(np.float64)
+
+
+class Kind:
+    """What a task is compiled for: the type of an argument without its value.
+
+    Kinds that are equal are the same object, so that comparing and hashing them costs next to nothing.
+    """
+
+    _interned: ClassVar[dict[tuple[Any, ...], Kind]] = {}
+
+    def __new__(cls, *fields: Any) -> Kind:
+        """Return the one object that has these fields."""
+        return Kind._interned.setdefault((cls, *fields), super().__new__(cls))
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayKind(Kind):
+    """A C-contiguous array; its words are the data pointer and the shape."""
+
+    dtype: np.dtype[Any]
+    ndim: int
+    readonly: bool
+
+    def __str__(self) -> str:
+        return f"{'readonly ' if self.readonly else ''}array({self.dtype}, {self.ndim}d)"
+
+
+@dataclass(frozen=True, eq=False)
+class ScalarKind(Kind):
+    """A number in one word."""
+
+    dtype: np.dtype[Any]
+
+    def __str__(self) -> str:
+        return str(self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class NoneKind(Kind):
+    """None, which takes no words."""
+
+    def __str__(self) -> str:
+        return "None"
+
+
+@dataclass(frozen=True, eq=False)
+class TupleKind(Kind):
+    """A named tuple; its words are those of its members, in order."""
+
+    cls: type[tuple[Any, ...]]
+    fields: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+
+    def __str__(self) -> str:
+        members = ", ".join(f"{field}: {kind}" for field, kind in zip(self.fields, self.kinds, strict=True))
+        return f"{self.cls.__module__}.{self.cls.__qualname__}({members})"
+
+
+def describe(value: Any) -> Kind:
+    """Return the kind of an argument.
+
+    Parameters
+    ----------
+    value : Array, number, None, or named tuple of those
+
+    Raises
+    ------
+    UnsupportedTypeError
+        If a task cannot take `value`.
+    """
+    return (_handlers.get(type(value)) or _handler(value))[0](value)
+
+
+def words(value: Any) -> tuple[int, ...]:
+    """Return the words of an argument, each from 0 to 2**64 - 1.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `value` is an integer that does not fit 64 bits.
+    """
+    return (_handlers.get(type(value)) or _handler(value))[1](value)
+
+
+_Handler = tuple[Callable[[Any], Kind], Callable[[Any], tuple[int, ...]]]
+
+# Making a kind takes microseconds, and finding the one made before a fraction of that.
+_array_kind = functools.lru_cache(maxsize=None)(ArrayKind)
+_tuple_kind = functools.lru_cache(maxsize=None)(TupleKind)
+_none_kind = NoneKind()
+
+
+def _describe_array(value: Any) -> Kind:
+    return _array_kind(value.dtype, len(value.shape), value.readonly)
+
+
+def _words_of_array(value: Any) -> tuple[int, ...]:
+    return (value.pointer, *value.shape)
+
+
+def _words_of_int(value: int) -> tuple[int, ...]:
+    if not -(2**63) <= value < 2**63:
+        raise InvalidArgumentError(f"argument {value} does not fit a signed 64-bit integer; pass np.uint64(...), or a float")
+    return (value & _WORD,)
+
+
+def _words_of_float(value: float) -> tuple[int, ...]:
+    return struct.unpack("<Q", struct.pack("<d", value))
+
+
+def _scalar_handler(dtype: np.dtype[Any]) -> _Handler:
+    kind = ScalarKind(dtype)
+    if dtype.kind in "iub":
+        return lambda value: kind, lambda value: (int(value) & _WORD,)
+    if dtype.itemsize == 4:
+        return lambda value: kind, lambda value: struct.unpack("<I", struct.pack("<f", value))
+    return lambda value: kind, _words_of_float
+
+
+def _tuple_handler(cls: Any) -> _Handler:
+    fields = cls._fields
+
+    def describe_tuple(value: Any) -> Kind:
+        if len(value) != len(fields):  # unlike the first of its class
+            raise _refusal(value)
+        return _tuple_kind(cls, fields, tuple([describe(member) for member in value]))
+
+    return (
+        describe_tuple,
+        lambda value: tuple([word for member in value for word in words(member)]),
+    )
+
+
+# One entry for each type seen, so that the tests of `_handler` run once for each type and not at each launch.
+_handlers: dict[type[Any], _Handler] = {
+    type(None): (lambda value: _none_kind, lambda value: ()),
+    bool: _scalar_handler(np.dtype(np.bool_)),
+    int: (lambda value, kind=ScalarKind(_INT64): kind, _words_of_int),  # type: ignore[misc]
+    float: _scalar_handler(_FLOAT64),
+}
+
+
+def _handler(value: Any) -> _Handler:
+    cls = type(value)
+    if is_named_tuple(value):
+        handler = _tuple_handler(cls)
+    elif (
+        isinstance(value, np.generic)
+        and value.dtype.kind in "iufb"
+        and value.dtype.itemsize in (1, 2, 4, 8)
+        and value.dtype != np.float16
+    ):
+        handler = _scalar_handler(value.dtype)
+    elif not isinstance(value, type) and all(
+        hasattr(cls, name) or hasattr(value, name) for name in ("dtype", "shape", "pointer", "readonly")
+    ):
+        handler = (_describe_array, _words_of_array)
+    else:
+        raise _refusal(value)
+    _handlers[cls] = handler
+    return handler
+
+
+def _refusal(value: Any) -> UnsupportedTypeError:
+    cls = type(value)
+    return UnsupportedTypeError(f"a task cannot take an argument of type {cls.__module__}.{cls.__qualname__}; {_advice(value)}")
+
+
+def is_named_tuple(value: Any) -> bool:
+    """Whether a task can take a tuple's members by name: it was made by `typing.NamedTuple` or `collections.namedtuple`."""
+    cls = type(value)
+    fields = getattr(cls, "_fields", None)
+    return (
+        isinstance(value, tuple)
+        and isinstance(fields, tuple)
+        and len(fields) == len(value)
+        and all(isinstance(field, str) for field in fields)
+        and callable(getattr(cls, "_make", None))
+    )
+
+
+def _advice(value: Any) -> str:
+    if isinstance(value, type):
+        return f"{value.__qualname__} is a class; give something that was made of it"
+    if isinstance(value, (np.ndarray, list)) or hasattr(value, "__cuda_array_interface__") or hasattr(value, "__dlpack__"):
+        return "make it a device array with atos.asarray(...)"
+    if isinstance(value, tuple):
+        return "make it with a typing.NamedTuple, which gives each member a name"
+    if isinstance(value, np.generic):
+        return "numbers are integers of 8 to 64 bits, float32, float64 or bool"
+    return "it takes arrays made by atos.asarray, numbers, None, and named tuples of those"

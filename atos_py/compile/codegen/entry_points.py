@@ -1,0 +1,252 @@
+"""The entry points of a task: ordinary functions around the user's, compiled with them for either target."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, Protocol
+
+import numpy as np
+from numba.core import types
+
+from ...errors import TaskCompileError
+from ..arguments import Kind
+from ..debug_checks import Checks, array_names
+from ..task import Task
+from . import lower_arrays as _arrays  # noqa: F401  # these three for what they register with Numba
+from . import lower_atomics as _atomics  # noqa: F401
+from . import lower_worker as _worker  # noqa: F401
+from .error_messages import failure, translated
+from .introspect import plain_function
+from .lower_arguments import pack, plan_of, unpack
+from .lower_checks import ended, note_workload
+from .specialize import RefusedError, Specialiser
+from .types import Items, Packed, WorkerType, item_type, numba_type
+
+_LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+MAX_VALUES = 8  # ATOS_MAX_VALUE_WORDS of csrc/atos.h
+
+
+class Target(Protocol):
+    """What the preparation of a task asks of the CPU or CUDA."""
+
+    def dispatcher(self, function: FunctionType) -> Any: ...
+    def is_known(self, value: Any) -> bool: ...
+    def compile(self, function: Any, args: tuple[types.Type, ...]) -> types.Type: ...
+
+
+@dataclass(frozen=True)
+class Program:
+    """A task whose functions are compiled, ready for entry points: dispatchers and the types they were compiled for."""
+
+    workload: Any
+    taken: int  # how many of the arguments the workload takes
+    body: Any
+    idle: Any
+    worker: WorkerType
+    idle_worker: WorkerType
+    items: Items
+    values: Packed
+    arguments: Packed
+
+    @property
+    def value_words(self) -> int:
+        """How many values `workload` hands to the body."""
+        return len(self.values.contents)
+
+
+def prepare(
+    target: Target, task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], checks: Checks | None = None
+) -> Program:
+    """Check the functions of a task against the arguments of a launch, and compile them: with checks, if `checks` is given."""
+    checked = checks is not None
+    args = tuple(numba_type(kind, checked) for kind in kinds)
+    items = Items(item_type(item_dtype))
+    specialise = Specialiser(target.dispatcher, target.is_known)
+    described = f"items of {item_dtype} and " + (f"arguments {', '.join(map(str, kinds))}" if kinds else "no arguments")
+
+    def compiled(value: Any, role: str, given: list[tuple[str, types.Type]]) -> tuple[Any, types.Type]:
+        function = plain_function(value)
+        if function is None:
+            raise TaskCompileError(f"the {role} of task {task.name!r} is no plain Python function: {value!r}")
+        if function.__code__.co_flags & _LAZY:
+            raise failure(
+                task.name, function, described, f"the {role} has a yield or is async, so that a call would run nothing"
+            )
+        _check_arity(task.name, function, role, [name for name, _ in given], described)
+        try:
+            dispatcher = specialise(function)
+        except RefusedError as error:
+            raise failure(task.name, function, described, str(error), (function.__code__.co_filename, error.line)) from None
+        with translated(task.name, function, described):
+            return dispatcher, target.compile(dispatcher, _folded(function, tuple(kind for _, kind in given)))
+
+    flat_worker = WorkerType(items.item, nested=False, checked=checked)
+    worker = WorkerType(items.item, nested=True, checked=checked) if task.nested else flat_worker
+    argument_list = [(f"argument {number}", kind) for number, kind in enumerate(args, start=1)]
+    workload: Any = None
+    taken = 0
+    values: tuple[types.Type, ...] = ()
+    inner: list[tuple[str, types.Type]] = []
+    if task.nested:
+        taken = _taken_by_workload(plain_function(task.workload), len(args))
+        workload, plan = compiled(task.workload, "workload", [("item", items.value), *argument_list[:taken]])
+        length = plain_function(task.workload)
+        assert length is not None
+        note_workload(length.__code__)
+        values = _values(task, length, plan, described)
+        inner = [("i", types.int64), *zip((f"value {number}" for number in range(1, len(values) + 1)), values, strict=True)]
+    body, _ = compiled(task.body, "body", [("worker", worker), ("item", items.value), *inner, *argument_list])
+    if checks is not None:
+        function = plain_function(task.body)
+        assert function is not None
+        checks.arrays = array_names(_argument_names(function, 2 + len(inner), len(kinds)), kinds)
+    idle_dispatcher = None
+    if idle is not None:
+        idle_dispatcher, _ = compiled(idle, "idle function", [("worker", flat_worker), *argument_list])
+    return Program(
+        workload,
+        taken,
+        body,
+        idle_dispatcher,
+        worker,
+        flat_worker,
+        items,
+        Packed(types.BaseTuple.from_types(values), constant=False),
+        Packed(types.BaseTuple.from_types(args), constant=True),
+    )
+
+
+def _argument_names(function: FunctionType, skip: int, count: int) -> list[str]:
+    """Return the names of a launch's arguments in a function, after `skip` other parameters; those in `*args` by number."""
+    parameters = list(inspect.signature(function).parameters.values())[skip:]
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:count]
+    more = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
+    return [*names, *(f"{more}[{k}]" for k in range(count - len(names)))]
+
+
+def _folded(function: FunctionType, kinds: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
+    """Return the types of a function's parameters: those that its `*args` takes are one tuple."""
+    parameters = inspect.signature(function).parameters.values()
+    if all(p.kind is not p.VAR_POSITIONAL for p in parameters):
+        return kinds
+    named = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    return (*kinds[:named], types.StarArgTuple.from_types(kinds[named:]))
+
+
+def _taken_by_workload(function: FunctionType | None, num_args: int) -> int:
+    """Return how many of the launch's arguments a workload takes: all, or the first few if it has no more parameters."""
+    if function is None:
+        return num_args
+    parameters = inspect.signature(function).parameters.values()
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return num_args
+    return max(0, min(num_args, sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters) - 1))
+
+
+def _check_arity(name: str, function: FunctionType, role: str, given: list[str], described: str) -> None:
+    parameters = inspect.signature(function).parameters.values()
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    takes_more = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    if len(given) < len(positional) or (len(given) > len(positional) and not takes_more):
+        wanted = f"{len(positional)}"
+        own = f"{function.__name__}({', '.join(p.name for p in positional)})"
+        gets = f"this launch gives it {len(given)}: {', '.join(given)}"
+        raise failure(name, function, described, f"the {role} {own} takes {wanted} arguments, but {gets}")
+    required = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    if required:
+        raise failure(
+            name, function, described, f"the {role} has a keyword-only parameter {required[0]!r}, which nothing gives"
+        )
+
+
+def _values(task: Task, function: FunctionType, plan: types.Type, described: str) -> tuple[types.Type, ...]:
+    """Return the types of the values that `workload` returns after the length."""
+    parts = tuple(plan) if isinstance(plan, types.BaseTuple) else (plan,)
+    if not parts or not isinstance(parts[0], types.Integer):
+        reason = f"a workload returns an integer, or a tuple of an integer and values, not {plan}"
+        raise failure(task.name, function, described, reason)
+    if len(parts) - 1 > MAX_VALUES:
+        reason = f"the workload returns {len(parts) - 1} values, but at most {MAX_VALUES} can be handed on"
+        raise failure(task.name, function, described, reason)
+    for position, part in enumerate(parts[1:], start=1):
+        if not isinstance(part, (types.Integer, types.Float, types.Boolean)):
+            raise failure(task.name, function, described, f"value {position} that the workload returns is no scalar but {part}")
+    return parts[1:]
+
+
+def cpu_nested(workload: Any, taken: int, body: Any) -> Any:
+    """Return the batch loop of a nested task for the CPU.
+
+    It calls `workload` for the next item before it runs the body on one, so that the memory that the next one begins with is on
+    its way meanwhile. On a GPU too, the workloads of a batch come before its bodies.
+    """
+
+    def run(worker, items, n, arguments):  # type: ignore[no-untyped-def]
+        args = unpack(arguments)
+        if n > 0:
+            next_item = items[0]
+            next_plan = plan_of(workload(next_item, *args[:taken]))
+            for k in range(1, n + 1):
+                item, plan = next_item, next_plan
+                if k < n:
+                    next_item = items[k]
+                    next_plan = plan_of(workload(next_item, *args[:taken]))
+                for i in range(plan[0]):
+                    body(worker, item, i, *plan[1:], *args)
+
+    return run
+
+
+def cpu_flat(body: Any) -> Any:
+    """Return the batch loop of a flat task for the CPU."""
+
+    def run(worker, items, n, arguments):  # type: ignore[no-untyped-def]
+        args = unpack(arguments)
+        for k in range(n):
+            body(worker, items[k], *args)
+
+    return run
+
+
+def idle_entry(idle: Any) -> Any:
+    """Return the entry point of an idle function, for both targets."""
+
+    def run(worker, arguments):  # type: ignore[no-untyped-def]
+        idle(worker, *unpack(arguments))
+        ended(worker, None)
+
+    return run
+
+
+def cuda_workload(workload: Any, taken: int) -> Any:
+    """Return the entry point of one item of a nested task for CUDA: writes the values, returns the length."""
+
+    def entry(worker, items, values, arguments):  # type: ignore[no-untyped-def]
+        plan = plan_of(workload(items[0], *unpack(arguments)[:taken]))
+        pack(values, plan[1:])
+        ended(worker, items)
+        return plan[0]
+
+    return entry
+
+
+def cuda_nested(body: Any) -> Any:
+    """Return the entry point of one iteration of a nested task for CUDA."""
+
+    def entry(worker, items, i, values, arguments):  # type: ignore[no-untyped-def]
+        body(worker, items[0], i, *unpack(values), *unpack(arguments))
+        ended(worker, items)
+
+    return entry
+
+
+def cuda_flat(body: Any) -> Any:
+    """Return the entry point of one item of a flat task for CUDA."""
+
+    def entry(worker, items, i, values, arguments):  # type: ignore[no-untyped-def]
+        body(worker, items[0], *unpack(arguments))
+        ended(worker, items)
+
+    return entry

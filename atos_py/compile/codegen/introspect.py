@@ -1,0 +1,212 @@
+"""What a function refers to outside itself: found here once, for compiling helpers and for naming cache entries."""
+
+from __future__ import annotations
+
+import dis
+import enum
+import hashlib
+import sys
+from collections.abc import Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+__all__ = ["UnhashableError", "codes", "fingerprint", "global_names", "is_library", "line_of", "plain_function"]
+
+_LIBRARIES = ("builtins", "math", "numba", "numpy", "operator")
+
+
+class UnhashableError(Exception):
+    """A function refers to a value whose content cannot be named."""
+
+
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield the code of a function and of the functions defined inside it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes(constant)
+
+
+def global_names(code: CodeType) -> set[str]:
+    """Return the names of the global variables that a function reads."""
+    return {
+        instruction.argval
+        for part in codes(code)
+        for instruction in dis.get_instructions(part)
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+    }
+
+
+def line_of(code: CodeType, offset: int) -> int:
+    """Return the line of an instruction, or of the next one that has any: the first of a handler has none."""
+    return next((line for _, end, line in code.co_lines() if offset < end and line), code.co_firstlineno)
+
+
+def plain_function(value: Any) -> FunctionType | None:
+    """Return the Python function that `value` is or, as a Numba dispatcher, stands for; None if it is something else."""
+    function = getattr(value, "py_func", value)
+    return function if isinstance(function, FunctionType) else None
+
+
+def fingerprint(*values: Any) -> str:
+    """Return a hash of everything that the compiled form of `values` depends on, functions followed into what they use.
+
+    Raises
+    ------
+    UnhashableError
+        If a value is met whose content cannot be named.
+    """
+    hasher = hashlib.sha256()
+    seen: dict[Any, int] = {}
+    for value in (*values, tuple(_overloads())):
+        for part in _parts(value, seen):
+            hasher.update(len(part).to_bytes(8, "little") + part)
+    return hasher.hexdigest()
+
+
+def _parts(value: Any, seen: dict[Any, int]) -> Iterator[bytes]:
+    """Yield an unambiguous description of a value, piece by piece; `seen` numbers functions, those under way by -1."""
+    yield type(value).__qualname__.encode()
+    function = plain_function(value)
+    if function is not None:
+        if value is not function:
+            yield from _parts(_made_with(value), seen)
+        number = seen.get(id(function))
+        if number == -1:  # native code that calls itself cannot be loaded in another process
+            raise UnhashableError(f"{function.__qualname__} calls itself")
+        if number is not None:
+            yield str(number).encode()
+            return
+        seen[id(function)] = -1
+        yield from _parts_of_function(function, seen)
+        seen[id(function)] = len(seen)
+    elif value is None or isinstance(value, (bool, int, float, complex, str)):
+        yield repr(value).encode()
+    elif isinstance(value, bytes):
+        yield value
+    elif isinstance(value, (tuple, list, set, frozenset)):
+        members = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
+        yield f"{len(value)} {getattr(value, '_fields', '')}".encode()
+        for member in members:
+            yield from _parts(member, seen)
+    elif isinstance(value, dict):
+        yield from _parts(sorted(value.items()), seen)
+    elif isinstance(value, np.dtype):
+        yield str(value.itemsize).encode()
+        for name in value.names or ():
+            yield f"{name} {value.fields[name]!r}".encode()  # type: ignore[index]
+        yield value.str.encode()
+    elif isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
+        yield from _parts(value.dtype, seen)
+        yield repr(value.shape).encode()
+        yield value.tobytes()
+    elif isinstance(value, CodeType):
+        yield value.co_code
+        counts = (value.co_argcount, value.co_posonlyargcount, value.co_kwonlyargcount, value.co_flags)
+        names = (value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars)
+        yield from _parts((*counts, *names, value.co_consts), seen)
+    elif isinstance(value, ModuleType):
+        yield value.__name__.encode()
+    elif isinstance(value, type):
+        yield f"{value.__module__}.{value.__qualname__} {getattr(value, '_fields', '')}".encode()
+        if isinstance(value, enum.EnumMeta):
+            members_of_enum: dict[str, Any] = dict(value.__members__)
+            yield repr([(name, member.value) for name, member in members_of_enum.items()]).encode()
+    elif _is_named_by_library(value):  # builtins, NumPy's ufuncs
+        yield f"{value.__module__}.{value.__name__}".encode()
+    else:
+        raise UnhashableError(f"{type(value).__qualname__} {value!r}")
+
+
+def _parts_of_function(function: FunctionType, seen: dict[Any, int]) -> Iterator[bytes]:
+    if is_library(function):
+        yield f"{function.__module__}.{function.__qualname__}".encode()
+        return
+    if _is_overloaded(function):
+        raise UnhashableError(f"{function.__qualname__} stands for an overload")
+    yield from _parts(function.__code__, seen)
+    yield from _parts(function.__defaults__, seen)
+    yield from _parts(function.__kwdefaults__, seen)
+    attributes = {name for code in codes(function.__code__) for name in code.co_names}
+    for name in sorted(global_names(function.__code__) & function.__globals__.keys()):
+        yield name.encode()
+        yield from _parts_of_global(function.__globals__[name], attributes, seen)
+    for cell in function.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            raise UnhashableError("a variable without a value") from None
+        yield from _parts_of_global(value, attributes, seen)
+
+
+def _made_with(dispatcher: Any) -> tuple[Any, ...]:
+    """Return what a Numba dispatcher adds to its function: options, types of variables, and the signatures given to it."""
+    options = dict(getattr(dispatcher, "targetoptions", {}))
+    if options.get("link"):
+        raise UnhashableError(f"{dispatcher.__name__} links files")
+    pipeline = getattr(getattr(dispatcher, "_compiler", None), "pipeline_class", None)
+    if pipeline is not None and not _is_named_by_library(pipeline):
+        raise UnhashableError(f"{dispatcher.__name__} is compiled by {pipeline.__name__}")
+    variables = {name: str(kind) for name, kind in (getattr(dispatcher, "locals", None) or {}).items()}
+    if getattr(dispatcher, "_can_compile", True):
+        # Types that it was compiled for when it was called change nothing, but a signature may say what it returns.
+        stats = getattr(dispatcher, "stats", None)
+        met = {*stats.cache_hits, *stats.cache_misses} if stats is not None else ()
+        signatures = sorted(str(signature) for signature in met if not isinstance(signature, tuple))
+    else:
+        signatures = [str(getattr(code, "signature", types)) for types, code in dispatcher.overloads.items()]
+    return options, variables, pipeline, signatures
+
+
+def _overloads() -> Iterator[tuple[Any, ...]]:
+    """Yield what the user has told Numba about functions and attributes that only a library's name stands for."""
+    for registry in _registries():
+        for template in (*registry.functions, *registry.attributes):
+            function = getattr(template, "_overload_func", None)
+            if function is None or is_library(function):
+                continue
+            key = template.key
+            if plain_function(key) is None or is_library(key):
+                of = f"{key.__module__}.{key.__qualname__}" if hasattr(key, "__qualname__") else str(key)
+                options = {**template.metadata, **getattr(template, "_jit_options", {})}
+                # Numba knows some of these functions by themselves too, which would be taken for functions that are overloaded.
+                copy = FunctionType(function.__code__, function.__globals__, closure=function.__closure__)
+                yield of, getattr(template, "_attr", ""), options, copy, function.__defaults__, function.__kwdefaults__
+
+
+def _parts_of_global(value: Any, attributes: set[str], seen: dict[Any, int]) -> Iterator[bytes]:
+    yield from _parts(value, seen)
+    if isinstance(value, ModuleType) and not is_library(value):
+        for name in sorted(attributes & vars(value).keys()):  # each function uses others of them
+            if (id(value), name) not in seen:
+                seen[id(value), name] = len(seen)
+                yield name.encode()
+                yield from _parts_of_global(vars(value)[name], attributes, seen)
+
+
+def is_library(value: FunctionType | ModuleType) -> bool:
+    """Whether a name and a version say all there is to say about a function or module."""
+    # Not by the function's __module__, which functools.wraps copies from another.
+    name = value.__name__ if isinstance(value, ModuleType) else value.__globals__.get("__name__") or ""
+    return name in ("atos_py", "atos_py.compile.task") or name.partition(".")[0] in _LIBRARIES
+
+
+def _is_overloaded(function: FunctionType) -> bool:
+    """Whether what Numba compiles for a function is another one, given by `numba.extending.overload` or the like."""
+    return any(known is function for registry in _registries() for known, _ in registry.globals)
+
+
+def _registries() -> list[Any]:
+    """Return where Numba keeps what functions stand for, as far as it is imported."""
+    typings = map(sys.modules.get, ("numba.core.typing.templates", "numba.cuda.typing.templates"))
+    return [typing.builtin_registry for typing in typings if typing]
+
+
+def _is_named_by_library(value: Any) -> bool:
+    """Whether a library has this very object under its name: what users make with its decorators is something else."""
+    module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
+    if not isinstance(module, str) or not isinstance(name, str) or module.partition(".")[0] not in _LIBRARIES:
+        return False
+    return getattr(sys.modules.get(module), name, None) is value

@@ -1,0 +1,251 @@
+"""Checks in the code of a task: each, where it fails, reports its site to the core, and returns from the task.
+
+It returns as Numba's exceptions do: the function returns an error status, and so does each of its callers up to the entry
+point. Numba's own exceptions in a task (`raise`, `assert`, a division by zero, a range with step 0) become reports in the same
+way.
+
+Checks are there only while `collecting` is entered, and only in the user's own functions: what Numba compiles once for all
+tasks, such as its parts of `math`, stays as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+import threading
+from collections.abc import Iterator
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import lower_builtin
+
+from ..debug_checks import Checks, Site
+from .types import I64, POINTER, Items, WorkerType, on_cuda
+
+_collecting = threading.local()
+
+
+@contextlib.contextmanager
+def collecting(checks: Checks | None) -> Iterator[None]:
+    """Compile what is compiled in here with checks, whose sites are added to `checks`; None: without."""
+    _collecting.checks, _collecting.codes = checks, set()
+    try:
+        yield
+    finally:
+        _collecting.checks = None
+
+
+def is_collecting() -> bool:
+    """Whether tasks are being compiled with checks."""
+    return getattr(_collecting, "checks", None) is not None
+
+
+def add_checked(code: CodeType) -> None:
+    """Note that a function belongs to the task that is being compiled."""
+    if is_collecting():
+        _collecting.codes.add(code)
+
+
+def note_workload(code: CodeType) -> None:
+    """Note which function is the workload of the task that is being compiled."""
+    _collecting.workload = code
+
+
+def _lowering() -> Any:
+    """Return Numba's lowering of the function at hand, which knows the line, or None if code is made of no function.
+
+    Numba hands the line to some of its implementations, but not to those of indexing and division.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        lowering = frame.f_locals.get("self")
+        if hasattr(type(lowering), "lower_inst"):  # of the type: proxies of Numba's raise other errors for what they lack
+            return lowering
+        frame = frame.f_back
+    return None
+
+
+def in_checked_code() -> bool:
+    """Whether the function that is being lowered is the user's, and gets checks."""
+    lowering = _lowering() if is_collecting() else None
+    return lowering is not None and lowering.func_ir.func_id.code in _collecting.codes
+
+
+def site_number(kind: str, detail: str) -> ir.Constant:
+    """Return the number of a site at the line that is being lowered."""
+    lowering = _lowering()
+    site = Site(kind, lowering.func_ir.func_id.func_name, lowering.loc.filename, lowering.loc.line, detail)
+    return ir.Constant(I64, _collecting.checks.number(site))
+
+
+def leave(builder: ir.IRBuilder) -> None:
+    """Return from the function at hand, and from all that called it."""
+    _lowering().call_conv.return_exc(builder)
+
+
+def fail(builder: ir.IRBuilder, kind: str, detail: str, *values: ir.Value) -> None:
+    """Report a failure, with a value, a bound and an array as far as they mean something, and return."""
+    _report(builder, site_number(kind, detail), *values)
+    leave(builder)
+
+
+def _report(builder: ir.IRBuilder, site: ir.Constant, *values: ir.Value) -> None:
+    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [I64] * 4), "atos_fail")
+    padding = [ir.Constant(I64, 0)] * (3 - len(values))
+    builder.call(function, [site, *values, *padding])
+
+
+def cast(
+    context: Any,
+    builder: ir.IRBuilder,
+    value: ir.Value,
+    given: types.Type,
+    wanted: types.Type,
+    low: bool = True,
+    high: bool = True,
+) -> ir.Value:
+    """Cast a number. With checks, one below (`low`) or above (`high`) what an integer type holds is a failure."""
+    number = types.unliteral(given)
+    if isinstance(wanted, types.Integer) and isinstance(number, (types.Integer, types.Float)) and in_checked_code():
+        least, most = _limits(wanted)
+        if isinstance(number, types.Float):
+            word = context.cast(builder, value, given, types.float64)
+            # What is cut off to `least` is more than `least` - 1, which int64 has no float for. A NaN is in no range.
+            below = float(least - 1)
+            lowest = ir.Constant(word.type, below if below == least else math.nextafter(below, math.inf))
+            highest = ir.Constant(word.type, float(most + 1))
+            inside = builder.and_(builder.fcmp_ordered(">=", word, lowest), builder.fcmp_ordered("<", word, highest))
+            bad = builder.not_(inside)
+        else:
+            word = context.cast(builder, value, given, types.int64 if number.signed else types.uint64)
+            compare = builder.icmp_signed if number.signed else builder.icmp_unsigned
+            bad = cgutils.false_bit
+            if low and least > _limits(number)[0]:
+                bad = builder.or_(bad, compare("<", word, ir.Constant(I64, least)))
+            if high and most < _limits(number)[1]:
+                bad = builder.or_(bad, compare(">", word, ir.Constant(I64, most)))
+        if bad is not cgutils.false_bit:
+            with builder.if_then(bad, likely=False):
+                fail(builder, "cast", f"{number} {wanted}", builder.bitcast(word, I64))
+    return context.cast(builder, value, given, wanted)
+
+
+def as_count(context: Any, builder: ir.IRBuilder, value: ir.Value, given: types.Type) -> ir.Value:
+    """Cast a number of iterations to int64; of a uint64 that is more than int64 holds, the most that it holds.
+
+    As a negative number it would mean no iterations at all.
+    """
+    count = context.cast(builder, value, given, types.int64)
+    if types.unliteral(given) != types.uint64:
+        return count
+    beyond = builder.icmp_signed("<", count, ir.Constant(I64, 0))
+    return builder.select(beyond, ir.Constant(I64, _limits(types.int64)[1]), count)
+
+
+def length_of(context: Any, builder: ir.IRBuilder, value: ir.Value, given: types.Type) -> ir.Value:
+    """Cast what a workload returned, inside an entry point. With checks, what int64 does not hold is a failure of the workload.
+
+    The entry point goes on with a length of 0, since it has to say that the workload has `ended`.
+    """
+    if not is_collecting() or types.unliteral(given) != types.uint64:
+        return as_count(context, builder, value, given)
+    code = _collecting.workload
+    site = Site("cast", code.co_name, code.co_filename, code.co_firstlineno, f"{types.uint64} {types.int64}")
+    beyond = builder.icmp_signed("<", value, ir.Constant(I64, 0))
+    with builder.if_then(beyond, likely=False):
+        _report(builder, ir.Constant(I64, _collecting.checks.number(site)), value)
+    return builder.select(beyond, ir.Constant(I64, 0), value)
+
+
+def _limits(integer: types.Integer) -> tuple[int, int]:
+    limits = np.iinfo(str(integer))
+    return int(limits.min), int(limits.max)
+
+
+@lower_builtin(types.NumberClass, types.Integer)
+@lower_builtin(types.NumberClass, types.Float)
+def lower_number_class(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    """Lower `np.uint8(x)` as Numba does, but with a check."""
+    return cast(context, builder, args[0], sig.args[0], sig.return_type)
+
+
+def ended(worker: Any, items: Any) -> None:
+    """Inside an entry point: the user's function has returned, maybe because a check failed. `items` is None after idle."""
+    raise NotImplementedError
+
+
+@infer_global(ended)
+class Ended(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        return signature(types.none, *args)
+
+
+@lower_builtin(ended, WorkerType, types.Any)
+def lower_ended(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    worker = sig.args[0]
+    if worker.checked and on_cuda(context):  # on the CPU the core looks itself
+        calls = {"atos_report": [args[0], args[1] if isinstance(sig.args[1], Items) else ir.Constant(POINTER, None)]}
+        if not worker.nested:
+            calls["atos_left"] = [args[0]]
+        for name, given in calls.items():
+            kind = ir.FunctionType(ir.VoidType(), [POINTER] * len(given))
+            function = cgutils.get_or_insert_function(builder.module, kind, name)
+            function.attributes.add("convergent")
+            builder.call(function, given)
+    return context.get_dummy_value()
+
+
+def intercept(callconv: Any, convention: type) -> None:
+    """Make reports of the exceptions that Numba puts into the user's functions, for one of its targets.
+
+    Parameters
+    ----------
+    callconv : module
+        The target's, with its `ErrorModel`.
+    convention : type
+        The calling convention of the target's functions.
+    """
+    model: Any = callconv.ErrorModel
+    target: Any = convention
+    zero_division, static = model.fp_zero_division, target.return_user_exc
+    dynamic: Any = getattr(target, "return_dynamic_user_exc", _unsupported)
+
+    def fp_zero_division(self: Any, builder: Any, exc_args: Any = None, loc: Any = None) -> Any:
+        if not in_checked_code():
+            return zero_division(self, builder, exc_args, loc)
+        fail(builder, "division", exc_args[0] if exc_args else "division by zero")
+        return True
+
+    def return_user_exc(self: Any, builder: Any, exc: Any, exc_args: Any = None, *place: Any, **named: Any) -> None:
+        if not in_checked_code():
+            static(self, builder, exc, exc_args, *place, **named)
+        else:
+            _raised(builder, exc, exc_args or ())
+
+    def return_dynamic_user_exc(self: Any, builder: Any, exc: Any, args: Any, kinds: Any, *place: Any, **named: Any) -> None:
+        if not in_checked_code():
+            dynamic(self, builder, exc, args, kinds, *place, **named)
+        else:
+            # Only what is known when the task is compiled can be in its message.
+            _raised(builder, exc, [arg if kind is None else "..." for arg, kind in zip(args, kinds, strict=True)])
+
+    model.fp_zero_division = fp_zero_division
+    target.return_user_exc, target.return_dynamic_user_exc = return_user_exc, return_dynamic_user_exc
+
+
+def _unsupported(*_: Any, **__: Any) -> None:
+    raise NotImplementedError("an exception is raised with arguments that are no constants")
+
+
+def _raised(builder: ir.IRBuilder, exc: Any, args: Any) -> None:
+    message = ", ".join(map(str, args))
+    if exc is not None and issubclass(exc, AssertionError):
+        fail(builder, "assert", "assertion failed" + (f": {message}" if message else ""))
+    else:
+        name = "an exception" if exc is None else exc.__name__
+        fail(builder, "raise", f"{name}: {message}" if message else f"{name} was raised")

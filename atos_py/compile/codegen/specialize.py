@@ -1,0 +1,135 @@
+"""Plain Python helpers of a task: compiled along with it, without any decoration."""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import linecache
+from collections.abc import Callable
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+from .introspect import codes, global_names, is_library, line_of, plain_function
+from .lower_checks import add_checked, is_collecting
+
+_RAISE = "RAISE_VARARGS"  # what Python compiles raise and assert to
+_WITH_HANDLER = "it has a try or with, and tasks handle no exceptions"
+_NEVER = {
+    "PUSH_EXC_INFO": _WITH_HANDLER,
+    "SETUP_FINALLY": _WITH_HANDLER,
+    "SETUP_WITH": _WITH_HANDLER,
+    "IMPORT_NAME": "it imports a module; do that outside of it",
+    "STORE_GLOBAL": "it assigns to a global variable; what tasks change are arrays, given as arguments of the launch",
+}
+
+
+class RefusedError(Exception):
+    """A function does what no task can; `line` is where."""
+
+    def __init__(self, reason: str, line: int) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+class Specialiser:
+    """Rebuilds functions so that every plain function that they use, however deep, is replaced by a compiled one.
+
+    Parameters
+    ----------
+    wrap : callable
+        Makes a dispatcher of the target from a Python function.
+    is_known : callable
+        Whether Numba has a meaning for a function of its own, such as NumPy's.
+    """
+
+    def __init__(self, wrap: Callable[[FunctionType], Any], is_known: Callable[[Any], bool]) -> None:
+        self._wrap = wrap
+        self._is_known = is_known
+        self._done: dict[int, Any] = {}
+
+    def __call__(self, function: FunctionType) -> Any:
+        """Return the dispatcher of a function."""
+        if id(function) in self._done:
+            return self._done[id(function)]
+        code, closure = function.__code__, function.__closure__ or ()
+        if not is_collecting():
+            code, closure = without_asserts(function)
+        _refuse(code)
+        for part in codes(code):
+            add_checked(part)
+        variables = dict(function.__globals__)
+        cells = tuple(
+            CellType(_content(name, cell, code.co_firstlineno)) for name, cell in zip(code.co_freevars, closure, strict=True)
+        )
+        copy = FunctionType(code, variables, function.__name__, function.__defaults__, cells)
+        copy.__kwdefaults__ = function.__kwdefaults__
+        copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__
+        # Before what it uses is looked at: functions may call each other.
+        self._done[id(function)] = self._wrap(copy)
+        attributes = {name for part in codes(code) for name in part.co_names}
+        for name in global_names(code) & variables.keys():
+            variables[name] = self._replacement(variables[name], attributes)
+        for cell in cells:
+            cell.cell_contents = self._replacement(cell.cell_contents, attributes)
+        return self._done[id(function)]
+
+    def _replacement(self, value: Any, attributes: set[str]) -> Any:
+        function = plain_function(value)
+        if function is not None:
+            return value if self._is_known(value) else self(function)
+        if isinstance(value, ModuleType) and not is_library(value):
+            used = {name: vars(value)[name] for name in attributes & vars(value).keys()}
+            helpers = {
+                name: self._replacement(member, attributes)
+                for name, member in used.items()
+                if plain_function(member) is not None and not self._is_known(member)
+            }
+            if helpers:
+                stand_in = ModuleType(value.__name__)
+                vars(stand_in).update(vars(value), **helpers)
+                return stand_in
+        return value
+
+
+def _refuse(code: CodeType) -> None:
+    for part in codes(code):
+        for instruction in dis.get_instructions(part):
+            if instruction.opname in _NEVER:
+                raise RefusedError(_NEVER[instruction.opname], line_of(part, instruction.offset))
+            if instruction.opname == _RAISE and not is_collecting():
+                reason = (
+                    "it has a raise, which takes a launch with debug=True (or ATOS_DEBUG=1); an assert is left out of other"
+                    " launches, if the source that it was made from can be read"
+                )
+                raise RefusedError(reason, line_of(part, instruction.offset))
+
+
+def without_asserts(function: FunctionType) -> tuple[CodeType, tuple[CellType, ...]]:
+    """Return a function's code and closure as Python makes them where it leaves out asserts (``python -O``).
+
+    The code comes from the source; if that is not there, or not what the function was made from, the asserts stay.
+    """
+    code, closure = function.__code__, function.__closure__ or ()
+    if not any(instruction.opname == _RAISE for part in codes(code) for instruction in dis.get_instructions(part)):
+        return code, closure
+    source = "".join(linecache.getlines(code.co_filename, function.__globals__))
+
+    def compiled(optimize: int) -> CodeType | None:
+        with contextlib.suppress(SyntaxError, ValueError):
+            for part in codes(compile(source, code.co_filename, "exec", 0, True, optimize)):
+                if (part.co_name, part.co_firstlineno) == (code.co_name, code.co_firstlineno):
+                    return part
+        return None
+
+    shorter = compiled(1)
+    if shorter is None or compiled(-1) != code:
+        return code, closure
+    cells = dict(zip(code.co_freevars, closure, strict=True))
+    return shorter, tuple(cells[name] for name in shorter.co_freevars)
+
+
+def _content(name: str, cell: CellType, line: int) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        raise RefusedError(f"it uses {name!r}, which has no value yet", line) from None

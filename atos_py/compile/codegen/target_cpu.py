@@ -1,0 +1,149 @@
+"""Tasks as native code for the CPU: the loop over a batch of items, with the body and the pushes inlined."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from llvmlite import binding, ir
+from numba import njit
+from numba.core import callconv, config, types
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+
+from ...core.library import ffi, lib
+from ..arguments import Kind
+from ..debug_checks import Checks
+from ..task import Task
+from .entry_points import cpu_flat, cpu_nested, idle_entry, prepare
+from .error_messages import translated
+from .lower_checks import collecting, intercept
+from .lower_worker import scratch_itemsize
+from .types import I64, POINTER
+
+__all__ = ["CpuCode", "compile_cpu", "host", "load_cpu"]
+
+_OPTIONS = {
+    "error_model": "numpy",
+    "forceinline": True,
+    "no_cfunc_wrapper": True,
+    "no_cpython_wrapper": True,
+    "_nrt": False,
+}
+
+intercept(callconv, callconv.CPUCallConv)
+binding.add_symbol("atos_fail", int(ffi.cast("uintptr_t", lib.atos_cpu_fail)))
+
+
+@dataclass(frozen=True)
+class CpuCode:
+    """Native code of a task, in memory for as long as this object lives.
+
+    Attributes
+    ----------
+    run, idle : int
+        Addresses of `void run(atos_cpu_worker *, const void *items, int64_t n, const void *args)` and of
+        `void idle(atos_cpu_worker *, const void *args)`, which is 0 without an idle function.
+    scratch_itemsize : int
+        The size of the largest element that the task takes scratch for; 0 if it takes none.
+    parts : tuple of bytes
+        What `load_cpu` makes the same code from, in this process or another: code without checks, that is.
+    checks : Checks or None
+        The checks in it.
+    """
+
+    run: int
+    idle: int
+    scratch_itemsize: int
+    parts: tuple[bytes, ...]
+    library: Any
+    checks: Checks | None
+
+    @property
+    def assembly(self) -> str:
+        """The code in the machine's assembly language, if it was compiled in this process."""
+        return str(self.library.get_asm_str())
+
+
+class CpuTarget:
+    """Numba's CPU target, as `prepare` asks for it."""
+
+    def dispatcher(self, function: FunctionType) -> Any:
+        return njit(**_OPTIONS)(function)
+
+    def is_known(self, value: Any) -> bool:
+        cpu_target.typing_context.refresh()
+        return cpu_target.typing_context._lookup_global(value) is not None
+
+    def compile(self, function: Any, args: tuple[types.Type, ...]) -> types.Type:
+        function.compile(args)
+        return function.overloads[args].signature.return_type
+
+
+def compile_cpu(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], debug: bool = False) -> CpuCode:
+    """Compile a task for arguments of these kinds and items of this type, with checks if `debug`.
+
+    Raises
+    ------
+    TaskCompileError
+        If the task does not fit the arguments, or is not something that Numba compiles.
+    """
+    checks = Checks() if debug else None
+    with global_compiler_lock, collecting(checks):
+        target = CpuTarget()
+        program = prepare(target, task, idle, kinds, item_dtype, checks)
+        loop = cpu_nested(program.workload, program.taken, program.body) if task.nested else cpu_flat(program.body)
+        name = f"atos_{uuid.uuid4().hex}"  # of this code alone, among all that the process may load
+        library = cpu_target.target_context.codegen().create_library(name)
+        library.enable_object_caching()
+        with translated(task.name, task.body, "its batch loop"):
+            types_of_run = (program.worker, program.items, types.int64, program.arguments)
+            _export(library, f"{name}_run", target.dispatcher(loop), types_of_run)
+            if idle is not None:
+                types_of_idle = (program.idle_worker, program.arguments)
+                _export(library, f"{name}_idle", target.dispatcher(idle_entry(program.idle)), types_of_idle)
+        library.finalize()
+        _, _, (machine_code, bitcode) = library.serialize_using_object_code()
+        facts = (name.encode(), b"idle" if idle is not None else b"", bytes([scratch_itemsize(library.get_llvm_str())]))
+        return _addresses(library, (*facts, machine_code, bitcode), checks)
+
+
+def load_cpu(parts: Sequence[bytes]) -> CpuCode:
+    """Load code from the `parts` of an earlier compilation on the same kind of CPU."""
+    name, _, _, machine_code, bitcode = parts
+    with global_compiler_lock:
+        library = cpu_target.target_context.codegen().unserialize_library((name.decode(), "object", (machine_code, bitcode)))
+        return _addresses(library, tuple(parts), None)
+
+
+def host() -> tuple[str, ...]:
+    """Return what machine code depends on: the kind of machine, the CPU and its features, and whether SVML is there."""
+    return tuple(map(str, (*cpu_target.target_context.codegen().magic_tuple(), config.USING_SVML)))
+
+
+def _addresses(library: Any, parts: tuple[bytes, ...], checks: Checks | None) -> CpuCode:
+    name, idle = parts[0].decode(), bool(parts[1])
+    run = library.get_pointer_to_function(f"{name}_run")
+    address_of_idle = library.get_pointer_to_function(f"{name}_idle") if idle else 0
+    return CpuCode(run, address_of_idle, parts[2][0], parts, library, checks)
+
+
+def _export(library: Any, symbol: str, dispatcher: Any, args: tuple[types.Type, ...]) -> None:
+    """Add to `library` a C function that calls a dispatcher."""
+    dispatcher.compile(args)
+    result = dispatcher.overloads[args]
+    context = result.target_context
+    module = library.create_ir_module(symbol)
+    parameters = [I64 if kind == types.int64 else POINTER for kind in args]
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), parameters), symbol)
+    builder = ir.IRBuilder(function.append_basic_block())
+    callee = context.declare_function(module, result.fndesc)
+    # The status is not looked at: without checks a task cannot raise, and a check that fails has told the core.
+    context.call_conv.call_function(builder, callee, types.none, args, function.args)
+    builder.ret_void()
+    library.add_ir_module(module)
+    library.add_linking_library(result.library)

@@ -1,0 +1,165 @@
+"""Tasks as LTO-IR for CUDA: one module that defines every symbol the core calls. Needs neither a GPU nor a driver."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+
+from ..arguments import Kind
+from ..debug_checks import Checks
+from ..task import Task
+from .entry_points import Program, cuda_flat, cuda_nested, cuda_workload, idle_entry, prepare
+from .error_messages import translated
+from .lower_checks import collecting, intercept
+from .lower_worker import scratch_itemsize
+from .numba_patches import removed_numpy_names
+from .types import I32, I64, POINTER
+
+with removed_numpy_names():
+    from numba.cuda import compiler, dispatcher
+    from numba.cuda.core import callconv
+    from numba.cuda.core.compiler_lock import global_compiler_lock
+    from numba.cuda.cudadrv import nvvm
+    from numba.cuda.descriptor import cuda_target
+
+    cuda_target.typing_context.refresh()  # imports what it has for NumPy, otherwise at the first compilation
+
+__all__ = ["CudaCode", "compile_cuda"]
+
+
+@dataclass(frozen=True)
+class CudaCode:
+    """The code of a task before it is linked.
+
+    Attributes
+    ----------
+    modules : list of bytes
+        LTO-IR modules that define `atos_task_workload`, `atos_task_body`, `atos_task_idle` and `atos_config`.
+    value_words : int
+        How many values the workload hands to the body, a word each.
+    scratch_itemsize : int
+        The size of the largest element that the task takes scratch for; 0 if it takes none.
+    checks : Checks or None
+        The checks in the code.
+    """
+
+    modules: list[bytes]
+    value_words: int
+    scratch_itemsize: int = 0
+    checks: Checks | None = None
+
+
+_target = threading.local()
+_numba_current_device = dispatcher.get_current_device
+
+
+def _current_device() -> Any:
+    """Stand in for Numba's question which device a function is compiled for: the one asked of `compile_cuda`, if in there.
+
+    Device functions and Numba's own overloads are compiled when they are first called by another function, for the current
+    device. There may be none, and it need not be the one that the task is for.
+    """
+    cc = getattr(_target, "cc", None)
+    return SimpleNamespace(compute_capability=cc) if cc else _numba_current_device()
+
+
+dispatcher.get_current_device = _current_device
+intercept(callconv, callconv.CUDACallConv)
+
+
+class CudaTarget:
+    """Numba's CUDA target, as `prepare` asks for it."""
+
+    def dispatcher(self, function: FunctionType) -> Any:
+        return dispatcher.CUDADispatcher(function, {"device": True, "opt": True})
+
+    def is_known(self, value: Any) -> bool:
+        cuda_target.typing_context.refresh()
+        return cuda_target.typing_context._lookup_global(value) is not None
+
+    def compile(self, function: Any, args: tuple[types.Type, ...]) -> types.Type:
+        return function.compile_device(args).signature.return_type
+
+
+def compile_cuda(
+    task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], cc: tuple[int, int], debug: bool = False
+) -> CudaCode:
+    """Compile a task for arguments of these kinds, items of this type, and GPUs of compute capability `cc` or newer.
+
+    If `debug`, it gets checks.
+
+    Raises
+    ------
+    TaskCompileError
+        If the task does not fit the arguments, or is not something that Numba compiles.
+    """
+    checks = Checks() if debug else None
+    with global_compiler_lock, collecting(checks):
+        _target.cc = cc
+        try:
+            return _compile(task, idle, kinds, item_dtype, cc, checks)
+        finally:
+            _target.cc = None
+
+
+def _compile(
+    task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], cc: tuple[int, int], checks: Checks | None
+) -> CudaCode:
+    program = prepare(CudaTarget(), task, idle, kinds, item_dtype, checks)
+    # Numba's modules by identity, since entry points share helpers.
+    modules: dict[int, ir.Module] = {}
+
+    def export(symbol: str, entry: FunctionType, result: types.Type, *args: types.Type) -> None:
+        compiled = compiler.compile_cuda(
+            entry, result, args, nvvm_options={"opt": 3}, cc=cc, abi="c", abi_info={"abi_name": symbol}
+        )
+        modules.update((id(module), module) for module in compiled.library.modules)
+
+    with translated(task.name, task.body, "its entry points"):
+        body = cuda_nested(program.body) if task.nested else cuda_flat(program.body)
+        words = (program.values, program.arguments)
+        export("atos_task_body", body, types.void, program.worker, program.items, types.int64, *words)
+        if task.nested:
+            workload = cuda_workload(program.workload, program.taken)
+            export("atos_task_workload", workload, types.int64, program.worker, program.items, *words)
+        if idle is not None:
+            export("atos_task_idle", idle_entry(program.idle), types.void, program.idle_worker, program.arguments)
+    rest = _constants_and_stubs(program, task.nested, idle is not None)
+    modules[id(rest)] = rest
+    for module in modules.values():
+        for function in module.functions:
+            if not function.is_declaration:
+                # Inlining makes one kernel of it. Convergent, since threads may meet in what a task calls: no call may be
+                # moved into a branch, or copied.
+                function.attributes.add("alwaysinline")
+                function.attributes.add("convergent")
+    options = {"opt": 3, "arch": f"compute_{cc[0]}{cc[1]}", "gen-lto": None}
+    texts = [str(module) for module in modules.values()]
+    code = nvvm.compile_ir(texts, **options)
+    return CudaCode([code], program.value_words, max(map(scratch_itemsize, texts)), checks)
+
+
+def _constants_and_stubs(program: Program, nested: bool, has_idle: bool) -> ir.Module:
+    """Return a module with `atos_config`, and with functions that do nothing for what the task lacks."""
+    module = cuda_target.target_context.codegen()._create_empty_module("atos_config")
+    function = ir.Function(module, ir.FunctionType(I32, [I32]), "atos_config")
+    builder = ir.IRBuilder(function.append_basic_block())
+    result = ir.Constant(I32, -1)
+    # The keys are those of atos_config_key in csrc/atos.h.
+    for key, constant in {1: nested, 3: program.value_words, 4: has_idle, 5: program.worker.checked}.items():
+        is_key = builder.icmp_signed("==", function.args[0], ir.Constant(I32, key))
+        result = builder.select(is_key, ir.Constant(I32, int(constant)), result)
+    builder.ret(result)
+    if not nested:
+        stub = ir.Function(module, ir.FunctionType(I64, [POINTER] * 4), "atos_task_workload")
+        ir.IRBuilder(stub.append_basic_block()).ret(ir.Constant(I64, 1))
+    if not has_idle:
+        stub = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER] * 2), "atos_task_idle")
+        ir.IRBuilder(stub.append_basic_block()).ret_void()
+    return module

@@ -1,0 +1,119 @@
+"""What is checked inside a task that is launched with `debug=True`, and the error that a failed check becomes."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import TaskError
+from .arguments import ArrayKind, Kind, TupleKind
+
+__all__ = ["Checks", "Site", "array_names", "task_error"]
+
+SCRATCH = -1  # as the number of an array: the worker's scratch memory, which is no argument
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place in the source of a task where something is checked.
+
+    Attributes
+    ----------
+    kind : {'index', 'division', 'cast', 'assert', 'raise'}
+        What is checked.
+    function, filename, line
+        Where.
+    detail : str
+        Of an index, the axis, or nothing if there is one axis only; of a cast, the types from which and to which; otherwise
+        what is to be said.
+    """
+
+    kind: str
+    function: str
+    filename: str
+    line: int
+    detail: str
+
+
+@dataclass
+class Checks:
+    """The checks of one compiled task: their sites, whose numbers are in its code, and the names of its arrays."""
+
+    arrays: tuple[str, ...] = ()
+    sites: list[Site] = field(default_factory=list)
+
+    def number(self, site: Site) -> int:
+        """Return the number of a site."""
+        if site not in self.sites:
+            self.sites.append(site)
+        return self.sites.index(site)
+
+
+def array_names(names: list[str], kinds: tuple[Kind, ...]) -> tuple[str, ...]:
+    """Return what the arrays of a launch are called in its task, in order, such as ``graph.indptr``."""
+
+    def arrays(name: str, kind: Kind) -> Iterator[str]:
+        if isinstance(kind, ArrayKind):
+            yield name
+        elif isinstance(kind, TupleKind):
+            for member, its_kind in zip(kind.fields, kind.kinds, strict=True):
+                yield from arrays(f"{name}.{member}", its_kind)
+
+    return tuple(array for name, kind in zip(names, kinds, strict=True) for array in arrays(name, kind))
+
+
+def task_error(task: str, checks: Checks, failure: Any, item: Any, lost: int) -> TaskError:
+    """Return the error of a check that failed.
+
+    Parameters
+    ----------
+    task : str
+        The task's name.
+    checks : Checks
+    failure : cdata
+        The core's `atos_failure`.
+    item : int, tuple or None
+        The item that the task ran on; None if it was an idle function.
+    lost : int
+        Pushed tasks that found no room.
+    """
+    site = checks.sites[failure.site]
+    index = bound = None
+    if site.kind == "index":
+        index, bound = failure.value, failure.bound
+        name = "worker.scratch" if failure.array == SCRATCH else checks.arrays[failure.array]
+        axis = f" along axis {site.detail}" if site.detail else ""
+        hint = "; negative indices do not count from the end" if index < 0 else ""
+        what = f"index {index} is out of range for array {name!r} of length {bound}{axis}{hint}"
+    elif site.kind == "cast":
+        given, wanted = site.detail.split()
+        limits = np.iinfo(wanted)
+        what = f"{_number(failure.value, given)} ({given}) does not fit {wanted} ({limits.min} to {limits.max})"
+    else:
+        what = site.detail
+    where = f"{site.function} ({os.path.basename(site.filename)}:{site.line})"
+    during = "in the idle function" if item is None else f"in item {item}"
+    return TaskError(
+        f"{where}: {what}, {during}" + (f"; {lost} pushed tasks found no room in the queue and were lost" if lost else ""),
+        task=task,
+        kind=site.kind,
+        function=site.function,
+        filename=site.filename,
+        line=site.line,
+        item=item,
+        index=index,
+        bound=bound,
+        lost=lost,
+    )
+
+
+def _number(word: int, dtype: str) -> int | float:
+    """Return the number of type `dtype` that came as a signed word; floats come as float64."""
+    if dtype.startswith("float"):
+        return float(struct.unpack("<d", struct.pack("<q", word))[0])
+    return word % 2**64 if dtype.startswith("u") else word

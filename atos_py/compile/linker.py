@@ -1,0 +1,298 @@
+"""From a task to code that runs: compiled and linked at its first launch, and kept in memory and on disk by content."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import json
+import os
+import re
+import runpy
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from ..errors import BuildError, TaskCompileError
+from ..support.disk_cache import read_entry, write_entry
+from ..support.uninterrupted import uninterrupted
+from .arguments import Kind
+from .codegen import item_bytes
+from .codegen.introspect import UnhashableError, fingerprint
+from .cubin import registers_and_stack
+from .debug_checks import Checks
+from .host_kernels import import_numba
+from .task import Task
+from .timing import during
+
+if TYPE_CHECKING:
+    from .codegen.target_cpu import CpuCode
+    from .codegen.target_cuda import CudaCode
+
+__all__ = ["CORE_DIR", "LinkedKernel", "cubin", "environment", "native"]
+
+CORE_DIR = Path(__file__).parent.parent / "_lib"
+_PACKAGES = ("atos_py", "numba", "numba-cuda", "llvmlite", "cuda-core", "nvidia-nvjitlink", "nvidia-nvvm")
+_KEPT_IN_MEMORY = 1024
+_NUMBA_FILE = ".numba_config.yaml"
+_SET_BY_NUMBA = ("CUDA_DEFAULT_PTX_CC",)  # when its part for CUDA is imported; tasks are compiled for the device that runs them
+# Of a thread, tried in turn until nothing is spilled: a multiprocessor then holds 1,536, 1,280 or 1,024 threads, or fewer.
+_REGISTERS = (40, 48, 64, None)
+# LTO-IR for this architecture links for later ones too, whose own LTO-IR is of another dialect than the core's.
+_NEWEST_CC = (9, 0)
+
+Code = TypeVar("Code")
+
+
+@dataclass(frozen=True)
+class LinkedKernel:
+    """A kernel with its task linked in.
+
+    Attributes
+    ----------
+    code : bytes
+        The cubin.
+    symbol : str
+        Name of the kernel.
+    value_words : int
+        How many values the workload hands to the body, a word each.
+    scratch_itemsize : int
+        The size of the largest element that the task takes scratch for; 0 if it takes none.
+    registers, stack_bytes, spill_bytes, shared_bytes : int
+        What a thread takes of the first three, and a block of statically reserved shared memory.
+    log : str
+        What the linker said.
+    checks : Checks or None
+        The checks in the task's code, if it was compiled with any.
+    """
+
+    code: bytes
+    symbol: str
+    value_words: int
+    scratch_itemsize: int
+    registers: int
+    stack_bytes: int
+    spill_bytes: int
+    shared_bytes: int
+    log: str
+    checks: Checks | None = None
+
+
+@functools.lru_cache(maxsize=_KEPT_IN_MEMORY)
+@uninterrupted
+def cubin(
+    task: Task,
+    idle: Callable[..., Any] | None,
+    kinds: tuple[Kind, ...],
+    item_dtype: np.dtype[Any],
+    worker: str,
+    cc: tuple[int, int],
+    max_registers: int | None = None,
+    debug: bool = False,
+) -> LinkedKernel:
+    """Return the kernel that runs a task on GPUs of compute capability `cc`.
+
+    Parameters
+    ----------
+    task : Task
+    idle : callable or None
+        Run by workers that find nothing to do, as `idle(worker, *args)`.
+    kinds : tuple of Kind
+        The kinds of the launch's arguments.
+    item_dtype : numpy.dtype
+        The type of the queue's items.
+    worker : {'thread', 'warp', 'cta'}
+        What one worker of the launch is.
+    cc : tuple of int
+        Such as `(9, 0)`.
+    max_registers : int, optional
+        The most registers that a thread may take. By default 40 if the kernel then needs no stack, so that a
+        multiprocessor holds 1,536 threads; otherwise 48 or 64 if one of them suffices, or as many as it needs.
+    debug : bool
+        Whether to compile the task with checks.
+
+    Raises
+    ------
+    TaskCompileError
+        If the task does not fit the arguments, or is not something that Numba compiles.
+    BuildError
+        If the core is not built for GPUs.
+    """
+    core = _core(worker, item_dtype)
+
+    def make() -> LinkedKernel:
+        with during("compile", task.name):
+            import_numba()
+            from .codegen.target_cuda import compile_cuda  # numba.cuda is imported only where something has to be compiled
+
+            code = compile_cuda(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug)
+        with during("link", task.name):
+            kernel = _link_best(task.name, core, code, cc, (max_registers,) if max_registers else _REGISTERS)
+        return replace(kernel, checks=code.checks)
+
+    def freeze(kernel: LinkedKernel) -> Sequence[bytes]:
+        facts = asdict(kernel)
+        del facts["checks"]
+        return facts.pop("code"), json.dumps(facts).encode()
+
+    def thaw(parts: Sequence[bytes]) -> LinkedKernel:
+        return LinkedKernel(code=parts[0], **json.loads(parts[1]))
+
+    if debug:  # not kept on disk: the lines of the source are no part of a name there
+        return make()
+    target = ("cuda", core, cc, max_registers)
+    return _cached(_name(task, idle, kinds, item_dtype, target), make, freeze, thaw)
+
+
+@functools.lru_cache(maxsize=_KEPT_IN_MEMORY)
+@uninterrupted
+def native(
+    task: Task, idle: Callable[..., Any] | None, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], debug: bool = False
+) -> CpuCode:
+    """Return the code that runs a task on this machine's CPU; parameters and errors as in `cubin`."""
+    import_numba()
+    from .codegen.target_cpu import compile_cpu, host, load_cpu
+
+    def make() -> CpuCode:
+        with during("compile", task.name):
+            return compile_cpu(task, idle, kinds, item_dtype, debug)
+
+    if debug:
+        return make()
+    return _cached(
+        _name(task, idle, kinds, item_dtype, ("cpu", *host())),
+        make,
+        lambda code: code.parts,
+        load_cpu,
+    )
+
+
+def _core(worker: str, item_dtype: np.dtype[Any]) -> bytes:
+    """Return the worker loop that a task is linked into, for all GPUs that it was built for."""
+    path = CORE_DIR / f"core_{worker}_{item_bytes(item_dtype.itemsize)}.fatbin"
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BuildError(f"the core was built without GPU support: {path} cannot be read; build it where nvcc is") from error
+
+
+def _link_best(name: str, core: bytes, code: CudaCode, cc: tuple[int, int], limits: Sequence[int | None]) -> LinkedKernel:
+    """Link with these limits in turn until no stack is needed; for what needs one, with the first that spills least."""
+    kernels = []
+    for most in limits:
+        kernels.append(_link(name, core, code, cc, most))
+        if kernels[-1].stack_bytes == 0:
+            break
+    return min(kernels, key=lambda kernel: (kernel.stack_bytes > 0, kernel.spill_bytes))
+
+
+def _link(name: str, core: bytes, task: CudaCode, cc: tuple[int, int], max_registers: int | None) -> LinkedKernel:
+    from cuda.core import Linker, LinkerOptions, ObjectCode  # slow to import, and not needed for what is in the cache
+
+    options = LinkerOptions(
+        arch=f"sm_{cc[0]}{cc[1]}", link_time_optimization=True, max_register_count=max_registers, ptxas_options=["-v"]
+    )
+    try:
+        linker = Linker(ObjectCode.from_fatbin(core), *map(ObjectCode.from_ltoir, task.modules), options=options)
+        code = bytes(linker.link("cubin").code)
+        log = linker.get_info_log().rstrip("\0\n ")
+    except Exception as error:  # cuda.core has no common base for what its linkers raise
+        raise TaskCompileError(f"task {name!r} compiled but did not link for sm_{cc[0]}{cc[1]}: {error}") from error
+
+    def number(pattern: str) -> int:
+        return max(map(int, re.findall(pattern, log)), default=0)
+
+    registers, stack = registers_and_stack(code)
+    spills = number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads")
+    return LinkedKernel(
+        code=code,
+        symbol="atos_kernel",
+        value_words=task.value_words,
+        scratch_itemsize=task.scratch_itemsize,
+        registers=registers,
+        stack_bytes=stack,
+        spill_bytes=spills if log else stack,  # without a log, all of the stack may be spilled registers
+        shared_bytes=number(r"(\d+) bytes smem"),
+        log=log,
+    )
+
+
+def _name(
+    task: Task, idle: Callable[..., Any] | None, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], target: tuple[Any, ...]
+) -> str | None:
+    """Return the name of a cache entry, a hash of all that the code depends on; None if that cannot be told."""
+    try:
+        return fingerprint(task.body, task.workload, idle, tuple(map(str, kinds)), item_dtype, target, environment())
+    except UnhashableError:
+        return None
+
+
+def environment() -> tuple[Any, ...]:
+    """Return what the code that is compiled depends on, beside its source and the machine."""
+    return (*_toolchain(), *_settings())
+
+
+@functools.cache
+def _toolchain() -> tuple[str, ...]:
+    """Return the versions of everything that turns a task into code, and a hash of our own part of it."""
+
+    def version(package: str) -> str:
+        try:
+            return importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            return "absent"
+
+    here = Path(__file__).parent
+    sources = sorted([*here.glob("codegen/*.py"), here / "arguments.py", here / "debug_checks.py", here / "linker.py"])
+    own = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    return (sys.version, np.__version__, *map(version, _PACKAGES), own)
+
+
+def _settings() -> tuple[tuple[str, str], ...]:
+    """Return Numba's settings, of which many change the code that it makes: from the environment, its file, and the program."""
+    settings = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_")}
+    with contextlib.suppress(OSError):
+        settings[_NUMBA_FILE] = Path(_NUMBA_FILE).read_text(errors="replace")
+    config: Any = sys.modules.get("numba.core.config")
+    if config is not None:  # otherwise nothing was set there
+        now = {name: repr(value) for name, value in vars(config).items() if name.isupper() and name not in _SET_BY_NUMBA}
+        settings |= {name: value for name, value in now.items() if value != _untouched(config.__file__).get(name, value)}
+    return tuple(sorted(settings.items()))
+
+
+@functools.cache
+def _untouched(path: str) -> dict[str, str]:
+    """Return what the settings in Numba's module `config` are before a program changes any."""
+    return {name: repr(value) for name, value in runpy.run_path(path).items() if name.isupper()}
+
+
+_memory: dict[str, Any] = {}
+
+
+def _cached(
+    name: str | None,
+    make: Callable[[], Code],
+    freeze: Callable[[Code], Sequence[bytes]],
+    thaw: Callable[[Sequence[bytes]], Code],
+) -> Code:
+    """Return what is kept under a name, in memory or on disk; otherwise make it and keep it."""
+    if name is None:
+        return make()
+    code: Code | None = _memory.get(name)
+    if code is None:
+        parts = read_entry(name)
+        if parts is None:
+            code = make()
+            write_entry(name, freeze(code))
+        else:
+            code = thaw(parts)
+        _memory[name] = code
+        if len(_memory) > _KEPT_IN_MEMORY:
+            with contextlib.suppress(RuntimeError):  # another thread is at it
+                _memory.pop(next(iter(_memory)), None)  # the oldest
+    return code

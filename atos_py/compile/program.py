@@ -1,0 +1,76 @@
+"""A task that is linked into the worker loops and loaded on a device, ready to be launched."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core.devices import Device
+from ..core.library import check, ffi, lib
+from . import linker as link
+from .arguments import Kind
+from .debug_checks import Checks
+from .task import Task
+from .timing import during
+
+__all__ = ["WORKERS", "Program", "program_for"]
+
+WORKERS = ("thread", "warp", "cta")
+_REGISTERS_OF_A_BLOCK = 65536
+
+
+@dataclass(frozen=True)
+class Program:
+    """A loaded program.
+
+    Attributes
+    ----------
+    handle : cdata
+        The core's `atos_program`.
+    value_words : int
+        Values that the workload hands to each iteration.
+    scratch_itemsize : int
+        The size of the largest element that the task takes scratch for; 0 if it takes none.
+    checks : Checks or None
+        The checks in the task, if it was compiled with any.
+    """
+
+    handle: Any
+    value_words: int
+    scratch_itemsize: int
+    checks: Checks | None
+    code: object  # native code must outlive the handle
+
+
+@functools.lru_cache(maxsize=1024)
+def program_for(
+    task: Task,
+    idle: Any,
+    kinds: tuple[Kind, ...],
+    device: Device,
+    item_dtype: np.dtype[Any],
+    worker: str,
+    num_threads: int,
+    debug: bool = False,
+) -> Program:
+    """Return the program of a task, compiled, linked and loaded on first use."""
+    with during("load", task.name):
+        slot = ffi.new("atos_program **")
+        if device.kind == "cpu":
+            native = link.native(task, idle, kinds, item_dtype, debug)
+            check(lib.atos_program_native(native.run, native.idle, debug, slot))
+            return Program(_owned(slot[0]), 0, native.scratch_itemsize, native.checks, native)
+        # A block whose threads together need more registers than there are could not start at all.
+        allowed = _REGISTERS_OF_A_BLOCK // num_threads // 8 * 8
+        kernel = link.cubin(
+            task, idle, kinds, item_dtype, worker, device.compute_capability, allowed if allowed < 255 else None, debug
+        )
+        check(lib.atos_program_load(device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
+        return Program(_owned(slot[0]), kernel.value_words, kernel.scratch_itemsize, kernel.checks, None)
+
+
+def _owned(handle: Any) -> Any:
+    return ffi.gc(handle, lib.atos_program_unload)

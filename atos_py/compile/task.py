@@ -1,0 +1,372 @@
+"""What a user writes: `@task`, the atomics a task may use, and what its `worker` offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn, overload
+
+from ..errors import InvalidArgumentError, TaskCallError
+
+__all__ = [
+    "Task",
+    "Worker",
+    "atomic_add",
+    "atomic_and_",
+    "atomic_cas",
+    "atomic_exch",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or_",
+    "task",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A task function, ready to be launched by `Queue.launch_thread`, `launch_warp` or `launch_cta`.
+
+    Made by `task`. A task is compiled at its first launch, for the kinds of its arguments; global and closure variables
+    that it uses are constants from then on.
+
+    Attributes
+    ----------
+    body : callable
+        `body(worker, item, *args)` of a flat task, `body(worker, item, i, *values, *args)` of a nested one.
+    workload : callable or None
+        `workload(item, *args)` of a nested task: the length of the item's inner loop, or `(length, value, ...)`.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def mark(worker, v, seen):
+    ...     seen[v] = 1
+    >>> mark
+    <atos task mark>
+    >>> mark.nested
+    False
+    """
+
+    body: Callable[..., Any]
+    workload: Callable[..., Any] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__doc__", self.body.__doc__)
+
+    @property
+    def nested(self) -> bool:
+        """Whether the body runs once for each iteration of an inner loop, rather than once for each item."""
+        return self.workload is not None
+
+    @property
+    def name(self) -> str:
+        """The name of the task function."""
+        return getattr(self.body, "__name__", repr(self.body))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse: tasks run inside a launch."""
+        raise TaskCallError(
+            f"task {self.name!r} was called from the host; give it to queue.launch_thread, launch_warp or launch_cta instead"
+            f" (its plain Python function is {self.name}.body)"
+        )
+
+    def __repr__(self) -> str:
+        workload = f" workload={getattr(self.workload, '__name__', self.workload)}" if self.nested else ""
+        return f"<atos task {self.name}{workload}>"
+
+
+@overload
+def task(body: Callable[..., Any], /) -> Task: ...
+@overload
+def task(*, workload: Callable[..., Any] | None = None) -> Callable[[Callable[..., Any]], Task]: ...
+def task(
+    body: Callable[..., Any] | None = None, /, *, workload: Callable[..., Any] | None = None
+) -> Task | Callable[[Callable[..., Any]], Task]:
+    """Make a function the task of a queue.
+
+    Used as `@task`, the function is the body of a *flat* task, `body(worker, item, *args)`: it runs once for each item,
+    with all threads of the worker in it. Used as `@task(workload=length)`, it is the body of a *nested* task,
+    `body(worker, item, i, *values, *args)`: it runs once for each `i < length(item, *args)`, and those iterations are
+    spread evenly over the threads of the worker, across all the items that it fetched.
+
+    Parameters
+    ----------
+    workload : callable, optional
+        `workload(item, *args)`, run exactly once for each item; it may have parameters for the first of `args` only. It
+        returns the length of the inner loop, or a tuple `(length, value, ...)` whose values, at most eight scalars, are
+        handed to every iteration after `i`.
+
+    Returns
+    -------
+    Task
+
+    Notes
+    -----
+    Tasks are Python functions of numbers, compiled by Numba: arithmetic, `if`, `for`, `while`, tuples, `math`, calls of
+    other such functions (which need no decoration), and the atomics of this module. They cannot allocate. An assert is
+    checked in launches with ``debug=True`` and left out of others; a raise takes such a launch.
+
+    What is read from arrays, items and arguments of the types uint8, uint16 and uint32 is int64 inside a task. uint64 stays
+    what it is, and a variable that is uint64 here and int64 there becomes float64: convert one of the two. Indices are
+    checked with ``debug=True`` only, and a negative one does not count from the end.
+
+    Examples
+    --------
+    >>> def length(v):
+    ...     return v
+    >>> @atos.task(workload=length)
+    ... def add(worker, v, i, total):  # for each i < v
+    ...     atos.atomic_add(total, 0, i)
+    >>> total, queue = atos.zeros(1, dtype=np.int64), atos.Queue(capacity=10)
+    >>> queue.push([3, 4])
+    >>> print(queue.launch_cta(add, total).tasks_run, total[0])
+    2 9
+    """
+    if body is None:
+        if workload is not None and not callable(workload):
+            raise InvalidArgumentError(f"task(workload=...) takes a function of an item and the arguments, not {workload!r}")
+        return lambda function: Task(_function(function), workload)
+    return Task(_function(body))
+
+
+def _function(body: Callable[..., Any]) -> Callable[..., Any]:
+    if not callable(body) or isinstance(body, Task):
+        raise InvalidArgumentError(
+            f"@task decorates a function, not {body!r}; the workload goes by name, as in @task(workload=length)"
+        )
+    return body
+
+
+def _inside_only(name: str) -> TaskCallError:
+    return TaskCallError(f"{name} works inside tasks only; from the host, read and write the array's elements instead")
+
+
+def atomic_min(array: Any, index: Any, value: Any, /) -> Any:
+    """Lower `array[index]` to `value` where `value` is smaller.
+
+    Parameters
+    ----------
+    array : writable array
+        Elements of 32 or 64 bits: signed or unsigned integers or floats. Scratch arrays do as well.
+    index : int or tuple of int
+        One number for each dimension.
+    value : number
+        Cast to the type of the elements. An integer above the range of 32-bit elements lowers nothing.
+
+    Returns
+    -------
+    number
+        The element before.
+
+    Notes
+    -----
+    The element is read first, and the atomic operation is left out where it could change nothing. That is exact: the
+    value read is one that the atomic operation could have returned. A NaN, be it the value or the element, changes nothing.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def change(worker, v, a):
+    ...     atos.atomic_min(a, 0, v)
+    >>> a, queue = atos.full(1, 9), atos.Queue(capacity=10)
+    >>> queue.push([7, 3, 5])
+    >>> print(queue.launch_thread(change, a).tasks_run, a[0])
+    3 3
+    """
+    raise _inside_only("atomic_min")
+
+
+def atomic_max(array: Any, index: Any, value: Any, /) -> Any:
+    """Raise `array[index]` to `value` where `value` is larger; otherwise as `atomic_min`.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def change(worker, v, a):
+    ...     atos.atomic_max(a, 0, v)
+    >>> a, queue = atos.full(1, 0), atos.Queue(capacity=10)
+    >>> queue.push([7, 3, 5])
+    >>> print(queue.launch_thread(change, a).tasks_run, a[0])
+    3 7
+    """
+    raise _inside_only("atomic_max")
+
+
+def atomic_add(array: Any, index: Any, value: Any, /) -> Any:
+    """Add `value` to `array[index]`; otherwise as `atomic_min`.
+
+    Returns
+    -------
+    number
+        The element before.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def change(worker, v, a):
+    ...     atos.atomic_add(a, 0, v)
+    >>> a, queue = atos.full(1, 0), atos.Queue(capacity=10)
+    >>> queue.push([7, 3, 5])
+    >>> print(queue.launch_thread(change, a).tasks_run, a[0])
+    3 15
+    """
+    raise _inside_only("atomic_add")
+
+
+def atomic_exch(array: Any, index: Any, value: Any, /) -> Any:
+    """Store `value` in `array[index]`.
+
+    Returns
+    -------
+    number
+        The element before.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def take(worker, v, gathered, taken):
+    ...     taken[v] = atos.atomic_exch(gathered, v, 0)
+    >>> gathered, taken = atos.full(2, 8), atos.zeros(2, dtype=np.int64)
+    >>> queue = atos.Queue(capacity=10)
+    >>> queue.push(1)
+    >>> print(queue.launch_thread(take, gathered, taken).tasks_run, gathered[:], taken[:])
+    1 [8 0] [0 8]
+    """
+    raise _inside_only("atomic_exch")
+
+
+def atomic_cas(array: Any, index: Any, expected: Any, desired: Any, /) -> Any:
+    """Store `desired` in `array[index]` if the element is `expected`.
+
+    Floats are compared bit by bit: a NaN equals the same NaN, and 0.0 is not -0.0.
+
+    Returns
+    -------
+    number
+        The element before. The store happened if that is `expected`.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def claim(worker, v, owner, claims):
+    ...     if atos.atomic_cas(owner, 0, -1, v) == -1:
+    ...         atos.atomic_add(claims, 0, 1)
+    >>> owner, claims, queue = atos.full(1, -1), atos.full(1, 0), atos.Queue(capacity=10)
+    >>> queue.push([4, 5, 6])
+    >>> print(queue.launch_thread(claim, owner, claims).tasks_run, claims[0], owner[0] in (4, 5, 6))
+    3 1 True
+    """
+    raise _inside_only("atomic_cas")
+
+
+def atomic_or_(array: Any, index: Any, value: Any, /) -> Any:
+    """Set the bits of `value` in `array[index]`, integers only.
+
+    Returns
+    -------
+    int
+        The element before.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def change(worker, v, a):
+    ...     atos.atomic_or_(a, 0, 1 << v)
+    >>> a, queue = atos.full(1, 0), atos.Queue(capacity=10)
+    >>> queue.push([0, 3])
+    >>> print(queue.launch_thread(change, a).tasks_run, a[0])
+    2 9
+    """
+    raise _inside_only("atomic_or_")
+
+
+def atomic_and_(array: Any, index: Any, value: Any, /) -> Any:
+    """Clear the bits of `array[index]` that are not in `value`, integers only.
+
+    Returns
+    -------
+    int
+        The element before.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def change(worker, v, a):
+    ...     atos.atomic_and_(a, 0, ~(1 << v))
+    >>> a, queue = atos.full(1, 15), atos.Queue(capacity=10)
+    >>> queue.push([0, 3])
+    >>> print(queue.launch_thread(change, a).tasks_run, a[0])
+    2 6
+    """
+    raise _inside_only("atomic_and_")
+
+
+class Worker:
+    """What a task's first parameter offers: a thread, a warp or a block (CTA) of the GPU, or a lane of the CPU.
+
+    This class documents the names and serves editors; workers exist inside tasks only. A flat task has all of them. A
+    nested task has `push` alone, since its iterations are spread over the threads of the worker. On the CPU a worker has
+    one thread.
+
+    All but `push`, `rank`, `size`, `split` and `scratch` are collective: every thread of the worker has to reach the call.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def total(worker, v, data, sums):
+    ...     mine = 0
+    ...     for i in worker.split(data.size):  # this thread's part
+    ...         mine += data[i]
+    ...     mine = worker.sum(mine)  # by all threads of the worker
+    ...     if worker.rank == 0:
+    ...         sums[v] = mine
+    >>> data, sums, queue = atos.full(5, 2), atos.zeros(3, dtype=np.int64), atos.Queue(capacity=10)
+    >>> queue.push(1)
+    >>> print(queue.launch_warp(total, data, sums).tasks_run, sums[:])
+    1 [ 0 10  0]
+    """
+
+    rank: int
+    """The number of this thread in the worker, from 0."""
+
+    size: int
+    """How many threads the worker has."""
+
+    def __init__(self) -> None:
+        raise _inside_only("Worker")
+
+    def push(self, item: Any, /) -> None:
+        """Push an item into the queue.
+
+        Parameters
+        ----------
+        item : int or tuple
+            Cast to the type of the queue's items; a tuple of the fields in order if those are records.
+        """
+
+    def sync(self) -> None:
+        """Wait for all threads of the worker; what they wrote before is seen by all of them after."""
+
+    def any(self, condition: Any, /) -> bool:  # type: ignore[empty-body]
+        """Whether `condition` holds for at least one thread of the worker."""
+
+    def all(self, condition: Any, /) -> bool:  # type: ignore[empty-body]
+        """Whether `condition` holds for every thread of the worker."""
+
+    def sum(self, value: Any, /) -> Any:
+        """Return the sum of `value` over the threads of the worker, in every thread, of the type of `value`."""
+
+    def min(self, value: Any, /) -> Any:
+        """Return the smallest `value` of the worker's threads, in every thread."""
+
+    def max(self, value: Any, /) -> Any:
+        """Return the largest `value` of the worker's threads, in every thread."""
+
+    def split(self, work: int | range, /) -> range:  # type: ignore[empty-body]
+        """Return this thread's share of `range(work)`, or of the range `work`: every `size`-th element from `rank` on."""
+
+    def scratch(self, dtype: Any, /) -> Any:
+        """Return the worker's scratch memory as a one-dimensional array of `dtype`, shared by its threads.
+
+        Its size is the launch's `shared_memory` in bytes, which has to be given; what it holds at first is undefined.
+        """

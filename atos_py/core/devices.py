@@ -1,0 +1,174 @@
+"""What there is to run on: the CPU, and the GPUs that the driver finds."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from dataclasses import dataclass
+
+from ..errors import DeviceNotFoundError, InvalidArgumentError
+from ..support.validation import whole
+from .library import check, ffi, lib, message
+
+__all__ = ["Device", "device", "devices", "driver_version", "why_no_gpu"]
+
+
+@dataclass(frozen=True)
+class Device:
+    """Something that runs tasks.
+
+    Attributes
+    ----------
+    kind : str
+        "cpu" or "cuda".
+    index : int
+        The driver's number of the GPU; 0 for the CPU.
+
+    Examples
+    --------
+    >>> cpu = atos.device("cpu")
+    >>> print(cpu.kind, cpu.processors >= 1)
+    cpu True
+    """
+
+    kind: str
+    index: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("cpu", "cuda"):
+            raise InvalidArgumentError(f"a device is of kind 'cpu' or 'cuda' (got {self.kind!r:.80})")
+        index = whole("the index of a device", self.index, 0, 0 if self.kind == "cpu" else 2**31 - 1)
+        object.__setattr__(self, "index", index)  # a plain int, whatever kind of integer was given
+
+    def __str__(self) -> str:
+        return "cpu" if self.kind == "cpu" else f"cuda:{self.index}"
+
+    @property
+    def number(self) -> int:
+        """The device as the core counts: -1 for the CPU."""
+        return -1 if self.kind == "cpu" else self.index
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return ffi.string(_query(self.number).name).decode()  # type: ignore[union-attr]
+
+    @property
+    def compute_capability(self) -> tuple[int, int]:
+        """Major and minor version of a GPU's architecture; (0, 0) for the CPU."""
+        info = _query(self.number)
+        return info.compute_major, info.compute_minor
+
+    @property
+    def processors(self) -> int:
+        """Multiprocessors of a GPU, or the CPU cores that this process may use, by its affinity and quota of time."""
+        return _query(self.number).processors
+
+    @property
+    def max_threads_per_block(self) -> int:
+        """The most threads that a block of a GPU may have; 0 for the CPU, which has no blocks."""
+        return _query(self.number).max_threads_per_block
+
+    @property
+    def memory(self) -> tuple[int, int]:
+        """Free and total memory now, in bytes."""
+        info = _ask(self.number)
+        return info.free_bytes, info.total_bytes
+
+
+class _Info:
+    """The fields of `atos_device_info` that cffi fills in."""
+
+    name: object
+    compute_major: int
+    compute_minor: int
+    processors: int
+    driver_version: int
+    max_threads_per_block: int
+    shared_bytes_per_block: int
+    total_bytes: int
+    free_bytes: int
+
+
+def _ask(number: int) -> _Info:
+    info = ffi.new("atos_device_info *")
+    check(lib.atos_device_query(number, info))
+    return info  # type: ignore[return-value]
+
+
+_query = functools.cache(_ask)
+
+
+def _gpus() -> int:
+    count = ffi.new("int32_t *")
+    check(lib.atos_device_count(count))
+    return count[0]
+
+
+def why_no_gpu() -> str | None:
+    """Say why no GPU can be used, or return None if one can."""
+    return None if _gpus() else message()
+
+
+def driver_version() -> tuple[int, int] | None:
+    """Return the CUDA version that the driver supports, or None without a GPU."""
+    if not _gpus():
+        return None
+    version = _query(0).driver_version
+    return version // 1000, version % 1000 // 10
+
+
+def devices() -> list[Device]:
+    """Return every device of this machine, the best first.
+
+    Returns
+    -------
+    list of Device
+        The GPUs in the driver's order, then the CPU.
+
+    Examples
+    --------
+    >>> print(atos.devices()[-1])
+    cpu
+    """
+    return [Device("cuda", i) for i in range(_gpus())] + [Device("cpu")]
+
+
+def device(spec: Device | str | None = None) -> Device:
+    """Return the device that `spec` names.
+
+    Parameters
+    ----------
+    spec : Device, str or None
+        "cpu", "cuda", "cuda:1", a device as it is, or None for the best there is: what the environment variable
+        ``ATOS_DEVICE`` names, otherwise the first GPU, otherwise the CPU.
+
+    Raises
+    ------
+    DeviceNotFoundError
+        If this machine has no such device.
+    InvalidArgumentError
+        If `spec` is not the name of a device.
+
+    Examples
+    --------
+    >>> atos.device("cpu")
+    Device(kind='cpu', index=0)
+    """
+    if isinstance(spec, Device):
+        return spec
+    if spec is None:
+        spec = os.environ.get("ATOS_DEVICE")
+        if not spec:
+            return Device("cuda", 0) if _gpus() else Device("cpu")
+    match = re.fullmatch(r"(cpu)|cuda(?::(\d+))?", spec) if isinstance(spec, str) else None
+    if not match:
+        raise InvalidArgumentError(f"a device is 'cpu', 'cuda' or 'cuda:N' (got {spec!r})")
+    if match[1]:
+        return Device("cpu")
+    index, count = int(match[2] or 0), _gpus()
+    if index >= count:
+        reason = message() if count == 0 else f"this machine has {count}"
+        raise DeviceNotFoundError(f"there is no device {spec!r}: {reason}")
+    return Device("cuda", index)

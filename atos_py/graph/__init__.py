@@ -1,0 +1,1 @@
+"""Graphs in CSR form: built, checked, read, written, generated."""

@@ -1,0 +1,257 @@
+"""Lines of a text file to edges: the parser, and what it says of a line that it refuses."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...compile.host_kernels import compiled, returnable
+from ..csr import EdgeChunk
+
+__all__ = ["BadLineError", "Layout", "explain", "parse_block", "quote"]
+
+_MAX_DIGITS = 18  # so that a number of that many digits fits 64 bits
+_NO_BYTE = 256  # equal to no byte of a file, where 0 would be equal to a NUL
+
+
+class Layout(NamedTuple):
+    """How the lines of a text file are to be read."""
+
+    columns: int  # 2, or 3 with a weight
+    base: int  # id of the first vertex
+    num_vertices: int
+    promised: int | None  # number of edges that the header speaks of
+    comments: bytes
+    prefix: bytes = b""  # what every line with an edge starts with
+    commas: bool = False
+    weights: str = "auto"  # "int", "float", or whichever a chunk needs
+
+
+def _parse_kernel(
+    text: Any,
+    start: int,
+    prefix: int,
+    comment: int,
+    other_comment: int,
+    comma: int,
+    base: int,
+    num_vertices: int,
+    columns: int,
+    floats: bool,
+    sources: Any,
+    targets: Any,
+    integers: Any,
+    numbers: Any,
+    hard: Any,
+) -> tuple[int, int, int]:  # pragma: no cover - compiled
+    """Read edges from `text`, which ends with a newline.
+
+    Return how many there are, where a bad line starts or -1, and how many weights are hard. `integers` and `numbers`
+    share their memory. A hard weight is one whose digits and exponent are too many to be converted exactly here: its
+    edge, start and end go to a row of `hard`.
+    """
+    at = start
+    count = 0
+    num_hard = 0
+    while at < text.size:
+        line = at
+        while text[at] == 32 or text[at] == 9 or text[at] == 13:
+            at += 1
+        if text[at] == 10:
+            at += 1
+            continue
+        if text[at] == comment or text[at] == other_comment:
+            while text[at] != 10:
+                at += 1
+            at += 1
+            continue
+        if prefix != 0:
+            if text[at] != prefix or (text[at + 1] != 32 and text[at + 1] != 9):
+                return count, line, num_hard
+            at += 1
+            while text[at] == 32 or text[at] == 9:
+                at += 1
+        if count == sources.size:
+            return count, line, num_hard
+        for column in range(2):
+            token = at
+            value = 0
+            while 48 <= text[at] <= 57:
+                value = value * 10 + (text[at] - 48)
+                at += 1
+            if at == token or at - token > _MAX_DIGITS or value < base or value - base >= num_vertices:
+                return count, line, num_hard
+            if column == 0:
+                sources[count] = value - base
+            else:
+                targets[count] = value - base
+            token = at
+            # A carriage return is part of the end of a line, and between two numbers it is not a blank.
+            while text[at] == 32 or text[at] == 9 or (text[at] == 13 and column + 1 == columns):
+                at += 1
+            if text[at] == comma:
+                at += 1
+                while text[at] == 32 or text[at] == 9:
+                    at += 1
+            if at == token and text[at] != 10:
+                return count, line, num_hard
+        if columns == 3:
+            token = at
+            negative = text[at] == 45
+            if negative or text[at] == 43:
+                at += 1
+            value = 0
+            digits = 0
+            while 48 <= text[at] <= 57:
+                value = value * 10 + (text[at] - 48)
+                digits += 1
+                at += 1
+            power = 1.0
+            if floats and text[at] == 46:
+                at += 1
+                while 48 <= text[at] <= 57:
+                    value = value * 10 + (text[at] - 48)
+                    power *= 10.0
+                    digits += 1
+                    at += 1
+            done = text[at] == 32 or text[at] == 9 or text[at] == 13 or text[at] == 10
+            if negative:
+                value = -value
+            if not floats:
+                if not done or digits == 0 or digits > _MAX_DIGITS:
+                    return count, line, num_hard
+                integers[count] = value
+            elif done and 0 < digits <= 15 and (value != 0 or not negative):
+                numbers[count] = value / power
+            else:
+                while text[at] != 32 and text[at] != 9 and text[at] != 13 and text[at] != 10:
+                    at += 1
+                hard[num_hard, 0] = count
+                hard[num_hard, 1] = token
+                hard[num_hard, 2] = at
+                num_hard += 1
+            while text[at] == 32 or text[at] == 9 or text[at] == 13:
+                at += 1
+        if text[at] != 10:
+            return count, line, num_hard
+        at += 1
+        count += 1
+    return count, -1, num_hard
+
+
+class BadLineError(Exception):
+    """A line that cannot be read: where it starts in its block."""
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+
+
+def quote(token: bytes) -> str:
+    """Show bytes of a file, which may be anything, in a message."""
+    return f"'{repr(token[:40])[2:-1]}{'...' if len(token) > 40 else ''}'"
+
+
+def _number(token: bytes) -> float:
+    """Convert a weight; the text must be ASCII, without the underscores and blanks that Python allows, and not NaN."""
+    text = token.decode("ascii")
+    value = float(text) if "_" not in text and text == text.strip() else np.nan
+    if value != value:
+        raise ValueError
+    return value
+
+
+def parse_block(block: bytes, start: int, layout: Layout, capacity: int | None = None) -> EdgeChunk:
+    """Parse a block of whole lines; raise BadLineError where one is not as it should be, or is an edge too many."""
+    if not block.endswith(b"\n"):
+        block += b"\n"
+    if capacity is None:
+        capacity = block.count(b"\n")
+    text = np.frombuffer(block, np.uint8)
+    comments = layout.comments.ljust(2, layout.comments[:1])
+    sources, targets = returnable(capacity, np.uint32), returnable(capacity, np.uint32)
+    weighted = layout.columns == 3
+    integers = returnable(capacity if weighted else 0, np.int64)
+    numbers = integers.view(np.float64)
+
+    def attempt(floats: bool) -> tuple[int, int, int, NDArray[np.int64]]:
+        hard = np.empty((capacity if floats else 0, 3), np.int64)
+        count, bad, num_hard = compiled(_parse_kernel)(
+            text,
+            start,
+            ord(layout.prefix or b"\0"),
+            comments[0],
+            comments[1],
+            ord(",") if layout.commas else _NO_BYTE,
+            layout.base,
+            layout.num_vertices,
+            layout.columns,
+            floats,
+            sources,
+            targets,
+            integers,
+            numbers,
+            hard,
+        )
+        return count, bad, num_hard, hard
+
+    floats = weighted and layout.weights == "float"
+    count, bad, num_hard, hard = attempt(floats)
+    if bad >= 0 and weighted and layout.weights == "auto":
+        floats = True
+        count, bad, num_hard, hard = attempt(floats)
+    for edge, first, end in hard[:num_hard].tolist():
+        try:
+            numbers[edge] = _number(block[first:end])
+        except ValueError:
+            raise BadLineError(block.rfind(b"\n", 0, first) + 1) from None
+    if bad >= 0:
+        raise BadLineError(bad)
+    weights: NDArray[Any] | None = None
+    if floats:
+        weights = numbers[:count]
+    elif weighted:
+        weights = integers[:count]
+        if not count or (weights.min() >= -(2**31) and weights.max() < 2**31):
+            weights = returnable(count, np.int32)
+            weights[:] = integers[:count]
+    return EdgeChunk(sources[:count], targets[:count], weights)
+
+
+def explain(line: bytes, layout: Layout) -> str:
+    """Say what is wrong with a line that the parser refused."""
+    fields = re.findall(rb"[^ \t,]+" if layout.commas else rb"[^ \t]+", line.strip(b" \t\r"))
+    if layout.prefix:
+        if not fields or fields[0] != layout.prefix:
+            return (
+                f"expected an edge, '{layout.prefix.decode()} SOURCE TARGET WEIGHT', or a comment, found {quote(line.strip())}"
+            )
+        fields = fields[1:]
+    for token in fields[:2]:
+        if not re.fullmatch(rb"[0-9]+", token):
+            return f"vertex id {quote(token)} is not a whole number"
+        digits = token.lstrip(b"0")[: _MAX_DIGITS + 1] or b"0"  # enough of them to be outside
+        if not layout.base <= int(digits) < layout.base + layout.num_vertices:
+            return f"vertex id {quote(token)} is outside {layout.base}..{layout.base + layout.num_vertices - 1}"
+        if len(token) > _MAX_DIGITS:
+            return f"vertex id {quote(token)} has more than {_MAX_DIGITS} digits"
+    if len(fields) != layout.columns:
+        names = "source, target and weight" if layout.columns == 3 else "source and target"
+        return f"expected {layout.columns} fields, {names}, found {len(fields)}"
+    if layout.columns == 3:
+        token = fields[2]
+        if layout.weights == "int":
+            if not re.fullmatch(rb"[+-]?[0-9]+", token):
+                return f"weight {quote(token)} is not a whole number"
+            if len(token.lstrip(b"+-")) > _MAX_DIGITS:
+                return f"weight {quote(token)} has more than {_MAX_DIGITS} digits"
+        else:
+            try:
+                _number(token)
+            except ValueError:
+                return f"weight {quote(token)} is not a number"
+    if layout.promised is not None:
+        return f"the header promises {layout.promised} edges, and this is one more"
+    return f"cannot read {quote(line.strip())}"

@@ -1,0 +1,518 @@
+"""The graph that tasks walk: compressed sparse rows in read-only arrays on one device."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from ..arrays.array import Array, asarray, to_host
+from ..arrays.array_library import library_of
+from ..arrays.import_external import is_on_gpu
+from ..core.devices import Device
+from ..core.devices import device as device_of
+from ..errors import InvalidArgumentError, MissingPackageError, UnsupportedTypeError
+from ..support.host_memory import host_memory_for
+from ..support.validation import as_host_array
+from .csr import CSR, EdgeChunk, EdgeList, build_csr, check_csr, chunk_edges, convert_weights, edges_of, weight_dtype
+from .device_validation import csr_on_device
+from .graph_input import edge_index_rows, kind_of, way_to_graph
+from .io import load_csr, save_csr
+from .symmetry import is_symmetric
+
+if TYPE_CHECKING:
+    import networkx
+    import scipy.sparse
+
+__all__ = ["Graph", "check_graph"]
+
+
+class _Arrays(NamedTuple):
+    indptr: Array
+    indices: Array
+    weights: Array | None
+
+
+class Graph(_Arrays):
+    """A directed graph as compressed sparse rows: the edges of vertex ``v`` lead to ``indices[indptr[v]:indptr[v + 1]]``.
+
+    Make one with `load`, `from_edges`, `from_edge_index`, `from_csr`, `from_scipy`, `from_networkx` or `atos_py.generate`.
+    An undirected graph is one that has every edge in both directions. Parallel edges, loops and the order of neighbours are
+    kept as they come; see `simplify`.
+
+    Arrays may be those of NumPy, CuPy, PyTorch, JAX or Numba. A graph made from arrays of CuPy, PyTorch or JAX gives results
+    (depths, ranks, colours) as arrays of that library, which share the memory; any other graph gives an `Array`.
+
+    The dtypes are chosen for 4-byte loads on a GPU. Row offsets are signed although none is negative, because the sum of an
+    unsigned 64-bit and a signed integer is a float to Numba, as it is to NumPy.
+
+    Attributes
+    ----------
+    indptr : Array
+        ``num_vertices + 1`` offsets; int64 if there are 2**31 edges or more, otherwise int32 unless int64 was given on a GPU.
+    indices : Array
+        Targets of the edges, uint32.
+    weights : Array or None
+        Weights of the edges, if they have any: int32, int64, uint32, uint64, float32 or float64, and never NaN.
+
+    Examples
+    --------
+    >>> graph = atos.Graph.from_edges([0, 0, 1], [1, 2, 2])
+    >>> graph
+    Graph(3 vertices, 3 directed edges, no weights, on cpu)
+    >>> graph.indices[graph.indptr[0] : graph.indptr[1]]  # the neighbours of vertex 0
+    array([1, 2], dtype=uint32)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, indptr: Array, indices: Array, weights: Array | None) -> Graph:
+        """Make a graph of arrays on a device, which are not looked at; `from_csr` takes any and checks them."""
+        graph = super().__new__(cls, indptr, indices, weights)
+        check_graph(graph)
+        return graph
+
+    @classmethod
+    @host_memory_for("Graph.load")
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        device: Device | str | None = None,
+        format: str | None = None,
+        weights: bool | DTypeLike = True,
+        symmetrize: bool = False,
+        deduplicate: bool = False,
+        remove_loops: bool = False,
+        sort: bool = False,
+    ) -> Graph:
+        """Read a graph from a file, which may be gzipped.
+
+        ====================  =============  ============================================================================
+        ending                format         content
+        ====================  =============  ============================================================================
+        .gr                   dimacs         9th DIMACS challenge, directed, with whole numbers as weights
+        .mtx                  matrix-market  coordinates; pattern, integer or real; general, symmetric or skew-symmetric
+        .txt .el .wel .edges  edge-list      a line "source target" or "source target weight" per edge, separated by
+                                             blanks or a comma; ids count from 0 and stay as they are; comments start
+                                             with # or %
+        .npz                  npz            what `save` or scipy.sparse.save_npz wrote
+        ====================  =============  ============================================================================
+
+        Text is ASCII, or UTF-8 in comments; its lines end with a line feed, or as on Windows.
+
+        Whole weights become int32, or int64 where one does not fit; others float64. Symmetric matrices give both
+        directions of every edge; all other files are read as directed.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        device : Device or str, optional
+            Where the graph goes; the best device there is unless given.
+        format : str, optional
+            One of the formats above, for a file whose name does not tell.
+        weights : bool or dtype
+            Whether to keep weights if the file has any; a dtype keeps and converts them.
+        symmetrize, deduplicate, remove_loops, sort : bool
+            As in `from_edges`.
+
+        Raises
+        ------
+        GraphFormatError
+            The file is malformed; the message has its path, the line and the reason. So is one whose header or ids ask for
+            more than 1 GiB of row offsets although it has fewer edges than 1/64 of the vertices, except in format npz.
+        MissingFileError
+            There is no such file.
+
+        Examples
+        --------
+        >>> np.savetxt("triangle.txt", [[0, 1], [1, 2], [2, 0]], fmt="%d")
+        >>> atos.Graph.load("triangle.txt", symmetrize=True)
+        Graph(3 vertices, 6 directed edges, no weights, on cpu)
+        """
+        csr = load_csr(
+            path,
+            format=format,
+            weights=weights,
+            symmetrize=symmetrize,
+            deduplicate=deduplicate,
+            remove_loops=remove_loops,
+            sort=sort,
+        )
+        return cls._on(csr, device)
+
+    @classmethod
+    @host_memory_for("Graph.from_csr")
+    def from_csr(
+        cls,
+        indptr: ArrayLike,
+        indices: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        device: Device | str | None = None,
+    ) -> Graph:
+        """Take the arrays of a CSR, of any integer dtype.
+
+        Parameters
+        ----------
+        indptr : array of int, of shape (num_vertices + 1,)
+            Where the edges of each vertex begin.
+        indices : array of int, of shape (num_edges,)
+            Their targets.
+        weights : array of numbers, of shape (num_edges,), optional
+        device : Device or str, optional
+            Where the graph goes; the best device there is unless given.
+
+        Notes
+        -----
+        The arrays are checked, and copied only where dtype, layout or device require it: do not change them afterwards. On the
+        CPU, offsets of the dtype of `indptr` and ids of uint32 or int32 are not copied; on a GPU, nor are offsets of int64.
+        Arrays on a GPU are checked there, and `device` is that GPU unless given.
+
+        Examples
+        --------
+        >>> atos.Graph.from_csr([0, 2, 3, 3], [1, 2, 2])
+        Graph(3 vertices, 3 directed edges, no weights, on cpu)
+        """
+        library = library_of(indices)
+        if is_on_gpu(indices):
+            target = asarray(indices).device if device is None else device_of(device)
+            if target.kind == "cuda":
+                return cls._on(csr_on_device(indptr, indices, weights, target), target, library)
+        return cls._on(check_csr(to_host(indptr), to_host(indices), to_host(weights)), device, library)
+
+    @classmethod
+    @host_memory_for("Graph.from_edges")
+    def from_edges(
+        cls,
+        sources: ArrayLike,
+        targets: ArrayLike,
+        weights: ArrayLike | None = None,
+        num_vertices: int | None = None,
+        *,
+        symmetrize: bool = False,
+        deduplicate: bool = False,
+        remove_loops: bool = False,
+        sort: bool = False,
+        device: Device | str | None = None,
+    ) -> Graph:
+        """Make a graph of the edges ``sources[i] -> targets[i]``.
+
+        Parameters
+        ----------
+        sources, targets : array of int
+            Vertex ids; also columns of a table, in the order of its rows.
+        weights : array, optional
+            Weights of the edges.
+        num_vertices : int, optional
+            The largest id plus one unless given.
+        symmetrize : bool
+            Add the reverse of every edge that is not a loop, with the same weight. If the edges hold both directions
+            already, deduplicate too.
+        deduplicate : bool
+            Keep one of several edges with the same source and target, the lightest; neighbours are then sorted as well.
+        remove_loops : bool
+            Drop edges from a vertex to itself.
+        sort : bool
+            Put the neighbours of every vertex in ascending order; otherwise they keep the order of the edges.
+        device : Device or str, optional
+            Where the graph goes; the best device there is unless given, or the GPU where `targets` is. Edges are sorted on the
+            host in any case.
+
+        Examples
+        --------
+        >>> atos.Graph.from_edges([0, 1], [1, 2], weights=[5, 6], symmetrize=True)
+        Graph(3 vertices, 4 directed edges, int64 weights, on cpu)
+        """
+        library = library_of(targets)
+        if device is None and is_on_gpu(targets):
+            device = asarray(targets).device
+        edges = chunk_edges(to_host(sources), to_host(targets), to_host(weights), num_vertices)
+        csr = build_csr(
+            edges.chunks,
+            edges.num_vertices,
+            symmetrize=symmetrize,
+            deduplicate=deduplicate,
+            remove_loops=remove_loops,
+            sort=sort,
+        )
+        return cls._on(csr, device, library)
+
+    @classmethod
+    @host_memory_for("Graph.from_edge_index")
+    def from_edge_index(
+        cls,
+        edge_index: ArrayLike,
+        weights: ArrayLike | None = None,
+        num_vertices: int | None = None,
+        **options: Any,
+    ) -> Graph:
+        """Make a graph of an array of two rows, the sources and the targets, as PyTorch Geometric's `edge_index` is.
+
+        Parameters
+        ----------
+        edge_index : array of int, of shape (2, number of edges)
+            For a table with a row for each edge there is `from_edges`.
+        weights, num_vertices, **options
+            As in `from_edges`. PyTorch Geometric has `edge_weight` or `edge_attr`, and `num_nodes`.
+
+        Examples
+        --------
+        >>> atos.Graph.from_edge_index([[0, 1, 2], [1, 2, 0]])
+        Graph(3 vertices, 3 directed edges, no weights, on cpu)
+        """
+        sources, targets = edge_index_rows(edge_index)
+        return cls.from_edges(sources, targets, weights, num_vertices, **options)
+
+    @classmethod
+    @host_memory_for("Graph.from_scipy")
+    def from_scipy(
+        cls,
+        matrix: scipy.sparse.sparray | scipy.sparse.spmatrix | Any,
+        *,
+        weights: bool | DTypeLike = True,
+        device: Device | str | None = None,
+    ) -> Graph:
+        """Make a graph of a square sparse matrix of SciPy or CuPy, of any format: entry ``[u, v]`` is an edge from u to v.
+
+        Stored zeros are edges too, except in formats that store blocks or diagonals. Boolean matrices have no weights;
+        of others `weights` can be False to leave them out, or a dtype to convert them.
+
+        Examples
+        --------
+        >>> import scipy.sparse
+        >>> atos.Graph.from_scipy(scipy.sparse.eye_array(3, k=1), weights=False)
+        Graph(3 vertices, 2 directed edges, no weights, on cpu)
+        """
+        if not hasattr(matrix, "tocoo") or not hasattr(matrix, "format"):
+            raise UnsupportedTypeError(f"a sparse matrix of SciPy is wanted (got {kind_of(matrix)}); {way_to_graph(matrix)}")
+        rows, columns = matrix.shape if len(matrix.shape) == 2 else (matrix.shape[0], None)
+        if rows != columns:
+            raise InvalidArgumentError(f"the matrix of a graph is square, but this one has shape {matrix.shape}")
+        keep = weights is not False and matrix.dtype != bool
+        if matrix.format == "csr":
+            graph = cls.from_csr(matrix.indptr, matrix.indices, matrix.data if keep else None, device=device)
+        else:
+            entries = matrix.tocoo()
+            if matrix.format == "bsr":
+                entries.eliminate_zeros()
+            graph = cls.from_edges(entries.row, entries.col, entries.data if keep else None, rows, device=device)
+        if isinstance(weights, bool) or graph.weights is None:
+            return graph
+        converted = convert_weights(np.asarray(graph.weights), weight_dtype(weights))
+        return graph._replace(weights=asarray(converted, device=graph.device, readonly=True))
+
+    @classmethod
+    @host_memory_for("Graph.from_networkx")
+    def from_networkx(
+        cls,
+        graph: networkx.Graph[Any],
+        *,
+        weight: str | None = "weight",
+        device: Device | str | None = None,
+    ) -> Graph:
+        """Make a graph of one of NetworkX, of any kind; vertex ``i`` is the ``i``-th node in iteration order.
+
+        Edges of an undirected graph appear in both directions. If any edge has the attribute `weight`, the graph has
+        weights, and 1 stands in where it is missing, as usual in NetworkX.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> atos.Graph.from_networkx(nx.path_graph(3))
+        Graph(3 vertices, 4 directed edges, no weights, on cpu)
+        """
+        if not hasattr(graph, "is_directed") or not hasattr(graph, "edges"):
+            raise UnsupportedTypeError(f"a graph of NetworkX is wanted (got {kind_of(graph)}); {way_to_graph(graph)}")
+        if weight is not None and not isinstance(weight, str):
+            raise UnsupportedTypeError(
+                f"weight must be the name of an edge attribute, or None to leave weights out (got {weight!r:.80})"
+            )
+        number = {node: i for i, node in enumerate(graph)}
+        ends = [(number[u], number[v]) for u, v in graph.edges()]
+        sources, targets = np.array(ends, np.int64).reshape(-1, 2).T
+        found = [] if weight is None else [data for _, _, data in graph.edges(data=weight)]
+        weights: NDArray[Any] | None = None
+        if any(value is not None for value in found):
+            weights = as_host_array(f"edge attribute '{weight}'", [1 if value is None else value for value in found])
+            if weights.dtype.kind not in "iuf":
+                raise UnsupportedTypeError(
+                    f"edge attribute '{weight}' must be a number on every edge; as an array it is of dtype {weights.dtype}"
+                )
+        edges = chunk_edges(sources, targets, weights, len(number))
+        return cls._on(build_csr(edges.chunks, len(number), symmetrize=not graph.is_directed()), device)
+
+    @classmethod
+    def _on(cls, csr: CSR, device: Device | str | None, library: str | None = None) -> Graph:
+        parts = [None if part is None else asarray(part, device=device, readonly=True) for part in csr]
+        for part in parts:
+            if part is not None:
+                part.library = library
+        return cls(*parts)  # type: ignore[arg-type]
+
+    def _on_host(self) -> CSR:
+        return CSR(*(None if part is None else np.asarray(part) for part in self))  # type: ignore[arg-type]
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices."""
+        return self.indptr.size - 1
+
+    @property
+    def num_edges(self) -> int:
+        """Number of directed edges; an undirected edge counts twice."""
+        return self.indices.size
+
+    @property
+    def device(self) -> Device:
+        """Where the graph is."""
+        return self.indptr.device
+
+    @property
+    def library(self) -> str | None:
+        """The library whose arrays results are: "cupy", "torch" or "jax"; None if they are atos arrays."""
+        return self.indices.library
+
+    @host_memory_for("Graph.degrees")
+    def degrees(self) -> NDArray[Any]:
+        """Return the number of edges that leave each vertex, as a NumPy array.
+
+        Examples
+        --------
+        >>> atos.Graph.from_edges([0, 0, 1], [1, 2, 2]).degrees()
+        array([2, 1, 0], dtype=int32)
+        """
+        return np.diff(np.asarray(self.indptr))
+
+    @property
+    def max_degree(self) -> int:
+        """The largest number of edges that leave a vertex; 0 if there are no vertices."""
+        return int(self.degrees().max(initial=0))
+
+    @host_memory_for("Graph.is_symmetric")
+    def is_symmetric(self) -> bool:
+        """Return whether every edge has its reverse, as often as it is there: whether the graph is undirected.
+
+        Weights are not looked at. The answer is remembered as long as the arrays of the graph live.
+
+        Notes
+        -----
+        Hashes of 64 bits of all edges are added up, and those of their reverses taken off. A graph that is not symmetric is
+        taken for one that is with a probability of 2**-64.
+
+        Examples
+        --------
+        >>> graph = atos.Graph.from_edges([0, 1], [1, 2])
+        >>> print(graph.is_symmetric(), graph.to_symmetric().is_symmetric())
+        False True
+        """
+        return is_symmetric(self.indptr, self.indices)
+
+    @host_memory_for("Graph.to")
+    def to(self, device: Device | str | None) -> Graph:
+        """Return the graph on `device`: itself if it is there already, otherwise a copy.
+
+        Examples
+        --------
+        >>> atos.generate.road(3).to("cpu").device
+        Device(kind='cpu', index=0)
+        """
+        target = device_of(device)
+        return self if target == self.device else self._on(self._on_host(), target, self.library)
+
+    @host_memory_for("Graph.to_scipy")
+    def to_scipy(self) -> scipy.sparse.csr_array:
+        """Return a copy as the adjacency matrix, with the weights as entries, or True if there are none.
+
+        Raises
+        ------
+        MissingPackageError
+            If SciPy is not installed.
+
+        Examples
+        --------
+        >>> atos.Graph.from_edges([0, 1], [1, 2], weights=[5, 6]).to_scipy().toarray()
+        array([[0, 5, 0],
+               [0, 0, 6],
+               [0, 0, 0]])
+        """
+        try:
+            import scipy.sparse
+        except ImportError as error:
+            raise MissingPackageError("to_scipy needs SciPy: python -m pip install scipy") from error
+        # Copies, since SciPy may sort them in place.
+        indptr, indices = self.indptr.to_numpy(), self.indices.to_numpy()
+        weights = np.ones(self.num_edges, bool) if self.weights is None else self.weights.to_numpy()
+        # SciPy wants signed indices; where the ids fit, the same memory will do.
+        indices = indices.view(np.int32) if self.num_vertices <= 2**31 else indices.astype(np.int64)
+        return scipy.sparse.csr_array((weights, indices, indptr), shape=(self.num_vertices, self.num_vertices))
+
+    @host_memory_for("Graph.simplify")
+    def simplify(
+        self, *, symmetrize: bool = False, deduplicate: bool = False, remove_loops: bool = False, sort: bool = False
+    ) -> Graph:
+        """Return a graph changed as the options say, which are those of `from_edges`, on the same device.
+
+        Examples
+        --------
+        >>> atos.Graph.from_edges([0, 0, 1], [1, 1, 1]).simplify(deduplicate=True, remove_loops=True)
+        Graph(2 vertices, 1 directed edges, no weights, on cpu)
+        """
+        csr = self._on_host()
+        edges = EdgeList(list(map(EdgeChunk._make, edges_of(csr))), self.num_vertices, symmetric=False)
+        csr = build_csr(
+            edges.chunks,
+            edges.num_vertices,
+            symmetrize=symmetrize,
+            deduplicate=deduplicate,
+            remove_loops=remove_loops,
+            sort=sort,
+        )
+        return self._on(csr, self.device, self.library)
+
+    @host_memory_for("Graph.to_symmetric")
+    def to_symmetric(self) -> Graph:
+        """Return this graph if every edge has its reverse, otherwise one with the reverse of every edge, and each edge once.
+
+        Examples
+        --------
+        >>> atos.Graph.from_edges([0, 1], [1, 2]).to_symmetric()
+        Graph(3 vertices, 4 directed edges, no weights, on cpu)
+        """
+        return self if self.is_symmetric() else self.simplify(symmetrize=True, deduplicate=True)
+
+    @host_memory_for("Graph.save")
+    def save(self, path: str | os.PathLike[str], *, compress: bool = False) -> None:
+        """Write the graph to a file that ends in .npz, to be read by `load`.
+
+        Examples
+        --------
+        >>> atos.generate.road(3, 1.0).save("grid.npz")
+        >>> atos.Graph.load("grid.npz")
+        Graph(9 vertices, 24 directed edges, no weights, on cpu)
+        """
+        save_csr(path, self._on_host(), compress=compress)
+
+    def __repr__(self) -> str:
+        if not self._is_of_arrays():
+            return super().__repr__()
+        weights = f"{self.weights.dtype} weights" if self.weights is not None else "no weights"
+        return f"Graph({self.num_vertices:,} vertices, {self.num_edges:,} directed edges, {weights}, on {self.device})"
+
+    def _is_of_arrays(self) -> bool:
+        """Whether the parts are what they must be, which those of one by `_replace` or `_make` may not be."""
+        found = [isinstance(part, Array) for part in self]
+        return found == [True] * 3 or (found == [True, True, False] and self.weights is None)
+
+
+def check_graph(value: Any) -> None:
+    """Raise unless it is a graph of this package, and whole."""
+    if not isinstance(value, Graph):
+        raise UnsupportedTypeError(f"graph must be an atos.Graph (got {kind_of(value)}); {way_to_graph(value)}")
+    if not value._is_of_arrays():
+        raise UnsupportedTypeError(
+            f"the parts of a graph are arrays of atos (got {value!r:.200}); make one with Graph.from_csr(indptr, indices)"
+        )

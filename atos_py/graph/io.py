@@ -1,0 +1,128 @@
+"""Graph files: reading edges or a CSR from them, writing a CSR to one.
+
+`atos_py.graph.formats` has a module for each format. Three steps, each usable alone::
+
+    file ──► EdgeList (chunks of parsed edges) ──► build_csr ──► CSR
+
+Blocks of a text file are parsed by threads while the next ones are read; see `atos_py.graph.csr` for what follows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from numpy.typing import DTypeLike
+
+from ..errors import InvalidArgumentError
+from ..support.atomic_files import as_path
+from ..support.host_memory import host_memory_for
+from ..support.validation import flag
+from .csr import CSR, EdgeList, build_csr, convert_weights, edges_of, weight_dtype
+from .formats.dimacs import read_dimacs
+from .formats.edge_list import read_edge_list
+from .formats.matrix_market import read_matrix_market
+from .formats.npz import read_npz, save_npz
+from .formats.text import Text, open_text
+
+__all__ = ["load_csr", "read_edges", "save_csr"]
+
+_READERS: dict[str, Callable[[Text], EdgeList]] = {
+    "dimacs": read_dimacs,
+    "matrix-market": read_matrix_market,
+    "edge-list": read_edge_list,
+}
+_FORMATS = {
+    ".gr": "dimacs",
+    ".mtx": "matrix-market",
+    ".txt": "edge-list",
+    ".el": "edge-list",
+    ".wel": "edge-list",
+    ".edges": "edge-list",
+    ".npz": "npz",
+}
+
+
+def _format_of(path: Path, format: str | None) -> str:
+    if format is None:
+        suffix = Path(path.stem).suffix if path.suffix.lower() == ".gz" else path.suffix
+        format = _FORMATS.get(suffix.lower())
+        if format is None:
+            known = ", ".join(_FORMATS)
+            raise InvalidArgumentError(
+                f"the name of '{path}' does not tell its format; known endings are {known}, each also with .gz; or give format="
+            )
+    if not isinstance(format, str) or format not in (*_READERS, "npz"):
+        raise InvalidArgumentError(f"format must be one of {', '.join([*_READERS, 'npz'])} (got {format!r})")
+    return format
+
+
+def read_edges(path: str | os.PathLike[str], *, format: str | None = None) -> EdgeList:
+    """Read a text file of edges; see `Graph.load` for what it may be."""
+    path = as_path(path)
+    known = _format_of(path, format)
+    if known == "npz":
+        raise InvalidArgumentError(f"'{path}' is no text file; read it with Graph.load")
+    with open_text(path) as text:
+        return _READERS[known](text)
+
+
+def load_csr(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    weights: bool | DTypeLike = True,
+    symmetrize: bool = False,
+    deduplicate: bool = False,
+    remove_loops: bool = False,
+    sort: bool = False,
+) -> CSR:
+    """Read a graph file; see `Graph.load`."""
+    path = as_path(path)
+    with host_memory_for(f"graph file '{path}'"):
+        return _load(path, format, weights, symmetrize, deduplicate, remove_loops, sort)
+
+
+def _load(
+    path: Path,
+    format: str | None,
+    weights: bool | DTypeLike,
+    symmetrize: bool,
+    deduplicate: bool,
+    remove_loops: bool,
+    sort: bool,
+) -> CSR:
+    changes = flag("symmetrize", symmetrize) | flag("deduplicate", deduplicate) | flag("remove_loops", remove_loops)
+    changes |= flag("sort", sort)
+    dtype = None if isinstance(weights, bool) else weight_dtype(weights)
+    format = _format_of(path, format)
+    graph = read_npz(path) if format == "npz" else read_edges(path, format=format)
+    if isinstance(graph, CSR):
+        if weights is False:
+            graph = graph._replace(weights=None)
+        if changes:
+            graph = EdgeList(list(edges_of(graph)), graph.indptr.size - 1, symmetric=False)
+    if isinstance(graph, EdgeList):
+        chunks = graph.chunks
+        if weights is False:
+            chunks[:] = [chunk._replace(weights=None) for chunk in chunks]
+        graph = build_csr(
+            chunks,
+            graph.num_vertices,
+            symmetrize=symmetrize or graph.symmetric,
+            deduplicate=deduplicate,
+            remove_loops=remove_loops,
+            sort=sort,
+        )
+    if dtype is not None and graph.weights is not None:
+        graph = graph._replace(weights=convert_weights(graph.weights, dtype))
+    return graph
+
+
+def save_csr(path: str | os.PathLike[str], csr: CSR, *, compress: bool = False) -> None:
+    """Write a CSR to an .npz archive, which appears under its name only once it is whole."""
+    path, compress = as_path(path), flag("compress", compress)
+    if path.suffix != ".npz":
+        raise InvalidArgumentError(f"a graph is saved to a file that ends in .npz (got '{path}')")
+    save_npz(path, csr, compress=compress)

@@ -1,0 +1,46 @@
+"""The shape of a graph: coarse facts of it, by which tuned settings are remembered."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from typing import NamedTuple
+
+from ..arrays.array import Array
+from .graph import Graph
+
+__all__ = ["Shape", "shape_of"]
+
+
+class Shape(NamedTuple):
+    """Coarse facts of a graph, all of them logarithms to base 2, rounded: graphs with the same want the same setting.
+
+    Attributes
+    ----------
+    vertices : int
+        How many there are.
+    degree : int
+        The mean of the out-degrees.
+    skew : int
+        The largest out-degree over the mean.
+    """
+
+    vertices: int
+    degree: int
+    skew: int
+
+
+def shape_of(graph: Graph) -> Shape:
+    """Return the shape of a graph. The degrees are looked at once, and the answer is kept as long as the graph."""
+    if graph.indptr not in _shapes:
+        mean = graph.num_edges / max(graph.num_vertices, 1)
+        skew = graph.max_degree / mean if mean else 1
+        _shapes[graph.indptr] = Shape(_log2(graph.num_vertices), _log2(mean), _log2(skew))
+    return _shapes[graph.indptr]
+
+
+_shapes: weakref.WeakKeyDictionary[Array, Shape] = weakref.WeakKeyDictionary()
+
+
+def _log2(value: float) -> int:
+    return round(math.log2(value)) if value > 0 else 0

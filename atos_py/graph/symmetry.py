@@ -1,0 +1,59 @@
+"""Symmetry check: one pass over the edges on the graph's device, by a sum of hashes in which an edge and its reverse cancel."""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+
+from ..arrays.array import Array, zeros
+from ..operators.edge_map import THREAD_MAX_DEGREE, gather
+from ..operators.ranges import range_items
+from ..runtime.queue import Queue
+
+__all__ = ["is_symmetric"]
+
+_VERTICES_PER_ITEM = 128
+
+#: Result for the targets of edges, together with these row offsets.
+_known: weakref.WeakKeyDictionary[Array, tuple[weakref.ref[Array], bool]] = weakref.WeakKeyDictionary()
+
+
+def hash_of(u, v):  # type: ignore[no-untyped-def]
+    """Return a hash of an edge, of 64 bits."""
+    z = (np.uint64(u) << np.uint64(32) | np.uint64(v)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ z >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
+    return z ^ z >> np.uint64(32)
+
+
+def reverse_difference(v, u):  # type: ignore[no-untyped-def]
+    """Return the hash of an edge less that of its reverse."""
+    return hash_of(v, u) - hash_of(u, v)
+
+
+def no_edge():  # type: ignore[no-untyped-def]
+    """Return the difference of no edge."""
+    return np.uint64(0)
+
+
+def row_difference(v, degree, received):  # type: ignore[no-untyped-def]
+    """Return what the edges of a vertex add to the sum: 0, modulo 2**64, over all edges if each has its reverse."""
+    return (received,)
+
+
+antisymmetry = gather(reverse_difference, row_difference, no_edge, zero=np.uint64(0))
+
+
+def is_symmetric(indptr: Array, indices: Array) -> bool:
+    """Return whether every edge has its reverse; remembered for these arrays. See `Graph.is_symmetric`."""
+    offsets, found = _known.get(indices, (None, False))
+    if offsets is None or offsets() is not indptr:
+        device = indices.device
+        total = zeros(1, dtype=np.uint64, device=device)
+        items = range_items(indptr.size - 1, _VERTICES_PER_ITEM)
+        queue = Queue(max(len(items), 1), device=device)
+        queue.push(items)
+        queue.launch_warp(antisymmetry, _VERTICES_PER_ITEM, THREAD_MAX_DEGREE[device.kind], indptr, indices, total)
+        found = int(total[0]) == 0
+        _known[indices] = weakref.ref(indptr), found
+    return found

@@ -1,0 +1,1 @@
+"""One queue and its launches: configuration, statistics, errors, checkpoints."""

@@ -1,0 +1,277 @@
+r"""A queue and the arrays that its tasks work on, in a file, so that a run that was killed goes on from there.
+
+====================  ===================================================================================================
+bytes                 content
+====================  ===================================================================================================
+8                     magic, ``b"\x89ATOS\r\n\x1a"``, which a transfer as text would spoil
+4                     version of the format, 1, little-endian as all numbers are
+4                     length of the header
+...                   header, JSON: ``capacity``, ``dtype``, ``pending``, ``level``, ``tasks_run``, ``tasks_pushed``, and
+                      ``arrays``, a list of ``name``, ``dtype`` and ``shape``
+...                   the pending items, oldest first
+...                   the arrays, in the order of the header, each C-contiguous
+32                    SHA-256 of all that is before
+====================  ===================================================================================================
+
+Nothing in it is code, and nothing is believed before the checksum and the sizes are found right.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays.array import Array, asarray
+from ..core.devices import Device
+from ..core.devices import device as device_of
+from ..errors import CheckpointError, InvalidArgumentError, UnsupportedTypeError
+from ..support.atomic_files import as_path, open_regular, replacing
+from ..support.host_memory import host_memory_for
+
+if TYPE_CHECKING:
+    from .queue import Queue
+
+__all__ = ["QueueState", "load", "save"]
+
+_MAGIC = b"\x89ATOS\r\n\x1a"
+_VERSION = 1
+_FIXED_BYTES = len(_MAGIC) + 8
+_CHECKSUM_BYTES = 32
+_MAX_HEADER_BYTES = 1 << 24
+_PIECE_BYTES = 1 << 24
+_MAX_DIMENSIONS = 64  # of an array of NumPy
+_DTYPE = re.compile(
+    r"[<>|=]?[A-Za-z]\d{0,4}"
+)  # one number; NumPy makes records of longer ones, and parses some of them as Python
+
+
+class QueueState(NamedTuple):
+    """How a queue stands between launches; the fields are those of the core's `atos_queue_state`."""
+
+    pending: int
+    level: int
+    tasks_run: int
+    tasks_pushed: int
+
+
+class _Header(NamedTuple):
+    """What the header of a file says, checked."""
+
+    capacity: int
+    dtype: np.dtype[Any]
+    state: QueueState
+    arrays: dict[str, tuple[np.dtype[Any], tuple[int, ...]]]
+
+    @property
+    def body_bytes(self) -> int:
+        """Bytes between the header and the checksum; Python's integers do not overflow."""
+        arrays = sum(dtype.itemsize * math.prod(shape) for dtype, shape in self.arrays.values())
+        return self.state.pending * self.dtype.itemsize + arrays
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Saving
+
+
+@host_memory_for("Queue.save")
+def save(queue: Queue, path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> None:
+    """Write a queue and arrays to a file; see `Queue.save`."""
+    wrapped = {name: _wrapped(name, value) for name, value in arrays.items()}
+    with replacing(as_path(path), "checkpoint") as file:
+        while True:
+            items, state = queue._read()
+            file.seek(0)
+            file.truncate()
+            _write(file, queue, items, state, wrapped)
+            # A launch in another thread may have run meanwhile; items and arrays have to be of one moment.
+            if queue._read(0)[1] == state:
+                return
+
+
+def _write(file: BinaryIO, queue: Queue, items: NDArray[Any], state: QueueState, arrays: Mapping[str, Array]) -> None:
+    digest = hashlib.sha256()
+
+    def put(data: bytes | memoryview) -> None:
+        digest.update(data)
+        file.write(data)
+
+    header = json.dumps(
+        {
+            "capacity": queue.capacity,
+            "dtype": _described(queue.dtype),
+            **state._asdict(),
+            "arrays": [{"name": name, "dtype": array.dtype.str, "shape": list(array.shape)} for name, array in arrays.items()],
+        }
+    ).encode()
+    put(_MAGIC + _VERSION.to_bytes(4, "little") + len(header).to_bytes(4, "little") + header)
+    put(_raw(items))
+    for array in arrays.values():
+        for flat, part in _pieces(array):
+            put(_raw(flat[part]))
+    file.write(digest.digest())
+
+
+def _described(dtype: np.dtype[Any]) -> Any:
+    """Return a dtype of items as JSON has it: a record keeps the places of its fields."""
+    if dtype.names is None:
+        return dtype.str
+    fields = [dtype.fields[name] for name in dtype.names]  # type: ignore[index]
+    return {
+        "names": list(dtype.names),
+        "formats": [field[0].str for field in fields],
+        "offsets": [field[1] for field in fields],
+        "itemsize": dtype.itemsize,
+    }
+
+
+def _raw(values: NDArray[Any]) -> memoryview:
+    return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+
+
+def _pieces(array: Array) -> Iterator[tuple[Array, slice]]:
+    """Yield an array as one of one dimension, with parts of it that are small enough to be copied at once."""
+    flat = Array(array.pointer, (array.size,), array.dtype, array.device, readonly=array.readonly, owner=array)
+    step = _PIECE_BYTES // array.dtype.itemsize
+    for first in range(0, array.size, step):
+        yield flat, slice(first, first + step)
+
+
+def _wrapped(name: str, value: Any) -> Array:
+    """Return an array over the memory of `value`."""
+    if name == "device":
+        raise InvalidArgumentError("an array of a checkpoint cannot be called 'device', which is an option of Queue.load")
+    if isinstance(value, Array):
+        return value
+    if hasattr(value, "__cuda_array_interface__") or getattr(value, "__dlpack_device__", lambda: (1, 0))()[0] != 1:
+        return asarray(value)
+    if not isinstance(value, np.ndarray) and not hasattr(value, "__dlpack_device__"):
+        raise UnsupportedTypeError(f"{name!r} must be an array made by atos.asarray, NumPy or the like (got {value!r:.80})")
+    if not np.asarray(value).flags.c_contiguous:
+        raise InvalidArgumentError(f"array {name!r} is not C-contiguous; pass numpy.ascontiguousarray(...)")
+    return asarray(value, device="cpu")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Loading
+
+
+@host_memory_for("Queue.load")
+def load(cls: type[Queue], path: str | os.PathLike[str], device: Device | str | None, arrays: Mapping[str, Any]) -> Queue:
+    """Make a queue from a file and fill arrays; see `Queue.load`."""
+    path = as_path(path)
+    place = device_of(device)
+    targets = {name: _wrapped(name, value) for name, value in arrays.items()}
+    with open_regular(path, "checkpoint") as file:
+        try:
+            header = _checked_header(path, file)
+            _check_targets(header, targets)
+            try:
+                queue = cls(header.capacity, dtype=header.dtype, device=place)
+            except (InvalidArgumentError, UnsupportedTypeError) as error:
+                raise CheckpointError(path, f"its header makes no sense: {error}") from error
+            items = np.empty(header.state.pending, header.dtype)
+            _read_into(path, file, _raw(items))
+            queue._restore(items, header.state)
+            for name in header.arrays:
+                for flat, part in _pieces(targets[name]):
+                    piece = np.empty(len(range(*part.indices(flat.size))), flat.dtype)
+                    _read_into(path, file, _raw(piece))
+                    flat[part] = piece
+        except OSError as error:
+            raise CheckpointError(path, f"it cannot be read: {error.strerror}") from error
+    return queue
+
+
+def _checked_header(path: Path, file: BinaryIO) -> _Header:
+    """Check the whole file, and leave it at its first item."""
+    size = os.fstat(file.fileno()).st_size
+    start = file.read(_FIXED_BYTES)
+    if start[: len(_MAGIC)] != _MAGIC[: len(start)] or not start:
+        raise CheckpointError(path, "this is not a checkpoint of a queue")
+    if size < _FIXED_BYTES + _CHECKSUM_BYTES:
+        raise CheckpointError(path, f"it is truncated: {size} bytes are too few for a checkpoint")
+    version, length = (int.from_bytes(start[at : at + 4], "little") for at in (len(_MAGIC), len(_MAGIC) + 4))
+    if version != _VERSION:
+        raise CheckpointError(path, f"it is of version {version}, and this package reads version {_VERSION}; use the other one")
+    digest = hashlib.sha256(start)
+    left = size - _FIXED_BYTES - _CHECKSUM_BYTES
+    while left:
+        piece = file.read(min(left, _PIECE_BYTES))
+        if not piece:
+            raise CheckpointError(path, "it was truncated while it was read")
+        digest.update(piece)
+        left -= len(piece)
+    if file.read(_CHECKSUM_BYTES) != digest.digest():
+        raise CheckpointError(path, "its checksum is wrong: it is truncated or altered; go back to an earlier one")
+    file.seek(_FIXED_BYTES)
+    if length > min(_MAX_HEADER_BYTES, size - _FIXED_BYTES - _CHECKSUM_BYTES):
+        raise CheckpointError(path, f"its header cannot have {length} bytes")
+    try:
+        header = _parsed(json.loads(file.read(length)))
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        raise CheckpointError(path, f"its header makes no sense: {error}") from error
+    if header.body_bytes != size - _FIXED_BYTES - _CHECKSUM_BYTES - length:
+        raise CheckpointError(path, f"its header speaks of {header.body_bytes} bytes of items and arrays, which are not there")
+    return header
+
+
+def _parsed(given: Any) -> _Header:
+    """Check the header of a file, which may say anything."""
+    described: Any = given["dtype"]
+    if isinstance(described, str):
+        dtype = _dtype(described)
+    else:
+        record: Any = {key: described[key] for key in ("names", "offsets", "itemsize")}
+        dtype = np.dtype(record | {"formats": list(map(_dtype, described["formats"]))})
+    state = QueueState(*(_count(given[field]) for field in QueueState._fields))
+    if state.level > state.pending:
+        raise ValueError(f"a level of {state.level} of {state.pending} items")
+    arrays = {str(entry["name"]): (_dtype(entry["dtype"]), _shape(entry["shape"])) for entry in given["arrays"]}
+    return _Header(_count(given["capacity"]), dtype, state, arrays)
+
+
+def _dtype(value: Any) -> np.dtype[Any]:
+    if not isinstance(value, str) or not _DTYPE.fullmatch(value):
+        raise ValueError(f"{value!r:.80} is no dtype of a number")
+    return np.dtype(value)
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    if len(value) > _MAX_DIMENSIONS:  # the product of very many is never computed
+        raise ValueError(f"{len(value)} dimensions, but an array has at most {_MAX_DIMENSIONS}")
+    return tuple(map(_count, value))
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
+        raise ValueError(f"{value!r:.80} is no count")
+    return value
+
+
+def _check_targets(header: _Header, targets: Mapping[str, Array]) -> None:
+    if set(targets) != set(header.arrays):
+        held, given = (", ".join(sorted(names)) or "none" for names in (header.arrays, targets))
+        raise InvalidArgumentError(f"the checkpoint holds these arrays: {held}; pass one to be filled for each (got {given})")
+    for name, (dtype, shape) in header.arrays.items():
+        target = targets[name]
+        if (target.dtype, target.shape) != (dtype, shape):
+            raise InvalidArgumentError(
+                f"array {name!r} of the checkpoint has shape {shape} and dtype {dtype},"
+                f" but the one to be filled has shape {target.shape} and dtype {target.dtype}"
+            )
+        if target.readonly:
+            raise InvalidArgumentError(f"array {name!r} is read-only and cannot be filled; pass a writable one")
+
+
+def _read_into(path: Path, file: BinaryIO, target: memoryview) -> None:
+    if file.readinto(target) != len(target):  # type: ignore[attr-defined]
+        raise CheckpointError(path, "it was truncated while it was read")

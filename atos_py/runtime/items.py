@@ -1,0 +1,106 @@
+"""Items of a queue: which dtypes they may have, and what is pushed in the form that the core takes."""
+
+from __future__ import annotations
+
+import keyword
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arrays.array import Array, _cast
+from ..compile.codegen import item_bytes
+from ..errors import InvalidArgumentError, UnsupportedTypeError
+from ..support.validation import as_host_array
+
+__all__ = ["as_items", "item_dtype", "padded"]
+
+
+def item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return a dtype that items may have."""
+    advice = "items are integers of 32 or 64 bits, or records of numbers of at most 16 bytes"
+    if dtype.names is None:
+        if dtype.kind not in "iu" or dtype.itemsize < 4 or not dtype.isnative:
+            raise UnsupportedTypeError(f"{advice} (got {dtype})")
+        return dtype
+    for name in dtype.names:
+        field = dtype.fields[name][0]  # type: ignore[index]
+        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+            raise UnsupportedTypeError(f"field {name!r} has a name that a task could not write as item.NAME; rename it")
+        if field.kind not in "iufb" or field.shape or field.itemsize > 8 or field == np.float16 or not field.isnative:
+            raise UnsupportedTypeError(f"{advice}; field {name!r} is {field}")
+    if not dtype.names or dtype.itemsize > 16:
+        raise UnsupportedTypeError(f"{advice} (got {dtype.itemsize} bytes)")
+    return dtype
+
+
+def as_items(items: ArrayLike | Array, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return what is pushed to a queue of `dtype` as the core takes it, after checking that every item fits."""
+    given = _records(items, dtype) if dtype.names else np.atleast_1d(_integers(items))
+    if given.ndim != 1:
+        raise InvalidArgumentError(f"items are pushed as a one-dimensional array (got shape {given.shape})")
+    if not dtype.names:
+        if given.size and given.dtype.kind not in "iu" and not (given.dtype == object and _all_integers(given)):
+            raise UnsupportedTypeError(f"items of dtype {given.dtype} cannot be pushed to a queue of {dtype}")
+        if given.size:
+            low, high, limits = int(given.min()), int(given.max()), np.iinfo(dtype)
+            if low < limits.min or high > limits.max:
+                bad = low if low < limits.min else high
+                raise InvalidArgumentError(f"item {bad} does not fit {dtype} ({limits.min} to {limits.max})")
+    return padded(np.ascontiguousarray(given, dtype))
+
+
+def padded(items: NDArray[Any]) -> NDArray[Any]:
+    """Return items as the core takes them, each of 4, 8 or 16 bytes."""
+    given, taken = items.dtype.itemsize, item_bytes(items.dtype.itemsize)
+    if given == taken:
+        return items
+    padded = np.zeros((len(items), taken), np.uint8)
+    padded[:, :given] = items.view(np.uint8).reshape(len(items), given)
+    return padded
+
+
+def _all_integers(values: NDArray[Any]) -> bool:
+    return all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values.flat)
+
+
+def _integers(items: Any) -> NDArray[Any]:
+    """Return items as they are; Python's integers exactly, of which NumPy makes floats where they mix signs and sizes."""
+    given = as_host_array("what is pushed", items)
+    if given.dtype.kind in "fO" and not isinstance(items, np.ndarray):
+        exact = np.asarray(items, dtype=object)
+        if exact.size and _all_integers(exact):
+            return exact
+    return given
+
+
+def _records(items: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return records of `dtype`, of which every field holds its value."""
+    names = dtype.names or ()
+    if isinstance(items, (np.ndarray, np.void)) and items.dtype.names:
+        given = np.atleast_1d(items)
+        if given.dtype.names != names:
+            raise UnsupportedTypeError(f"records with the fields {given.dtype.names} cannot be pushed to a queue of {dtype}")
+        columns = [given[name] for name in names]
+    else:
+        rows: Any = [items] if isinstance(items, tuple) else items
+        if isinstance(rows, list):
+            rows = [row.item() if isinstance(row, np.void) else row for row in rows]
+        if (
+            not (isinstance(rows, list) or (isinstance(rows, np.ndarray) and rows.ndim == 1))
+            or not all(isinstance(row, tuple) and len(row) == len(names) for row in rows)
+            or not all(np.isscalar(value) or getattr(value, "ndim", 1) == 0 for row in rows for value in row)
+        ):
+            raise UnsupportedTypeError(f"items of a queue of {dtype} are tuples of {len(names)} numbers (got {items!r})")
+        columns = [_integers([row[i] for row in rows]) for i in range(len(names))]
+    result = np.empty(columns[0].shape, dtype)
+    for name, column in zip(names, columns, strict=True):
+        field = result.dtype[name]
+        if column.dtype == object and field.kind in "iu" and _all_integers(column):
+            limits = np.iinfo(field)
+            if all(limits.min <= value <= limits.max for value in column):
+                column = column.astype(field)
+        if column.dtype == object:
+            raise InvalidArgumentError(f"field {name!r} of an item holds an integer that does not fit {field}")
+        result[name] = _cast(column, field) if column.size else 0
+    return result

@@ -1,0 +1,83 @@
+"""How a launch ended: in order, or with an error that says what became of the tasks."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..compile.debug_checks import task_error
+from ..compile.program import Program
+from ..compile.task import Task
+from ..core.library import check, ffi, lib, message
+from ..errors import AtosError, LaunchTimeoutError, QueueFullError, TaskError
+from .callbacks import raised
+
+if TYPE_CHECKING:
+    from .queue import Queue
+
+__all__ = ["check_end"]
+
+
+def check_end(
+    queue: Queue, task: Task, program: Program, status: int, stats: Any, timeout: float | None, used: tuple[Any, ...]
+) -> None:
+    """Raise what a launch of `queue` that ended with `status` comes to; `used` is what its workers may still be using."""
+    interrupt = raised()
+    try:
+        if status in (lib.ATOS_STOPPED, lib.ATOS_STUCK, lib.ATOS_HELD):
+            why = "it was interrupted" if interrupt else f"it took longer than its timeout of {timeout} s"
+            raise _stopped(queue, task, why, status, stats, (*used, program))
+        if status == lib.ATOS_QUEUE_FULL:
+            raise _full(queue, stats)
+        if status == lib.ATOS_TASK_FAILED:
+            raise _task_error(queue, task, program, stats)
+        check(status)
+    except AtosError as error:
+        if interrupt is None:
+            raise
+        raise interrupt from error  # which says how things stand
+    if interrupt is not None:
+        raise interrupt
+
+
+def _full(queue: Queue, stats: Any) -> QueueFullError:
+    """Say that tasks pushed more than the queue may hold, now or in an earlier launch."""
+    if stats.lost:
+        advice = f"{stats.lost} of them were lost: start again with a larger capacity"
+    else:
+        advice = "all are still in it: raise max_capacity and launch again, or start with a larger one"
+    return QueueFullError(f"{message()}; {advice}", capacity=queue.capacity, pending=stats.pending, lost=stats.lost)
+
+
+def _stopped(queue: Queue, task: Task, why: str, status: int, stats: Any, used: tuple[Any, ...]) -> LaunchTimeoutError:
+    """Say that a launch was stopped. What is used by one that is stuck lives from now on as long as the process."""
+    if status == lib.ATOS_STOPPED:
+        left = "all of them in the queue: launch again to go on, or clear() it"
+        text = f"the launch of {task.name} was stopped, since {why}; {stats.pending} tasks are unfinished, {left}"
+        return LaunchTimeoutError(text, pending=stats.pending, stuck=False)
+    if status == lib.ATOS_HELD:
+        text = (
+            f"the launch of {task.name} was stopped, since {why} while it waited for another launch of this queue, in another"
+            " thread; it has run nothing: launch again when that has ended"
+        )
+        return LaunchTimeoutError(text, pending=None, stuck=False)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object((queue, *used)))
+    held = f"{queue.device} is" if queue.device.kind == "cuda" else "its queue and threads are"
+    return LaunchTimeoutError(
+        f"the launch of {task.name} was to stop, since {why}, but {message()}: a task seems to loop for ever inside"
+        f" itself, so look at its loops and at what they wait for. Until it ends {held} of no use; if it never does,"
+        " start a new process",
+        pending=None,
+        stuck=True,
+    )
+
+
+def _task_error(queue: Queue, task: Task, program: Program, stats: Any) -> TaskError:
+    """Say which check failed."""
+    item: Any = None
+    if stats.failure.in_item:
+        item = np.frombuffer(bytes(ffi.buffer(stats.failure.item)), queue.dtype, 1)[0].item()
+    assert program.checks is not None
+    return task_error(task.name, program.checks, stats.failure, item, stats.lost)

@@ -1,0 +1,63 @@
+"""The drawing of one run, from its trace and its profile. Needs matplotlib."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..errors import InvalidArgumentError
+from ..support.validation import whole
+from ..tools.tables import digits, throughput
+
+if TYPE_CHECKING:
+    from .stats import LaunchStats
+
+__all__ = ["draw_run"]
+
+_COLORS = {"compile": "C4", "link": "C5", "load": "C6", "copy": "C1", "launch": "C7", "run": "C0"}
+
+
+def draw_run(stats: LaunchStats, least_tasks: int | None = None) -> Figure:
+    """Draw throughput, the queue and idle workers over time, and the parts of the call; see `LaunchStats.plot`."""
+    trace = stats.trace
+    if trace is None or len(trace) < 2:
+        had = "no trace" if trace is None else f"a trace of {len(trace)} samples"
+        raise InvalidArgumentError(
+            f"there is nothing to draw, since the launch has {had}; launch with trace=20 or so, microseconds between samples"
+        )
+    figure = Figure(figsize=(7.5, 7.5), layout="constrained")
+    rate, queue, idle, parts = figure.subplots(4, 1, height_ratios=[4, 3, 2, 1.2])
+    figure.suptitle(
+        f"{stats.task}: {stats.tasks_run:,} tasks in {digits(stats.milliseconds)} ms\n"
+        f"{stats.schedule}; {stats.num_workers:,} {stats.worker} workers, fetch size {stats.fetch_size}, on {stats.device}",
+        fontsize=10,
+    )
+    middles, tasks = throughput(trace)
+    rate.plot(middles, tasks, label="tasks run")
+    if least_tasks is not None:
+        overwork = stats.tasks_run / whole("least_tasks", least_tasks, 1, 2**63)
+        rate.plot(middles, tasks / overwork, "--", label=f"divided by the overwork, {digits(overwork)}")
+        rate.legend(fontsize=8)
+    rate.set(ylabel="million tasks / s")
+    queue.fill_between(trace["milliseconds"], trace["waiting"], color="C2", alpha=0.6, linewidth=0.5)
+    queue.set(ylabel="items waiting")
+    if np.isnan(trace["idle"]).all():
+        idle.text(0.5, 0.5, "not known with barriers or discrete kernels", transform=idle.transAxes, ha="center", va="center")
+    idle.fill_between(trace["milliseconds"], 100 * trace["idle"], color="C3", alpha=0.6, linewidth=0.5)
+    idle.set(ylabel="idle workers, %", xlabel="time (ms)", ylim=(0, 100))
+    for panel in (rate, queue, idle):
+        panel.set_xlim(0, float(trace["milliseconds"][-1]))
+        panel.set_ylim(bottom=0)
+        panel.grid(alpha=0.3)
+    left = 0.0
+    for name, value in stats.profile.parts().items():
+        if value > 0:
+            parts.barh([0], [value], left=left, color=_COLORS[name], label=f"{name} {digits(value)}")
+            left += value
+    parts.set(yticks=[], xlabel="the call (ms)")
+    if left:
+        parts.set_xlim(0, left)
+        parts.legend(loc="upper center", bbox_to_anchor=(0.5, 1.75), ncols=6, fontsize=8, frameon=False)
+    return figure

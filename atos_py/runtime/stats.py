@@ -1,0 +1,254 @@
+"""What a launch reports."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compile.timing import Profile
+from ..errors import InvalidArgumentError, MissingPackageError, UnsupportedTypeError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["TRACE", "LaunchStats", "stats_of", "trace_of"]
+
+TRACE = np.dtype([("milliseconds", np.float64), ("tasks_run", np.int64), ("waiting", np.int64), ("idle", np.float64)])
+
+
+@dataclass(slots=True, repr=False)
+class LaunchStats:
+    """What one launch did, and how it was configured.
+
+    Attributes
+    ----------
+    tasks_run, tasks_pushed : int
+        Items that the task ran on, and items that tasks pushed (those pushed from the host do not count).
+    milliseconds : float
+        From the start of the first kernel to the end of the last, by the device's own clock.
+    rounds : int
+        Kernels launched, or levels between barriers.
+    grown : int
+        Times that the queue grew.
+    task, device : str
+    worker : str
+        "thread", "warp" or "cta".
+    fetch_size : int
+        Items that a worker takes at once, at most.
+    persistent, barrier : bool
+        The schedule.
+    num_blocks, num_threads, num_workers : int
+        Blocks launched, threads of each, and workers in all. On the CPU a worker is a thread.
+    overhead_bytes : int
+        What the core allocated on the device for the queue and the launch beside the queue's slots, of which each takes the
+        item's size and at most 8 bytes. What the driver takes for the kernel's code is not in it.
+    trace : numpy.ndarray or None
+        With the launch option `trace`, a record for each sample of the run: `milliseconds` since the first one, `tasks_run`
+        so far, `waiting`, the items in the queue that no worker has taken, and `idle`, the share of the workers that wait
+        for items, from 0 to 1; NaN in discrete launches and between barriers, whose workers wait in other ways.
+    profile : Profile
+        What the call spent its time on.
+
+    Examples
+    --------
+    >>> stats = atos.bfs(atos.generate.road(30, 1.0), 0).stats
+    >>> print(stats.tasks_run >= 900, stats.worker, stats.schedule)
+    True cta persistent, relaxed
+    """
+
+    tasks_run: int
+    tasks_pushed: int
+    milliseconds: float
+    rounds: int
+    task: str
+    device: str
+    worker: str
+    fetch_size: int
+    persistent: bool
+    barrier: bool
+    num_blocks: int
+    num_threads: int
+    num_workers: int
+    overhead_bytes: int = 0
+    grown: int = 0
+    trace: NDArray[Any] | None = None
+    profile: Profile = field(default_factory=Profile)
+
+    @classmethod
+    def total(cls, runs: Iterable[LaunchStats], task: str | None = None, like: LaunchStats | None = None) -> LaunchStats:
+        """Return the statistics of several launches as those of one.
+
+        Tasks, times and rounds are added up, and traces joined as if each launch began when the one before ended.
+
+        Parameters
+        ----------
+        runs : iterable of LaunchStats
+            One or more, in the order of time.
+        task : str, optional
+            What to call them; by default the task of `like`.
+        like : LaunchStats, optional
+            Whose configuration they are said to have; by default the last.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is none, or something else among them.
+
+        Examples
+        --------
+        >>> graph = atos.generate.road(30, 1.0)
+        >>> runs = [atos.bfs(graph, source).stats for source in (0, 450)]
+        >>> atos.LaunchStats.total(runs).tasks_run == sum(run.tasks_run for run in runs)
+        True
+        """
+        runs = list(runs) if isinstance(runs, Iterable) else [runs]
+        if not runs or not all(isinstance(run, LaunchStats) for run in runs):
+            raise InvalidArgumentError(f"runs must be the statistics of one launch or more (got {runs or 'none'!s:.80})")
+        like = like or runs[-1]
+        traces: list[NDArray[Any]] = []
+        milliseconds, tasks_run = 0.0, 0
+        for run in runs:
+            if run.trace is not None:
+                trace = run.trace.copy()
+                trace["milliseconds"] += milliseconds
+                trace["tasks_run"] += tasks_run
+                traces.append(trace)
+            milliseconds += run.milliseconds
+            tasks_run += run.tasks_run
+        return replace(
+            like,
+            task=like.task if task is None else task,
+            tasks_run=tasks_run,
+            tasks_pushed=sum(run.tasks_pushed for run in runs),
+            milliseconds=milliseconds,
+            rounds=sum(run.rounds for run in runs),
+            grown=sum(run.grown for run in runs),
+            trace=np.concatenate(traces) if traces else None,
+            profile=sum((run.profile for run in runs), start=Profile()),
+        )
+
+    @property
+    def throughput(self) -> float:
+        """Tasks run in a second."""
+        return self.tasks_run / self.milliseconds * 1e3 if self.milliseconds else 0.0
+
+    @property
+    def schedule(self) -> str:
+        """The two switches in words."""
+        return f"{'persistent' if self.persistent else 'discrete'}, {'barrier' if self.barrier else 'relaxed'}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a dictionary that JSON can hold: the trace as a list for each of its columns.
+
+        Examples
+        --------
+        >>> fields = atos.bfs(atos.generate.road(30, 1.0), 0).stats.to_dict()
+        >>> print(fields["worker"], fields["fetch_size"])
+        cta 128
+        """
+        fields = asdict(replace(self, trace=None))
+        if self.trace is not None:
+            fields["trace"] = {name: self.trace[name].tolist() for name in TRACE.names or ()}
+            fields["trace"]["idle"] = [None if share != share else share for share in fields["trace"]["idle"]]
+        return fields
+
+    def plot(self, least_tasks: int | None = None) -> Figure:
+        """Draw how the run went: tasks a second, the length of the queue and the share of idle workers over time.
+
+        Below that it draws what the call spent its time on (`profile`). A launch records how it goes with the option `trace`.
+
+        Parameters
+        ----------
+        least_tasks : int, optional
+            The fewest tasks that could have done the work, such as the vertices reached by a search. Tasks run for each of them
+            are the overwork, and throughput is drawn once more, divided by it: how fast the work itself went on (Chen et al.
+            2022, Figures 1 to 3).
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Shown by a notebook; elsewhere ``stats.plot().savefig("run.png")``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no trace.
+        MissingPackageError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> result = atos.bfs(atos.generate.road(100), 5000, trace=20)
+        >>> result.stats.plot(least_tasks=result.num_reached).savefig("run.png")
+        """
+        try:
+            from .plot import draw_run
+        except ImportError as error:
+            raise MissingPackageError("drawing needs matplotlib: python -m pip install matplotlib") from error
+        return draw_run(self, least_tasks)
+
+    def __repr__(self) -> str:
+        return (
+            f"<LaunchStats {self.task}: {self.tasks_run:,} tasks in {self.milliseconds:.3f} ms"
+            f" ({self.throughput / 1e6:.1f} M tasks/s), {self.schedule}, {self.worker}, on {self.device}; {self.profile}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return a table, which notebooks show."""
+        rows = {
+            "tasks run": f"{self.tasks_run:,}, {self.throughput / 1e6:.1f} million a second",
+            "tasks pushed": f"{self.tasks_pushed:,}",
+            "time": f"{self.milliseconds:.3f} ms on the device; {self.profile}",
+            "schedule": f"{self.schedule}; {_counted(self.rounds, 'round')}",
+            "workers": f"{self.num_workers:,} ({self.worker}; {self.num_blocks:,} x {self.num_threads} threads),"
+            f" fetch size {self.fetch_size}, on {self.device}",
+            "memory": f"{self.overhead_bytes / 1e6:.1f} MB beside the queue's slots",
+            "queue grew": _counted(self.grown, "time"),
+            "trace": "none" if self.trace is None else f"{_counted(len(self.trace), 'sample')}; draw it with plot()",
+        }
+        cells = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in rows.items())
+        return f"<table><caption>{html.escape(self.task)}</caption>{cells}</table>"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.task}: {self.tasks_run:,} tasks run, {self.tasks_pushed:,} pushed in {self.milliseconds:.3f} ms"
+            f" ({self.throughput / 1e6:.1f} M tasks/s)\n"
+            f"  {self.schedule}; {_counted(self.rounds, 'round')};"
+            f" {self.num_workers:,} {self.worker} workers ({self.num_blocks:,} x {self.num_threads} threads),"
+            f" fetch size {self.fetch_size}, on {self.device}\n"
+            f"  {self.profile}"
+        )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def stats_of(result: Any) -> LaunchStats:
+    """Return the statistics that a call returned, as they are or as the member `stats` of its result."""
+    stats = result if isinstance(result, LaunchStats) else getattr(result, "stats", None)
+    if not isinstance(stats, LaunchStats):
+        raise UnsupportedTypeError(f"return the LaunchStats of a launch, or a result that has them as stats (got {result!r})")
+    return stats
+
+
+def trace_of(samples: NDArray[np.uint64], workers: int | None) -> NDArray[Any]:
+    """Return the trace that the core's samples make, in the order of time.
+
+    A worker that finds the queue empty claims the one ticket whose item it will wait for. So the tickets claimed beyond those
+    that were given to items are the idle among so many `workers`; None where workers do not wait for items.
+    """
+    samples = samples[np.argsort(samples[:, 0], kind="stable")].astype(np.int64)
+    trace = np.zeros(len(samples), TRACE)
+    if len(samples):
+        trace["milliseconds"] = (samples[:, 0] - samples[0, 0]) / 1e6
+        trace["tasks_run"] = np.maximum.accumulate(samples[:, 1])
+        waiting = samples[:, 2] - samples[:, 3]
+        trace["waiting"] = np.maximum(waiting, 0)
+        trace["idle"] = np.clip(-waiting / workers, 0, 1) if workers else np.nan
+    return trace

@@ -1,0 +1,136 @@
+"""Checks of what callers hand in, whose errors name the argument, its value, and what would do."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ..errors import DeviceMemoryError, InvalidArgumentError, UnsupportedTypeError
+
+__all__ = [
+    "as_dtype",
+    "as_host_array",
+    "flag",
+    "host_memory",
+    "integers",
+    "number",
+    "require_host_memory",
+    "seconds",
+    "unknown_option",
+    "whole",
+]
+
+
+def unknown_option(what: str, options: Iterable[str], known: Iterable[str]) -> UnsupportedTypeError | None:
+    """Return the error for the first option that `what` does not have, with those that it has and the likeliest of them."""
+    has = list(dict.fromkeys(known))
+    for name in options:
+        if name not in has:
+            near = difflib.get_close_matches(name, has, 1)
+            meant = f"did you mean {near[0]!r}? " if near else ""
+            return UnsupportedTypeError(f"{what} has no option {name!r}; {meant}it has {', '.join(has)}")
+    return None
+
+
+def whole(name: str, value: Any, least: int, most: int) -> int:
+    """Return a whole number of Python's or NumPy's in a range, as an int."""
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+        raise UnsupportedTypeError(f"{name} must be an integer (got {value!r:.80})")
+    try:
+        integer = cast(int, value.__index__())
+    except TypeError:  # an array of several
+        raise UnsupportedTypeError(f"{name} must be an integer (got {value!r:.80})") from None
+    if not least <= integer <= most:
+        raise InvalidArgumentError(f"{name} must be from {least} to {most} (got {integer})")
+    return integer
+
+
+def number(name: str, value: Any) -> float:
+    """Return a real number of Python's or NumPy's that is neither NaN nor infinite."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise UnsupportedTypeError(f"{name} must be a number (got {value!r:.80})")
+    try:
+        real = float(value)
+    except OverflowError:
+        real = float("inf")
+    if not np.isfinite(real):
+        raise InvalidArgumentError(f"{name} must be a finite number (got {value!r:.80})")
+    return real
+
+
+def seconds(timeout: Any) -> float:
+    """Return a time limit, which may be infinite."""
+    if isinstance(timeout, (float, np.floating)) and timeout == float("inf"):
+        return float("inf")
+    if not (limit := number("timeout", timeout)) > 0:
+        raise InvalidArgumentError(f"timeout must be a number of seconds above 0 (got {timeout})")
+    return limit
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return a switch; a word such as "no", which Python takes for true, is refused."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise UnsupportedTypeError(f"{name} must be True or False (got {value!r:.80})")
+    return bool(value)
+
+
+def as_dtype(value: DTypeLike) -> np.dtype[Any]:
+    """Return what names a dtype as one."""
+    try:
+        if value is not None:  # of which NumPy makes float64
+            return np.dtype(value)
+    except (TypeError, ValueError, SyntaxError, OverflowError):
+        pass
+    raise UnsupportedTypeError(f"a dtype of NumPy is wanted, such as 'int32' (got {value!r:.80})")
+
+
+def as_host_array(name: str, values: Any) -> NDArray[Any]:
+    """Return what NumPy makes an array of; one with a mask is refused, since what lies under the mask would count."""
+    # That module takes a while to import, whoever has such an array has imported it, and another thread may be about to.
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    if masked is not None and isinstance(values, masked):
+        raise UnsupportedTypeError(f"{name} has a mask, which would be ignored; pass values.compressed() or values.filled(...)")
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise UnsupportedTypeError(f"{name} cannot be made an array: {error}") from error
+
+
+def integers(name: str, values: Any) -> NDArray[Any]:
+    """Return a one-dimensional array of integers, of whichever dtype."""
+    given = as_host_array(name, values)
+    if not given.size and not isinstance(values, np.ndarray):
+        given = given.astype(np.int64)
+    if given.dtype.kind not in "iu":
+        raise UnsupportedTypeError(f"{name} must be integers, not {given.dtype}{_way_to_integers(given)}")
+    if given.ndim != 1:
+        raise InvalidArgumentError(f"{name} must be one-dimensional (got shape {given.shape})")
+    return given
+
+
+def _way_to_integers(given: NDArray[Any]) -> str:
+    """Return advice on how to make integers of something else, for the end of a message."""
+    first = given.ravel()[:1].tolist()
+    if first and isinstance(first[0], (str, bytes)):
+        every = "numpy.concatenate([sources, targets])"
+        return f", as {first[0]!r:.40} is none; number all names, as by codes, names = pandas.factorize({every})"
+    return "; if every value is a whole number, pass values.astype('int64')" if given.dtype.kind in "fO" else ""
+
+
+def host_memory() -> int:
+    """Return how many bytes of memory the host has in all."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def require_host_memory(what: str, nbytes: int) -> None:
+    """Refuse what no host memory holds before it is begun; the system would otherwise kill the process in the middle."""
+    if nbytes > host_memory():
+        raise DeviceMemoryError(
+            f"{what} would take {nbytes / 2**30:,.1f} GiB, more than the {host_memory() / 2**30:,.1f} GiB that the host has"
+        )

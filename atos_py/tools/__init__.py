@@ -1,0 +1,1 @@
+"""Tuning, measuring, reproducing and diagnosing; nothing below imports it."""

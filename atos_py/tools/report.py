@@ -1,0 +1,163 @@
+"""What a benchmark found: rows, the facts of graphs and devices, and how they are written, read and compared."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidArgumentError, MissingFileError
+
+__all__ = ["GraphFacts", "Report", "Row"]
+
+_LAUNCHED = ("worker", "fetch_size", "num_blocks", "num_threads", "persistent", "barrier")
+
+
+@dataclass
+class Row:
+    """One setting of one algorithm on one graph and device.
+
+    Attributes
+    ----------
+    algorithm, graph, device : str
+    options : dict
+        What was given; everything else was the algorithm's own choice.
+    milliseconds, call_milliseconds : list of float
+        Of each counted run, by the device's clock, and of the whole call.
+    launch : dict
+        What `LaunchStats` says of the last run: configuration, tasks run, rounds, overhead_bytes.
+    result : dict
+        What the verification found out.
+    driver_bytes : int or None
+        By how much the free memory of a GPU went down over all runs: code, and stacks of threads.
+    failure : str
+        Why a run was wrong; empty if none was.
+    skipped : str
+        Why the setting cannot run; empty if it can.
+    """
+
+    algorithm: str
+    graph: str
+    device: str
+    options: dict[str, Any]
+    milliseconds: list[float] = field(default_factory=list)
+    call_milliseconds: list[float] = field(default_factory=list)
+    launch: dict[str, Any] = field(default_factory=dict)
+    result: dict[str, Any] = field(default_factory=dict)
+    driver_bytes: int | None = None
+    failure: str = ""
+    skipped: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What is compared with what."""
+        return self.algorithm, self.graph, self.device, json.dumps(self.options, sort_keys=True)
+
+    def cells(self) -> list[str]:
+        """Return the row as text, in the columns of `HEADER`."""
+        named = [self.algorithm, self.graph, self.device]
+        if self.skipped or not self.milliseconds:
+            reason = f"cannot run: {self.skipped}" if self.skipped else f"NO: {self.failure}"
+            return [*named, _setting(self.options, {}), *[""] * 6, reason]
+        middle, launch = statistics.median(self.milliseconds), self.launch
+        beside = f"{launch['overhead_bytes'] / 1e6:.1f}"
+        if self.driver_bytes is not None:
+            beside += f" + {self.driver_bytes / 1e6:.1f}"
+        said = ", ".join(f"{name} {format(v, '.2e' if name == 'error' else ',')}" for name, v in self.result.items())
+        return [
+            *named,
+            _setting(self.options, launch),
+            f"{middle:.3f} ({min(self.milliseconds):.3f} to {max(self.milliseconds):.3f})",
+            f"{statistics.median(self.call_milliseconds):.3f}",
+            f"{launch['tasks_run']:,}",
+            f"{launch['tasks_run'] / middle / 1e3:.1f}" if middle else "",
+            beside,
+            said,
+            f"NO: {self.failure}" if self.failure else "yes",
+        ]
+
+
+HEADER = ("algorithm", "graph", "device", "setting", "ms", "call", "tasks", "M/s", "beside", "result", "verified")
+
+
+def _setting(options: dict[str, Any], launch: dict[str, Any]) -> str:
+    own = [f"{name}={value}" for name, value in options.items() if name not in _LAUNCHED]
+    if not launch:
+        return " ".join(f"{name}={value}" for name, value in options.items())
+    schedule = f"{'persistent' if launch['persistent'] else 'discrete'}{' barrier' if launch['barrier'] else ''}"
+    shape = f"{launch['worker']} {launch['num_blocks']}x{launch['num_threads']} fetch {launch['fetch_size']} {schedule}"
+    return " ".join([shape, *own])
+
+
+@dataclass
+class GraphFacts:
+    """What making a graph took: `host_peak_bytes` of the host's memory at most (None where that cannot be told)."""
+
+    graph: str
+    vertices: int
+    edges: int
+    seconds: float
+    csr_bytes: int
+    host_peak_bytes: int | None
+
+    def __str__(self) -> str:
+        text = f"{self.graph}: {self.vertices:,} vertices, {self.edges:,} edges, {self.csr_bytes / 1e6:,.1f} MB, "
+        text += f"made in {self.seconds:.1f} s"
+        if self.host_peak_bytes is None:
+            return text
+        return f"{text} with at most {self.host_peak_bytes / max(self.csr_bytes, 1):.2f} times its size of the host's memory"
+
+
+@dataclass
+class Report:
+    """All that was measured, and on what."""
+
+    devices: dict[str, dict[str, Any]]
+    versions: dict[str, str]
+    graphs: list[GraphFacts] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+
+    def to_json(self) -> str:
+        """Return everything as JSON."""
+        return json.dumps(asdict(self), indent=1) + "\n"
+
+    @classmethod
+    def load(cls, path: Path) -> Report:
+        """Read what `to_json` wrote."""
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+            graphs, rows = [GraphFacts(**g) for g in raw["graphs"]], [Row(**r) for r in raw["rows"]]
+            return cls(dict(raw["devices"]), dict(raw["versions"]), graphs, rows)
+        except OSError as error:
+            raise MissingFileError(f"{path} cannot be read: {error.strerror}") from error
+        except (ValueError, TypeError, KeyError) as error:
+            raise InvalidArgumentError(f"{path} is not a report of this command: {error!r}") from error
+
+    def to_markdown(self) -> str:
+        """Return tables for people."""
+        lines = ["# Measurements", ""]
+        lines += [f"- {name}: {', '.join(f'{k} {v}' for k, v in facts.items())}" for name, facts in self.devices.items()]
+        lines += [f"- {', '.join(f'{name} {version}' for name, version in self.versions.items())}"]
+        lines += [f"- {graph}" for graph in self.graphs]
+        lines += ["", "| " + " | ".join(HEADER) + " |", "|" + " --- |" * len(HEADER)]
+        lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row.cells()) + " |" for row in self.rows]
+        return "\n".join(lines) + "\n"
+
+    def against(self, old: Report, path: Path) -> Iterator[str]:
+        """Yield a line for each setting that both have: how the medians compare. Refuses reports of other devices."""
+        for name, facts in self.devices.items():
+            there = old.devices.get(name)
+            if there is None or any(there.get(key) != facts[key] for key in ("name", "processors")):
+                was = f"{there['name']}, {there['processors']}" if there else "no such device"
+                raise InvalidArgumentError(
+                    f"{path} was not measured on this machine: {name} is {facts['name']}, {facts['processors']}, there {was}"
+                )
+        before = {row.key: row for row in old.rows if row.milliseconds}
+        for row in self.rows:
+            if row.milliseconds and row.key in before:
+                new, was_ms = statistics.median(row.milliseconds), statistics.median(before[row.key].milliseconds)
+                where = f"{row.algorithm} {row.graph} {row.device} {_setting(row.options, row.launch)}"
+                yield f"{where}: {new:.3f} ms, was {was_ms:.3f}: ratio {new / was_ms:.3f}"
