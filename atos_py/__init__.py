@@ -69,3 +69,8 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+
+def __dir__() -> list[str]:
+    """Return the public names and nothing else."""
+    return [*__all__, "__version__"]

@@ -28,6 +28,7 @@ from atos_py.errors import (
     QueueFullError,
     UnsupportedTypeError,
 )
+from atos_py.runtime import checkpoint
 from atos_py.runtime.checkpoint import _MAGIC
 
 
@@ -116,7 +117,7 @@ def test_a_launch_that_ran_full_goes_on_from_the_file(device, path, barrier):
 def test_a_level_goes_on_where_it_was(path):
     """A queue that was stopped within a level knows after loading how many of its items are left of it."""
     queue = atos.Queue(4, device="cpu")
-    queue._restore(np.array([5, 6, 7, 8], np.uint32), atos.queue.QueueState(4, 3, 10, 13))
+    queue._restore(np.array([5, 6, 7, 8], np.uint32), checkpoint.QueueState(4, 3, 10, 13))
     queue.save(path)
     loaded = atos.Queue.load(path, device="cpu")
     assert loaded._read(0)[1] == (4, 3, 10, 13)
@@ -140,7 +141,7 @@ def test_items_and_arrays_are_of_one_moment(path, monkeypatch):
     queue = atos.Queue(10, device="cpu")
     ran = atos.zeros(100, dtype=np.int32, device="cpu")
     queue.push(50)
-    pieces = atos.checkpoint._pieces
+    pieces = checkpoint._pieces
     launches = []
 
     def disturbed(array):
@@ -151,7 +152,7 @@ def test_items_and_arrays_are_of_one_moment(path, monkeypatch):
             launches.append(thread)
         return pieces(array)
 
-    monkeypatch.setattr(atos.checkpoint, "_pieces", disturbed)
+    monkeypatch.setattr(checkpoint, "_pieces", disturbed)
     queue.save(path, ran=ran)
     monkeypatch.undo()
     ran[:] = 0

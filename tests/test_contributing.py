@@ -1,4 +1,4 @@
-"""The map in CONTRIBUTING.md names what there is, and what says the version says the same one."""
+"""What says the version says the same one, and the forms of the issue tracker are whole."""
 
 from __future__ import annotations
 
@@ -11,34 +11,11 @@ import pytest
 import atos_py
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("atos_py", "csrc")
 
 
 def load(path: Path) -> Any:
     yaml = pytest.importorskip("yaml")
     return yaml.safe_load(path.read_text(encoding="utf-8"))
-
-
-def rooms() -> list[str]:
-    """Return the names of the map."""
-    text = (ROOT / "CONTRIBUTING.md").read_text().partition("\n## The map of the house\n")[2].partition("\n## ")[0]
-    return re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
-
-
-def test_every_module_has_one_room():
-    named = rooms()
-    made = {"_lib", "__pycache__"}
-    paths = (path for room in ROOMS for path in (ROOT / room).rglob("*") if path.is_file() and not made & set(path.parts))
-    homes = {str(path.relative_to(ROOT)): 0 for path in paths}
-    for name in homes:
-        homes[name] = sum(name == room or (room.endswith("/") and name.startswith(room)) for room in named)
-    assert {name: count for name, count in homes.items() if count != 1} == {}
-
-
-def test_rooms_exist():
-    for room in rooms():
-        path = ROOT / room
-        assert path.is_dir() if room.endswith("/") else path.is_file(), room
 
 
 def test_changelog_begins_with_this_version_or_what_leads_to_the_next():

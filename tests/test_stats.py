@@ -11,7 +11,8 @@ import pytest
 
 import atos_py as atos
 from atos_py.compile.timing import Profile
-from atos_py.runtime.stats import TRACE, LaunchStats
+from atos_py.runtime.stats import LaunchStats
+from atos_py.runtime.trace import TRACE
 
 ONE = LaunchStats(
     tasks_run=10, tasks_pushed=4, milliseconds=2.0, rounds=1, task="a", device="cpu", worker="warp", fetch_size=32,

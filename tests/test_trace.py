@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py.runtime.stats import trace_of
+from atos_py.runtime.trace import trace_of
 
 
 def test_a_trace_rises_to_the_tasks_run():

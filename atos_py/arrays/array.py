@@ -162,7 +162,14 @@ class Array:
         ExportError
             If it would take a copy that `copy` forbids, or if the array is read-only and the library is older than DLPack 1.0.
         """
-        return dlpack.export(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        return dlpack.export(
+            self,
+            stream=stream,
+            max_version=max_version,
+            dl_device=dl_device,
+            copy=copy,
+            copied_to=lambda device: asarray(self, device=device, copy=True),
+        )
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return dlpack.device_of(self)

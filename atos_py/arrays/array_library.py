@@ -6,13 +6,10 @@ No library is imported here that the program has not imported itself.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..core.devices import Device
 from ..errors import UnsupportedTypeError
-
-if TYPE_CHECKING:
-    from ..core.devices import Device
-    from .array import Array
 
 __all__ = ["as_library", "current_stream", "library_of"]
 
@@ -27,8 +24,10 @@ def library_of(obj: Any) -> str | None:
     return found
 
 
-def as_library(array: Array, library: str | None) -> Any:
-    """Return an array as one of `library`, which shares its memory; as it is if that is None, or CuPy and the array on the CPU.
+def as_library(array: Any, library: str | None) -> Any:
+    """Return an `Array` as an array of `library`, which shares its memory.
+
+    It is returned as it is if `library` is None, or CuPy and the array on the CPU.
 
     Raises
     ------

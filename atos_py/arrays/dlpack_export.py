@@ -6,13 +6,12 @@ The structures are made by the core (csrc/dlpack.cpp), since a library may let g
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
+from ..core.devices import Device
 from ..core.library import check, ffi, lib
 from ..errors import ExportError, InvalidArgumentError, UnsupportedTypeError
-
-if TYPE_CHECKING:
-    from .array import Array
 
 __all__ = ["CPU", "CUDA", "device_of", "export"]
 
@@ -30,20 +29,24 @@ _increase.argtypes = [ctypes.py_object]
 _NAMES = {False: b"dltensor", True: b"dltensor_versioned"}
 
 
-def device_of(array: Array) -> tuple[int, int]:
-    """Return where an array is, as DLPack numbers devices."""
+def device_of(array: Any) -> tuple[int, int]:
+    """Return where an `Array` is, as DLPack numbers devices."""
     return (CUDA, array.device.index) if array.device.kind == "cuda" else (CPU, 0)
 
 
 def export(
-    array: Array,
+    array: Any,
     *,
     stream: int | None,
     max_version: tuple[int, int] | None,
     dl_device: tuple[int, int] | None,
     copy: bool | None,
+    copied_to: Callable[[Device | str], Any],
 ) -> Any:
-    """Return a capsule that holds an array; `Array.__dlpack__` has the parameters."""
+    """Return a capsule that holds an `Array`, or the copy that `copied_to` makes of it on a device.
+
+    `Array.__dlpack__` has the other parameters.
+    """
     here = device_of(array)
     for name, pair in (("max_version", max_version), ("dl_device", dl_device)):
         if pair is not None and not (isinstance(pair, (tuple, list)) and len(pair) == 2):
@@ -58,9 +61,7 @@ def export(
             raise ExportError(f"an array on {array.device} cannot be exported to device {dl_device} of DLPack without a copy")
         copy = True
     if copy:
-        from .array import asarray
-
-        array, flags = asarray(array, device="cpu" if dl_device and dl_device[0] == CPU else array.device, copy=True), _COPIED
+        array, flags = copied_to("cpu" if dl_device and dl_device[0] == CPU else array.device), _COPIED
     versioned = max_version is not None and max_version[0] >= 1
     if flags & _READ_ONLY and not versioned:
         raise ExportError(

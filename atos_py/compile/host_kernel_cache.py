@@ -15,7 +15,7 @@ from numba.core import compiler, config, serialize
 
 from ..support.disk_cache import read_entry, write_entry
 from .codegen.introspect import UnhashableError, fingerprint
-from .linker import environment
+from .toolchain import environment
 
 __all__ = ["KernelCache"]
 

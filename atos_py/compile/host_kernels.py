@@ -8,22 +8,20 @@ from __future__ import annotations
 import contextlib
 import functools
 import mmap
-import os
 import resource
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..core.devices import device
-from ..errors import InvalidArgumentError
 from ..support.uninterrupted import uninterrupted
+from .toolchain import import_numba
 
-__all__ = ["compiled", "even_rows", "import_numba", "num_threads", "parallel_map", "ranges", "returnable", "threads"]
+__all__ = ["compiled", "even_rows", "num_threads", "parallel_map", "ranges", "returnable", "threads"]
 
 _MOST_STACK = 8 << 20  # of a thread, where the system says no less
 _ROOM = 4 << 20  # that a thread needs besides, until it runs
@@ -64,25 +62,6 @@ def threads(count: int) -> Iterator[ThreadPoolExecutor]:
             begun.abort()
             raise
         yield pool
-
-
-def import_numba() -> ModuleType:
-    """Return Numba, which is imported where something has to be compiled, so that importing the package does not.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If an environment variable keeps it from being imported.
-    """
-    try:
-        import numba
-    except ValueError as error:
-        threads = os.environ.get("NUMBA_NUM_THREADS")
-        raise InvalidArgumentError(
-            f"Numba does not import: {str(error).rstrip('.')}; the environment variable NUMBA_NUM_THREADS is to be unset, or a"
-            f" number from 1 on (got {threads!r})"
-        ) from error
-    return numba  # type: ignore[no-any-return]
 
 
 @functools.cache

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
-import importlib.metadata
 import json
-import os
 import re
-import runpy
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -26,9 +21,9 @@ from .codegen import item_bytes
 from .codegen.introspect import UnhashableError, fingerprint
 from .cubin import registers_and_stack
 from .debug_checks import Checks
-from .host_kernels import import_numba
 from .task import Task
 from .timing import during
+from .toolchain import environment, import_numba
 
 if TYPE_CHECKING:
     from .codegen.target_cpu import CpuCode
@@ -37,10 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["CORE_DIR", "LinkedKernel", "cubin", "environment", "native"]
 
 CORE_DIR = Path(__file__).parent.parent / "_lib"
-_PACKAGES = ("atos_py", "numba", "numba-cuda", "llvmlite", "cuda-core", "nvidia-nvjitlink", "nvidia-nvvm")
 _KEPT_IN_MEMORY = 1024
-_NUMBA_FILE = ".numba_config.yaml"
-_SET_BY_NUMBA = ("CUDA_DEFAULT_PTX_CC",)  # when its part for CUDA is imported; tasks are compiled for the device that runs them
 # Of a thread, tried in turn until nothing is spilled: a multiprocessor then holds 1,536, 1,280 or 1,024 threads, or fewer.
 _REGISTERS = (40, 48, 64, None)
 # LTO-IR for this architecture links for later ones too, whose own LTO-IR is of another dialect than the core's.
@@ -230,45 +222,6 @@ def _name(
         return fingerprint(task.body, task.workload, idle, tuple(map(str, kinds)), item_dtype, target, environment())
     except UnhashableError:
         return None
-
-
-def environment() -> tuple[Any, ...]:
-    """Return what the code that is compiled depends on, beside its source and the machine."""
-    return (*_toolchain(), *_settings())
-
-
-@functools.cache
-def _toolchain() -> tuple[str, ...]:
-    """Return the versions of everything that turns a task into code, and a hash of our own part of it."""
-
-    def version(package: str) -> str:
-        try:
-            return importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            return "absent"
-
-    here = Path(__file__).parent
-    sources = sorted([*here.glob("codegen/*.py"), here / "arguments.py", here / "debug_checks.py", here / "linker.py"])
-    own = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
-    return (sys.version, np.__version__, *map(version, _PACKAGES), own)
-
-
-def _settings() -> tuple[tuple[str, str], ...]:
-    """Return Numba's settings, of which many change the code that it makes: from the environment, its file, and the program."""
-    settings = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_")}
-    with contextlib.suppress(OSError):
-        settings[_NUMBA_FILE] = Path(_NUMBA_FILE).read_text(errors="replace")
-    config: Any = sys.modules.get("numba.core.config")
-    if config is not None:  # otherwise nothing was set there
-        now = {name: repr(value) for name, value in vars(config).items() if name.isupper() and name not in _SET_BY_NUMBA}
-        settings |= {name: value for name, value in now.items() if value != _untouched(config.__file__).get(name, value)}
-    return tuple(sorted(settings.items()))
-
-
-@functools.cache
-def _untouched(path: str) -> dict[str, str]:
-    """Return what the settings in Numba's module `config` are before a program changes any."""
-    return {name: repr(value) for name, value in runpy.run_path(path).items() if name.isupper()}
 
 
 _memory: dict[str, Any] = {}

@@ -23,9 +23,9 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +37,9 @@ from ..errors import CheckpointError, InvalidArgumentError, UnsupportedTypeError
 from ..support.atomic_files import as_path, open_regular, replacing
 from ..support.host_memory import host_memory_for
 
-if TYPE_CHECKING:
-    from .queue import Queue
+__all__ = ["QueueSnapshot", "QueueState", "load", "save"]
 
-__all__ = ["QueueState", "load", "save"]
+_Q = TypeVar("_Q")
 
 _MAGIC = b"\x89ATOS\r\n\x1a"
 _VERSION = 1
@@ -63,6 +62,15 @@ class QueueState(NamedTuple):
     tasks_pushed: int
 
 
+class QueueSnapshot(NamedTuple):
+    """The items and the state of a queue at one moment."""
+
+    capacity: int
+    dtype: np.dtype[Any]
+    items: NDArray[Any]
+    state: QueueState
+
+
 class _Header(NamedTuple):
     """What the header of a file says, checked."""
 
@@ -83,21 +91,26 @@ class _Header(NamedTuple):
 
 
 @host_memory_for("Queue.save")
-def save(queue: Queue, path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> None:
-    """Write a queue and arrays to a file; see `Queue.save`."""
+def save(
+    read: Callable[[], QueueSnapshot],
+    state_now: Callable[[], QueueState],
+    path: str | os.PathLike[str],
+    arrays: Mapping[str, Any],
+) -> None:
+    """Write a queue, which `read` returns, and arrays to a file; see `Queue.save`."""
     wrapped = {name: _wrapped(name, value) for name, value in arrays.items()}
     with replacing(as_path(path), "checkpoint") as file:
         while True:
-            items, state = queue._read()
+            snapshot = read()
             file.seek(0)
             file.truncate()
-            _write(file, queue, items, state, wrapped)
+            _write(file, snapshot, wrapped)
             # A launch in another thread may have run meanwhile; items and arrays have to be of one moment.
-            if queue._read(0)[1] == state:
+            if state_now() == snapshot.state:
                 return
 
 
-def _write(file: BinaryIO, queue: Queue, items: NDArray[Any], state: QueueState, arrays: Mapping[str, Array]) -> None:
+def _write(file: BinaryIO, queue: QueueSnapshot, arrays: Mapping[str, Array]) -> None:
     digest = hashlib.sha256()
 
     def put(data: bytes | memoryview) -> None:
@@ -108,12 +121,12 @@ def _write(file: BinaryIO, queue: Queue, items: NDArray[Any], state: QueueState,
         {
             "capacity": queue.capacity,
             "dtype": _described(queue.dtype),
-            **state._asdict(),
+            **queue.state._asdict(),
             "arrays": [{"name": name, "dtype": array.dtype.str, "shape": list(array.shape)} for name, array in arrays.items()],
         }
     ).encode()
     put(_MAGIC + _VERSION.to_bytes(4, "little") + len(header).to_bytes(4, "little") + header)
-    put(_raw(items))
+    put(_raw(queue.items))
     for array in arrays.values():
         for flat, part in _pieces(array):
             put(_raw(flat[part]))
@@ -165,8 +178,14 @@ def _wrapped(name: str, value: Any) -> Array:
 
 
 @host_memory_for("Queue.load")
-def load(cls: type[Queue], path: str | os.PathLike[str], device: Device | str | None, arrays: Mapping[str, Any]) -> Queue:
-    """Make a queue from a file and fill arrays; see `Queue.load`."""
+def load(
+    make: Callable[[int, np.dtype[Any], Device], _Q],
+    restore: Callable[[_Q, NDArray[Any], QueueState], None],
+    path: str | os.PathLike[str],
+    device: Device | str | None,
+    arrays: Mapping[str, Any],
+) -> _Q:
+    """Make a queue of a capacity, dtype and device, restore its items from a file, and fill arrays; see `Queue.load`."""
     path = as_path(path)
     place = device_of(device)
     targets = {name: _wrapped(name, value) for name, value in arrays.items()}
@@ -175,12 +194,12 @@ def load(cls: type[Queue], path: str | os.PathLike[str], device: Device | str | 
             header = _checked_header(path, file)
             _check_targets(header, targets)
             try:
-                queue = cls(header.capacity, dtype=header.dtype, device=place)
+                queue = make(header.capacity, header.dtype, place)
             except (InvalidArgumentError, UnsupportedTypeError) as error:
                 raise CheckpointError(path, f"its header makes no sense: {error}") from error
             items = np.empty(header.state.pending, header.dtype)
             _read_into(path, file, _raw(items))
-            queue._restore(items, header.state)
+            restore(queue, items, header.state)
             for name in header.arrays:
                 for flat, part in _pieces(targets[name]):
                     piece = np.empty(len(range(*part.indices(flat.size))), flat.dtype)

@@ -1,27 +1,41 @@
-"""How a launch ended: in order, or with an error that says what became of the tasks."""
+"""Map the status of a launch to the exception that says what became of its tasks."""
 
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..compile.debug_checks import task_error
 from ..compile.program import Program
 from ..compile.task import Task
+from ..core.devices import Device
 from ..core.library import check, ffi, lib, message
 from ..errors import AtosError, LaunchTimeoutError, QueueFullError, TaskError
 from .callbacks import raised
 
-if TYPE_CHECKING:
-    from .queue import Queue
-
 __all__ = ["check_end"]
 
 
+class LaunchedQueue(Protocol):
+    """The properties of a queue that errors mention."""
+
+    @property
+    def capacity(self) -> int:
+        """The items for which it has room."""
+
+    @property
+    def device(self) -> Device:
+        """Its device."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its items."""
+
+
 def check_end(
-    queue: Queue, task: Task, program: Program, status: int, stats: Any, timeout: float | None, used: tuple[Any, ...]
+    queue: LaunchedQueue, task: Task, program: Program, status: int, stats: Any, timeout: float | None, used: tuple[Any, ...]
 ) -> None:
     """Raise what a launch of `queue` that ended with `status` comes to; `used` is what its workers may still be using."""
     interrupt = raised()
@@ -42,7 +56,7 @@ def check_end(
         raise interrupt
 
 
-def _full(queue: Queue, stats: Any) -> QueueFullError:
+def _full(queue: LaunchedQueue, stats: Any) -> QueueFullError:
     """Say that tasks pushed more than the queue may hold, now or in an earlier launch."""
     if stats.lost:
         advice = f"{stats.lost} of them were lost: start again with a larger capacity"
@@ -51,7 +65,7 @@ def _full(queue: Queue, stats: Any) -> QueueFullError:
     return QueueFullError(f"{message()}; {advice}", capacity=queue.capacity, pending=stats.pending, lost=stats.lost)
 
 
-def _stopped(queue: Queue, task: Task, why: str, status: int, stats: Any, used: tuple[Any, ...]) -> LaunchTimeoutError:
+def _stopped(queue: LaunchedQueue, task: Task, why: str, status: int, stats: Any, used: tuple[Any, ...]) -> LaunchTimeoutError:
     """Say that a launch was stopped. What is used by one that is stuck lives from now on as long as the process."""
     if status == lib.ATOS_STOPPED:
         left = "all of them in the queue: launch again to go on, or clear() it"
@@ -74,7 +88,7 @@ def _stopped(queue: Queue, task: Task, why: str, status: int, stats: Any, used: 
     )
 
 
-def _task_error(queue: Queue, task: Task, program: Program, stats: Any) -> TaskError:
+def _task_error(queue: LaunchedQueue, task: Task, program: Program, stats: Any) -> TaskError:
     """Say which check failed."""
     item: Any = None
     if stats.failure.in_item:

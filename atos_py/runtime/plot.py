@@ -1,27 +1,24 @@
-"""The drawing of one run, from its trace and its profile. Needs matplotlib."""
+"""Plot of one run, from its trace and its profile. Needs matplotlib."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
+from ..compile.timing import Profile
 from ..errors import InvalidArgumentError
-from ..support.validation import whole
-from ..tools.tables import digits, throughput
-
-if TYPE_CHECKING:
-    from .stats import LaunchStats
+from .trace import digits, throughput
 
 __all__ = ["draw_run"]
 
 _COLORS = {"compile": "C4", "link": "C5", "load": "C6", "copy": "C1", "launch": "C7", "run": "C0"}
 
 
-def draw_run(stats: LaunchStats, least_tasks: int | None = None) -> Figure:
+def draw_run(title: str, trace: NDArray[Any] | None, profile: Profile, overwork: float | None) -> Figure:
     """Draw throughput, the queue and idle workers over time, and the parts of the call; see `LaunchStats.plot`."""
-    trace = stats.trace
     if trace is None or len(trace) < 2:
         had = "no trace" if trace is None else f"a trace of {len(trace)} samples"
         raise InvalidArgumentError(
@@ -29,15 +26,10 @@ def draw_run(stats: LaunchStats, least_tasks: int | None = None) -> Figure:
         )
     figure = Figure(figsize=(7.5, 7.5), layout="constrained")
     rate, queue, idle, parts = figure.subplots(4, 1, height_ratios=[4, 3, 2, 1.2])
-    figure.suptitle(
-        f"{stats.task}: {stats.tasks_run:,} tasks in {digits(stats.milliseconds)} ms\n"
-        f"{stats.schedule}; {stats.num_workers:,} {stats.worker} workers, fetch size {stats.fetch_size}, on {stats.device}",
-        fontsize=10,
-    )
+    figure.suptitle(title, fontsize=10)
     middles, tasks = throughput(trace)
     rate.plot(middles, tasks, label="tasks run")
-    if least_tasks is not None:
-        overwork = stats.tasks_run / whole("least_tasks", least_tasks, 1, 2**63)
+    if overwork is not None:
         rate.plot(middles, tasks / overwork, "--", label=f"divided by the overwork, {digits(overwork)}")
         rate.legend(fontsize=8)
     rate.set(ylabel="million tasks / s")
@@ -52,7 +44,7 @@ def draw_run(stats: LaunchStats, least_tasks: int | None = None) -> Figure:
         panel.set_ylim(bottom=0)
         panel.grid(alpha=0.3)
     left = 0.0
-    for name, value in stats.profile.parts().items():
+    for name, value in profile.parts().items():
         if value > 0:
             parts.barh([0], [value], left=left, color=_COLORS[name], label=f"{name} {digits(value)}")
             left += value

@@ -26,11 +26,12 @@ from ..support.host_memory import host_memory_for
 from ..support.validation import as_dtype, flag, number, seconds, unknown_option, whole
 from . import checkpoint
 from .callbacks import question
-from .checkpoint import QueueState
+from .checkpoint import QueueSnapshot, QueueState
 from .items import as_items, item_dtype, padded
 from .launch_errors import check_end
 from .progress import observer_of
-from .stats import LaunchStats, trace_of
+from .stats import LaunchStats
+from .trace import trace_of
 
 __all__ = ["Queue"]
 
@@ -269,7 +270,7 @@ class Queue:
         >>> len(atos.Queue.load("run.atos", done=done))
         2
         """
-        checkpoint.save(self, path, arrays)
+        checkpoint.save(self._snapshot, lambda: self._read(0)[1], path, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], /, *, device: Device | str | None = None, **arrays: Any) -> Queue:
@@ -304,7 +305,9 @@ class Queue:
         >>> print(atos.Queue.load("run.atos", done=done).capacity, done[:])
         10 [5 5]
         """
-        return checkpoint.load(cls, path, device, arrays)
+        return checkpoint.load(
+            lambda capacity, dtype, place: cls(capacity, dtype=dtype, device=place), cls._restore, path, device, arrays
+        )
 
     # The oldest items, all of them or at most `room`, and how the queue stood when they were read.
     @host_memory_for("the items of a Queue")
@@ -319,6 +322,10 @@ class Queue:
             space = state.pending  # another thread pushed meanwhile
         items = np.ascontiguousarray(raw[: state.pending, : self._dtype.itemsize]).view(self._dtype).reshape(-1)
         return items, QueueState(*(getattr(state, field) for field in QueueState._fields))
+
+    def _snapshot(self) -> QueueSnapshot:
+        items, state = self._read()
+        return QueueSnapshot(self.capacity, self._dtype, items, state)
 
     def _restore(self, items: NDArray[Any], state: QueueState) -> None:
         raw, given = padded(items), ffi.new("atos_queue_state *", state)

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from ..compile.timing import Profile
 from ..errors import InvalidArgumentError, MissingPackageError, UnsupportedTypeError
+from ..support.validation import whole
+from .trace import TRACE, digits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["TRACE", "LaunchStats", "stats_of", "trace_of"]
-
-TRACE = np.dtype([("milliseconds", np.float64), ("tasks_run", np.int64), ("waiting", np.int64), ("idle", np.float64)])
+__all__ = ["LaunchStats", "stats_of"]
 
 
 @dataclass(slots=True, repr=False)
@@ -190,7 +190,12 @@ class LaunchStats:
             from .plot import draw_run
         except ImportError as error:
             raise MissingPackageError("drawing needs matplotlib: python -m pip install matplotlib") from error
-        return draw_run(self, least_tasks)
+        overwork = None if least_tasks is None else self.tasks_run / whole("least_tasks", least_tasks, 1, 2**63)
+        title = (
+            f"{self.task}: {self.tasks_run:,} tasks in {digits(self.milliseconds)} ms\n"
+            f"{self.schedule}; {self.num_workers:,} {self.worker} workers, fetch size {self.fetch_size}, on {self.device}"
+        )
+        return draw_run(title, self.trace, self.profile, overwork)
 
     def __repr__(self) -> str:
         return (
@@ -235,20 +240,3 @@ def stats_of(result: Any) -> LaunchStats:
     if not isinstance(stats, LaunchStats):
         raise UnsupportedTypeError(f"return the LaunchStats of a launch, or a result that has them as stats (got {result!r})")
     return stats
-
-
-def trace_of(samples: NDArray[np.uint64], workers: int | None) -> NDArray[Any]:
-    """Return the trace that the core's samples make, in the order of time.
-
-    A worker that finds the queue empty claims the one ticket whose item it will wait for. So the tickets claimed beyond those
-    that were given to items are the idle among so many `workers`; None where workers do not wait for items.
-    """
-    samples = samples[np.argsort(samples[:, 0], kind="stable")].astype(np.int64)
-    trace = np.zeros(len(samples), TRACE)
-    if len(samples):
-        trace["milliseconds"] = (samples[:, 0] - samples[0, 0]) / 1e6
-        trace["tasks_run"] = np.maximum.accumulate(samples[:, 1])
-        waiting = samples[:, 2] - samples[:, 3]
-        trace["waiting"] = np.maximum(waiting, 0)
-        trace["idle"] = np.clip(-waiting / workers, 0, 1) if workers else np.nan
-    return trace

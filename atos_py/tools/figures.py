@@ -12,10 +12,11 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..errors import InvalidArgumentError
+from ..runtime.trace import digits, throughput
 from ..support.atomic_files import replacing
-from .tables import digits
+from .tables import COUNTED, Measured, overwork_of_trace
 
-__all__ = ["Curve", "draw_heatmaps", "draw_throughput", "picture_format", "write_picture"]
+__all__ = ["Curve", "draw_figures", "draw_heatmaps", "draw_throughput", "picture_format", "write_picture"]
 
 
 class Curve(NamedTuple):
@@ -105,3 +106,17 @@ def write_picture(figure: Figure, path: Path) -> Path:
     with replacing(path, "picture") as file:
         file.write(picture.getvalue())
     return path
+
+
+def draw_figures(out: Path, measured: Measured) -> list[Path]:
+    """Draw throughput over time and the heat maps."""
+    written = []
+    for algorithm, name in COUNTED.items():
+        curves = []
+        for entry in measured.traces:
+            if entry["algorithm"] == algorithm:
+                factor = overwork_of_trace(measured, entry)
+                curves.append(Curve(entry["graph"], entry["variant"], *throughput(entry["trace"]), factor))
+        written.append(draw_throughput(out / f"{name}.png", algorithm, curves))
+    written.append(draw_heatmaps(out / "figure4_heatmap.png", measured.heat))
+    return written

@@ -11,6 +11,7 @@ below one per cent.
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -26,7 +27,7 @@ from ..graph import generate
 from ..graph.graph import Graph
 from ..runtime.stats import LaunchStats, stats_of
 from ..support.validation import whole
-from .tables import COUNTED, Measured, draw_figures, least_tasks, write_tables, write_throughput
+from .tables import COUNTED, Measured, least_tasks, write_tables, write_throughput
 from .workloads import on_graph
 
 __all__ = ["ALGORITHMS", "VARIANTS", "default_graphs", "permuted", "reproduce"]
@@ -135,7 +136,10 @@ def reproduce(
         for part in (_measure_variants, _measure_settings, _measure_permuted):
             part(measured, subject, repeat, progress)
             files = [*write_tables(out, measured), *write_throughput(out, measured)]
-        files += draw_figures(out, measured)
+        with contextlib.suppress(ImportError):  # the tables do not need matplotlib
+            from .figures import draw_figures
+
+            files += draw_figures(out, measured)
     return files
 
 

@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from ..runtime.trace import digits, throughput
 
 __all__ = [
     "COUNTED",
     "Measured",
-    "digits",
-    "draw_figures",
     "least_tasks",
     "overwork",
-    "throughput",
+    "overwork_of_trace",
     "write_tables",
     "write_throughput",
 ]
@@ -60,11 +57,6 @@ def _write(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
     return path
 
 
-def digits(value: float) -> str:
-    """Return a number with three digits, zeros at the end among them, or as many as it has before the point."""
-    return f"{value:.0f}" if value >= 999.5 else f"{value:#.3g}".rstrip(".")
-
-
 def _markdown(path: Path, title: str, header: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> Path:
     lines = [f"# {title}", "", *([note, ""] if note else []), "| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
@@ -100,21 +92,11 @@ def write_tables(out: Path, measured: Measured) -> list[Path]:
     ]
 
 
-def throughput(trace: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the middles of about 100 equal spans of time, in ms, and the tasks run in each, in millions a second."""
-    end = float(trace["milliseconds"][-1]) if len(trace) else 0.0
-    if end <= 0:
-        return np.zeros(0), np.zeros(0)
-    edges = np.linspace(0, end, min(100, len(trace)) + 1)
-    done = np.interp(edges, trace["milliseconds"], trace["tasks_run"])
-    return (edges[:-1] + edges[1:]) / 2, np.diff(done) / np.diff(edges) / 1e3
-
-
 def write_throughput(out: Path, measured: Measured) -> list[Path]:
     """Write throughput over time, absolute and normalised by overwork, as CSV."""
     rows = []
     for entry in measured.traces:
-        factor = _overwork_of(measured, entry)
+        factor = overwork_of_trace(measured, entry)
         for ms, rate in zip(*throughput(entry["trace"]), strict=True):
             rows.append(
                 {
@@ -129,23 +111,6 @@ def write_throughput(out: Path, measured: Measured) -> list[Path]:
     return [_write(out / "throughput.csv", rows)] if rows else []
 
 
-def _overwork_of(measured: Measured, trace: dict[str, Any]) -> float:
+def overwork_of_trace(measured: Measured, trace: dict[str, Any]) -> float:
+    """Return the overwork of the run that a trace is of."""
     return overwork(measured, measured.run(trace["algorithm"], trace["graph"], trace["variant"]))
-
-
-def draw_figures(out: Path, measured: Measured) -> list[Path]:
-    """Draw throughput over time and the heat maps, if matplotlib is installed."""
-    try:
-        from . import figures
-    except ImportError:  # the tables do not need matplotlib
-        return []
-    written = []
-    for algorithm, name in COUNTED.items():
-        curves = []
-        for entry in measured.traces:
-            if entry["algorithm"] == algorithm:
-                factor = _overwork_of(measured, entry)
-                curves.append(figures.Curve(entry["graph"], entry["variant"], *throughput(entry["trace"]), factor))
-        written.append(figures.draw_throughput(out / f"{name}.png", algorithm, curves))
-    written.append(figures.draw_heatmaps(out / "figure4_heatmap.png", measured.heat))
-    return written

@@ -1,0 +1,44 @@
+"""Trace of a launch: samples of tasks run, items waiting and idle workers over time, and what is computed from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["TRACE", "digits", "throughput", "trace_of"]
+
+TRACE = np.dtype([("milliseconds", np.float64), ("tasks_run", np.int64), ("waiting", np.int64), ("idle", np.float64)])
+
+
+def trace_of(samples: NDArray[np.uint64], workers: int | None) -> NDArray[Any]:
+    """Return the trace that the core's samples make, in the order of time.
+
+    A worker that finds the queue empty claims the one ticket whose item it will wait for. So the tickets claimed beyond those
+    that were given to items are the idle among so many `workers`; None where workers do not wait for items.
+    """
+    samples = samples[np.argsort(samples[:, 0], kind="stable")].astype(np.int64)
+    trace = np.zeros(len(samples), TRACE)
+    if len(samples):
+        trace["milliseconds"] = (samples[:, 0] - samples[0, 0]) / 1e6
+        trace["tasks_run"] = np.maximum.accumulate(samples[:, 1])
+        waiting = samples[:, 2] - samples[:, 3]
+        trace["waiting"] = np.maximum(waiting, 0)
+        trace["idle"] = np.clip(-waiting / workers, 0, 1) if workers else np.nan
+    return trace
+
+
+def throughput(trace: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the middles of about 100 equal spans of time, in ms, and the tasks run in each, in millions a second."""
+    end = float(trace["milliseconds"][-1]) if len(trace) else 0.0
+    if end <= 0:
+        return np.zeros(0), np.zeros(0)
+    edges = np.linspace(0, end, min(100, len(trace)) + 1)
+    done = np.interp(edges, trace["milliseconds"], trace["tasks_run"])
+    return (edges[:-1] + edges[1:]) / 2, np.diff(done) / np.diff(edges) / 1e3
+
+
+def digits(value: float) -> str:
+    """Return a number with three digits, zeros at the end among them, or as many as it has before the point."""
+    return f"{value:.0f}" if value >= 999.5 else f"{value:#.3g}".rstrip(".")

@@ -1,0 +1,65 @@
+"""Imports of the package point one way, from a package to those before it, and no modules import each other in a circle."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import atos_py as atos
+
+ROOT = Path(atos.__file__).parent
+ORDER = [
+    "errors", "support", "core", "arrays", "compile", "runtime",
+    "operators", "graph", "algorithms", "nx_backend", "tools", "cli",
+]  # fmt: skip
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): path for path in ROOT.rglob("*.py")}
+
+
+def imports(module: str) -> Iterator[str]:
+    """Yield the modules that one imports: anywhere in it, also in a function or for type checking alone."""
+    package = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+        if isinstance(node, ast.ImportFrom):
+            base = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1]) if node.level else ""
+            base = ".".join(filter(None, [base, node.module]))
+            for alias in node.names:
+                yield f"{base}.{alias.name}" if f"{base}.{alias.name}" in MODULES else base
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+EDGES = [(module, target) for module in MODULES for target in imports(module) if target in MODULES and target != module]
+
+
+def test_imports_are_found():
+    assert ("atos_py.runtime.queue", "atos_py.arrays.array") in EDGES
+    assert len(EDGES) > 300
+
+
+def test_imports_point_to_packages_before():
+    layer = {module: ORDER.index(module.split(".")[1]) for module in MODULES if module.count(".") and "__main__" not in module}
+    assert [(module, target) for module, target in EDGES if module in layer and layer.get(target, 99) > layer[module]] == []
+
+
+def test_no_circles():
+    graph: dict[str, set[str]] = {}
+    for module, target in EDGES:
+        graph.setdefault(module, set()).add(target)
+    assert list(TopologicalSorter(graph).static_order())
+
+
+def test_few_modules_lie_outside_packages():
+    assert {path.name for path in ROOT.glob("*.py")} == {"__init__.py", "__main__.py", "errors.py"}
+
+
+def test_dir_shows_the_public_names():
+    assert set(dir(atos)) == {*atos.__all__, "__version__"}
