@@ -317,6 +317,9 @@ TEST(a_queue_grows_to_its_very_limit_beside_its_workers) {
     CHECK(stats.tasks_run == 11 && stats.rounds == (limit < 16 ? 2 : 1) && stats.grown == (limit < 32 ? 1 : 2),
           "limit %" PRIu64 ": %" PRIu64 " tasks in %" PRIu64 " rounds, grown %" PRIu64 " times", limit, stats.tasks_run, stats.rounds,
           stats.grown);
+    uint64_t capacity = 0, most = 0;
+    atos_queue_capacity(launcher.queue, &capacity, &most);
+    CHECK(capacity == (limit < 16 ? 15 : limit < 32 ? 16 : 32) && most == limit, "%" PRIu64 " of %" PRIu64, capacity, most);
   }
 }
 

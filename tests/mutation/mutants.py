@@ -439,7 +439,6 @@ WORKER = {
         "an iteration belongs to the item before",
         "if (scan[middle] <= e)",
         "if (scan[middle] < e)",
-        GPU + "a batch of one lane has one stride",
     ),
     "W29": Mutant(
         "device/push_buffer.cuh",
