@@ -124,6 +124,26 @@ TEST(what_is_asked_stops_a_launch) {
   });
 }
 
+std::atomic<bool> asked{false};
+
+void until_asked(atos_cpu_worker *, const void *, int64_t, const void *) {
+  while (!asked) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20)); // by when the stop that is the answer has been asked for
+}
+
+TEST(a_stop_that_finds_nothing_left_is_an_end_as_any_other) {
+  Program program(until_asked, nullptr);
+  for (const bool persistent : {true, false}) {
+    Launcher<uint32_t> launcher(4);
+    launcher.push(0);
+    asked = false;
+    atos_launch launch = schedule(persistent, false, 1, 1);
+    launch.interrupted = [](const atos_sample *) { return int32_t(asked = true); };
+    atos_stats stats;
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK && stats.tasks_run == 1, "%s", atos_message());
+  }
+}
+
 std::atomic<uint64_t> told, most_run, most_waiting;
 
 TEST(who_is_asked_is_told_how_things_stand) {

@@ -44,7 +44,7 @@ HANGS = 60  # seconds, or 20 times what a test takes
 SLOW = {"a_burst_into_a_small_ring_loses_nothing", "more_than_the_spill_area_holds_is_counted_as_lost"}
 # A scenario that has more states is not gone through, unless none that has fewer finds the fault.
 MOST_STATES = (20_000, 1_000_000)
-ON_CPU = ["stop", "launch", "growth", "queue", "checkpoint", "trace", "progress", "debug"]
+ON_CPU = ["stop", "launch", "growth", "queue", "checkpoint", "trace", "progress", "debug", "stress"]
 ON_GPU = ["launch", "growth", "stop", "stress", "kernels", "gpu"]
 
 
