@@ -83,6 +83,34 @@ TEST(a_level_that_went_on_is_forgotten) {
   }
 }
 
+// The first task makes its queue grow, and fails, which stops the launch: what is pending lies in two rings.
+void grows_and_fails(atos_cpu_worker *worker, const void *items, int64_t, const void *) {
+  if (*static_cast<const uint32_t *>(items) != 0) return;
+  for (uint32_t v = 4; v < 14; ++v) push<uint32_t>(worker, v);
+  worker->flush(worker);
+  atos_cpu_fail(1, 0, 0, 0);
+}
+
+TEST(what_lies_in_several_rings_is_pending_in_order) {
+  atos_program *program = nullptr;
+  CHECK(atos_program_native(reinterpret_cast<uint64_t>(grows_and_fails), 0, 1, &program) == ATOS_OK, "%s", atos_message());
+  for (const uint64_t limit : {16, 32}) { // one growth, or two
+    Launcher<uint32_t> launcher(8);
+    CHECK(atos_queue_limit(launcher.queue, limit) == ATOS_OK, "%s", atos_message());
+    for (uint64_t v = 0; v < 4; ++v) launcher.push(v);
+    const atos_launch launch = schedule(true, false, 1, 1);
+    atos_stats stats;
+    CHECK(atos_queue_launch(launcher.queue, program, &launch, &stats) == ATOS_TASK_FAILED, "%s", atos_message());
+    CHECK(stats.tasks_run == 1 && stats.pending == 13 && stats.grown == limit / 16, "%" PRIu64 " pending", stats.pending);
+    uint32_t items[13] = {};
+    atos_queue_state state;
+    CHECK(atos_queue_read(launcher.queue, items, 13, &state) == ATOS_OK, "%s", atos_message());
+    for (uint32_t i = 0; i < 13; ++i) CHECK(items[i] == i + 1, "item %u is %u", i, items[i]);
+    CHECK(atos_queue_launch(launcher.queue, program, &launch, &stats) == ATOS_OK && stats.tasks_run == 13, "%s", atos_message());
+  }
+  atos_program_unload(program);
+}
+
 // An idle function that always pushes.
 void always(atos_cpu_worker *worker, const void *) { push<uint32_t>(worker, 7); }
 
