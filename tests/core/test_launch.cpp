@@ -355,6 +355,25 @@ TEST(long_tasks_make_batches_shorter) {
   }
 }
 
+// As many tasks as slots, so that each slot is used again as soon as it is empty: not before its item has been read.
+static void pushes_the_number_below(atos_cpu_worker *worker, const void *items, int64_t n, const void *) {
+  for (int64_t k = 0; k < n; ++k)
+    if (const uint64_t v = decode(static_cast<const Pair *>(items)[k])) push<Pair>(worker, v - 1);
+}
+
+TEST(slots_that_are_used_again_at_once) {
+  constexpr uint64_t kEach = 40000;
+  Program program(pushes_the_number_below, nullptr);
+  for (const uint64_t width : {2, 3, 5}) {
+    Launcher<Pair> launcher(width);
+    for (uint64_t i = 0; i < width; ++i) launcher.push(kEach);
+    const atos_launch launch = schedule(true, false, 1, 2);
+    atos_stats stats;
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK, "%s", atos_message());
+    CHECK(stats.tasks_run == width * (kEach + 1), "%" PRIu64 " tasks ran", stats.tasks_run);
+  }
+}
+
 // Two tasks that are in hand at once, each with its worker's scratch.
 static std::atomic<int> in_hand{0};
 static void writes_scratch(atos_cpu_worker *worker, const void *items, int64_t n, const void *) {
