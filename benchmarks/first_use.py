@@ -147,11 +147,12 @@ def launched(programs: dict[Any, tuple[Any, ...]]) -> None:
 def as_on_a_large_graph_of_a_gpu() -> None:
     """Have the CPU make the choices that a GPU with a large graph would make."""
     from atos_py.algorithms.bfs import api as bfs
-    from atos_py.algorithms.coloring import driver as coloring
-    from atos_py.algorithms.pagerank import solver, tasks
+    from atos_py.algorithms.coloring import api as coloring
+    from atos_py.algorithms.pagerank import chebyshev_pull
+    from atos_py.operators.edge_map import THREAD_MAX_DEGREE
 
     bfs._LARGE["cpu"] = 0
-    for choice in (coloring._HUB, solver._MESH, tasks.LIGHT):
+    for choice in (coloring._HUB_DEGREE, chebyshev_pull._MESH_DEGREE, THREAD_MAX_DEGREE):
         choice["cpu"] = choice["cuda"]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -10,7 +12,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import atos_py as atos
-from atos_py.algorithms.bfs import verify as verifier
 from atos_py.algorithms.bfs import verify as verify_bfs
 from atos_py.errors import AtosError, InvalidArgumentError, UnsupportedTypeError, VerificationError
 from atos_py.graph.csr import CSR, build_csr, chunk_edges
@@ -100,8 +101,8 @@ def test_a_ring_cannot_vouch_for_itself() -> None:
 
 
 def test_pieces_report_the_first_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verifier, "_CHUNK_EDGES", 500)
-    monkeypatch.setattr(verifier, "_CHUNK_VERTICES", 100)
+    monkeypatch.setattr(sys.modules[verify_bfs.__module__], "_CHUNK_EDGES", 500)
+    monkeypatch.setattr(sys.modules[verify_bfs.__module__], "_CHUNK_VERTICES", 100)
     csr = rmat_csr(10, 8, 0, a=0.57, b=0.19, c=0.19)
     source = int(np.argmax(np.diff(csr.indptr)))
     depth = distances(csr, [source], "u4")

@@ -74,7 +74,7 @@ def script(path: Path, text: str) -> str:
 def tree(tmp_path: Path) -> Path:
     """A copy of what a core is built from, without one."""
     copy = tmp_path / "tree"
-    for directory in ("atos_py", "csrc"):
+    for directory in ("atos_py", "csrc", "third_party"):
         shutil.copytree(ROOT / directory, copy / directory, ignore=shutil.ignore_patterns("_lib", "__pycache__"))
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)

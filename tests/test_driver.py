@@ -71,7 +71,7 @@ def test_what_a_driver_lacks_is_said(changes, says, tmp_path):
     defines = [f"-D{name}={value}" for name, value in values.items()]
     command = [COMPILER, "-shared", "-fPIC", *defines, source, "-o", tmp_path / "libcuda.so.1"]
     subprocess.run(command, check=True)
-    program = "from atos_py.devices import devices, why_no_gpu; print(why_no_gpu(), *devices())"
+    program = "from atos_py.core.devices import devices, why_no_gpu; print(why_no_gpu(), *devices())"
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,

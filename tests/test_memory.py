@@ -121,7 +121,7 @@ def fail_at(call: Callable[[Any], Any], prepared: Any, place: int, error: Except
         nonlocal begun
         path = Path(frame.f_code.co_filename)
         # Callbacks from C report errors and go on, and what is released has nobody to raise to.
-        if PACKAGE not in path.parents or path.name in ("memory.py", "interrupt.py", "errors.py"):
+        if PACKAGE not in path.parents or path.name in ("host_memory.py", "callbacks.py", "errors.py"):
             return
         if frame.f_code.co_name in ("<lambda>", "<genexpr>", "__del__") or frame.f_code in THIN:
             return
