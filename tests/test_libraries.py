@@ -93,7 +93,7 @@ class Elsewhere(atos.Array):
     def __dlpack__(self, **options: Any) -> Any:
         self.device = atos.Device("cuda", 1)
         try:
-            return dlpack.export(self, stream=None, max_version=(1, 0), dl_device=None, copy=None)
+            return dlpack.export(self, stream=None, max_version=(1, 0), dl_device=None, copy=None, copied_to=atos.asarray)
         finally:
             self.device = CPU
 
@@ -138,7 +138,7 @@ def structure(capsule: Any) -> list[int]:
 def test_a_gpu_is_named_with_its_number():
     array = atos.zeros((2, 3), dtype=np.uint32, device=CPU)
     array.device = atos.Device("cuda", 3)
-    capsule = dlpack.export(array, stream=None, max_version=None, dl_device=None, copy=None)
+    capsule = dlpack.export(array, stream=None, max_version=None, dl_device=None, copy=None, copied_to=atos.asarray)
     array.device = CPU
     device_type, device_id, ndim, kind = structure(capsule)[2:6]
     assert (device_type, device_id, ndim) == (2, 3, 2)

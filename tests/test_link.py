@@ -16,6 +16,7 @@ from test_codegen_cpu import Harness
 
 import atos_py as atos
 from atos_py.compile import linker as link
+from atos_py.compile import toolchain
 from atos_py.compile.arguments import describe
 from atos_py.errors import BuildError, TaskCompileError
 
@@ -252,7 +253,7 @@ def test_a_directory_that_cannot_be_made_means_no_cache(compilations, tmp_path, 
 def test_the_sources_of_the_compiler_are_part_of_the_name(monkeypatch):
     task = make()
     before = link._name(task, None, (), ITEM, ())
-    monkeypatch.setattr(link, "_toolchain", lambda: ("another version",))
+    monkeypatch.setattr(toolchain, "_toolchain", lambda: ("another version",))
     assert link._name(task, None, (), ITEM, ()) != before
 
 
@@ -285,7 +286,7 @@ def test_settings_of_numba_that_the_program_changes_are_part_of_the_name(monkeyp
 def test_importing_numba_changes_no_name():
     script = (
         "import sys, numpy as np, atos_py as atos\n"
-        "from atos_py import link\n"
+        "from atos_py.compile import linker as link\n"
         "task = atos.task(lambda worker, v: worker.push(v))\n"
         "name = lambda: link._name(task, None, (), np.dtype('u4'), ())\n"
         "names = {name()}\n"

@@ -11,6 +11,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -267,7 +268,9 @@ def tune(
     >>> atos.tuned(atos.bfs, graph) == tuning.best  # remembered
     True
     """
-    if error := unknown_option("tune", unknown, tune.__kwdefaults__ or ()):
+    if error := unknown_option(
+        "tune", unknown, [p.name for p in signature(tune).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    ):
         raise error
     if not callable(run):
         raise UnsupportedTypeError(f"tune a function of launch options, such as lambda **options: ... (got {run!r:.80})")
