@@ -14,7 +14,7 @@
 
 namespace atos {
 
-// What is in a small file; nothing if it cannot be read. Read and parsed by the C library: a stream parses with the facets of the
+// Content of a small file; empty if it cannot be read. Read and parsed by the C library: a stream parses with the facets of the
 // process' global locale, which is whatever other libraries made it.
 inline std::string content_of(const std::string &path) {
   std::string content;

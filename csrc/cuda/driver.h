@@ -60,7 +60,7 @@ namespace atos::cuda {
   X(cuEventElapsedTime, 12080)
 
 struct Driver {
-// Where cuda.h defines a name as a macro (cuMemAlloc as cuMemAlloc_v2), the member gets that name, and so does each use of it.
+// Members have the names that cuda.h gives: a macro there (cuMemAlloc as cuMemAlloc_v2) renames the member and its uses alike.
 #define ATOS_MEMBER(name, version) PFN_##name##_v##version name = nullptr;
   ATOS_DRIVER_FUNCTIONS(ATOS_MEMBER)
 #undef ATOS_MEMBER

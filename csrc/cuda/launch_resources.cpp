@@ -49,7 +49,7 @@ Session &session_of_thread(CudaDevice &device) {
   if (session.reports) return session;
   if (!session.start) instance_of_device<FreeLaunchResources>(device.index).take(session);
   if (session.reports) return session;
-  // Where the driver refused a part of it before, it goes on from there.
+  // Resumes after a part that the driver refused before.
   const Driver &d = driver();
   for (CUevent *event : {&session.start, &session.stop})
     if (!*event) check(d.cuEventCreate(event, CU_EVENT_DEFAULT), "making an event");

@@ -1,4 +1,4 @@
-// What a worker can do next.
+// Action: the next step of a worker, a kind and a count.
 #pragma once
 #include "device/group.cuh"
 

@@ -1,4 +1,4 @@
-// What a worker remembers, and what a task sees of it.
+// State of a worker in shared memory, and the view of it that a task gets.
 //
 // It lies in shared memory and not in registers, of which a task needs as many as it can get. All that a worker does is in
 // layers over it, each a file with one idea:

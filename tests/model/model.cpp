@@ -1,4 +1,4 @@
-// What is explored: a few workers of one thread each run csrc/device/group_worker.cuh over a small ring, within the bounds that
+// The explored program: a few workers of one thread each run csrc/device/group_worker.cuh over a small ring, within the bounds that
 // the command line tells (bounds.hpp).
 //
 // The rules: no worker leaves early; every task runs, and none twice; what is pending after a stop is there once; with a barrier,

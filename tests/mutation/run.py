@@ -123,7 +123,7 @@ class CppTests:
 
     @cached_property
     def times(self) -> dict[tuple[str, str], float]:
-        """What each test takes as things are; those that fail anyhow are left out."""
+        """Seconds that each test takes without a fault; tests that fail anyhow are left out."""
         self.work.mkdir()
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             flags = [*self.flags, f"-I{CSRC}"]
