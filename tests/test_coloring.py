@@ -332,9 +332,9 @@ def test_no_more_colors_than_networkx_needs(order):
 
 
 def test_largest_degree_first_takes_fewer_colors():
+    """One worker, since several that run out of step visit vertices in another order than the one asked for."""
     graph = atos.generate.rmat(14, 16, device="cpu")
-    few = {"num_blocks": 2}
-    assert checked(graph, "degree", **few).num_colors <= 0.9 * checked(graph, "natural", **few).num_colors
+    assert checked(graph, "degree", num_blocks=1).num_colors <= 0.9 * checked(graph, "natural", num_blocks=1).num_colors
 
 
 def test_the_same_result_from_one_worker():

@@ -162,7 +162,7 @@ def test_build_fetches_nvcc_where_there_is_none(found, environment, expected, mo
 def test_a_build_for_the_cpu_alone_leaves_nvcc_alone(asked, expected, tmp_path):
     """With compilers that make empty files."""
     tree = tmp_path / "tree"
-    for part in ("csrc", "atos_py/tools/cuda_toolkit.py", "setup.py", "pyproject.toml"):
+    for part in ("csrc", "atos_py/__init__.py", "atos_py/tools/cuda_toolkit.py", "setup.py", "pyproject.toml"):
         source, target = ROOT / part, tree / part
         target.parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
