@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from repository import ROOT
 
 import atos_py as atos
 from atos_py.core.devices import why_no_gpu
 
 os.environ.pop("ATOS_DEVICE", None)
+pytest.register_assert_rewrite("shared_tasks")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -53,8 +55,7 @@ def worker(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Return the directory of the real graphs, which lie beside the checkout or in it."""
-    root = Path(__file__).parent.parent
-    for candidate in (root / "shared" / "data", root.parent / "shared" / "data"):
+    for candidate in (ROOT / "shared" / "data", ROOT.parent / "shared" / "data"):
         if candidate.is_dir():
             return candidate
     pytest.skip("the real graphs are not there (shared/data)")

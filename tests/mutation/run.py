@@ -44,8 +44,25 @@ HANGS = 60  # seconds, or 20 times what a test takes
 SLOW = {"a_burst_into_a_small_ring_loses_nothing", "more_than_the_spill_area_holds_is_counted_as_lost"}
 # A scenario that has more states is not gone through, unless none that has fewer finds the fault.
 MOST_STATES = (20_000, 1_000_000)
-ON_CPU = ["stop", "launch", "growth", "queue", "checkpoint", "trace", "progress", "debug", "stress"]
-ON_GPU = ["launch", "growth", "stop", "stress", "kernels", "gpu"]
+ON_CPU = [
+    "runtime/test_stop.py",
+    "runtime/test_launch.py",
+    "runtime/test_growth.py",
+    "runtime/test_queue.py",
+    "runtime/test_checkpoint.py",
+    "runtime/test_trace.py",
+    "runtime/test_progress.py",
+    "runtime/test_debug.py",
+    "runtime/test_stress.py",
+]
+ON_GPU = [
+    "runtime/test_launch.py",
+    "runtime/test_growth.py",
+    "runtime/test_stop.py",
+    "runtime/test_stress.py",
+    "compile/test_kernels.py",
+    "runtime/test_gpu.py",
+]
 
 
 class DoesNotCompileError(Exception):
@@ -237,12 +254,12 @@ class PythonTests:
         if run([sys.executable, "setup.py", "-q", "build_core"], 1800, cwd=tree, env=environment)[0] != "ok":
             raise DoesNotCompileError(mutant.what)
         for file in self.files:
-            command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"tests/test_{file}.py"]
+            command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"tests/{file}"]
             command += ["-m", "gpu" if self.gpu else "not gpu", "--timeout=120"]
             outcome, said = run(command, 1200, cwd=tree, env=environment)
             if outcome != "ok":
                 failed = re.search(r"^(?:FAILED|ERROR) (\S+)", said, re.M)
-                return f"pytest: {failed[1].removeprefix('tests/')}" if failed else f"pytest: test_{file}.py ({outcome})"
+                return f"pytest: {failed[1].removeprefix('tests/')}" if failed else f"pytest: {file} ({outcome})"
         return None
 
 

@@ -1,0 +1,177 @@
+"""What tasks become once they are linked into the core: registers, spills and calls of every kernel. No GPU needed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from fake_arrays import FakeArray
+
+import atos_py as atos
+from atos_py.algorithms import bfs
+from atos_py.compile import linker as link
+from atos_py.compile.arguments import describe
+
+pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+pytest.importorskip("cuda.core", reason="cuda-core is not installed")
+if not any(link.CORE_DIR.glob("core_*.fatbin")):
+    pytest.skip("the core was built without GPU support", allow_module_level=True)
+
+WORKERS = ["thread", "warp", "cta"]
+MOST_REGISTERS = 64
+RECORD = np.dtype([("vertex", "u4"), ("distance", "u4")])
+LARGE_RECORD = np.dtype([("vertex", "i8"), ("distance", "f8")])
+
+
+class Rows(NamedTuple):
+    indptr: Any
+    indices: Any
+
+
+def array(dtype: str, readonly: bool = False, ndim: int = 1) -> FakeArray:
+    return FakeArray(np.zeros((2,) * ndim, dtype), readonly)
+
+
+GRAPH = Rows(array("i4", readonly=True), array("u4", readonly=True))
+
+
+@atos.task
+def methods(worker, v, out, floats):
+    """Use all that a worker offers."""
+    rank, size = worker.rank, worker.size
+    mine = worker.scratch(np.int64)
+    mine[rank] = rank * v
+    worker.sync()
+    value = mine[size - 1 - rank]
+    total = worker.sum(value) + worker.min(value) + worker.max(value)
+    floating = worker.sum(rank * 0.5)
+    if worker.any(value > 3) and worker.all(value >= 0):
+        for k in worker.split(range(v, v + 100)):
+            worker.push(k)
+    if rank == 0:
+        out[v] = total
+        floats[v] = floating
+
+
+@atos.task(workload=lambda v, graph, depth: graph.indptr[v + 1] - graph.indptr[v])
+def visit(worker, v, i, graph, depth):
+    neighbor = graph.indices[graph.indptr[v] + i]
+    next_depth = depth[v] + 1
+    if atos.atomic_min(depth, neighbor, next_depth) > next_depth:
+        worker.push(neighbor)
+
+
+def rescan(worker, graph, depth):
+    """Push what has no depth yet."""
+    for v in worker.split(len(depth)):
+        if depth[v] == 0xFFFF_FFFF:
+            worker.push(v)
+
+
+@atos.task(
+    workload=lambda item, graph, distance: (
+        graph.indptr[item.vertex + 1] - graph.indptr[item.vertex],
+        graph.indptr[item.vertex],
+    )
+)
+def relax(worker, item, i, first, graph, distance):
+    neighbor = graph.indices[first + i]
+    if atos.atomic_min(distance, neighbor, item.distance + 1) > item.distance + 1:
+        worker.push((neighbor, item.distance + 1))
+
+
+def nothing(worker, v):
+    """Do nothing: what remains is the core's own."""
+
+
+TASKS: dict[str, tuple[atos.Task, Any, tuple[Any, ...], np.dtype]] = {
+    "nothing": (atos.task(nothing), None, (), np.dtype("u4")),
+    "bfs": (bfs.visit, None, (GRAPH, array("u4")), np.dtype("u4")),
+    "nested": (visit, None, (GRAPH, array("u4")), np.dtype("u4")),
+    "nested, 64 bits": (visit, None, (GRAPH, array("u4")), np.dtype("i8")),
+    "flat, all methods": (methods, None, (array("i8"), array("f8")), np.dtype("u4")),
+    "idle": (visit, rescan, (GRAPH, array("u4")), np.dtype("u4")),
+    "record of 8 bytes": (relax, None, (GRAPH, array("u4")), RECORD),
+    "record of 16 bytes": (relax, None, (GRAPH, array("f8")), LARGE_RECORD),
+}
+
+
+def kernel(name: str, worker: str, cc: tuple[int, int] = (9, 0)) -> link.LinkedKernel:
+    task, idle, args, dtype = TASKS[name]
+    return link.cubin(task, idle, tuple(map(describe, args)), dtype, worker, cc)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def table(request):
+    """Print what the kernels take, for those who run this with -s or look at the report."""
+    yield
+    rows = [f"{'task':20} {'worker':7} {'registers':>9} {'spills':>7} {'stack':>6} {'bytes':>7}"]
+    for name in TASKS:
+        for worker in WORKERS:
+            k = kernel(name, worker)
+            rows.append(f"{name:20} {worker:7} {k.registers:9} {k.spill_bytes:7} {k.stack_bytes:6} {len(k.code):7}")
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        print("\n" + "\n".join(rows))
+
+
+@pytest.mark.parametrize("worker", WORKERS)
+@pytest.mark.parametrize("name", TASKS)
+def test_kernels_spill_nothing(name, worker):
+    found = kernel(name, worker)
+    assert found.symbol == "atos_kernel"
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+    assert 16 <= found.registers <= MOST_REGISTERS
+
+
+@pytest.mark.parametrize("worker", WORKERS)
+@pytest.mark.parametrize("name", TASKS)
+def test_tasks_are_inlined(name, worker):
+    """Nothing of the task or of the core's own functions is left to be called."""
+    found = kernel(name, worker)
+    for symbol in (b"atos_task", b"atos_push", b"atos_config", b"atos_reduce", b"atos_any"):
+        assert symbol not in found.code
+    assert found.log.count("Function properties for") + found.log.count("Compiling entry function") <= 2
+    assert "atos_task" not in found.log
+
+
+@pytest.mark.parametrize("worker", WORKERS)
+@pytest.mark.parametrize("name", ["bfs", "flat, all methods", "idle"])
+def test_machine_code_has_no_calls(name, worker, tmp_path):
+    if shutil.which("nvdisasm") is None:
+        pytest.skip("nvdisasm is not installed")
+    path = tmp_path / "kernel.cubin"
+    path.write_bytes(kernel(name, worker).code)
+    sass = subprocess.run(["nvdisasm", "-c", path], capture_output=True, text=True, check=True).stdout
+    assert ".text.atos_kernel" in sass
+    called = {re.sub(r".*\(\$?(\S+)\).*", r"\1", line) for line in sass.splitlines() if " CALL" in line}
+    assert all("__cuda_sm20_" in symbol for symbol in called), called  # 64-bit division, which the hardware does not have
+    assert "LDL" not in sass  # no local memory
+    assert "STL" not in sass
+
+
+OLDER = [
+    (name, worker, cc)
+    for name in ("bfs", "flat, all methods", "record of 16 bytes")
+    for worker in WORKERS
+    for cc in ((7, 5), (8, 0))
+]
+OTHERS = [("bfs", "cta", cc) for cc in ((8, 6), (8, 9), (10, 0), (12, 0))]
+
+
+@pytest.mark.parametrize(("name", "worker", "cc"), OLDER + OTHERS, ids=str)
+def test_other_architectures_link(name, worker, cc):
+    found = kernel(name, worker, cc)
+    assert found.code[:4] == b"\x7fELF"
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+    assert found.registers <= MOST_REGISTERS
+
+
+def test_a_task_with_little_room_for_registers_still_links():
+    task, idle, args, dtype = TASKS["flat, all methods"]
+    found = link.cubin(task, idle, tuple(map(describe, args)), dtype, "cta", (9, 0), 32)
+    assert found.registers <= 32

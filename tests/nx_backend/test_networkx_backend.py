@@ -1,0 +1,276 @@
+"""The backend of networkx: the same results as networkx's own functions, and networkx's own tests with the backend forced."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from repository import ROOT
+
+import _atos_networkx
+from atos_py import nx_backend
+
+tomllib = pytest.importorskip("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+KINDS = [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]
+# Of networkx, the test files of the functions that are dispatched.
+THEIRS = [
+    "coloring.tests.test_coloring",
+    "components.tests.test_connected",
+    "link_analysis.tests.test_pagerank",
+    "shortest_paths.tests.test_generic",
+    "shortest_paths.tests.test_unweighted",
+    "tests.test_dag",
+    "traversal.tests.test_bfs",
+]
+PLUGIN = """
+import collections, functools, json
+from atos_py import nx_backend
+
+calls = collections.Counter()
+
+def counted(name, function):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        calls[name] += 1
+        return function(*args, **kwargs)
+    return call
+
+for name in {names!r}:
+    setattr(nx_backend, name, counted(name, getattr(nx_backend, name)))
+
+def pytest_unconfigure():
+    with open({path!r}, "w") as file:
+        json.dump(calls, file)
+"""
+
+
+def register(directory: Path) -> dict[str, str]:
+    """Return an environment in which networkx finds the backend, as if the package were installed."""
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+    package = directory / "atos_py-0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: atos_py\nVersion: 0\n")
+    groups = [f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in points[group].items()) for group in points]
+    (package / "entry_points.txt").write_text("\n".join(groups))
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(directory), str(ROOT), os.environ.get("PYTHONPATH", "")])}
+
+
+def test_what_is_told_is_there():
+    functions = set(_atos_networkx.get_info()["functions"])
+    helpers = {"AtosGraph", "can_run", "should_run", "convert_from_nx", "convert_to_nx"}
+    assert functions == set(nx_backend.__all__) - helpers
+    assert all(hasattr(nx, name) for name in functions)
+
+
+def test_their_tests_with_the_backend_forced(tmp_path):
+    forced = {"NETWORKX_TEST_BACKEND": "atos", "NETWORKX_FALLBACK_TO_NX": "True", "PYTEST_ADDOPTS": ""}
+    environment = register(tmp_path) | forced
+    functions = sorted(_atos_networkx.get_info()["functions"])
+    (tmp_path / "count_calls.py").write_text(PLUGIN.format(names=functions, path=str(tmp_path / "calls")))
+    files = [f"networkx.algorithms.{name}" for name in THEIRS]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "count_calls", "-p", "no:cacheprovider", "--pyargs", *files]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    summary = done.stdout.splitlines()[-1]
+    assert done.returncode == 0, done.stdout
+    passed = re.match(r"(\d+) passed", summary)
+    assert passed, summary
+    assert int(passed[1]) > 100
+    calls = json.loads((tmp_path / "calls").read_text())
+    assert sorted(calls) == functions  # none was left to networkx throughout
+
+
+def test_by_name_and_not_on_import(tmp_path):
+    """networkx alone does not import atos_py; a call by the backend's name does, and says why it cannot."""
+    code = """
+import sys
+import networkx as nx
+assert "atos" in nx.utils.backends.backends and "atos_py" not in sys.modules
+graph = nx.path_graph(["a", "b", "c"])
+assert nx.single_source_shortest_path_length(graph, "a", backend="atos") == {"a": 0, "b": 1, "c": 2}
+assert "atos_py" in sys.modules
+assert list(nx.bfs_edges(graph, "b", backend="atos")) == [("b", "a"), ("b", "c")]
+try:
+    nx.pagerank(graph, dangling={"a": 1}, backend="atos")
+except NotImplementedError as error:
+    print(error)
+nx.config.backend_priority = ["atos"]
+for length in (100, 10_000):
+    graph = nx.path_graph(length)
+    assert len(nx.descendants(graph, 0)) == length - 1
+    assert ("atos" in graph.__networkx_cache__.get("backends", {})) == (length == 10_000)
+"""
+    code += "".join(re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "networkx.md").read_text(), re.MULTILINE | re.DOTALL))
+    command = [sys.executable, "-W", "error::RuntimeWarning", "-c", code]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=register(tmp_path), capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "atos" in done.stdout
+
+
+graphs = st.builds(
+    lambda kind, nodes, edges: (kind, nodes, edges),
+    st.sampled_from(KINDS),
+    st.permutations([f"node {i}" for i in range(9)]),
+    st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=25),
+)
+
+
+def build(description):
+    kind, nodes, edges = description
+    graph = kind()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from((f"node {u}", f"node {v}") for u, v in edges)
+    return graph, nx_backend.convert_from_nx(graph)
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs, st.sampled_from([None, 0, 1, 1.5, 2, -1, float("inf")]))
+def test_searches_are_the_same(description, cutoff):
+    graph, ours = build(description)
+    source = "node 0"
+    for name in ("single_source_shortest_path_length", "single_target_shortest_path_length"):
+        assert getattr(nx_backend, name)(ours, source, cutoff) == getattr(nx, name)(graph, source, cutoff)
+    assert dict(nx_backend.all_pairs_shortest_path_length(ours, cutoff)) == dict(
+        nx.all_pairs_shortest_path_length(graph, cutoff)
+    )
+    for name in ("bfs_edges", "bfs_predecessors", "bfs_successors"):
+        expected = getattr(nx, name)(graph, source, depth_limit=cutoff)
+        assert list(getattr(nx_backend, name)(ours, source, depth_limit=cutoff)) == list(expected), name
+    assert list(nx_backend.bfs_tree(ours, source).edges) == list(nx.bfs_tree(graph, source).edges)
+    assert nx_backend.descendants(ours, source) == nx.descendants(graph, source)
+    assert nx_backend.ancestors(ours, source) == nx.ancestors(graph, source)
+    for distance in (0, 1, 3, 2**32 - 1):
+        assert nx_backend.descendants_at_distance(ours, source, distance) == nx.descendants_at_distance(graph, source, distance)
+    for sources in (source, [source, "node 3"], []):
+        assert list(nx_backend.bfs_layers(ours, sources)) == list(nx.bfs_layers(graph, sources))
+    if not graph.is_directed():
+        assert nx_backend.is_connected(ours) == nx.is_connected(graph)
+        assert nx_backend.node_connected_component(ours, source) == nx.node_connected_component(graph, source)
+        for module, given in ((nx_backend, ours), (nx, graph)):
+            with pytest.raises(KeyError):
+                module.node_connected_component(given, "nowhere")
+
+
+@settings(max_examples=25, deadline=None)
+@given(graphs, st.sampled_from([0.0, 0.5, 0.85]), st.booleans(), st.booleans())
+def test_ranks_are_the_same(description, alpha, personal, warm):
+    graph, ours = build(description)
+    some = {node: i for i, node in enumerate(graph)} | {"no node": 7}
+    options = {"personalization": some if personal else None, "nstart": some if warm else None, "alpha": alpha}
+    exact = nx.pagerank(graph, tol=1e-12, max_iter=1000, **options)
+    assert nx_backend.can_run("pagerank", (graph,), options) is True
+    found = nx_backend.pagerank(ours, tol=1e-8, **options)
+    assert list(found) == list(exact)
+    assert sum(abs(found[node] - exact[node]) for node in exact) <= 1.1e-8 * len(graph)
+
+
+@settings(max_examples=25, deadline=None)
+@given(graphs)
+def test_colourings_are_some(description):
+    graph, ours = build(description)
+    colors = nx_backend.greedy_color(ours, "random_sequential")
+    assert all(colors[u] != colors[v] for u, v in graph.edges() if u != v)
+    assert max(colors.values()) <= max(len(set(nx.all_neighbors(graph, node)) - {node}) for node in graph)
+
+
+@settings(max_examples=40, deadline=None)
+@given(graphs)
+def test_there_and_back(description):
+    graph, ours = build(description)
+    back = nx_backend.convert_to_nx(ours)
+    assert type(back) is type(graph)
+    assert list(back) == list(graph)
+    np.testing.assert_array_equal(nx.to_numpy_array(back), nx.to_numpy_array(graph))
+    assert len(ours) == len(graph)
+    assert "node 1" in ours
+    assert ["not hashed"] not in ours
+
+
+@settings(max_examples=40, deadline=None)
+@given(graphs, st.sets(st.integers(0, 24)))
+def test_views_are_as_their_copies(description, chosen):
+    graph, _ = build(description)
+    edges = [edge for i, edge in enumerate(graph.edges) if i in chosen]
+    for view in (
+        graph.edge_subgraph(edges),
+        graph.subgraph([f"node {i}" for i in chosen]),
+        graph.reverse(copy=False) if graph.is_directed() else graph,
+    ):
+        ours, copied = nx_backend.convert_from_nx(view), nx.create_empty_copy(view)
+        copied.add_edges_from(view.edges)
+        back = nx_backend.convert_to_nx(ours)
+        assert list(back) == list(view)
+        assert nx.utils.edges_equal(list(back.edges()), list(copied.edges()), directed=graph.is_directed())
+
+
+WEIGHTED = nx.DiGraph([(0, 1, {"weight": 2.5})])
+PATH, ARC = nx.path_graph(3), nx.path_graph(3, nx.DiGraph)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "options", "reason"),
+    [
+        ("bfs_edges", (PATH, 0), {"sort_neighbors": sorted}, "order"),
+        ("bfs_tree", (ARC, 0), {"reverse": True}, "predecessors"),
+        ("greedy_color", (PATH,), {}, "certain order"),
+        ("greedy_color", (PATH, "random_sequential"), {"interchange": True}, "interchange"),
+        ("pagerank", (WEIGHTED,), {}, "weights"),
+        ("pagerank", (PATH,), {"alpha": 1}, "alpha"),
+        ("pagerank", (PATH,), {"dangling": {0: 1}}, "without edges"),
+        ("pagerank", (PATH,), {"tol": 1e-14}, "rounding"),
+        ("pagerank", (PATH,), {"personalization": {0: -1}}, "negative"),
+        ("pagerank", (PATH,), {"nstart": {7: 1}}, "positive sum"),
+    ],
+)
+def test_what_is_left_to_networkx(name, args, options, reason):
+    assert reason in nx_backend.can_run(name, args, options)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "options"),
+    [
+        ("bfs_edges", (PATH, 0, True), {}),
+        ("pagerank", (WEIGHTED,), {"weight": None}),
+        ("pagerank", (WEIGHTED,), {"weight": "cost"}),
+        ("greedy_color", (PATH,), {"strategy": "random_sequential"}),
+        ("is_connected", (PATH,), {}),
+    ],
+)
+def test_what_is_taken(name, args, options):
+    assert nx_backend.can_run(name, args, options) is True
+
+
+def test_small_graphs_are_better_left_to_networkx():
+    assert "fewer than" in nx_backend.should_run("pagerank", (PATH,), {})
+    assert nx_backend.should_run("pagerank", (nx.path_graph(10_000),), {}) is True
+
+
+def test_wrong_arguments_raise_what_networkx_does():
+    ours = nx_backend.convert_from_nx(PATH)
+    with pytest.raises(nx.NodeNotFound, match="Source 9 is not in G"):
+        nx_backend.single_source_shortest_path_length(ours, 9)
+    with pytest.raises(nx.NodeNotFound, match="Target 9 is not in G"):
+        nx_backend.single_target_shortest_path_length(ours, 9)
+    for name in ("bfs_edges", "bfs_layers"):
+        with pytest.raises(nx.NetworkXError, match="The node 9 is not in the graph"):
+            list(getattr(nx_backend, name)(ours, [9] if name == "bfs_layers" else 9))
+    with pytest.raises(nx.NetworkXError, match="The node 9 is not in the graph"):
+        nx_backend.ancestors(ours, 9)
+    with pytest.raises(nx.NetworkXPointlessConcept):
+        nx_backend.is_connected(nx_backend.convert_from_nx(nx.Graph()))
+    with pytest.raises(nx.PowerIterationFailedConvergence):
+        nx_backend.pagerank(ours, max_iter=0)
+    with pytest.raises(ZeroDivisionError):
+        nx_backend.pagerank(ours, personalization={9: 1})
+    assert nx_backend.pagerank(nx_backend.convert_from_nx(nx.Graph())) == {}

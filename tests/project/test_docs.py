@@ -1,0 +1,134 @@
+"""The code and the commands in the documents run as they stand, from top to bottom, and the documents keep to themselves."""
+
+from __future__ import annotations
+
+import doctest
+import gzip
+import inspect
+import re
+import runpy
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from repository import ROOT
+
+import atos_py
+from atos_py import errors
+from atos_py.__main__ import main
+from atos_py.graph import generate
+
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMANDS = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)#]*)(?:#([^)]*))?\)")
+
+# A grid of 3 x 3 crossings as a DIMACS file, which stands in for New York.
+GRID = [(v, v + 1) for v in (1, 2, 4, 5, 7, 8)] + [(v, v + 3) for v in range(1, 7)]
+
+
+def name(document: Path) -> str:
+    return str(document.relative_to(ROOT))
+
+
+@pytest.fixture
+def directory(tmp_path, monkeypatch):
+    """Go to a directory that has the graph which the documents load."""
+    arcs = [f"a {u} {v} {u + v}" for a, b in GRID for u, v in ((a, b), (b, a))]
+    (tmp_path / "USA-road-d.NY.gr.gz").write_bytes(gzip.compress("\n".join(["p sp 9 24", *arcs, ""]).encode()))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# What is in command-line.md follows commands, and runs behind them.
+PROGRAMS = [path for path in DOCUMENTS if BLOCK.search(path.read_text()) and path.name != "command-line.md"]
+
+
+@pytest.mark.parametrize("document", PROGRAMS, ids=name)
+def test_code_runs(document, directory):
+    blocks = BLOCK.findall(document.read_text())
+    # In a file, since a task's source is looked up where its compilation fails.
+    path = directory / "document.py"
+    path.write_text("\n\n".join(blocks))
+    exec(compile(path.read_text(), str(path), "exec"), {"__name__": "document"})
+
+
+def test_commands_run(tmp_path, monkeypatch, capsys):
+    """Where nothing lies but what they make themselves."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "command-line.md").read_text()
+    lines = "".join(COMMANDS.findall(text)).splitlines()
+    assert {line.split()[3] for line in lines} == {"info", "demo", "bfs", "pagerank", "color", "bench", "tune"}
+    for line in lines:
+        words = shlex.split(line)
+        assert words[:3] == ["python", "-m", "atos_py"]
+        assert main(words[3:]) == 0, f"{line}\n{capsys.readouterr().err}"
+    for block in BLOCK.findall(text):  # what they have saved
+        exec(block, {})
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
+def test_links_lead_somewhere(document):
+    for target, heading in LINK.findall(document.read_text()):
+        if target.startswith("http"):
+            continue
+        path = (document.parent / target) if target else document
+        assert path.exists(), f"{document.name}: {target}"
+        if heading:
+            headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+            assert heading in {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}, f"{target}#{heading}"
+
+
+def test_every_error_is_explained():
+    text = (ROOT / "docs" / "errors.md").read_text()
+    assert [name for name in errors.__all__ if f"## {name}\n" not in text] == []
+
+
+def test_every_name_is_in_the_reference():
+    pages = "\n".join(path.read_text() for path in (ROOT / "docs" / "api").glob("*.md"))
+    described = set(re.findall(r"^\.\. (?:auto)?(?:class|data|function):: (?:atos_py\.)?(\w+)", pages, re.MULTILINE))
+    assert ".. automodule:: atos_py.errors\n" in pages
+    assert set(atos_py.__all__) - set(errors.__all__) - described == set()
+
+
+def test_figure_is_that_of_the_table():
+    drawn = runpy.run_path(str(ROOT / "docs" / "draw_results.py"))
+    assert drawn["drawing"]() == drawn["FIGURE"].read_text(), "run python docs/draw_results.py"
+
+
+def test_names_exist():
+    """Whatever the documents call atos.something is there."""
+    for document in DOCUMENTS:
+        for name in re.findall(r"\batos\.([A-Za-z_]+)", document.read_text()):
+            assert hasattr(atos_py, name) or name in ("h",), f"{document.name}: atos.{name}"
+
+
+# These take a broken installation or a GPU that fails.
+WITHOUT_EXAMPLE = {"BuildError", "DeviceError", "DeviceFaultError", "DeviceStuckError", "MissingPackageError"}
+
+
+def public_docstrings() -> Iterator[tuple[str, object]]:
+    """Yield each public function and class, and the methods of the classes; `Worker` shows all of its own in one example."""
+    public = {name: getattr(atos_py, name) for name in atos_py.__all__}
+    public |= {f"generate.{name}": getattr(generate, name) for name in generate.__all__}
+    for name, thing in public.items():
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            yield name, thing
+        if inspect.isclass(thing) and thing is not atos_py.Worker:
+            for member, value in vars(thing).items():
+                if not member.startswith("_") and (isinstance(value, classmethod) or inspect.isfunction(value)):
+                    yield f"{name}.{member}", getattr(thing, member)
+
+
+@pytest.mark.parametrize(
+    ("name", "thing"), list(public_docstrings()), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_examples_of_docstrings_run(name, thing, directory, monkeypatch, capsys):
+    monkeypatch.setenv("ATOS_DEVICE", "cpu")
+    names = {"np": np, "atos": atos_py, "Path": Path}
+    (test,) = doctest.DocTestFinder(recurse=False, exclude_empty=False).find(thing, name, globs=names)
+    assert bool(test.examples) != (name in WITHOUT_EXAMPLE)
+    failed, _ = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(test)
+    assert not failed, capsys.readouterr().out

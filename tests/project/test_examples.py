@@ -1,0 +1,63 @@
+"""Every example runs, on every device, says what it found, and is short."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from repository import ROOT
+
+import atos_py as atos
+
+EXAMPLES = {
+    "bfs": ["of 90,000 vertices reached", "verified"],
+    "coloring": ["natural", "random", "degree", "tasks for each vertex", "persistent, barrier"],
+    "isochrones": ["48% of the crossings within 15 minutes"],
+    "mandelbrot": ["M steps instead of 60.0 M"],
+    "pagerank_idle": ["error at most", "verified"],
+    "pagerank": ["best:", "error at most", "gains most", "from damping 0.85 to 0.86"],
+    "queens": ["10 queens: 724 solutions"],
+}
+
+
+def run(name: str, *arguments: object, device: str) -> str:
+    """Run an example, and return what it prints."""
+    command = [sys.executable, ROOT / "examples" / f"{name}.py", *map(str, arguments)]
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = os.environ | {"PYTHONPATH": path, "ATOS_DEVICE": device}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_example_is_known_here():
+    assert {path.stem for path in (ROOT / "examples").glob("*.py")} == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_runs(device, name):
+    printed = run(name, device=str(device))
+    assert all(part in printed for part in EXAMPLES[name])
+    assert str(device) in printed
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_is_short(name):
+    assert len((ROOT / "examples" / f"{name}.py").read_text().splitlines()) < 60
+
+
+@pytest.mark.parametrize("name", ["coloring", "pagerank"])
+def test_takes_a_file(device, name, tmp_path):
+    path = tmp_path / "grid.npz"
+    atos.generate.road(30, device="cpu").save(path)
+    assert "900 vertices" in run(name, path, device=str(device))
+
+
+def test_bfs_on_a_file(device, tmp_path):
+    path = tmp_path / "path.gr"
+    path.write_text("p sp 4 3\na 1 2 5\na 2 3 5\na 3 4 5\n")
+    printed = run("bfs", path, "--source", 1, "--device", device, device="cpu")
+    assert "3 of 4 vertices reached, the farthest over 2 edges" in printed
+    assert str(device) in printed

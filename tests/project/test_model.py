@@ -1,0 +1,121 @@
+"""The protocol in csrc, model-checked: every interleaving of a few workers, and broken variants that have to be caught."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from model.rules import BROKEN
+from model.scenarios import SCENARIOS
+from model.source import Change, ModelError, copy_changed
+from repository import ROOT
+
+MODEL = ROOT / "tests" / "model"
+COMPILER = os.environ.get("CXX", "c++")
+FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Wno-clobbered"]
+
+
+class Common(NamedTuple):
+    """What is the same for all models, and so compiled once: the model checker, and its header for those that are broken."""
+
+    checker: Future[Path]
+    header: Future[Path]
+
+
+class Outcome(NamedTuple):
+    """How an exploration ended: 0 if no rule was broken, 1 if one was; and what it said."""
+
+    status: int
+    said: str
+
+
+def compiled(output: Path, *arguments: object) -> Path:
+    """Compile something."""
+    command = [COMPILER, *FLAGS, *map(str, arguments), "-o", str(output)]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    if built.returncode:
+        raise ModelError(built.stderr)
+    return output
+
+
+def program(directory: Path, common: Common, item_bytes: int, changes: Sequence[Change] = ()) -> Path:
+    """Compile the model over a changed copy of csrc."""
+    directory.mkdir()
+    copy_changed(directory, changes)
+    # What is broken is soon found: it is the compiler that takes the time. A header is compiled for one level of optimization.
+    speed = ["-O0", "-include", common.header.result().with_suffix("")] if changes else ["-O2"]
+    where = ["-I", directory, "-I", MODEL, f"-DBYTES={item_bytes}"]
+    return compiled(directory / "model", *speed, *where, MODEL / "model.cpp", common.checker.result())
+
+
+def explore(model: Path, scenario: str) -> Outcome:
+    """Run a model."""
+    bounds = [f"{name}={value}" for name, value in SCENARIOS[scenario].items() if name != "item_bytes"]
+    done = subprocess.run([model, *bounds], capture_output=True, text=True, timeout=300, check=False)
+    return Outcome(done.returncode, done.stdout + done.stderr)
+
+
+def size_of_items(scenario: str) -> int:
+    return int(SCENARIOS[scenario].get("item_bytes", 4))
+
+
+@pytest.fixture(scope="module")
+def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Outcome]]]:
+    """What comes of the models that the chosen tests want, as many at a time as there are cores."""
+    if shutil.which(COMPILER) is None:
+        pytest.skip(f"there is no C++ compiler {COMPILER}")
+    wanted = {
+        item.callspec.params["name"]
+        for item in request.session.items
+        if item.path == request.path and hasattr(item, "callspec")
+    }
+    scenarios = [name for name in SCENARIOS if name in wanted]
+    rules = [name for name in BROKEN if name in wanted]
+    root = tmp_path_factory.mktemp("model")
+
+    def check(scenario: str) -> Outcome:
+        return explore(right[size_of_items(scenario)].result(), scenario)
+
+    def check_broken(name: str) -> Outcome:
+        scenario = BROKEN[name].caught_in
+        directory = root / f"broken {rules.index(name)}"
+        return explore(program(directory, common, size_of_items(scenario), BROKEN[name].broken_by), scenario)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        # What others wait for is begun before them; the short ones come last.
+        checker = pool.submit(compiled, root / "check.o", "-O2", "-c", MODEL / "check.cpp")
+        header = pool.submit(compiled, root / "check.hpp.gch", "-O0", "-x", "c++-header", MODEL / "check.hpp")
+        common = Common(checker, header)
+        sizes = {size_of_items(scenario) for scenario in scenarios}
+        right = {size: pool.submit(program, root / f"right {size}", common, size) for size in sizes}
+        yield {name: pool.submit(check, name) for name in scenarios} | {name: pool.submit(check_broken, name) for name in rules}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_state_keeps_the_rules(outcomes, name, record_property):
+    status, said = outcomes[name].result()
+    assert status == 0, said[-8000:]
+    states = re.fullmatch(r"(\d+) states, (\d+) steps, depth \d+, (\d+) ends\n", said)
+    assert states
+    assert int(states[1]) > 1000
+    assert int(states[3]) > 0
+    record_property("states", int(states[1]))
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_rule_is_caught(outcomes, name):
+    status, said = outcomes[name].result()
+    assert status == 1, said[-8000:]
+    assert BROKEN[name].found in said.splitlines()[-1]
+
+
+def test_every_rule_is_broken_in_a_scenario():
+    assert {rule.caught_in for rule in BROKEN.values()} <= set(SCENARIOS)
+    assert not set(SCENARIOS) & set(BROKEN)

@@ -1,0 +1,466 @@
+"""Launches that are stopped: by their timeout, by Ctrl-C, and those that cannot be."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from item_types import DTYPES
+from repository import ROOT
+from shared_tasks import again, assert_each_once, configurations, every_schedule, forest_on_host, launch, on_device
+
+import atos_py as atos
+from atos_py.errors import InvalidArgumentError, LaunchTimeoutError, QueueFullError, UnsupportedTypeError
+
+
+def slow_plan(item, turns, forest, counts):
+    v = np.int64(item)
+    state = v + 1
+    for _ in range(turns):
+        state = state * 6364136223846793005 + 1442695040888963407
+    if state != 0:
+        atos.atomic_add(counts.seen, v, 1)
+    return forest.first[v + 1] - forest.first[v], forest.first[v]
+
+
+@atos.task(workload=slow_plan)
+def grow_slowly(worker, item, i, first, turns, forest, counts):
+    """Push child i of a node, after a while."""
+    worker.push(first + i)
+
+
+@every_schedule
+def test_a_timeout_stops_a_launch_without_end(device, worker, persistent, barrier):
+    queue = atos.Queue(1000, device=device)
+    queue.push(range(300))
+    for _ in range(2):
+        with pytest.raises(LaunchTimeoutError, match=r"its timeout of 0\.05 s; 300 tasks are unfinished") as stopped:
+            launch(queue, worker, again, persistent=persistent, barrier=barrier, timeout=0.05)
+        assert isinstance(stopped.value, TimeoutError)
+        assert (stopped.value.pending, stopped.value.stuck) == (300, False)
+        assert np.sort(queue.peek()).tolist() == list(range(300))
+    queue.clear()
+    assert len(queue) == 0
+    stats = launch(queue, worker, again, persistent=persistent, barrier=barrier, timeout=60)
+    assert stats.tasks_run == 0
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    worker=st.sampled_from(["thread", "warp", "cta"]),
+    dtype=st.sampled_from(["uint32", "int64"]),
+    capacity=st.sampled_from([1, 100, 4000]),
+    seed=st.integers(0, 20),
+    options=configurations,
+    timeouts=st.lists(st.floats(1e-6, 5e-3), min_size=1, max_size=30),
+)
+def test_what_was_stopped_goes_on(device, worker, dtype, capacity, seed, options, timeouts):
+    """After stops at any moments every task has run once."""
+    forest = forest_on_host(3000, 1, most=4, seed=seed)
+    there, counts = on_device(forest, device)
+    queue = atos.Queue(capacity, dtype=DTYPES[dtype], device=device)
+    queue.push(0)
+    for timeout in [*timeouts, None]:
+        try:
+            launch(queue, worker, grow_slowly, 2000, there, counts, timeout=timeout, **options)
+            break
+        except LaunchTimeoutError as stopped:
+            seen = counts.seen.to_numpy()
+            assert seen.max() <= 1
+            pushed = 1 + np.diff(forest.first)[seen == 1].sum()
+            assert len(queue) == stopped.pending == pushed - seen.sum()  # noqa: PT017
+    assert_each_once(counts.seen.to_numpy())
+    assert len(queue) == 0
+
+
+@pytest.mark.parametrize("timeout", [0, -1, -0.5, float("nan"), float("-inf")])
+def test_timeouts_that_make_no_sense(timeout):
+    with pytest.raises(InvalidArgumentError, match=r"timeout must be a (finite number|number of seconds above 0)"):
+        atos.Queue(1, device="cpu").launch_cta(again, timeout=timeout)
+
+
+@pytest.mark.parametrize("timeout", ["1", True, [1], 1j])
+def test_timeouts_of_other_types(timeout):
+    with pytest.raises(UnsupportedTypeError, match="timeout must be a number"):
+        atos.Queue(1, device="cpu").launch_cta(again, timeout=timeout)
+
+
+@pytest.mark.parametrize("timeout", [1, 1e300, float("inf"), np.float32(5), None])
+def test_timeouts_that_are_not_reached(device, timeout):
+    assert atos.Queue(1, device=device).launch_cta(again, timeout=timeout).tasks_run == 0
+
+
+class ToldError(Exception):
+    """What a handler of the tests raises."""
+
+
+@every_schedule
+def test_what_a_signal_handler_raises_stops_a_launch(device, persistent, barrier):
+    def tell(*_: Any) -> None:
+        raise ToldError
+
+    queue = atos.Queue(100, device=device)
+    queue.push([1, 2, 3])
+    before = signal.signal(signal.SIGALRM, tell)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(ToldError) as told:
+            queue.launch_cta(again, persistent=persistent, barrier=barrier)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert "it was interrupted; 3 tasks are unfinished" in str(told.value.__cause__)
+    assert sorted(queue.peek()) == [1, 2, 3]
+
+
+def test_handlers_run_and_the_launch_goes_on(device):
+    calls: list[Any] = []
+
+    def note(*_: Any) -> None:
+        try:
+            len(queue)
+        except InvalidArgumentError as error:
+            calls.append(str(error))
+
+    queue = atos.Queue(100, device=device)
+    queue.push([1])
+    before = signal.signal(signal.SIGALRM, note)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+        with pytest.raises(LaunchTimeoutError):
+            queue.launch_cta(again, timeout=0.5)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert set(calls) == {"a signal handler or progress function that runs during a launch cannot use a queue"}
+    assert len(calls) > 1
+    assert len(queue) == 1
+
+
+def test_only_the_main_thread_is_interrupted(device):
+    """A launch in another thread goes on, through signals that the main thread takes."""
+    ended: list[Any] = []
+
+    def work() -> None:
+        queue = atos.Queue(100, device=device)
+        queue.push([1])
+        try:
+            queue.launch_cta(again, timeout=1)
+        except BaseException as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored, as above
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    thread.join()
+    assert [type(error) for error in ended] == [LaunchTimeoutError]
+
+
+@atos.task
+def hold(worker, v, flags):
+    """Say that it runs, and wait to be let go."""
+    flags[0] = 1
+    while flags[1] == 0:
+        pass
+
+
+@pytest.fixture
+def held() -> Iterator[tuple[atos.Queue, atos.Array, threading.Thread]]:
+    """A queue that another thread's launch holds, until its flag is set, which a timer does in the end."""
+    flags = atos.zeros(2, dtype=np.int32, device="cpu")
+    queue = atos.Queue(10, device="cpu")
+    queue.push(7)
+    thread = threading.Thread(target=lambda: queue.launch_cta(hold, flags, num_blocks=1))
+    late = threading.Timer(20, lambda: flags.__setitem__(1, 1))
+    late.start()
+    thread.start()
+    while flags[0] == 0:
+        time.sleep(0.001)
+    yield queue, flags, thread
+    flags[1] = 1
+    late.cancel()
+    thread.join()
+
+
+WAITING: dict[str, Callable[[atos.Queue, Path], Any]] = {
+    "len": lambda queue, path: len(queue),
+    "repr": lambda queue, path: repr(queue),
+    "push": lambda queue, path: queue.push([1, 2]),
+    "peek": lambda queue, path: queue.peek(),
+    "clear": lambda queue, path: queue.clear(),
+    "resize": lambda queue, path: queue.resize(20),
+    "save": lambda queue, path: queue.save(path),
+    "tasks_run": lambda queue, path: queue.tasks_run,
+    "launch": lambda queue, path: queue.launch_cta(again),
+}
+
+
+@pytest.mark.parametrize("call", WAITING.values(), ids=WAITING)
+def test_who_waits_for_another_threads_launch_is_interrupted(held, call, tmp_path):
+    queue, flags, thread = held
+
+    def tell(*_: Any) -> None:
+        raise ToldError
+
+    before = signal.signal(signal.SIGALRM, tell)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(ToldError):
+            call(queue, tmp_path / "run.atos")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert flags[1] == 0  # while the launch went on
+    flags[1] = 1
+    thread.join()
+    assert (len(queue), queue.capacity, queue.tasks_run) == (0, 10, 1)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("call", WAITING.values(), ids=WAITING)
+def test_who_waits_goes_on_after_a_handler_that_returns(held, call, tmp_path):
+    queue, flags, thread = held
+    calls: list[Any] = []
+
+    def note(*_: Any) -> None:
+        calls.append(None)
+        if len(calls) == 3:
+            flags[1] = 1
+
+    before = signal.signal(signal.SIGALRM, note)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+        call(queue, tmp_path / "run.atos")
+        assert len(calls) >= 3
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    thread.join()
+    assert queue.tasks_run == 1
+
+
+def test_waits_in_other_threads_end_with_the_launch(held):
+    queue, flags, thread = held
+    found: list[Any] = []
+    threads = [threading.Thread(target=lambda: found.append(len(queue))) for _ in range(3)]
+    threads.append(threading.Thread(target=lambda: queue.push([1, 2, 3])))
+    for waiting in threads:
+        waiting.start()
+    time.sleep(0.1)
+    assert found == []
+    flags[1] = 1
+    for waiting in threads:
+        waiting.join()
+    thread.join()
+    assert set(found) <= {0, 3}
+    assert queue.peek().tolist() == [1, 2, 3]
+
+
+def test_a_launch_that_waits_in_vain_says_that_it_ran_nothing(held):
+    queue, _, _ = held
+    with pytest.raises(LaunchTimeoutError, match=r"its timeout of 0\.05 s while it waited for another launch") as stopped:
+        queue.launch_cta(again, timeout=0.05)
+    assert (stopped.value.pending, stopped.value.stuck) == (None, False)
+
+
+def test_an_interrupt_says_how_a_launch_ended_in_any_case():
+    """Here with a queue that is full at the moment at which progress is shown."""
+
+    @atos.task
+    def fill(worker, v, flags):
+        flags[0] = 1
+        while flags[1] == 0:
+            pass
+        worker.push(v)
+        worker.push(v)
+
+    flags = atos.zeros(2, dtype=np.int32, device="cpu")
+
+    def show(*_: Any) -> None:
+        if flags[0]:
+            flags[1] = 1
+            raise ToldError
+
+    queue = atos.Queue(1, max_capacity=1, device="cpu")
+    queue.push(7)
+    with pytest.raises(ToldError) as told:
+        queue.launch_cta(fill, flags, num_blocks=1, progress=show)
+    assert isinstance(told.value.__cause__, QueueFullError)
+    assert (told.value.__cause__.pending, told.value.__cause__.lost, len(queue)) == (2, 0, 2)
+
+
+SCRIPT = """
+import signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
+import numpy as np
+import atos_py as atos
+
+@atos.task
+def wait(worker, v, flag):
+    while flag[0] == 0:
+        pass
+
+@atos.task
+def again(worker, v):
+    if worker.rank == 0:
+        worker.push(v)
+
+device = sys.argv[1]
+flag = atos.zeros(1, dtype=np.int32, device=device)
+queue = atos.Queue(100, device=device)
+queue.push([1, 2, 3])
+"""
+
+
+def python(device: atos.Device, code: str, **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-u", "-c", SCRIPT + code, str(device)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        **options,
+    )
+
+
+def test_ctrl_c(device):
+    code = """
+print("ready")
+try:
+    queue.launch_cta(again)
+except KeyboardInterrupt:
+    print(sorted(queue.peek().tolist()))
+queue.launch_cta(again)
+"""
+    process = python(device, code)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(2)  # it compiles meanwhile; an interrupt of that would end the process as well
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "[1, 2, 3]\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT
+    assert "KeyboardInterrupt" in said
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_a_task_that_loops_for_ever_is_reported_and_the_process_ends(device, persistent):
+    code = f"""
+try:
+    queue.launch_cta(wait, flag, timeout=0.1, persistent={persistent})
+except atos.LaunchTimeoutError as error:
+    print(error.stuck, error.pending)
+    print(error)
+for call in (lambda: len(queue), lambda: queue.push(1), lambda: queue.launch_cta(wait, flag), queue.clear):
+    try:
+        call()
+    except atos.DeviceStuckError as error:
+        print(error)
+"""
+    said, errors = python(device, code).communicate(timeout=60)
+    lines = said.splitlines()
+    assert lines[0] == "True None", errors
+    assert "the launch of wait was to stop, since it took longer than its timeout of 0.1 s" in lines[1]
+    assert "a task seems to loop for ever inside itself" in lines[1]
+    assert len(lines) == 6
+    assert all("still runs" in line for line in lines[2:])
+    assert errors == ""
+
+
+def test_an_interrupt_of_a_launch_that_is_stuck_says_so(device):
+    code = """
+flag[0] = 1
+queue.launch_cta(wait, flag)
+flag[0] = 0
+queue.push(1)
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+try:
+    queue.launch_cta(wait, flag)
+except KeyboardInterrupt as interrupt:
+    print(interrupt.__cause__.stuck)
+    print(interrupt.__cause__)
+"""
+    said, errors = python(device, code).communicate(timeout=60)
+    assert said.startswith("True\nthe launch of wait was to stop, since it was interrupted, but"), errors
+
+
+def test_a_task_that_ends_after_all_gives_the_queue_back():
+    """On the CPU, where the host can let it go."""
+    code = """
+try:
+    queue.launch_cta(wait, flag, timeout=0.1, num_blocks=1)
+except atos.LaunchTimeoutError as error:
+    assert error.stuck
+flag[0] = 1
+while True:
+    try:
+        print(queue.peek().tolist())
+        break
+    except atos.DeviceStuckError:
+        time.sleep(0.01)
+print(queue.launch_cta(wait, flag).tasks_run)
+"""
+    said, errors = python(atos.Device("cpu"), code).communicate(timeout=60)
+    assert said == "[2, 3]\n2\n", errors
+
+
+def test_a_process_that_was_suspended_is_not_stuck():
+    """It is suspended after its launch was asked to stop, for more than the time of grace; the task ends soon after."""
+    code = """
+import os
+asked = threading.Event()
+
+@atos.task
+def hold(worker, v, flags):
+    flags[0] = 1
+    while flags[1] == 0:
+        pass
+
+def stop_when_it_runs(*_):
+    if flags[0]:
+        asked.set()
+        raise KeyError
+
+def suspend():
+    asked.wait()
+    time.sleep(0.1)
+    began = time.monotonic()
+    os.kill(os.getpid(), signal.SIGSTOP)
+    while time.monotonic() < began + 1:  # this thread may go on for a moment
+        time.sleep(0.01)
+    time.sleep(0.1)
+    flags[1] = 1
+
+flags = atos.zeros(2, dtype=np.int32, device="cpu")
+threading.Thread(target=suspend).start()
+try:
+    queue.launch_cta(hold, flags, progress=stop_when_it_runs, num_blocks=1)
+except KeyError as error:
+    print(error.__cause__.stuck, error.__cause__.pending, len(queue))
+"""
+    process = python(atos.Device("cpu"), code)
+    _, status = os.waitpid(process.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status), process.communicate()
+    time.sleep(1.5)
+    process.send_signal(signal.SIGCONT)
+    said, errors = process.communicate(timeout=60)
+    assert said == "False 2 2\n", errors
