@@ -44,9 +44,10 @@ HANGS = 60  # seconds, or 20 times what a test takes
 SLOW = {"a_burst_into_a_small_ring_loses_nothing", "more_than_the_spill_area_holds_is_counted_as_lost"}
 # A scenario that has more states is not gone through, unless none that has fewer finds the fault.
 MOST_STATES = (20_000, 1_000_000)
+LAUNCH = [f"runtime/test_launch_{of}.py" for of in ("schedules", "items", "tasks", "arguments", "options", "processes")]
 ON_CPU = [
     "runtime/test_stop.py",
-    "runtime/test_launch.py",
+    *LAUNCH,
     "runtime/test_growth.py",
     "runtime/test_queue.py",
     "runtime/test_checkpoint.py",
@@ -56,7 +57,7 @@ ON_CPU = [
     "runtime/test_stress.py",
 ]
 ON_GPU = [
-    "runtime/test_launch.py",
+    *LAUNCH,
     "runtime/test_growth.py",
     "runtime/test_stop.py",
     "runtime/test_stress.py",
