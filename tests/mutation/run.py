@@ -62,7 +62,10 @@ ON_GPU = [
     "runtime/test_stop.py",
     "runtime/test_stress.py",
     "compile/test_kernels.py",
-    "runtime/test_gpu.py",
+    "runtime/test_gpu_launches.py",
+    "algorithms/test_gpu_searches.py",
+    "runtime/test_gpu_streams.py",
+    "arrays/test_gpu_libraries.py",
 ]
 
 
