@@ -47,6 +47,7 @@ MOST_STATES = (20_000, 1_000_000)
 LAUNCH = [f"runtime/test_launch_{of}.py" for of in ("schedules", "items", "tasks", "arguments", "options", "processes")]
 ON_CPU = [
     "runtime/test_stop.py",
+    "runtime/test_stop_process.py",
     *LAUNCH,
     "runtime/test_growth.py",
     "runtime/test_queue.py",
@@ -60,6 +61,7 @@ ON_GPU = [
     *LAUNCH,
     "runtime/test_growth.py",
     "runtime/test_stop.py",
+    "runtime/test_stop_process.py",
     "runtime/test_stress.py",
     "compile/test_kernels.py",
     "runtime/test_gpu_launches.py",
