@@ -52,6 +52,7 @@ ON_CPU = [
     "runtime/test_growth.py",
     "runtime/test_queue.py",
     "runtime/test_checkpoint.py",
+    "runtime/test_checkpoint_killed.py",
     "runtime/test_trace.py",
     "runtime/test_progress.py",
     "runtime/test_debug.py",
