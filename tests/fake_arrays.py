@@ -20,6 +20,11 @@ class FakeArray:
         self.pointer = data.ctypes.data
 
 
+def array(dtype: Any, ndim: int = 1, readonly: bool = False) -> FakeArray:
+    """Return zeros, two along each axis."""
+    return FakeArray(np.zeros((2,) * ndim, dtype), readonly)
+
+
 class Pair(NamedTuple):
     first: Any
     second: Any

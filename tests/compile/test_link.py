@@ -331,16 +331,6 @@ def test_that_a_task_takes_scratch_is_kept(cache, compilations, task, itemsize):
 CC = (9, 0)
 
 
-@pytest.fixture(scope="session")
-def stand_ins_path(tmp_path_factory):
-    pytest.importorskip("numba.cuda")
-    if shutil.which("nvcc") is None:
-        pytest.skip("nvcc builds the kernel that stands in for the core")
-    from test_codegen_cuda import build_stand_ins
-
-    return build_stand_ins(tmp_path_factory.mktemp("core"))
-
-
 @pytest.fixture
 def core_dir(stand_ins_path, tmp_path, monkeypatch):
     directory = shutil.copytree(stand_ins_path, tmp_path / "core")

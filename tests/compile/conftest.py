@@ -1,0 +1,88 @@
+"""A kernel that stands in for the core, which tests of compiling and linking share."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+# Calls every symbol of a task, and leaves a comment in the PTX for each symbol of the core that a task calls.
+STAND_IN = """
+#include <cstdint>
+extern "C" {
+__device__ int64_t atos_task_workload(void *worker, const void *item, void *values, const void *args);
+__device__ void atos_task_body(void *worker, const void *item, int64_t i, const void *values, const void *args);
+__device__ void atos_task_idle(void *worker, const void *args);
+__device__ int32_t atos_config(int32_t key);
+#if ITEM_BYTES == 4
+typedef uint32_t Item;
+#elif ITEM_BYTES == 8
+typedef uint64_t Item;
+#else
+struct Item { uint64_t words[2]; };
+#endif
+struct Worker { Item *pushed; unsigned long long *count; uint64_t *reduced; int64_t scratch_bytes; void *scratch; };
+struct Arguments { uint64_t words[64]; };
+__device__ void atos_push(void *worker, const void *item) {
+  asm volatile("// atos_push");
+  Worker *w = (Worker *)worker;
+  Item *slot = w->pushed + atomicAdd(w->count, 1ull);
+  *slot = *(const Item *)item;
+}
+__device__ int32_t atos_rank(void *) { return threadIdx.x; }
+__device__ int32_t atos_size(void *) { return blockDim.x; }
+__device__ void atos_sync(void *) { __syncthreads(); }
+__device__ int64_t atos_reduce_i64(void *worker, int64_t v, int32_t op) {
+  asm volatile("// atos_reduce_i64 %0" :: "r"(op)); ((Worker *)worker)->reduced[0] = v; return ((Worker *)worker)->reduced[1];
+}
+__device__ uint64_t atos_reduce_u64(void *worker, uint64_t v, int32_t op) {
+  asm volatile("// atos_reduce_u64 %0" :: "r"(op)); ((Worker *)worker)->reduced[0] = v; return ((Worker *)worker)->reduced[1];
+}
+__device__ double atos_reduce_f64(void *worker, double v, int32_t op) {
+  asm volatile("// atos_reduce_f64 %0" :: "r"(op)); ((Worker *)worker)->reduced[0] = v; return ((Worker *)worker)->reduced[1];
+}
+__device__ int32_t atos_any(void *, int32_t p) { return __syncthreads_or(p); }
+__device__ int32_t atos_all(void *, int32_t p) { return __syncthreads_and(p); }
+__device__ void *atos_scratch(void *worker) { return ((Worker *)worker)->scratch; }
+__device__ int64_t atos_scratch_bytes(void *worker) { return ((Worker *)worker)->scratch_bytes; }
+
+__global__ void atos_kernel(const __grid_constant__ Worker given, const char *items, int64_t n, int32_t *constants,
+                            const __grid_constant__ Arguments args) {
+  extern __shared__ uint64_t shared[];
+  Worker worker = given;
+  worker.scratch = shared + 64;
+  for (int key = 0; key < 6; ++key) constants[key] = atos_config(key);
+  for (int64_t k = blockIdx.x; k < n; k += gridDim.x) {
+    const char *item = items + k * ITEM_BYTES;
+    if (atos_config(1)) {
+      const int64_t length = atos_task_workload(&worker, item, shared, &args);
+      for (int64_t i = threadIdx.x; i < length; i += blockDim.x) atos_task_body(&worker, item, i, shared, &args);
+    } else atos_task_body(&worker, item, 0, nullptr, &args);
+  }
+  if (atos_config(4)) atos_task_idle(&worker, &args);
+}
+}
+"""
+
+
+def build_stand_ins(directory: Path) -> Path:
+    """Compile the stand-in as the core is compiled, for each size of item."""
+    source = directory / "stand_in.cu"
+    source.write_text(STAND_IN)
+    options = ["-std=c++17", "-O3", "-rdc=true", "-fatbin", "-gencode", "arch=compute_90,code=lto_90"]
+    for size in (4, 8, 16):
+        target = str(directory / f"core_cta_{size}.fatbin")
+        subprocess.run(["nvcc", *options, f"-DITEM_BYTES={size}", str(source), "-o", target], check=True)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def stand_ins_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory with the stand-in for the core, compiled once for all tests."""
+    pytest.importorskip("numba.cuda")
+    pytest.importorskip("cuda.core")
+    if shutil.which("nvcc") is None:
+        pytest.skip("nvcc builds the kernel that stands in for the core")
+    return build_stand_ins(tmp_path_factory.mktemp("core"))

@@ -1,0 +1,356 @@
+"""What cannot be compiled is refused with the same words for the CPU and for CUDA, which say what to write instead."""
+
+from __future__ import annotations
+
+import collections
+import linecache
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from fake_arrays import FakeArray, array
+
+import atos_py as atos
+from atos_py.compile.arguments import describe
+from atos_py.compile.codegen.target_cpu import compile_cpu
+from atos_py.errors import TaskCompileError
+
+pytest.importorskip("numba.cuda")
+pytest.importorskip("cuda.core")
+
+from atos_py.compile.codegen.target_cuda import compile_cuda
+
+CC = (9, 0)
+
+
+# These functions are compiled, never called.
+
+
+def write(worker, v, x):
+    x[v] = 1
+
+
+def add(worker, v, x):
+    atos.atomic_add(x, v, 1)
+
+
+def or_(worker, v, x):
+    atos.atomic_or_(x, v, 1)
+
+
+def read_one_index(worker, v, x):
+    return x[v]
+
+
+def read_float_index(worker, v, x):
+    return x[v * 0.5]
+
+
+def read_slice(worker, v, x):
+    return x[1:2]
+
+
+def store_float(worker, v, x):
+    x[v] = v * 0.5
+
+
+def add_float(worker, v, x):
+    atos.atomic_add(x, v, x[v] * 0.5)
+
+
+def store_text(worker, v, x):
+    x[v] = "text"
+
+
+def unknown_name(worker, v, x):
+    return undefined + 1  # noqa: F821
+
+
+def unknown_attribute(worker, v, x):
+    return x.T
+
+
+def unknown_method(worker, v, x):
+    worker.pop()
+
+
+def push_float(worker, v, x):
+    worker.push(v * 0.5)
+
+
+def push_keyword(worker, v, x):
+    worker.push(item=v)
+
+
+def raises(worker, v, x):
+    if v:
+        raise ValueError("no")
+
+
+def asserts(worker, v, x):
+    assert v
+
+
+def catches(worker, v, x):
+    try:
+        x[v] = 1
+    finally:
+        x[v] = 2
+
+
+def catches_nothing(worker, v, x):
+    x[v] = 1
+    with x:
+        x[v] = 2
+
+
+def imports(worker, v, x):
+    import math
+
+    x[v] = math.pi
+
+
+def makes_global(worker, v, x):
+    global made
+    made = v
+
+
+def makes_list(worker, v, x):
+    some = [v, 1]
+    x[v] = some[worker.rank]
+
+
+def unpacks(worker, v, x):
+    x[v], *_ = (v, v)
+
+
+def yields(worker, v, x):
+    yield v
+
+
+async def waits(worker, v, x):
+    x[v] = 1
+
+
+def uses_what_is_not_yet() -> Any:
+    def uses_later(worker, v, x):
+        x[v] = later
+
+    if not uses_later:
+        later = 1
+    return uses_later
+
+
+def allocates(worker, v, x):
+    x[0] = np.zeros(3)[v]
+
+
+def bad_scratch(worker, v, x):
+    worker.scratch(3)
+
+
+def broken_helper(value):
+    return value.missing
+
+
+def calls_broken_helper(worker, v, x):
+    return broken_helper(v)
+
+
+captured = FakeArray(np.zeros(3))
+
+
+def captures_array(worker, v, x):
+    return captured[v]
+
+
+def too_few(worker, v):
+    pass
+
+
+def too_many(worker, v, x, y):
+    pass
+
+
+def keyword_only(worker, v, x, *, y):
+    pass
+
+
+def nested_body(worker, v, i, x):
+    pass
+
+
+def nested_rank(worker, v, i, x):
+    return worker.rank
+
+
+def length(v, x):
+    return v
+
+
+def float_length(v, x):
+    return 0.5
+
+
+def array_value(v, x):
+    return v, x
+
+
+def one_value(v, x):
+    return v, v
+
+
+REFUSED = [
+    (write, array("f8", readonly=True), "a read-only array is written to", "x[v] = 1"),
+    (add, array("f8", readonly=True), "atomic_add is used on a read-only array", "atos.atomic_add"),
+    (add, array("u1"), "integers and floats of 32 and 64 bits, not on uint8", "atos.atomic_add"),
+    (or_, array("f8"), "atomic_or_ works on integers of 32 and 64 bits, not on float64", "atos.atomic_or_"),
+    (read_one_index, array("f8", ndim=2), "a 2-dimensional array takes 2 indices, not 1", "return x[v]"),
+    (read_float_index, array("f8"), "an array is indexed by float64; convert it, as in int(x)", "x[v * 0.5]"),
+    (read_slice, array("f8"), "indices are integers", "x[1:2]"),
+    (store_float, array("i4"), "an element of type int32 is given a float64, which would be cut off", "x[v] = v * 0.5"),
+    (add_float, array("u8"), "an element of type uint64 is given a float64", "atos.atomic_add"),
+    (store_text, array("f8"), "an element of type float64 cannot be given", "x[v] ="),
+    (unknown_name, array("f8"), "name 'undefined' is not defined", "return undefined + 1"),
+    (unknown_attribute, array("f8"), "an array in a task has no 'T'; it has elements, len(), shape", "x.T"),
+    (unknown_method, array("f8"), "a worker has no 'pop'; it offers rank, size, push", "worker.pop()"),
+    (push_float, array("f8"), "worker.push takes an integer (uint32) here, not float64", "worker.push(v * 0.5)"),
+    (push_keyword, array("f8"), "worker.push takes one argument by position", "worker.push(item=v)"),
+    (raises, array("f8"), "it has a raise, which takes a launch with debug=True", "raise ValueError"),
+    (asserts, array("f8"), "it has a raise, which takes a launch with debug=True", "assert v"),
+    (catches, array("f8"), "it has a try or with", "x[v] = 2"),
+    (catches_nothing, array("f8"), "it has a try or with", "with x:"),
+    (imports, array("f8"), "it imports a module; do that outside of it", "import math"),
+    (makes_global, array("f8"), "it assigns to a global variable", "made = v"),
+    (makes_list, array("f8"), "it allocates memory", "some = [v, 1]"),
+    (unpacks, array("f8"), "Use of unsupported opcode (UNPACK_EX) found", "x[v], *_ ="),
+    (yields, array("f8"), "the body has a yield or is async", "def yields"),
+    (waits, array("f8"), "the body has a yield or is async", "async def waits"),
+    (uses_what_is_not_yet(), array("f8"), "it uses 'later', which has no value yet", "def uses_later"),
+    (allocates, array("f8"), "it allocates memory (an array", "np.zeros(3)"),
+    (bad_scratch, array("f8"), "worker.scratch takes a NumPy type such as np.int32", "worker.scratch(3)"),
+    (calls_broken_helper, array("f8"), "Unknown attribute 'missing' of type int64", "return value.missing"),
+    (captures_array, array("f8"), "arrays reach a task as arguments of the launch", "captured[v]"),
+    (too_few, array("f8"), "takes 2 arguments, but this launch gives it 3: worker, item, argument 1", "def too_few"),
+    (too_many, array("f8"), "takes 4 arguments, but this launch gives it 3: worker, item, argument 1", "def too_many"),
+    (keyword_only, array("f8"), "keyword-only parameter 'y'", "def keyword_only"),
+    (atos.task(workload=length)(nested_rank), array("f8"), "worker.rank is for flat tasks", "worker.rank"),
+    (atos.task(workload=float_length)(nested_body), array("f8"), "a workload returns an integer", "def float_length"),
+    (
+        atos.task(workload=array_value)(nested_body),
+        array("f8"),
+        "value 1 that the workload returns is no scalar",
+        "def array_value",
+    ),
+    (
+        atos.task(workload=one_value)(nested_body),
+        array("f8"),
+        "gives it 5: worker, item, i, value 1, argument 1",
+        "def nested_body",
+    ),
+    (
+        atos.task(workload=nested_rank)(nested_body),
+        array("f8"),
+        "the workload nested_rank(worker, v, i, x) takes 4",
+        "def nested_rank",
+    ),
+    (print, array("f8"), "the body of task 'print' is no plain Python function", ""),
+]
+
+
+def _id(case: Any) -> str:
+    return getattr(case, "name", None) or getattr(case, "__name__", "")
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+@pytest.mark.parametrize(("task", "argument", "reason", "source"), REFUSED, ids=lambda x: _id(x) if callable(x) else "")
+def test_what_cannot_be_compiled_is_explained(target, task, argument, reason, source):
+    task = task if isinstance(task, atos.Task) else atos.task(task)
+    given = (task, None, (describe(argument),), np.dtype(np.uint32))
+    with pytest.raises(TaskCompileError) as caught:
+        compile_cpu(*given) if target == "cpu" else compile_cuda(*given, CC)
+    message = str(caught.value)
+    assert reason in message
+    assert f"task {task.name!r}" in message
+    assert len(message) < 700
+    if source:
+        assert re.search(rf"{re.escape(__file__)}, line \d+: .*{re.escape(source)}", message)
+        assert f"for items of uint32 and arguments {describe(argument)}" in message
+
+
+class Thing:
+    pass
+
+
+ALLOCATES = (
+    "it allocates memory (an array, a list, a dict, a set, a string), which tasks cannot do; use arrays given as arguments"
+)
+OUTSIDE = "arrays reach a task as arguments of the launch, and its global variables are numbers, tuples and functions"
+IN_PLAIN_WORDS = {
+    **dict.fromkeys(
+        [
+            *("np.zeros(4)", "np.empty(v)", "np.array([1, 2])", "np.arange(v)", "np.full(4, v)", "np.zeros_like(x)"),
+            *("[v, 1][v]", "[]", "list(range(v))", "[k for k in range(v)]", "{1: 2}[v]", "dict()", "{k: k for k in range(v)}"),
+            *("len({1, v})", "set()", "bytearray(4)", "f'{v}'", "f'{v} {v}'", "'{}'.format(v)", "'%d' % v", "str(v)"),
+        ],
+        ALLOCATES,
+    ),
+    "x.sum()": "an array in a task has no 'sum'; it has elements",
+    "x.copy()": "an array in a task has no 'copy'; it has elements",
+    "np.sum(x)": "'sum' is used on a whole array, and in tasks there are only elements",
+    "x + x": "'add' is used on a whole array",
+    "[0 for k in x]": "a loop goes over an array; let it go over range(len(array))",
+    "sum(k for k in range(v))": "it uses a generator",
+    "sorted((3, v))": "such as sorted, which makes a list",
+    "tuple(range(v))": "it makes a tuple of a length that is not known before the task runs",
+    "LIST[v]": f"is a list or a set; {OUTSIDE}",
+    "v in SET": f"is a list or a set; {OUTSIDE}",
+    "DICT[v]": f"it uses 'DICT', of type dict, which tasks cannot; {OUTSIDE}",
+    "THING.x": f"it uses 'THING', of type {__name__}.Thing, which tasks cannot; {OUTSIDE}",
+    "Thing()": f"it uses 'Thing', a class, which tasks cannot; {OUTSIDE}",
+    "collections.deque()": "collections.deque cannot be used in a task on this device",
+}
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+@pytest.mark.parametrize(("source", "reason"), IN_PLAIN_WORDS.items(), ids=IN_PLAIN_WORDS)
+def test_what_python_has_and_tasks_have_not(target, source, reason, monkeypatch):
+    variables = {
+        "np": np,
+        "collections": collections,
+        "LIST": [1],
+        "SET": {1},
+        "DICT": {1: 2},
+        "THING": Thing(),
+        "Thing": Thing,
+    }
+    line = f"    y = {source}\n"
+    lines = ["def body(worker, v, x):\n", line]
+    monkeypatch.setitem(linecache.cache, "<plain>", (1, None, lines, "<plain>"))
+    exec(compile("".join(lines), "<plain>", "exec"), variables)
+    given = (atos.task(variables["body"]), None, (describe(array("f8")),), np.dtype(np.uint32))
+    with pytest.raises(TaskCompileError) as caught:
+        compile_cpu(*given) if target == "cpu" else compile_cuda(*given, CC)
+    message = str(caught.value)
+    assert reason in message
+    assert line.strip() in message
+    assert not re.search(r"Function\(|Literal|<class|No implementation|Untyped", message)
+
+
+def test_a_record_is_pushed_as_a_tuple_of_its_fields():
+    def body(worker, item):
+        worker.push(item.vertex)
+
+    with pytest.raises(
+        TaskCompileError, match=r"worker\.push takes a tuple of 2 numbers here, the fields of the queue's items"
+    ):
+        compile_cpu(atos.task(body), None, (), np.dtype([("vertex", "u4"), ("distance", "f4")]))
+
+
+def test_an_idle_function_is_checked_too():
+    def body(worker, v):
+        pass
+
+    with pytest.raises(TaskCompileError, match=r"the idle function body\(worker, v\) takes 2 arguments, .* gives it 1: worker"):
+        compile_cpu(atos.task(body), body, (), np.dtype(np.uint32))
