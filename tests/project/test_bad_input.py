@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import networkx
 import numpy as np
 import pytest
 import scipy.sparse
+from public_calls import MASKED, RAGGED, array, cpu, csr, edges, keep, launch, weighted
 
 import atos_py as atos
 from atos_py import errors
@@ -35,44 +31,8 @@ Type = UnsupportedTypeError
 
 
 @atos.task
-def keep(worker, v, values):
-    values[0] = v
-
-
-@atos.task
 def number_task(worker, v, number):
     pass
-
-
-def cpu(items: Any = (1,), dtype: Any = np.uint32) -> Queue:
-    queue = Queue(10, max_capacity=10, dtype=dtype, device="cpu")
-    queue.push(list(items))
-    return queue
-
-
-def array(size: int = 4, **options: Any) -> atos.Array:
-    return atos.zeros(size, dtype=np.int32, device="cpu", **options)
-
-
-def launch(*args: Any, task: Any = keep, **options: Any) -> Any:
-    """Launch with an option that is wrong, which must leave the item in the queue."""
-    queue = cpu()
-    try:
-        return queue.launch_cta(task, *(args or (array(),)), **options)
-    finally:
-        assert queue.peek().tolist() == [1]
-
-
-def edges(sources: Any = (0,), targets: Any = (1,), weights: Any = None, n: Any = None, **options: Any) -> Graph:
-    return Graph.from_edges(sources, targets, weights, n, device="cpu", **options)
-
-
-def csr(indptr: Any = (0, 1), indices: Any = (0,), weights: Any = None) -> Graph:
-    return Graph.from_csr(indptr, indices, weights, device="cpu")
-
-
-def weighted(value: Any) -> networkx.Graph[Any]:
-    return networkx.Graph([(0, 1, {"weight": value})])
 
 
 class Interface:
@@ -98,13 +58,6 @@ class Stream:
     def __init__(self, handle: Any) -> None:
         self.__cuda_stream__ = (0, handle)
 
-
-def search(**options: Any) -> Any:
-    return atos.bfs(edges(), 0, **options)
-
-
-RAGGED = [[1], [1, 2]]
-MASKED = np.ma.array([1, 2], mask=[False, True])
 
 # What is passed, the error, and a part of its message.
 TABLE: list[tuple[Callable[[], Any], type[AtosError], str]] = [
@@ -322,152 +275,6 @@ def test_what_is_refused(call, error, message):
     assert isinstance(caught.value, AtosError)
 
 
-class Odd:
-    """A number, by what Python asks for; a function that cannot be a key."""
-
-    __hash__ = None  # type: ignore[assignment]
-    __index__ = __int__ = lambda self: 2
-
-    def __call__(self, *args: Any) -> None: ...
-
-
-JUNK = [
-    float("nan"), -1, 1.5, True, 2**70, "x", b"x", None, [], [None], [[0, 1], [2]], {}, object(), Odd(), RAGGED, MASKED, int,
-    np.array([]), np.array(2),
-]  # fmt: skip
-
-# One parameter each, which may also be happy with some of the junk.
-SWEPT: dict[str, Callable[[Any], Any]] = {
-    "device": atos.device,
-    "Device": lambda junk: hash(atos.Device("cuda", junk)),
-    "zeros": atos.zeros,
-    "empty": lambda junk: atos.empty((2, junk)),
-    "full": lambda junk: atos.full(3, junk, dtype=np.int32, device="cpu"),
-    "full, dtype": lambda junk: atos.full(3, 1, dtype=junk, device="cpu"),
-    "asarray": lambda junk: atos.asarray(junk, device="cpu"),
-    "asarray, dtype": lambda junk: atos.asarray([1], dtype=junk, device="cpu"),
-    "asarray, device": lambda junk: atos.asarray([1], device=junk),
-    "Array, index": lambda junk: array()[junk],
-    "Array, value": lambda junk: array().__setitem__(slice(None), junk),
-    "Queue": lambda junk: Queue(junk, device="cpu"),
-    "Queue, dtype": lambda junk: Queue(3, dtype=junk, device="cpu"),
-    "Queue, device": lambda junk: Queue(3, device=junk),
-    "push": lambda junk: cpu().push(junk),
-    "push, records": lambda junk: cpu([], [("a", "i4"), ("b", "f4")]).push(junk),
-    "push, one record": lambda junk: cpu([], [("a", "i4"), ("b", "f4")]).push((junk, junk)),
-    "resize": lambda junk: cpu().resize(junk),
-    "Queue.load": Queue.load,
-    "launch, task": lambda junk: cpu().launch_warp(junk),
-    "launch, argument": lambda junk: cpu().launch_warp(keep, junk),
-    **{
-        f"launch, {option}": lambda junk, option=option: cpu().launch_thread(keep, array(), **{option: junk})
-        for option in ("fetch_size", "num_blocks", "num_threads", "shared_memory", "trace", "stream", "device", "idle")
-    },
-    "task": atos.task,
-    "task, workload": lambda junk: atos.task(workload=junk),
-    "Graph.load": Graph.load,
-    "Graph.load, format": lambda junk: Graph.load("/nowhere.gr", format=junk),
-    "Graph.load, weights": lambda junk: Graph.load("/nowhere.gr", weights=junk),
-    "from_edges, sources": edges,
-    "from_edges, weights": lambda junk: edges(weights=junk),
-    "from_edges, num_vertices": lambda junk: edges(n=junk),
-    "from_csr, indptr": csr,
-    "from_csr, indices": lambda junk: csr(indices=junk),
-    "from_edge_index": Graph.from_edge_index,
-    "from_scipy": Graph.from_scipy,
-    "from_networkx": Graph.from_networkx,
-    "from_networkx, weight": lambda junk: Graph.from_networkx(weighted(junk), device="cpu"),
-    "from_networkx, name of weight": lambda junk: Graph.from_networkx(weighted(1), weight=junk, device="cpu"),
-    "Graph": lambda junk: Graph(junk, array(), None),
-    "to": lambda junk: edges().to(junk),
-    "rmat": generate.rmat,
-    "rmat, edge_factor": lambda junk: generate.rmat(2, junk),
-    "rmat, seed": lambda junk: generate.rmat(2, seed=junk),
-    "rmat, b": lambda junk: generate.rmat(2, b=junk),
-    "bfs": lambda junk: atos.bfs(junk, 0),
-    "bfs, source": lambda junk: atos.bfs(edges(), junk),
-    "bfs, parents": lambda junk: atos.bfs(edges(), 0, parents=junk),
-    "bfs, worker": lambda junk: atos.bfs(edges(), 0, worker=junk),
-    "bfs, capacity": lambda junk: atos.bfs(edges(), 0, capacity=junk),
-    "pagerank": atos.pagerank,
-    **{
-        f"pagerank, {option}": lambda junk, option=option: atos.pagerank(edges(), **{option: junk})
-        for option in ("damping", "tolerance", "find", "dtype", "personalization", "start", "worker", "capacity")
-    },
-    "color": atos.color,
-    **{
-        f"color, {option}": lambda junk, option=option: atos.color(edges(), **{option: junk})
-        for option in ("order", "worker", "window", "patience", "shared_memory", "capacity")
-    },
-    "verify_bfs": lambda junk: atos.verify_bfs(junk, 0, [0, 1]),
-    "verify_bfs, depth": lambda junk: atos.verify_bfs(edges(), 0, junk),
-    "verify_bfs, parent": lambda junk: atos.verify_bfs(edges(), 0, [0, 1], junk),
-    "verify_pagerank": lambda junk: atos.verify_pagerank(junk, [0.5, 0.5]),
-    "verify_pagerank, result": lambda junk: atos.verify_pagerank(edges(), junk),
-    "verify_pagerank, tolerance": lambda junk: atos.verify_pagerank(edges(), [0.5, 0.5], junk),
-    "verify_coloring": lambda junk: atos.verify_coloring(junk, [0, 1]),
-    "verify_coloring, colors": lambda junk: atos.verify_coloring(edges(), junk),
-    "tune, budget": lambda junk: atos.tune(search, space={"worker": ["cta"]}, budget=junk),
-    "tune, space": lambda junk: atos.tune(search, space=junk, budget=1e-9),
-    "tune, graph": lambda junk: atos.tune(search, graph=junk, space={"worker": ["cta"]}, budget=1e-9),
-    "tuned": atos.tuned,
-    "tuned, graph": lambda junk: atos.tuned("bfs", junk),
-    "road": generate.road,
-    "road, keep": lambda junk: generate.road(2, junk),
-}
-
-
-@pytest.mark.parametrize("call", SWEPT.values(), ids=SWEPT)
-@pytest.mark.filterwarnings("ignore:Creating an ndarray from ragged")
-def test_junk_raises_nothing_else(call):
-    refused = 0
-    for junk in JUNK:
-        try:
-            call(junk)
-        except AtosError as error:
-            refused += 1
-            assert len(str(error)) > 20  # noqa: PT017 - what is refused differs
-    assert refused >= 4
-
-
-def test_every_public_name_is_tried():
-    """The table and the sweep call everything but what is only returned, and what has a meaning in tasks only."""
-    source = inspect.getsource(sys.modules[__name__])
-    returned = {
-        "UNREACHED",
-        "Array",
-        "BFSResult",
-        "ColoringResult",
-        "LaunchStats",
-        "PageRankResult",
-        "Task",
-        "Tuning",
-        "devices",
-    }
-    names = set(atos.__all__) - set(errors.__all__) - returned
-    assert {name for name in names if name not in source} == set()
-
-
-def test_absurd_sizes_take_no_memory():
-    """In a process that the system would kill otherwise."""
-    code = """
-import atos_py as atos
-from atos_py import generate
-for call in (
-    lambda: generate.rmat(31, 2**32), lambda: generate.rmat(31, 64), lambda: generate.road(65535, 1.0),
-    lambda: atos.Graph.from_edges([0], [1], num_vertices=2**32 - 1),
-):
-    try:
-        call()
-    except atos.DeviceMemoryError as error:
-        print("GiB that the host has" in str(error))
-"""
-    limit = "import resource; from atos_py.support import validation; validation.host_memory = lambda: 1 << 32\n"
-    limit += "resource.setrlimit(resource.RLIMIT_DATA, (1 << 32, 1 << 32))\n"
-    done = subprocess.run([sys.executable, "-c", limit + code], capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stdout) == (0, "True\n" * 4), done.stderr
-
-
 class Pair(NamedTuple):
     first: Any
     second: Any
@@ -478,29 +285,3 @@ def test_wrong_members_of_tuples_are_found():
         launch(Pair(array(), Pair(1, "x")))
     with pytest.raises(InvalidArgumentError, match="but at most 256 can be passed"):
         launch(*[array() for _ in range(129)])
-
-
-ERRORS = [
-    *[
-        getattr(errors, name)("said")
-        for name in errors.__all__
-        if name not in ("QueueFullError", "LaunchTimeoutError", "TaskError", "GraphFormatError", "CheckpointError")
-    ],
-    errors.QueueFullError("said", capacity=3, pending=4, lost=0),
-    errors.LaunchTimeoutError("said", pending=3, stuck=False),
-    errors.TaskError(
-        "said", task="f", kind="index", function="g", filename="a.py", line=3, item=(1, 2), index=4, bound=4, lost=0
-    ),
-    errors.GraphFormatError("a.gr", 7, "said"),
-    errors.CheckpointError("a.atos", "said"),
-]
-
-
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-def test_errors_pass_from_process_to_process(error):
-    """As those raised in a pool of processes do."""
-    copy = pickle.loads(pickle.dumps(error))
-    assert type(copy) is type(error)
-    assert (str(copy), vars(copy)) == (str(error), vars(error))
-    assert isinstance(copy, AtosError)
-    assert len([base for base in type(copy).__mro__ if base.__module__ == "builtins"]) >= 4 or type(copy) is AtosError

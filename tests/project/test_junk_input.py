@@ -1,0 +1,172 @@
+"""Whatever is handed to any public function, however odd, raises nothing but errors of this package."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import public_calls
+import pytest
+import test_bad_input
+from public_calls import MASKED, RAGGED, array, cpu, csr, edges, keep, weighted
+
+import atos_py as atos
+from atos_py import errors
+from atos_py.errors import AtosError
+from atos_py.graph import generate
+from atos_py.graph.graph import Graph
+from atos_py.runtime.queue import Queue
+
+
+def search(**options: Any) -> Any:
+    return atos.bfs(edges(), 0, **options)
+
+
+class Odd:
+    """A number, by what Python asks for; a function that cannot be a key."""
+
+    __hash__ = None  # type: ignore[assignment]
+    __index__ = __int__ = lambda self: 2
+
+    def __call__(self, *args: Any) -> None: ...
+
+
+JUNK = [
+    float("nan"), -1, 1.5, True, 2**70, "x", b"x", None, [], [None], [[0, 1], [2]], {}, object(), Odd(), RAGGED, MASKED, int,
+    np.array([]), np.array(2),
+]  # fmt: skip
+
+# One parameter each, which may also be happy with some of the junk.
+SWEPT: dict[str, Callable[[Any], Any]] = {
+    "device": atos.device,
+    "Device": lambda junk: hash(atos.Device("cuda", junk)),
+    "zeros": atos.zeros,
+    "empty": lambda junk: atos.empty((2, junk)),
+    "full": lambda junk: atos.full(3, junk, dtype=np.int32, device="cpu"),
+    "full, dtype": lambda junk: atos.full(3, 1, dtype=junk, device="cpu"),
+    "asarray": lambda junk: atos.asarray(junk, device="cpu"),
+    "asarray, dtype": lambda junk: atos.asarray([1], dtype=junk, device="cpu"),
+    "asarray, device": lambda junk: atos.asarray([1], device=junk),
+    "Array, index": lambda junk: array()[junk],
+    "Array, value": lambda junk: array().__setitem__(slice(None), junk),
+    "Queue": lambda junk: Queue(junk, device="cpu"),
+    "Queue, dtype": lambda junk: Queue(3, dtype=junk, device="cpu"),
+    "Queue, device": lambda junk: Queue(3, device=junk),
+    "push": lambda junk: cpu().push(junk),
+    "push, records": lambda junk: cpu([], [("a", "i4"), ("b", "f4")]).push(junk),
+    "push, one record": lambda junk: cpu([], [("a", "i4"), ("b", "f4")]).push((junk, junk)),
+    "resize": lambda junk: cpu().resize(junk),
+    "Queue.load": Queue.load,
+    "launch, task": lambda junk: cpu().launch_warp(junk),
+    "launch, argument": lambda junk: cpu().launch_warp(keep, junk),
+    **{
+        f"launch, {option}": lambda junk, option=option: cpu().launch_thread(keep, array(), **{option: junk})
+        for option in ("fetch_size", "num_blocks", "num_threads", "shared_memory", "trace", "stream", "device", "idle")
+    },
+    "task": atos.task,
+    "task, workload": lambda junk: atos.task(workload=junk),
+    "Graph.load": Graph.load,
+    "Graph.load, format": lambda junk: Graph.load("/nowhere.gr", format=junk),
+    "Graph.load, weights": lambda junk: Graph.load("/nowhere.gr", weights=junk),
+    "from_edges, sources": edges,
+    "from_edges, weights": lambda junk: edges(weights=junk),
+    "from_edges, num_vertices": lambda junk: edges(n=junk),
+    "from_csr, indptr": csr,
+    "from_csr, indices": lambda junk: csr(indices=junk),
+    "from_edge_index": Graph.from_edge_index,
+    "from_scipy": Graph.from_scipy,
+    "from_networkx": Graph.from_networkx,
+    "from_networkx, weight": lambda junk: Graph.from_networkx(weighted(junk), device="cpu"),
+    "from_networkx, name of weight": lambda junk: Graph.from_networkx(weighted(1), weight=junk, device="cpu"),
+    "Graph": lambda junk: Graph(junk, array(), None),
+    "to": lambda junk: edges().to(junk),
+    "rmat": generate.rmat,
+    "rmat, edge_factor": lambda junk: generate.rmat(2, junk),
+    "rmat, seed": lambda junk: generate.rmat(2, seed=junk),
+    "rmat, b": lambda junk: generate.rmat(2, b=junk),
+    "bfs": lambda junk: atos.bfs(junk, 0),
+    "bfs, source": lambda junk: atos.bfs(edges(), junk),
+    "bfs, parents": lambda junk: atos.bfs(edges(), 0, parents=junk),
+    "bfs, worker": lambda junk: atos.bfs(edges(), 0, worker=junk),
+    "bfs, capacity": lambda junk: atos.bfs(edges(), 0, capacity=junk),
+    "pagerank": atos.pagerank,
+    **{
+        f"pagerank, {option}": lambda junk, option=option: atos.pagerank(edges(), **{option: junk})
+        for option in ("damping", "tolerance", "find", "dtype", "personalization", "start", "worker", "capacity")
+    },
+    "color": atos.color,
+    **{
+        f"color, {option}": lambda junk, option=option: atos.color(edges(), **{option: junk})
+        for option in ("order", "worker", "window", "patience", "shared_memory", "capacity")
+    },
+    "verify_bfs": lambda junk: atos.verify_bfs(junk, 0, [0, 1]),
+    "verify_bfs, depth": lambda junk: atos.verify_bfs(edges(), 0, junk),
+    "verify_bfs, parent": lambda junk: atos.verify_bfs(edges(), 0, [0, 1], junk),
+    "verify_pagerank": lambda junk: atos.verify_pagerank(junk, [0.5, 0.5]),
+    "verify_pagerank, result": lambda junk: atos.verify_pagerank(edges(), junk),
+    "verify_pagerank, tolerance": lambda junk: atos.verify_pagerank(edges(), [0.5, 0.5], junk),
+    "verify_coloring": lambda junk: atos.verify_coloring(junk, [0, 1]),
+    "verify_coloring, colors": lambda junk: atos.verify_coloring(edges(), junk),
+    "tune, budget": lambda junk: atos.tune(search, space={"worker": ["cta"]}, budget=junk),
+    "tune, space": lambda junk: atos.tune(search, space=junk, budget=1e-9),
+    "tune, graph": lambda junk: atos.tune(search, graph=junk, space={"worker": ["cta"]}, budget=1e-9),
+    "tuned": atos.tuned,
+    "tuned, graph": lambda junk: atos.tuned("bfs", junk),
+    "road": generate.road,
+    "road, keep": lambda junk: generate.road(2, junk),
+}
+
+
+@pytest.mark.parametrize("call", SWEPT.values(), ids=SWEPT)
+@pytest.mark.filterwarnings("ignore:Creating an ndarray from ragged")
+def test_junk_raises_nothing_else(call):
+    refused = 0
+    for junk in JUNK:
+        try:
+            call(junk)
+        except AtosError as error:
+            refused += 1
+            assert len(str(error)) > 20  # noqa: PT017 - what is refused differs
+    assert refused >= 4
+
+
+def test_every_public_name_is_tried():
+    """The table and the sweep call everything but what is only returned, and what has a meaning in tasks only."""
+    source = "".join(map(inspect.getsource, (public_calls, test_bad_input, sys.modules[__name__])))
+    returned = {
+        "UNREACHED",
+        "Array",
+        "BFSResult",
+        "ColoringResult",
+        "LaunchStats",
+        "PageRankResult",
+        "Task",
+        "Tuning",
+        "devices",
+    }
+    names = set(atos.__all__) - set(errors.__all__) - returned
+    assert {name for name in names if name not in source} == set()
+
+
+def test_absurd_sizes_take_no_memory():
+    """In a process that the system would kill otherwise."""
+    code = """
+import atos_py as atos
+from atos_py import generate
+for call in (
+    lambda: generate.rmat(31, 2**32), lambda: generate.rmat(31, 64), lambda: generate.road(65535, 1.0),
+    lambda: atos.Graph.from_edges([0], [1], num_vertices=2**32 - 1),
+):
+    try:
+        call()
+    except atos.DeviceMemoryError as error:
+        print("GiB that the host has" in str(error))
+"""
+    limit = "import resource; from atos_py.support import validation; validation.host_memory = lambda: 1 << 32\n"
+    limit += "resource.setrlimit(resource.RLIMIT_DATA, (1 << 32, 1 << 32))\n"
+    done = subprocess.run([sys.executable, "-c", limit + code], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "True\n" * 4), done.stderr
