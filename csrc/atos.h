@@ -40,7 +40,7 @@ typedef struct atos_device_info {
   char name[128];
   int32_t compute_major;
   int32_t compute_minor;
-  int32_t processors;              /* multiprocessors, or CPU cores */
+  int32_t multiprocessor_count;    /* multiprocessors, or CPU cores */
   int32_t driver_version;          /* 1000 x major + 10 x minor; 0 for the CPU */
   int32_t max_threads_per_block;
   int64_t shared_bytes_per_block;  /* the most a block may ask for */
@@ -66,7 +66,7 @@ typedef struct atos_program atos_program;
 typedef struct atos_sample {
   uint64_t nanoseconds; /* of a clock of the device */
   uint64_t ran;         /* tasks run so far, in this launch */
-  uint64_t published;   /* tasks that went into the queue so far, ever */
+  uint64_t tail;        /* tasks that went into the queue so far, ever */
   uint64_t claimed;     /* tasks that workers took or wait for so far, ever; a discrete launch's latest kernel alone counts */
 } atos_sample;
 
@@ -90,7 +90,7 @@ typedef struct atos_launch {
   double timeout;       /* seconds after which the workers are stopped; 0: none */
   /* or null: asked some 50 times a second; what is not 0 stops the workers. With `progress` it is told how things stand, or
    * null where that is not known at the moment. */
-  int32_t (*interrupted)(const atos_sample *now);
+  int32_t (*poll_callback)(const atos_sample *now);
   int32_t progress;     /* 1: tasks are counted while they run */
 } atos_launch;
 
@@ -169,8 +169,8 @@ void atos_queue_destroy(atos_queue *queue); /* what workers that are stuck use i
 void atos_queue_capacity(atos_queue *queue, uint64_t *capacity, uint64_t *limit);
 atos_status atos_queue_push(atos_queue *queue, const void *items, uint64_t count);
 atos_status atos_queue_pending(atos_queue *queue, uint64_t *count);
-/* the oldest items, left in place, as many as there is room for, and how the queue stands at that moment */
-atos_status atos_queue_read(atos_queue *queue, void *items, uint64_t room, atos_queue_state *state);
+/* the oldest items, left in place, at most `capacity` of them, and how the queue stands at that moment */
+atos_status atos_queue_read(atos_queue *queue, void *items, uint64_t capacity, atos_queue_state *state);
 /* puts an empty queue in the state that was read elsewhere, with all of its items; what exceeds the capacity is kept too */
 atos_status atos_queue_restore(atos_queue *queue, const void *items, const atos_queue_state *state);
 atos_status atos_queue_clear(atos_queue *queue);

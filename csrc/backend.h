@@ -21,23 +21,23 @@ struct atos_program {
 namespace atos {
 
 // Adds the time that it lives to a sum of milliseconds.
-class Timed {
+class ScopedTimer {
 public:
-  explicit Timed(double &sum) : sum(sum), begin(Watch::Clock::now()) {}
-  ~Timed() { sum += std::chrono::duration<double, std::milli>(Watch::Clock::now() - begin).count(); }
+  explicit ScopedTimer(double &sum) : sum(sum), begin(StopMonitor::Clock::now()) {}
+  ~ScopedTimer() { sum += std::chrono::duration<double, std::milli>(StopMonitor::Clock::now() - begin).count(); }
 
 private:
   double &sum;
-  const Watch::Clock::time_point begin;
+  const StopMonitor::Clock::time_point begin;
 };
 
 // Where a queue may grow while workers use it: addresses, with memory, filled with zeros, behind the first of them.
-class Room {
+class GrowableRange {
 public:
-  virtual ~Room() = default;
+  virtual ~GrowableRange() = default;
   virtual void extend(uint64_t bytes) = 0; // memory for so many in all; throws ATOS_NO_MEMORY
   void *begin = nullptr;
-  uint64_t bytes = 0, there = 0; // addresses; those of them with memory
+  uint64_t bytes = 0, mapped = 0; // addresses; those of them with memory
 };
 
 // A launch, prepared by the queue. It owns all that workers use and the caller of the launch gave, since workers that do not stop
@@ -45,7 +45,7 @@ public:
 struct Run {
   Run(const atos_launch &given, atos_program *program, uint32_t item_bytes, Counters *counters)
       : launch(given), arguments(given.arguments, given.arguments + given.argument_words), program(program),
-        item_bytes(item_bytes), counters(counters), watch(given) {
+        item_bytes(item_bytes), counters(counters), monitor(given) {
     launch.arguments = arguments.data();
   }
 
@@ -55,12 +55,12 @@ struct Run {
   uint32_t item_bytes;
   uint32_t blocks = 0;
   Launch kernel{};        // what the workers see; counters, memory and sizes are filled in
-  Room *room = nullptr;   // behind kernel.more
+  GrowableRange *growable_range = nullptr;   // behind kernel.more
   uint64_t ring_bytes = 0; // of the first ring
   Counters *counters;     // the host's copy, written to the device before if `stale`, and read back after
   bool stale = true;      // whether the device's counters differ from the host's
   uint64_t first_end = 0; // end of the first round: what is published, or less where a level was interrupted
-  Watch watch;
+  StopMonitor monitor;
   double copied = 0; // milliseconds
 
   // The CPU's workers: `live` are the counters that they use, while they run.
@@ -74,7 +74,7 @@ struct Run {
   bool observing = false;
 
   // The GPU's kernels that did not stop: the reports that they owe, and their sequence numbers.
-  std::vector<std::pair<const Report *, uint64_t>> owed;
+  std::vector<std::pair<const CompletionRecord *, uint64_t>> pending_kernels;
 };
 
 class Backend {
@@ -86,7 +86,7 @@ public:
   // Memory for workers, up to `bytes`, which takes room only where it is written; at least `least`.
   virtual void *reserve(uint64_t *bytes, uint64_t least) = 0;
   virtual void release_reserved(void *pointer, uint64_t bytes) noexcept = 0;
-  virtual std::unique_ptr<Room> room(uint64_t bytes) = 0; // null if there are no such addresses
+  virtual std::unique_ptr<GrowableRange> growable_range(uint64_t bytes) = 0; // null if there are no such addresses
   virtual void copy(void *to, const void *from, uint64_t bytes) = 0;
   virtual void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) = 0;
   virtual void wait(void *stream) = 0; // for what is in a stream of the device

@@ -17,7 +17,7 @@ namespace {
 
 using RunTask = void (*)(atos_cpu_worker *worker, const void *items, int64_t n, const void *args);
 constexpr uint32_t kMostThreads = 1024; // of a launch, or 4 for each core if those are more
-constexpr uint64_t kWhateverIsPublished = ~uint64_t(0); // as the end of a round
+constexpr uint64_t kNoRoundEnd = ~uint64_t(0); // as the end of a round
 
 using RunIdle = void (*)(atos_cpu_worker *worker, const void *args);
 
@@ -45,7 +45,7 @@ public:
         items(launch.fetch), buffer(launch.buffer), scratch(launch.scratch + 16), longest(run.longest_batch) {
     seen.worker.buffer = buffer.data();
     seen.worker.capacity = launch.buffer;
-    seen.worker.flush = [](atos_cpu_worker *worker) { reinterpret_cast<Seen *>(worker)->owner->hand_on(); };
+    seen.worker.flush = [](atos_cpu_worker *worker) { reinterpret_cast<Seen *>(worker)->owner->flush_pushes(); };
     seen.worker.scratch = scratch.data();
     seen.worker.scratch_bytes = launch.scratch;
     seen.owner = this;
@@ -64,7 +64,7 @@ public:
         barrier(workers, [&] {
           store(&counters->head, end); // claims ran past the end of the round
           open_round();
-          add(&counters->rounds, uint64_t(1));
+          fetch_add(&counters->rounds, uint64_t(1));
         });
         uint64_t next = load(&counters->round_end);
         if (next == kStopped) break;
@@ -78,9 +78,9 @@ public:
         end = next;
       }
     }
-    add(&counters->ran, ran);
-    add(&counters->pushed, pushed);
-    if (owed) queue.finish(owed);
+    fetch_add(&counters->ran, ran);
+    fetch_add(&counters->pushed, pushed);
+    if (unreported) queue.finish(unreported);
   }
 
 private:
@@ -95,17 +95,17 @@ private:
     store(&queue.counters->round_end, queue.stopped() ? kStopped : there());
   }
 
-  uint64_t there() const { return tickets_of(load(&queue.counters->published)); }
+  uint64_t there() const { return tickets_of(load(&queue.counters->tail)); }
 
   template <class Last> void barrier(unsigned workers, Last last) {
     Counters *counters = queue.counters;
     const uint64_t phase = load(&counters->phase);
-    if (add(&counters->arrived, uint64_t(1)) % workers == workers - 1) {
+    if (fetch_add(&counters->arrived, uint64_t(1)) % workers == workers - 1) {
       last();
       store(&counters->phase, phase + 1);
       return;
     }
-    for (Patience patience; load(&counters->phase) == phase;) patience.wait();
+    for (Backoff backoff; load(&counters->phase) == phase;) backoff.wait();
   }
 
   // The items of our tickets, from the first one on, as far as they are there.
@@ -116,9 +116,9 @@ private:
       const Place place = taking.at(first);
       Slot<bytes> &slot = taking.slot<bytes>(place.index);
       typename Slot<bytes>::Seen word;
-      if (!slot.full(place.turn, word)) break;
+      if (!slot.is_ready(place.sequence, word)) break;
       items[got++] = slot.get(word);
-      slot.retire(place.turn);
+      slot.release(place.sequence);
       ++first;
       --claimed;
     }
@@ -126,41 +126,41 @@ private:
   }
 
   // When our tickets are not filled: they may be for a ring that has come since.
-  void look_for_ring(uint64_t published) {
-    if (growths_of(published) == taken) return;
-    const uint64_t start = queue.start_of(taken + 1);
+  void look_for_ring(uint64_t tail) {
+    if (growths_of(tail) == taken) return;
+    const uint64_t start = queue.first_ticket_of(taken + 1);
     if (first >= start) taking = queue.ring(++taken, start);
   }
 
-  uint64_t share(uint64_t head, uint64_t end) const {
+  uint64_t fair_batch_size(uint64_t head, uint64_t end) const {
     const int64_t there = int64_t(end - head) / int64_t(launch.workers);
     return there < 1 ? 1 : there > launch.fetch ? launch.fetch : uint64_t(there);
   }
 
   // Of all that is published and not claimed.
-  uint64_t fair_share(uint64_t head) {
+  uint64_t claim_size(uint64_t head) {
     const uint64_t end = there();
-    hungry = int64_t(head - end);
-    return share(head, end);
+    demand = int64_t(head - end);
+    return fair_batch_size(head, end);
   }
 
   void run(unsigned got) {
     // A worker stops between batches: long tasks make them shorter. Now and then is enough for a look at the clock.
     const bool timed = (got == most && most < launch.fetch) || (got >= kFew && batches++ % kBetweenLooks == 0);
-    const auto began = timed ? Watch::Clock::now() : Watch::Clock::time_point{};
+    const auto began = timed ? StopMonitor::Clock::now() : StopMonitor::Clock::time_point{};
     if (!program.checked) program.run(&seen.worker, items.data(), got, given.arguments);
     else // one by one, since a task that fails returns from all that it was given
       for (unsigned k = 0; k < got; ++k) {
         program.run(&seen.worker, &items[k], 1, given.arguments);
         report(&items[k]);
       }
-    hand_on();
+    flush_pushes();
     if (timed) {
-      const auto took = Watch::Clock::now() - began;
+      const auto took = StopMonitor::Clock::now() - began;
       if (took > kLongBatch) longest = std::max(got / 2, 1u);
       else if (took < kLongBatch / 4 && got == most) longest = std::min(2 * got, launch.fetch);
     }
-    owed += got;
+    unreported += got;
     ran += got;
     if (launch.samples) {
       const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -174,7 +174,7 @@ private:
     const uint64_t before = pushed;
     program.idle(&seen.worker, given.arguments);
     report(nullptr);
-    hand_on();
+    flush_pushes();
     return pushed - before;
   }
 
@@ -188,53 +188,53 @@ private:
     failure = atos_failure{};
   }
 
-  void hand_on() {
+  void flush_pushes() {
     const uint64_t n = uint64_t(seen.worker.count);
     if (!n) return;
-    const uint64_t published = int64_t(n) > hungry + queue.spare(putting)
-                                   ? queue.reserve_with_room(n, [] {}) // all that may be mapped is
+    const uint64_t tail = int64_t(n) > demand + queue.headroom_of(putting)
+                                   ? queue.reserve_with_space(n, [] {}) // all that may be mapped is
                                    : queue.reserve(n);
-    if (growths_of(published) != put) {
-      put = growths_of(published);
-      putting = queue.ring(put, queue.start_of(put));
+    if (growths_of(tail) != put) {
+      put = growths_of(tail);
+      putting = queue.ring(put, queue.first_ticket_of(put));
     }
-    queue.publish(putting, tickets_of(published), buffer.data(), n, 0, 1);
+    queue.publish(putting, tickets_of(tail), buffer.data(), n, 0, 1);
     seen.worker.count = 0;
     pushed += n;
   }
 
   void persistent() {
-    uint64_t quiet = ~uint64_t(0); // `published` at which this worker has registered as quiet
-    Patience patience;
+    uint64_t quiescent = ~uint64_t(0); // `published` at which this worker has registered as quiet
+    Backoff backoff;
     for (;;) {
       if (queue.stopped()) return; // tickets that are not taken stay in the ring
       if (claimed == 0) {
-        claimed = fair_share(load(&queue.counters->head));
+        claimed = claim_size(load(&queue.counters->head));
         first = queue.claim(claimed);
       }
       if (const unsigned got = take_ready()) {
         run(got);
-        patience.reset();
+        backoff.reset();
         continue;
       }
-      if (owed) {
-        queue.finish(owed);
-        owed = 0;
+      if (unreported) {
+        queue.finish(unreported);
+        unreported = 0;
       }
       if (queue.stopped()) return;
-      uint64_t published;
-      const bool done = queue.ended(&published);
-      look_for_ring(published);
-      published = tickets_of(published);
+      uint64_t tail;
+      const bool done = queue.ended(&tail);
+      look_for_ring(tail);
+      tail = tickets_of(tail);
       if (!given.idle) {
         if (done) return;
-      } else if (done && quiet == published) {
-        if (queue.all_quiet(published, launch.workers)) return;
+      } else if (done && quiescent == tail) {
+        if (queue.all_quiescent(tail, launch.workers)) return;
       } else {
-        quiet = run_idle() == 0 && done ? published : ~uint64_t(0);
-        if (quiet != ~uint64_t(0)) queue.register_quiet(quiet, 1);
+        quiescent = run_idle() == 0 && done ? tail : ~uint64_t(0);
+        if (quiescent != ~uint64_t(0)) queue.register_quiescent(quiescent, 1);
       }
-      patience.wait();
+      backoff.wait();
     }
   }
 
@@ -243,18 +243,18 @@ private:
       if (queue.stopped()) return;
       if (claimed == 0) {
         const uint64_t head = load(&queue.counters->head);
-        if (end == kWhateverIsPublished) {
-          claimed = queue.claim_published(fair_share(head), &first);
+        if (end == kNoRoundEnd) {
+          claimed = queue.claim_below_tail(claim_size(head), &first);
         } else if (head < end) {
-          hungry = int64_t(head - there());
-          const uint64_t want = share(head, end);
+          demand = int64_t(head - there());
+          const uint64_t want = fair_batch_size(head, end);
           first = queue.claim(want);
           claimed = first >= end ? 0 : end - first < want ? end - first : want;
         }
         if (claimed == 0) return;
       }
       if (const unsigned got = take_ready()) run(got);
-      else look_for_ring(load(&queue.counters->published));
+      else look_for_ring(load(&queue.counters->tail));
     }
   }
 
@@ -267,8 +267,8 @@ private:
   std::vector<Item<bytes>> items, buffer;
   std::vector<unsigned char> scratch;
   Seen seen;
-  int64_t hungry = 0;           // tickets claimed beyond what was published, when we last looked
-  uint64_t first = 0, claimed = 0, owed = 0, ran = 0, pushed = 0;
+  int64_t demand = 0;           // tickets claimed beyond what was published, when we last looked
+  uint64_t first = 0, claimed = 0, unreported = 0, ran = 0, pushed = 0;
   static constexpr unsigned kFew = 8, kBetweenLooks = 16; // items, batches
   static constexpr std::chrono::milliseconds kLongBatch{8};
   std::atomic<uint32_t> &longest;  // batch of any worker
@@ -276,13 +276,13 @@ private:
 };
 
 // The system gives memory to the addresses that are used.
-class CpuRoom final : public Room {
+class CpuGrowableRange final : public GrowableRange {
 public:
-  CpuRoom(void *pointer, uint64_t size) {
+  CpuGrowableRange(void *pointer, uint64_t size) {
     begin = pointer;
-    bytes = there = size;
+    bytes = mapped = size;
   }
-  ~CpuRoom() override { munmap(begin, bytes); }
+  ~CpuGrowableRange() override { munmap(begin, bytes); }
   void extend(uint64_t) override {}
 };
 
@@ -290,7 +290,7 @@ class CpuBackend final : public Backend {
 public:
   void query(atos_device_info *info) override {
     std::strncpy(info->name, "CPU threads", sizeof info->name - 1);
-    info->processors = int32_t(cores());
+    info->multiprocessor_count = int32_t(cores());
     info->total_bytes = host_memory();
     info->free_bytes = host_memory_free();
   }
@@ -318,9 +318,9 @@ public:
   }
   void release_reserved(void *pointer, uint64_t bytes) noexcept override { munmap(pointer, bytes); }
 
-  std::unique_ptr<Room> room(uint64_t bytes) override {
+  std::unique_ptr<GrowableRange> growable_range(uint64_t bytes) override {
     void *pointer = addresses(bytes);
-    return pointer == MAP_FAILED ? nullptr : std::make_unique<CpuRoom>(pointer, bytes);
+    return pointer == MAP_FAILED ? nullptr : std::make_unique<CpuGrowableRange>(pointer, bytes);
   }
 
   void release(void *pointer) noexcept override {
@@ -346,22 +346,22 @@ public:
   uint32_t resident_blocks(atos_program &, const atos_launch &launch, uint32_t) override {
     const uint32_t most = std::max(kMostThreads, 4 * cores());
     if (launch.blocks > most)
-      throw Failure(ATOS_TOO_MANY, text("%u threads asked for, but a launch on %u cores may have at most %u", launch.blocks,
+      throw Failure(ATOS_TOO_MANY, format("%u threads asked for, but a launch on %u cores may have at most %u", launch.blocks,
                                         cores(), most));
     return launch.blocks ? launch.blocks : cores();
   }
   uint32_t workers_per_block(const atos_launch &) override { return 1; }
 
   void run_persistent(Run &run) override {
-    drive(run, [&run](Crew &crew) {
+    drive(run, [&run](ThreadPool &pool) {
       run.kernel.round_end = run.first_end;
-      gather(run, crew);
+      gather(run, pool);
       if (!run.launch.barrier) ++run.counters->rounds;
     });
   }
 
   void run_discrete(Run &run) override {
-    drive(run, [&run](Crew &crew) { rounds(run, crew); });
+    drive(run, [&run](ThreadPool &pool) { rounds(run, pool); });
   }
 
   bool ended(Run &run) override { return run.over; }
@@ -374,7 +374,7 @@ public:
 private:
   static Failure no_memory(uint64_t bytes) {
     const auto asked = static_cast<unsigned long long>(bytes);
-    return {ATOS_NO_MEMORY, text("%llu bytes asked for, more than the host has or than this process may take", asked)};
+    return {ATOS_NO_MEMORY, format("%llu bytes asked for, more than the host has or than this process may take", asked)};
   }
 
   static void *addresses(uint64_t bytes) {
@@ -382,12 +382,12 @@ private:
   }
 
   // Lets the chief do something with his crew; the caller only watches. He leaves both behind if they do not stop.
-  template <class F> static void drive(Run &run, F with_crew) {
-    std::unique_ptr<Chief> &chief = chief_of_thread();
+  template <class F> static void drive(Run &run, F with_pool) {
+    std::unique_ptr<LaunchThread> &thread = launch_thread_of_caller();
     run.over = false;
-    const auto job = [&run, &crew = chief->crew, with_crew] {
+    const auto job = [&run, &pool = thread->pool, with_pool] {
       try {
-        with_crew(crew);
+        with_pool(pool);
       } catch (...) {
         run.over = true;
         throw;
@@ -395,13 +395,13 @@ private:
       run.over = true;
     };
     try {
-      chief->run(job, [&run] {
+      thread->run(job, [&run] {
         atos_sample now{};
-        if (run.watch.look(observe(run, &now) ? &now : nullptr)) ask_to_stop(run);
-        return run.watch.rest();
+        if (run.monitor.poll(observe(run, &now) ? &now : nullptr)) ask_to_stop(run);
+        return run.monitor.time_to_next_poll();
       });
     } catch (const Failure &failure) {
-      if (failure.status == ATOS_STUCK) (void)chief.release();
+      if (failure.status == ATOS_STUCK) (void)thread.release();
       throw;
     }
   }
@@ -410,7 +410,7 @@ private:
   static bool observe(Run &run, atos_sample *now) {
     if (!run.launch.progress) return false;
     std::lock_guard<std::mutex> lock(run.stopping);
-    if (run.live) *now = {0, load(&run.live->ran_so_far), tickets_of(load(&run.live->published)), load(&run.live->head)};
+    if (run.live) *now = {0, load(&run.live->ran_so_far), tickets_of(load(&run.live->tail)), load(&run.live->head)};
     return run.live;
   }
 
@@ -421,50 +421,50 @@ private:
   }
 
   // Threads run what is there, and leave when nothing is: with a barrier only what was there when they came.
-  static void rounds(Run &run, Crew &crew) {
+  static void rounds(Run &run, ThreadPool &pool) {
     Counters &counters = *run.counters;
-    crew.start(run.launch.blocks); // all of them before the first task runs, since it may fail
+    pool.start(run.launch.blocks); // all of them before the first task runs, since it may fail
     while (counters.stop == kRun) {
-      const uint64_t published = counters.published, pending = published - counters.head;
-      const uint64_t end = counters.head < run.first_end ? run.first_end : published;
+      const uint64_t tail = counters.tail, pending = tail - counters.head;
+      const uint64_t end = counters.head < run.first_end ? run.first_end : tail;
       run.kernel.idle_round = pending == 0;
       if (pending == 0 && !run.launch.idle) return;
       // A thread that gets less than a batch costs more than it helps; an idle round has all of them.
       const uint64_t useful = (pending + run.launch.fetch - 1) / run.launch.fetch;
       run.blocks = pending && useful < run.launch.blocks ? uint32_t(useful) : run.launch.blocks;
       run.kernel.workers = run.blocks;
-      run.kernel.round_end = run.launch.barrier ? end : kWhateverIsPublished;
-      gather(run, crew);
+      run.kernel.round_end = run.launch.barrier ? end : kNoRoundEnd;
+      gather(run, pool);
       ++counters.rounds;
-      if (run.kernel.idle_round && counters.published == published) return; // a whole round of idle calls pushed nothing
+      if (run.kernel.idle_round && counters.tail == tail) return; // a whole round of idle calls pushed nothing
       if (run.launch.barrier) counters.head = end; // claims ran past the end of the round
     }
   }
 
   // Runs the workers once, each in a thread.
-  static void gather(Run &run, Crew &crew) {
+  static void gather(Run &run, ThreadPool &pool) {
     run.counters->arrived = run.counters->phase = 0;
-    run.counters->quiet = QueueRef<4>::nobody_quiet(run.counters->published);
+    run.counters->quiescent = QueueRef<4>::none_quiescent(run.counters->tail);
     {
       std::lock_guard<std::mutex> lock(run.stopping);
       if (run.asked) run.counters->stop |= kStopAsked;
       std::memcpy(run.kernel.counters, static_cast<void *>(run.counters), sizeof(Counters));
       run.live = static_cast<Counters *>(run.kernel.counters);
     }
-    if (run.item_bytes == 4) work<4>(run, crew);
-    else if (run.item_bytes == 8) work<8>(run, crew);
-    else work<16>(run, crew);
+    if (run.item_bytes == 4) work<4>(run, pool);
+    else if (run.item_bytes == 8) work<8>(run, pool);
+    else work<16>(run, pool);
     std::lock_guard<std::mutex> lock(run.stopping);
     run.live = nullptr;
     std::memcpy(static_cast<void *>(run.counters), run.kernel.counters, sizeof(Counters));
   }
 
   // The workers are made here, where running out of memory can be reported.
-  template <unsigned bytes> static void work(Run &run, Crew &crew) {
+  template <unsigned bytes> static void work(Run &run, ThreadPool &pool) {
     std::vector<std::unique_ptr<CpuWorker<bytes>>> workers(run.blocks);
     for (auto &worker : workers)
       worker = std::make_unique<CpuWorker<bytes>>(run, static_cast<const NativeProgram &>(*run.program));
-    crew.run(run.blocks, [&](unsigned number) { workers[number]->work(run.blocks); });
+    pool.run(run.blocks, [&](unsigned number) { workers[number]->work(run.blocks); });
   }
 
   static std::chrono::steady_clock::time_point &start_of_thread() {
@@ -474,20 +474,20 @@ private:
 
   // Threads that launch side by side have chiefs of their own. A forked child has none of its parent's threads: it forgets
   // their chief and starts another.
-  static std::unique_ptr<Chief> &chief_of_thread() {
+  static std::unique_ptr<LaunchThread> &launch_thread_of_caller() {
     struct Holder {
-      std::unique_ptr<Chief> chief;
+      std::unique_ptr<LaunchThread> thread;
       pid_t owner = 0;
       void forget_others() {
-        if (owner != getpid()) (void)chief.release();
+        if (owner != getpid()) (void)thread.release();
       }
       ~Holder() { forget_others(); }
     };
     static thread_local Holder holder;
     holder.forget_others();
-    if (!holder.chief) holder.chief = std::make_unique<Chief>();
+    if (!holder.thread) holder.thread = std::make_unique<LaunchThread>();
     holder.owner = getpid();
-    return holder.chief;
+    return holder.thread;
   }
 
   static uint64_t host_memory() { return uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE)); }

@@ -15,7 +15,7 @@
 namespace atos {
 
 // Spins a little, then lets others have the core.
-struct Patience {
+struct Backoff {
   unsigned tries = 0;
   void wait() {
     if (++tries < 64) {
@@ -35,9 +35,9 @@ struct Patience {
 };
 
 // Threads that wait for work, so that a discrete launch does not start new ones for each round. The caller is number 0.
-class Crew {
+class ThreadPool {
 public:
-  ~Crew() {
+  ~ThreadPool() {
     {
       std::lock_guard<std::mutex> lock(mutex);
       closing = true;
@@ -54,7 +54,7 @@ public:
       try {
         threads.emplace_back([this, number, seen = generation] { serve(number, seen); });
       } catch (const std::system_error &error) {
-        throw Failure(ATOS_TOO_MANY, text("%u threads asked for, but the system starts only %u: %s; ask for fewer", count,
+        throw Failure(ATOS_TOO_MANY, format("%u threads asked for, but the system starts only %u: %s; ask for fewer", count,
                                           number, error.what()));
       }
     }
@@ -104,11 +104,11 @@ private:
 
 // A thread that drives launches for a caller, who is so free to look at the clock, and to walk away from one that is stuck.
 // Who walks away leaves the chief behind, with everything that its job uses.
-class Chief {
+class LaunchThread {
 public:
-  Crew crew;
+  ThreadPool pool;
 
-  ~Chief() {
+  ~LaunchThread() {
     {
       std::lock_guard<std::mutex> lock(mutex);
       closing = true;
@@ -128,7 +128,7 @@ public:
       busy = true;
     }
     wake.notify_one();
-    for (Patience patience; busy && !patience.exhausted();) patience.wait(); // most launches are short
+    for (Backoff backoff; busy && !backoff.exhausted();) backoff.wait(); // most launches are short
     for (;;) {
       const auto rest = wait();
       std::unique_lock<std::mutex> lock(mutex);
@@ -142,7 +142,7 @@ private:
     std::unique_lock<std::mutex> lock(mutex);
     for (;;) {
       lock.unlock();
-      for (Patience patience; !busy && !patience.exhausted();) patience.wait(); // launches come in a row
+      for (Backoff backoff; !busy && !backoff.exhausted();) backoff.wait(); // launches come in a row
       lock.lock();
       wake.wait(lock, [&] { return closing || busy; });
       if (!busy) return;

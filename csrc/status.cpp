@@ -6,7 +6,7 @@ namespace atos {
 
 static thread_local std::string message_of_thread;
 
-std::string text(const char *format, ...) {
+std::string format(const char *format, ...) {
   char buffer[1024];
   va_list arguments;
   va_start(arguments, format);

@@ -18,7 +18,7 @@ struct Failure : std::exception {
 };
 
 // printf into a string.
-std::string text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+std::string format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 void set_message(const std::string &message) noexcept;
 

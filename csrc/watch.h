@@ -7,11 +7,11 @@
 
 namespace atos {
 
-class Watch {
+class StopMonitor {
 public:
   using Clock = std::chrono::steady_clock;
 
-  explicit Watch(const atos_launch &launch) : interrupted(launch.interrupted), question(Clock::now() + kBetweenQuestions) {
+  explicit StopMonitor(const atos_launch &launch) : poll_callback(launch.poll_callback), next_callback(Clock::now() + kPollInterval) {
     // A limit of centuries is none: it would not fit the clock.
     if (launch.timeout > 0 && launch.timeout < 1e9)
       deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(launch.timeout));
@@ -19,51 +19,51 @@ public:
 
   // Whether the workers are to stop; `state`, if it is known, is what the user is told. Throws ATOS_STUCK when they were asked
   // to, and have not for the time of grace.
-  bool look(const atos_sample *state = nullptr) {
+  bool poll(const atos_sample *state = nullptr) {
     const Clock::time_point now = Clock::now();
     if (stop) {
       // A process that was suspended, or got no core for a while, comes late, and its workers had no more time than it: only
       // the time counts in which looks follow each other as they should.
-      grace -= std::min<Clock::duration>(now - looked, kBetweenQuestions);
-      looked = now;
+      grace -= std::min<Clock::duration>(now - polled, kPollInterval);
+      polled = now;
       if (grace <= Clock::duration::zero())
-        throw Failure(ATOS_STUCK, text("the workers were asked to stop, and did not for %d ms", int(kGrace.count())));
+        throw Failure(ATOS_STUCK, format("the workers were asked to stop, and did not for %d ms", int(kGrace.count())));
       return true;
     }
     stop = now >= deadline;
-    if (!stop && interrupted && now >= question) {
-      asking() = true;
-      stop = interrupted(state) != 0;
-      asking() = false;
-      question = now + kBetweenQuestions;
+    if (!stop && poll_callback && now >= next_callback) {
+      in_callback() = true;
+      stop = poll_callback(state) != 0;
+      in_callback() = false;
+      next_callback = now + kPollInterval;
     }
-    if (stop) looked = Clock::now();
+    if (stop) polled = Clock::now();
     return stop;
   }
 
   // Whether this thread is in such a question: what its user does there must not come back to a queue.
-  static bool &asking() {
-    static thread_local bool in_question = false;
-    return in_question;
+  static bool &in_callback() {
+    static thread_local bool running = false;
+    return running;
   }
 
   bool stopped() const { return stop; }
 
   // Whether the user will be asked at the next look.
-  bool asks() const { return !stop && interrupted && Clock::now() >= question; }
+  bool callback_due() const { return !stop && poll_callback && Clock::now() >= next_callback; }
 
   // How long the host may sleep until it has to look again.
-  Clock::duration rest() const {
-    const Clock::duration most = kBetweenQuestions;
+  Clock::duration time_to_next_poll() const {
+    const Clock::duration most = kPollInterval;
     return std::max(Clock::duration::zero(), std::min(most, stop ? grace : deadline - Clock::now()));
   }
 
 private:
-  static constexpr std::chrono::milliseconds kBetweenQuestions{20};
+  static constexpr std::chrono::milliseconds kPollInterval{20};
   static constexpr std::chrono::milliseconds kGrace{1000};
 
-  int32_t (*const interrupted)(const atos_sample *);
-  Clock::time_point question, deadline = Clock::time_point::max(), looked{};
+  int32_t (*const poll_callback)(const atos_sample *);
+  Clock::time_point next_callback, deadline = Clock::time_point::max(), polled{};
   Clock::duration grace = kGrace; // what is left of it
   bool stop = false;
 };

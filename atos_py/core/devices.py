@@ -63,7 +63,7 @@ class Device:
     @property
     def processors(self) -> int:
         """Multiprocessors of a GPU, or the CPU cores that this process may use, by its affinity and quota of time."""
-        return _query(self.number).processors
+        return _query(self.number).multiprocessor_count
 
     @property
     def max_threads_per_block(self) -> int:
@@ -83,7 +83,7 @@ class _Info:
     name: object
     compute_major: int
     compute_minor: int
-    processors: int
+    multiprocessor_count: int
     driver_version: int
     max_threads_per_block: int
     shared_bytes_per_block: int

@@ -27,7 +27,7 @@ def _keep(_type: type[BaseException], error: BaseException, _traceback: Any) -> 
 def _interrupted(now: Any) -> int:
     """Run the handlers of pending signals, as the interpreter does at the start of a function; what they raise is kept."""
     if now and _launch.observer is not None:
-        _launch.observer.see(now.ran, now.published - now.claimed)
+        _launch.observer.see(now.ran, now.tail - now.claimed)
     return 0
 
 

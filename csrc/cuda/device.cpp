@@ -13,19 +13,19 @@ CudaDevice::CudaDevice(int32_t index) : index(index) {
   if (!d.missing.empty()) throw Failure(ATOS_NO_DEVICE, d.missing);
   int count = 0;
   check(d.cuDeviceGetCount(&count), "counting GPUs");
-  if (index < 0 || index >= count) throw Failure(ATOS_NO_DEVICE, text("there is no GPU %d: this machine has %d", index, count));
+  if (index < 0 || index >= count) throw Failure(ATOS_NO_DEVICE, format("there is no GPU %d: this machine has %d", index, count));
   check(d.cuDeviceGet(&handle, index), "opening the GPU");
   check(d.cuDevicePrimaryCtxRetain(&context, handle), "making a context");
-  processors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  multiprocessor_count = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 }
 
 void CudaDevice::query(atos_device_info *info) {
-  Current current(context);
+  ScopedContext current(context);
   const Driver &d = driver();
   check(d.cuDeviceGetName(info->name, sizeof info->name, handle), "asking for the GPU's name");
   info->compute_major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   info->compute_minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-  info->processors = processors;
+  info->multiprocessor_count = multiprocessor_count;
   check(d.cuDriverGetVersion(&info->driver_version), "asking for the driver's version");
   info->max_threads_per_block = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   info->shared_bytes_per_block = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
@@ -42,27 +42,27 @@ int CudaDevice::attribute(CUdevice_attribute what) const {
 }
 
 void CudaDevice::wait(CUstream stream) {
-  Current current(context);
+  ScopedContext current(context);
   check(driver().cuStreamSynchronize(stream), "waiting for a stream");
 }
 
 bool CudaDevice::stuck() {
-  if (!has_debts) return false;
+  if (!has_stuck_kernels) return false;
   std::lock_guard<std::mutex> lock(guard);
-  debts.erase(std::remove_if(debts.begin(), debts.end(), has_completed), debts.end());
-  has_debts = !debts.empty();
-  return has_debts;
+  stuck_kernels.erase(std::remove_if(stuck_kernels.begin(), stuck_kernels.end(), has_completed), stuck_kernels.end());
+  has_stuck_kernels = !stuck_kernels.empty();
+  return has_stuck_kernels;
 }
 
 void CudaDevice::refuse_if_stuck() {
   if (stuck())
-    throw Failure(ATOS_BUSY, text("GPU %d is held by a kernel with a task that was asked to stop, and still runs", index));
+    throw Failure(ATOS_BUSY, format("GPU %d is held by a kernel with a task that was asked to stop, and still runs", index));
 }
 
-void CudaDevice::add_stuck(const std::vector<Debt> &kernels) {
+void CudaDevice::add_stuck(const std::vector<StuckKernel> &kernels) {
   std::lock_guard<std::mutex> lock(guard);
-  debts.insert(debts.end(), kernels.begin(), kernels.end());
-  has_debts = true;
+  stuck_kernels.insert(stuck_kernels.end(), kernels.begin(), kernels.end());
+  has_stuck_kernels = true;
 }
 
 } // namespace atos::cuda

@@ -24,20 +24,20 @@ template <class T> T &instance_of_device(int32_t index) {
 }
 
 // Makes the device's primary context current, as CuPy and PyTorch use it, and restores what was current before.
-struct Current {
-  explicit Current(CUcontext context) { check(driver().cuCtxPushCurrent(context), "making the device current"); }
-  ~Current() {
+struct ScopedContext {
+  explicit ScopedContext(CUcontext context) { check(driver().cuCtxPushCurrent(context), "making the device current"); }
+  ~ScopedContext() {
     CUcontext popped;
     driver().cuCtxPopCurrent(&popped);
   }
-  Current(const Current &) = delete;
-  Current &operator=(const Current &) = delete;
+  ScopedContext(const ScopedContext &) = delete;
+  ScopedContext &operator=(const ScopedContext &) = delete;
 };
 
 // A kernel that was asked to stop and did not: its completion record, and the sequence number that will be in it.
-using Debt = std::pair<const Report *, uint64_t>;
+using StuckKernel = std::pair<const CompletionRecord *, uint64_t>;
 
-inline bool has_completed(const Debt &kernel) {
+inline bool has_completed(const StuckKernel &kernel) {
   return __atomic_load_n(&kernel.first->sequence, __ATOMIC_ACQUIRE) == kernel.second;
 }
 
@@ -54,17 +54,17 @@ public:
   // Whether a kernel that did not stop holds the GPU: any call that waits for the GPU would then wait for that kernel.
   bool stuck();
   void refuse_if_stuck();
-  void add_stuck(const std::vector<Debt> &kernels);
+  void add_stuck(const std::vector<StuckKernel> &kernels);
 
   const int32_t index;
   CUdevice handle = 0;
   CUcontext context = nullptr;
-  int processors = 0;
+  int multiprocessor_count = 0;
 
 private:
   std::mutex guard;
-  std::vector<Debt> debts; // of all launches
-  std::atomic<bool> has_debts{false};
+  std::vector<StuckKernel> stuck_kernels; // of all launches
+  std::atomic<bool> has_stuck_kernels{false};
 };
 
 } // namespace atos::cuda

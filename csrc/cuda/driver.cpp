@@ -16,7 +16,7 @@ std::string too_old(void *library, const char *function) {
   const auto get_version = reinterpret_cast<PFN_cuDriverGetVersion_v2020>(dlsym(library, "cuDriverGetVersion"));
   int version = 0;
   if (get_version) get_version(&version);
-  return text("the NVIDIA driver is too old: it is for CUDA %d.%d and has no %s; driver 580 (CUDA 13.0) or newer is needed",
+  return format("the NVIDIA driver is too old: it is for CUDA %d.%d and has no %s; driver 580 (CUDA 13.0) or newer is needed",
               version / 1000, version % 1000 / 10, function);
 }
 
@@ -78,7 +78,7 @@ Driver::Driver() {
 std::string Driver::describe(CUresult result) const {
   const char *words = nullptr;
   if (cuGetErrorString) cuGetErrorString(result, &words);
-  return words ? words : text("error %d", int(result));
+  return words ? words : format("error %d", int(result));
 }
 
 const Driver &driver() {
@@ -89,7 +89,7 @@ const Driver &driver() {
 void check(CUresult result, const char *doing) {
   if (result == CUDA_SUCCESS) return;
   const atos_status status = result == CUDA_ERROR_OUT_OF_MEMORY ? ATOS_NO_MEMORY : is_fault(result) ? ATOS_FAULT : ATOS_DRIVER;
-  throw Failure(status, text("%s: %s", doing, driver().describe(result).c_str()));
+  throw Failure(status, format("%s: %s", doing, driver().describe(result).c_str()));
 }
 
 } // namespace atos::cuda

@@ -19,25 +19,25 @@ void check_running(CUstream stream) {
 // When the callback is due: sets *now from the copy of the counters that was begun for the one before, and begins the next
 // copy; whether there was one. Copies are never waited for.
 bool sample(CudaDevice &device, Run &run, atos_sample *now) {
-  if (!run.launch.progress || !run.watch.asks()) return false;
-  const Session &session = session_of_thread(device);
-  if (driver().cuStreamQuery(session.control) == CUDA_ERROR_NOT_READY) return false;
-  const Counters &seen = *session.observed;
+  if (!run.launch.progress || !run.monitor.callback_due()) return false;
+  const LaunchResources &resources = resources_of_thread(device);
+  if (driver().cuStreamQuery(resources.control) == CUDA_ERROR_NOT_READY) return false;
+  const Counters &seen = *resources.observed;
   const Launch &kernel = run.kernel;
   const uint64_t taken = std::min(kernel.round_begin + seen.claims[kernel.stream], kernel.round_end);
   const bool known = run.observing;
-  *now = {0, seen.ran_so_far, tickets_of(seen.published), run.launch.persistent ? seen.head : taken};
-  check(driver().cuMemcpyDtoHAsync(session.observed, address(kernel.counters), sizeof(Counters), session.control), "observing");
+  *now = {0, seen.ran_so_far, tickets_of(seen.tail), run.launch.persistent ? seen.head : taken};
+  check(driver().cuMemcpyDtoHAsync(resources.observed, address(kernel.counters), sizeof(Counters), resources.control), "observing");
   run.observing = true;
   return known;
 }
 
 // Sets the upper half of the word `stop` on the device. Sent at each poll, since the upload of the counters may come after it.
 void send_stop(CudaDevice &device, const Run &run) {
-  const Session &session = session_of_thread(device);
+  const LaunchResources &resources = resources_of_thread(device);
   const CUdeviceptr upper_half = address(&static_cast<Counters *>(run.kernel.counters)->stop) + 4;
-  if (driver().cuStreamQuery(session.control) != CUDA_ERROR_NOT_READY)
-    check(driver().cuMemcpyHtoDAsync(upper_half, session.stop_word, 4, session.control), "stopping the workers");
+  if (driver().cuStreamQuery(resources.control) != CUDA_ERROR_NOT_READY)
+    check(driver().cuMemcpyHtoDAsync(upper_half, resources.stop_word, 4, resources.control), "stopping the workers");
 }
 
 } // namespace
@@ -47,9 +47,9 @@ bool poll_launch(CudaDevice &device, Run &run, CUstream stream) {
   atos_sample now{};
   const bool known = sample(device, run, &now);
   try {
-    if (!run.watch.look(known ? &now : nullptr)) return false;
+    if (!run.monitor.poll(known ? &now : nullptr)) return false;
   } catch (...) { // the kernels do not stop
-    device.add_stuck(run.owed);
+    device.add_stuck(run.pending_kernels);
     abandon_resources(device);
     throw;
   }
@@ -58,8 +58,8 @@ bool poll_launch(CudaDevice &device, Run &run, CUstream stream) {
 }
 
 bool completed_since(CudaDevice &device, Run &run) {
-  if (!std::all_of(run.owed.begin(), run.owed.end(), has_completed)) return false;
-  run.owed.clear();
+  if (!std::all_of(run.pending_kernels.begin(), run.pending_kernels.end(), has_completed)) return false;
+  run.pending_kernels.clear();
   copy(device, run.counters, run.kernel.counters, sizeof(Counters));
   if (!run.launch.persistent) run.counters->head = run.kernel.round_end;
   run.counters->stop |= kStopAsked;

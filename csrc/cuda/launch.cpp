@@ -9,19 +9,19 @@
 namespace atos::cuda {
 
 void upload(CudaDevice &device, Run &run, CUstream stream) {
-  const Timed timed(run.copied);
-  Session &session = session_of_thread(device);
-  *session.counters = *run.counters;
-  check(driver().cuMemcpyHtoDAsync(address(run.kernel.counters), session.counters, sizeof(Counters), stream), "launching");
+  const ScopedTimer timed(run.copied);
+  LaunchResources &resources = resources_of_thread(device);
+  *resources.counters = *run.counters;
+  check(driver().cuMemcpyHtoDAsync(address(run.kernel.counters), resources.counters, sizeof(Counters), stream), "launching");
 }
 
 void download(CudaDevice &device, Run &run, CUstream stream) {
-  const Timed timed(run.copied);
-  Session &session = session_of_thread(device);
-  check(driver().cuMemcpyDtoHAsync(session.counters, address(run.kernel.counters), sizeof(Counters), stream),
+  const ScopedTimer timed(run.copied);
+  LaunchResources &resources = resources_of_thread(device);
+  check(driver().cuMemcpyDtoHAsync(resources.counters, address(run.kernel.counters), sizeof(Counters), stream),
         "running the kernel");
   check(driver().cuStreamSynchronize(stream), "running the kernel");
-  *run.counters = *session.counters;
+  *run.counters = *resources.counters;
 }
 
 void start_kernel(const Run &run, CUstream stream) {
@@ -42,16 +42,16 @@ void start_kernel(const Run &run, CUstream stream) {
 
 void start_clock(CudaDevice &device, CUstream stream) {
   device.refuse_if_stuck();
-  Current current(device.context);
-  check(driver().cuEventRecord(session_of_thread(device).start, stream), "launching");
+  ScopedContext current(device.context);
+  check(driver().cuEventRecord(resources_of_thread(device).start, stream), "launching");
 }
 
 double stop_clock(CudaDevice &device) {
-  Current current(device.context);
-  const Session &session = session_of_thread(device);
+  ScopedContext current(device.context);
+  const LaunchResources &resources = resources_of_thread(device);
   float milliseconds = 0;
-  check(driver().cuEventSynchronize(session.stop), "reading the clock");
-  check(driver().cuEventElapsedTime(&milliseconds, session.start, session.stop), "reading the clock");
+  check(driver().cuEventSynchronize(resources.stop), "reading the clock");
+  check(driver().cuEventElapsedTime(&milliseconds, resources.start, resources.stop), "reading the clock");
   return milliseconds;
 }
 

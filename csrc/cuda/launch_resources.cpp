@@ -12,64 +12,64 @@ class FreeLaunchResources {
 public:
   explicit FreeLaunchResources(int32_t) {}
 
-  void give_back(const Session &session) {
+  void give_back(const LaunchResources &resources) {
     std::lock_guard<std::mutex> lock(guard);
-    spare_sessions.push_back(session);
+    unused.push_back(resources);
   }
 
-  void take(Session &session) {
+  void take(LaunchResources &resources) {
     std::lock_guard<std::mutex> lock(guard);
-    if (spare_sessions.empty()) return;
-    session = spare_sessions.back();
-    spare_sessions.pop_back();
+    if (unused.empty()) return;
+    resources = unused.back();
+    unused.pop_back();
   }
 
 private:
   std::mutex guard;
-  std::vector<Session> spare_sessions;
+  std::vector<LaunchResources> unused;
 };
 
 // The resources of one thread, by device; they are left to others when it ends.
-struct LaunchResourcesByDevice : std::map<int32_t, Session> {
+struct LaunchResourcesByDevice : std::map<int32_t, LaunchResources> {
   ~LaunchResourcesByDevice() {
-    for (const auto &[index, session] : *this)
-      if (session.start) instance_of_device<FreeLaunchResources>(index).give_back(session); // else nothing was made
+    for (const auto &[index, resources] : *this)
+      if (resources.start) instance_of_device<FreeLaunchResources>(index).give_back(resources); // else nothing was made
   }
 };
 
-LaunchResourcesByDevice &sessions_of_thread() {
-  static thread_local LaunchResourcesByDevice sessions;
-  return sessions;
+LaunchResourcesByDevice &resources_by_device() {
+  static thread_local LaunchResourcesByDevice resources;
+  return resources;
 }
 
 } // namespace
 
-Session &session_of_thread(CudaDevice &device) {
-  Session &session = sessions_of_thread()[device.index];
-  if (session.reports) return session;
-  if (!session.start) instance_of_device<FreeLaunchResources>(device.index).take(session);
-  if (session.reports) return session;
+LaunchResources &resources_of_thread(CudaDevice &device) {
+  LaunchResources &resources = resources_by_device()[device.index];
+  if (resources.records) return resources;
+  if (!resources.start) instance_of_device<FreeLaunchResources>(device.index).take(resources);
+  if (resources.records) return resources;
   // Resumes after a part that the driver refused before.
   const Driver &d = driver();
-  for (CUevent *event : {&session.start, &session.stop})
+  for (CUevent *event : {&resources.start, &resources.stop})
     if (!*event) check(d.cuEventCreate(event, CU_EVENT_DEFAULT), "making an event");
-  for (CUstream &stream : session.streams)
+  for (CUstream &stream : resources.streams)
     if (!stream) check(d.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "making a stream");
-  if (!session.control) check(d.cuStreamCreate(&session.control, CU_STREAM_NON_BLOCKING), "making a stream");
+  if (!resources.control) check(d.cuStreamCreate(&resources.control, CU_STREAM_NON_BLOCKING), "making a stream");
   void *pinned;
-  check(d.cuMemAllocHost(&pinned, 2 * sizeof(Counters) + kStreams * sizeof(Report) + 16 + kZeros), "allocating pinned memory");
-  session.counters = static_cast<Counters *>(pinned);
-  session.observed = session.counters + 1;
-  session.reports = reinterpret_cast<Report *>(session.observed + 1);
-  session.stop_word = reinterpret_cast<uint64_t *>(session.reports + kStreams);
-  *session.stop_word = kStopAsked >> 32;
-  session.allowed = session.stop_word + 1;
-  session.zeros = session.stop_word + 2;
-  __builtin_memset(session.zeros, 0, kZeros);
-  return session;
+  check(d.cuMemAllocHost(&pinned, 2 * sizeof(Counters) + kStreams * sizeof(CompletionRecord) + 16 + kZeros), "allocating pinned memory");
+  resources.counters = static_cast<Counters *>(pinned);
+  resources.observed = resources.counters + 1;
+  resources.records = reinterpret_cast<CompletionRecord *>(resources.observed + 1);
+  resources.stop_word = reinterpret_cast<uint64_t *>(resources.records + kStreams);
+  *resources.stop_word = kStopAsked >> 32;
+  resources.growths_granted = resources.stop_word + 1;
+  resources.zeros = resources.stop_word + 2;
+  __builtin_memset(resources.zeros, 0, kZeros);
+  return resources;
 }
 
-void abandon_resources(CudaDevice &device) { sessions_of_thread().erase(device.index); }
+void abandon_resources(CudaDevice &device) { resources_by_device().erase(device.index); }
 
 } // namespace atos::cuda
 

@@ -7,17 +7,17 @@ namespace atos::cuda {
 
 constexpr uint64_t kZeros = 1 << 20; // bytes of pinned zeros
 
-struct Session {
+struct LaunchResources {
   CUevent start = nullptr, stop = nullptr;
   CUstream streams[kStreams] = {}, control = nullptr; // the last never has to wait for a kernel
   Counters *counters = nullptr, *observed = nullptr;
-  Report *reports = nullptr;
-  uint64_t *stop_word = nullptr, *allowed = nullptr;
+  CompletionRecord *records = nullptr;
+  uint64_t *stop_word = nullptr, *growths_granted = nullptr;
   void *zeros = nullptr;
 };
 
 // The resources of the calling thread, made on first use. The device's context has to be current.
-Session &session_of_thread(CudaDevice &device);
+LaunchResources &resources_of_thread(CudaDevice &device);
 
 // Leaks the resources of the calling thread on purpose, since stuck kernels may still write to them; it gets others.
 void abandon_resources(CudaDevice &device);

@@ -10,13 +10,13 @@ namespace atos::cuda {
 
 void *allocate(CudaDevice &device, uint64_t bytes) {
   device.refuse_if_stuck();
-  Current current(device.context);
+  ScopedContext current(device.context);
   CUdeviceptr pointer = 0;
   const CUresult result = driver().cuMemAlloc(&pointer, bytes ? bytes : 1);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     size_t free_bytes = 0, total = 0;
     driver().cuMemGetInfo(&free_bytes, &total);
-    throw Failure(ATOS_NO_MEMORY, text("%llu bytes asked for, but GPU %d has only %llu of %llu free", (unsigned long long)bytes,
+    throw Failure(ATOS_NO_MEMORY, format("%llu bytes asked for, but GPU %d has only %llu of %llu free", (unsigned long long)bytes,
                                        device.index, (unsigned long long)free_bytes, (unsigned long long)total));
   }
   check(result, "allocating memory");
@@ -29,7 +29,7 @@ void *reserve(CudaDevice &device, uint64_t *bytes, uint64_t least) {
   *bytes = device.attribute(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS) ? std::max(*bytes, least) : least;
   CUdeviceptr pointer = 0;
   if (*bytes > least) {
-    Current current(device.context);
+    ScopedContext current(device.context);
     if (driver().cuMemAllocManaged(&pointer, *bytes, CU_MEM_ATTACH_GLOBAL) == CUDA_SUCCESS)
       return reinterpret_cast<void *>(pointer);
   }
@@ -48,7 +48,7 @@ void release(CudaDevice &device, void *pointer) noexcept {
 void copy(CudaDevice &device, void *to, const void *from, uint64_t bytes) {
   if (!bytes) return;
   device.refuse_if_stuck();
-  Current current(device.context);
+  ScopedContext current(device.context);
   check(driver().cuMemcpy(address(to), address(from), bytes), "copying");
   check(driver().cuStreamSynchronize(CU_STREAM_LEGACY), "copying");
 }
@@ -56,7 +56,7 @@ void copy(CudaDevice &device, void *to, const void *from, uint64_t bytes) {
 void fill(CudaDevice &device, void *to, const void *element, uint32_t element_bytes, uint64_t count) {
   if (!count) return;
   device.refuse_if_stuck();
-  Current current(device.context);
+  ScopedContext current(device.context);
   const Driver &d = driver();
   const CUdeviceptr at = address(to);
   uint32_t words[4] = {};
@@ -74,7 +74,7 @@ void fill(CudaDevice &device, void *to, const void *element, uint32_t element_by
     for (uint32_t w = 0; w < element_bytes / 4; ++w) // one strided column of words after the other
       check(d.cuMemsetD2D32(at + 4 * w, element_bytes, words[w], 1, count), "filling");
     break;
-  default: throw Failure(ATOS_INVALID, text("cannot fill with elements of %u bytes", element_bytes));
+  default: throw Failure(ATOS_INVALID, format("cannot fill with elements of %u bytes", element_bytes));
   }
   check(d.cuStreamSynchronize(CU_STREAM_LEGACY), "filling");
 }

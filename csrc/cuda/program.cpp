@@ -15,7 +15,7 @@ CudaProgram::~CudaProgram() {
 
 void CudaProgram::load(const void *cubin, const char *symbol) {
   gpu.refuse_if_stuck();
-  Current current(gpu.context);
+  ScopedContext current(gpu.context);
   check(driver().cuModuleLoadData(&module, cubin), "loading the kernel");
   check(driver().cuModuleGetFunction(&function, module, symbol), "finding the kernel");
 }
@@ -24,11 +24,11 @@ uint32_t CudaProgram::resident_blocks(const atos_launch &launch, uint32_t item_b
   const uint32_t shared = shared_bytes(launch, item_bytes, buffer_items(launch, item_bytes));
   std::lock_guard<std::mutex> lock(guard);
   if (known_blocks && known_threads == launch.threads && known_shared == shared) return known_blocks;
-  Current current(gpu.context);
+  ScopedContext current(gpu.context);
   const Driver &d = driver();
   const uint32_t most = gpu.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
   if (shared > most)
-    throw Failure(ATOS_TOO_MANY, text("a block of %u threads with fetch_size %u needs %u bytes of shared memory, more than "
+    throw Failure(ATOS_TOO_MANY, format("a block of %u threads with fetch_size %u needs %u bytes of shared memory, more than "
                                       "the %u that this GPU has: lower fetch_size, num_threads or shared_memory",
                                       launch.threads, launch.fetch, shared, most));
   if (shared > shared_allowed) {
@@ -40,12 +40,12 @@ uint32_t CudaProgram::resident_blocks(const atos_launch &launch, uint32_t item_b
   check(d.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, int(launch.threads), shared),
         "asking for the occupancy");
   if (blocks == 0)
-    throw Failure(ATOS_TOO_MANY, text("a block of %u threads with %u bytes of shared memory does not fit on a "
+    throw Failure(ATOS_TOO_MANY, format("a block of %u threads with %u bytes of shared memory does not fit on a "
                                       "multiprocessor: lower num_threads, fetch_size or shared_memory",
                                       launch.threads, shared));
   known_threads = launch.threads;
   known_shared = shared;
-  known_blocks = uint32_t(blocks) * gpu.processors;
+  known_blocks = uint32_t(blocks) * gpu.multiprocessor_count;
   return known_blocks;
 }
 

@@ -8,7 +8,7 @@ namespace atos {
 
 static const char *const kAbsent = "this build has no GPU support, since the CUDA headers were missing when it was built";
 
-Backend &cuda_backend(int32_t device) { throw Failure(ATOS_NO_DEVICE, text("there is no GPU %d: %s", device, kAbsent)); }
+Backend &cuda_backend(int32_t device) { throw Failure(ATOS_NO_DEVICE, format("there is no GPU %d: %s", device, kAbsent)); }
 int32_t cuda_device_count(std::string *why_none) {
   *why_none = kAbsent;
   return 0;

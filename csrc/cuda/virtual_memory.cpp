@@ -13,15 +13,15 @@ namespace {
 
 // Fills memory with zeros while a kernel may hold all multiprocessors: by the copy engines, since a memset may be a kernel.
 void clear_beside_kernels(CudaDevice &device, CUdeviceptr at, uint64_t bytes) {
-  Session &session = session_of_thread(device);
+  LaunchResources &resources = resources_of_thread(device);
   for (uint64_t done = 0; done < bytes; done += kZeros)
-    check(driver().cuMemcpyHtoDAsync(at + done, session.zeros, std::min(kZeros, bytes - done), session.control),
+    check(driver().cuMemcpyHtoDAsync(at + done, resources.zeros, std::min(kZeros, bytes - done), resources.control),
           "clearing memory");
 }
 
 } // namespace
 
-CudaRoom::CudaRoom(CudaDevice &device, uint64_t size) : device(device) {
+CudaGrowableRange::CudaGrowableRange(CudaDevice &device, uint64_t size) : device(device) {
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device.handle};
   check(driver().cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
@@ -32,7 +32,7 @@ CudaRoom::CudaRoom(CudaDevice &device, uint64_t size) : device(device) {
   begin = reinterpret_cast<void *>(pointer);
 }
 
-CudaRoom::~CudaRoom() {
+CudaGrowableRange::~CudaGrowableRange() {
   if (device.stuck()) return;
   for (const Part &part : parts) {
     driver().cuMemUnmap(address(begin) + part.at, part.size);
@@ -41,24 +41,24 @@ CudaRoom::~CudaRoom() {
   driver().cuMemAddressFree(address(begin), reserved());
 }
 
-void CudaRoom::extend(uint64_t size) {
-  if (size <= there) return;
+void CudaGrowableRange::extend(uint64_t size) {
+  if (size <= mapped) return;
   const Driver &d = driver();
-  Part part{0, there, (size - there + granularity - 1) / granularity * granularity};
+  Part part{0, mapped, (size - mapped + granularity - 1) / granularity * granularity};
   check(d.cuMemCreate(&part.handle, part.size, &properties, 0), "asking for memory");
   parts.push_back(part);
   check(d.cuMemMap(address(begin) + part.at, part.size, 0, part.handle, 0), "mapping memory");
   const CUmemAccessDesc access{properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   check(d.cuMemSetAccess(address(begin) + part.at, part.size, &access, 1), "mapping memory");
   clear_beside_kernels(device, address(begin) + part.at, part.size);
-  there += part.size;
+  mapped += part.size;
 }
 
-std::unique_ptr<Room> reserve_range(CudaDevice &device, uint64_t bytes) {
+std::unique_ptr<GrowableRange> reserve_range(CudaDevice &device, uint64_t bytes) {
   if (!device.attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)) return nullptr;
-  Current current(device.context);
+  ScopedContext current(device.context);
   try {
-    return std::make_unique<CudaRoom>(device, bytes);
+    return std::make_unique<CudaGrowableRange>(device, bytes);
   } catch (const Failure &) {
     return nullptr;
   }

@@ -5,10 +5,10 @@
 
 namespace atos::cuda {
 
-class CudaRoom final : public Room {
+class CudaGrowableRange final : public GrowableRange {
 public:
-  CudaRoom(CudaDevice &device, uint64_t size);
-  ~CudaRoom() override;
+  CudaGrowableRange(CudaDevice &device, uint64_t size);
+  ~CudaGrowableRange() override;
   void extend(uint64_t size) override;
 
 private:
@@ -25,6 +25,6 @@ private:
 };
 
 // A range of so many bytes; null if the GPU or the driver has none. The queue then grows between kernels.
-std::unique_ptr<Room> reserve_range(CudaDevice &device, uint64_t bytes);
+std::unique_ptr<GrowableRange> reserve_range(CudaDevice &device, uint64_t bytes);
 
 } // namespace atos::cuda

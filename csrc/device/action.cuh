@@ -27,9 +27,9 @@ struct Action {
     kIdle = 0,
     kLeave = -1,
     kChunk = -2,
-    kHandOn = -3,
+    kFlush = -3,
     kRound = -4,
-    kCrowded = -5,
+    kWaitForSpace = -5,
     kWait = -6, // only within fetch(): poll the claimed slots again
   };
 

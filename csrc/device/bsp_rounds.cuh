@@ -12,7 +12,7 @@ template <class Last> ATOS_DEVICE void grid_barrier(Counters *counters, Last las
   if (threadIdx.x == 0) {
     const uint64_t phase = load(&counters->phase);
     fence();
-    const uint64_t ticket = add(&counters->arrived, uint64_t(1));
+    const uint64_t ticket = fetch_add(&counters->arrived, uint64_t(1));
     if (ticket + 1 == (phase + 1) * gridDim.x) { // a remainder of 64 bits would be a call, around which registers are kept
       fence();
       last();
@@ -48,8 +48,8 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
       // the next round already, and leave it waiting.
       grid_barrier(counters, [&] {
         store(&counters->head, end); // claims ran past the end of the round
-        store(&counters->round_end, queue().stopped() ? kNever : tickets_of(load(&counters->published)));
-        add(&counters->rounds, uint64_t(1));
+        store(&counters->round_end, queue().stopped() ? kNever : tickets_of(load(&counters->tail)));
+        fetch_add(&counters->rounds, uint64_t(1));
       });
       const uint64_t next = load(&counters->round_end);
       if (next == kNever) return Action::kLeave;

@@ -37,12 +37,12 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
 #pragma unroll
       for (unsigned u = 0; u < kPolls; ++u) {
         const unsigned k = got + u * kWarpSize + lane_id();
-        bool full = false;
+        bool filled = false;
         if (k < claimed) {
           const Place place = ring.at(first + k);
-          full = ring.template slot<bytes>(place.index).full(place.turn, seen[u]);
+          filled = ring.template slot<bytes>(place.index).is_ready(place.sequence, seen[u]);
         }
-        ready[u] = __ballot_sync(kAll, full);
+        ready[u] = __ballot_sync(kAll, filled);
       }
 #pragma unroll
       for (unsigned u = 0; u < kPolls; ++u) {
@@ -64,7 +64,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
 #pragma unroll 1
     for (unsigned k = lane_id(); k < got; k += kWarpSize) {
       const Place place = ring.at(first + k);
-      ring.template slot<bytes>(place.index).retire(place.turn);
+      ring.template slot<bytes>(place.index).release(place.sequence);
     }
     if (lane_id() == 0) {
       consumer.first = first + got;
@@ -75,42 +75,42 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
 
   // [first warp] Claims tickets, if there are none: kWait for their items, or kChunk or kLeave.
   ATOS_DEVICE Action claim() {
-    Action verdict = Action::kWait;
+    Action action = Action::kWait;
     if (lane_id() == 0 && header->consumer.claimed == 0) {
       const Counters *counters = queue().counters;
       const bool relaxed = this->relaxed();
       // All is asked for before the first answer is looked at: they take as long as one.
-      const uint64_t open = nested() ? load(&counters->open) : 0, stop = load(&counters->stop);
-      const uint64_t head = relaxed ? load(&counters->head) : 0, published = relaxed ? load(&counters->published) : 0;
-      if (open && this->help()) {
-        verdict = Action::kChunk; // split items are older than the waiting ones
+      const uint64_t open = nested() ? load(&counters->splits_open) : 0, stop = load(&counters->stop);
+      const uint64_t head = relaxed ? load(&counters->head) : 0, tail = relaxed ? load(&counters->tail) : 0;
+      if (open && this->claim_chunk_of_other()) {
+        action = Action::kChunk; // split items are older than the waiting ones
       } else if (stop != kRun) {
-        verdict = Action::kLeave;
+        action = Action::kLeave;
       } else if (relaxed) {
-        header->consumer.claim(queue(), fair_batch_size(launch, head, tickets_of(published)));
+        header->consumer.claim(queue(), fair_batch_size(launch, head, tickets_of(tail)));
       } else if (this->claim_of_round(1) == 0) {
-        verdict = Action::kLeave;
+        action = Action::kLeave;
       }
     }
-    return verdict.of_first_lane();
+    return action.of_first_lane();
   }
 
   // [first warp] Items, or what to do without any.
   ATOS_DEVICE Action fetch() {
     restart_point(header->step);
-    Action verdict = claim();
+    Action action = claim();
     __syncwarp(); // the first lane wrote into the header
-    if (verdict != Action::kWait) return verdict;
+    if (action != Action::kWait) return action;
     restart_point(header->step);
     for (unsigned polls = 0;; ++polls) {
       if (const unsigned got = take_ready()) return Action::items(got);
-      if (polls % kPatience != kPatience - 1) continue;
+      if (polls % kPollsBeforeEndTest != kPollsBeforeEndTest - 1) continue;
       if (lane_id() == 0) {
-        verdict = this->help() ? Action(Action::kChunk) : this->relaxed() ? this->while_waiting() : this->while_round_fills();
+        action = this->claim_chunk_of_other() ? Action(Action::kChunk) : this->relaxed() ? this->while_waiting() : this->while_round_fills();
         if (header->consumer.is_past_ring(header->consumer.first)) header->consumer.next_ring(queue());
       }
-      verdict = verdict.of_first_lane();
-      if (verdict != Action::kWait) return verdict;
+      action = action.of_first_lane();
+      if (action != Action::kWait) return action;
       __nanosleep(kPollNanoseconds);
       restart_point(header->step);
     }
@@ -118,66 +118,66 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
 
   // [first warp] After each step: flushes the pushes, accounts for the step, and returns what comes next. Many pushes are
   // flushed by all threads, after which this is called again.
-  ATOS_DEVICE Action decide() {
+  ATOS_DEVICE Action next_action() {
     __syncwarp();
     if (const uint32_t pushes = header->pushes) {
-      if (this->crowded()) return Action::kCrowded;
-      if (pushes > kFew && Group::has_more_warps()) return Action::kHandOn;
-      hand_on<Warp>();
+      if (this->above_high_water()) return Action::kWaitForSpace;
+      if (pushes > kFew && Group::has_more_warps()) return Action::kFlush;
+      flush_pushes<Warp>();
     }
     restart_point();
     __syncwarp();
-    const uint32_t kept = header->kept;
+    const uint32_t local_items = header->local_items;
     bool goes_on = false;
     __syncwarp(); // all have read it
     if (lane_id() == 0) {
-      goes_on = conclude();
-      header->kept = 0;
+      goes_on = account_step();
+      header->local_items = 0;
     }
-    Action verdict = Action::items(kept);
-    if (nested() && __shfl_sync(kAll, goes_on, 0)) verdict = Action::kChunk;
-    else if (kept == 0) verdict = fetch();
-    if (verdict != Action::kItems && verdict != Action::kChunk && !this->relaxed()) verdict = Action::kRound;
+    Action action = Action::items(local_items);
+    if (nested() && __shfl_sync(kAll, goes_on, 0)) action = Action::kChunk;
+    else if (local_items == 0) action = fetch();
+    if (action != Action::kItems && action != Action::kChunk && !this->relaxed()) action = Action::kRound;
     if (lane_id() == 0) {
-      header->step = verdict;
+      header->step = action;
       header->any_long = 0;
-      if (verdict == Action::kItems) header->counted = kept == 0; // a chunk belongs to the batch before
+      if (action == Action::kItems) header->counted = local_items == 0; // a chunk belongs to the batch before
     }
     __syncwarp();
-    if (nested() && verdict == Action::kItems && verdict.count() <= kFew) {
-      const uint32_t total = this->template measure<Warp>(verdict.count());
+    if (nested() && action == Action::kItems && action.count() <= kFew) {
+      const uint32_t total = this->template measure<Warp>(action.count());
       if (lane_id() == 0) header->total = total;
     }
-    return verdict;
+    return action;
   }
 
   // [team] Flushes the pushes of the last step. Only those of a whole batch may stay local; those of idle never do, since the
   // others' idle rounds have to see them.
-  template <class Team> ATOS_DEVICE void hand_on() {
+  template <class Team> ATOS_DEVICE void flush_pushes() {
     const bool may_keep = kKeepsLocalItems && this->relaxed() && header->step == Action::kItems && !header->any_long;
-    Below::template hand_on<Team>(may_keep, items);
+    Below::template flush_pushes<Team>(may_keep, items);
   }
 
   // [one lane] Accounts for the last step, whose pushes have been flushed. True if a chunk comes next.
-  ATOS_DEVICE bool conclude() {
+  ATOS_DEVICE bool account_step() {
     const Action step = header->step;
     if (step == Action::kItems) {
       header->ran += step.count();
       if (nested() && header->any_long) {
         header->batch = step.count();
-        header->next_long = header->shared = 0;
+        header->next_long = header->num_split = 0;
       } else if (header->counted) {
-        header->owed += step.count();
+        header->unreported += step.count();
       }
     } else if (has_idle() && step == Action::kIdle) {
-      this->idle_returned(header->handed, 1);
+      this->idle_returned(header->flushed, 1);
     }
-    header->handed = 0;
+    header->flushed = 0;
     if (!nested() || (step != Action::kChunk && !header->batch)) return false;
-    if (header->chunk.share >= 0 && chunk_done(static_cast<Share *>(launch.shares), header->chunk.share)) ++header->owed;
-    header->chunk.share = -1;
+    if (header->chunk.split >= 0 && finish_chunk(static_cast<SplitItem *>(launch.split_items), header->chunk.split)) ++header->unreported;
+    header->chunk.split = -1;
     if (this->next_chunk()) return true;
-    if (header->batch && header->counted) header->owed += header->batch - header->shared;
+    if (header->batch && header->counted) header->unreported += header->batch - header->num_split;
     header->batch = 0;
     return false;
   }
@@ -186,23 +186,23 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
   ATOS_DEVICE void work() {
     for (;;) {
       if (Group::rank() < 32) {
-        const Action verdict = decide();
-        if (lane_id() == 0) header->verdict = verdict;
+        const Action action = next_action();
+        if (lane_id() == 0) header->action = action;
       }
       Group::sync();
-      Action verdict = header->verdict;
-      if (verdict == Action::kRound) verdict = this->next_round();
-      if (verdict == Action::kLeave) break;
-      if (verdict == Action::kItems) {
-        this->run(verdict.count());
-        if (Group::rank() == Group::size() - 1) this->trace(verdict.count());
-      } else if (verdict == Action::kHandOn) {
-        hand_on<Group>();
-      } else if (verdict == Action::kCrowded) {
-        if (Group::rank() == 0) this->reserve_in_turn();
-      } else if (nested() && verdict == Action::kChunk) {
+      Action action = header->action;
+      if (action == Action::kRound) action = this->next_round();
+      if (action == Action::kLeave) break;
+      if (action == Action::kItems) {
+        this->run(action.count());
+        if (Group::rank() == Group::size() - 1) this->trace(action.count());
+      } else if (action == Action::kFlush) {
+        flush_pushes<Group>();
+      } else if (action == Action::kWaitForSpace) {
+        if (Group::rank() == 0) this->reserve_when_space();
+      } else if (nested() && action == Action::kChunk) {
         this->run_chunk();
-      } else if (has_idle() && verdict == Action::kIdle) {
+      } else if (has_idle() && action == Action::kIdle) {
         atos_task_idle(&worker, &args);
       }
       Group::sync();

@@ -23,34 +23,34 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
   ATOS_DEVICE void leave() {
     Counters *counters = queue().counters;
     if (Group::rank() == 0) {
-      if (header->ran) add(&counters->ran, header->ran);
-      if (header->pushed) add(&counters->pushed, header->pushed);
-      if (header->owed) queue().finish(header->owed);
+      if (header->ran) fetch_add(&counters->ran, header->ran);
+      if (header->pushed) fetch_add(&counters->pushed, header->pushed);
+      if (header->unreported) queue().finish(header->unreported);
     }
     __syncthreads();
     if (threadIdx.x != 0) return;
     fence();
-    if (add(&counters->gone[launch.stream], 1) != gridDim.x - 1) return;
+    if (fetch_add(&counters->gone[launch.stream], 1) != gridDim.x - 1) return;
     fence();
     store(&counters->gone[launch.stream], 0);
     store(&counters->claims[launch.stream], 0);
-    volatile Report *report = launch.report;
-    const uint64_t published = load(&counters->published), stop = load(&counters->stop);
-    report->published = published;
-    report->stop = stop;
-    report->ran = load(&counters->ran);
-    report->pushed = load(&counters->pushed);
-    report->rounds = load(&counters->rounds);
-    report->sampled = load(&counters->sampled);
+    volatile CompletionRecord *record = launch.record;
+    const uint64_t tail = load(&counters->tail), stop = load(&counters->stop);
+    record->tail = tail;
+    record->stop = stop;
+    record->ran = load(&counters->ran);
+    record->pushed = load(&counters->pushed);
+    record->rounds = load(&counters->rounds);
+    record->sampled = load(&counters->sampled);
     if (launch.persistent && stop == kRun) {
-      store(&counters->head, published); // claims that ran ahead are void; if the queue grew, the host makes all of this anew
-      store(&counters->finished, published);
-      for (uint64_t *zero : {&counters->direct, &counters->arrived, &counters->phase, &counters->ran, &counters->pushed, &counters->rounds})
+      store(&counters->head, tail); // claims that ran ahead are void; if the queue grew, the host makes all of this anew
+      store(&counters->finished, tail);
+      for (uint64_t *zero : {&counters->untracked, &counters->arrived, &counters->phase, &counters->ran, &counters->pushed, &counters->rounds})
         store(zero, 0);
-      store(&counters->quiet, QueueRef<bytes>::nobody_quiet(published));
+      store(&counters->quiescent, QueueRef<bytes>::none_quiescent(tail));
     }
     __threadfence_system();
-    report->sequence = launch.sequence;
+    record->sequence = launch.sequence;
   }
 };
 

@@ -69,7 +69,7 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
   ATOS_DEVICE void run(unsigned got) {
     const bool looks = kKeepsLocalItems && launch.persistent && Group::rank() == Group::size() - 1;
     if (!nested()) {
-      if (looks) this->look_around();
+      if (looks) this->sample_demand();
       for (unsigned k = 0; k < got; ++k) {
         if (k) Group::sync();
         atos_task_body(&worker, &items[k], 0, nullptr, &args);
@@ -78,14 +78,14 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
     }
     const uint32_t total = got > kFew ? measure<Group>(got) : header->total;
     // The last warp, which has the least to do, samples the demand meanwhile.
-    if (Group::has_more_warps() && looks) this->look_around();
+    if (Group::has_more_warps() && looks) this->sample_demand();
 #pragma unroll 1
     for (uint32_t base = Group::rank() & ~31u; base < total; base += Group::size()) {
       const uint32_t e = base + lane_id();
       const unsigned k = item_of(e, base, got);
       if (e < total) atos_task_body(&worker, &items[k], int64_t(e - scan[k]), &values[k * value_words()], &args);
     }
-    if (!Group::has_more_warps() && looks) this->look_around();
+    if (!Group::has_more_warps() && looks) this->sample_demand();
   }
 };
 

@@ -16,9 +16,9 @@ template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push(const Item<bytes>
     buffer[at] = item;
   } else {
     fence();
-    const uint64_t published = queue().reserve(1);
-    const unsigned k = growths_of(published);
-    queue().publish(queue().ring(k, queue().start_of(k)), tickets_of(published), item);
+    const uint64_t tail = queue().reserve(1);
+    const unsigned k = growths_of(tail);
+    queue().publish(queue().ring(k, queue().first_ticket_of(k)), tickets_of(tail), item);
   }
 }
 
@@ -36,56 +36,56 @@ template <class Group, unsigned bytes> struct PushBuffer : WorkerState<Group, by
   }
 
   // Whether the flush has to wait for space, in `reserve_when_space`.
-  ATOS_DEVICE bool crowded() const {
+  ATOS_DEVICE bool above_high_water() const {
     return header->producer.above_high_water(buffered());
   }
 
   // [one lane] Between steps: reserves tickets for all that is buffered, when the ring has space.
-  ATOS_DEVICE void reserve_in_turn() {
-    const auto ask = [&] { static_cast<volatile Report *>(launch.report)->wanted = 1; };
+  ATOS_DEVICE void reserve_when_space() {
+    const auto ask = [&] { static_cast<volatile CompletionRecord *>(launch.record)->growths_requested = 1; };
     header->producer.reserve_when_space(queue(), buffered(), ask);
   }
 
   // [team] Behind a barrier of the worker: flushes the pushes of the last step. Those that may stay local become the next batch
   // of this worker, `items`, as far as they fit and nobody waits for them. Where many items wait for workers, all pushes go
   // behind those, to keep their order.
-  template <class Team> ATOS_DEVICE void hand_on(bool may_keep, BatchArray<Item<bytes>> items) {
+  template <class Team> ATOS_DEVICE void flush_pushes(bool may_keep, BatchArray<Item<bytes>> items) {
     const uint32_t pushes = header->pushes, n = buffered();
     Producer &producer = header->producer;
-    const bool local = may_keep && !producer.reserved && producer.demand >= -int64_t(launch.workers) * kBacklog;
+    const bool local = may_keep && !producer.reserved && producer.demand >= -int64_t(launch.workers) * kBacklogPerWorker;
     if (!local) fence(); // beside the reservation; a worker with local items mostly has nothing to flush
     if (Team::rank() == 0) {
       const uint32_t most = launch.fetch / 2 + 1; // a long batch is hard to share
       uint32_t given = n;
-      if (local) given = n > most ? n - most : n > 1 && producer.demand > 0 ? gift(n / 2) : 0;
+      if (local) given = n > most ? n - most : n > 1 && producer.demand > 0 ? items_to_donate(n / 2) : 0;
       if (given && !producer.reserved) producer.reserve(queue(), given);
-      header->kept = n - given;
+      header->local_items = n - given;
       header->pushed += pushes;
-      header->handed = pushes;
+      header->flushed = pushes;
     }
     Team::sync();
-    const uint32_t kept = header->kept;
-    if (n > kept) {
+    const uint32_t local_items = header->local_items;
+    if (n > local_items) {
       if (local) fence();
-      queue().publish(Ring(producer.ring), producer.base, worker.buffer + kept, n - kept, Team::rank(), Team::size());
+      queue().publish(Ring(producer.ring), producer.base, worker.buffer + local_items, n - local_items, Team::rank(), Team::size());
     }
-    for (uint32_t k = Team::rank(); k < kept; k += Team::size()) items[k] = worker.buffer[k];
+    for (uint32_t k = Team::rank(); k < local_items; k += Team::size()) items[k] = worker.buffer[k];
     if (Team::rank() == 0) header->pushes = producer.reserved = 0;
   }
 
   // [one lane] Number of local items, at most n, to donate to idle workers: idle / busy, rounded by chance. If each busy worker
   // donated one for every idle one, most would end up in the queue.
-  ATOS_DEVICE uint32_t gift(uint32_t n) const {
-    const int32_t hungry = int32_t(header->producer.demand); // 64 bits are slow
-    const int32_t active = max(int32_t(launch.workers) - hungry, 1);
-    return quotient_rounded_by_chance(hungry, active, n);
+  ATOS_DEVICE uint32_t items_to_donate(uint32_t n) const {
+    const int32_t demand = int32_t(header->producer.demand); // 64 bits are slow
+    const int32_t active = max(int32_t(launch.workers) - demand, 1);
+    return quotient_rounded_by_chance(demand, active, n);
   }
 
   // [one lane] Samples the demand, beside the step that runs.
-  ATOS_DEVICE void look_around() {
+  ATOS_DEVICE void sample_demand() {
     const QueueRef<bytes> q = queue();
-    const int64_t hungry = int64_t(load(&q.counters->head) - tickets_of(load(&q.counters->published)));
-    header->producer.demand = q.stopped() ? kUnseen : hungry; // no item stays local then
+    const int64_t demand = int64_t(load(&q.counters->head) - tickets_of(load(&q.counters->tail)));
+    header->producer.demand = q.stopped() ? kUnseen : demand; // no item stays local then
   }
 };
 

@@ -38,10 +38,10 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
       const bool relaxed = this->relaxed();
       const uint64_t stop = load(&counters->stop); // all is asked for before the first answer is looked at
       const uint64_t head = relaxed ? load(&counters->head) : 0;
-      const uint64_t published = relaxed ? tickets_of(load(&counters->published)) : 0;
+      const uint64_t tail = relaxed ? tickets_of(load(&counters->tail)) : 0;
       if (stop == kRun && relaxed) {
-        header->producer.demand = int64_t(head - published);
-        total = header->consumer.claim(queue(), fair_batch_size(launch, head, published) * lanes); // for all lanes
+        header->producer.demand = int64_t(head - tail);
+        total = header->consumer.claim(queue(), fair_batch_size(launch, head, tail) * lanes); // for all lanes
       } else if (stop == kRun) {
         total = this->claim_of_round(lanes);
       }
@@ -66,18 +66,18 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
     const Ring ring = header->consumer.ring;
     typename Slot<bytes>::Seen seen{};
     Place place{};
-    bool full = false;
+    bool filled = false;
     if (claimed) {
       place = ring.at(first);
-      full = ring.template slot<bytes>(place.index).full(place.turn, seen);
+      filled = ring.template slot<bytes>(place.index).is_ready(place.sequence, seen);
     }
-    const unsigned lanes = __ballot_sync(kAll, full);
+    const unsigned lanes = __ballot_sync(kAll, filled);
     if (lanes == 0) return 0;
     fence();
-    if (full) {
+    if (filled) {
       *item = ring.template slot<bytes>(place.index).get(seen);
       if (!Slot<bytes>::packed) fence();
-      ring.template slot<bytes>(place.index).retire(place.turn);
+      ring.template slot<bytes>(place.index).release(place.sequence);
       ++first;
       --claimed;
     }
@@ -85,28 +85,28 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
   }
 
   // [all threads] The lanes that have an item to run; 0 with *action kIdle or kLeave.
-  ATOS_DEVICE unsigned next(Item<bytes> *item, Action *verdict) {
+  ATOS_DEVICE unsigned next(Item<bytes> *item, Action *action) {
     for (;;) {
-      *verdict = Action::kWait;
-      for (unsigned polls = 0; *verdict == Action::kWait; ++polls) {
+      *action = Action::kWait;
+      for (unsigned polls = 0; *action == Action::kWait; ++polls) {
         if (!claim()) {
-          *verdict = Action::kLeave;
+          *action = Action::kLeave;
           break;
         }
         if (const unsigned lanes = take(item)) return lanes;
-        if (polls % kPatience != kPatience - 1) continue;
-        if (lane_id() == 0) *verdict = this->relaxed() ? this->while_waiting() : this->while_round_fills();
-        *verdict = verdict->of_first_lane();
+        if (polls % kPollsBeforeEndTest != kPollsBeforeEndTest - 1) continue;
+        if (lane_id() == 0) *action = this->relaxed() ? this->while_waiting() : this->while_round_fills();
+        *action = action->of_first_lane();
         // Lanes whose tickets are for the next ring wait for those that have older ones, which are about to be filled.
         __syncwarp();
         const bool all_past = __all_sync(kAll, !claimed || header->consumer.is_past_ring(first));
         if (all_past && lane_id() == 0) header->consumer.next_ring(queue());
         __syncwarp();
-        if (*verdict == Action::kWait) __nanosleep(kPollNanoseconds);
+        if (*action == Action::kWait) __nanosleep(kPollNanoseconds);
       }
       if (this->relaxed()) return 0;
-      *verdict = this->next_round();
-      if (*verdict != Action::kRound) return 0;
+      *action = this->next_round();
+      if (*action != Action::kRound) return 0;
     }
   }
 
@@ -114,9 +114,9 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
   ATOS_DEVICE void work() {
     for (;;) {
       Item<bytes> item;
-      Action verdict;
-      const unsigned lanes = next(&item, &verdict);
-      if (lanes == 0 && verdict == Action::kLeave) break;
+      Action action;
+      const unsigned lanes = next(&item, &action);
+      if (lanes == 0 && action == Action::kLeave) break;
       if (lanes >> lane_id() & 1) {
         if (nested()) {
           uint64_t values[kValueWords];
@@ -130,13 +130,13 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
       if (has_idle() && lanes == 0) atos_task_idle(&worker, &args);
       __syncwarp();
       const uint32_t pushes = header->pushes;
-      if (pushes && this->crowded()) {
-        if (lane_id() == 0) this->reserve_in_turn();
+      if (pushes && this->above_high_water()) {
+        if (lane_id() == 0) this->reserve_when_space();
         __syncwarp();
       }
-      if (pushes) this->template hand_on<Warp>(false, nullptr);
+      if (pushes) this->template flush_pushes<Warp>(false, nullptr);
       if (lane_id() == 0) {
-        header->owed += __popc(lanes);
+        header->unreported += __popc(lanes);
         header->ran += __popc(lanes);
         this->trace(__popc(lanes));
         if (has_idle() && lanes == 0) this->idle_returned(pushes, 32);

@@ -22,38 +22,38 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
       const unsigned k = header->next_long++;
       if (lengths[k] < kLong) continue;
       const uint64_t *its_values = &values[k * value_words()];
-      if (open_share<bytes>(queue().counters, shares(), hint() + k, items[k], its_values, value_words(), lengths[k],
+      if (split_item<bytes>(queue().counters, split_items(), hint() + k, items[k], its_values, value_words(), lengths[k],
                             chunk_size(), header->counted)) {
-        ++header->shared;
+        ++header->num_split;
         continue;
       }
-      *guest() = items[k];
-      for (int i = 0; i < value_words(); ++i) header->guest_values[i] = its_values[i];
+      *borrowed() = items[k];
+      for (int i = 0; i < value_words(); ++i) header->borrowed_values[i] = its_values[i];
       header->chunk = {0, lengths[k], -1};
       return true;
     }
-    return help();
+    return claim_chunk_of_other();
   }
 
   // [one lane] Claims a chunk of any split item.
-  ATOS_DEVICE bool help() {
-    return nested() && load(&queue().counters->open) &&
-           claim_chunk<bytes>(queue().counters, shares(), hint(), guest(), header->guest_values, value_words(), chunk_size(),
+  ATOS_DEVICE bool claim_chunk_of_other() {
+    return nested() && load(&queue().counters->splits_open) &&
+           claim_chunk<bytes>(queue().counters, split_items(), hint(), borrowed(), header->borrowed_values, value_words(), chunk_size(),
                               &header->chunk);
   }
 
-  ATOS_DEVICE Share *shares() const { return static_cast<Share *>(launch.shares); }
+  ATOS_DEVICE SplitItem *split_items() const { return static_cast<SplitItem *>(launch.split_items); }
   // The place in the table where this worker begins to look.
   ATOS_DEVICE unsigned hint() const { return block_index() + 31 * Group::index_in_block(); }
   ATOS_DEVICE uint64_t chunk_size() const { return kChunkPart * Group::size(); }
-  ATOS_DEVICE Item<bytes> *guest() const { return reinterpret_cast<Item<bytes> *>(header->guest_item); }
+  ATOS_DEVICE Item<bytes> *borrowed() const { return reinterpret_cast<Item<bytes> *>(header->borrowed_item); }
 
   // [all threads]
   ATOS_DEVICE void run_chunk() {
     const Chunk chunk = header->chunk;
 #pragma unroll 1
     for (int64_t i = chunk.from + Group::rank(); i < chunk.to; i += Group::size())
-      atos_task_body(&worker, guest(), i, header->guest_values, &args);
+      atos_task_body(&worker, borrowed(), i, header->borrowed_values, &args);
   }
 };
 

@@ -35,25 +35,25 @@ ATOS_DEVICE int value_words() { return atos_config(ATOS_CONFIG_VALUE_WORDS); }
 struct Header {
   Consumer consumer;         // its claimed tickets are those of the worker, or the last ones of all lanes of thread workers
   Producer producer;
-  uint64_t owed;             // unreported: tasks that ran and are not yet counted as finished
+  uint64_t unreported;             // unreported: tasks that ran and are not yet counted as finished
   uint64_t ran, pushed;      // statistics
   uint64_t round_end;        // tickets below this run in the current round
-  uint64_t quiet;            // the tail at which this worker registered as quiescent
+  uint64_t quiescent;            // the tail at which this worker registered as quiescent
   uint64_t candidate;        // the tail when nothing was unfinished before an idle call, or kNever
-  uint64_t guest_item[2];    // the item of the chunk that runs
-  uint64_t guest_values[kValueWords];
+  uint64_t borrowed_item[2];    // the item of the chunk that runs
+  uint64_t borrowed_values[kValueWords];
   Chunk chunk;
   uint32_t pushes;           // pushed items; those that the buffer does not hold went straight to the queue
-  uint32_t handed;           // pushes of the last step that have been flushed
-  Action verdict;            // what comes next
+  uint32_t flushed;           // pushes of the last step that have been flushed
+  Action action;            // what comes next
   Action step;               // what was done last, but for flushing and waiting for space
-  uint32_t kept;             // local items: pushed, and the next to run, without going through the queue
+  uint32_t local_items;             // local items: pushed, and the next to run, without going through the queue
   uint32_t counted;          // 1 if the items that run have tickets, 0 if they are local
   uint32_t total;            // iterations of the batch, but for long items
   uint32_t any_long;         // whether the batch has long items
   uint32_t batch;            // items of a batch whose long ones are being split, or 0
   uint32_t next_long;        // first of them that has not been looked at for splitting
-  uint32_t shared;           // number of them that were split
+  uint32_t num_split;          // number of them that were split
   uint32_t idle_called;      // in this round
   uint32_t each;             // thread workers: tickets for each lane without any
 };
@@ -93,8 +93,8 @@ template <class Group, unsigned bytes> struct WorkerState {
       header->consumer.begin(queue());
       header->producer.begin(queue());
       header->round_end = launch.round_end;
-      header->quiet = kNever;
-      header->chunk.share = -1;
+      header->quiescent = kNever;
+      header->chunk.split = -1;
       header->step = Action::kLeave;
     }
     Group::sync();

@@ -34,12 +34,12 @@ ATOS_DEVICE uint64_t load(const uint64_t *p) {
 ATOS_DEVICE void store(uint64_t *p, uint64_t v) {
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(global(p)), "l"(v) : "memory");
 }
-ATOS_DEVICE uint64_t add(uint64_t *p, uint64_t v) {
+ATOS_DEVICE uint64_t fetch_add(uint64_t *p, uint64_t v) {
   uint64_t old;
   asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(global(p)), "l"(v) : "memory");
   return old;
 }
-ATOS_DEVICE bool exchange_if(uint64_t *p, uint64_t &expected, uint64_t desired) {
+ATOS_DEVICE bool compare_exchange(uint64_t *p, uint64_t &expected, uint64_t desired) {
   const uint64_t wanted = expected;
   asm volatile("atom.relaxed.gpu.global.cas.b64 %0, [%1], %2, %3;"
                : "=l"(expected)
@@ -54,7 +54,7 @@ ATOS_DEVICE void clear_bit(uint64_t *p, unsigned bit) {
   asm volatile("red.relaxed.gpu.global.and.b64 [%0], %1;" ::"l"(global(p)), "l"(~(uint64_t(1) << bit)) : "memory");
 }
 ATOS_DEVICE void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
-ATOS_DEVICE uint64_t multiply_high(uint64_t a, uint64_t b) { return __umul64hi(a, b); }
+ATOS_DEVICE uint64_t umulhi(uint64_t a, uint64_t b) { return __umul64hi(a, b); }
 
 // A loop that waits for what others do: `again` before each new try.
 struct Spin {
@@ -65,12 +65,12 @@ struct Spin {
 
 ATOS_FUNCTION uint64_t load(const uint64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 ATOS_FUNCTION void store(uint64_t *p, uint64_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
-ATOS_FUNCTION uint64_t add(uint64_t *p, uint64_t v) { return __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL); }
-ATOS_FUNCTION bool exchange_if(uint64_t *p, uint64_t &expected, uint64_t desired) {
+ATOS_FUNCTION uint64_t fetch_add(uint64_t *p, uint64_t v) { return __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL); }
+ATOS_FUNCTION bool compare_exchange(uint64_t *p, uint64_t &expected, uint64_t desired) {
   return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 ATOS_FUNCTION void fence() {}
-ATOS_FUNCTION uint64_t multiply_high(uint64_t a, uint64_t b) {
+ATOS_FUNCTION uint64_t umulhi(uint64_t a, uint64_t b) {
   __extension__ typedef unsigned __int128 wide;
   return static_cast<uint64_t>((static_cast<wide>(a) * b) >> 64);
 }

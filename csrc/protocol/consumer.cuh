@@ -37,7 +37,7 @@ struct Consumer {
     const uint64_t next = begin + load(claims);
     if (next < end) {
       const uint64_t want = fair_batch_size(launch, next, end) * lanes;
-      first = begin + add(claims, want);
+      first = begin + fetch_add(claims, want);
       got = first >= end ? 0 : end - first < want ? end - first : want;
     }
     return claimed = got;
@@ -45,7 +45,7 @@ struct Consumer {
 
   // While the slots of the claimed tickets are not filled: finds out whether another ring follows, which they may be for.
   template <unsigned bytes> ATOS_FUNCTION void look_for_ring(const QueueRef<bytes> &queue, uint64_t tail) {
-    next_start = growths_of(tail) > growths ? queue.start_of(growths + 1) : kNever;
+    next_start = growths_of(tail) > growths ? queue.first_ticket_of(growths + 1) : kNever;
   }
 
   // Whether a ticket is for a ring after this one, as far as `look_for_ring` has seen.

@@ -11,8 +11,8 @@ constexpr uint64_t kRun = 0, kStopFull = 1, kStopTask = 3, kStopAsked = uint64_t
 // The tail counts tickets in its lower bits, and in its upper ones how often the queue grew since the workers came.
 constexpr unsigned kTicketBits = 59, kMostGrowths = 31;
 constexpr uint64_t kGrowth = uint64_t(1) << kTicketBits;
-ATOS_FUNCTION uint64_t tickets_of(uint64_t published) { return published & (kGrowth - 1); }
-ATOS_FUNCTION unsigned growths_of(uint64_t published) { return unsigned(published >> kTicketBits); }
+ATOS_FUNCTION uint64_t tickets_of(uint64_t tail) { return tail & (kGrowth - 1); }
+ATOS_FUNCTION unsigned growths_of(uint64_t tail) { return unsigned(tail >> kTicketBits); }
 
 constexpr uint64_t kNever = ~0ull; // no tail or ticket; as the end of a round: none follows
 
@@ -24,21 +24,21 @@ constexpr uint64_t kNoMore = uint64_t(1) << 63; // a bit of the growths granted:
 // that are written often.
 struct Counters {
   alignas(128) uint64_t head;      // tickets claimed by workers; may be ahead of the tail
-  alignas(128) uint64_t published; // the tail: tickets reserved for pushed items
+  alignas(128) uint64_t tail; // the tail: tickets reserved for pushed items
   alignas(128) uint64_t finished;  // tasks that ran
   uint64_t stop;                   // why workers shall leave before the end
-  uint64_t direct;                 // tasks counted without a ticket: local to their worker, then split
-  uint64_t open;                   // bits of the split items that have unclaimed chunks
+  uint64_t untracked;                 // tasks counted without a ticket: local to their worker, then split
+  uint64_t splits_open;                   // bits of the split items that have unclaimed chunks
   alignas(128) uint64_t spilled;   // items that found their slot occupied
-  alignas(128) uint64_t quiet;     // idle rounds: see `register_quiescent`
+  alignas(128) uint64_t quiescent;     // idle rounds: see `register_quiescent`
   alignas(128) uint64_t arrived;   // grid barrier: blocks that came
   alignas(128) uint64_t phase;     // grid barrier: times it opened
   uint64_t round_end;              // grid barrier: tickets below this run in the current round
   alignas(128) uint64_t claims[4]; // discrete kernels: tickets claimed of the range of each stream's kernel
   uint64_t gone[4];                // blocks that left the kernel of each stream
-  alignas(128) uint64_t allowed;   // growths granted: for which there is memory; with kNoMore, if there will be none for more
-  uint64_t wanted;                 // growths requested from the host
-  uint64_t starts[kMostGrowths + 1]; // the first ticket of the ring after each growth, plus kGrown
+  alignas(128) uint64_t growths_granted;   // growths granted: for which there is memory; with kNoMore, if there will be none for more
+  uint64_t growths_requested;                 // growths requested from the host
+  uint64_t ring_first_ticket[kMostGrowths + 1]; // the first ticket of the ring after each growth, plus kGrown
   alignas(128) uint64_t ran;       // statistics, added once by each worker
   uint64_t pushed;
   uint64_t rounds;

@@ -27,10 +27,10 @@ template <unsigned bytes> struct GrowingRings {
   }
 
   // The first ticket of that ring. A growth is visible in the tail a moment before that ticket is known.
-  ATOS_FUNCTION uint64_t start_of(unsigned k) const {
+  ATOS_FUNCTION uint64_t first_ticket_of(unsigned k) const {
     if (k == 0) return 0;
     for (Spin spin;; spin.again()) {
-      const uint64_t start = load(&counters->starts[k]);
+      const uint64_t start = load(&counters->ring_first_ticket[k]);
       if (start >= kGrown) return start - kGrown;
     }
   }
@@ -38,42 +38,42 @@ template <unsigned bytes> struct GrowingRings {
   ATOS_FUNCTION bool stopped() const { return load(&counters->stop) != kRun; }
 
   // Reserves n tickets for pushes; returns the tail as it was before. From here on they count as unfinished.
-  ATOS_FUNCTION uint64_t reserve(uint64_t n) const { return add(&counters->published, n); }
+  ATOS_FUNCTION uint64_t reserve(uint64_t n) const { return fetch_add(&counters->tail, n); }
 
   // The headroom of a ring: up to so many pushes, beside those that idle workers wait for (the demand, as last sampled),
   // reserve their tickets at once, and half of the ring stays empty. More of them take `reserve_with_space`.
-  ATOS_FUNCTION int64_t spare(const Ring &ring) const { return growths ? int64_t(ring.size / 2) : kPlenty; }
+  ATOS_FUNCTION int64_t headroom_of(const Ring &ring) const { return growths ? int64_t(ring.size / 2) : kPlenty; }
 
   // Reserves n tickets above the high-water mark of a ring: waits while a larger one may come, but not for long. The host may
   // itself have to wait, for a thread that frees memory and so waits for this kernel. Calls `ask` to request one more growth.
-  template <class Ask> ATOS_FUNCTION uint64_t reserve_with_room(uint64_t n, Ask ask) const {
+  template <class Ask> ATOS_FUNCTION uint64_t reserve_with_space(uint64_t n, Ask ask) const {
     Spin spin;
     for (unsigned tries = 0; tries < kMostTries; ++tries, spin.again()) {
-      uint64_t published = load(&counters->published);
-      const unsigned k = growths_of(published);
-      const uint64_t allowed = load(&counters->allowed);
-      const bool no_more = k >= growths || (allowed & kNoMore && (allowed & ~kNoMore) <= k);
+      uint64_t tail = load(&counters->tail);
+      const unsigned k = growths_of(tail);
+      const uint64_t growths_granted = load(&counters->growths_granted);
+      const bool no_more = k >= growths || (growths_granted & kNoMore && (growths_granted & ~kNoMore) <= k);
       if (no_more || stopped()) return reserve(n);
-      const int64_t need = int64_t(tickets_of(published) + n - load(&counters->head)), room = int64_t(size << k);
+      const int64_t need = int64_t(tickets_of(tail) + n - load(&counters->head)), room = int64_t(size << k);
       if (need <= room / 2) return reserve(n);
-      grow(k, allowed & ~kNoMore, ask);
+      grow(k, growths_granted & ~kNoMore, ask);
       // Only if nothing was reserved meanwhile: all that are let in together must fit.
-      if (need <= room - room / 8 && exchange_if(&counters->published, published, published + n)) return published;
+      if (need <= room - room / 8 && compare_exchange(&counters->tail, tail, tail + n)) return tail;
     }
-    uint64_t allowed = load(&counters->allowed);
-    exchange_if(&counters->allowed, allowed, allowed | kNoMore); // nobody else shall wait, until the host answers after all
+    uint64_t growths_granted = load(&counters->growths_granted);
+    compare_exchange(&counters->growths_granted, growths_granted, growths_granted | kNoMore); // nobody else shall wait, until the host answers after all
     return reserve(n);
   }
 
   // Grows the queue from k growths to one more, if that one was granted; otherwise requests it.
-  template <class Ask> ATOS_FUNCTION void grow(unsigned k, uint64_t allowed, Ask ask) const {
+  template <class Ask> ATOS_FUNCTION void grow(unsigned k, uint64_t growths_granted, Ask ask) const {
     uint64_t before = kNotGrown;
-    if (k >= allowed) {
-      uint64_t wanted = load(&counters->wanted); // less than k, if more were granted than requested
-      if (wanted <= k && exchange_if(&counters->wanted, wanted, k + 1)) ask();
-    } else if (exchange_if(&counters->starts[k + 1], before, kGrowing)) {
+    if (k >= growths_granted) {
+      uint64_t growths_requested = load(&counters->growths_requested); // less than k, if more were granted than requested
+      if (growths_requested <= k && compare_exchange(&counters->growths_requested, growths_requested, k + 1)) ask();
+    } else if (compare_exchange(&counters->ring_first_ticket[k + 1], before, kGrowing)) {
       fence(); // the memory was there before it was allowed
-      store(&counters->starts[k + 1], tickets_of(add(&counters->published, kGrowth)) + kGrown);
+      store(&counters->ring_first_ticket[k + 1], tickets_of(fetch_add(&counters->tail, kGrowth)) + kGrown);
     }
   }
 };

@@ -9,11 +9,11 @@ namespace atos {
 constexpr uint32_t kStreams = 4; // discrete kernels that may run side by side
 
 // Completion record, in pinned host memory: written by the last block to leave, with the counters of those names.
-struct Report {
-  uint64_t published;
+struct CompletionRecord {
+  uint64_t tail;
   uint64_t stop;
   uint64_t ran, pushed, rounds, sampled;
-  uint64_t wanted;   // 1 while the kernel runs: a growth is requested
+  uint64_t growths_requested;   // 1 while the kernel runs: a growth is requested
   uint64_t sequence; // number of the kernel, written last
 };
 
@@ -22,7 +22,7 @@ struct Launch {
   void *counters;
   void *slots, *more;     // of the first ring, and of those that may follow it while workers run
   void *spill;
-  void *shares;
+  void *split_items;
   uint64_t size;
   uint64_t reciprocal;
   uint64_t spill_size;
@@ -33,7 +33,7 @@ struct Launch {
   uint32_t max_samples;
   uint32_t sample_interval;
   uint64_t sequence;      // number of this kernel
-  Report *report;
+  CompletionRecord *record;
   uint32_t stream;        // discrete: which of the streams it runs in
   uint32_t fetch;         // items a worker takes at once, at most
   uint32_t workers;       // of the whole grid

@@ -17,7 +17,7 @@ struct Producer {
 
   template <unsigned bytes> ATOS_FUNCTION void begin(const QueueRef<bytes> &queue) {
     ring = queue.ring(0, 0);
-    headroom = queue.spare(ring);
+    headroom = queue.headroom_of(ring);
   }
 
   // Whether a flush of n items has to wait for space, with `reserve_when_space`.
@@ -31,7 +31,7 @@ struct Producer {
   // The same when the ring has space; `ask` requests one more growth.
   template <unsigned bytes, class Ask>
   ATOS_FUNCTION void reserve_when_space(const QueueRef<bytes> &queue, uint64_t n, Ask ask) {
-    use(queue, queue.reserve_with_room(n, ask));
+    use(queue, queue.reserve_with_space(n, ask));
     reserved = 1;
   }
 
@@ -42,8 +42,8 @@ private:
     const unsigned k = growths_of(tail);
     if (k == growths) return;
     growths = k;
-    ring = queue.ring(k, queue.start_of(k));
-    headroom = queue.spare(ring);
+    ring = queue.ring(k, queue.first_ticket_of(k));
+    headroom = queue.headroom_of(ring);
   }
 };
 

@@ -35,14 +35,14 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
     const Place place = ring.at(ticket);
     Slot<bytes> &slot = ring.template slot<bytes>(place.index);
     // In the first generation every slot is free; later the item of the generation before may still be there.
-    const bool used = !ring.first_lap(ticket);
-    if (used && !slot.has(place.turn)) return spill_one(item);
+    const bool used = !ring.first_generation(ticket);
+    if (used && !slot.is_free(place.sequence)) return spill_one(item);
     if (!Slot<bytes>::packed) {
       if (used) fence(); // whoever emptied the slot has read it
       slot.put(item);
       fence();
     }
-    slot.fill(item, place.turn);
+    slot.commit(item, place.sequence);
   }
 
   // The same for the caller's part (rank, rank + stride, ...) of n items, under the tickets from `first` on.
@@ -50,28 +50,28 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
                              uint64_t stride) const {
     if (!Slot<bytes>::packed) { // those of the first generation need only one fence
 ATOS_ROLLED
-      for (uint64_t i = rank; i < n && ring.first_lap(first + i); i += stride)
+      for (uint64_t i = rank; i < n && ring.first_generation(first + i); i += stride)
         ring.template slot<bytes>(first + i - ring.start).put(items[i]);
       fence();
     }
 ATOS_ROLLED
     for (uint64_t i = rank; i < n; i += stride) {
-      if (Slot<bytes>::packed || !ring.first_lap(first + i)) publish(ring, first + i, items[i]);
-      else ring.template slot<bytes>(first + i - ring.start).fill(items[i], 0);
+      if (Slot<bytes>::packed || !ring.first_generation(first + i)) publish(ring, first + i, items[i]);
+      else ring.template slot<bytes>(first + i - ring.start).commit(items[i], 0);
     }
   }
 
   // Claims n tickets to take items with; they may lie beyond the tail.
-  ATOS_FUNCTION uint64_t claim(uint64_t n) const { return add(&counters->head, n); }
+  ATOS_FUNCTION uint64_t claim(uint64_t n) const { return fetch_add(&counters->head, n); }
 
   // Claims at most n tickets that lie below the tail, maybe none: for workers that must not wait.
-  ATOS_FUNCTION uint64_t claim_published(uint64_t n, uint64_t *first) const {
+  ATOS_FUNCTION uint64_t claim_below_tail(uint64_t n, uint64_t *first) const {
     uint64_t head = load(&counters->head);
     for (;;) {
-      const uint64_t published = tickets_of(load(&counters->published));
-      if (head >= published) return 0;
-      const uint64_t take = published - head < n ? published - head : n;
-      if (exchange_if(&counters->head, head, head + take)) {
+      const uint64_t tail = tickets_of(load(&counters->tail));
+      if (head >= tail) return 0;
+      const uint64_t take = tail - head < n ? tail - head : n;
+      if (compare_exchange(&counters->head, head, head + take)) {
         *first = head;
         return take;
       }
@@ -81,35 +81,35 @@ ATOS_ROLLED
   // Counts n tasks as finished.
   ATOS_FUNCTION void finish(uint64_t n) const {
     fence();
-    add(&counters->finished, n);
+    fetch_add(&counters->finished, n);
   }
 
   // Whether no task is unfinished; *published: the tail at that time.
-  ATOS_FUNCTION bool ended(uint64_t *published) const {
+  ATOS_FUNCTION bool ended(uint64_t *tail) const {
     const uint64_t finished = load(&counters->finished);
     fence();
-    *published = load(&counters->published);
-    if (finished != tickets_of(*published) + load(&counters->direct)) return false;
+    *tail = load(&counters->tail);
+    if (finished != tickets_of(*tail) + load(&counters->untracked)) return false;
     // A task may be counted as finished by a worker that took it from its slot and has yet to see its reservation: no fence is
     // between that and the commit, where the slots have one word. So equal counts are confirmed by reads that cannot be stale.
-    *published = add(&counters->published, 0);
-    return finished == tickets_of(*published) + add(&counters->direct, 0);
+    *tail = fetch_add(&counters->tail, 0);
+    return finished == tickets_of(*tail) + fetch_add(&counters->untracked, 0);
   }
 
   // Counts `ran` tasks for the trace; whoever finds a sample due takes it. The tickets claimed are `begin` and those of
   // `claims`.
   ATOS_FUNCTION void trace(uint64_t ran, uint64_t now, const uint64_t *claims, uint64_t begin, atos_sample *samples, uint64_t most,
                            uint64_t interval) const {
-    const uint64_t before = add(&counters->ran_so_far, ran);
+    const uint64_t before = fetch_add(&counters->ran_so_far, ran);
     uint64_t due = load(&counters->next_sample);
-    if (now < due || !exchange_if(&counters->next_sample, due, now + interval)) return;
-    const uint64_t at = add(&counters->sampled, 1);
-    if (at < most) samples[at] = {now, before + ran, tickets_of(load(&counters->published)), begin + load(claims)};
+    if (now < due || !compare_exchange(&counters->next_sample, due, now + interval)) return;
+    const uint64_t at = fetch_add(&counters->sampled, 1);
+    if (at < most) samples[at] = {now, before + ran, tickets_of(load(&counters->tail)), begin + load(claims)};
   }
 
   // Keeps an item whose slot is occupied, as far as there is space, and asks for a stop.
   ATOS_FUNCTION void spill_one(const Item<bytes> &item) const {
-    const uint64_t at = add(&counters->spilled, uint64_t(1));
+    const uint64_t at = fetch_add(&counters->spilled, uint64_t(1));
     if (at < spill_size) store_plain(&spill[at], item);
     store(&counters->stop, kStopFull);
   }
@@ -117,7 +117,7 @@ ATOS_ROLLED
   // Reports a check that failed in a task. The first failure is kept, and the launch ends in order; the host reads it when all
   // have left.
   ATOS_FUNCTION void fail(const atos_failure &failure) const {
-    if (add(&counters->failures, uint64_t(1)) == 0) store_plain(&counters->failure, failure);
+    if (fetch_add(&counters->failures, uint64_t(1)) == 0) store_plain(&counters->failure, failure);
     store(&counters->stop, kStopTask);
   }
 
@@ -125,18 +125,18 @@ ATOS_ROLLED
   // workers; all_quiescent: whether all have done so for the same tail. The upper 44 bits tell which, the lower 20 count. A
   // worker that comes with an older tail than is there is late, and will call idle again: it must not undo the others'
   // registrations.
-  static constexpr uint64_t kQuietBits = 20;
-  static ATOS_FUNCTION uint64_t nobody_quiet(uint64_t published) { return published << kQuietBits; }
-  ATOS_FUNCTION void register_quiet(uint64_t published, uint64_t lanes) const {
-    uint64_t seen = load(&counters->quiet);
+  static constexpr uint64_t kQuiescentBits = 20;
+  static ATOS_FUNCTION uint64_t none_quiescent(uint64_t tail) { return tail << kQuiescentBits; }
+  ATOS_FUNCTION void register_quiescent(uint64_t tail, uint64_t lanes) const {
+    uint64_t seen = load(&counters->quiescent);
     for (;;) {
-      const int64_t newer = int64_t((published << kQuietBits) - (seen >> kQuietBits << kQuietBits));
+      const int64_t newer = int64_t((tail << kQuiescentBits) - (seen >> kQuiescentBits << kQuiescentBits));
       if (newer < 0) return;
-      if (exchange_if(&counters->quiet, seen, newer ? (published << kQuietBits) + lanes : seen + lanes)) return;
+      if (compare_exchange(&counters->quiescent, seen, newer ? (tail << kQuiescentBits) + lanes : seen + lanes)) return;
     }
   }
-  ATOS_FUNCTION bool all_quiet(uint64_t published, uint64_t workers) const {
-    return load(&counters->quiet) == (published << kQuietBits) + workers && tickets_of(load(&counters->published)) == published;
+  ATOS_FUNCTION bool all_quiescent(uint64_t tail, uint64_t workers) const {
+    return load(&counters->quiescent) == (tail << kQuiescentBits) + workers && tickets_of(load(&counters->tail)) == tail;
   }
 };
 

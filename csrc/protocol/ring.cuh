@@ -7,7 +7,7 @@ namespace atos {
 // The slot of a ticket, and its sequence number before the item is put there.
 struct Place {
   uint64_t index;
-  uint64_t turn;
+  uint64_t sequence;
 };
 
 // The slots of the tickets from `start` on: ticket t has slot (t - start) % size, in generation (t - start) / size.
@@ -24,17 +24,17 @@ struct alignas(16) Ring {
   // The estimate of ticket / size by the reciprocal is at most one too small, for every 64-bit ticket.
   ATOS_FUNCTION Place at(uint64_t ticket) const {
     ticket -= start;
-    uint64_t lap = multiply_high(ticket, reciprocal);
-    uint64_t index = ticket - lap * size;
+    uint64_t generation = umulhi(ticket, reciprocal);
+    uint64_t index = ticket - generation * size;
     if (index >= size) {
       index -= size;
-      ++lap;
+      ++generation;
     }
-    return {index, 2 * lap};
+    return {index, 2 * generation};
   }
 
   // Whether no ticket had its slot before.
-  ATOS_FUNCTION bool first_lap(uint64_t ticket) const { return ticket - start < size; }
+  ATOS_FUNCTION bool first_generation(uint64_t ticket) const { return ticket - start < size; }
 };
 
 } // namespace atos

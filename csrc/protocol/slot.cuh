@@ -18,22 +18,22 @@ template <> struct Item<16> { uint64_t word[2]; };
 // its sequence number, so that `put` and `get` cost nothing.
 template <unsigned bytes> struct Slot {
   uint64_t item[bytes / 8];
-  uint64_t turn;
+  uint64_t sequence;
 
   static constexpr bool packed = false;
   struct Seen {}; // what `is_ready` has read, as far as `get` needs it
-  ATOS_FUNCTION bool has(uint64_t expected) const { return load(&turn) == expected; }
-  ATOS_FUNCTION bool full(uint64_t expected, Seen &) const { return has(expected + 1); }
+  ATOS_FUNCTION bool is_free(uint64_t expected) const { return load(&sequence) == expected; }
+  ATOS_FUNCTION bool is_ready(uint64_t expected, Seen &) const { return is_free(expected + 1); }
   ATOS_FUNCTION void put(const Item<bytes> &value) {
     for (unsigned i = 0; i < bytes / 8; ++i) store(&item[i], value.word[i]);
   }
-  ATOS_FUNCTION void fill(const Item<bytes> &, uint64_t expected) { store(&turn, expected + 1); }
+  ATOS_FUNCTION void commit(const Item<bytes> &, uint64_t expected) { store(&sequence, expected + 1); }
   ATOS_FUNCTION Item<bytes> get(const Seen &) const {
     Item<bytes> value;
     for (unsigned i = 0; i < bytes / 8; ++i) value.word[i] = load(&item[i]);
     return value;
   }
-  ATOS_FUNCTION void retire(uint64_t expected) { store(&turn, expected + 2); }
+  ATOS_FUNCTION void release(uint64_t expected) { store(&sequence, expected + 2); }
 };
 
 template <> struct Slot<4> {
@@ -41,18 +41,18 @@ template <> struct Slot<4> {
 
   static constexpr bool packed = true;
   using Seen = uint64_t;
-  static ATOS_FUNCTION uint64_t join(uint32_t value, uint64_t turn) { return turn << 32 | value; }
-  ATOS_FUNCTION bool has(uint64_t expected) const {
+  static ATOS_FUNCTION uint64_t join(uint32_t value, uint64_t sequence) { return sequence << 32 | value; }
+  ATOS_FUNCTION bool is_free(uint64_t expected) const {
     return static_cast<uint32_t>(load(&word) >> 32) == static_cast<uint32_t>(expected);
   }
-  ATOS_FUNCTION bool full(uint64_t expected, Seen &seen) const {
+  ATOS_FUNCTION bool is_ready(uint64_t expected, Seen &seen) const {
     seen = load(&word);
     return static_cast<uint32_t>(seen >> 32) == static_cast<uint32_t>(expected + 1);
   }
   ATOS_FUNCTION void put(const Item<4> &) {}
-  ATOS_FUNCTION void fill(const Item<4> &value, uint64_t expected) { store(&word, join(value.word, expected + 1)); }
+  ATOS_FUNCTION void commit(const Item<4> &value, uint64_t expected) { store(&word, join(value.word, expected + 1)); }
   ATOS_FUNCTION Item<4> get(const Seen &seen) const { return Item<4>{static_cast<uint32_t>(seen)}; }
-  ATOS_FUNCTION void retire(uint64_t expected) { store(&word, join(0, expected + 2)); }
+  ATOS_FUNCTION void release(uint64_t expected) { store(&word, join(0, expected + 2)); }
 };
 
 } // namespace atos

@@ -12,7 +12,7 @@ constexpr int kValueWords = ATOS_MAX_VALUE_WORDS;
 
 // A place in the table. `chunks` holds a bias plus the number of unclaimed chunks; a claim takes one off. Late claims of a
 // used-up item take more off, which harms nothing: the bias leaves room for 2^31 of them, and the next owner stores it anew.
-struct alignas(128) Share {
+struct alignas(128) SplitItem {
   uint64_t chunks;
   uint64_t left; // chunks that are not finished
   uint64_t busy; // 1 while the place is taken
@@ -28,67 +28,67 @@ constexpr uint64_t kChunkBias = uint64_t(1) << 31;
 // A chunk to run: iterations [from, to) of an item.
 struct Chunk {
   int64_t from, to;
-  int32_t share; // its place in the table, or -1: the item is not split
+  int32_t split; // its place in the table, or -1: the item is not split
 };
 
 // [one lane] Makes the chunks of an item claimable. False if there is no place. An item without a ticket counts from here on.
 template <unsigned bytes>
-ATOS_DEVICE bool open_share(Counters *counters, Share *shares, unsigned hint, const Item<bytes> &item,
+ATOS_DEVICE bool split_item(Counters *counters, SplitItem *split_items, unsigned hint, const Item<bytes> &item,
                             const uint64_t *values, int value_words, uint64_t length, uint64_t chunk, bool has_ticket) {
-  const unsigned at = hint % kShares;
-  Share &share = shares[at];
+  const unsigned at = hint % kSplitItems;
+  SplitItem &split = split_items[at];
   uint64_t busy = 0;
-  if (!exchange_if(&share.busy, busy, 1)) return false;
+  if (!compare_exchange(&split.busy, busy, 1)) return false;
   fence(); // who used the place before has read it
   const uint64_t chunks = (length + chunk - 1) / chunk;
-  if constexpr (bytes == 4) store(&share.item[0], item.word);
-  else for (unsigned i = 0; i < bytes / 8; ++i) store(&share.item[i], item.word[i]);
-  for (int i = 0; i < value_words; ++i) store(&share.values[i], values[i]);
-  store(&share.length, length);
-  store(&share.left, chunks);
-  if (!has_ticket) add(&counters->direct, 1); // before any of it can be finished
+  if constexpr (bytes == 4) store(&split.item[0], item.word);
+  else for (unsigned i = 0; i < bytes / 8; ++i) store(&split.item[i], item.word[i]);
+  for (int i = 0; i < value_words; ++i) store(&split.values[i], values[i]);
+  store(&split.length, length);
+  store(&split.left, chunks);
+  if (!has_ticket) fetch_add(&counters->untracked, 1); // before any of it can be finished
   // The bit first: whoever claims the last chunk clears it, and that must not come before it is set.
-  set_bit(&counters->open, at);
+  set_bit(&counters->splits_open, at);
   fence();
-  store(&share.chunks, kChunkBias + chunks);
+  store(&split.chunks, kChunkBias + chunks);
   return true;
 }
 
 // [one lane] Claims a chunk of some split item; copies that item and its values.
 template <unsigned bytes>
-ATOS_DEVICE bool claim_chunk(Counters *counters, Share *shares, unsigned hint, Item<bytes> *item,
+ATOS_DEVICE bool claim_chunk(Counters *counters, SplitItem *split_items, unsigned hint, Item<bytes> *item,
                              uint64_t *values, int value_words, uint64_t chunk, Chunk *got) {
-  uint64_t open = load(&counters->open);
+  uint64_t open = load(&counters->splits_open);
   while (open) {
     // Workers begin their search at different bits.
-    const unsigned turn = hint % kShares;
-    const uint64_t rotated = open >> turn | (turn ? open << (kShares - turn) : 0);
-    const unsigned at = (__ffsll(rotated) - 1 + turn) % kShares;
-    Share &share = shares[at];
+    const unsigned rotation = hint % kSplitItems;
+    const uint64_t rotated = open >> rotation | (rotation ? open << (kSplitItems - rotation) : 0);
+    const unsigned at = (__ffsll(rotated) - 1 + rotation) % kSplitItems;
+    SplitItem &split = split_items[at];
     open &= ~(uint64_t(1) << at);
-    if (load(&share.chunks) <= kChunkBias) continue;
-    const uint64_t unclaimed = add(&share.chunks, ~uint64_t(0));
+    if (load(&split.chunks) <= kChunkBias) continue;
+    const uint64_t unclaimed = fetch_add(&split.chunks, ~uint64_t(0));
     if (unclaimed <= kChunkBias) continue;
     fence(); // behind the opener's writes, also of the bit
-    if (unclaimed == kChunkBias + 1) clear_bit(&counters->open, at);
-    const uint64_t number = unclaimed - kChunkBias - 1, length = load(&share.length);
+    if (unclaimed == kChunkBias + 1) clear_bit(&counters->splits_open, at);
+    const uint64_t number = unclaimed - kChunkBias - 1, length = load(&split.length);
     got->from = int64_t(number * chunk);
     got->to = int64_t(number * chunk + chunk < length ? number * chunk + chunk : length);
-    got->share = int32_t(at);
-    if constexpr (bytes == 4) item->word = uint32_t(load(&share.item[0]));
-    else for (unsigned i = 0; i < bytes / 8; ++i) item->word[i] = load(&share.item[i]);
-    for (int i = 0; i < value_words; ++i) values[i] = load(&share.values[i]);
+    got->split = int32_t(at);
+    if constexpr (bytes == 4) item->word = uint32_t(load(&split.item[0]));
+    else for (unsigned i = 0; i < bytes / 8; ++i) item->word[i] = load(&split.item[i]);
+    for (int i = 0; i < value_words; ++i) values[i] = load(&split.values[i]);
     return true;
   }
   return false;
 }
 
 // [one lane] Counts a chunk as finished, behind the flush of its pushes; true if it was the item's last one.
-ATOS_DEVICE bool chunk_done(Share *shares, int32_t at) {
+ATOS_DEVICE bool finish_chunk(SplitItem *split_items, int32_t at) {
   fence();
-  if (add(&shares[at].left, ~uint64_t(0)) != 1) return false;
+  if (fetch_add(&split_items[at].left, ~uint64_t(0)) != 1) return false;
   fence();
-  store(&shares[at].busy, 0);
+  store(&split_items[at].busy, 0);
   return true;
 }
 

@@ -88,7 +88,7 @@ TEST(the_cpu_describes_itself) {
   atos_device_info info;
   OK(atos_device_query(ATOS_CPU, &info));
   CHECK(std::string(info.name) == "CPU threads", "%s", info.name);
-  CHECK(info.processors >= 1 && info.processors <= int(std::thread::hardware_concurrency()), "%d cores", info.processors);
+  CHECK(info.multiprocessor_count >= 1 && info.multiprocessor_count <= int(std::thread::hardware_concurrency()), "%d cores", info.multiprocessor_count);
   CHECK(info.total_bytes > info.free_bytes && info.free_bytes > 0, "%" PRIu64 " free", info.free_bytes);
   CHECK(info.compute_major == 0 && info.driver_version == 0, "the CPU has no compute capability");
 }

@@ -47,7 +47,7 @@ RACES = {
     "A03": ("test_order", "the_end_hands_memory_over"),
     "A04": ("test_order", "quiet_workers_hand_memory_over"),
     "A05": ("test_order", "the_end_hands_memory_over"),
-    "A06": ("test_share", "owners_and_helpers"),
+    "A06": ("test_split_item", "owners_and_helpers"),
 }
 
 

@@ -28,29 +28,29 @@ struct Growing {
       : slots(size), more((size << (growths + 1)) - 2 * size), spill(1 << 16),
         ref{counters.get(), slots.data(), more.data(), spill.data(), size, ~uint64_t(0) / size, spill.size(), growths} {}
 
-  Ring ring_of(uint64_t published) const { return ref.ring(growths_of(published), ref.start_of(growths_of(published))); }
+  Ring ring_of(uint64_t tail) const { return ref.ring(growths_of(tail), ref.first_ticket_of(growths_of(tail))); }
 
   void push(const std::vector<uint64_t> &values) {
     std::vector<Item<8>> items;
     for (const uint64_t value : values) items.push_back({{value}});
-    const uint64_t published = ref.reserve_with_room(items.size(), [&] { ++asked; });
-    ref.publish(ring_of(published), tickets_of(published), items.data(), items.size(), 0, 1);
+    const uint64_t tail = ref.reserve_with_space(items.size(), [&] { ++asked; });
+    ref.publish(ring_of(tail), tickets_of(tail), items.data(), items.size(), 0, 1);
   }
 
   bool take(const Ring &ring, uint64_t ticket, uint64_t *value) const {
     const Place place = ring.at(ticket);
     Slot<8> &slot = ring.slot<8>(place.index);
-    if (!slot.has(place.turn + 1)) return false;
+    if (!slot.is_free(place.sequence + 1)) return false;
     *value = slot.get({}).word[0];
-    slot.retire(place.turn);
+    slot.release(place.sequence);
     return true;
   }
 
   // What the host does when it is asked; with `last`, it has no memory beyond so many growths.
   void answer(unsigned last) {
-    const uint64_t allowed = load(&counters->allowed);
-    if (load(&counters->wanted) > allowed && !(allowed & kNoMore))
-      store(&counters->allowed, allowed < last ? allowed + 1 : allowed | kNoMore);
+    const uint64_t growths_granted = load(&counters->growths_granted);
+    if (load(&counters->growths_requested) > growths_granted && !(growths_granted & kNoMore))
+      store(&counters->growths_granted, growths_granted < last ? growths_granted + 1 : growths_granted | kNoMore);
   }
 };
 
@@ -65,8 +65,8 @@ TEST(rings_follow_each_other_in_memory) {
     CHECK(ring.size == uint64_t(3) << k, "ring %u has %" PRIu64 " slots", k, ring.size);
     for (uint64_t i = 0; i < 5 * ring.size; ++i) {
       const Place place = ring.at(1000 * k + i);
-      CHECK(place.index == i % ring.size && place.turn == 2 * (i / ring.size), "ticket %" PRIu64 " of ring %u", i, k);
-      CHECK(ring.first_lap(1000 * k + i) == (i < ring.size), "ticket %" PRIu64 " of ring %u", i, k);
+      CHECK(place.index == i % ring.size && place.sequence == 2 * (i / ring.size), "ticket %" PRIu64 " of ring %u", i, k);
+      CHECK(ring.first_generation(1000 * k + i) == (i < ring.size), "ticket %" PRIu64 " of ring %u", i, k);
     }
     end += ring.size;
   }
@@ -76,16 +76,16 @@ TEST(rings_follow_each_other_in_memory) {
 TEST(a_crowded_queue_grows_when_it_may) {
   Growing queue(8);
   const Ring first = queue.ref.ring(0, 0);
-  CHECK(queue.ref.spare(first) == 4 && queue.ref.spare(first) + kUnseen < 0, "4 slots are half of the ring");
-  CHECK(Growing(8, 0).ref.spare(first) + kUnseen > INT32_MAX, "who cannot grow does not ask");
+  CHECK(queue.ref.headroom_of(first) == 4 && queue.ref.headroom_of(first) + kUnseen < 0, "4 slots are half of the ring");
+  CHECK(Growing(8, 0).ref.headroom_of(first) + kUnseen > INT32_MAX, "who cannot grow does not ask");
   queue.push({0, 1, 2, 3});
-  CHECK(queue.asked == 0 && queue.counters->published == 4, "half is not too much");
+  CHECK(queue.asked == 0 && queue.counters->tail == 4, "half is not too much");
   queue.push({4, 5});
-  CHECK(queue.asked == 1 && queue.counters->wanted == 1, "more than that is, and there is still room");
-  CHECK(tickets_of(queue.counters->published) == 6 && growths_of(queue.counters->published) == 0, "in the first ring");
-  queue.counters->allowed = 1;
+  CHECK(queue.asked == 1 && queue.counters->growths_requested == 1, "more than that is, and there is still room");
+  CHECK(tickets_of(queue.counters->tail) == 6 && growths_of(queue.counters->tail) == 0, "in the first ring");
+  queue.counters->growths_granted = 1;
   queue.push({6});
-  CHECK(growths_of(queue.counters->published) == 1 && queue.ref.start_of(1) == 6, "the next ring begins at ticket 6");
+  CHECK(growths_of(queue.counters->tail) == 1 && queue.ref.first_ticket_of(1) == 6, "the next ring begins at ticket 6");
   uint64_t value;
   for (uint64_t ticket = 0; ticket < 6; ++ticket)
     CHECK(queue.take(queue.ref.ring(0, 0), ticket, &value) && value == ticket, "ticket %" PRIu64, ticket);
@@ -95,14 +95,14 @@ TEST(a_crowded_queue_grows_when_it_may) {
 
 TEST(a_queue_that_may_not_grow_is_filled) {
   Growing queue(4);
-  queue.counters->allowed = kNoMore;
+  queue.counters->growths_granted = kNoMore;
   for (uint64_t i = 0; i < 5; ++i) queue.push({i});
-  CHECK(queue.asked == 0 && growths_of(queue.counters->published) == 0, "nothing to ask for");
+  CHECK(queue.asked == 0 && growths_of(queue.counters->tail) == 0, "nothing to ask for");
   CHECK(queue.counters->spilled == 1 && queue.ref.stopped(), "the fifth item does not fit");
   Growing stopped(4);
   stopped.counters->stop = kStopAsked;
   stopped.push({1, 2, 3});
-  CHECK(stopped.asked == 0 && stopped.counters->published == 3, "nobody waits after a stop");
+  CHECK(stopped.asked == 0 && stopped.counters->tail == 3, "nobody waits after a stop");
 }
 
 // Producers push much more than the first ring holds; the host takes its time, and sometimes has no more memory.
@@ -136,9 +136,9 @@ TEST(growth_under_contention) {
         for (unsigned k = 0;;) {
           for (const uint64_t ticket = queue.ref.claim(1); !queue.take(ring, ticket, &value);) {
             const bool over = producing == 0 || queue.ref.stopped();
-            const uint64_t published = load(&queue.counters->published);
-            if (growths_of(published) > k && ticket >= queue.ref.start_of(k + 1)) ring = queue.ref.ring(k + 1, queue.ref.start_of(k + 1)), ++k;
-            else if (over && (queue.ref.stopped() || ticket >= tickets_of(published))) return void(--running);
+            const uint64_t tail = load(&queue.counters->tail);
+            if (growths_of(tail) > k && ticket >= queue.ref.first_ticket_of(k + 1)) ring = queue.ref.ring(k + 1, queue.ref.first_ticket_of(k + 1)), ++k;
+            else if (over && (queue.ref.stopped() || ticket >= tickets_of(tail))) return void(--running);
             std::this_thread::yield();
           }
           seen[c].push_back(value);
@@ -150,14 +150,14 @@ TEST(growth_under_contention) {
     for (const auto &values : seen)
       for (const uint64_t value : values) ++times[value];
     for (const auto *ring : {&queue.slots, &queue.more})
-      for (const Slot<8> &slot : *ring) times[slot.get({}).word[0]] += slot.turn % 2;
+      for (const Slot<8> &slot : *ring) times[slot.get({}).word[0]] += slot.sequence % 2;
     for (uint64_t i = 0; i < queue.counters->spilled; ++i) ++times[queue.spill[i].word[0]];
     for (int p = 0; p < kProducers; ++p)
       for (uint64_t i = 0; i < kEach; ++i)
         CHECK(times[uint64_t(p) << 20 | i] == 1, "round %d: item %" PRIu64 " of producer %d is there %d times", round, i, p,
               times[uint64_t(p) << 20 | i]);
-    CHECK(growths_of(queue.counters->published) <= last, "more growths than were allowed");
-    grown += growths_of(queue.counters->published) > 0;
+    CHECK(growths_of(queue.counters->tail) <= last, "more growths than were allowed");
+    grown += growths_of(queue.counters->tail) > 0;
     full += queue.ref.stopped();
   }
   CHECK(grown > 3 && full > 3, "%d of %d queues grew, %d were full: the test should see both", grown, round, full);

@@ -45,9 +45,9 @@ template <unsigned bytes> struct OwnQueue {
     const Place place = ref.ring(0, 0).at(ticket);
     Slot<bytes> &slot = slots[place.index];
     typename Slot<bytes>::Seen seen{};
-    while (!slot.full(place.turn, seen)) std::this_thread::yield();
+    while (!slot.is_ready(place.sequence, seen)) std::this_thread::yield();
     read(value_of<bytes>(slot.get(seen)));
-    slot.retire(place.turn);
+    slot.release(place.sequence);
   }
 };
 
@@ -91,7 +91,7 @@ template <unsigned bytes> void a_free_slot_hands_memory_over() {
     for (uint64_t ticket = 0; ticket < kItems; ++ticket) {
       const Place place = queue.ref.ring(0, 0).at(ticket);
       if (thread == 0) {
-        while (!queue.slots[place.index].has(place.turn)) std::this_thread::yield();
+        while (!queue.slots[place.index].is_free(place.sequence)) std::this_thread::yield();
         beside[place.index] = ticket;
         queue.push(ticket);
       } else {
@@ -119,7 +119,7 @@ TEST(the_end_hands_memory_over) {
       written[worker * kEach + i] = i + 1;
       if (i % 3 == 2) queue.ref.finish(3);
     }
-    for (uint64_t published; !queue.ref.ended(&published);) std::this_thread::yield();
+    for (uint64_t tail; !queue.ref.ended(&tail);) std::this_thread::yield();
     for (uint64_t i = 0; i < written.size(); ++i) CHECK(written[i] == i % kEach + 1, "task %" PRIu64 " is not seen", i);
   });
 }
@@ -127,15 +127,15 @@ TEST(the_end_hands_memory_over) {
 // Who sees that all are quiet sees what each of them has written before it said so.
 TEST(quiet_workers_hand_memory_over) {
   constexpr unsigned kWorkers = 3;
-  for (uint64_t published = 0; published < 100; ++published) {
+  for (uint64_t tail = 0; tail < 100; ++tail) {
     OwnQueue<4> queue(1);
-    queue.counters->published = published;
-    queue.counters->quiet = QueueRef<4>::nobody_quiet(published ? published - 1 : 0); // the first one replaces an older number
+    queue.counters->tail = tail;
+    queue.counters->quiescent = QueueRef<4>::none_quiescent(tail ? tail - 1 : 0); // the first one replaces an older number
     uint64_t written[kWorkers] = {};
     in_threads(kWorkers, [&](unsigned worker) {
       written[worker] = worker + 1;
-      queue.ref.register_quiet(published, 1);
-      while (!queue.ref.all_quiet(published, kWorkers)) std::this_thread::yield();
+      queue.ref.register_quiescent(tail, 1);
+      while (!queue.ref.all_quiescent(tail, kWorkers)) std::this_thread::yield();
       for (unsigned other = 0; other < kWorkers; ++other) CHECK(written[other] == other + 1, "worker %u is not seen", other);
     });
   }
@@ -148,21 +148,21 @@ TEST(a_growth_hands_memory_over) {
     Counters &counters = *queue.counters;
     queue.ref.claim(9);
     uint64_t provided = 0;
-    const auto in_new_ring = [&](uint64_t published) {
-      if (growths_of(published) == 0) return false;
-      const uint64_t start = queue.ref.start_of(1);
-      CHECK(provided == round && start <= tickets_of(published), "the new ring begins at ticket %" PRIu64, start);
+    const auto in_new_ring = [&](uint64_t tail) {
+      if (growths_of(tail) == 0) return false;
+      const uint64_t start = queue.ref.first_ticket_of(1);
+      CHECK(provided == round && start <= tickets_of(tail), "the new ring begins at ticket %" PRIu64, start);
       return true;
     };
     in_threads(4, [&](unsigned thread) {
       if (thread == 0) { // the host
-        while (load(&counters.wanted) == 0) std::this_thread::yield();
+        while (load(&counters.growths_requested) == 0) std::this_thread::yield();
         provided = round;
-        store(&counters.allowed, 1);
+        store(&counters.growths_granted, 1);
       } else if (thread == 1) {
-        while (!in_new_ring(load(&counters.published))) std::this_thread::yield();
+        while (!in_new_ring(load(&counters.tail))) std::this_thread::yield();
       } else {
-        while (!in_new_ring(thread == 2 ? queue.ref.reserve_with_room(12, [] {}) : queue.ref.reserve(0))) std::this_thread::yield();
+        while (!in_new_ring(thread == 2 ? queue.ref.reserve_with_space(12, [] {}) : queue.ref.reserve(0))) std::this_thread::yield();
       }
     });
   }

@@ -37,9 +37,9 @@ template <unsigned bytes> void a_slot_freed_meanwhile() {
   const auto take = [&](uint64_t ticket, uint64_t *got) {
     const Place place = queue.ring(0, 0).at(ticket);
     typename Slot<bytes>::Seen seen{};
-    if (!slots[place.index].full(place.turn, seen)) return false;
+    if (!slots[place.index].is_ready(place.sequence, seen)) return false;
     *got = value(slots[place.index].get(seen));
-    slots[place.index].retire(place.turn);
+    slots[place.index].release(place.sequence);
     return true;
   };
 

@@ -49,9 +49,9 @@ template <unsigned bytes> struct OwnQueue {
     const Place place = ref.ring(0, 0).at(ticket);
     Slot<bytes> &slot = slots[place.index];
     typename Slot<bytes>::Seen seen{};
-    if (!slot.full(place.turn, seen)) return false;
+    if (!slot.is_ready(place.sequence, seen)) return false;
     *value = value_of(slot.get(seen));
-    slot.retire(place.turn);
+    slot.release(place.sequence);
     return true;
   }
 
@@ -60,10 +60,10 @@ template <unsigned bytes> struct OwnQueue {
     std::vector<uint64_t> found;
     for (const Slot<bytes> &slot : slots) {
       typename Slot<bytes>::Seen seen{};
-      uint64_t turn;
-      if constexpr (bytes == 4) turn = slot.word >> 32;
-      else turn = slot.turn;
-      if (turn % 2 == 1 && slot.full(turn - 1, seen)) found.push_back(value_of(slot.get(seen)));
+      uint64_t sequence;
+      if constexpr (bytes == 4) sequence = slot.word >> 32;
+      else sequence = slot.sequence;
+      if (sequence % 2 == 1 && slot.is_ready(sequence - 1, seen)) found.push_back(value_of(slot.get(seen)));
     }
     return found;
   }
@@ -79,19 +79,19 @@ TEST(at_is_exact_division) {
     const Ring queue{nullptr, 0, size, kMax / size};
     const auto check = [&](uint64_t ticket) {
       const Place place = queue.at(ticket);
-      CHECK(place.index == ticket % size && place.turn == 2 * (ticket / size),
-            "ticket %" PRIu64 " of a ring of %" PRIu64 ": index %" PRIu64 ", turn %" PRIu64, ticket, size, place.index, place.turn);
+      CHECK(place.index == ticket % size && place.sequence == 2 * (ticket / size),
+            "ticket %" PRIu64 " of a ring of %" PRIu64 ": index %" PRIu64 ", sequence %" PRIu64, ticket, size, place.index, place.sequence);
     };
     for (uint64_t near = 0; near < 4; ++near) {
       check(near);
       check(kMax - near);
       check(size - 1 + near);
-      check(kMax / size * size - 1 + near); // about the last lap, which may wrap to 0
+      check(kMax / size * size - 1 + near); // about the last generation, which may wrap to 0
     }
     for (int i = 0; i < 20000; ++i) {
       const uint64_t ticket = random() >> random.below(64);
       check(ticket);
-      check(ticket / size * size);     // the first of a lap
+      check(ticket / size * size);     // the first of a generation
       check(ticket / size * size - 1); // the last of one
     }
   }
@@ -102,43 +102,43 @@ TEST(at_is_exact_for_random_sizes) {
   for (int i = 0; i < 300000; ++i) {
     const uint64_t size = std::max<uint64_t>(random() >> random.below(64), 1), ticket = random() >> random.below(64);
     const Place place = Ring{nullptr, 0, size, kMax / size}.at(ticket);
-    CHECK(place.index == ticket % size && place.turn == 2 * (ticket / size), "ticket %" PRIu64 " of a ring of %" PRIu64, ticket, size);
+    CHECK(place.index == ticket % size && place.sequence == 2 * (ticket / size), "ticket %" PRIu64 " of a ring of %" PRIu64, ticket, size);
   }
 }
 
-template <unsigned bytes> void slot_turns(uint64_t first_lap) {
+template <unsigned bytes> void slot_sequence(uint64_t first_generation) {
   Slot<bytes> slot{};
   typename Slot<bytes>::Seen seen{};
   // As if the laps before had been run.
-  if (first_lap) slot.retire(2 * first_lap - 2);
-  Random random(first_lap + bytes);
-  for (uint64_t lap = first_lap; lap < first_lap + 100; ++lap) {
-    const uint64_t turn = 2 * lap, value = lap % 3 == 0 ? 0 : lap % 3 == 1 ? kMax : random();
-    CHECK(slot.has(turn) && !slot.full(turn, seen), "an empty slot in lap %" PRIu64, lap);
-    CHECK(!slot.has(turn + 2) && !slot.full(turn + 2, seen), "an empty slot in lap %" PRIu64 ", as the next lap sees it", lap);
+  if (first_generation) slot.release(2 * first_generation - 2);
+  Random random(first_generation + bytes);
+  for (uint64_t generation = first_generation; generation < first_generation + 100; ++generation) {
+    const uint64_t sequence = 2 * generation, value = generation % 3 == 0 ? 0 : generation % 3 == 1 ? kMax : random();
+    CHECK(slot.is_free(sequence) && !slot.is_ready(sequence, seen), "an empty slot in generation %" PRIu64, generation);
+    CHECK(!slot.is_free(sequence + 2) && !slot.is_ready(sequence + 2, seen), "an empty slot in generation %" PRIu64 ", as the next generation sees it", generation);
     const Item<bytes> item = make_item<bytes>(value);
     slot.put(item);
-    CHECK(slot.has(turn) && !slot.full(turn, seen), "a slot that is being filled in lap %" PRIu64, lap);
-    slot.fill(item, turn);
-    CHECK(!slot.has(turn) && !slot.has(turn + 2), "a full slot is vacant to nobody, lap %" PRIu64, lap);
-    CHECK(slot.full(turn, seen) && !slot.full(turn + 2, seen), "a full slot in lap %" PRIu64, lap);
-    CHECK(slot.full(turn, seen) && value_of(slot.get(seen)) == value_of(item), "the item of lap %" PRIu64, lap);
-    slot.retire(turn);
+    CHECK(slot.is_free(sequence) && !slot.is_ready(sequence, seen), "a slot that is being filled in generation %" PRIu64, generation);
+    slot.commit(item, sequence);
+    CHECK(!slot.is_free(sequence) && !slot.is_free(sequence + 2), "a full slot is vacant to nobody, generation %" PRIu64, generation);
+    CHECK(slot.is_ready(sequence, seen) && !slot.is_ready(sequence + 2, seen), "a full slot in generation %" PRIu64, generation);
+    CHECK(slot.is_ready(sequence, seen) && value_of(slot.get(seen)) == value_of(item), "the item of generation %" PRIu64, generation);
+    slot.release(sequence);
   }
 }
 
-TEST(slot_turns_of_4_bytes) { slot_turns<4>(0); }
-TEST(slot_turns_of_8_bytes) { slot_turns<8>(0); }
-TEST(slot_turns_of_16_bytes) { slot_turns<16>(0); }
-TEST(slot_turns_of_4_bytes_beyond_32_bits) {
-  slot_turns<4>((1ull << 31) - 50);
-  slot_turns<4>((1ull << 32) - 50);
-  slot_turns<4>((1ull << 40) + 7);
+TEST(slot_sequence_of_4_bytes) { slot_sequence<4>(0); }
+TEST(slot_sequence_of_8_bytes) { slot_sequence<8>(0); }
+TEST(slot_sequence_of_16_bytes) { slot_sequence<16>(0); }
+TEST(slot_sequence_of_4_bytes_beyond_32_bits) {
+  slot_sequence<4>((1ull << 31) - 50);
+  slot_sequence<4>((1ull << 32) - 50);
+  slot_sequence<4>((1ull << 40) + 7);
 }
-TEST(slot_turns_of_8_bytes_beyond_32_bits) { slot_turns<8>((1ull << 32) - 50); }
+TEST(slot_sequence_of_8_bytes_beyond_32_bits) { slot_sequence<8>((1ull << 32) - 50); }
 
 // Pushes and takes in batches of random sizes through rings so small that they wrap all the time.
-template <unsigned bytes> void laps() {
+template <unsigned bytes> void generations() {
   Random random(bytes);
   for (const uint64_t size : {1, 2, 3, 7, 64}) {
     OwnQueue<bytes> ring(size);
@@ -165,9 +165,9 @@ template <unsigned bytes> void laps() {
   }
 }
 
-TEST(laps_of_4_bytes) { laps<4>(); }
-TEST(laps_of_8_bytes) { laps<8>(); }
-TEST(laps_of_16_bytes) { laps<16>(); }
+TEST(generations_of_4_bytes) { generations<4>(); }
+TEST(generations_of_8_bytes) { generations<8>(); }
+TEST(generations_of_16_bytes) { generations<16>(); }
 
 TEST(a_ticket_ahead_of_what_is_published_waits) {
   OwnQueue<8> ring(4);
@@ -176,7 +176,7 @@ TEST(a_ticket_ahead_of_what_is_published_waits) {
   ring.push(5);
   CHECK(ring.take(0, &value) && value == 5, "and has its item then");
   CHECK(!ring.take(1, &value), "the next one still waits");
-  CHECK(!ring.take(4, &value) && !ring.take(5, &value), "tickets of the next lap wait as well");
+  CHECK(!ring.take(4, &value) && !ring.take(5, &value), "tickets of the next generation wait as well");
 }
 
 template <unsigned bytes> void spills() {
@@ -192,9 +192,9 @@ template <unsigned bytes> void spills() {
   CHECK(!ring.take(2, &value), "the spilled ticket has no item in the ring");
   ring.push(13); // ticket 3, whose slot is free again
   CHECK(ring.counters->spilled == 1 && ring.take(3, &value) && value == 13, "a free slot takes its item after a spill");
-  ring.push(14); // ticket 4 has the slot of ticket 2, which was never filled: its lap is missing
-  CHECK(ring.counters->spilled == 2 && value_of(ring.spill[1]) == 14, "after a spilled lap, the next one spills as well");
-  CHECK(ring.counters->published == 5, "spilled items count as published: %" PRIu64, ring.counters->published);
+  ring.push(14); // ticket 4 has the slot of ticket 2, which was never filled: its generation is missing
+  CHECK(ring.counters->spilled == 2 && value_of(ring.spill[1]) == 14, "after a spilled generation, the next one spills as well");
+  CHECK(ring.counters->tail == 5, "spilled items count as published: %" PRIu64, ring.counters->tail);
 }
 
 TEST(spills_of_4_bytes) { spills<4>(); }
@@ -222,7 +222,7 @@ TEST(samples_are_taken_when_they_are_due) {
   const auto trace = [&](uint64_t ran, uint64_t now) { ring.ref.trace(ran, now, &ring.counters->head, 10, samples, 2, 100); };
   trace(3, 50);
   CHECK(ring.counters->sampled == 1 && samples[0].nanoseconds == 50 && samples[0].ran == 3, "the first one is due at once");
-  CHECK(samples[0].published == 2 && samples[0].claimed == 11, "%" PRIu64 " published, %" PRIu64 " claimed", samples[0].published,
+  CHECK(samples[0].tail == 2 && samples[0].claimed == 11, "%" PRIu64 " published, %" PRIu64 " claimed", samples[0].tail,
         samples[0].claimed);
   trace(4, 149);
   CHECK(ring.counters->sampled == 1 && ring.counters->ran_so_far == 7, "nothing is due before the interval is over");
@@ -235,79 +235,79 @@ TEST(samples_are_taken_when_they_are_due) {
 TEST(claim_published_stays_below_published) {
   OwnQueue<4> ring(8);
   uint64_t first = 99;
-  CHECK(ring.ref.claim_published(5, &first) == 0 && first == 99 && ring.counters->head == 0, "nothing to claim");
+  CHECK(ring.ref.claim_below_tail(5, &first) == 0 && first == 99 && ring.counters->head == 0, "nothing to claim");
   for (int i = 0; i < 5; ++i) ring.push(i);
-  CHECK(ring.ref.claim_published(3, &first) == 3 && first == 0, "as many as asked for");
-  CHECK(ring.ref.claim_published(3, &first) == 2 && first == 3, "as many as there are");
-  CHECK(ring.ref.claim_published(3, &first) == 0 && ring.counters->head == 5, "none beyond");
+  CHECK(ring.ref.claim_below_tail(3, &first) == 3 && first == 0, "as many as asked for");
+  CHECK(ring.ref.claim_below_tail(3, &first) == 2 && first == 3, "as many as there are");
+  CHECK(ring.ref.claim_below_tail(3, &first) == 0 && ring.counters->head == 5, "none beyond");
   ring.counters->head = 9; // as after claims that ran ahead
-  CHECK(ring.ref.claim_published(1, &first) == 0 && ring.counters->head == 9, "a head that ran ahead claims nothing");
+  CHECK(ring.ref.claim_below_tail(1, &first) == 0 && ring.counters->head == 9, "a head that ran ahead claims nothing");
 }
 
 TEST(ended_compares_finished_and_published) {
   OwnQueue<4> ring(8);
-  uint64_t published = 99;
-  CHECK(ring.ref.ended(&published) && published == 0, "an unused queue has ended");
+  uint64_t tail = 99;
+  CHECK(ring.ref.ended(&tail) && tail == 0, "an unused queue has ended");
   ring.push(1);
   ring.push(2);
-  CHECK(!ring.ref.ended(&published) && published == 2, "two tasks are unfinished");
+  CHECK(!ring.ref.ended(&tail) && tail == 2, "two tasks are unfinished");
   ring.ref.finish(1);
-  CHECK(!ring.ref.ended(&published), "one task is unfinished");
+  CHECK(!ring.ref.ended(&tail), "one task is unfinished");
   ring.push(3);
   ring.ref.finish(1);
-  CHECK(!ring.ref.ended(&published) && published == 3, "the task pushed meanwhile is unfinished");
+  CHECK(!ring.ref.ended(&tail) && tail == 3, "the task pushed meanwhile is unfinished");
   ring.ref.finish(1);
-  CHECK(ring.ref.ended(&published) && published == 3, "all are finished");
-  ring.counters->direct = 1;
-  CHECK(!ring.ref.ended(&published), "a task without a ticket is unfinished");
+  CHECK(ring.ref.ended(&tail) && tail == 3, "all are finished");
+  ring.counters->untracked = 1;
+  CHECK(!ring.ref.ended(&tail), "a task without a ticket is unfinished");
   ring.ref.finish(1);
-  CHECK(ring.ref.ended(&published) && published == 3, "and finished");
+  CHECK(ring.ref.ended(&tail) && tail == 3, "and finished");
 }
 
 TEST(all_quiet_needs_every_worker_at_the_same_published) {
   OwnQueue<4> ring(8);
-  ring.counters->quiet = QueueRef<4>::nobody_quiet(0); // as a launch begins
-  CHECK(!ring.ref.all_quiet(0, 2), "nobody is quiet at first");
-  ring.ref.register_quiet(0, 1);
-  CHECK(!ring.ref.all_quiet(0, 2), "one of two");
-  ring.ref.register_quiet(0, 1);
-  CHECK(ring.ref.all_quiet(0, 2), "both");
+  ring.counters->quiescent = QueueRef<4>::none_quiescent(0); // as a launch begins
+  CHECK(!ring.ref.all_quiescent(0, 2), "nobody is quiet at first");
+  ring.ref.register_quiescent(0, 1);
+  CHECK(!ring.ref.all_quiescent(0, 2), "one of two");
+  ring.ref.register_quiescent(0, 1);
+  CHECK(ring.ref.all_quiescent(0, 2), "both");
   ring.push(1);
-  CHECK(!ring.ref.all_quiet(0, 2), "a push ends the quiet");
-  ring.ref.register_quiet(1, 1);
-  CHECK(!ring.ref.all_quiet(1, 2), "those who were quiet before it do not count");
-  ring.ref.register_quiet(1, 1);
-  CHECK(ring.ref.all_quiet(1, 2) && !ring.ref.all_quiet(1, 3) && !ring.ref.all_quiet(0, 2), "both, at 1");
+  CHECK(!ring.ref.all_quiescent(0, 2), "a push ends the quiet");
+  ring.ref.register_quiescent(1, 1);
+  CHECK(!ring.ref.all_quiescent(1, 2), "those who were quiet before it do not count");
+  ring.ref.register_quiescent(1, 1);
+  CHECK(ring.ref.all_quiescent(1, 2) && !ring.ref.all_quiescent(1, 3) && !ring.ref.all_quiescent(0, 2), "both, at 1");
 }
 
 TEST(a_late_registration_undoes_nothing) {
   OwnQueue<4> ring(8);
-  ring.counters->quiet = QueueRef<4>::nobody_quiet(0);
+  ring.counters->quiescent = QueueRef<4>::none_quiescent(0);
   ring.push(1);
-  ring.ref.register_quiet(1, 1);
-  ring.ref.register_quiet(0, 1); // by a worker that looked before the push
-  ring.ref.register_quiet(1, 1);
-  CHECK(ring.ref.all_quiet(1, 2), "those who are quiet at 1 were forgotten");
+  ring.ref.register_quiescent(1, 1);
+  ring.ref.register_quiescent(0, 1); // by a worker that looked before the push
+  ring.ref.register_quiescent(1, 1);
+  CHECK(ring.ref.all_quiescent(1, 2), "those who are quiet at 1 were forgotten");
 }
 
-static void all_quiet_at(uint64_t published) {
+static void all_quiet_at(uint64_t tail) {
   OwnQueue<4> ring(8);
-  ring.counters->published = published;
-  ring.counters->quiet = QueueRef<4>::nobody_quiet(published); // as a launch begins
+  ring.counters->tail = tail;
+  ring.counters->quiescent = QueueRef<4>::none_quiescent(tail); // as a launch begins
   const uint64_t workers = 132 * 2048;
   for (uint64_t lanes = 0; lanes < workers; lanes += 32) {
-    CHECK(!ring.ref.all_quiet(published, workers), "%" PRIu64 " of %" PRIu64 " at %" PRIu64, lanes, workers, published);
-    ring.ref.register_quiet(published, 32);
+    CHECK(!ring.ref.all_quiescent(tail, workers), "%" PRIu64 " of %" PRIu64 " at %" PRIu64, lanes, workers, tail);
+    ring.ref.register_quiescent(tail, 32);
   }
-  CHECK(ring.ref.all_quiet(published, workers), "all at %" PRIu64, published);
+  CHECK(ring.ref.all_quiescent(tail, workers), "all at %" PRIu64, tail);
 }
 
 TEST(all_quiet_counts_lanes) {
-  for (const uint64_t published : {0ull, 1ull, 1ull << 32, (1ull << 43) - 2}) all_quiet_at(published);
+  for (const uint64_t tail : {0ull, 1ull, 1ull << 32, (1ull << 43) - 2}) all_quiet_at(tail);
 }
 
 TEST(all_quiet_after_many_tasks) {
-  for (const uint64_t published : {(1ull << 43) + 1, (1ull << 44) - 1, 1ull << 44, (1ull << 58) + 9}) all_quiet_at(published);
+  for (const uint64_t tail : {(1ull << 43) + 1, (1ull << 44) - 1, 1ull << 44, (1ull << 58) + 9}) all_quiet_at(tail);
 }
 
 // Producers and consumers on small rings, until all is pushed or an item has to spill. Each item comes out exactly once: by a
@@ -343,7 +343,7 @@ template <unsigned bytes> void producers_and_consumers(int rounds) {
         for (;;) { // tickets ahead of what is published, or only below it
           const uint64_t want = 1 + random.below(4);
           uint64_t first = 0, claimed = want;
-          if (c == 0) claimed = ring.ref.claim_published(want, &first);
+          if (c == 0) claimed = ring.ref.claim_below_tail(want, &first);
           else first = ring.ref.claim(want);
           for (uint64_t i = 0; i < claimed;) {
             uint64_t value;
@@ -351,7 +351,7 @@ template <unsigned bytes> void producers_and_consumers(int rounds) {
               seen[c].push_back(value);
               ++taken;
               ++i;
-            } else if (ring.ref.stopped() || (producing == 0 && first + i >= load(&ring.counters->published))) {
+            } else if (ring.ref.stopped() || (producing == 0 && first + i >= load(&ring.counters->tail))) {
               return;
             } else {
               std::this_thread::yield();
@@ -384,7 +384,7 @@ template <unsigned bytes> void producers_and_consumers(int rounds) {
         CHECK(times[uint64_t(p) << 20 | i] == 1, "ring of %" PRIu64 ": item %" PRIu64 " of producer %d was seen %d times", size, i, p,
               times[uint64_t(p) << 20 | i]);
     }
-    CHECK(times.size() == total && ring.counters->published == total, "%zu items of %" PRIu64, times.size(), total);
+    CHECK(times.size() == total && ring.counters->tail == total, "%zu items of %" PRIu64, times.size(), total);
     CHECK(ring.ref.stopped() == (ring.counters->spilled > 0), "a stop without a spilled item, or the other way round");
     stopped_rounds += ring.ref.stopped();
   }
@@ -407,14 +407,14 @@ template <unsigned bytes> void workers_see_the_end() {
     std::vector<std::thread> threads;
     for (int w = 0; w < kWorkers; ++w)
       threads.emplace_back([&, w] {
-        uint64_t published, owed = 0;
+        uint64_t tail, unreported = 0;
         for (;;) {
           const uint64_t ticket = ring.ref.claim(1);
           uint64_t value;
           while (!ring.take(ticket, &value)) {
-            if (owed) ring.ref.finish(owed);
-            owed = 0;
-            if (ring.ref.ended(&published)) {
+            if (unreported) ring.ref.finish(unreported);
+            unreported = 0;
+            if (ring.ref.ended(&tail)) {
               seen_at_end[w] = ran.load();
               return;
             }
@@ -425,7 +425,7 @@ template <unsigned bytes> void workers_see_the_end() {
             ring.ref.publish(ring.ref.ring(0, 0), ring.ref.reserve(2), items, 2, 0, 1);
           }
           ++ran;
-          ++owed;
+          ++unreported;
         }
       });
     for (std::thread &thread : threads) thread.join();
@@ -440,13 +440,13 @@ TEST(workers_see_the_end_of_16_bytes) { workers_see_the_end<16>(); }
 TEST(concurrent_claims_below_published_overlap_nowhere) {
   OwnQueue<4> ring(64);
   constexpr uint64_t kTickets = 20000;
-  ring.counters->published = kTickets;
+  ring.counters->tail = kTickets;
   std::vector<std::vector<uint64_t>> got(4);
   std::vector<std::thread> threads;
   for (auto &mine : got)
     threads.emplace_back([&] {
       uint64_t first, n;
-      while ((n = ring.ref.claim_published(7, &first)))
+      while ((n = ring.ref.claim_below_tail(7, &first)))
         for (uint64_t i = 0; i < n; ++i) mine.push_back(first + i);
     });
   for (std::thread &thread : threads) thread.join();

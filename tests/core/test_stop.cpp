@@ -140,7 +140,7 @@ TEST(what_is_asked_stops_a_launch) {
     for (uint64_t v = 0; v < 20; ++v) launcher.push(v);
     atos_launch launch = schedule(persistent, barrier, fetch, blocks);
     questions = 0;
-    launch.interrupted = [](const atos_sample *) { return int32_t(++questions == 2); };
+    launch.poll_callback = [](const atos_sample *) { return int32_t(++questions == 2); };
     atos_stats stats;
     const atos_status status = atos_queue_launch(launcher.queue, program.handle, &launch, &stats);
     CHECK(status == ATOS_STOPPED && questions == 2, "status %d after %d questions: %s", int(status), questions, atos_message());
@@ -166,7 +166,7 @@ TEST(a_stop_that_finds_nothing_left_is_an_end_as_any_other) {
     launcher.push(0);
     asked = false;
     atos_launch launch = schedule(persistent, false, 1, 1);
-    launch.interrupted = [](const atos_sample *) { return int32_t(asked = true); };
+    launch.poll_callback = [](const atos_sample *) { return int32_t(asked = true); };
     atos_stats stats;
     CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK && stats.tasks_run == 1, "%s", atos_message());
   }
@@ -183,10 +183,10 @@ TEST(who_is_asked_is_told_how_things_stand) {
     atos_launch launch = schedule(persistent, barrier, fetch, blocks);
     told = most_run = most_waiting = 0;
     launch.progress = 1;
-    launch.interrupted = [](const atos_sample *now) {
+    launch.poll_callback = [](const atos_sample *now) {
       if (!now) return 0;
       most_run = std::max<uint64_t>(most_run, now->ran);
-      if (now->published > now->claimed) most_waiting = std::max<uint64_t>(most_waiting, now->published - now->claimed);
+      if (now->tail > now->claimed) most_waiting = std::max<uint64_t>(most_waiting, now->tail - now->claimed);
       return int32_t(++told == 3);
     };
     atos_stats stats;
@@ -255,25 +255,25 @@ TEST(a_launch_that_does_not_stop_is_left_and_may_end_later) {
 
 // The time of grace is that of looks that follow each other; a process that was suspended comes late to one.
 TEST(only_time_in_which_the_host_runs_is_taken_for_grace) {
-  const auto stuck = [](atos::Watch &watch) {
+  const auto stuck = [](atos::StopMonitor &monitor) {
     try {
-      return !watch.look();
+      return !monitor.poll();
     } catch (const atos::Failure &failure) {
       return failure.status == ATOS_STUCK;
     }
   };
   atos_launch launch{};
   launch.timeout = 1e-9;
-  atos::Watch late(launch);
+  atos::StopMonitor late(launch);
   for (int look = 0; look < 3; ++look) {
     CHECK(!stuck(late), "at look %d", look);
     std::this_thread::sleep_for(std::chrono::milliseconds(1100));
   }
-  atos::Watch watch(launch);
+  atos::StopMonitor monitor(launch);
   int looks = 0;
-  while (!stuck(watch)) {
+  while (!stuck(monitor)) {
     CHECK(++looks < 10000, "it never is");
-    std::this_thread::sleep_for(watch.rest());
+    std::this_thread::sleep_for(monitor.time_to_next_poll());
   }
   CHECK(looks >= 50, "%d looks of 20 ms at most", looks);
 }
@@ -320,7 +320,7 @@ TEST(who_is_asked_cannot_use_a_queue) {
   launcher.push(1);
   asked_queue = &launcher;
   atos_launch launch = schedule(true, false, 1, 1);
-  launch.interrupted = [](const atos_sample *) {
+  launch.poll_callback = [](const atos_sample *) {
     uint64_t count = 0;
     answer = atos_queue_pending(asked_queue->queue, &count);
     return int32_t(1);

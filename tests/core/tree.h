@@ -70,7 +70,7 @@ template <class T> void run(atos_cpu_worker *worker, const void *items, int64_t 
     if (level && work.done_of_level[level - 1] != work.tree.of_level[level - 1]) ++work.early;
     ++work.seen[v];
     ++work.done_of_level[level];
-    for (uint32_t turn = 0; turn < work.turns; ++turn) __asm__ volatile("");
+    for (uint32_t sequence = 0; sequence < work.turns; ++sequence) __asm__ volatile("");
     for (uint64_t child = work.tree.first[v]; child < work.tree.first[v + 1]; ++child) push<T>(worker, child);
   }
 }

@@ -20,7 +20,7 @@ struct World {
   Counters counters{};
   Slot<BYTES> slots[kMostSlots]{}, more[2 * kMostSlots]{};
   Item<BYTES> spill[kSpill]{};
-  Share shares[kShares]{};
+  SplitItem split_items[kSplitItems]{};
   uint64_t ran[kMostNodes]{}; // a bit for each iteration
   uint64_t aside[kMostNodes]{}, written[kMostNodes]{};
   uint64_t provided[kMostRings + 1]{}; // 1: there is memory for the ring after so many growths
@@ -59,7 +59,7 @@ unsigned number_ran() {
   return n;
 }
 
-Report report;
+CompletionRecord record;
 
 Launch launch() {
   Launch launch{};
@@ -67,12 +67,12 @@ Launch launch() {
   launch.slots = world.slots;
   launch.more = world.more;
   launch.spill = world.spill;
-  launch.shares = world.shares;
+  launch.split_items = world.split_items;
   launch.size = now(world.size);
   launch.reciprocal = ~uint64_t(0) / launch.size;
   launch.spill_size = kSpill;
   launch.round_end = now(world.first_end);
-  launch.report = &report;
+  launch.record = &record;
   launch.fetch = bounds.fetch;
   while (bounds.grows && launch.size << (launch.growths + 1) <= bounds.max_capacity) ++launch.growths;
   launch.workers = bounds.workers;
@@ -103,9 +103,9 @@ constexpr unsigned kSlotWords = sizeof(Slot<BYTES>) / 8; // the item first, the 
 uint64_t *word_of(Slot<BYTES> &slot, unsigned word) { return reinterpret_cast<uint64_t *>(&slot) + word; }
 uint64_t turn_in(Slot<BYTES> &slot) { return now(*word_of(slot, kSlotWords - 1)) >> (BYTES == 4 ? 32 : 0); }
 unsigned node_in(Slot<BYTES> &slot) { return unsigned(now(*word_of(slot, 0))); }
-void fill_slot(Slot<BYTES> &slot, uint64_t turn, unsigned v) {
+void fill_slot(Slot<BYTES> &slot, uint64_t sequence, unsigned v) {
   set(*word_of(slot, 0), v);
-  set(*word_of(slot, kSlotWords - 1), BYTES == 4 ? turn << 32 | v : turn);
+  set(*word_of(slot, kSlotWords - 1), BYTES == 4 ? sequence << 32 | v : sequence);
 }
 // The slots that there are: of the first ring, however large it may become, and of those that may follow it.
 unsigned number_of_more() { return bounds.grows ? 2 * (bounds.max_capacity - bounds.capacity) : 0; }
@@ -128,17 +128,17 @@ std::vector<unsigned> seeds() {
 // What csrc/queue.cpp does between two runs of the workers.
 void append(const std::vector<unsigned> &nodes) {
   const uint64_t size = now(world.size);
-  uint64_t published = now(world.counters.published);
-  for (unsigned v : nodes) fill_slot(world.slots[published % size], 2 * (published / size) + 1, v), ++published;
-  set(world.counters.published, published);
+  uint64_t tail = now(world.counters.tail);
+  for (unsigned v : nodes) fill_slot(world.slots[tail % size], 2 * (tail / size) + 1, v), ++tail;
+  set(world.counters.tail, tail);
   set(world.counters.finished, now(world.counters.head));
 }
 
 std::vector<unsigned> peek(uint64_t *before_head) {
   std::vector<std::pair<uint64_t, unsigned>> found;
   Slot<BYTES> *ring = world.slots;
-  for (unsigned k = 0; k <= growths_of(now(world.counters.published)); ++k) {
-    const uint64_t start = k ? now(world.counters.starts[k]) - kGrown : 0, size = now(world.size) << k;
+  for (unsigned k = 0; k <= growths_of(now(world.counters.tail)); ++k) {
+    const uint64_t start = k ? now(world.counters.ring_first_ticket[k]) - kGrown : 0, size = now(world.size) << k;
     for (unsigned i = 0; i < size; ++i)
       if (turn_in(ring[i]) % 2) found.emplace_back(start + turn_in(ring[i]) / 2 * size + i, node_in(ring[i]));
     ring = k ? ring + size : world.more;
@@ -161,19 +161,19 @@ void check_pending(const std::vector<unsigned> &pending) {
 }
 
 // One ring again, as large as the last, with nothing in it.
-void unite() {
-  set(world.size, now(world.size) << growths_of(now(world.counters.published)));
-  for (uint64_t *p : {&world.counters.head, &world.counters.published, &world.counters.finished, &world.counters.stop,
-                      &world.counters.direct, &world.counters.open, &world.counters.spilled, &world.counters.quiet,
+void collapse_rings() {
+  set(world.size, now(world.size) << growths_of(now(world.counters.tail)));
+  for (uint64_t *p : {&world.counters.head, &world.counters.tail, &world.counters.finished, &world.counters.stop,
+                      &world.counters.untracked, &world.counters.splits_open, &world.counters.spilled, &world.counters.quiescent,
                       &world.counters.arrived, &world.counters.phase, &world.counters.round_end, &world.counters.gone[0],
-                      &world.counters.allowed, &world.counters.wanted})
+                      &world.counters.growths_granted, &world.counters.growths_requested})
     set(*p, 0);
-  for (unsigned k = 1; k <= kMostRings; ++k) set(world.counters.starts[k], 0), set(world.provided[k], 0);
+  for (unsigned k = 1; k <= kMostRings; ++k) set(world.counters.ring_first_ticket[k], 0), set(world.provided[k], 0);
   for_slots([](auto &slot) { fill_slot(slot, 0, 0); });
 }
 
 // Whether what is pending fits; then the workers go on.
-bool settle() {
+bool recover_pending() {
   uint64_t of_level = 0;
   std::vector<unsigned> all = peek(&of_level);
   const uint64_t spilled = now(world.counters.spilled);
@@ -182,7 +182,7 @@ bool settle() {
   check_pending(all);
   if (now(world.counters.stop) == kStopFull && number_ran() == now(world.ran_before)) model::fail("nothing ran between two stops");
   set(world.ran_before, number_ran());
-  unite();
+  collapse_rings();
   if (all.size() > bounds.max_capacity) return false;
   if (all.size() > now(world.size)) set(world.size, std::min<uint64_t>(bounds.max_capacity, 2 * all.size())); // grow
   append(all);
@@ -211,7 +211,7 @@ void atos_task_body(void *worker, const void *item, int64_t i, const void *value
   if (bounds.barrier)
     for (unsigned u = 0; u < kNodes; ++u)
       if (level(u) < level(v) && !load(&world.ran[u])) model::fail("a level began before the one above was over");
-  if (add(&world.ran[v], uint64_t(1) << i) >> i & 1) model::fail("task " + std::to_string(v) + " ran twice");
+  if (fetch_add(&world.ran[v], uint64_t(1) << i) >> i & 1) model::fail("task " + std::to_string(v) + " ran twice");
   if (bounds.fails >> v & 1) return static_cast<Worker<BYTES> *>(worker)->queue().fail({v + 1, 0, 0, 0, 0, 0, {0, 0}});
   for (unsigned k = 0; k < bounds.children[v]; ++k) {
     const unsigned child = first_child(v) + k;
@@ -224,7 +224,7 @@ void atos_task_body(void *worker, const void *item, int64_t i, const void *value
 void atos_task_idle(void *worker, const void *) {
   for (unsigned v = 0; v < kNodes; ++v) {
     uint64_t there = 1;
-    if ((bounds.aside >> v & 1) && exchange_if(&world.aside[v], there, 0)) give(worker, v);
+    if ((bounds.aside >> v & 1) && compare_exchange(&world.aside[v], there, 0)) give(worker, v);
   }
 }
 }
@@ -246,37 +246,37 @@ void tidy_local(unsigned) {
   unsigned char *local = reinterpret_cast<unsigned char *>(machine.scratch);
   Header &header = *reinterpret_cast<Header *>(local);
   if (header.pushes) fail("something is not handed on");
-  const bool shares = header.batch || (header.step == Action::kItems && header.any_long);
-  Header kept{};
-  kept.consumer = header.consumer;
-  if (kept.consumer.first < kept.consumer.next_start) kept.consumer.next_start = kNever; // what lies ahead is found again
-  if (kept.consumer.claimed == 0) kept.consumer.first = 0;
-  kept.producer = header.producer;
-  kept.producer.base = 0;
-  kept.producer.demand = kUnseen; // in steps that do not sample it
-  kept.owed = header.owed;
-  kept.ran = bounds.report ? header.ran : 0;
-  kept.pushed = bounds.report ? header.pushed : 0;
-  kept.round_end = header.round_end;
-  kept.quiet = header.quiet;
-  kept.candidate = header.step == Action::kIdle ? header.candidate : 0;
-  kept.chunk.share = header.chunk.share;
-  kept.handed = header.step == Action::kIdle ? header.handed : 0;
+  const bool split_items = header.batch || (header.step == Action::kItems && header.any_long);
+  Header seen{};
+  seen.consumer = header.consumer;
+  if (seen.consumer.first < seen.consumer.next_start) seen.consumer.next_start = kNever; // what lies ahead is found again
+  if (seen.consumer.claimed == 0) seen.consumer.first = 0;
+  seen.producer = header.producer;
+  seen.producer.base = 0;
+  seen.producer.demand = kUnseen; // in steps that do not sample it
+  seen.unreported = header.unreported;
+  seen.ran = bounds.report ? header.ran : 0;
+  seen.pushed = bounds.report ? header.pushed : 0;
+  seen.round_end = header.round_end;
+  seen.quiescent = header.quiescent;
+  seen.candidate = header.step == Action::kIdle ? header.candidate : 0;
+  seen.chunk.split = header.chunk.split;
+  seen.flushed = header.step == Action::kIdle ? header.flushed : 0;
   const bool ran = header.step == Action::kChunk || header.step == Action::kItems;
-  kept.step = ran || header.step == Action::kIdle ? header.step : Action(Action::kLeave);
-  kept.kept = header.kept;
-  kept.counted = ran ? header.counted : 0;
-  kept.any_long = header.step == Action::kItems ? header.any_long : 0;
-  kept.batch = header.batch;
-  kept.next_long = header.batch ? header.next_long : 0;
-  kept.shared = header.batch ? header.shared : 0;
-  kept.idle_called = header.idle_called;
+  seen.step = ran || header.step == Action::kIdle ? header.step : Action(Action::kLeave);
+  seen.local_items = header.local_items;
+  seen.counted = ran ? header.counted : 0;
+  seen.any_long = header.step == Action::kItems ? header.any_long : 0;
+  seen.batch = header.batch;
+  seen.next_long = header.batch ? header.next_long : 0;
+  seen.num_split = header.batch ? header.num_split : 0;
+  seen.idle_called = header.idle_called;
   const SharedLayout at = Worker1::layout(::launch());
-  const size_t items = at.items + (shares ? bounds.fetch : header.kept) * sizeof(Item<BYTES>);
-  std::memset(local + sizeof kept, 0, at.items - sizeof kept);
-  std::memset(local + items, 0, (shares ? at.values : sizeof machine.scratch) - items);
-  if (shares) std::memset(local + at.scan, 0, sizeof machine.scratch - at.scan);
-  header = kept;
+  const size_t items = at.items + (split_items ? bounds.fetch : header.local_items) * sizeof(Item<BYTES>);
+  std::memset(local + sizeof seen, 0, at.items - sizeof seen);
+  std::memset(local + items, 0, (split_items ? at.values : sizeof machine.scratch) - items);
+  if (split_items) std::memset(local + at.scan, 0, sizeof machine.scratch - at.scan);
+  header = seen;
 }
 
 void uses_ring(unsigned k) {
@@ -284,22 +284,22 @@ void uses_ring(unsigned k) {
 }
 
 void invariant(const char *in) {
-  if (growths_of(now(world.counters.published)) > (now(world.counters.allowed) & ~kNoMore)) fail("a ring without memory");
+  if (growths_of(now(world.counters.tail)) > (now(world.counters.growths_granted) & ~kNoMore)) fail("a ring without memory");
   if (!std::strcmp(in, "leave") && now(world.counters.stop) == kRun && number_ran() < kNodes) fail("a worker leaves early");
 }
 
 // The host provides memory for a growth, or says that there is none. Or it asks for a stop: a timeout, or Ctrl-C; what is
 // pending goes on in the next launch.
 bool outside() {
-  const uint64_t allowed = now(world.counters.allowed);
-  const bool asked = now(world.counters.wanted) > allowed;
+  const uint64_t growths_granted = now(world.counters.growths_granted);
+  const bool asked = now(world.counters.growths_requested) > growths_granted;
   if (!asked && now(world.stops) == 0) return false;
   const unsigned way = pick(asked ? 2 + (now(world.stops) > 0) : 1); // memory comes in blocks: it may suffice for several growths
   if (asked && way < 2) {
-    const uint64_t more = std::min<uint64_t>({allowed + 1 + way, bounds.memory, launch().growths});
+    const uint64_t more = std::min<uint64_t>({growths_granted + 1 + way, bounds.memory, launch().growths});
     model::View view{};
-    for (uint64_t k = allowed + 1; k <= more; ++k) machine.memory.tell(&world.provided[k], 1, view);
-    machine.memory.tell(&world.counters.allowed, more > allowed ? more : allowed | kNoMore, view);
+    for (uint64_t k = growths_granted + 1; k <= more; ++k) machine.memory.tell(&world.provided[k], 1, view);
+    machine.memory.tell(&world.counters.growths_granted, more > growths_granted ? more : growths_granted | kNoMore, view);
     return true;
   }
   set(world.stops, now(world.stops) - 1);
@@ -308,21 +308,21 @@ bool outside() {
 }
 
 bool host() {
-  if (bounds.report && (report.published != now(world.counters.published) || report.stop != now(world.counters.stop) ||
-                        report.ran != number_ran() || report.pushed != kNodes - bounds.seeds))
+  if (bounds.report && (record.tail != now(world.counters.tail) || record.stop != now(world.counters.stop) ||
+                        record.ran != number_ran() || record.pushed != kNodes - bounds.seeds))
     fail("the report is not complete");
   if (now(world.counters.failures) != failed() || (failed() && (now(world.counters.stop) == kRun || !now(world.counters.failure.failed))))
     fail("a check that failed goes unnoticed");
-  if (now(world.counters.stop) != kRun) return !settle() || failed();
-  const uint64_t published = tickets_of(now(world.counters.published));
+  if (now(world.counters.stop) != kRun) return !recover_pending() || failed();
+  const uint64_t tail = tickets_of(now(world.counters.tail));
   if (number_ran() < kNodes) fail("the launch ended early");
-  const uint64_t growths = growths_of(now(world.counters.published));
+  const uint64_t growths = growths_of(now(world.counters.tail));
   for_slots([](auto &slot) {
     if (turn_in(slot) % 2) model::fail("an item was left");
   });
-  if (growths || now(world.counters.wanted)) unite();
-  else if (now(world.counters.head) != published || now(world.counters.finished) != published || now(world.counters.direct) ||
-      now(world.counters.open) || now(world.counters.gone[0]))
+  if (growths || now(world.counters.growths_requested)) collapse_rings();
+  else if (now(world.counters.head) != tail || now(world.counters.finished) != tail || now(world.counters.untracked) ||
+      now(world.counters.splits_open) || now(world.counters.gone[0]))
     fail("the counters are not as the next launch expects them");
   check_pending({});
   set(world.launches, now(world.launches) - 1);
@@ -331,7 +331,7 @@ bool host() {
   for (unsigned v = bounds.seeds; v < kNodes; ++v) set(world.written[v], 0);
   set(world.ran_before, 0);
   append(seeds());
-  set(world.first_end, now(world.counters.published));
+  set(world.first_end, now(world.counters.tail));
   return false;
 }
 
@@ -349,16 +349,16 @@ int main(int count, char **arguments) {
     for (auto &word : words) name(word, what + " " + std::to_string(&word - words), plain);
   };
   // What nobody writes in this model, or nobody reads, is no step.
-  name(c.head, "head"), name(c.published, "published"), name(c.finished, "finished"), name(c.gone[0], "gone");
-  name(c.stop, "stop", bounds.capacity >= kNodes && !bounds.stops && !bounds.fails), name(c.spilled, "spilled"), name(c.quiet, "quiet", bounds.aside == 0);
-  name(c.direct, "direct", !bounds.nested), name(c.open, "open", !bounds.nested);
+  name(c.head, "head"), name(c.tail, "tail"), name(c.finished, "finished"), name(c.gone[0], "gone");
+  name(c.stop, "stop", bounds.capacity >= kNodes && !bounds.stops && !bounds.fails), name(c.spilled, "spilled"), name(c.quiescent, "quiescent", bounds.aside == 0);
+  name(c.untracked, "untracked", !bounds.nested), name(c.splits_open, "splits_open", !bounds.nested);
   name(c.arrived, "arrived", !bounds.barrier), name(c.phase, "phase", !bounds.barrier), name(c.round_end, "round_end", !bounds.barrier);
   name(c.claims[0], "claims", true), name(c.ran, "ran", !bounds.report || !bounds.weak), name(c.pushed, "pushed", !bounds.report || !bounds.weak), name(c.rounds, "rounds", true);
   name(c.sampled, "sampled", true), name(c.failures, "failures", !bounds.fails), name(c.failure.failed, "failure", !bounds.fails);
   name(model::chance, "chance");
-  name(c.allowed, "allowed", !bounds.grows), name(c.wanted, "wanted", !bounds.grows);
+  name(c.growths_granted, "granted", !bounds.grows), name(c.growths_requested, "requested", !bounds.grows);
   for (unsigned k = 1; k <= kMostRings; ++k) {
-    name(c.starts[k], "start " + std::to_string(k), !bounds.grows);
+    name(c.ring_first_ticket[k], "first ticket " + std::to_string(k), !bounds.grows);
     name(world.provided[k], "memory " + std::to_string(k), !bounds.grows);
   }
   unsigned number = 0;
@@ -367,7 +367,7 @@ int main(int count, char **arguments) {
       name(*word_of(slot, k), "slot " + std::to_string(number) + (k + 1 == kSlotWords ? "" : " item"));
     ++number;
   });
-  for (Share &share : world.shares) {
+  for (SplitItem &share : world.split_items) {
     name(share.chunks, "chunks", false, true), name(share.left, "left"), name(share.busy, "busy"), name(share.length, "length");
     name(share.item[0], "share item"), name(share.values[0], "share values");
   }
@@ -375,7 +375,7 @@ int main(int count, char **arguments) {
   name(world.first_end, "first_end", true), name(world.ran_before, "ran before", true), name(world.launches, "launches", true);
   name(world.size, "size", true), name(world.stops, "stops", true);
   machine.memory.views.resize(bounds.workers);
-  set(c.quiet, 0);
+  set(c.quiescent, 0);
   set(world.size, bounds.capacity);
   append(seeds());
   set(world.first_end, bounds.seeds);

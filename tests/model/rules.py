@@ -23,24 +23,29 @@ BROKEN = {
     # Slots.
     "claim is one addition": Rule(
         in_queue(
-            r"return add\(&counters->head, n\);", "uint64_t h = load(&counters->head); store(&counters->head, h + n); return h;"
+            r"return fetch_add\(&counters->head, n\);",
+            "uint64_t h = load(&counters->head); store(&counters->head, h + n); return h;",
         ),
         caught_in="full, two workers",
     ),
     "reserve is one addition": Rule(
         in_queue(
-            r"return add\(&counters->published, n\);",
-            "uint64_t p = load(&counters->published); store(&counters->published, p + n); return p;",
+            r"return fetch_add\(&counters->tail, n\);",
+            "uint64_t p = load(&counters->tail); store(&counters->tail, p + n); return p;",
         ),
         caught_in="full, two workers",
     ),
-    "publish looks at the turn": Rule(in_queue(r"!slot\.has\(place\.turn\)", "false"), caught_in="full, two workers"),
-    "turns tell laps apart": Rule(in_ring(r"return \{index, 2 \* lap\};", "return {index, 0};"), caught_in="full, two workers"),
-    "get before retire": Rule(
+    "publish reads the sequence number": Rule(
+        in_queue(r"!slot\.is_free\(place\.sequence\)", "false"), caught_in="full, two workers"
+    ),
+    "sequence numbers tell generations apart": Rule(
+        in_ring(r"return \{index, 2 \* generation\};", "return {index, 0};"), caught_in="full, two workers"
+    ),
+    "get before release": Rule(
         in_worker(
             r"if \(got == 0\) return 0;",
             r"\g<0> for (unsigned k = 0; k < got; ++k)"
-            r" ring.template slot<bytes>(ring.at(first + k).index).retire(ring.at(first + k).turn);",
+            r" ring.template slot<bytes>(ring.at(first + k).index).release(ring.at(first + k).sequence);",
         ),
         caught_in="full, large items",
         found=TWICE,
@@ -50,7 +55,7 @@ BROKEN = {
         caught_in="several tickets, not filled yet",
         found=STUCK,
     ),
-    "no more is claimed than there is room for": Rule(
+    "no more is claimed than fits": Rule(
         in_worker(r"part < launch\.fetch \? part : launch\.fetch", "part"),
         caught_in="barrier, several tickets",
         found=BEYOND,
@@ -74,7 +79,7 @@ BROKEN = {
         in_queue(r"store\(&counters->stop, kStopTask\);", ""), caught_in="a check fails"
     ),
     "the first failure is kept": Rule(
-        in_queue(r"if \((add\(&counters->failures, uint64_t\(1\)\)) == 0\)", r"\1;"),
+        in_queue(r"if \((fetch_add\(&counters->failures, uint64_t\(1\)\)) == 0\)", r"\1;"),
         caught_in="weak, checks fail",
         found="unordered stores to failure",
     ),
@@ -89,39 +94,43 @@ BROKEN = {
         found=EARLY,
     ),
     "ended reads finished first": Rule(
-        in_queue(r"(const uint64_t finished = [^;]*;)\s*fence\(\);(\s*\*published = [^;]*;)", r"\2 \1"),
-        in_queue(r"add\(&counters->published, 0\)", "*published"),  # which would read it last
+        in_queue(r"(const uint64_t finished = [^;]*;)\s*fence\(\);(\s*\*tail = [^;]*;)", r"\2 \1"),
+        in_queue(r"fetch_add\(&counters->tail, 0\)", "*tail"),  # which would read it last
         caught_in="full, two workers",
         found=EARLY,
     ),
-    "ended confirms": Rule(
-        in_queue(r"add\(&counters->published, 0\)", "*published"), caught_in="weak, small items", found=EARLY
+    "ended confirms": Rule(in_queue(r"fetch_add\(&counters->tail, 0\)", "*tail"), caught_in="weak, small items", found=EARLY),
+    "finished tasks are reported": Rule(
+        in_worker(r"queue\(\)\.finish\(header->unreported\);\s*header->unreported = 0;", ""),
+        caught_in="local items",
+        found=STUCK,
     ),
-    "owed is flushed": Rule(
-        in_worker(r"queue\(\)\.finish\(header->owed\);\s*header->owed = 0;", ""), caught_in="kept", found=STUCK
-    ),
-    "owed waits for what is kept": Rule(
+    "the report waits for local items": Rule(
         in_worker(
-            r"const uint32_t kept = header->kept;(\s*bool)",
-            r"const uint32_t kept = header->kept; if (kept && header->owed) queue().finish(header->owed), header->owed = 0; \1",
+            r"(const uint32_t local_items = header->local_items;)(\s*bool)",
+            r"\1 if (local_items && header->unreported) queue().finish(header->unreported), header->unreported = 0; \2",
         ),
-        caught_in="kept",
+        caught_in="local items",
         found=EARLY,
     ),
-    # What is kept, and what is given.
-    "kept items have no ticket": Rule(in_worker(r"header->counted = kept == 0;", "header->counted = 1;"), caught_in="kept"),
-    "what is kept runs once": Rule(in_worker(r"header->kept = 0;", ""), caught_in="kept", found=TWICE),
-    "what is kept is not given": Rule(
-        in_worker(r"worker\.buffer \+ kept, n - kept", "worker.buffer, n - kept"), caught_in="kept"
+    # Local items, and flushed ones.
+    "local items have no ticket": Rule(
+        in_worker(r"header->counted = local_items == 0;", "header->counted = 1;"), caught_in="local items"
     ),
-    "no more is kept than there is room for": Rule(
-        in_worker(r"launch\.fetch / 2 \+ 1;", "launch.fetch / 2 + 2;"), caught_in="kept", found=BEYOND
+    "local items run once": Rule(in_worker(r"header->local_items = 0;", ""), caught_in="local items", found=TWICE),
+    "local items are not flushed": Rule(
+        in_worker(r"worker\.buffer \+ local_items, n - local_items", "worker.buffer, n - kept"), caught_in="local items"
     ),
-    "what is given is not kept": Rule(in_worker(r"header->kept = n - given;", "header->kept = n;"), caught_in="gift"),
-    "what is given has tickets": Rule(
-        in_worker(r"if \(given && !producer\.reserved\) producer\.reserve\(queue\(\), given\);", ""), caught_in="gift"
+    "no more items stay local than fit": Rule(
+        in_worker(r"launch\.fetch / 2 \+ 1;", "launch.fetch / 2 + 2;"), caught_in="local items", found=BEYOND
     ),
-    "what the buffer did not hold is not handed on again": Rule(
+    "flushed items are not local": Rule(
+        in_worker(r"header->local_items = n - given;", "header->local_items = n;"), caught_in="donation"
+    ),
+    "flushed items have tickets": Rule(
+        in_worker(r"if \(given && !producer\.reserved\) producer\.reserve\(queue\(\), given\);", ""), caught_in="donation"
+    ),
+    "what the buffer did not hold is not flushed again": Rule(
         in_worker(r"header->pushes < launch\.buffer \? header->pushes : launch\.buffer;", "header->pushes;"),
         caught_in="small buffer, two launches",
     ),
@@ -131,40 +140,41 @@ BROKEN = {
         caught_in="several tickets, report",
         found=NO_REPORT,
     ),
-    "what is kept was pushed": Rule(
+    "local items were pushed": Rule(
         in_worker(r"header->pushed \+= pushes;", "header->pushed += given;"),
         caught_in="several tickets, report",
         found=NO_REPORT,
     ),
     # Steps.
-    "handing on is no step": Rule(
-        in_worker(r"return Action::kHandOn;", "return header->step = Action::kHandOn;"),
-        caught_in="handed on by all",
+    "a flush is no step": Rule(
+        in_worker(r"return Action::kFlush;", "return header->step = Action::kFlush;"),
+        caught_in="flushed by all",
         found=STUCK,
     ),
-    "a step is concluded once": Rule(
-        in_worker(r"return Action::kHandOn;", "return conclude(), Action::kHandOn;"), caught_in="handed on by all"
+    "a step is accounted for once": Rule(
+        in_worker(r"return Action::kFlush;", "return account_step(), Action::kFlush;"), caught_in="flushed by all"
     ),
     "a chunk belongs to the batch before": Rule(
-        in_worker(r"if \(verdict == Action::kItems\) (header->counted = kept == 0;)", r"\1"), caught_in="kept, then shared"
+        in_worker(r"if \(action == Action::kItems\) (header->counted = local_items == 0;)", r"\1"),
+        caught_in="local items, then split",
     ),
-    "a chunk does not end a round": Rule(in_worker(r" && verdict != Action::kChunk", ""), caught_in="barrier, shares"),
+    "a chunk does not end a round": Rule(in_worker(r" && action != Action::kChunk", ""), caught_in="barrier, split items"),
     # Idle.
-    "who pushes in idle is not quiet": Rule(
+    "a worker that pushes in idle is not quiescent": Rule(
         in_worker(r"pushes \? kNever : header->candidate", "header->candidate"),
-        in_queue(r" && tickets_of\(load\(&counters->published\)\) == published;", ";"),
+        in_queue(r" && tickets_of\(load\(&counters->tail\)\) == tail;", ";"),
         caught_in="idle, two workers",
         found=EARLY,
     ),
     "a late registration undoes nothing": Rule(
         in_queue(r"if \(newer < 0\) return;", ""), caught_in="idle, two workers", found=STUCK
     ),
-    "all have to be quiet": Rule(
-        in_queue(r"load\(&counters->quiet\) == \(published << kQuietBits\) \+ workers && ", ""),
+    "all have to be quiescent": Rule(
+        in_queue(r"load\(&counters->quiescent\) == \(tail << kQuiescentBits\) \+ workers && ", ""),
         caught_in="idle, two workers",
         found=EARLY,
     ),
-    "idle is called in every quiet round": Rule(
+    "idle is called in every quiescent round": Rule(
         in_worker(r"header->idle_called = 0;", ""), caught_in="barrier, idle again", found=EARLY
     ),
     # Barriers.
@@ -172,12 +182,12 @@ BROKEN = {
     "the last block decides": Rule(
         in_worker(
             r"const uint64_t next = load\(&counters->round_end\);",
-            "const uint64_t next = queue().stopped() ? kNever : load(&counters->published);",
+            "const uint64_t next = queue().stopped() ? kNever : load(&counters->tail);",
         ),
         caught_in="stopped from outside, barrier",
     ),
     "arrivals are counted anew in each launch": Rule(
-        in_worker(r"&counters->direct, &counters->arrived, ", "&counters->direct, "),
+        in_worker(r"&counters->untracked, &counters->arrived, ", "&counters->untracked, "),
         caught_in="barrier, idle again",
         found=STUCK,
     ),
@@ -187,120 +197,129 @@ BROKEN = {
     "head goes back to the end of a round": Rule(in_worker(r"store\(&counters->head, end\);", ""), caught_in="barrier"),
     # Shares.
     "the bit is set before chunks": Rule(
-        in_share(r"set_bit\(&counters->open, at\);", ""),
-        in_share(r"store\(&share\.chunks, kChunkBias \+ chunks\);", r"\g<0> set_bit(&counters->open, at);"),
-        caught_in="shares of one chunk",
+        in_share(r"set_bit\(&counters->splits_open, at\);", ""),
+        in_share(r"store\(&split\.chunks, kChunkBias \+ chunks\);", r"\g<0> set_bit(&counters->splits_open, at);"),
+        caught_in="split items of one chunk",
         found="the counters are not as",
     ),
-    "direct is counted before chunks": Rule(
-        in_share(r"if \(!has_ticket\) add\(&counters->direct, 1\);", ""),
-        in_share(r"store\(&share\.chunks, kChunkBias \+ chunks\);", r"\g<0> if (!has_ticket) add(&counters->direct, 1);"),
-        caught_in="kept, then shared",
+    "untracked is counted before chunks": Rule(
+        in_share(r"if \(!has_ticket\) fetch_add\(&counters->untracked, 1\);", ""),
+        in_share(
+            r"store\(&split\.chunks, kChunkBias \+ chunks\);", r"\g<0> if (!has_ticket) fetch_add(&counters->untracked, 1);"
+        ),
+        caught_in="local items, then split",
         found=EARLY,
     ),
-    "a chunk is published before it is done": Rule(
+    "a chunk is flushed before it is finished": Rule(
         in_worker(
             r"producer\.reserve\(queue\(\), given\);",
-            r"{ int32_t &at = header->chunk.share;"
-            r" header->owed += at >= 0 && chunk_done(static_cast<Share *>(launch.shares), at);"
+            r"{ int32_t &at = header->chunk.split;"
+            r" header->unreported += at >= 0 && finish_chunk(static_cast<SplitItem *>(launch.split_items), at);"
             r" at = -1; \g<0> }",
         ),
-        caught_in="shares",
+        caught_in="split items",
         found=EARLY,
     ),
-    "a place is free when all chunks are done": Rule(
-        in_share(r"clear_bit\(&counters->open, at\);", r"{ \g<0> store(&share.busy, 0); }"), caught_in="shares"
+    "a place is free when all chunks are finished": Rule(
+        in_share(r"clear_bit\(&counters->splits_open, at\);", r"{ \g<0> store(&split.busy, 0); }"), caught_in="split items"
     ),
-    "a shared item is counted once": Rule(
-        in_worker(r"header->owed \+= header->batch - header->shared;", "header->owed += header->batch;"), caught_in="shares"
+    "a split item is counted once": Rule(
+        in_worker(r"header->unreported \+= header->batch - header->num_split;", "header->unreported += header->batch;"),
+        caught_in="split items",
     ),
-    "what is shared is not run as well": Rule(
+    "a split item does not run whole": Rule(
         in_worker(r"if \(length >= kLong\) any_long", "if (length > kLong) any_long"),
-        caught_in="shares, several of a batch",
+        caught_in="split items, several of a batch",
         found=TWICE,
     ),
-    "nothing is kept beside a long item": Rule(in_worker(r" && !header->any_long;", ";"), caught_in="kept beside a long item"),
+    "nothing stays local beside a long item": Rule(
+        in_worker(r" && !header->any_long;", ";"), caught_in="local items beside a long item"
+    ),
     # Growth.
     "a growth is one addition": Rule(
         in_queue(
-            r"add\(&counters->published, kGrowth\)",
-            "[&] { uint64_t p = load(&counters->published); store(&counters->published, p + kGrowth); return p; }()",
+            r"fetch_add\(&counters->tail, kGrowth\)",
+            "[&] { uint64_t p = load(&counters->tail); store(&counters->tail, p + kGrowth); return p; }()",
         ),
         caught_in="grows",
     ),
-    "one worker sees to a growth": Rule(
-        in_queue(r"exchange_if\(&counters->starts\[k \+ 1\], before, kGrowing\)", "true"), caught_in="grows"
+    "one worker grows the queue": Rule(
+        in_queue(r"compare_exchange\(&counters->ring_first_ticket\[k \+ 1\], before, kGrowing\)", "true"), caught_in="grows"
     ),
-    "memory comes first": Rule(in_queue(r"if \(k >= allowed\)", "if (false)"), caught_in="grows", found="without memory"),
-    "more may be allowed than was asked for": Rule(
+    "memory comes first": Rule(
+        in_queue(r"if \(k >= growths_granted\)", "if (false)"), caught_in="grows", found="without memory"
+    ),
+    "more may be granted than was requested": Rule(
         in_queue(
-            r"uint64_t wanted = load.*?if \(wanted <= k && exchange_if\(&counters->wanted, wanted, k \+ 1\)\)",
-            "uint64_t wanted = k; if (exchange_if(&counters->wanted, wanted, k + 1))",
+            r"uint64_t growths_requested = load.*?if \(growths_requested <= k && (compare_exchange\([^()]*\))\)",
+            r"uint64_t growths_requested = k; if (\1)",
         ),
         caught_in="grows, ring after ring",
         found=STUCK,
     ),
-    "a start is known before it is used": Rule(
+    "a first ticket is known before it is used": Rule(
         in_queue(r"if \(start >= kGrown\) return start", "return start"), caught_in="grows"
     ),
     "growths are no tasks": Rule(
-        in_queue(r"if \(finished != tickets_of\(\*published\)", "if (finished != *published"), caught_in="grows", found=STUCK
+        in_queue(r"if \(finished != tickets_of\(\*tail\)", "if (finished != *tail"), caught_in="grows", found=STUCK
     ),
-    "who waits looks for a new ring": Rule(
-        in_worker(r"look_for_ring\(queue\(\), published\);", "next_start = kNever;"), caught_in="grows", found=STUCK
+    "a waiting worker looks for a new ring": Rule(
+        in_worker(r"look_for_ring\(queue\(\), tail\);", "next_start = kNever;"), caught_in="grows", found=STUCK
     ),
-    "who waits in a round does so too": Rule(
-        in_worker(r"look_for_ring\(queue\(\), load\(&queue\(\)\.counters->published\)\);", "next_start = kNever;"),
+    "a worker that waits in a round does so too": Rule(
+        in_worker(r"look_for_ring\(queue\(\), load\(&queue\(\)\.counters->tail\)\);", "next_start = kNever;"),
         caught_in="grows, barrier",
         found=STUCK,
     ),
-    "who has older tickets stays": Rule(
+    "a worker with older tickets stays": Rule(
         in_worker(r"return ticket >= next_start;", "return ticket, next_start != kNever;"), caught_in="grows"
     ),
-    "the ring after the next is not looked for before its time": Rule(
-        in_worker(r"(\+\+growths, next_start\);)\s*next_start = kNever;", r"\1"), caught_in="grows, shares"
+    "the ring after the next is not looked for too early": Rule(
+        in_worker(r"(\+\+growths, next_start\);)\s*next_start = kNever;", r"\1"), caught_in="grows, split items"
     ),
-    "tickets in turn are handed on once": Rule(
+    "tickets reserved with space are used once": Rule(
         in_worker(r"header->pushes = producer\.reserved = 0", "header->pushes = 0"),
-        caught_in="grows, kept",
+        caught_in="grows, local items",
         found=EARLY,
     ),
-    "nobody waits for memory that will not come": Rule(
-        in_queue(r"allowed & kNoMore && \(allowed & ~kNoMore\) <= k", "false"), caught_in="grows, no memory", found=STUCK
+    "no worker waits for memory that will not come": Rule(
+        in_queue(r"growths_granted & kNoMore && \(growths_granted & ~kNoMore\) <= k", "false"),
+        caught_in="grows, no memory",
+        found=STUCK,
     ),
     # Memory order.
-    "fence between put and fill": Rule(in_queue(r"slot\.put\(item\);\s*fence\(\);", "slot.put(item);"), caught_in="weak"),
-    "fence between full and get": Rule(in_worker(r"(if \(got == 0\) return 0;)\s*fence\(\);", r"\1"), caught_in="weak"),
-    "fence in hand_on": Rule(
+    "fence between put and commit": Rule(in_queue(r"slot\.put\(item\);\s*fence\(\);", "slot.put(item);"), caught_in="weak"),
+    "fence between is_ready and get": Rule(in_worker(r"(if \(got == 0\) return 0;)\s*fence\(\);", r"\1"), caught_in="weak"),
+    "fence in flush_pushes": Rule(
         in_worker(r"if \(!local\) fence\(\);.*?\n", ""), caught_in="weak, small items", found="does not see"
     ),
-    "fence in hand_on, some kept": Rule(
-        in_worker(r"if \(local\) fence\(\);", ""), caught_in="weak, kept", found="does not see"
+    "fence in flush_pushes, some local": Rule(
+        in_worker(r"if \(local\) fence\(\);", ""), caught_in="weak, local items", found="does not see"
     ),
     "fence in push": Rule(
-        in_worker(r"fence\(\);(\s*const uint64_t published = queue\(\)\.reserve\(1\))", r"\1"),
+        in_worker(r"fence\(\);(\s*const uint64_t tail = queue\(\)\.reserve\(1\))", r"\1"),
         caught_in="weak, small buffer",
         found="does not see",
     ),
     "fence in ended": Rule(
-        in_queue(r"fence\(\);(\s*\*published = )", r"\1"),
-        in_queue(r"add\(&counters->published, 0\)", "*published"),  # beside which the fence does not matter
-        caught_in="weak, kept",
+        in_queue(r"fence\(\);(\s*\*tail = )", r"\1"),
+        in_queue(r"fetch_add\(&counters->tail, 0\)", "*tail"),  # beside which the fence does not matter
+        caught_in="weak, local items",
         found=EARLY,
     ),
     "fence in grid_barrier": Rule(in_worker(r"last\(\);\s*fence\(\);", "last();"), caught_in="weak, barrier"),
-    "fence in open_share": Rule(in_share(r"fence\(\);(\s*store\(&share\.chunks)", r"\1"), caught_in="weak, shares"),
+    "fence in split_item": Rule(in_share(r"fence\(\);(\s*store\(&split\.chunks)", r"\1"), caught_in="weak, split items"),
     "fence in claim_chunk": Rule(
-        in_share(r"fence\(\); // behind the opener's writes, also of the bit", ""), caught_in="weak, shares"
+        in_share(r"fence\(\); // behind the opener's writes, also of the bit", ""), caught_in="weak, split items"
     ),
     "fence before a place is used again": Rule(
         in_share(r"fence\(\); // who used the place before has read it", ""),
-        caught_in="weak, a share after another",
+        caught_in="weak, one split item after another",
         found="unordered stores to",
     ),
     "fence before a place is free": Rule(
-        in_share(r"fence\(\);(\s*store\(&shares\[at\]\.busy, 0\))", r"\1"),
-        caught_in="weak, a share after another",
+        in_share(r"fence\(\);(\s*store\(&split_items\[at\]\.busy, 0\))", r"\1"),
+        caught_in="weak, one split item after another",
         found="unordered stores to",
     ),
     "fence in grow": Rule(
@@ -308,8 +327,8 @@ BROKEN = {
         caught_in="weak, grows",
         found="does not know of its memory",
     ),
-    "fence before a block says that it left": Rule(
-        in_worker(r"fence\(\);(\s*if \(add\(&counters->gone)", r"\1"), caught_in="weak, report", found=NO_REPORT
+    "fence before a block reports that it left": Rule(
+        in_worker(r"fence\(\);(\s*if \(fetch_add\(&counters->gone)", r"\1"), caught_in="weak, report", found=NO_REPORT
     ),
     "fence behind what the last block finds": Rule(
         in_worker(r"(gridDim\.x - 1\) return;)\s*fence\(\);", r"\1"), caught_in="weak, report", found=NO_REPORT

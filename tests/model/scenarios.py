@@ -41,7 +41,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "grows, ring after ring": {"workers": 2, "children": "6,0,0,0,0,0,0", **UP_TO_4, "max_capacity": 8, "buffer": 6, "keep": 0},
     "grows, three workers": {"workers": 3, "children": "2,0,0", **UP_TO_4, "max_capacity": 2, "keep": 0},
     "grows, large items": {"workers": 2, "children": "2,1,1,0,0", **UP_TO_4, "item_bytes": 8, "keep": 0},
-    "grows, kept": {"workers": 2, "children": "2,1,1,0,0", **UP_TO_4},
+    "grows, local items": {"workers": 2, "children": "2,1,1,0,0", **UP_TO_4},
     "grows, no memory": {
         "workers": 2,
         "children": "3,3,0,0,0,0,0,0",
@@ -56,7 +56,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "grows, small buffer": {"workers": 2, "children": "2,1,0,0", **UP_TO_4, "buffer": 1, "launches": 2},
     "grows, idle": {"workers": 2, "children": "1,1,0", **UP_TO_4, "aside": 4},
     "grows, barrier": {"workers": 2, "children": "2,1,1,0,0", **UP_TO_4, "barrier": 1},
-    "grows, shares": {
+    "grows, split items": {
         "workers": 2,
         "children": "2,0,0",
         **UP_TO_4,
@@ -69,11 +69,11 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "stopped from outside": {"workers": 2, "children": "2,1,1,0,0", "stops": 2},
     "stopped from outside, barrier": {"workers": 2, "children": "2,1,0,0", "barrier": 1, "stops": 1},
     "stopped from outside, idle": {"workers": 2, "children": "1,1,0", "aside": 4, "stops": 1},
-    "kept": {"workers": 3, "children": "2,1,1,0,0"},
+    "local items": {"workers": 3, "children": "2,1,1,0,0"},
     "small buffer, two launches": {"workers": 3, "children": "2,1,0,0", "buffer": 1, "launches": 2},
     "backlog": {"workers": 2, "children": "3,1,1,0,0,0", "backlog": 0, "capacity": 3},
-    "gift": {"workers": 3, "children": "2,2,0,0,0", "fetch": 2, "capacity": 4},
-    "handed on by all": {"workers": 2, "children": "2,2,0,1,0,0", "cta": 1, "few": 1},
+    "donation": {"workers": 3, "children": "2,2,0,0,0", "fetch": 2, "capacity": 4},
+    "flushed by all": {"workers": 2, "children": "2,2,0,1,0,0", "cta": 1, "few": 1},
     "a check fails": {"workers": 3, "children": "2,1,1,0,0", "fails": 6},
     "a check fails, full": {"workers": 2, "children": "3,1,1,0,0,0", "fails": 12, "capacity": 1, "max_capacity": 4, "keep": 0},
     "idle": {"workers": 3, "children": "1,0", "aside": 2},
@@ -89,11 +89,11 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "fetch": 2,
         "barrier": 1,
     },
-    "barrier, shares": {"workers": 2, "children": "1,1,0", "nested": 1, "longs": 3, "barrier": 1},
+    "barrier, split items": {"workers": 2, "children": "1,1,0", "nested": 1, "longs": 3, "barrier": 1},
     "barrier, idle": {"workers": 2, "children": "2,1,0,0", "barrier": 1, "aside": 8},
     "barrier, idle again": {"workers": 2, "children": "1,1,0", "barrier": 1, "aside": 6, "launches": 2},
-    "shares": {"workers": 2, "children": "1,1,0", "nested": 1, "longs": 3, "capacity": 3},
-    "shares, several of a batch": {
+    "split items": {"workers": 2, "children": "1,1,0", "nested": 1, "longs": 3, "capacity": 3},
+    "split items, several of a batch": {
         "workers": 2,
         "children": "3,0,0,0,0,0,0",
         "seeds": 4,
@@ -104,11 +104,11 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "fetch": 2,
         "keep": 0,
     },
-    "shares, full": {"workers": 2, "children": "3,0,0,0", "nested": 1},
-    "shares, handed on by all": {"workers": 2, "children": "1,1,0", "nested": 1, "longs": 3, "cta": 1, "few": 0},
-    "shares, idle": {"workers": 2, "children": "2,0,0", "nested": 1, "longs": 1, "aside": 2},
-    "shares of one chunk": {"workers": 2, "children": "1,1,0", "nested": 1, "longs": 3, "capacity": 3, "chunk": 2},
-    "kept, then shared": {
+    "split items, full": {"workers": 2, "children": "3,0,0,0", "nested": 1},
+    "split items, flushed by all": {"workers": 2, "children": "1,1,0", "nested": 1, "longs": 3, "cta": 1, "few": 0},
+    "split items, idle": {"workers": 2, "children": "2,0,0", "nested": 1, "longs": 1, "aside": 2},
+    "split items of one chunk": {"workers": 2, "children": "1,1,0", "nested": 1, "longs": 3, "capacity": 3, "chunk": 2},
+    "local items, then split": {
         "workers": 2,
         "children": "2,0,0",
         "nested": 1,
@@ -118,7 +118,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "fetch": 2,
         "capacity": 3,
     },
-    "kept beside a long item": {
+    "local items beside a long item": {
         "workers": 2,
         "children": "2,1,0,0",
         "nested": 1,
@@ -131,13 +131,13 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "weak": {"workers": 2, "children": "1,1,0", "capacity": 1, "item_bytes": 8, "weak": 1, "keep": 0},
     "weak, small items": {"workers": 2, "children": "2,1,0,0", "weak": 1, "keep": 0},
     "weak, grows": {"workers": 2, "children": "1,1,0", **UP_TO_4, "max_capacity": 2, "item_bytes": 8, "weak": 1, "keep": 0},
-    "weak, kept": {"workers": 2, "children": "2,1,0,0", "weak": 1},
+    "weak, local items": {"workers": 2, "children": "2,1,0,0", "weak": 1},
     "weak, small buffer": {"workers": 2, "children": "2,0,0", "buffer": 1, "weak": 1},
     "weak, checks fail": {"workers": 2, "children": "2,0,0", "fails": 6, "weak": 1},
     "weak, idle": {"workers": 2, "children": "1,1,0", "item_bytes": 8, "aside": 4, "weak": 1},
     "weak, barrier": {"workers": 2, "children": "1,1,0", "item_bytes": 8, "barrier": 1, "weak": 1},
-    "weak, shares": {"workers": 2, "children": "1,0", "nested": 1, "longs": 1, "weak": 1},
-    "weak, a share after another": {
+    "weak, split items": {"workers": 2, "children": "1,0", "nested": 1, "longs": 1, "weak": 1},
+    "weak, one split item after another": {
         "workers": 2,
         "children": "0,0",
         "seeds": 2,

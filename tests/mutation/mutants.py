@@ -46,7 +46,7 @@ ATOMIC = {
         "failed exchange relaxed",
         EXCHANGE,
         "false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED",
-        SAME + "who fails tries again or does nothing",
+        SAME + "a worker that fails tries again or does nothing",
     ),
     "A10": Mutant("protocol/atomic.cuh", "product shifted by 63", ">> 64", ">> 63"),
     "A11": Mutant("protocol/atomic.cuh", "product of 64 bits", "static_cast<wide>(a) * b", "static_cast<wide>(a * b)"),
@@ -69,18 +69,23 @@ ATOMIC = {
 }
 
 RING = {
-    "R01": Mutant("protocol/ring.cuh", "first lap one ticket too long", "ticket - start < size;", "ticket - start <= size;"),
+    "R01": Mutant(
+        "protocol/ring.cuh", "first generation one ticket too long", "ticket - start < size;", "ticket - start <= size;"
+    ),
     "R02": Mutant(
         "protocol/ring.cuh", "estimate of the quotient not corrected at equality", "if (index >= size)", "if (index > size)"
     ),
     "R03": Mutant(
-        "protocol/slot.cuh", "retire hands the slot to the same lap", "store(&turn, expected + 2)", "store(&turn, expected)"
+        "protocol/slot.cuh",
+        "release gives the slot to the same generation",
+        "store(&sequence, expected + 2)",
+        "store(&sequence, expected)",
     ),
     "R04": Mutant(
         "protocol/slot.cuh",
-        "full: later laps count as ours",
-        "return has(expected + 1);",
-        "return load(&turn) >= expected + 1;",
+        "is_ready: later generations count as ours",
+        "return is_free(expected + 1);",
+        "return load(&sequence) >= expected + 1;",
     ),
     "R05": Mutant(
         "protocol/slot.cuh", "get loses the second word", "value.word[i] = load(&item[i])", "value.word[i] = load(&item[0])"
@@ -90,15 +95,15 @@ RING = {
     ),
     "R07": Mutant(
         "protocol/slot.cuh",
-        "fill is a lap ahead, small items",
+        "commit is a generation ahead, small items",
         "join(value.word, expected + 1)",
         "join(value.word, expected + 3)",
     ),
     "R08": Mutant(
         "protocol/slot.cuh",
-        "fill is a lap ahead, large items",
-        "{ store(&turn, expected + 1); }",
-        "{ store(&turn, expected + 3); }",
+        "commit is a generation ahead, large items",
+        "{ store(&sequence, expected + 1); }",
+        "{ store(&sequence, expected + 3); }",
     ),
     "R09": Mutant(
         "protocol/slot.cuh",
@@ -106,16 +111,23 @@ RING = {
         "static_cast<uint32_t>(load(&word) >> 32) == static_cast<uint32_t>(expected);",
         "load(&word) >> 32 == expected;",
     ),
-    "R10": Mutant("protocol/slot.cuh", "small items: later laps count as ours", "(seen >> 32) ==", "(seen >> 32) >="),
+    "R10": Mutant("protocol/slot.cuh", "small items: later generations count as ours", "(seen >> 32) ==", "(seen >> 32) >="),
     "R11": Mutant(
-        "protocol/slot.cuh", "retire hands a small slot to the same lap", "join(0, expected + 2)", "join(0, expected)"
+        "protocol/slot.cuh", "release gives a small slot to the same generation", "join(0, expected + 2)", "join(0, expected)"
     ),
-    "R12": Mutant("protocol/slot.cuh", "small items lose a bit", "turn << 32 | value", "turn << 32 | (value & 0x7fffffff)"),
-    "R13": Mutant("protocol/ring.cuh", "lap not corrected with the index", "++lap;"),
+    "R12": Mutant(
+        "protocol/slot.cuh", "small items lose a bit", "sequence << 32 | value", "sequence << 32 | (value & 0x7fffffff)"
+    ),
+    "R13": Mutant("protocol/ring.cuh", "generation not corrected with the index", "++generation;"),
     "R14": Mutant("protocol/ring.cuh", "tickets counted from the first ring", "ticket -= start;"),
-    "R15": Mutant("protocol/ring.cuh", "a turn for each lap, not two", "{index, 2 * lap}", "{index, lap}"),
+    "R15": Mutant(
+        "protocol/ring.cuh", "a sequence number for each generation, not two", "{index, 2 * generation}", "{index, generation}"
+    ),
     "R16": Mutant(
-        "protocol/ring.cuh", "first lap forgets where the ring begins", "return ticket - start < size;", "return ticket < size;"
+        "protocol/ring.cuh",
+        "first generation forgets where the ring begins",
+        "return ticket - start < size;",
+        "return ticket < size;",
     ),
 }
 
@@ -131,7 +143,7 @@ QUEUE = {
         "k > growths ||",
         SAME + "no ring is added: the pusher waits until its tries are used up",
     ),
-    "Q06": Mutant("protocol/growth.cuh", "growth without memory", "if (k >= allowed)", "if (k > allowed)"),
+    "Q06": Mutant("protocol/growth.cuh", "growth without memory", "if (k >= growths_granted)", "if (k > growths_granted)"),
     "Q07": Mutant(
         "protocol/growth.cuh",
         "more are let in than fit",
@@ -151,64 +163,68 @@ QUEUE = {
     "Q11": Mutant(
         "protocol/queue_ref.cuh", "no fence between put and fill, bulk", ".put(items[i]);\n      fence();", ".put(items[i]);"
     ),
-    "Q12": Mutant("protocol/queue_ref.cuh", "turn in a bulk publish", "fill(items[i], 0)", "fill(items[i], 2)"),
-    "Q13": Mutant("protocol/queue_ref.cuh", "claims beyond published", "published - head < n ? published - head : n;", "n;"),
+    "Q12": Mutant("protocol/queue_ref.cuh", "sequence number in a bulk publish", "commit(items[i], 0)", "commit(items[i], 2)"),
+    "Q13": Mutant("protocol/queue_ref.cuh", "claims beyond the tail", "tail - head < n ? tail - head : n;", "n;"),
     "Q14": Mutant(
         "protocol/queue_ref.cuh",
         "no fence in finish",
-        "fence();\n    add(&counters->finished, n);",
-        "add(&counters->finished, n);",
+        "fence();\n    fetch_add(&counters->finished, n);",
+        "fetch_add(&counters->finished, n);",
         SAME + "beside the confirmation in ended",
     ),
-    "Q15": Mutant("protocol/queue_ref.cuh", "ended confirms without direct", " + add(&counters->direct, 0)"),
+    "Q15": Mutant("protocol/queue_ref.cuh", "ended confirms without untracked", " + fetch_add(&counters->untracked, 0)"),
     "Q16": Mutant(
         "protocol/queue_ref.cuh",
         "the first registration counts one too many",
-        "(published << kQuietBits) + lanes :",
-        "(published << kQuietBits) + lanes + 1 :",
+        "(tail << kQuiescentBits) + lanes :",
+        "(tail << kQuiescentBits) + lanes + 1 :",
     ),
     "Q17": Mutant(
         "protocol/queue_ref.cuh",
-        "all_quiet does not look at published",
-        " && tickets_of(load(&counters->published)) == published",
+        "all_quiescent does not read the tail",
+        " && tickets_of(load(&counters->tail)) == tail",
     ),
     "Q18": Mutant("protocol/queue_ref.cuh", "the spill area overflows", "at < spill_size", "at <= spill_size"),
     "Q20": Mutant(
         "protocol/queue_ref.cuh",
         "ended does not confirm",
-        "*published = add(&counters->published, 0)",
-        "*published = load(&counters->published)",
+        "*tail = fetch_add(&counters->tail, 0)",
+        "*tail = load(&counters->tail)",
     ),
     "Q21": Mutant("protocol/growth.cuh", "reciprocal of later rings", "reciprocal >> k", "reciprocal"),
-    "Q22": Mutant("protocol/queue_ref.cuh", "publish does not look at the turn", "!slot.has(place.turn)", "false"),
+    "Q22": Mutant(
+        "protocol/queue_ref.cuh", "publish does not read the sequence number", "!slot.is_free(place.sequence)", "false"
+    ),
     "Q23": Mutant(
         "protocol/queue_ref.cuh",
         "every slot counts as used",
-        "const bool used = !ring.first_lap(ticket);",
+        "const bool used = !ring.first_generation(ticket);",
         "const bool used = true;",
         SAME + "a pusher looks at a slot more, which is empty",
     ),
     "Q24": Mutant("protocol/queue_ref.cuh", "a late registration counts", "if (newer < 0) return;"),
     "Q25": Mutant("protocol/growth.cuh", "a start is used before it is known", "start >= kGrown)", "start >= kGrowing)"),
-    "Q26": Mutant("protocol/growth.cuh", "memory is asked for too late", "if (wanted <= k &&", "if (wanted < k &&"),
+    "Q26": Mutant(
+        "protocol/growth.cuh", "memory is asked for too late", "if (growths_requested <= k &&", "if (growths_requested < k &&"
+    ),
     "Q27": Mutant(
         "protocol/growth.cuh",
-        "who waited in vain does not tell the others",
-        "exchange_if(&counters->allowed, allowed, allowed | kNoMore);",
-        "(void)allowed;",
+        "a worker that waited in vain does not tell the others",
+        "compare_exchange(&counters->growths_granted, growths_granted, growths_granted | kNoMore);",
+        "(void)growths_granted;",
         SAME + "the others wait as long",
     ),
     "Q28": Mutant(
         "protocol/growth.cuh",
         "room is not asked for what is pushed",
-        "published) + n - load(&counters->head)",
-        "published) - load(&counters->head)",
+        "tail) + n - load(&counters->head)",
+        "tail) - load(&counters->head)",
     ),
     "Q29": Mutant(
         "protocol/growth.cuh",
         "tickets behind those that were reserved",
-        "published + n)) return published;",
-        "published + n)) return published + n;",
+        "tail + n)) return tail;",
+        "tail + n)) return tail + n;",
     ),
     "Q30": Mutant("protocol/queue_ref.cuh", "claims the ticket after", "*first = head;", "*first = head + 1;"),
     "Q31": Mutant(
@@ -220,22 +236,27 @@ QUEUE = {
     "Q32": Mutant("protocol/queue_ref.cuh", "a failure is no reason to stop", "store(&counters->stop, kStopTask);"),
     "Q33": Mutant("protocol/queue_ref.cuh", "one sample more than there is room for", "if (at < most)", "if (at <= most)"),
     "Q34": Mutant("protocol/queue_ref.cuh", "a sample does not count what it follows", "before + ran,", "before,"),
-    "Q35": Mutant("protocol/counters.h", "growths count as tickets", "published & (kGrowth - 1)", "published"),
+    "Q35": Mutant("protocol/counters.h", "growths count as tickets", "tail & (kGrowth - 1)", "tail"),
     "Q36": Mutant(
         "protocol/queue_ref.cuh",
-        "one is quiet from the start",
-        "{ return published << kQuietBits; }",
-        "{ return (published << kQuietBits) + 1; }",
+        "one is quiescent from the start",
+        "{ return tail << kQuiescentBits; }",
+        "{ return (tail << kQuiescentBits) + 1; }",
     ),
     "Q37": Mutant(
         "protocol/queue_ref.cuh",
         "no fence in ended",
-        "fence();\n    *published = load",
-        "*published = load",
+        "fence();\n    *tail = load",
+        "*tail = load",
         SAME + "beside the confirmation",
     ),
-    "Q38": Mutant("protocol/queue_ref.cuh", "later laps are put with the first", "i < n && ring.first_lap(first + i)", "i < n"),
-    "Q39": Mutant("protocol/growth.cuh", "who cannot grow asks for room", "growths ? int64_t", "true ? int64_t"),
+    "Q38": Mutant(
+        "protocol/queue_ref.cuh",
+        "later generations are put with the first",
+        "i < n && ring.first_generation(first + i)",
+        "i < n",
+    ),
+    "Q39": Mutant("protocol/growth.cuh", "a worker that cannot grow asks for room", "growths ? int64_t", "true ? int64_t"),
     "Q40": Mutant(
         "protocol/queue_ref.cuh",
         "one item that spills is no reason to stop",
@@ -245,19 +266,27 @@ QUEUE = {
     "Q41": Mutant(
         "protocol/queue_ref.cuh",
         "claim is two operations",
-        "return add(&counters->head, n);",
+        "return fetch_add(&counters->head, n);",
         "uint64_t h = load(&counters->head); store(&counters->head, h + n); return h;",
     ),
     "Q42": Mutant(
         "protocol/growth.cuh",
         "reserve is two operations",
-        "return add(&counters->published, n);",
-        "uint64_t h = load(&counters->published); store(&counters->published, h + n); return h;",
+        "return fetch_add(&counters->tail, n);",
+        "uint64_t h = load(&counters->tail); store(&counters->tail, h + n); return h;",
     ),
     "Q43": Mutant(
-        "protocol/queue_ref.cuh", "finish counts one", "add(&counters->finished, n);", "add(&counters->finished, 1);"
+        "protocol/queue_ref.cuh",
+        "finish counts one",
+        "fetch_add(&counters->finished, n);",
+        "fetch_add(&counters->finished, 1);",
     ),
-    "Q44": Mutant("protocol/growth.cuh", "kNoMore is overlooked", "allowed & kNoMore && (allowed & ~kNoMore) <= k", "false"),
+    "Q44": Mutant(
+        "protocol/growth.cuh",
+        "kNoMore is overlooked",
+        "growths_granted & kNoMore && (growths_granted & ~kNoMore) <= k",
+        "false",
+    ),
     "Q45": Mutant(
         "protocol/queue_ref.cuh", "a large item is filled before it is put", "slot.put(item);\n      fence();", "fence();"
     ),
@@ -280,13 +309,13 @@ SHARE = {
     "S04": Mutant(
         "protocol/split_item.cuh",
         "the bit is never cleared",
-        "if (unclaimed == kChunkBias + 1) clear_bit(&counters->open, at);",
+        "if (unclaimed == kChunkBias + 1) clear_bit(&counters->splits_open, at);",
     ),
     "S05": Mutant(
         "protocol/split_item.cuh",
         "no fence before left",
-        "fence();\n  if (add(&shares[at].left",
-        "if (add(&shares[at].left",
+        "fence();\n  if (fetch_add(&split_items[at].left",
+        "if (fetch_add(&split_items[at].left",
         SAME + "beside the confirmation in ended",
     ),
     "S06": Mutant(
@@ -294,22 +323,24 @@ SHARE = {
     ),
     "S07": Mutant("protocol/split_item.cuh", "no fence before a place is used again", "fence(); // who used", "// who used"),
     "S08": Mutant(
-        "protocol/split_item.cuh", "no fence before chunks", "fence();\n  store(&share.chunks", "store(&share.chunks"
+        "protocol/split_item.cuh", "no fence before chunks", "fence();\n  store(&split.chunks", "store(&split.chunks"
     ),
     "S09": Mutant("protocol/split_item.cuh", "no fence in claim_chunk", "fence(); // behind", "// behind"),
-    "S10": Mutant("protocol/split_item.cuh", "the bit is not set", "set_bit(&counters->open, at);"),
+    "S10": Mutant("protocol/split_item.cuh", "the bit is not set", "set_bit(&counters->splits_open, at);"),
     "S11": Mutant(
-        "protocol/split_item.cuh", "an item without a ticket is not counted", "if (!has_ticket) add(&counters->direct, 1);"
+        "protocol/split_item.cuh",
+        "an item without a ticket is not counted",
+        "if (!has_ticket) fetch_add(&counters->untracked, 1);",
     ),
-    "S12": Mutant("protocol/split_item.cuh", "a place is never free again", "store(&shares[at].busy, 0);"),
+    "S12": Mutant("protocol/split_item.cuh", "a place is never free again", "store(&split_items[at].busy, 0);"),
     "S13": Mutant(
-        "protocol/split_item.cuh", "values of another item", "values[i] = load(&share.values[i])", "(void)share.values[i]"
+        "protocol/split_item.cuh", "values of another item", "values[i] = load(&split.values[i])", "(void)split.values[i]"
     ),
     "S14": Mutant(
         "protocol/split_item.cuh",
         "the wrong place is looked at",
-        "(__ffsll(rotated) - 1 + turn) % kShares",
-        "(__ffsll(rotated) - 1) % kShares",
+        "(__ffsll(rotated) - 1 + rotation) % kSplitItems",
+        "(__ffsll(rotated) - 1) % kSplitItems",
     ),
     "S15": Mutant(
         "protocol/split_item.cuh",
@@ -317,12 +348,12 @@ SHARE = {
         "~uint64_t(0)) != 1) return false;",
         "~uint64_t(0)) > 2) return false;",
     ),
-    "S16": Mutant("protocol/split_item.cuh", "claims without a look", "if (load(&share.chunks) <= kChunkBias) continue;"),
+    "S16": Mutant("protocol/split_item.cuh", "claims without a look", "if (load(&split.chunks) <= kChunkBias) continue;"),
     "S17": Mutant(
         "protocol/split_item.cuh",
         "a place that is taken is given",
-        "if (!exchange_if(&share.busy, busy, 1)) return false;",
-        "exchange_if(&share.busy, busy, 1);",
+        "if (!compare_exchange(&split.busy, busy, 1)) return false;",
+        "compare_exchange(&split.busy, busy, 1);",
     ),
 }
 
@@ -331,7 +362,7 @@ WORKER = {
     "W02": Mutant(
         "protocol/consumer.cuh", "claims of a round run past its end", "end - first < want ? end - first : want", "want"
     ),
-    "W03": Mutant("device/bsp_rounds.cuh", "idle is called in the first quiet round only", "header->idle_called = 0;"),
+    "W03": Mutant("device/bsp_rounds.cuh", "idle is called in the first quiescent round only", "header->idle_called = 0;"),
     "W04": Mutant(
         "device/push_buffer.cuh", "keeps although tickets are reserved", "may_keep && !producer.reserved", "may_keep"
     ),
@@ -354,8 +385,8 @@ WORKER = {
     "W09": Mutant("device/push_buffer.cuh", "reserves twice", "if (given && !producer.reserved)", "if (given)"),
     "W10": Mutant(
         "device/host_report.cuh",
-        "leave does not count what is owed",
-        "if (header->owed) queue().finish(header->owed);\n    }\n    __syncthreads",
+        "leave does not count the unreported tasks",
+        "if (header->unreported) queue().finish(header->unreported);\n    }\n    __syncthreads",
         "}\n    __syncthreads",
         SAME + "after a stop or a round `finished` is set by others",
     ),
@@ -379,7 +410,7 @@ WORKER = {
     ),
     "W16": Mutant(
         "device/thread_worker.cuh",
-        "thread workers: what idle pushed is not handed on",
+        "thread workers: what idle pushed is not flushed",
         "if (pushes) this->template",
         "if (pushes && lanes) this->template",
         GPU + "lanes",
@@ -393,16 +424,19 @@ WORKER = {
     ),
     "W18": Mutant(
         "device/group_worker.cuh",
-        "kept items of a shared batch are counted",
+        "local items of a split batch are counted",
         "if (header->batch && header->counted)",
         "if (header->batch)",
     ),
     "W19": Mutant(
-        "device/host_report.cuh", "no fence before gone", "fence();\n    if (add(&counters->gone", "if (add(&counters->gone"
+        "device/host_report.cuh",
+        "no fence before gone",
+        "fence();\n    if (fetch_add(&counters->gone",
+        "if (fetch_add(&counters->gone",
     ),
     "W20": Mutant(
         "device/termination.cuh",
-        "who pushed in idle registers as quiet",
+        "a worker that pushed in idle registers as quiescent",
         "pushes ? kNever : header->candidate",
         "header->candidate",
     ),
@@ -411,7 +445,7 @@ WORKER = {
     "W23": Mutant(
         "protocol/producer.cuh",
         "spare of the first ring",
-        "ring = queue.ring(0, 0);\n    headroom = queue.spare(ring);",
+        "ring = queue.ring(0, 0);\n    headroom = queue.headroom_of(ring);",
         "ring = queue.ring(0, 0);",
         SAME + "it asks for room earlier than it has to",
     ),
@@ -443,35 +477,38 @@ WORKER = {
     "W29": Mutant(
         "device/push_buffer.cuh",
         "after a stop workers keep",
-        "q.stopped() ? kUnseen : hungry",
-        "hungry",
-        SAME + "what is kept runs before its worker leaves",
+        "q.stopped() ? kUnseen : demand",
+        "demand",
+        SAME + "local items run before its worker leaves",
     ),
-    "W30": Mutant("protocol/producer.cuh", "tickets in turn are forgotten", "reserved = 1;"),
+    "W30": Mutant("protocol/producer.cuh", "tickets reserved with space are forgotten", "reserved = 1;"),
     "W31": Mutant(
-        "device/push_buffer.cuh", "tickets in turn are kept", "header->pushes = producer.reserved = 0", "header->pushes = 0"
+        "device/push_buffer.cuh",
+        "tickets reserved with space are kept",
+        "header->pushes = producer.reserved = 0",
+        "header->pushes = 0",
     ),
-    "W32": Mutant("device/push_buffer.cuh", "what idle pushed is not known", "header->handed = pushes;"),
+    "W32": Mutant("device/push_buffer.cuh", "what idle pushed is not known", "header->flushed = pushes;"),
     "W33": Mutant(
         "device/group_worker.cuh", "tasks run are counted as steps", "header->ran += step.count();", "header->ran += 1;"
     ),
     "W34": Mutant(
         "device/push_buffer.cuh",
-        "pushes are counted without what is kept",
+        "pushes are counted without local items",
         "header->pushed += pushes;",
         "header->pushed += given;",
     ),
     "W35": Mutant(
         "device/push_buffer.cuh",
         "no fence in push",
-        "fence();\n    const uint64_t published = queue().reserve(1);",
-        "const uint64_t published = queue().reserve(1);",
+        "fence();\n    const uint64_t tail = queue().reserve(1);",
+        "const uint64_t tail = queue().reserve(1);",
     ),
     "W36": Mutant(
-        "device/host_report.cuh", "direct is not reset", "{&counters->direct, &counters->arrived", "{&counters->arrived"
+        "device/host_report.cuh", "untracked is not reset", "{&counters->untracked, &counters->arrived", "{&counters->arrived"
     ),
     "W37": Mutant(
-        "device/host_report.cuh", "arrived is not reset", "&counters->direct, &counters->arrived, ", "&counters->direct, "
+        "device/host_report.cuh", "arrived is not reset", "&counters->untracked, &counters->arrived, ", "&counters->untracked, "
     ),
     "W38": Mutant(
         "device/host_report.cuh",
@@ -481,7 +518,7 @@ WORKER = {
         GPU + "discrete kernels",
     ),
     "W39": Mutant("device/host_report.cuh", "gone is not reset", "store(&counters->gone[launch.stream], 0);"),
-    "W40": Mutant("device/host_report.cuh", "the report says no stop", "report->stop = stop;", "report->stop = kRun;"),
+    "W40": Mutant("device/host_report.cuh", "the report says no stop", "record->stop = stop;", "record->stop = kRun;"),
     "W41": Mutant(
         "device/bsp_rounds.cuh", "a round opens despite a stop", "queue().stopped() ? kNever : tickets_of", "tickets_of"
     ),
@@ -493,12 +530,15 @@ WORKER = {
         GPU + "discrete kernels",
     ),
     "W43": Mutant(
-        "device/push_buffer.cuh", "what is kept is given as well", "worker.buffer + kept, n - kept", "worker.buffer, n - kept"
+        "device/push_buffer.cuh",
+        "local items are flushed as well",
+        "worker.buffer + local_items, n - local_items",
+        "worker.buffer, n - kept",
     ),
     "W44": Mutant(
         "device/termination.cuh",
         "a round looks for no ring",
-        "header->consumer.look_for_ring(queue(), load(&queue().counters->published));",
+        "header->consumer.look_for_ring(queue(), load(&queue().counters->tail));",
     ),
     "W45": Mutant(
         "device/thread_worker.cuh",
@@ -526,7 +566,10 @@ WORKER = {
 
 HOST = {
     "C01": Mutant(
-        "queue.cpp", "a launch starts although pending exceeds the capacity", "!excess.empty() && !make_room(there())", "false"
+        "queue.cpp",
+        "a launch starts although pending exceeds the capacity",
+        "!overflow.empty() && !ensure_capacity(there())",
+        "false",
     ),
     "C02": Mutant("queue.cpp", "a level is not forgotten after a run", "level = 0; // only now", "// only now"),
     "C03": Mutant("queue.cpp", "lost is reported again", "    lost = 0;\n", ""),
@@ -543,31 +586,31 @@ HOST = {
     "C07": Mutant(
         "queue.cpp",
         "more growths than memory",
-        "std::min(growths, growths_within(run.ring_bytes, room->there))",
+        "std::min(growths, growths_within(run.ring_bytes, growable->mapped))",
         "growths",
         GPU + "a CPU's room is there",
     ),
     "C08": Mutant(
         "queue.cpp",
         "a slot is not emptied",
-        "std::min<uint64_t>(size, tickets_of(counters.published)); }",
-        "std::min<uint64_t>(size, tickets_of(counters.published)) / 2; }",
+        "std::min<uint64_t>(size, tickets_of(counters.tail)); }",
+        "std::min<uint64_t>(size, tickets_of(counters.tail)) / 2; }",
     ),
     "C09": Mutant(
         "queue.cpp", "a level one too large", "level = std::min(of_level, fit)", "level = std::min(of_level + 1, fit)"
     ),
     "C10": Mutant(
         "queue.cpp",
-        "an item that fits is excess as well",
-        "excess.assign(items + fit * item_bytes,",
-        "excess.assign(items + (fit - 1) * item_bytes,",
+        "an item that fits is overflow as well",
+        "overflow.assign(items + fit * item_bytes,",
+        "overflow.assign(items + (fit - 1) * item_bytes,",
     ),
-    "C11": Mutant("queue.cpp", "settle forgets the level", "barrier ? of_level : 0", "0"),
+    "C11": Mutant("queue.cpp", "recover_pending forgets the level", "barrier ? of_level : 0", "0"),
     "C12": Mutant("queue.cpp", "a level larger than the ring", "level = std::min(of_level, fit)", "level = of_level"),
     "C13": Mutant("queue.cpp", "what is lost is not counted", "lost += counters.spilled - kept;"),
     "C14": Mutant("queue.cpp", "a forked child waits for ever", "if (closed_by && closed_by != getpid())", "if (false)"),
     "C15": Mutant("queue.cpp", "nobody is let into a queue", "opened.notify_one();"),
-    "C16": Mutant("queue.cpp", "what an abandoned launch left is not settled", "settle(abandoned->launch.barrier);"),
+    "C16": Mutant("queue.cpp", "what an abandoned launch left is not recovered", "recover_pending(abandoned->launch.barrier);"),
     "C17": Mutant("queue.cpp", "restore forgets the level", "state.pending, state.level", "state.pending, 0"),
     "C18": Mutant("queue.cpp", "resize forgets the level", "level = interrupted;", "(void)interrupted;"),
     "C19": Mutant("queue.cpp", "what spilled is not copied", "backend.copy(all.data() + before, spill, kept * item_bytes);"),
@@ -577,11 +620,15 @@ HOST = {
     "C21": Mutant(
         "queue.cpp",
         "tickets of a queue that grew go on",
-        "if (growths_of(counters.published) || counters.wanted) unite();",
-        "if (counters.wanted) unite();",
+        "if (growths_of(counters.tail) || counters.growths_requested) collapse_rings();",
+        "if (counters.growths_requested) collapse_rings();",
     ),
     "C22": Mutant(
-        "queue.cpp", "direct is not reset", "counters.direct = 0;", "", SAME + "the last block resets it, and the CPU has none"
+        "queue.cpp",
+        "untracked is not reset",
+        "counters.untracked = 0;",
+        "",
+        SAME + "the last block resets it, and the CPU has none",
     ),
     "C23": Mutant(
         "queue.cpp",
@@ -593,28 +640,30 @@ HOST = {
         "queue.cpp",
         "what was pushed counts as finished",
         "counters.finished = counters.head;",
-        "counters.finished = counters.published;",
+        "counters.finished = counters.tail;",
     ),
     "C25": Mutant("queue.cpp", "the ring after growth is half as large", "make_ring(last)", "make_ring(last / 2)"),
     "C26": Mutant(
         "queue.cpp",
         "peek misses a ticket of the first ring",
-        "counters.starts[1] - kGrown :",
-        "counters.starts[1] - kGrown - 1 :",
+        "counters.ring_first_ticket[1] - kGrown :",
+        "counters.ring_first_ticket[1] - kGrown - 1 :",
     ),
     "C27": Mutant("queue.cpp", "one growth is forgotten", "if (growths) make_ring(last)", "if (growths > 1) make_ring(last)"),
     "C28": Mutant("queue.cpp", "a queue that is stuck may be used", "if (in_use())", "if (false)"),
-    "C29": Mutant("queue.cpp", "laps in the wrong order", "std::greater<uint64_t>> laps", "std::less<uint64_t>> laps"),
+    "C29": Mutant(
+        "queue.cpp", "generations in the wrong order", "std::greater<uint64_t>> generations", "std::less<uint64_t>> generations"
+    ),
     "C30": Mutant(
         "queue.cpp",
-        "laps of small items compared beyond 31 bits",
-        "(newest - turn / 2) & 0x7fffffff",
-        "newest - turn / 2",
+        "generations of small items compared beyond 31 bits",
+        "(newest - sequence / 2) & 0x7fffffff",
+        "newest - sequence / 2",
         RARE + "a ring has to go round 2^31 times",
     ),
     "C31": Mutant("queue.cpp", "statistics are not summed", "total_ran += stats->tasks_run", "total_ran = stats->tasks_run"),
     "C32": Mutant("queue.cpp", "growths are not counted", "grown += growths;"),
-    "C33": Mutant("queue.cpp", "a progress function may use its queue", "if (Watch::asking())", "if (false)"),
+    "C33": Mutant("queue.cpp", "a progress function may use its queue", "if (StopMonitor::in_callback())", "if (false)"),
     "C34": Mutant("queue.cpp", "the capacity is no limit", "limit && limit < size", "limit && limit + 1 < size"),
     "C35": Mutant("queue.cpp", "any number may be pushed", "n > UINT64_MAX - there() || ", ""),
     "C36": Mutant("queue.cpp", "a fixed queue may grow after a resize", "fixed ? capacity : std::max", "std::max"),
@@ -632,8 +681,8 @@ HOST = {
     "C40": Mutant(
         "queue.cpp",
         "a waiting launch ignores its timeout",
-        "if (!watch || watch->look()) throw Failure(ATOS_HELD",
-        "if (!watch) throw Failure(ATOS_HELD",
+        "if (!monitor || monitor->poll()) throw Failure(ATOS_HELD",
+        "if (!monitor) throw Failure(ATOS_HELD",
     ),
 }
 
@@ -641,19 +690,19 @@ CPU = {
     "B01": Mutant(
         "cpu_backend.cpp",
         "retire before get",
-        "items[got++] = slot.get(word);\n      slot.retire(place.turn);",
-        "slot.retire(place.turn);\n      items[got++] = slot.get(word);",
+        "items[got++] = slot.get(word);\n      slot.release(place.sequence);",
+        "slot.release(place.sequence);\n      items[got++] = slot.get(word);",
     ),
     "B02": Mutant(
         "cpu_backend.cpp",
-        "finished before the pushes are published",
-        "hand_on();\n    if (timed)",
-        "queue.finish(got), owed -= got;\n    hand_on();\n    if (timed)",
+        "finished before the pushes are flushed",
+        "flush_pushes();\n    if (timed)",
+        "queue.finish(got), unreported -= got;\n    flush_pushes();\n    if (timed)",
     ),
     "B03": Mutant(
         "cpu_backend.cpp",
-        "owed is not counted at the end",
-        "if (owed) queue.finish(owed);\n  }",
+        "unreported is not counted at the end",
+        "if (unreported) queue.finish(unreported);\n  }",
         "}",
         SAME + "`finished` is set by the host",
     ),
@@ -661,17 +710,20 @@ CPU = {
     "B05": Mutant("cpu_backend.cpp", "rounds go on after a stop", "queue.stopped() ? kStopped : there()", "there()"),
     "B06": Mutant("cpu_backend.cpp", "leaves a ring although it has older tickets", "if (first >= start) taking", "taking"),
     "B07": Mutant(
-        "cpu_backend.cpp", "registers as quiet although tasks are unfinished", "run_idle() == 0 && done ?", "run_idle() == 0 ?"
+        "cpu_backend.cpp",
+        "registers as quiescent although tasks are unfinished",
+        "run_idle() == 0 && done ?",
+        "run_idle() == 0 ?",
     ),
     "B08": Mutant(
-        "cpu_backend.cpp", "a round does not look for a new ring", "else look_for_ring(load(&queue.counters->published));"
+        "cpu_backend.cpp", "a round does not look for a new ring", "else look_for_ring(load(&queue.counters->tail));"
     ),
     "B09": Mutant("cpu_backend.cpp", "idle only if something is pending", "pending == 0 && !run.launch.idle", "pending == 0"),
     "B10": Mutant("cpu_backend.cpp", "head stays ahead of a discrete round", "if (run.launch.barrier) counters.head = end;"),
     "B11": Mutant(
         "cpu_backend.cpp",
         "ends after an idle round that pushed",
-        "run.kernel.idle_round && counters.published == published",
+        "run.kernel.idle_round && counters.tail == tail",
         "run.kernel.idle_round",
     ),
     "B12": Mutant(
@@ -682,10 +734,12 @@ CPU = {
         SAME + "the stop is asked for again and again",
     ),
     "B13": Mutant(
-        "cpu_backend.cpp", "the chief of a stuck launch is joined", "if (failure.status == ATOS_STUCK) (void)chief.release();"
+        "cpu_backend.cpp", "the thread of a stuck launch is joined", "if (failure.status == ATOS_STUCK) (void)thread.release();"
     ),
     "B14": Mutant(
-        "cpu_backend.cpp", "the child of a fork uses the parent's chief", "if (owner != getpid()) (void)chief.release();"
+        "cpu_backend.cpp",
+        "the child of a fork uses the launch thread of its parent",
+        "if (owner != getpid()) (void)thread.release();",
     ),
     "B15": Mutant(
         "cpu_backend.cpp",
@@ -699,20 +753,20 @@ CPU = {
     "B18": Mutant("cpu_backend.cpp", "failures in idle are not reported at once", "report(nullptr);"),
     "B19": Mutant(
         "cpu_backend.cpp",
-        "one worker need not be quiet",
-        "all_quiet(published, launch.workers)",
-        "all_quiet(published, launch.workers - 1)",
+        "one worker need not be quiescent",
+        "all_quiescent(tail, launch.workers)",
+        "all_quiescent(tail, launch.workers - 1)",
     ),
     "B20": Mutant(
         "cpu_backend.cpp",
         "one look at stop less",
-        "if (queue.stopped()) return;\n      uint64_t published;",
-        "uint64_t published;",
+        "if (queue.stopped()) return;\n      uint64_t tail;",
+        "uint64_t tail;",
         SAME + "the top of the loop looks too",
     ),
     "B21": Mutant(
         "cpu_backend.cpp",
-        "shares for workers that are not there",
+        "fair batches for workers that are not there",
         "run.kernel.workers = run.blocks;",
         "",
         SAME + "workers take less at a time",
@@ -735,14 +789,14 @@ CPU = {
     "B25": Mutant(
         "cpu_backend.cpp",
         "discrete: an interrupted level is not finished first",
-        "counters.head < run.first_end ? run.first_end : published",
-        "published",
+        "counters.head < run.first_end ? run.first_end : tail",
+        "tail",
     ),
     "B26": Mutant(
         "cpu_backend.cpp",
         "persistent: an interrupted level is not finished first",
         "run.kernel.round_end = run.first_end;",
-        "run.kernel.round_end = run.counters->published;",
+        "run.kernel.round_end = run.counters->tail;",
     ),
     "B27": Mutant(
         "cpu_backend.cpp", "batches are never made longer", "longest = std::min(2 * got, launch.fetch);", "longest = got;"
@@ -750,7 +804,7 @@ CPU = {
     "B28": Mutant(
         "cpu_backend.cpp",
         "arrivals are relaxed",
-        "add(&counters->arrived, uint64_t(1))",
+        "fetch_add(&counters->arrived, uint64_t(1))",
         "__atomic_fetch_add(&counters->arrived, 1, __ATOMIC_RELAXED)",
     ),
     "B29": Mutant(
@@ -764,16 +818,18 @@ CPU = {
     "B31": Mutant("cpu_backend.cpp", "pushes are not counted", "pushed += n;"),
     "B32": Mutant("cpu_backend.cpp", "head stays ahead of a round", "store(&counters->head, end);"),
     "B33": Mutant("cpu_backend.cpp", "tasks are not counted", "ran += got;"),
-    "B34": Mutant("cpu_backend.cpp", "later pushes go to the first ring", "putting = queue.ring(put, queue.start_of(put));"),
+    "B34": Mutant(
+        "cpu_backend.cpp", "later pushes go to the first ring", "putting = queue.ring(put, queue.first_ticket_of(put));"
+    ),
     "B35": Mutant(
         "cpu_backend.cpp",
         "the workers come one by one",
-        "crew.start(run.launch.blocks);",
+        "pool.start(run.launch.blocks);",
         "",
-        SAME + "`Crew::run` starts them; a task may have run when one is refused",
+        SAME + "`ThreadPool::run` starts them; a task may have run when one is refused",
     ),
     "B36": Mutant(
-        "cpu_backend.cpp", "progress of a launch is not told", "if (!run.launch.progress) return false;", "return false;"
+        "cpu_backend.cpp", "progress of a launch is not signalled", "if (!run.launch.progress) return false;", "return false;"
     ),
     "B37": Mutant(
         "cpu_backend.cpp",
@@ -786,7 +842,7 @@ CPU = {
 
 THREADS = {
     "X01": Mutant("crew.h", "one thread too many works", "if (number >= wanted)", "if (number > wanted)"),
-    "X02": Mutant("crew.h", "the end of the last thread is not told", "if (--left == 0) done.notify_one();", "--left;"),
+    "X02": Mutant("crew.h", "the end of the last thread is not signalled", "if (--left == 0) done.notify_one();", "--left;"),
     "X03": Mutant(
         "crew.h",
         "a new thread does the last work again",
@@ -811,13 +867,15 @@ THREADS = {
         "catch (const std::bad_alloc &error)",
     ),
     "V01": Mutant("watch.h", "a limit of centuries overflows", " && launch.timeout < 1e9", ""),
-    "V02": Mutant("watch.h", "who does not stop is waited for", "if (grace <= Clock::duration::zero())", "if (false)"),
-    "V03": Mutant("watch.h", "questions at every look", "question = now + kBetweenQuestions;"),
+    "V02": Mutant(
+        "watch.h", "a worker that does not stop is waited for", "if (grace <= Clock::duration::zero())", "if (false)"
+    ),
+    "V03": Mutant("watch.h", "questions at every look", "next_callback = now + kPollInterval;"),
     "V04": Mutant("watch.h", "no timeout", "stop = now >= deadline;", "stop = false;"),
     "V05": Mutant("watch.h", "no time of grace", "duration grace = kGrace;", "duration grace{};"),
-    "V06": Mutant("watch.h", "who is asked may use a queue", "asking() = true;"),
-    "V07": Mutant("watch.h", "once asked, nobody may use a queue", "asking() = false;"),
-    "V08": Mutant("watch.h", "the answer is ignored", "interrupted(state) != 0", "interrupted(state) > 1"),
+    "V06": Mutant("watch.h", "a worker that is asked may use a queue", "in_callback() = true;"),
+    "V07": Mutant("watch.h", "once asked, nobody may use a queue", "in_callback() = false;"),
+    "V08": Mutant("watch.h", "the answer is ignored", "poll_callback(state) != 0", "poll_callback(state) > 1"),
 }
 
 MUTANTS = {**ATOMIC, **RING, **QUEUE, **SHARE, **WORKER, **HOST, **CPU, **THREADS}

@@ -10,10 +10,10 @@ namespace atos {
 
 inline uint64_t load(const uint64_t *p, const char *in = __builtin_FUNCTION()) { return model::load(p, in); }
 inline void store(uint64_t *p, uint64_t v, const char *in = __builtin_FUNCTION()) { model::store(p, v, in); }
-inline uint64_t add(uint64_t *p, uint64_t v, const char *in = __builtin_FUNCTION()) {
+inline uint64_t fetch_add(uint64_t *p, uint64_t v, const char *in = __builtin_FUNCTION()) {
   return model::modify("add", p, in, [=](uint64_t *word) { return *word += v, true; });
 }
-inline bool exchange_if(uint64_t *p, uint64_t &expected, uint64_t desired, const char *in = __builtin_FUNCTION()) {
+inline bool compare_exchange(uint64_t *p, uint64_t &expected, uint64_t desired, const char *in = __builtin_FUNCTION()) {
   const uint64_t wanted = expected;
   expected = model::modify("exchange_if", p, in, [=](uint64_t *word) { return *word == wanted && (*word = desired, true); });
   return expected == wanted;
@@ -44,7 +44,7 @@ public:
 private:
   const size_t begin;
 };
-inline uint64_t multiply_high(uint64_t a, uint64_t b) {
+inline uint64_t umulhi(uint64_t a, uint64_t b) {
   __extension__ typedef unsigned __int128 wide;
   return uint64_t((wide(a) * b) >> 64);
 }

@@ -5,11 +5,11 @@
 namespace atos {
 
 inline const unsigned &kKeepsLocalItems = model::bounds.keep;
-inline const unsigned &kBacklog = model::bounds.backlog;
-constexpr unsigned kPatience = 1, kPollNanoseconds = 0, kMostTries = 1 << 17;
+inline const unsigned &kBacklogPerWorker = model::bounds.backlog;
+constexpr unsigned kPollsBeforeEndTest = 1, kPollNanoseconds = 0, kMostTries = 1 << 17;
 inline const unsigned &kFew = model::bounds.few;
 inline const unsigned &kLong = model::bounds.long_from;
 inline const unsigned &kChunkPart = model::bounds.chunk;
-constexpr unsigned kShares = 1;
+constexpr unsigned kSplitItems = 1;
 
 } // namespace atos

@@ -39,17 +39,17 @@ namespace {
 
 struct World {
   Counters counters{};
-  std::vector<Share> shares{kShares};
+  std::vector<SplitItem> split_items{kSplitItems};
 
   bool open(unsigned hint, uint64_t value, uint64_t length, uint64_t chunk, bool has_ticket = true) {
     const uint64_t values[2] = {value * 3, ~value};
-    return open_share<8>(&counters, shares.data(), hint, Item<8>{{value}}, values, 2, length, chunk,
+    return split_item<8>(&counters, split_items.data(), hint, Item<8>{{value}}, values, 2, length, chunk,
                          has_ticket);
   }
   bool claim(unsigned hint, uint64_t chunk, uint64_t *value, Chunk *got) {
     Item<8> item{};
     uint64_t values[2] = {};
-    if (!claim_chunk<8>(&counters, shares.data(), hint, &item, values, 2, chunk, got)) return false;
+    if (!claim_chunk<8>(&counters, split_items.data(), hint, &item, values, 2, chunk, got)) return false;
     *value = item.word[0];
     CHECK(values[0] == *value * 3 && values[1] == ~*value, "the values are those of another item");
     return true;
@@ -64,20 +64,20 @@ TEST(chunks_cover_an_item_once) {
     for (unsigned hint : {0u, 1u, 63u, 64u, 200u}) {
       CHECK(world.open(hint, 7, length, 100), "there is no place");
       CHECK(!world.open(hint, 8, length, 100), "a place was given twice");
-      CHECK(load(&world.counters.open) == 1ull << hint % kShares, "the wrong bit is set");
+      CHECK(load(&world.counters.splits_open) == 1ull << hint % kSplitItems, "the wrong bit is set");
       std::vector<int> times(length);
       uint64_t value;
       Chunk chunk;
       int last = 0;
       while (world.claim(5, 100, &value, &chunk)) {
-        CHECK(value == 7 && chunk.share == int(hint % kShares), "chunk of share %d", chunk.share);
+        CHECK(value == 7 && chunk.split == int(hint % kSplitItems), "chunk of share %d", chunk.split);
         CHECK(0 <= chunk.from && chunk.from < chunk.to && chunk.to <= int64_t(length), "iterations %" PRId64 " to %" PRId64, chunk.from, chunk.to);
         for (int64_t i = chunk.from; i < chunk.to; ++i) ++times[i];
         CHECK(last == 0, "a chunk came after the last one was done");
-        last += chunk_done(world.shares.data(), chunk.share);
+        last += finish_chunk(world.split_items.data(), chunk.split);
       }
       for (const int n : times) CHECK(n == 1, "an iteration ran %d times", n);
-      CHECK(last == 1 && load(&world.counters.open) == 0, "the share does not end");
+      CHECK(last == 1 && load(&world.counters.splits_open) == 0, "the share does not end");
     }
   }
 }
@@ -90,15 +90,15 @@ TEST(a_place_is_free_only_after_the_last_chunk_is_done) {
   CHECK(world.claim(0, 100, &value, &first) && world.claim(0, 100, &value, &second), "there are two chunks");
   CHECK(!world.claim(0, 100, &value, &none), "there is a third");
   CHECK(!world.open(0, 2, 200, 100), "the place is free though two chunks run");
-  CHECK(!chunk_done(world.shares.data(), second.share) && !world.open(0, 2, 200, 100), "the place is free though a chunk runs");
-  CHECK(chunk_done(world.shares.data(), first.share) && world.open(0, 2, 200, 100), "the place is not free");
+  CHECK(!finish_chunk(world.split_items.data(), second.split) && !world.open(0, 2, 200, 100), "the place is free though a chunk runs");
+  CHECK(finish_chunk(world.split_items.data(), first.split) && world.open(0, 2, 200, 100), "the place is not free");
 }
 
 // A worker may read the bits of open shares, then see a share closed and opened anew before it claims. If it claims the last
 // chunk before the owner marks the share as open, the mark must not stay behind: workers would look for chunks for ever.
 TEST(a_share_claimed_before_its_bit_is_set_leaves_no_bit_behind) {
   World world;
-  open_word = &world.counters.open;
+  open_word = &world.counters.splits_open;
   stale_open = 1;
   uint64_t value;
   Chunk chunk{};
@@ -110,8 +110,8 @@ TEST(a_share_claimed_before_its_bit_is_set_leaves_no_bit_behind) {
   CHECK(world.open(0, 1, 4096, 4096), "there is no place");
   open_word = nullptr;
   if (!claimed) CHECK(world.claim(0, 4096, &value, &chunk), "the chunk is not to be had");
-  CHECK(chunk_done(world.shares.data(), chunk.share), "it was the only chunk");
-  CHECK(load(&world.counters.open) == 0, "the bit of a share without chunks is set");
+  CHECK(finish_chunk(world.split_items.data(), chunk.split), "it was the only chunk");
+  CHECK(load(&world.counters.splits_open) == 0, "the bit of a share without chunks is set");
 }
 
 // An item that has no ticket counts as unfinished before anybody can take a chunk of it, and so finish it.
@@ -122,12 +122,12 @@ TEST(an_item_without_a_ticket_counts_before_it_can_be_claimed) {
   bool claimed = true;
   before_set_bit = [&] {
     claimed = world.claim(0, 4096, &value, &chunk);
-    counted = world.counters.direct;
+    counted = world.counters.untracked;
   };
   CHECK(world.open(0, 1, 4096, 4096, false), "there is no place");
   CHECK(!claimed && counted == 1, "%" PRIu64 " counted when a chunk could be claimed", counted);
-  CHECK(world.open(1, 1, 4096, 4096) && world.counters.direct == 1, "an item with a ticket counts by that alone");
-  CHECK(!world.open(0, 1, 4096, 4096, false) && world.counters.direct == 1, "an item that found no place was counted");
+  CHECK(world.open(1, 1, 4096, 4096) && world.counters.untracked == 1, "an item with a ticket counts by that alone");
+  CHECK(!world.open(0, 1, 4096, 4096, false) && world.counters.untracked == 1, "an item that found no place was counted");
 }
 
 // Owners open items in few places while all claim: every iteration of every item runs once, and nothing stays open. Who claims a
@@ -155,7 +155,7 @@ TEST(owners_and_helpers) {
         while (world.claim(unsigned(t), kChunk, &value, &chunk)) {
           CHECK(opened[value], "item %" PRIu64 " came without its memory", value);
           for (int64_t i = chunk.from; i < chunk.to; ++i) ++times[value][i];
-          if (chunk_done(world.shares.data(), chunk.share)) {
+          if (finish_chunk(world.split_items.data(), chunk.split)) {
             for (const uint8_t n : times[value]) CHECK(n == 1, "an iteration of item %" PRIu64 " ran %d times", value, n);
             ++done[value];
             all_done.fetch_add(1, std::memory_order_relaxed); // which orders nothing
@@ -168,5 +168,5 @@ TEST(owners_and_helpers) {
     CHECK(done[i] == 1, "item %" PRIu64 " ended %d times", i, done[i]);
     for (const uint8_t n : times[i]) CHECK(n == 1, "an iteration of item %" PRIu64 " ran %d times", i, n);
   }
-  CHECK(load(&world.counters.open) == 0, "the bit of a share without chunks is set");
+  CHECK(load(&world.counters.splits_open) == 0, "the bit of a share without chunks is set");
 }
