@@ -41,7 +41,7 @@ def build_core() -> None:
     OUT.mkdir(exist_ok=True)
     record = OUT / "built.json"
     known = json.loads(record.read_text()) if record.is_file() else {"files": {}}
-    shutil.copyfile(SOURCES / "atos.h", OUT / "atos.h")
+    shutil.copyfile(SOURCES / "include" / "atos.h", OUT / "atos.h")
     toolkit = runpy.run_path(str(ROOT / "atos_py" / "tools" / "cuda_toolkit.py"))
     cuda = None if toolkit["cpu_only"]() else toolkit["find_cuda"]()
 

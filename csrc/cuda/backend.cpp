@@ -27,7 +27,7 @@ public:
   void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) override {
     cuda::fill(device, to, element, element_bytes, count);
   }
-  std::unique_ptr<GrowableRange> growable_range(uint64_t bytes) override { return reserve_range(device, bytes); }
+  std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) override { return reserve_range(device, bytes); }
 
   uint32_t resident_blocks(atos_program &program, const atos_launch &launch, uint32_t item_bytes) override {
     return static_cast<CudaProgram &>(program).resident_blocks(launch, item_bytes);

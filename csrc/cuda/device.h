@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "backend.h"
+#include "host/backend.h"
 #include "cuda/driver.h"
 
 namespace atos::cuda {

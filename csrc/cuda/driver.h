@@ -4,7 +4,7 @@
 #include <cuda.h>
 #include <cudaTypedefs.h>
 
-#include "status.h"
+#include "host/status.h"
 
 namespace atos::cuda {
 

@@ -17,8 +17,8 @@ void grant_growth(CudaDevice &device, Run &run, CompletionRecord &record) {
   __atomic_store_n(&record.growths_requested, 0, __ATOMIC_RELAXED);
   run.counters->growths_requested = growths_granted + 1;
   try {
-    run.growable_range->extend(bytes_of_growths(run.ring_bytes, unsigned(growths_granted) + 1));
-    growths_granted = std::min(run.kernel.growths, growths_within(run.ring_bytes, run.growable_range->mapped));
+    run.growable->extend(bytes_of_growths(run.ring_bytes, unsigned(growths_granted) + 1));
+    growths_granted = std::min(run.kernel.growths, growths_within(run.ring_bytes, run.growable->mapped));
   } catch (const Failure &) { // whatever it is: the workers wait for an answer
     growths_granted |= kNoMore;
   }

@@ -2,7 +2,7 @@
 #include "cuda/available.h"
 
 #if !ATOS_HAS_CUDA
-#include "backend.h"
+#include "host/backend.h"
 
 namespace atos {
 

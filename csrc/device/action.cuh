@@ -1,6 +1,7 @@
 // Action: the next step of a worker, a kind and a count.
 #pragma once
 #include "device/group.cuh"
+#include "protocol/termination.cuh"
 
 namespace atos {
 
@@ -24,17 +25,18 @@ namespace atos {
 struct Action {
   enum Kind : int32_t {
     kItems = 1,
-    kIdle = 0,
-    kLeave = -1,
+    kIdle = int32_t(Waiting::kIdle),
+    kLeave = int32_t(Waiting::kLeave),
     kChunk = -2,
     kFlush = -3,
     kRound = -4,
     kWaitForSpace = -5,
-    kWait = -6, // only within fetch(): poll the claimed slots again
+    kWait = int32_t(Waiting::kPoll), // only within fetch(): poll the claimed slots again
   };
 
   Action() = default;
   ATOS_DEVICE Action(Kind kind) : word(kind) {}
+  explicit ATOS_DEVICE Action(Waiting next) : word(int32_t(next)) {}
   static ATOS_DEVICE Action items(uint32_t count) { return Action(Kind(count)); }
 
   ATOS_DEVICE bool operator==(Kind kind) const { return kind == kItems ? word > 0 : word == kind; }

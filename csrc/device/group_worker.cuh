@@ -167,17 +167,17 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
         header->batch = step.count();
         header->next_long = header->num_split = 0;
       } else if (header->counted) {
-        header->unreported += step.count();
+        header->end.unreported += step.count();
       }
     } else if (has_idle() && step == Action::kIdle) {
       this->idle_returned(header->flushed, 1);
     }
     header->flushed = 0;
     if (!nested() || (step != Action::kChunk && !header->batch)) return false;
-    if (header->chunk.split >= 0 && finish_chunk(static_cast<SplitItem *>(launch.split_items), header->chunk.split)) ++header->unreported;
+    if (header->chunk.split >= 0 && finish_chunk(static_cast<SplitItem *>(launch.split_items), header->chunk.split)) ++header->end.unreported;
     header->chunk.split = -1;
     if (this->next_chunk()) return true;
-    if (header->batch && header->counted) header->unreported += header->batch - header->num_split;
+    if (header->batch && header->counted) header->end.unreported += header->batch - header->num_split;
     header->batch = 0;
     return false;
   }

@@ -25,7 +25,7 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
     if (Group::rank() == 0) {
       if (header->ran) fetch_add(&counters->ran, header->ran);
       if (header->pushed) fetch_add(&counters->pushed, header->pushed);
-      if (header->unreported) queue().finish(header->unreported);
+      header->end.report(queue());
     }
     __syncthreads();
     if (threadIdx.x != 0) return;

@@ -136,7 +136,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
       }
       if (pushes) this->template flush_pushes<Warp>(false, nullptr);
       if (lane_id() == 0) {
-        header->unreported += __popc(lanes);
+        header->end.unreported += __popc(lanes);
         header->ran += __popc(lanes);
         this->trace(__popc(lanes));
         if (has_idle() && lanes == 0) this->idle_returned(pushes, 32);

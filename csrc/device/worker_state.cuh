@@ -15,6 +15,7 @@
 #include "protocol/kernel_params.h"
 #include "protocol/producer.cuh"
 #include "protocol/split_item.cuh"
+#include "protocol/termination.cuh"
 
 // The task, compiled from Python and linked in. `args` and `values` are 64-bit words. What atos_config() returns is folded to a
 // constant by the linker, which then drops what it rules out.
@@ -35,11 +36,9 @@ ATOS_DEVICE int value_words() { return atos_config(ATOS_CONFIG_VALUE_WORDS); }
 struct Header {
   Consumer consumer;         // its claimed tickets are those of the worker, or the last ones of all lanes of thread workers
   Producer producer;
-  uint64_t unreported;             // unreported: tasks that ran and are not yet counted as finished
+  TerminationDetector end;
   uint64_t ran, pushed;      // statistics
   uint64_t round_end;        // tickets below this run in the current round
-  uint64_t quiescent;            // the tail at which this worker registered as quiescent
-  uint64_t candidate;        // the tail when nothing was unfinished before an idle call, or kNever
   uint64_t borrowed_item[2];    // the item of the chunk that runs
   uint64_t borrowed_values[kValueWords];
   Chunk chunk;
@@ -93,7 +92,6 @@ template <class Group, unsigned bytes> struct WorkerState {
       header->consumer.begin(queue());
       header->producer.begin(queue());
       header->round_end = launch.round_end;
-      header->quiescent = kNever;
       header->chunk.split = -1;
       header->step = Action::kLeave;
     }

@@ -30,6 +30,11 @@ struct Consumer {
     return claimed = n;
   }
 
+  // Claims at most n tickets below the tail, maybe none; returns how many.
+  template <unsigned bytes> ATOS_FUNCTION uint64_t claim_below_tail(const QueueRef<bytes> &queue, uint64_t n) {
+    return claimed = queue.claim_below_tail(n, &first);
+  }
+
   // Claims tickets of a round, of which no more will come, for each of `lanes`; returns how many, or 0 if none is left. The
   // round is [begin, end), and `claims` counts those of its tickets that have been claimed.
   ATOS_FUNCTION uint64_t claim_of_round(const Launch &launch, uint64_t *claims, uint64_t begin, uint64_t end, uint64_t lanes) {

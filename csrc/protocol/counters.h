@@ -1,6 +1,6 @@
 // The counters of a queue, in the memory of its device, and the values that they may have.
 #pragma once
-#include "interface.h"
+#include "include/interface.h"
 #include "protocol/atomic.cuh"
 
 namespace atos {

@@ -1,5 +1,5 @@
 // The C interface, through the library: statuses, messages, and what a queue holds.
-#include "status.h"
+#include "host/status.h"
 
 #include <algorithm>
 #include <thread>

@@ -1,5 +1,5 @@
 // What a process may use of its host (csrc/host.h), by control groups as they look in a directory.
-#include "host.h"
+#include "host/resource_limits.h"
 
 #include <filesystem>
 #include <fstream>

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "tree.h"
-#include "watch.h"
+#include "host/stop_monitor.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // What tests of launches share: trees of tasks whose totals are known, and programs in C++ that run them on the CPU backend.
 #pragma once
-#include "status.h"
+#include "host/status.h"
 
 #include <algorithm>
 #include <atomic>

@@ -254,12 +254,12 @@ void tidy_local(unsigned) {
   seen.producer = header.producer;
   seen.producer.base = 0;
   seen.producer.demand = kUnseen; // in steps that do not sample it
-  seen.unreported = header.unreported;
+  seen.end.unreported = header.end.unreported;
   seen.ran = bounds.report ? header.ran : 0;
   seen.pushed = bounds.report ? header.pushed : 0;
   seen.round_end = header.round_end;
-  seen.quiescent = header.quiescent;
-  seen.candidate = header.step == Action::kIdle ? header.candidate : 0;
+  seen.end.quiescent = header.end.quiescent;
+  seen.end.candidate = header.step == Action::kIdle ? header.end.candidate : 0;
   seen.chunk.split = header.chunk.split;
   seen.flushed = header.step == Action::kIdle ? header.flushed : 0;
   const bool ran = header.step == Action::kChunk || header.step == Action::kItems;

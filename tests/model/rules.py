@@ -68,7 +68,7 @@ BROKEN = {
         in_queue(r"store\(&counters->stop, kStopFull\);", ""), caught_in="full, two workers", found=STUCK
     ),
     "while_waiting sees the stop": Rule(
-        in_worker(r"if \(stop != kRun\) return Action::kLeave;(\s*header->consumer\.look_for_ring)", r"\1"),
+        in_worker(r"if \(stop != kRun\) return Waiting::kLeave;(\s*consumer\.look_for_ring)", r"\1"),
         caught_in="full, two workers",
         found=STUCK,
     ),
@@ -101,14 +101,14 @@ BROKEN = {
     ),
     "ended confirms": Rule(in_queue(r"fetch_add\(&counters->tail, 0\)", "*tail"), caught_in="weak, small items", found=EARLY),
     "finished tasks are reported": Rule(
-        in_worker(r"queue\(\)\.finish\(header->unreported\);\s*header->unreported = 0;", ""),
+        in_worker(r"queue\.finish\(unreported\);\s*unreported = 0;", ""),
         caught_in="local items",
         found=STUCK,
     ),
     "the report waits for local items": Rule(
         in_worker(
             r"(const uint32_t local_items = header->local_items;)(\s*bool)",
-            r"\1 if (local_items && header->unreported) queue().finish(header->unreported), header->unreported = 0; \2",
+            r"\1 if (local_items) header->end.report(queue()); \2",
         ),
         caught_in="local items",
         found=EARLY,
@@ -161,7 +161,7 @@ BROKEN = {
     "a chunk does not end a round": Rule(in_worker(r" && action != Action::kChunk", ""), caught_in="barrier, split items"),
     # Idle.
     "a worker that pushes in idle is not quiescent": Rule(
-        in_worker(r"pushes \? kNever : header->candidate", "header->candidate"),
+        in_worker(r"pushes \? kNever : candidate", "candidate"),
         in_queue(r" && tickets_of\(load\(&counters->tail\)\) == tail;", ";"),
         caught_in="idle, two workers",
         found=EARLY,
@@ -214,7 +214,7 @@ BROKEN = {
         in_worker(
             r"producer\.reserve\(queue\(\), given\);",
             r"{ int32_t &at = header->chunk.split;"
-            r" header->unreported += at >= 0 && finish_chunk(static_cast<SplitItem *>(launch.split_items), at);"
+            r" header->end.unreported += at >= 0 && finish_chunk(static_cast<SplitItem *>(launch.split_items), at);"
             r" at = -1; \g<0> }",
         ),
         caught_in="split items",
@@ -224,7 +224,9 @@ BROKEN = {
         in_share(r"clear_bit\(&counters->splits_open, at\);", r"{ \g<0> store(&split.busy, 0); }"), caught_in="split items"
     ),
     "a split item is counted once": Rule(
-        in_worker(r"header->unreported \+= header->batch - header->num_split;", "header->unreported += header->batch;"),
+        in_worker(
+            r"header->end\.unreported \+= header->batch - header->num_split;", "header->end.unreported += header->batch;"
+        ),
         caught_in="split items",
     ),
     "a split item does not run whole": Rule(
@@ -264,7 +266,7 @@ BROKEN = {
         in_queue(r"if \(finished != tickets_of\(\*tail\)", "if (finished != *tail"), caught_in="grows", found=STUCK
     ),
     "a waiting worker looks for a new ring": Rule(
-        in_worker(r"look_for_ring\(queue\(\), tail\);", "next_start = kNever;"), caught_in="grows", found=STUCK
+        in_worker(r"look_for_ring\(queue, tail\);", "next_start = kNever;"), caught_in="grows", found=STUCK
     ),
     "a worker that waits in a round does so too": Rule(
         in_worker(r"look_for_ring\(queue\(\), load\(&queue\(\)\.counters->tail\)\);", "next_start = kNever;"),

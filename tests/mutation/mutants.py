@@ -386,7 +386,7 @@ WORKER = {
     "W10": Mutant(
         "device/host_report.cuh",
         "leave does not count the unreported tasks",
-        "if (header->unreported) queue().finish(header->unreported);\n    }\n    __syncthreads",
+        "header->end.report(queue());\n    }\n    __syncthreads",
         "}\n    __syncthreads",
         SAME + "after a stop or a round `finished` is set by others",
     ),
@@ -435,10 +435,10 @@ WORKER = {
         "if (fetch_add(&counters->gone",
     ),
     "W20": Mutant(
-        "device/termination.cuh",
+        "protocol/termination.cuh",
         "a worker that pushed in idle registers as quiescent",
-        "pushes ? kNever : header->candidate",
-        "header->candidate",
+        "pushes ? kNever : candidate",
+        "candidate",
     ),
     "W21": Mutant("device/bsp_rounds.cuh", "no fence before the last block decides", "fence();\n      last();", "last();"),
     "W22": Mutant("device/host_report.cuh", "no fence behind gone", "- 1) return;\n    fence();", "- 1) return;"),
@@ -566,120 +566,145 @@ WORKER = {
 
 HOST = {
     "C01": Mutant(
-        "queue.cpp",
+        "host/launch.cpp",
         "a launch starts although pending exceeds the capacity",
-        "!overflow.empty() && !ensure_capacity(there())",
+        "!storage.overflow.empty() && !storage.ensure_capacity(storage.num_pending())",
         "false",
     ),
-    "C02": Mutant("queue.cpp", "a level is not forgotten after a run", "level = 0; // only now", "// only now"),
-    "C03": Mutant("queue.cpp", "lost is reported again", "    lost = 0;\n", ""),
+    "C02": Mutant("host/launch.cpp", "a level is not forgotten after a run", "storage.level = 0;"),
+    "C03": Mutant("host/launch.cpp", "lost is reported again", "storage.lost = 0;"),
     "C04": Mutant(
-        "queue.cpp",
+        "host/launch.cpp",
         "an interrupted level is not finished first",
-        "launch.barrier && level ? counters.head + level",
-        "false ? counters.head + level",
+        "launch.barrier && storage.level ? counters.head",
+        "false ? counters.head",
     ),
     "C05": Mutant(
-        "queue.cpp", "no growth to max_capacity itself", "size <= most >> (growths + 1)", "size < most >> (growths + 1)"
+        "host/queue_storage.cpp",
+        "no growth to max_capacity itself",
+        "size <= max_size >> (growths + 1)",
+        "size < max_size >> (growths + 1)",
     ),
-    "C06": Mutant("queue.cpp", "grows beyond max_capacity", "if (total > most) return false;"),
+    "C06": Mutant("host/queue_storage.cpp", "grows beyond max_capacity", "if (total > max_size) return false;"),
     "C07": Mutant(
-        "queue.cpp",
+        "host/queue_storage.cpp",
         "more growths than memory",
         "std::min(growths, growths_within(run.ring_bytes, growable->mapped))",
         "growths",
         GPU + "a CPU's room is there",
     ),
     "C08": Mutant(
-        "queue.cpp",
+        "host/queue_storage.h",
         "a slot is not emptied",
         "std::min<uint64_t>(size, tickets_of(counters.tail)); }",
         "std::min<uint64_t>(size, tickets_of(counters.tail)) / 2; }",
     ),
     "C09": Mutant(
-        "queue.cpp", "a level one too large", "level = std::min(of_level, fit)", "level = std::min(of_level + 1, fit)"
+        "host/queue_storage.cpp",
+        "a level one too large",
+        "level = std::min(of_level, fit)",
+        "level = std::min(of_level + 1, fit)",
     ),
     "C10": Mutant(
-        "queue.cpp",
+        "host/queue_storage.cpp",
         "an item that fits is overflow as well",
         "overflow.assign(items + fit * item_bytes,",
         "overflow.assign(items + (fit - 1) * item_bytes,",
     ),
-    "C11": Mutant("queue.cpp", "recover_pending forgets the level", "barrier ? of_level : 0", "0"),
-    "C12": Mutant("queue.cpp", "a level larger than the ring", "level = std::min(of_level, fit)", "level = of_level"),
-    "C13": Mutant("queue.cpp", "what is lost is not counted", "lost += counters.spilled - kept;"),
-    "C14": Mutant("queue.cpp", "a forked child waits for ever", "if (closed_by && closed_by != getpid())", "if (false)"),
-    "C15": Mutant("queue.cpp", "nobody is let into a queue", "opened.notify_one();"),
-    "C16": Mutant("queue.cpp", "what an abandoned launch left is not recovered", "recover_pending(abandoned->launch.barrier);"),
-    "C17": Mutant("queue.cpp", "restore forgets the level", "state.pending, state.level", "state.pending, 0"),
-    "C18": Mutant("queue.cpp", "resize forgets the level", "level = interrupted;", "(void)interrupted;"),
-    "C19": Mutant("queue.cpp", "what spilled is not copied", "backend.copy(all.data() + before, spill, kept * item_bytes);"),
+    "C11": Mutant("host/queue_storage.cpp", "recover_pending forgets the level", "barrier ? of_level : 0", "0"),
+    "C12": Mutant(
+        "host/queue_storage.cpp", "a level larger than the ring", "level = std::min(of_level, fit)", "level = of_level"
+    ),
+    "C13": Mutant("host/queue_storage.cpp", "what is lost is not counted", "lost += counters.spilled - spilled;"),
+    "C14": Mutant("host/fork_safe_mutex.h", "a forked child waits for ever", "if (owner && owner != getpid())", "if (false)"),
+    "C15": Mutant("host/fork_safe_mutex.h", "no thread is let into a queue", "unlocked.notify_one();"),
+    "C16": Mutant(
+        "host/queue.cpp", "what an abandoned launch left is not recovered", "recover_pending(abandoned->launch.barrier);"
+    ),
+    "C17": Mutant("host/queue.cpp", "restore forgets the level", "state.pending, state.level", "state.pending, 0"),
+    "C18": Mutant("host/queue_storage.cpp", "resize forgets the level", "level = interrupted;", "(void)interrupted;"),
+    "C19": Mutant(
+        "host/queue_storage.cpp",
+        "what spilled is not copied",
+        "backend.copy(all.data() + before, spill, spilled * item_bytes);",
+    ),
     "C20": Mutant(
-        "queue.cpp", "a stop that finds nothing left is an error", "!over && (stats->pending || launch.idle)", "!over"
+        "host/launch.cpp", "a stop that finds nothing left is an error", "!over && (stats->pending || run.launch.idle)", "!over"
     ),
     "C21": Mutant(
-        "queue.cpp",
+        "host/launch.cpp",
         "tickets of a queue that grew go on",
-        "if (growths_of(counters.tail) || counters.growths_requested) collapse_rings();",
-        "if (counters.growths_requested) collapse_rings();",
+        "if (growths_of(counters.tail) || counters.growths_requested) storage",
+        "if (counters.growths_requested) storage",
     ),
     "C22": Mutant(
-        "queue.cpp",
+        "host/launch.cpp",
         "untracked is not reset",
         "counters.untracked = 0;",
         "",
         SAME + "the last block resets it, and the CPU has none",
     ),
     "C23": Mutant(
-        "queue.cpp",
+        "host/queue_storage.cpp",
         "an item that does not fit is dropped",
-        "items + n * item_bytes);\n  }",
-        "items + (n - (n > fit)) * item_bytes);\n  }",
+        "items + n * item_bytes);\n}",
+        "items + (n - (n > fit)) * item_bytes);\n}",
     ),
     "C24": Mutant(
-        "queue.cpp",
+        "host/queue_storage.cpp",
         "what was pushed counts as finished",
         "counters.finished = counters.head;",
         "counters.finished = counters.tail;",
     ),
-    "C25": Mutant("queue.cpp", "the ring after growth is half as large", "make_ring(last)", "make_ring(last / 2)"),
+    "C25": Mutant("host/queue_storage.cpp", "the ring after growth is half as large", "make_ring(last)", "make_ring(last / 2)"),
     "C26": Mutant(
-        "queue.cpp",
+        "host/queue_storage.cpp",
         "peek misses a ticket of the first ring",
         "counters.ring_first_ticket[1] - kGrown :",
         "counters.ring_first_ticket[1] - kGrown - 1 :",
     ),
-    "C27": Mutant("queue.cpp", "one growth is forgotten", "if (growths) make_ring(last)", "if (growths > 1) make_ring(last)"),
-    "C28": Mutant("queue.cpp", "a queue that is stuck may be used", "if (in_use())", "if (false)"),
+    "C27": Mutant(
+        "host/queue_storage.cpp", "one growth is forgotten", "if (growths) make_ring(last)", "if (growths > 1) make_ring(last)"
+    ),
+    "C28": Mutant("host/queue.cpp", "a queue that is stuck may be used", "if (in_use())", "if (false)"),
     "C29": Mutant(
-        "queue.cpp", "generations in the wrong order", "std::greater<uint64_t>> generations", "std::less<uint64_t>> generations"
+        "host/queue_storage.cpp",
+        "generations in the wrong order",
+        "std::greater<uint64_t>> generations",
+        "std::less<uint64_t>> generations",
     ),
     "C30": Mutant(
-        "queue.cpp",
+        "host/queue_storage.cpp",
         "generations of small items compared beyond 31 bits",
         "(newest - sequence / 2) & 0x7fffffff",
         "newest - sequence / 2",
         RARE + "a ring has to go round 2^31 times",
     ),
-    "C31": Mutant("queue.cpp", "statistics are not summed", "total_ran += stats->tasks_run", "total_ran = stats->tasks_run"),
-    "C32": Mutant("queue.cpp", "growths are not counted", "grown += growths;"),
-    "C33": Mutant("queue.cpp", "a progress function may use its queue", "if (StopMonitor::in_callback())", "if (false)"),
-    "C34": Mutant("queue.cpp", "the capacity is no limit", "limit && limit < size", "limit && limit + 1 < size"),
-    "C35": Mutant("queue.cpp", "any number may be pushed", "n > UINT64_MAX - there() || ", ""),
-    "C36": Mutant("queue.cpp", "a fixed queue may grow after a resize", "fixed ? capacity : std::max", "std::max"),
+    "C31": Mutant(
+        "host/launch.cpp", "statistics are not summed", "total_ran += stats->tasks_run", "total_ran = stats->tasks_run"
+    ),
+    "C32": Mutant("host/queue_storage.cpp", "growths are not counted", "grown += growths;"),
+    "C33": Mutant("host/queue.cpp", "a progress function may use its queue", "if (StopMonitor::in_callback())", "if (false)"),
+    "C34": Mutant(
+        "host/queue.cpp", "the capacity is no limit", "limit && limit < storage.size", "limit && limit + 1 < storage.size"
+    ),
+    "C35": Mutant("host/queue.cpp", "any number may be pushed", "n > UINT64_MAX - pending || "),
+    "C36": Mutant("host/queue.cpp", "a fixed queue may grow after a resize", "fixed ? capacity : std::max", "std::max"),
     "C37": Mutant(
-        "queue.cpp",
+        "host/queue_storage.cpp",
         "the device's counters are not renewed",
-        "counters.finished = counters.head;\n    stale = true;",
+        "counters.finished = counters.head;\n  stale = true;",
         "counters.finished = counters.head;",
         GPU + "a CPU's are copied at each run",
     ),
-    "C38": Mutant("queue.cpp", "tickets below head count as a level's", "+ i < counters.head", "+ i <= counters.head"),
+    "C38": Mutant(
+        "host/queue_storage.cpp", "tickets below head count as a level's", "+ i < counters.head", "+ i <= counters.head"
+    ),
     "C39": Mutant(
-        "queue.cpp", "samples of the launch before", "counters.ran_so_far = counters.next_sample = counters.sampled = 0;"
+        "host/launch.cpp", "samples of the launch before", "counters.ran_so_far = counters.next_sample = counters.sampled = 0;"
     ),
     "C40": Mutant(
-        "queue.cpp",
+        "host/queue.cpp",
         "a waiting launch ignores its timeout",
         "if (!monitor || monitor->poll()) throw Failure(ATOS_HELD",
         "if (!monitor) throw Failure(ATOS_HELD",
@@ -688,194 +713,192 @@ HOST = {
 
 CPU = {
     "B01": Mutant(
-        "cpu_backend.cpp",
-        "retire before get",
-        "items[got++] = slot.get(word);\n      slot.release(place.sequence);",
-        "slot.release(place.sequence);\n      items[got++] = slot.get(word);",
+        "cpu/worker.h",
+        "release before get",
+        "items[got++] = slot.get(seen);\n      slot.release(place.sequence);",
+        "slot.release(place.sequence);\n      items[got++] = slot.get(seen);",
     ),
     "B02": Mutant(
-        "cpu_backend.cpp",
+        "cpu/worker.h",
         "finished before the pushes are flushed",
         "flush_pushes();\n    if (timed)",
         "queue.finish(got), unreported -= got;\n    flush_pushes();\n    if (timed)",
     ),
     "B03": Mutant(
-        "cpu_backend.cpp",
+        "cpu/worker.h",
         "unreported is not counted at the end",
-        "if (unreported) queue.finish(unreported);\n  }",
+        "end.report(queue);\n  }",
         "}",
         SAME + "`finished` is set by the host",
     ),
-    "B04": Mutant("cpu_backend.cpp", "barrier counters are not reset", "run.counters->arrived = run.counters->phase = 0;"),
-    "B05": Mutant("cpu_backend.cpp", "rounds go on after a stop", "queue.stopped() ? kStopped : there()", "there()"),
-    "B06": Mutant("cpu_backend.cpp", "leaves a ring although it has older tickets", "if (first >= start) taking", "taking"),
+    "B04": Mutant("cpu/backend.cpp", "barrier counters are not reset", "run.counters->arrived = run.counters->phase = 0;"),
+    "B05": Mutant("cpu/worker.h", "rounds go on after a stop", "queue.stopped() ? kNever : tail()", "tail()"),
+    "B06": Mutant(
+        "cpu/worker.h",
+        "leaves a ring although it has older tickets",
+        "if (consumer.is_past_ring(consumer.first)) consumer",
+        "if (consumer.next_start != kNever) consumer",
+    ),
     "B07": Mutant(
-        "cpu_backend.cpp",
+        "protocol/termination.cuh",
         "registers as quiescent although tasks are unfinished",
-        "run_idle() == 0 && done ?",
-        "run_idle() == 0 ?",
+        "candidate = done ? tail : kNever;",
+        "candidate = tail;",
     ),
     "B08": Mutant(
-        "cpu_backend.cpp", "a round does not look for a new ring", "else look_for_ring(load(&queue.counters->tail));"
+        "cpu/worker.h", "a round does not look for a new ring", "consumer.look_for_ring(queue, load(&queue.counters->tail));"
     ),
-    "B09": Mutant("cpu_backend.cpp", "idle only if something is pending", "pending == 0 && !run.launch.idle", "pending == 0"),
-    "B10": Mutant("cpu_backend.cpp", "head stays ahead of a discrete round", "if (run.launch.barrier) counters.head = end;"),
+    "B09": Mutant("cpu/backend.cpp", "idle only if something is pending", "pending == 0 && !run.launch.idle", "pending == 0"),
+    "B10": Mutant("cpu/backend.cpp", "head stays ahead of a discrete round", "if (run.launch.barrier) counters.head = end;"),
     "B11": Mutant(
-        "cpu_backend.cpp",
+        "cpu/backend.cpp",
         "ends after an idle round that pushed",
         "run.kernel.idle_round && counters.tail == tail",
         "run.kernel.idle_round",
     ),
     "B12": Mutant(
-        "cpu_backend.cpp",
+        "cpu/backend.cpp",
         "a stop asked for between runs is forgotten",
         "if (run.asked) run.counters->stop |= kStopAsked;",
         "",
         SAME + "the stop is asked for again and again",
     ),
     "B13": Mutant(
-        "cpu_backend.cpp", "the thread of a stuck launch is joined", "if (failure.status == ATOS_STUCK) (void)thread.release();"
+        "cpu/backend.cpp", "the thread of a stuck launch is joined", "if (failure.status == ATOS_STUCK) (void)thread.release();"
     ),
     "B14": Mutant(
-        "cpu_backend.cpp",
+        "cpu/backend.cpp",
         "the child of a fork uses the launch thread of its parent",
         "if (owner != getpid()) (void)thread.release();",
     ),
     "B15": Mutant(
-        "cpu_backend.cpp",
+        "cpu/backend.cpp",
         "the counters of a run stay live",
         "run.live = nullptr;",
         "",
         SAME + "what is asked of them after their run comes too late",
     ),
-    "B16": Mutant("cpu_backend.cpp", "a failure stays in the thread", "failure = atos_failure{};"),
-    "B17": Mutant("cpu_backend.cpp", "batches are never made shorter", "longest = std::max(got / 2, 1u);", "longest = got;"),
-    "B18": Mutant("cpu_backend.cpp", "failures in idle are not reported at once", "report(nullptr);"),
+    "B16": Mutant("cpu/worker.h", "a failure stays in the thread", "failure = atos_failure{};"),
+    "B17": Mutant("cpu/worker.h", "batches are never made shorter", "longest = std::max(got / 2, 1u);", "longest = got;"),
+    "B18": Mutant("cpu/worker.h", "failures in idle are not reported at once", "report_failure(nullptr);"),
     "B19": Mutant(
-        "cpu_backend.cpp",
+        "protocol/termination.cuh",
         "one worker need not be quiescent",
-        "all_quiescent(tail, launch.workers)",
-        "all_quiescent(tail, launch.workers - 1)",
+        "all_quiescent(tail, workers)",
+        "all_quiescent(tail, workers - 1)",
     ),
     "B20": Mutant(
-        "cpu_backend.cpp",
-        "one look at stop less",
-        "if (queue.stopped()) return;\n      uint64_t tail;",
-        "uint64_t tail;",
-        SAME + "the top of the loop looks too",
+        "protocol/termination.cuh", "a worker that waits does not see a stop", "if (stop != kRun) return Waiting::kLeave;"
     ),
     "B21": Mutant(
-        "cpu_backend.cpp",
+        "cpu/backend.cpp",
         "fair batches for workers that are not there",
         "run.kernel.workers = run.blocks;",
         "",
         SAME + "workers take less at a time",
     ),
-    "B22": Mutant(
-        "cpu_backend.cpp",
-        "claims of a round run past its end",
-        "end - first < want ? end - first : want",
-        "want",
-        RARE + "a worker has to be held up between two lines; the same lines of consumer.cuh are in the model",
-    ),
-    "B23": Mutant("cpu_backend.cpp", "a worker goes on after the others have left", "if (next == kStopped) break;"),
-    "B24": Mutant(
-        "cpu_backend.cpp",
-        "a stop in an idle round",
-        "if (next == end || next == kStopped)",
-        "if (next == end)",
-        SAME + "the next look at stop ends it",
+    "B23": Mutant(
+        "cpu/worker.h",
+        "a worker goes on after the others have left",
+        "if (next == round_end || next == kNever) return;",
+        "if (next == round_end) return;",
     ),
     "B25": Mutant(
-        "cpu_backend.cpp",
+        "cpu/backend.cpp",
         "discrete: an interrupted level is not finished first",
         "counters.head < run.first_end ? run.first_end : tail",
         "tail",
     ),
     "B26": Mutant(
-        "cpu_backend.cpp",
+        "cpu/backend.cpp",
         "persistent: an interrupted level is not finished first",
         "run.kernel.round_end = run.first_end;",
         "run.kernel.round_end = run.counters->tail;",
     ),
     "B27": Mutant(
-        "cpu_backend.cpp", "batches are never made longer", "longest = std::min(2 * got, launch.fetch);", "longest = got;"
+        "cpu/worker.h", "batches are never made longer", "longest = std::min(2 * got, launch.fetch);", "longest = got;"
     ),
     "B28": Mutant(
-        "cpu_backend.cpp",
+        "cpu/worker.h",
         "arrivals are relaxed",
         "fetch_add(&counters->arrived, uint64_t(1))",
         "__atomic_fetch_add(&counters->arrived, 1, __ATOMIC_RELAXED)",
     ),
     "B29": Mutant(
-        "cpu_backend.cpp",
+        "cpu/worker.h",
         "the phase is relaxed",
         "store(&counters->phase, phase + 1)",
         "__atomic_store_n(&counters->phase, phase + 1, __ATOMIC_RELAXED)",
         SAME + "all read round_end behind it, which the last one has stored",
     ),
-    "B30": Mutant("cpu_backend.cpp", "what was pushed is pushed again", "seen.worker.count = 0;"),
-    "B31": Mutant("cpu_backend.cpp", "pushes are not counted", "pushed += n;"),
-    "B32": Mutant("cpu_backend.cpp", "head stays ahead of a round", "store(&counters->head, end);"),
-    "B33": Mutant("cpu_backend.cpp", "tasks are not counted", "ran += got;"),
+    "B30": Mutant("cpu/worker.h", "what was pushed is pushed again", "view.worker.count = 0;"),
+    "B31": Mutant("cpu/worker.h", "pushes are not counted", "pushed += n;"),
+    "B33": Mutant("cpu/worker.h", "tasks are not counted", "ran += got;"),
     "B34": Mutant(
-        "cpu_backend.cpp", "later pushes go to the first ring", "putting = queue.ring(put, queue.first_ticket_of(put));"
+        "protocol/producer.cuh", "later pushes go to the first ring", "ring = queue.ring(k, queue.first_ticket_of(k));"
     ),
     "B35": Mutant(
-        "cpu_backend.cpp",
+        "cpu/backend.cpp",
         "the workers come one by one",
         "pool.start(run.launch.blocks);",
         "",
         SAME + "`ThreadPool::run` starts them; a task may have run when one is refused",
     ),
     "B36": Mutant(
-        "cpu_backend.cpp", "progress of a launch is not signalled", "if (!run.launch.progress) return false;", "return false;"
+        "cpu/backend.cpp", "progress of a launch is not signalled", "if (!run.launch.progress) return false;", "return false;"
     ),
     "B37": Mutant(
-        "cpu_backend.cpp",
+        "cpu/worker.h",
         "scratch is one for all",
-        "seen.worker.scratch = scratch.data();",
-        "static unsigned char one[1 << 20];\n    seen.worker.scratch = one;",
+        "view.worker.scratch = scratch.data();",
+        "static unsigned char one[1 << 20];\n    view.worker.scratch = one;",
     ),
-    "B38": Mutant("cpu_backend.cpp", "a share of nothing", "there < 1 ? 1 :", "there < 0 ? 1 :"),
+    "B38": Mutant("cpu/worker.h", "the high-water mark counts for one flush only", "producer.reserved = 0;"),
 }
 
 THREADS = {
-    "X01": Mutant("crew.h", "one thread too many works", "if (number >= wanted)", "if (number > wanted)"),
-    "X02": Mutant("crew.h", "the end of the last thread is not signalled", "if (--left == 0) done.notify_one();", "--left;"),
+    "X01": Mutant("cpu/thread_pool.h", "one thread too many works", "if (number >= num_active)", "if (number > num_active)"),
+    "X02": Mutant(
+        "cpu/thread_pool.h", "the end of the last thread is not signalled", "if (--left == 0) done.notify_one();", "--left;"
+    ),
     "X03": Mutant(
-        "crew.h",
+        "cpu/thread_pool.h",
         "a new thread does the last work again",
         "seen = generation] {",
         "seen = uint64_t(0)] {",
         SAME + "the number of a new thread is beyond what was wanted before",
     ),
-    "X04": Mutant("crew.h", "threads are not woken", "++generation;\n      wake.notify_all();", "++generation;"),
-    "X05": Mutant("crew.h", "what a job throws is lost", "if (failure) std::rethrow_exception(failure);"),
-    "X06": Mutant("crew.h", "the caller does not wait for the threads", "done.wait(lock, [&] { return left == 0; });"),
+    "X04": Mutant("cpu/thread_pool.h", "threads are not woken", "++generation;\n      wake.notify_all();", "++generation;"),
+    "X05": Mutant("cpu/launch_thread.h", "what a job throws is lost", "if (failure) std::rethrow_exception(failure);"),
+    "X06": Mutant(
+        "cpu/thread_pool.h", "the caller does not wait for the threads", "done.wait(lock, [&] { return left == 0; });"
+    ),
     "X07": Mutant(
-        "crew.h",
+        "cpu/thread_pool.h",
         "the threads are not told of the end",
         "closing = true;\n    }\n    wake.notify_all();",
         "closing = true;\n    }",
     ),
-    "X08": Mutant("crew.h", "all threads work", "wanted = count;", "wanted = 1u << 20;"),
+    "X08": Mutant("cpu/thread_pool.h", "all threads work", "num_active = count;", "num_active = 1u << 20;"),
     "X09": Mutant(
-        "crew.h",
+        "cpu/thread_pool.h",
         "a thread that is refused ends all",
         "catch (const std::system_error &error)",
         "catch (const std::bad_alloc &error)",
     ),
-    "V01": Mutant("watch.h", "a limit of centuries overflows", " && launch.timeout < 1e9", ""),
+    "V01": Mutant("host/stop_monitor.h", "a limit of centuries overflows", " && launch.timeout < 1e9", ""),
     "V02": Mutant(
-        "watch.h", "a worker that does not stop is waited for", "if (grace <= Clock::duration::zero())", "if (false)"
+        "host/stop_monitor.h",
+        "a worker that does not stop is waited for",
+        "if (grace <= Clock::duration::zero())",
+        "if (false)",
     ),
-    "V03": Mutant("watch.h", "questions at every look", "next_callback = now + kPollInterval;"),
-    "V04": Mutant("watch.h", "no timeout", "stop = now >= deadline;", "stop = false;"),
-    "V05": Mutant("watch.h", "no time of grace", "duration grace = kGrace;", "duration grace{};"),
-    "V06": Mutant("watch.h", "a worker that is asked may use a queue", "in_callback() = true;"),
-    "V07": Mutant("watch.h", "once asked, nobody may use a queue", "in_callback() = false;"),
-    "V08": Mutant("watch.h", "the answer is ignored", "poll_callback(state) != 0", "poll_callback(state) > 1"),
+    "V03": Mutant("host/stop_monitor.h", "questions at every look", "next_callback = now + kPollInterval;"),
+    "V04": Mutant("host/stop_monitor.h", "no timeout", "stop = now >= deadline;", "stop = false;"),
+    "V05": Mutant("host/stop_monitor.h", "no time of grace", "duration grace = kGrace;", "duration grace{};"),
+    "V06": Mutant("host/stop_monitor.h", "a worker that is asked may use a queue", "in_callback() = true;"),
+    "V07": Mutant("host/stop_monitor.h", "once asked, nobody may use a queue", "in_callback() = false;"),
+    "V08": Mutant("host/stop_monitor.h", "the answer is ignored", "poll_callback(state) != 0", "poll_callback(state) > 1"),
 }
 
 MUTANTS = {**ATOMIC, **RING, **QUEUE, **SHARE, **WORKER, **HOST, **CPU, **THREADS}

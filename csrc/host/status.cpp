@@ -1,4 +1,4 @@
-#include "status.h"
+#include "host/status.h"
 
 #include <cstdio>
 
@@ -23,10 +23,6 @@ void set_message(const std::string &message) noexcept {
   }
 }
 
+const std::string &message() noexcept { return message_of_thread; }
+
 } // namespace atos
-
-extern "C" {
-
-int32_t atos_abi_version(void) { return ATOS_ABI_VERSION; }
-const char *atos_message(void) { return atos::message_of_thread.c_str(); }
-}

@@ -6,7 +6,7 @@
 #include <new>
 #include <string>
 
-#include "interface.h"
+#include "include/interface.h"
 
 namespace atos {
 
@@ -20,7 +20,9 @@ struct Failure : std::exception {
 // printf into a string.
 std::string format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+// The message of the last failure in this thread.
 void set_message(const std::string &message) noexcept;
+const std::string &message() noexcept;
 
 // Runs the body of a function of the C interface.
 template <class F> atos_status guarded(F body) noexcept {

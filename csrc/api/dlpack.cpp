@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "status.h"
+#include "host/status.h"
 
 namespace atos {
 namespace {

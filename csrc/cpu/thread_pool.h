@@ -1,20 +1,18 @@
-// Threads of the CPU backend, kept between launches.
+// ThreadPool: the threads of the CPU backend, kept between launches; Backoff: how they wait for each other.
 #pragma once
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <exception>
 #include <functional>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
 
-#include "status.h"
+#include "host/status.h"
 
 namespace atos {
 
-// Spins a little, then lets others have the core.
+// Waits by spinning at first, then by yielding the core, then by sleeping.
 struct Backoff {
   unsigned tries = 0;
   void wait() {
@@ -46,7 +44,7 @@ public:
     for (std::thread &thread : threads) thread.join();
   }
 
-  // Makes sure that there are so many threads, the caller included.
+  // Starts threads until there are `count`, the caller included.
   void start(unsigned count) {
     std::lock_guard<std::mutex> lock(mutex);
     while (threads.size() + 1 < count) {
@@ -60,12 +58,13 @@ public:
     }
   }
 
+  // Calls f(0) to f(count - 1), each in a thread, the first in the caller's; returns when all have returned.
   void run(unsigned count, const std::function<void(unsigned)> &f) {
     start(count);
     if (count > 1) {
       std::lock_guard<std::mutex> lock(mutex);
       work = &f;
-      wanted = count;
+      num_active = count;
       left = count - 1;
       ++generation;
       wake.notify_all();
@@ -84,7 +83,7 @@ private:
       wake.wait(lock, [&] { return closing || generation != seen; });
       if (closing) return;
       seen = generation;
-      if (number >= wanted) continue;
+      if (number >= num_active) continue;
       const std::function<void(unsigned)> *f = work;
       lock.unlock();
       (*f)(number);
@@ -97,76 +96,8 @@ private:
   std::condition_variable wake, done;
   std::vector<std::thread> threads;
   const std::function<void(unsigned)> *work = nullptr;
-  unsigned wanted = 0, left = 0;
+  unsigned num_active = 0, left = 0; // threads that the work is for; those of them that still run it
   uint64_t generation = 0;
-  bool closing = false;
-};
-
-// A thread that drives launches for a caller, who is so free to look at the clock, and to walk away from one that is stuck.
-// Who walks away leaves the chief behind, with everything that its job uses.
-class LaunchThread {
-public:
-  ThreadPool pool;
-
-  ~LaunchThread() {
-    {
-      std::lock_guard<std::mutex> lock(mutex);
-      closing = true;
-    }
-    wake.notify_one();
-    if (thread.joinable()) thread.join();
-  }
-
-  // Runs `task` in the thread; `wait` is called again and again meanwhile, for a rest that it returns. What it throws leaves
-  // the task running.
-  template <class Wait> void run(std::function<void()> task, Wait wait) {
-    {
-      std::lock_guard<std::mutex> lock(mutex);
-      if (!thread.joinable()) thread = std::thread([this] { serve(); });
-      job = std::move(task);
-      failure = nullptr;
-      busy = true;
-    }
-    wake.notify_one();
-    for (Backoff backoff; busy && !backoff.exhausted();) backoff.wait(); // most launches are short
-    for (;;) {
-      const auto rest = wait();
-      std::unique_lock<std::mutex> lock(mutex);
-      if (done.wait_for(lock, rest, [&] { return !busy; })) break;
-    }
-    if (failure) std::rethrow_exception(failure);
-  }
-
-private:
-  void serve() {
-    std::unique_lock<std::mutex> lock(mutex);
-    for (;;) {
-      lock.unlock();
-      for (Backoff backoff; !busy && !backoff.exhausted();) backoff.wait(); // launches come in a row
-      lock.lock();
-      wake.wait(lock, [&] { return closing || busy; });
-      if (!busy) return;
-      lock.unlock();
-      std::exception_ptr thrown;
-      try {
-        job();
-      } catch (...) {
-        thrown = std::current_exception();
-      }
-      lock.lock();
-      failure = thrown;
-      job = nullptr;
-      busy = false;
-      done.notify_one();
-    }
-  }
-
-  std::mutex mutex;
-  std::condition_variable wake, done;
-  std::thread thread;
-  std::function<void()> job;
-  std::atomic<bool> busy{false};
-  std::exception_ptr failure;
   bool closing = false;
 };
 

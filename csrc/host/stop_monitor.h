@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "status.h"
+#include "host/status.h"
 
 namespace atos {
 

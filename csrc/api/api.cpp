@@ -1,0 +1,130 @@
+// The C interface: each function checks what it can, calls the core, and turns exceptions into a status.
+#include <cstring>
+
+#include "cpu/program.h"
+#include "host/backend.h"
+#include "host/queue.h"
+
+namespace atos {
+
+Backend &backend(int32_t device) { return device == ATOS_CPU ? cpu_backend() : cuda_backend(device); }
+
+} // namespace atos
+
+using namespace atos;
+
+extern "C" {
+
+int32_t atos_abi_version(void) { return ATOS_ABI_VERSION; }
+const char *atos_message(void) { return message().c_str(); }
+
+atos_status atos_device_count(int32_t *count) {
+  return guarded([&] {
+    std::string why;
+    *count = cuda_device_count(&why);
+    set_message(why);
+  });
+}
+
+atos_status atos_device_query(int32_t device, atos_device_info *info) {
+  return guarded([&] {
+    std::memset(info, 0, sizeof *info);
+    backend(device).query(info);
+  });
+}
+
+atos_status atos_allocate(int32_t device, uint64_t bytes, void **pointer) {
+  return guarded([&] { *pointer = backend(device).allocate(bytes); });
+}
+
+atos_status atos_release(int32_t device, void *pointer) {
+  return guarded([&] { backend(device).release(pointer); });
+}
+
+atos_status atos_copy(int32_t device, void *to, const void *from, uint64_t bytes) {
+  return guarded([&] { backend(device).copy(to, from, bytes); });
+}
+
+atos_status atos_fill(int32_t device, void *to, const void *element, uint32_t element_bytes, uint64_t count) {
+  return guarded([&] { backend(device).fill(to, element, element_bytes, count); });
+}
+
+atos_status atos_pointer_device(const void *pointer, int32_t *device) {
+  return guarded([&] { *device = cuda_pointer_device(pointer); });
+}
+
+atos_status atos_stream_wait(int32_t device, void *stream) {
+  return guarded([&] { backend(device).wait(stream); });
+}
+
+atos_status atos_program_load(int32_t device, const void *cubin, const char *symbol, atos_program **program) {
+  return guarded([&] { *program = cuda_program(device, cubin, symbol).release(); });
+}
+
+atos_status atos_program_native(uint64_t run, uint64_t idle, int32_t checked, atos_program **program) {
+  return guarded([&] { *program = new CpuProgram(reinterpret_cast<RunTask>(run), reinterpret_cast<RunIdle>(idle), checked); });
+}
+
+void atos_cpu_fail(int64_t site, int64_t value, int64_t bound, int64_t array) {
+  atos_failure &failure = failure_of_thread();
+  if (!failure.failed) failure = {1, site, value, bound, array, 0, {0, 0}};
+}
+
+void atos_program_unload(atos_program *program) { delete program; }
+
+
+atos_status atos_queue_create(int32_t device, uint64_t capacity, uint32_t item_bytes, atos_queue **queue) {
+  return guarded([&] {
+    if (item_bytes != 4 && item_bytes != 8 && item_bytes != 16)
+      throw Failure(ATOS_INVALID, format("items must have 4, 8 or 16 bytes (got %u)", item_bytes));
+    if (capacity == 0) throw Failure(ATOS_INVALID, "the capacity must be at least 1 (got 0)");
+    *queue = new atos_queue(device, capacity, item_bytes);
+  });
+}
+
+void atos_queue_destroy(atos_queue *queue) {
+  if (queue && !queue->in_use()) delete queue;
+}
+
+void atos_queue_capacity(atos_queue *queue, uint64_t *capacity, uint64_t *limit) {
+  *capacity = queue->capacity();
+  *limit = queue->limit();
+}
+
+atos_status atos_queue_limit(atos_queue *queue, uint64_t limit) {
+  return guarded([&] { queue->set_limit(limit); });
+}
+
+atos_status atos_queue_push(atos_queue *queue, const void *items, uint64_t count) {
+  return guarded([&] { queue->push(items, count); });
+}
+
+atos_status atos_queue_pending(atos_queue *queue, uint64_t *count) {
+  return guarded([&] { *count = queue->pending(); });
+}
+
+atos_status atos_queue_read(atos_queue *queue, void *items, uint64_t capacity, atos_queue_state *state) {
+  return guarded([&] { queue->read(items, capacity, state); });
+}
+
+atos_status atos_queue_restore(atos_queue *queue, const void *items, const atos_queue_state *state) {
+  return guarded([&] { queue->restore(static_cast<const unsigned char *>(items), *state); });
+}
+
+atos_status atos_queue_clear(atos_queue *queue) {
+  return guarded([&] { queue->clear(); });
+}
+
+atos_status atos_queue_resize(atos_queue *queue, uint64_t capacity) {
+  return guarded([&] { queue->resize(capacity); });
+}
+
+atos_status atos_queue_launch(atos_queue *queue, atos_program *program, const atos_launch *launch, atos_stats *stats) {
+  return guarded([&] {
+    if (program->device != queue->device)
+      throw Failure(ATOS_INVALID, format("the program is for device %d, the queue on device %d", program->device, queue->device));
+    queue->launch(*program, *launch, stats);
+  });
+}
+
+} // extern "C"

@@ -1,0 +1,247 @@
+// CpuBackend: memory of the host, and launches whose workers are threads.
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cpu/launch_thread.h"
+#include "cpu/worker.h"
+#include "host/backend.h"
+#include "host/resource_limits.h"
+
+namespace atos {
+namespace {
+
+constexpr uint32_t kMostThreads = 1024; // of a launch, or 4 for each core if those are more
+
+// The system maps memory where the addresses are used.
+class CpuGrowableRange final : public GrowableRange {
+public:
+  CpuGrowableRange(void *pointer, uint64_t size) {
+    begin = pointer;
+    bytes = mapped = size;
+  }
+  ~CpuGrowableRange() override { munmap(begin, bytes); }
+  void extend(uint64_t) override {}
+};
+
+class CpuBackend final : public Backend {
+public:
+  void query(atos_device_info *info) override {
+    std::strncpy(info->name, "CPU threads", sizeof info->name - 1);
+    info->multiprocessor_count = int32_t(cores());
+    info->total_bytes = host_memory();
+    info->free_bytes = host_memory_free();
+  }
+
+  void *allocate(uint64_t bytes) override {
+    // calloc, since the pages of a large queue are then touched only when they are used; aligned by hand.
+    // What the host cannot hold is refused here, since a system that promises more memory than it has would not.
+    char *raw = bytes > host_memory() ? nullptr : static_cast<char *>(std::calloc(bytes + 256, 1));
+    if (!raw) throw no_memory(bytes);
+    char *aligned = raw + 128 + (128 - reinterpret_cast<uintptr_t>(raw) % 128) % 128;
+    reinterpret_cast<char **>(aligned)[-1] = raw;
+    return aligned;
+  }
+
+  void *reserve(uint64_t *bytes, uint64_t least) override {
+    for (;; *bytes /= 2) {
+      void *pointer = addresses(std::max(*bytes, least));
+      if (pointer != MAP_FAILED) {
+        *bytes = std::max(*bytes, least);
+        return pointer;
+      }
+      if (*bytes <= least)
+        throw no_memory(least);
+    }
+  }
+  void release_reserved(void *pointer, uint64_t bytes) noexcept override { munmap(pointer, bytes); }
+
+  std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) override {
+    void *pointer = addresses(bytes);
+    return pointer == MAP_FAILED ? nullptr : std::make_unique<CpuGrowableRange>(pointer, bytes);
+  }
+
+  void release(void *pointer) noexcept override {
+    if (pointer) std::free(static_cast<char **>(pointer)[-1]);
+  }
+  void copy(void *to, const void *from, uint64_t bytes) override {
+    if (bytes) std::memcpy(to, from, bytes);
+  }
+
+  void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) override {
+    // Copies of what is filled already, twice as much each time, up to what the nearest cache holds.
+    unsigned char *at = static_cast<unsigned char *>(to);
+    if (count) std::memcpy(at, element, element_bytes);
+    for (uint64_t done = 1, some; done < count; done += some) {
+      some = std::min({done, count - done, uint64_t(1024)});
+      std::memcpy(at + done * element_bytes, at, some * element_bytes);
+    }
+  }
+
+  void wait(void *) override {} // what runs here has ended when it returns
+
+  // Threads beyond the number of cores help nobody, but some more than that do no harm.
+  uint32_t resident_blocks(atos_program &, const atos_launch &launch, uint32_t) override {
+    const uint32_t most = std::max(kMostThreads, 4 * cores());
+    if (launch.blocks > most)
+      throw Failure(ATOS_TOO_MANY, format("%u threads asked for, but a launch on %u cores may have at most %u", launch.blocks,
+                                        cores(), most));
+    return launch.blocks ? launch.blocks : cores();
+  }
+  uint32_t workers_per_block(const atos_launch &) override { return 1; }
+
+  void run_persistent(Run &run) override {
+    drive(run, [&run](ThreadPool &pool) {
+      run.kernel.round_end = run.first_end;
+      run_workers(run, pool);
+      if (!run.launch.barrier) ++run.counters->rounds;
+    });
+  }
+
+  void run_discrete(Run &run) override {
+    drive(run, [&run](ThreadPool &pool) { rounds(run, pool); });
+  }
+
+  bool ended(Run &run) override { return run.over; }
+
+  void start_clock(const atos_launch &) override { start_of_thread() = std::chrono::steady_clock::now(); }
+  double stop_clock(const atos_launch &) override {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_of_thread()).count();
+  }
+
+private:
+  static Failure no_memory(uint64_t bytes) {
+    const auto asked = static_cast<unsigned long long>(bytes);
+    return {ATOS_NO_MEMORY, format("%llu bytes asked for, more than the host has or than this process may take", asked)};
+  }
+
+  static void *addresses(uint64_t bytes) {
+    return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  }
+
+  // Runs `with_pool` in a launch thread, while the caller polls. A thread whose workers do not stop is left behind.
+  template <class F> static void drive(Run &run, F with_pool) {
+    std::unique_ptr<LaunchThread> &thread = launch_thread_of_caller();
+    run.over = false;
+    const auto job = [&run, &pool = thread->pool, with_pool] {
+      try {
+        with_pool(pool);
+      } catch (...) {
+        run.over = true;
+        throw;
+      }
+      run.over = true;
+    };
+    try {
+      thread->run(job, [&run] {
+        atos_sample now{};
+        if (run.monitor.poll(observe(run, &now) ? &now : nullptr)) ask_to_stop(run);
+        return run.monitor.time_to_next_poll();
+      });
+    } catch (const Failure &failure) {
+      if (failure.status == ATOS_STUCK) (void)thread.release();
+      throw;
+    }
+  }
+
+  // Samples the counters, if workers run.
+  static bool observe(Run &run, atos_sample *now) {
+    if (!run.launch.progress) return false;
+    std::lock_guard<std::mutex> lock(run.stopping);
+    if (run.live) *now = {0, load(&run.live->ran_so_far), tickets_of(load(&run.live->tail)), load(&run.live->head)};
+    return run.live;
+  }
+
+  static void ask_to_stop(Run &run) {
+    std::lock_guard<std::mutex> lock(run.stopping);
+    run.asked = true;
+    if (run.live) __atomic_fetch_or(&run.live->stop, kStopAsked, __ATOMIC_RELEASE);
+  }
+
+  // The discrete schedule: threads run what is pending, and leave when nothing is; with a barrier only what was pending when the
+  // round began.
+  static void rounds(Run &run, ThreadPool &pool) {
+    Counters &counters = *run.counters;
+    pool.start(run.launch.blocks); // all of them before the first task runs, since it may fail
+    while (counters.stop == kRun) {
+      const uint64_t tail = counters.tail, pending = tail - counters.head;
+      const uint64_t end = counters.head < run.first_end ? run.first_end : tail;
+      run.kernel.idle_round = pending == 0;
+      if (pending == 0 && !run.launch.idle) return;
+      // A thread that gets less than a batch costs more than it helps; an idle round has all of them.
+      const uint64_t useful = (pending + run.launch.fetch - 1) / run.launch.fetch;
+      run.blocks = pending && useful < run.launch.blocks ? uint32_t(useful) : run.launch.blocks;
+      run.kernel.workers = run.blocks;
+      run.kernel.round_end = run.launch.barrier ? end : kNoRoundEnd;
+      run_workers(run, pool);
+      ++counters.rounds;
+      if (run.kernel.idle_round && counters.tail == tail) return; // a whole round of idle calls pushed nothing
+      if (run.launch.barrier) counters.head = end; // claims ran past the end of the round
+    }
+  }
+
+  // Runs the workers once, each in a thread.
+  static void run_workers(Run &run, ThreadPool &pool) {
+    run.counters->arrived = run.counters->phase = 0;
+    run.counters->quiescent = QueueRef<4>::none_quiescent(run.counters->tail);
+    {
+      std::lock_guard<std::mutex> lock(run.stopping);
+      if (run.asked) run.counters->stop |= kStopAsked;
+      std::memcpy(run.kernel.counters, static_cast<void *>(run.counters), sizeof(Counters));
+      run.live = static_cast<Counters *>(run.kernel.counters);
+    }
+    if (run.item_bytes == 4) work<4>(run, pool);
+    else if (run.item_bytes == 8) work<8>(run, pool);
+    else work<16>(run, pool);
+    std::lock_guard<std::mutex> lock(run.stopping);
+    run.live = nullptr;
+    std::memcpy(static_cast<void *>(run.counters), run.kernel.counters, sizeof(Counters));
+  }
+
+  // The workers are made here, where running out of memory can be reported.
+  template <unsigned bytes> static void work(Run &run, ThreadPool &pool) {
+    std::vector<std::unique_ptr<CpuWorker<bytes>>> workers(run.blocks);
+    for (auto &worker : workers)
+      worker = std::make_unique<CpuWorker<bytes>>(run);
+    pool.run(run.blocks, [&](unsigned number) { workers[number]->work(); });
+  }
+
+  static std::chrono::steady_clock::time_point &start_of_thread() {
+    static thread_local std::chrono::steady_clock::time_point start;
+    return start;
+  }
+
+  // Each thread that launches has a launch thread of its own. A forked child has none of its parent's threads: it forgets their
+  // launch thread, and starts another.
+  static std::unique_ptr<LaunchThread> &launch_thread_of_caller() {
+    struct Holder {
+      std::unique_ptr<LaunchThread> thread;
+      pid_t owner = 0;
+      void forget_others() {
+        if (owner != getpid()) (void)thread.release();
+      }
+      ~Holder() { forget_others(); }
+    };
+    static thread_local Holder holder;
+    holder.forget_others();
+    if (!holder.thread) holder.thread = std::make_unique<LaunchThread>();
+    holder.owner = getpid();
+    return holder.thread;
+  }
+
+  static uint64_t host_memory() { return uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE)); }
+};
+
+} // namespace
+
+uint64_t host_memory_free() { return memory_free(); }
+
+Backend &cpu_backend() {
+  static CpuBackend instance;
+  return instance;
+}
+
+} // namespace atos

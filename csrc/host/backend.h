@@ -1,0 +1,62 @@
+// Backend: the interface to a device, which holds memory and runs the workers of a launch.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "host/run.h"
+#include "protocol/queue_ref.cuh"
+#include "protocol/split_item.cuh"
+
+namespace atos {
+
+class Backend {
+public:
+  virtual ~Backend() = default;
+  virtual void query(atos_device_info *info) = 0;
+  virtual void *allocate(uint64_t bytes) = 0; // filled with zeros
+  virtual void release(void *pointer) noexcept = 0;
+  // Memory for workers, up to `bytes`, of which only what is written is used; at least `least`.
+  virtual void *reserve(uint64_t *bytes, uint64_t least) = 0;
+  virtual void release_reserved(void *pointer, uint64_t bytes) noexcept = 0;
+  virtual std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) = 0; // null if there are no such addresses
+  virtual void copy(void *to, const void *from, uint64_t bytes) = 0;
+  virtual void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) = 0;
+  virtual void wait(void *stream) = 0; // for what is in a stream of the device
+  virtual uint32_t resident_blocks(atos_program &program, const atos_launch &launch, uint32_t item_bytes) = 0;
+  virtual uint32_t workers_per_block(const atos_launch &launch) = 0;
+
+  // Run the tasks of the queue until none is left or a stop is asked for, by a worker or by run.watch: one persistent run, or
+  // rounds that the host starts while there is something to run. Rounds are counted in counters->rounds. Workers that do not
+  // stop are left running, with ATOS_STUCK; whether they have come to an end since is asked with `ended`, which then fills in
+  // the counters.
+  virtual void run_persistent(Run &run) = 0;
+  virtual void run_discrete(Run &run) = 0;
+  virtual bool ended(Run &run) = 0;
+
+  virtual void start_clock(const atos_launch &launch) = 0;
+  virtual double stop_clock(const atos_launch &launch) = 0; // milliseconds
+};
+
+// The backend of a device, made on first use and kept; throws ATOS_NO_DEVICE.
+Backend &backend(int32_t device);
+
+Backend &cpu_backend();
+uint64_t host_memory_free(); // bytes
+Backend &cuda_backend(int32_t device);
+int32_t cuda_device_count(std::string *why_none);
+std::unique_ptr<atos_program> cuda_program(int32_t device, const void *cubin, const char *symbol);
+int32_t cuda_pointer_device(const void *pointer); // ATOS_CPU for memory of the host
+
+// Bytes of shared memory of a block.
+inline uint32_t shared_bytes(const atos_launch &launch, uint32_t item_bytes, uint32_t buffer) {
+  const bool thread = launch.worker == ATOS_THREAD;
+  const SharedLayout at = shared_layout(thread, launch.nested, item_bytes, launch.value_words, launch.fetch, buffer,
+                                        launch.scratch);
+  return at.bytes * (launch.worker == ATOS_CTA ? 1 : launch.threads / 32);
+}
+
+inline uint32_t buffer_items(const atos_launch &launch, uint32_t item_bytes) {
+  return (launch.worker == ATOS_CTA ? kCtaBuffer : kWarpBuffer) / item_bytes;
+}
+
+} // namespace atos

@@ -1,0 +1,129 @@
+// One launch of a queue: workers run until no task is left, or they are stopped and what they left is recovered.
+#include "host/queue.h"
+
+#include <algorithm>
+
+using namespace atos;
+
+void atos_queue::launch(atos_program &program, const atos_launch &given, atos_stats *stats) {
+  *stats = atos_stats{};
+  auto run = prepare(program, given, stats);
+  const auto lock = enter(&run->monitor);
+  const uint64_t grown_before = storage.grown;
+  stats->pending = storage.num_pending();
+  if (!storage.overflow.empty() && !storage.ensure_capacity(storage.num_pending()))
+    throw Failure(ATOS_QUEUE_FULL, format("the queue still holds %llu tasks more than its capacity of %llu: resize it first",
+                                          (unsigned long long)(storage.overflow.size() / storage.item_bytes),
+                                          (unsigned long long)storage.size));
+  size_grid(*run, stats);
+  bool over;
+  try {
+    over = run_workers(*run, stats);
+  } catch (const Failure &failure) {
+    if (failure.status == ATOS_STUCK) abandoned = std::move(run);
+    throw;
+  }
+  stats->grown = storage.grown - grown_before;
+  finish(*run, over, stats);
+}
+
+// The run, as far as the caller's options determine it.
+std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launch &given, atos_stats *stats) {
+  stats->overhead_bytes = storage.overhead_bytes() + (given.samples ? given.max_samples * sizeof(atos_sample) : 0);
+  if (given.fetch == 0) throw Failure(ATOS_INVALID, "fetch must be at least 1 (got 0)");
+  if (given.argument_words > ATOS_MAX_ARGUMENT_WORDS)
+    throw Failure(ATOS_INVALID, format("%u argument words, more than %d", given.argument_words, ATOS_MAX_ARGUMENT_WORDS));
+  auto run = std::make_unique<Run>(given, &program, storage.item_bytes, &storage.counters);
+  Launch &kernel = run->kernel;
+  kernel.fetch = given.fetch;
+  kernel.buffer = buffer_items(given, storage.item_bytes);
+  kernel.scratch = given.scratch;
+  kernel.persistent = given.persistent;
+  kernel.barrier = given.barrier;
+  kernel.samples = given.samples;
+  kernel.max_samples = given.max_samples;
+  kernel.sample_interval = given.sample_interval;
+  return run;
+}
+
+// Resolves the number of blocks, and checks that those of a persistent launch are resident at once.
+void atos_queue::size_grid(Run &run, atos_stats *stats) {
+  atos_launch &launch = run.launch;
+  const uint32_t resident = storage.backend.resident_blocks(*run.program, launch, storage.item_bytes);
+  if (launch.blocks == 0) launch.blocks = resident;
+  if (launch.persistent && launch.blocks > resident)
+    throw Failure(ATOS_TOO_MANY, format("%u blocks of %u threads asked for, but only %u are resident at once", launch.blocks,
+                                        launch.threads, resident));
+  run.blocks = launch.blocks;
+  run.kernel.workers = launch.blocks * storage.backend.workers_per_block(launch);
+  stats->blocks = launch.blocks;
+  stats->threads = launch.threads;
+  stats->workers = run.kernel.workers;
+}
+
+// Runs the workers, again after each stop from which the launch can go on; whether they have run everything.
+bool atos_queue::run_workers(Run &run, atos_stats *stats) {
+  Counters &counters = storage.counters;
+  Backend &backend = storage.backend;
+  const atos_launch &launch = run.launch;
+  storage.provide(run);
+  run.stale = storage.stale;
+  if (launch.progress && !launch.samples) { // tasks are counted as for a trace, of which nothing is kept
+    run.kernel.samples = run.kernel.counters;
+    run.kernel.max_samples = 0;
+    run.kernel.sample_interval = ~0u;
+  }
+  if (run.kernel.samples) { // counts begin anew
+    counters.ran_so_far = counters.next_sample = counters.sampled = 0;
+    run.stale = true;
+  }
+  counters.ran = counters.pushed = counters.rounds = 0;
+  storage.stale = true; // until it is known what the device holds
+  bool over = false;
+  backend.start_clock(launch);
+  for (;; storage.provide(run)) {
+    run.first_end = launch.barrier && storage.level ? counters.head + storage.level : counters.tail;
+    if (launch.persistent) backend.run_persistent(run);
+    else backend.run_discrete(run);
+    storage.level = 0;            // only now: workers that could not start leave the queue as it was
+    if (counters.stop == kRun) { // every item was taken; claims that ran ahead of the tail are void
+      counters.head = counters.finished = counters.tail;
+      counters.untracked = 0;
+      storage.stale = run.stale;
+      if (growths_of(counters.tail) || counters.growths_requested) storage.collapse_rings();
+      over = true;
+      break;
+    }
+    // A push found its slot occupied, or the host asked. If what is pending fits, perhaps after growing, go on.
+    stats->failure = counters.failure;
+    {
+      const ScopedTimer timer(run.copied);
+      storage.recover_pending(launch.barrier);
+    }
+    run.stale = true;
+    if (stats->failure.failed || storage.lost || !storage.overflow.empty() || run.monitor.stopped()) break;
+  }
+  stats->milliseconds = backend.stop_clock(launch);
+  stats->copy_milliseconds = run.copied;
+  return over;
+}
+
+// Fills in the statistics, and throws what the launch ended with if it was stopped.
+void atos_queue::finish(const Run &run, bool over, atos_stats *stats) {
+  const Counters &counters = storage.counters;
+  total_ran += stats->tasks_run = counters.ran;
+  total_pushed += stats->tasks_pushed = counters.pushed;
+  stats->rounds = counters.rounds;
+  stats->samples = std::min<uint64_t>(counters.sampled, run.launch.max_samples);
+  stats->pending = storage.num_pending();
+  stats->lost = storage.lost;
+  storage.lost = 0;
+  if (stats->failure.failed) throw Failure(ATOS_TASK_FAILED, "a check inside the task failed");
+  if (stats->lost || !storage.overflow.empty())
+    throw Failure(ATOS_QUEUE_FULL,
+                  format("the tasks pushed so far leave %llu unfinished, more than the queue's capacity of %llu%s",
+                         (unsigned long long)(stats->pending + stats->lost), (unsigned long long)storage.size,
+                         storage.size < storage.max_size ? ", and there is no memory for a larger one" : ""));
+  if (!over && (stats->pending || run.launch.idle)) // without idle, a stop that finds nothing left is an end as any other
+    throw Failure(ATOS_STOPPED, format("the launch was stopped with %llu tasks unfinished", (unsigned long long)stats->pending));
+}

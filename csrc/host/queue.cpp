@@ -1,0 +1,88 @@
+// The uses of a queue between launches.
+#include "host/queue.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace atos;
+
+// How long another thread's use of the queue is waited for, before the caller may look after signals.
+constexpr std::chrono::milliseconds kLockWait{20};
+
+// Every use of the queue begins here. What a launch that was abandoned has left is recovered when its workers have ended.
+std::unique_lock<ForkSafeTimedMutex> atos_queue::enter(StopMonitor *monitor) {
+  if (StopMonitor::in_callback())
+    throw Failure(ATOS_INVALID, "a signal handler or progress function that runs during a launch cannot use a queue");
+  std::unique_lock<ForkSafeTimedMutex> lock(mutex, std::defer_lock);
+  while (!lock.try_lock_for(monitor ? monitor->time_to_next_poll() : kLockWait))
+    if (!monitor || monitor->poll()) throw Failure(ATOS_HELD, "another thread uses this queue");
+  if (in_use()) throw Failure(ATOS_BUSY, "a task of an earlier launch of this queue was asked to stop, and still runs");
+  if (abandoned) {
+    storage.recover_pending(abandoned->launch.barrier);
+    abandoned.reset();
+  }
+  return lock;
+}
+
+bool atos_queue::in_use() noexcept {
+  try {
+    return abandoned && !storage.backend.ended(*abandoned);
+  } catch (...) {
+    return true;
+  }
+}
+
+void atos_queue::set_limit(uint64_t limit) {
+  if (limit && limit < storage.size)
+    throw Failure(ATOS_INVALID, format("max_capacity must be at least the capacity, %llu (got %llu); call resize() first",
+                                       (unsigned long long)storage.size, (unsigned long long)limit));
+  atos_device_info info{};
+  if (limit == 0) storage.backend.query(&info);
+  storage.max_size = limit ? limit : std::max(uint64_t(storage.size), info.free_bytes / 2 / storage.slot_bytes);
+}
+
+uint64_t atos_queue::pending() {
+  const auto lock = enter();
+  return storage.num_pending();
+}
+
+void atos_queue::push(const void *items, uint64_t n) {
+  const auto lock = enter();
+  const uint64_t pending = storage.num_pending();
+  if (n > UINT64_MAX - pending || !storage.ensure_capacity(pending + n))
+    throw Failure(ATOS_QUEUE_FULL,
+                  format("pushing %llu items to a queue that holds %llu would exceed its max_capacity of %llu",
+                         (unsigned long long)n, (unsigned long long)pending, (unsigned long long)storage.max_size));
+  storage.append(static_cast<const unsigned char *>(items), n);
+}
+
+void atos_queue::read(void *items, uint64_t most, atos_queue_state *state) {
+  const auto lock = enter();
+  *state = {storage.num_pending(), storage.level, total_ran, total_pushed};
+  const uint64_t n = std::min(most, state->pending);
+  if (n) std::memcpy(items, storage.peek().data(), n * storage.item_bytes);
+}
+
+void atos_queue::restore(const unsigned char *items, const atos_queue_state &state) {
+  const auto lock = enter();
+  if (storage.num_pending()) throw Failure(ATOS_INVALID, "only an empty queue can be restored");
+  storage.store(items, state.pending, state.level);
+  total_ran = state.tasks_run;
+  total_pushed = state.tasks_pushed;
+}
+
+void atos_queue::clear() {
+  const auto lock = enter();
+  storage.clear();
+}
+
+void atos_queue::resize(uint64_t capacity) {
+  const auto lock = enter();
+  if (capacity == 0) throw Failure(ATOS_INVALID, "the capacity must be at least 1 (got 0)");
+  if (storage.num_pending() > capacity)
+    throw Failure(ATOS_INVALID, format("a capacity of %llu is less than the %llu tasks pending", (unsigned long long)capacity,
+                                       (unsigned long long)storage.num_pending()));
+  const bool fixed = storage.max_size == storage.size;
+  storage.move_to(capacity);
+  storage.max_size = fixed ? capacity : std::max(capacity, uint64_t(storage.max_size));
+}

@@ -1,0 +1,43 @@
+// atos_queue: the queue behind the C interface. It locks its storage for one thread at a time, and drives launches over it.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <mutex>
+
+#include "host/fork_safe_mutex.h"
+#include "host/queue_storage.h"
+
+struct atos_queue {
+public:
+  const int32_t device;
+
+  atos_queue(int32_t device, uint64_t capacity, uint32_t item_bytes) : device(device), storage(device, capacity, item_bytes) {}
+
+  uint64_t capacity() const { return storage.size; }
+  uint64_t limit() const { return storage.max_size; }
+  // Sets how many items the queue may grow to; 0: as many as fit into half of the memory that is free.
+  void set_limit(uint64_t limit);
+
+  uint64_t pending();
+  void push(const void *items, uint64_t n);
+  void read(void *items, uint64_t most, atos_queue_state *state);
+  void restore(const unsigned char *items, const atos_queue_state &state);
+  void clear();
+  void resize(uint64_t capacity);
+  void launch(atos_program &program, const atos_launch &given, atos_stats *stats); // launch.cpp
+
+  // Whether workers that did not stop still use what this queue owns.
+  bool in_use() noexcept;
+
+private:
+  atos::QueueStorage storage;
+  atos::ForkSafeTimedMutex mutex;
+  uint64_t total_ran = 0, total_pushed = 0; // over all launches so far
+  std::unique_ptr<atos::Run> abandoned;     // the launch that ended with ATOS_STUCK
+
+  std::unique_lock<atos::ForkSafeTimedMutex> enter(atos::StopMonitor *monitor = nullptr);
+  std::unique_ptr<atos::Run> prepare(atos_program &program, const atos_launch &given, atos_stats *stats);
+  void size_grid(atos::Run &run, atos_stats *stats);
+  bool run_workers(atos::Run &run, atos_stats *stats);
+  void finish(const atos::Run &run, bool over, atos_stats *stats);
+};

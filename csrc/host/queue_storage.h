@@ -1,0 +1,71 @@
+// QueueStorage: the memory of a queue on its device, and the host's copy of its counters.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "host/backend.h"
+
+namespace atos {
+
+// Between launches all pending items lie under the tickets [head, tail) of one ring, but for those of `overflow`. While workers
+// run, larger rings may follow (protocol/growth.cuh), and items may go to the spill area; `recover_pending` brings all of them
+// back into one ring.
+class QueueStorage {
+public:
+  QueueStorage(int32_t device, uint64_t capacity, uint32_t item_bytes);
+  ~QueueStorage() { free_memory(); }
+  QueueStorage(const QueueStorage &) = delete;
+  QueueStorage &operator=(const QueueStorage &) = delete;
+
+  const uint32_t item_bytes, slot_bytes;
+  Backend &backend;
+  std::atomic<uint64_t> size, max_size; // of the ring, and how far it may grow
+  Counters counters{};
+  bool stale = true;                    // whether the device's copy of the counters differs
+  uint64_t level = 0;                   // how many pending items, from the oldest on, are left of a level that a stop interrupted
+  std::vector<unsigned char> overflow;  // pending items that do not fit into the ring, after ATOS_QUEUE_FULL
+  uint64_t lost = 0, grown = 0;         // items dropped for want of memory; times that the queue grew
+
+  uint64_t num_pending() const { return counters.tail - counters.head + overflow.size() / item_bytes; }
+  uint64_t overhead_bytes() const; // of the device's memory beside the slots
+
+  // Reads what is pending, oldest first; *before_head: how many of them lie before `head`.
+  std::vector<unsigned char> peek(uint64_t *before_head = nullptr);
+
+  // Stores items behind those pending, for which the ring has to have space.
+  void append(const unsigned char *items, uint64_t n);
+  // Stores items into an empty queue, which grows if it may; the first `of_level` of them are left of an interrupted level.
+  void store(const unsigned char *items, uint64_t n, uint64_t of_level);
+  void clear();
+
+  // Grows to hold `total` items if it has to and may; whether they fit now.
+  bool ensure_capacity(uint64_t total);
+  // Moves all items to a ring of this capacity, which has to hold them.
+  void move_to(uint64_t capacity);
+
+  // Before a run of the workers: writes where the memory is, and how often the queue may grow meanwhile, into the parameters.
+  void provide(Run &run);
+  // After a run in which the queue grew, and which left nothing: makes one ring of all, as large as the last if there is memory.
+  void collapse_rings();
+  // After a stop: brings what is pending in the rings and the spill area back into one ring, in order. With barriers, `head` is
+  // the end of the level that was interrupted, and what is left of that level has to run before what it pushed.
+  void recover_pending(bool barrier);
+
+private:
+  void *device_counters = nullptr, *slots = nullptr, *spill = nullptr, *split_items = nullptr;
+  uint64_t spill_bytes = 0;
+  std::unique_ptr<GrowableRange> growable; // for growth while workers run
+
+  void free_memory() noexcept;
+  void make_ring(uint64_t capacity);
+  void reset_counters();
+  void reset();
+  bool grow(uint64_t total, const std::function<void(uint64_t capacity)> &make);
+  void provide_for_growth(Run &run);
+  uint64_t peek_ring(const void *ring, uint64_t ring_size, uint64_t start, uint64_t end, std::vector<unsigned char> *result);
+  uint64_t num_used() const { return std::min<uint64_t>(size, tickets_of(counters.tail)); } // slots of the ring ever used
+};
+
+} // namespace atos

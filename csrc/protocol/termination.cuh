@@ -1,0 +1,46 @@
+// Termination detection: how a worker without items finds out whether anything is left to do.
+#pragma once
+#include "protocol/consumer.cuh"
+
+namespace atos {
+
+// What a worker does while the slots of its claimed tickets are not filled. The numbers are those of Action (action.cuh).
+enum class Waiting : int32_t { kIdle = 0, kLeave = -1, kPoll = -6 };
+
+// On the GPU it lies in shared memory, and one lane calls it.
+struct TerminationDetector {
+  uint64_t unreported = 0;      // tasks that ran and are not yet counted as finished
+  uint64_t quiescent = kNever;  // the tail at which this worker registered as quiescent
+  uint64_t candidate = kNever;  // the tail when nothing was unfinished before an idle call, or kNever
+
+  // Counts the tasks that ran as finished. Their pushes have been flushed, and no local item descends from them.
+  template <unsigned bytes> ATOS_FUNCTION void report(const QueueRef<bytes> &queue) {
+    if (!unreported) return;
+    queue.finish(unreported);
+    unreported = 0;
+  }
+
+  template <unsigned bytes>
+  ATOS_FUNCTION Waiting while_waiting(const QueueRef<bytes> &queue, Consumer &consumer, bool has_idle, uint64_t workers) {
+    report(queue);
+    const uint64_t stop = load(&queue.counters->stop);
+    uint64_t tail;
+    const bool done = queue.ended(&tail);
+    if (stop != kRun) return Waiting::kLeave;
+    consumer.look_for_ring(queue, tail);
+    tail = tickets_of(tail);
+    if (!has_idle) return done ? Waiting::kLeave : Waiting::kPoll;
+    // Registered as quiescent, and nothing has been pushed since: only the others can change anything.
+    if (done && quiescent == tail) return queue.all_quiescent(tail, workers) ? Waiting::kLeave : Waiting::kPoll;
+    candidate = done ? tail : kNever;
+    return Waiting::kIdle;
+  }
+
+  // After an idle call for `lanes` workers: registers them as quiescent if it pushed nothing.
+  template <unsigned bytes> ATOS_FUNCTION void idle_returned(const QueueRef<bytes> &queue, uint64_t pushes, uint64_t lanes) {
+    quiescent = pushes ? kNever : candidate;
+    if (quiescent != kNever) queue.register_quiescent(quiescent, lanes);
+  }
+};
+
+} // namespace atos
