@@ -21,7 +21,7 @@ test: build lint docs
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run -Werror csrc/dlpack.cpp csrc/cuda/*
+	$(BIN)/clang-format --dry-run -Werror $$(find csrc -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh')
 
 # The pages of docs/, with the API and the examples' outputs, in build/docs. A warning is an error.
 docs: build

@@ -72,7 +72,6 @@ void atos_cpu_fail(int64_t site, int64_t value, int64_t bound, int64_t array) {
 
 void atos_program_unload(atos_program *program) { delete program; }
 
-
 atos_status atos_queue_create(int32_t device, uint64_t capacity, uint32_t item_bytes, atos_queue **queue) {
   return guarded([&] {
     if (item_bytes != 4 && item_bytes != 8 && item_bytes != 16)
@@ -122,7 +121,8 @@ atos_status atos_queue_resize(atos_queue *queue, uint64_t capacity) {
 atos_status atos_queue_launch(atos_queue *queue, atos_program *program, const atos_launch *launch, atos_stats *stats) {
   return guarded([&] {
     if (program->device != queue->device)
-      throw Failure(ATOS_INVALID, format("the program is for device %d, the queue on device %d", program->device, queue->device));
+      throw Failure(ATOS_INVALID,
+                    format("the program is for device %d, the queue on device %d", program->device, queue->device));
     queue->launch(*program, *launch, stats);
   });
 }

@@ -53,8 +53,7 @@ public:
         *bytes = std::max(*bytes, least);
         return pointer;
       }
-      if (*bytes <= least)
-        throw no_memory(least);
+      if (*bytes <= least) throw no_memory(least);
     }
   }
   void release_reserved(void *pointer, uint64_t bytes) noexcept override { munmap(pointer, bytes); }
@@ -87,8 +86,8 @@ public:
   uint32_t resident_blocks(atos_program &, const atos_launch &launch, uint32_t) override {
     const uint32_t most = std::max(kMostThreads, 4 * cores());
     if (launch.blocks > most)
-      throw Failure(ATOS_TOO_MANY, format("%u threads asked for, but a launch on %u cores may have at most %u", launch.blocks,
-                                        cores(), most));
+      throw Failure(ATOS_TOO_MANY,
+                    format("%u threads asked for, but a launch on %u cores may have at most %u", launch.blocks, cores(), most));
     return launch.blocks ? launch.blocks : cores();
   }
   uint32_t workers_per_block(const atos_launch &) override { return 1; }
@@ -161,8 +160,8 @@ private:
     if (run.live) __atomic_fetch_or(&run.live->stop, kStopAsked, __ATOMIC_RELEASE);
   }
 
-  // The discrete schedule: threads run what is pending, and leave when nothing is; with a barrier only what was pending when the
-  // round began.
+  // The discrete schedule: threads run what is pending, and leave when nothing is; with a barrier only what was pending when
+  // the round began.
   static void rounds(Run &run, ThreadPool &pool) {
     Counters &counters = *run.counters;
     pool.start(run.launch.blocks); // all of them before the first task runs, since it may fail
@@ -179,7 +178,7 @@ private:
       run_workers(run, pool);
       ++counters.rounds;
       if (run.kernel.idle_round && counters.tail == tail) return; // a whole round of idle calls pushed nothing
-      if (run.launch.barrier) counters.head = end; // claims ran past the end of the round
+      if (run.launch.barrier) counters.head = end;                // claims ran past the end of the round
     }
   }
 
@@ -204,8 +203,7 @@ private:
   // The workers are made here, where running out of memory can be reported.
   template <unsigned bytes> static void work(Run &run, ThreadPool &pool) {
     std::vector<std::unique_ptr<CpuWorker<bytes>>> workers(run.blocks);
-    for (auto &worker : workers)
-      worker = std::make_unique<CpuWorker<bytes>>(run);
+    for (auto &worker : workers) worker = std::make_unique<CpuWorker<bytes>>(run);
     pool.run(run.blocks, [&](unsigned number) { workers[number]->work(); });
   }
 

@@ -53,7 +53,7 @@ public:
         threads.emplace_back([this, number, seen = generation] { serve(number, seen); });
       } catch (const std::system_error &error) {
         throw Failure(ATOS_TOO_MANY, format("%u threads asked for, but the system starts only %u: %s; ask for fewer", count,
-                                          number, error.what()));
+                                            number, error.what()));
       }
     }
   }

@@ -18,9 +18,14 @@ template <unsigned bytes> class CpuWorker {
 public:
   CpuWorker(Run &run)
       : launch(run.kernel), given(run.launch), program(static_cast<const CpuProgram &>(*run.program)),
-        queue{static_cast<Counters *>(launch.counters), static_cast<Slot<bytes> *>(launch.slots),
-              static_cast<Slot<bytes> *>(launch.more),  static_cast<Item<bytes> *>(launch.spill),
-              launch.size, launch.reciprocal, launch.spill_size, launch.growths},
+        queue{static_cast<Counters *>(launch.counters),
+              static_cast<Slot<bytes> *>(launch.slots),
+              static_cast<Slot<bytes> *>(launch.more),
+              static_cast<Item<bytes> *>(launch.spill),
+              launch.size,
+              launch.reciprocal,
+              launch.spill_size,
+              launch.growths},
         items(launch.fetch), buffer(launch.buffer), scratch(launch.scratch + 16), longest(run.longest_batch) {
     consumer.begin(queue);
     producer.begin(queue);

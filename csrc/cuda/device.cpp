@@ -13,7 +13,8 @@ CudaDevice::CudaDevice(int32_t index) : index(index) {
   if (!d.missing.empty()) throw Failure(ATOS_NO_DEVICE, d.missing);
   int count = 0;
   check(d.cuDeviceGetCount(&count), "counting GPUs");
-  if (index < 0 || index >= count) throw Failure(ATOS_NO_DEVICE, format("there is no GPU %d: this machine has %d", index, count));
+  if (index < 0 || index >= count)
+    throw Failure(ATOS_NO_DEVICE, format("there is no GPU %d: this machine has %d", index, count));
   check(d.cuDeviceGet(&handle, index), "opening the GPU");
   check(d.cuDevicePrimaryCtxRetain(&context, handle), "making a context");
   multiprocessor_count = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "host/backend.h"
 #include "cuda/driver.h"
+#include "host/backend.h"
 
 namespace atos::cuda {
 

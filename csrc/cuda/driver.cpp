@@ -17,7 +17,7 @@ std::string too_old(void *library, const char *function) {
   int version = 0;
   if (get_version) get_version(&version);
   return format("the NVIDIA driver is too old: it is for CUDA %d.%d and has no %s; driver 580 (CUDA 13.0) or newer is needed",
-              version / 1000, version % 1000 / 10, function);
+                version / 1000, version % 1000 / 10, function);
 }
 
 // Results after which the driver refuses everything in the context, with the same result again.

@@ -27,7 +27,8 @@ bool sample(CudaDevice &device, Run &run, atos_sample *now) {
   const uint64_t taken = std::min(kernel.round_begin + seen.claims[kernel.stream], kernel.round_end);
   const bool known = run.observing;
   *now = {0, seen.ran_so_far, tickets_of(seen.tail), run.launch.persistent ? seen.head : taken};
-  check(driver().cuMemcpyDtoHAsync(resources.observed, address(kernel.counters), sizeof(Counters), resources.control), "observing");
+  check(driver().cuMemcpyDtoHAsync(resources.observed, address(kernel.counters), sizeof(Counters), resources.control),
+        "observing");
   run.observing = true;
   return known;
 }

@@ -57,7 +57,8 @@ LaunchResources &resources_of_thread(CudaDevice &device) {
     if (!stream) check(d.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "making a stream");
   if (!resources.control) check(d.cuStreamCreate(&resources.control, CU_STREAM_NON_BLOCKING), "making a stream");
   void *pinned;
-  check(d.cuMemAllocHost(&pinned, 2 * sizeof(Counters) + kStreams * sizeof(CompletionRecord) + 16 + kZeros), "allocating pinned memory");
+  check(d.cuMemAllocHost(&pinned, 2 * sizeof(Counters) + kStreams * sizeof(CompletionRecord) + 16 + kZeros),
+        "allocating pinned memory");
   resources.counters = static_cast<Counters *>(pinned);
   resources.observed = resources.counters + 1;
   resources.records = reinterpret_cast<CompletionRecord *>(resources.observed + 1);

@@ -16,8 +16,9 @@ void *allocate(CudaDevice &device, uint64_t bytes) {
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     size_t free_bytes = 0, total = 0;
     driver().cuMemGetInfo(&free_bytes, &total);
-    throw Failure(ATOS_NO_MEMORY, format("%llu bytes asked for, but GPU %d has only %llu of %llu free", (unsigned long long)bytes,
-                                       device.index, (unsigned long long)free_bytes, (unsigned long long)total));
+    throw Failure(ATOS_NO_MEMORY,
+                  format("%llu bytes asked for, but GPU %d has only %llu of %llu free", (unsigned long long)bytes, device.index,
+                         (unsigned long long)free_bytes, (unsigned long long)total));
   }
   check(result, "allocating memory");
   check(driver().cuMemsetD8(pointer, 0, bytes ? bytes : 1), "clearing memory");

@@ -106,7 +106,9 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       if (const unsigned got = take_ready()) return Action::items(got);
       if (polls % kPollsBeforeEndTest != kPollsBeforeEndTest - 1) continue;
       if (lane_id() == 0) {
-        action = this->claim_chunk_of_other() ? Action(Action::kChunk) : this->relaxed() ? this->while_waiting() : this->while_round_fills();
+        action = this->claim_chunk_of_other() ? Action(Action::kChunk)
+                 : this->relaxed()            ? this->while_waiting()
+                                              : this->while_round_fills();
         if (header->consumer.is_past_ring(header->consumer.first)) header->consumer.next_ring(queue());
       }
       action = action.of_first_lane();
@@ -174,7 +176,8 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     }
     header->flushed = 0;
     if (!nested() || (step != Action::kChunk && !header->batch)) return false;
-    if (header->chunk.split >= 0 && finish_chunk(static_cast<SplitItem *>(launch.split_items), header->chunk.split)) ++header->end.unreported;
+    if (header->chunk.split >= 0 && finish_chunk(static_cast<SplitItem *>(launch.split_items), header->chunk.split))
+      ++header->end.unreported;
     header->chunk.split = -1;
     if (this->next_chunk()) return true;
     if (header->batch && header->counted) header->end.unreported += header->batch - header->num_split;

@@ -45,7 +45,8 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
     if (launch.persistent && stop == kRun) {
       store(&counters->head, tail); // claims that ran ahead are void; if the queue grew, the host makes all of this anew
       store(&counters->finished, tail);
-      for (uint64_t *zero : {&counters->untracked, &counters->arrived, &counters->phase, &counters->ran, &counters->pushed, &counters->rounds})
+      for (uint64_t *zero :
+           {&counters->untracked, &counters->arrived, &counters->phase, &counters->ran, &counters->pushed, &counters->rounds})
         store(zero, 0);
       store(&counters->quiescent, QueueRef<bytes>::none_quiescent(tail));
     }

@@ -31,14 +31,10 @@ template <class Group, unsigned bytes> struct PushBuffer : WorkerState<Group, by
   using State::worker;
 
   // The pushes in the buffer, which are yet to be flushed.
-  ATOS_DEVICE uint32_t buffered() const {
-    return header->pushes < launch.buffer ? header->pushes : launch.buffer;
-  }
+  ATOS_DEVICE uint32_t buffered() const { return header->pushes < launch.buffer ? header->pushes : launch.buffer; }
 
   // Whether the flush has to wait for space, in `reserve_when_space`.
-  ATOS_DEVICE bool above_high_water() const {
-    return header->producer.above_high_water(buffered());
-  }
+  ATOS_DEVICE bool above_high_water() const { return header->producer.above_high_water(buffered()); }
 
   // [one lane] Between steps: reserves tickets for all that is buffered, when the ring has space.
   ATOS_DEVICE void reserve_when_space() {
@@ -67,7 +63,8 @@ template <class Group, unsigned bytes> struct PushBuffer : WorkerState<Group, by
     const uint32_t local_items = header->local_items;
     if (n > local_items) {
       if (local) fence();
-      queue().publish(Ring(producer.ring), producer.base, worker.buffer + local_items, n - local_items, Team::rank(), Team::size());
+      queue().publish(Ring(producer.ring), producer.base, worker.buffer + local_items, n - local_items, Team::rank(),
+                      Team::size());
     }
     for (uint32_t k = Team::rank(); k < local_items; k += Team::size()) items[k] = worker.buffer[k];
     if (Team::rank() == 0) header->pushes = producer.reserved = 0;

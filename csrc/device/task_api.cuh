@@ -46,10 +46,14 @@ __device__ uint64_t atos_reduce_u64(void *worker, uint64_t value, int32_t op) {
 __device__ double atos_reduce_f64(void *worker, double value, int32_t op) { return reduce(worker, value, op); }
 
 __device__ int32_t atos_any(void *, int32_t predicate) {
-  return kWorker == ATOS_THREAD ? predicate != 0 : kWorker == ATOS_WARP ? __any_sync(kAll, predicate) : __syncthreads_or(predicate);
+  return kWorker == ATOS_THREAD ? predicate != 0
+         : kWorker == ATOS_WARP ? __any_sync(kAll, predicate)
+                                : __syncthreads_or(predicate);
 }
 __device__ int32_t atos_all(void *, int32_t predicate) {
-  return kWorker == ATOS_THREAD ? predicate != 0 : kWorker == ATOS_WARP ? __all_sync(kAll, predicate) : __syncthreads_and(predicate);
+  return kWorker == ATOS_THREAD ? predicate != 0
+         : kWorker == ATOS_WARP ? __all_sync(kAll, predicate)
+                                : __syncthreads_and(predicate);
 }
 
 __device__ void *atos_scratch(void *worker) { return static_cast<Worker<kBytes> *>(worker)->scratch; }

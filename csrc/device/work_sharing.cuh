@@ -38,8 +38,8 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
   // [one lane] Claims a chunk of any split item.
   ATOS_DEVICE bool claim_chunk_of_other() {
     return nested() && load(&queue().counters->splits_open) &&
-           claim_chunk<bytes>(queue().counters, split_items(), hint(), borrowed(), header->borrowed_values, value_words(), chunk_size(),
-                              &header->chunk);
+           claim_chunk<bytes>(queue().counters, split_items(), hint(), borrowed(), header->borrowed_values, value_words(),
+                              chunk_size(), &header->chunk);
   }
 
   ATOS_DEVICE SplitItem *split_items() const { return static_cast<SplitItem *>(launch.split_items); }

@@ -34,27 +34,27 @@ ATOS_DEVICE int value_words() { return atos_config(ATOS_CONFIG_VALUE_WORDS); }
 
 // The state of a worker, at the start of its shared memory. Written by the first lane of the worker.
 struct Header {
-  Consumer consumer;         // its claimed tickets are those of the worker, or the last ones of all lanes of thread workers
+  Consumer consumer; // its claimed tickets are those of the worker, or the last ones of all lanes of thread workers
   Producer producer;
   TerminationDetector end;
   uint64_t ran, pushed;      // statistics
   uint64_t round_end;        // tickets below this run in the current round
-  uint64_t borrowed_item[2];    // the item of the chunk that runs
+  uint64_t borrowed_item[2]; // the item of the chunk that runs
   uint64_t borrowed_values[kValueWords];
   Chunk chunk;
-  uint32_t pushes;           // pushed items; those that the buffer does not hold went straight to the queue
-  uint32_t flushed;           // pushes of the last step that have been flushed
-  Action action;            // what comes next
-  Action step;               // what was done last, but for flushing and waiting for space
-  uint32_t local_items;             // local items: pushed, and the next to run, without going through the queue
-  uint32_t counted;          // 1 if the items that run have tickets, 0 if they are local
-  uint32_t total;            // iterations of the batch, but for long items
-  uint32_t any_long;         // whether the batch has long items
-  uint32_t batch;            // items of a batch whose long ones are being split, or 0
-  uint32_t next_long;        // first of them that has not been looked at for splitting
-  uint32_t num_split;          // number of them that were split
-  uint32_t idle_called;      // in this round
-  uint32_t each;             // thread workers: tickets for each lane without any
+  uint32_t pushes;      // pushed items; those that the buffer does not hold went straight to the queue
+  uint32_t flushed;     // pushes of the last step that have been flushed
+  Action action;        // what comes next
+  Action step;          // what was done last, but for flushing and waiting for space
+  uint32_t local_items; // local items: pushed, and the next to run, without going through the queue
+  uint32_t counted;     // 1 if the items that run have tickets, 0 if they are local
+  uint32_t total;       // iterations of the batch, but for long items
+  uint32_t any_long;    // whether the batch has long items
+  uint32_t batch;       // items of a batch whose long ones are being split, or 0
+  uint32_t next_long;   // first of them that has not been looked at for splitting
+  uint32_t num_split;   // number of them that were split
+  uint32_t idle_called; // in this round
+  uint32_t each;        // thread workers: tickets for each lane without any
 };
 static_assert(sizeof(Header) <= kHeaderBytes, "the header outgrew its place");
 
@@ -67,9 +67,14 @@ template <unsigned bytes> struct Worker {
   unsigned char *scratch;
 
   ATOS_DEVICE QueueRef<bytes> queue() const {
-    return {static_cast<Counters *>(launch->counters), static_cast<Slot<bytes> *>(launch->slots),
-            static_cast<Slot<bytes> *>(launch->more),  static_cast<Item<bytes> *>(launch->spill),
-            launch->size,    launch->reciprocal,       launch->spill_size,    launch->growths};
+    return {static_cast<Counters *>(launch->counters),
+            static_cast<Slot<bytes> *>(launch->slots),
+            static_cast<Slot<bytes> *>(launch->more),
+            static_cast<Item<bytes> *>(launch->spill),
+            launch->size,
+            launch->reciprocal,
+            launch->spill_size,
+            launch->growths};
   }
 
   ATOS_DEVICE void push(const Item<bytes> &item); // push_buffer.cuh

@@ -50,8 +50,8 @@ int32_t cuda_pointer_device(const void *pointer); // ATOS_CPU for memory of the 
 // Bytes of shared memory of a block.
 inline uint32_t shared_bytes(const atos_launch &launch, uint32_t item_bytes, uint32_t buffer) {
   const bool thread = launch.worker == ATOS_THREAD;
-  const SharedLayout at = shared_layout(thread, launch.nested, item_bytes, launch.value_words, launch.fetch, buffer,
-                                        launch.scratch);
+  const SharedLayout at =
+      shared_layout(thread, launch.nested, item_bytes, launch.value_words, launch.fetch, buffer, launch.scratch);
   return at.bytes * (launch.worker == ATOS_CTA ? 1 : launch.threads / 32);
 }
 

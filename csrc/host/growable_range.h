@@ -1,5 +1,5 @@
-// GrowableRange: a reserved range of virtual addresses, of which the first `mapped` bytes have zeroed memory. More can be mapped
-// while workers run, so that a queue grows without a stop.
+// GrowableRange: a reserved range of virtual addresses, of which the first `mapped` bytes have zeroed memory. More can be
+// mapped while workers run, so that a queue grows without a stop.
 #pragma once
 #include "protocol/counters.h"
 
@@ -14,7 +14,9 @@ public:
 };
 
 // Bytes of the rings of `growths` growths of a first ring, each twice as large as the one before.
-inline uint64_t bytes_of_growths(uint64_t ring_bytes, unsigned growths) { return (ring_bytes << (growths + 1)) - 2 * ring_bytes; }
+inline uint64_t bytes_of_growths(uint64_t ring_bytes, unsigned growths) {
+  return (ring_bytes << (growths + 1)) - 2 * ring_bytes;
+}
 
 // The number of growths that fit into so many bytes.
 inline unsigned growths_within(uint64_t ring_bytes, uint64_t bytes) {

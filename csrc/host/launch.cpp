@@ -12,9 +12,9 @@ void atos_queue::launch(atos_program &program, const atos_launch &given, atos_st
   const uint64_t grown_before = storage.grown;
   stats->pending = storage.num_pending();
   if (!storage.overflow.empty() && !storage.ensure_capacity(storage.num_pending()))
-    throw Failure(ATOS_QUEUE_FULL, format("the queue still holds %llu tasks more than its capacity of %llu: resize it first",
-                                          (unsigned long long)(storage.overflow.size() / storage.item_bytes),
-                                          (unsigned long long)storage.size));
+    throw Failure(ATOS_QUEUE_FULL,
+                  format("the queue still holds %llu tasks more than its capacity of %llu: resize it first",
+                         (unsigned long long)(storage.overflow.size() / storage.item_bytes), (unsigned long long)storage.size));
   size_grid(*run, stats);
   bool over;
   try {
@@ -85,7 +85,7 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
     run.first_end = launch.barrier && storage.level ? counters.head + storage.level : counters.tail;
     if (launch.persistent) backend.run_persistent(run);
     else backend.run_discrete(run);
-    storage.level = 0;            // only now: workers that could not start leave the queue as it was
+    storage.level = 0;           // only now: workers that could not start leave the queue as it was
     if (counters.stop == kRun) { // every item was taken; claims that ran ahead of the tail are void
       counters.head = counters.finished = counters.tail;
       counters.untracked = 0;
@@ -125,5 +125,6 @@ void atos_queue::finish(const Run &run, bool over, atos_stats *stats) {
                          (unsigned long long)(stats->pending + stats->lost), (unsigned long long)storage.size,
                          storage.size < storage.max_size ? ", and there is no memory for a larger one" : ""));
   if (!over && (stats->pending || run.launch.idle)) // without idle, a stop that finds nothing left is an end as any other
-    throw Failure(ATOS_STOPPED, format("the launch was stopped with %llu tasks unfinished", (unsigned long long)stats->pending));
+    throw Failure(ATOS_STOPPED,
+                  format("the launch was stopped with %llu tasks unfinished", (unsigned long long)stats->pending));
 }

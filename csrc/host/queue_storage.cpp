@@ -13,7 +13,7 @@ namespace {
 // The spill area is as large as memory allows, since it costs address space only: once a stop is asked for, tasks in hand may
 // push any number of items more.
 constexpr uint64_t kSpillBytes = uint64_t(16) << 30, kLeastSpill = 1 << 20;
-constexpr uint64_t kStagedSlots = 1 << 20;              // copied to the device at once
+constexpr uint64_t kStagedSlots = 1 << 20;             // copied to the device at once
 constexpr uint64_t kMostAddresses = uint64_t(1) << 44; // bytes that a queue may grow into
 
 uint64_t reciprocal_of(uint64_t size) { return ~uint64_t(0) / size; }

@@ -23,10 +23,10 @@ public:
   Backend &backend;
   std::atomic<uint64_t> size, max_size; // of the ring, and how far it may grow
   Counters counters{};
-  bool stale = true;                    // whether the device's copy of the counters differs
-  uint64_t level = 0;                   // how many pending items, from the oldest on, are left of a level that a stop interrupted
-  std::vector<unsigned char> overflow;  // pending items that do not fit into the ring, after ATOS_QUEUE_FULL
-  uint64_t lost = 0, grown = 0;         // items dropped for want of memory; times that the queue grew
+  bool stale = true;  // whether the device's copy of the counters differs
+  uint64_t level = 0; // how many pending items, from the oldest on, are left of a level that a stop interrupted
+  std::vector<unsigned char> overflow; // pending items that do not fit into the ring, after ATOS_QUEUE_FULL
+  uint64_t lost = 0, grown = 0;        // items dropped for want of memory; times that the queue grew
 
   uint64_t num_pending() const { return counters.tail - counters.head + overflow.size() / item_bytes; }
   uint64_t overhead_bytes() const; // of the device's memory beside the slots
@@ -47,7 +47,8 @@ public:
 
   // Before a run of the workers: writes where the memory is, and how often the queue may grow meanwhile, into the parameters.
   void provide(Run &run);
-  // After a run in which the queue grew, and which left nothing: makes one ring of all, as large as the last if there is memory.
+  // After a run in which the queue grew, and which left nothing: makes one ring of all, as large as the last if there is
+  // memory.
   void collapse_rings();
   // After a stop: brings what is pending in the rings and the spill area back into one ring, in order. With barriers, `head` is
   // the end of the level that was interrupted, and what is left of that level has to run before what it pushed.

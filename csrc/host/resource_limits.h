@@ -29,9 +29,9 @@ inline std::string content_of(const std::string &path) {
 // The number that a file begins with, or 0, such as for "max", which is no limit.
 inline double number_in(const std::string &path) { return std::strtod(content_of(path).c_str(), nullptr); }
 
-// The least of `left(directory)` over the control groups of this process, which are nested. `mounted` is where they are mounted,
-// `listed` names this process's, a line for each hierarchy: "0::/some/path", or "4:cpu,cpuacct:/some/path" in version 1. In a
-// container its own group may be mounted in place of the root, so that the path does not exist there.
+// The least of `left(directory)` over the control groups of this process, which are nested. `mounted` is where they are
+// mounted, `listed` names this process's, a line for each hierarchy: "0::/some/path", or "4:cpu,cpuacct:/some/path" in
+// version 1. In a container its own group may be mounted in place of the root, so that the path does not exist there.
 template <class Left>
 inline double least_of_groups(const std::string &controller, Left left, const std::string &mounted, const std::string &listed) {
   double least = INFINITY;
@@ -104,7 +104,8 @@ inline double memory_of_group(const std::string &directory) {
 inline uint64_t memory_free(const std::string &mounted = "/sys/fs/cgroup", const std::string &listed = "/proc/self/cgroup",
                             const std::string &system = "/proc/meminfo") {
   double available = 1024 * number_behind("MemAvailable:", system); // kB
-  if (available < 0) available = double(sysconf(_SC_AVPHYS_PAGES)) * double(sysconf(_SC_PAGE_SIZE)); // nothing is known of caches
+  if (available < 0)
+    available = double(sysconf(_SC_AVPHYS_PAGES)) * double(sysconf(_SC_PAGE_SIZE)); // nothing is known of caches
   return uint64_t(std::max(std::min(available, least_of_groups("memory", memory_of_group, mounted, listed)), 0.0));
 }
 

@@ -11,7 +11,8 @@ class StopMonitor {
 public:
   using Clock = std::chrono::steady_clock;
 
-  explicit StopMonitor(const atos_launch &launch) : poll_callback(launch.poll_callback), next_callback(Clock::now() + kPollInterval) {
+  explicit StopMonitor(const atos_launch &launch)
+      : poll_callback(launch.poll_callback), next_callback(Clock::now() + kPollInterval) {
     // A limit of centuries is none: it would not fit the clock.
     if (launch.timeout > 0 && launch.timeout < 1e9)
       deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(launch.timeout));

@@ -40,10 +40,10 @@ typedef struct atos_device_info {
   char name[128];
   int32_t compute_major;
   int32_t compute_minor;
-  int32_t multiprocessor_count;    /* multiprocessors, or CPU cores */
-  int32_t driver_version;          /* 1000 x major + 10 x minor; 0 for the CPU */
+  int32_t multiprocessor_count; /* multiprocessors, or CPU cores */
+  int32_t driver_version;       /* 1000 x major + 10 x minor; 0 for the CPU */
   int32_t max_threads_per_block;
-  int64_t shared_bytes_per_block;  /* the most a block may ask for */
+  int64_t shared_bytes_per_block; /* the most a block may ask for */
   uint64_t total_bytes;
   uint64_t free_bytes;
 } atos_device_info;
@@ -71,7 +71,7 @@ typedef struct atos_sample {
 } atos_sample;
 
 typedef struct atos_launch {
-  int32_t worker;       /* atos_worker_kind */
+  int32_t worker; /* atos_worker_kind */
   int32_t persistent;
   int32_t barrier;
   uint32_t fetch;       /* items a worker takes at once, at most */
@@ -87,18 +87,18 @@ typedef struct atos_launch {
   atos_sample *samples; /* memory of the device for a trace of the run, or null */
   uint32_t max_samples;
   uint32_t sample_interval; /* nanoseconds between samples, at least */
-  double timeout;       /* seconds after which the workers are stopped; 0: none */
+  double timeout;           /* seconds after which the workers are stopped; 0: none */
   /* or null: asked some 50 times a second; what is not 0 stops the workers. With `progress` it is told how things stand, or
    * null where that is not known at the moment. */
   int32_t (*poll_callback)(const atos_sample *now);
-  int32_t progress;     /* 1: tasks are counted while they run */
+  int32_t progress; /* 1: tasks are counted while they run */
 } atos_launch;
 
 /* The first check that failed in a launch of a task that was compiled with checks. */
 typedef struct atos_failure {
-  uint64_t failed;  /* 1 if there is one */
-  int64_t site;     /* which check, as the compiler of the task numbers them */
-  int64_t value;    /* such as an index */
+  uint64_t failed; /* 1 if there is one */
+  int64_t site;    /* which check, as the compiler of the task numbers them */
+  int64_t value;   /* such as an index */
   int64_t bound;
   int64_t array;    /* which of the arguments' arrays */
   uint64_t in_item; /* 1 if a task failed on `item`, 0 if it was an idle function */
@@ -108,13 +108,13 @@ typedef struct atos_failure {
 typedef struct atos_stats {
   uint64_t tasks_run;
   uint64_t tasks_pushed;
-  uint64_t pending;     /* left in the queue; 0 also after ATOS_STUCK, and where the launch never came to use the queue */
-  uint64_t lost;        /* pushed and dropped, since neither the queue nor its reserve had room */
-  uint64_t grown;       /* times that the queue grew */
-  uint64_t rounds;      /* kernels launched, or levels between barriers */
-  uint64_t samples;     /* taken; those beyond max_samples are not kept */
-  uint64_t overhead_bytes; /* of the device's memory, held by the queue and the trace beside the ring's slots */
-  double milliseconds;  /* from the first kernel's start to the last one's end */
+  uint64_t pending;         /* left in the queue; 0 also after ATOS_STUCK, and where the launch never came to use the queue */
+  uint64_t lost;            /* pushed and dropped, since neither the queue nor its reserve had room */
+  uint64_t grown;           /* times that the queue grew */
+  uint64_t rounds;          /* kernels launched, or levels between barriers */
+  uint64_t samples;         /* taken; those beyond max_samples are not kept */
+  uint64_t overhead_bytes;  /* of the device's memory, held by the queue and the trace beside the ring's slots */
+  double milliseconds;      /* from the first kernel's start to the last one's end */
   double copy_milliseconds; /* of them, what the host took to copy counters, and the queue where it grew */
   uint32_t blocks;
   uint32_t threads;
@@ -156,7 +156,7 @@ typedef struct atos_dlpack {
   const int64_t *shape;
   int32_t versioned; /* a DLManagedTensorVersioned rather than a DLManagedTensor */
   uint64_t flags;    /* of the versioned one: 1 read-only, 2 copied */
-  void *owner; /* a PyObject, of which one reference is taken over */
+  void *owner;       /* a PyObject, of which one reference is taken over */
 } atos_dlpack;
 
 atos_status atos_dlpack_make(const atos_dlpack *given, void **managed);

@@ -23,30 +23,30 @@ constexpr uint64_t kNoMore = uint64_t(1) << 63; // a bit of the growths granted:
 // They only grow while workers run, but for those of barriers, idle rounds and split items. Lines of 128 bytes keep those apart
 // that are written often.
 struct Counters {
-  alignas(128) uint64_t head;      // tickets claimed by workers; may be ahead of the tail
-  alignas(128) uint64_t tail; // the tail: tickets reserved for pushed items
-  alignas(128) uint64_t finished;  // tasks that ran
-  uint64_t stop;                   // why workers shall leave before the end
-  uint64_t untracked;                 // tasks counted without a ticket: local to their worker, then split
-  uint64_t splits_open;                   // bits of the split items that have unclaimed chunks
-  alignas(128) uint64_t spilled;   // items that found their slot occupied
-  alignas(128) uint64_t quiescent;     // idle rounds: see `register_quiescent`
-  alignas(128) uint64_t arrived;   // grid barrier: blocks that came
-  alignas(128) uint64_t phase;     // grid barrier: times it opened
-  uint64_t round_end;              // grid barrier: tickets below this run in the current round
-  alignas(128) uint64_t claims[4]; // discrete kernels: tickets claimed of the range of each stream's kernel
-  uint64_t gone[4];                // blocks that left the kernel of each stream
-  alignas(128) uint64_t growths_granted;   // growths granted: for which there is memory; with kNoMore, if there will be none for more
-  uint64_t growths_requested;                 // growths requested from the host
-  uint64_t ring_first_ticket[kMostGrowths + 1]; // the first ticket of the ring after each growth, plus kGrown
-  alignas(128) uint64_t ran;       // statistics, added once by each worker
+  alignas(128) uint64_t head;                   // tickets claimed by workers; may be ahead of the tail
+  alignas(128) uint64_t tail;                   // tickets reserved for pushed items
+  alignas(128) uint64_t finished;               // tasks that ran
+  uint64_t stop;                                // why workers shall leave before the end
+  uint64_t untracked;                           // tasks counted without a ticket: local to their worker, then split
+  uint64_t splits_open;                         // bits of the split items that have unclaimed chunks
+  alignas(128) uint64_t spilled;                // items that found their slot occupied
+  alignas(128) uint64_t quiescent;              // idle rounds: see `register_quiescent`
+  alignas(128) uint64_t arrived;                // grid barrier: blocks that came
+  alignas(128) uint64_t phase;                  // grid barrier: times it opened
+  uint64_t round_end;                           // grid barrier: tickets below this run in the current round
+  alignas(128) uint64_t claims[4];              // discrete kernels: tickets claimed of the range of each stream's kernel
+  uint64_t gone[4];                             // blocks that left the kernel of each stream
+  alignas(128) uint64_t growths_granted;        // those for which there is memory; with kNoMore, if there will be none for more
+  uint64_t growths_requested;                   // of the host
+  uint64_t ring_first_ticket[kMostGrowths + 1]; // of the ring after each growth, plus kGrown
+  alignas(128) uint64_t ran;                    // statistics, added once by each worker
   uint64_t pushed;
   uint64_t rounds;
   alignas(128) uint64_t ran_so_far; // trace: tasks run, added after each batch
   uint64_t next_sample;             // trace: when the next sample is due
   uint64_t sampled;
-  uint64_t failures;                // that tasks with checks have reported
-  atos_failure failure;             // the first of them
+  uint64_t failures;    // that tasks with checks have reported
+  atos_failure failure; // the first of them
 };
 
 } // namespace atos

@@ -61,7 +61,8 @@ template <unsigned bytes> struct GrowingRings {
       if (need <= room - room / 8 && compare_exchange(&counters->tail, tail, tail + n)) return tail;
     }
     uint64_t growths_granted = load(&counters->growths_granted);
-    compare_exchange(&counters->growths_granted, growths_granted, growths_granted | kNoMore); // nobody else shall wait, until the host answers after all
+    // No other worker shall wait, until the host answers after all.
+    compare_exchange(&counters->growths_granted, growths_granted, growths_granted | kNoMore);
     return reserve(n);
   }
 

@@ -13,35 +13,35 @@ struct CompletionRecord {
   uint64_t tail;
   uint64_t stop;
   uint64_t ran, pushed, rounds, sampled;
-  uint64_t growths_requested;   // 1 while the kernel runs: a growth is requested
-  uint64_t sequence; // number of the kernel, written last
+  uint64_t growths_requested; // 1 while the kernel runs: a growth is requested
+  uint64_t sequence;          // number of the kernel, written last
 };
 
 // The first kernel parameter. The second is the argument words of the task.
 struct Launch {
   void *counters;
-  void *slots, *more;     // of the first ring, and of those that may follow it while workers run
+  void *slots, *more; // of the first ring, and of those that may follow it while workers run
   void *spill;
   void *split_items;
   uint64_t size;
   uint64_t reciprocal;
   uint64_t spill_size;
-  uint32_t growths;       // how often the queue may grow while workers run
-  uint64_t round_begin;   // discrete: the tickets that this kernel runs; persistent with barrier: those of the first round
+  uint32_t growths;     // how often the queue may grow while workers run
+  uint64_t round_begin; // discrete: the tickets that this kernel runs; persistent with barrier: those of the first round
   uint64_t round_end;
-  void *samples;          // for the trace, or null
+  void *samples; // for the trace, or null
   uint32_t max_samples;
   uint32_t sample_interval;
-  uint64_t sequence;      // number of this kernel
+  uint64_t sequence; // number of this kernel
   CompletionRecord *record;
-  uint32_t stream;        // discrete: which of the streams it runs in
-  uint32_t fetch;         // items a worker takes at once, at most
-  uint32_t workers;       // of the whole grid
-  uint32_t buffer;        // items that a worker's push buffer holds
-  uint32_t scratch;       // bytes of a worker's scratch
+  uint32_t stream;  // discrete: which of the streams it runs in
+  uint32_t fetch;   // items a worker takes at once, at most
+  uint32_t workers; // of the whole grid
+  uint32_t buffer;  // items that a worker's push buffer holds
+  uint32_t scratch; // bytes of a worker's scratch
   uint32_t persistent;
   uint32_t barrier;
-  uint32_t idle_round;    // discrete: call idle once
+  uint32_t idle_round; // discrete: call idle once
 };
 
 struct Arguments {

@@ -49,12 +49,12 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
   ATOS_FUNCTION void publish(const Ring &ring, uint64_t first, const Item<bytes> *items, uint64_t n, uint64_t rank,
                              uint64_t stride) const {
     if (!Slot<bytes>::packed) { // those of the first generation need only one fence
-ATOS_ROLLED
+      ATOS_ROLLED
       for (uint64_t i = rank; i < n && ring.first_generation(first + i); i += stride)
         ring.template slot<bytes>(first + i - ring.start).put(items[i]);
       fence();
     }
-ATOS_ROLLED
+    ATOS_ROLLED
     for (uint64_t i = rank; i < n; i += stride) {
       if (Slot<bytes>::packed || !ring.first_generation(first + i)) publish(ring, first + i, items[i]);
       else ring.template slot<bytes>(first + i - ring.start).commit(items[i], 0);
@@ -98,8 +98,8 @@ ATOS_ROLLED
 
   // Counts `ran` tasks for the trace; whoever finds a sample due takes it. The tickets claimed are `begin` and those of
   // `claims`.
-  ATOS_FUNCTION void trace(uint64_t ran, uint64_t now, const uint64_t *claims, uint64_t begin, atos_sample *samples, uint64_t most,
-                           uint64_t interval) const {
+  ATOS_FUNCTION void trace(uint64_t ran, uint64_t now, const uint64_t *claims, uint64_t begin, atos_sample *samples,
+                           uint64_t most, uint64_t interval) const {
     const uint64_t before = fetch_add(&counters->ran_so_far, ran);
     uint64_t due = load(&counters->next_sample);
     if (now < due || !compare_exchange(&counters->next_sample, due, now + interval)) return;

@@ -9,9 +9,15 @@ namespace atos {
 
 // An item of the queue, as words.
 template <unsigned bytes> struct Item;
-template <> struct Item<4> { uint32_t word; };
-template <> struct Item<8> { uint64_t word[1]; };
-template <> struct Item<16> { uint64_t word[2]; };
+template <> struct Item<4> {
+  uint32_t word;
+};
+template <> struct Item<8> {
+  uint64_t word[1];
+};
+template <> struct Item<16> {
+  uint64_t word[2];
+};
 
 // A slot: an item and a sequence number. A push stores the item with `put` and then commits it, with a fence between the two; a
 // pop asks `is_ready`, then `get` and `release`, with a fence after each of the first two. A 4-byte item shares one word with

@@ -32,9 +32,9 @@ struct Chunk {
 };
 
 // [one lane] Makes the chunks of an item claimable. False if there is no place. An item without a ticket counts from here on.
-template <unsigned bytes>
-ATOS_DEVICE bool split_item(Counters *counters, SplitItem *split_items, unsigned hint, const Item<bytes> &item,
-                            const uint64_t *values, int value_words, uint64_t length, uint64_t chunk, bool has_ticket) {
+template <unsigned bytes> ATOS_DEVICE bool split_item(Counters *counters, SplitItem *split_items, unsigned hint,
+                                                      const Item<bytes> &item, const uint64_t *values, int value_words,
+                                                      uint64_t length, uint64_t chunk, bool has_ticket) {
   const unsigned at = hint % kSplitItems;
   SplitItem &split = split_items[at];
   uint64_t busy = 0;
@@ -42,7 +42,8 @@ ATOS_DEVICE bool split_item(Counters *counters, SplitItem *split_items, unsigned
   fence(); // who used the place before has read it
   const uint64_t chunks = (length + chunk - 1) / chunk;
   if constexpr (bytes == 4) store(&split.item[0], item.word);
-  else for (unsigned i = 0; i < bytes / 8; ++i) store(&split.item[i], item.word[i]);
+  else
+    for (unsigned i = 0; i < bytes / 8; ++i) store(&split.item[i], item.word[i]);
   for (int i = 0; i < value_words; ++i) store(&split.values[i], values[i]);
   store(&split.length, length);
   store(&split.left, chunks);
@@ -55,9 +56,9 @@ ATOS_DEVICE bool split_item(Counters *counters, SplitItem *split_items, unsigned
 }
 
 // [one lane] Claims a chunk of some split item; copies that item and its values.
-template <unsigned bytes>
-ATOS_DEVICE bool claim_chunk(Counters *counters, SplitItem *split_items, unsigned hint, Item<bytes> *item,
-                             uint64_t *values, int value_words, uint64_t chunk, Chunk *got) {
+template <unsigned bytes> ATOS_DEVICE bool claim_chunk(Counters *counters, SplitItem *split_items, unsigned hint,
+                                                       Item<bytes> *item, uint64_t *values, int value_words, uint64_t chunk,
+                                                       Chunk *got) {
   uint64_t open = load(&counters->splits_open);
   while (open) {
     // Workers begin their search at different bits.
@@ -76,7 +77,8 @@ ATOS_DEVICE bool claim_chunk(Counters *counters, SplitItem *split_items, unsigne
     got->to = int64_t(number * chunk + chunk < length ? number * chunk + chunk : length);
     got->split = int32_t(at);
     if constexpr (bytes == 4) item->word = uint32_t(load(&split.item[0]));
-    else for (unsigned i = 0; i < bytes / 8; ++i) item->word[i] = load(&split.item[i]);
+    else
+      for (unsigned i = 0; i < bytes / 8; ++i) item->word[i] = load(&split.item[i]);
     for (int i = 0; i < value_words; ++i) values[i] = load(&split.values[i]);
     return true;
   }

@@ -9,9 +9,9 @@ enum class Waiting : int32_t { kIdle = 0, kLeave = -1, kPoll = -6 };
 
 // On the GPU it lies in shared memory, and one lane calls it.
 struct TerminationDetector {
-  uint64_t unreported = 0;      // tasks that ran and are not yet counted as finished
-  uint64_t quiescent = kNever;  // the tail at which this worker registered as quiescent
-  uint64_t candidate = kNever;  // the tail when nothing was unfinished before an idle call, or kNever
+  uint64_t unreported = 0;     // tasks that ran and are not yet counted as finished
+  uint64_t quiescent = kNever; // the tail at which this worker registered as quiescent
+  uint64_t candidate = kNever; // the tail when nothing was unfinished before an idle call, or kNever
 
   // Counts the tasks that ran as finished. Their pushes have been flushed, and no local item descends from them.
   template <unsigned bytes> ATOS_FUNCTION void report(const QueueRef<bytes> &queue) {

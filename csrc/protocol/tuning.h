@@ -7,20 +7,20 @@ namespace atos {
 
 // Pushed items.
 constexpr uint32_t kCtaBuffer = 8192, kWarpBuffer = 1024; // bytes of a worker's push buffer
-constexpr bool kKeepsLocalItems = true; // whether warp and CTA workers run some of their own pushes without the queue
-constexpr int64_t kBacklogPerWorker = 8;         // items waiting for each worker from which on all pushes go to the queue
+constexpr bool kKeepsLocalItems = true;  // whether warp and CTA workers run some of their own pushes without the queue
+constexpr int64_t kBacklogPerWorker = 8; // items waiting for each worker from which on all pushes go to the queue
 
 // Waiting.
-constexpr unsigned kPollsBeforeEndTest = 4;         // failed polls of its slots before a worker tests for the end, which takes longer
-constexpr unsigned kPollNanoseconds = 20; // pause after that test
-constexpr unsigned kMostTries = 1 << 17;  // waits for a larger ring: a third of a second on a GPU
+constexpr unsigned kPollsBeforeEndTest = 4; // failed polls of its slots before a worker tests for the end, which takes longer
+constexpr unsigned kPollNanoseconds = 20;   // pause after that test
+constexpr unsigned kMostTries = 1 << 17;    // waits for a larger ring: a third of a second on a GPU
 
 // Spreading work over the threads of a worker.
 constexpr unsigned kFew = 32; // pushes, or items of a batch, up to which a worker's first warp handles them by itself
 
 // Work sharing.
-constexpr int64_t kLong = 4096;     // iterations from which an item is split into chunks
-constexpr uint64_t kChunkPart = 16; // iterations of a chunk for each thread
-constexpr unsigned kSplitItems = 64;    // items that can be split at a time: bits of Counters::open
+constexpr int64_t kLong = 4096;      // iterations from which an item is split into chunks
+constexpr uint64_t kChunkPart = 16;  // iterations of a chunk for each thread
+constexpr unsigned kSplitItems = 64; // items that can be split at a time: bits of Counters::open
 
 } // namespace atos
