@@ -9,7 +9,7 @@ namespace atos::cuda {
 constexpr unsigned kPollsBetweenChecks = 1 << 14;
 
 // Whether the workers are to stop; sends them the word if so. Throws if a kernel in the stream failed, and ATOS_STUCK if the
-// kernels of `run.owed` were asked to stop and did not.
+// kernels of `run.pending_kernels` were asked to stop and did not.
 bool poll_launch(CudaDevice &device, Run &run, CUstream stream);
 
 // Whether the kernels of a launch that was stuck have completed; fills in the counters then.

@@ -6,7 +6,7 @@ namespace atos::cuda {
 
 void *allocate(CudaDevice &device, uint64_t bytes); // filled with zeros
 
-// Managed memory: pages come when they are written, and go to the host if the GPU has no room. Where the GPU cannot fault,
+// Managed memory: pages come when they are written, and go to the host if the GPU has no space. Where the GPU cannot fault,
 // just what is needed. Sets *bytes to what it is.
 void *reserve(CudaDevice &device, uint64_t *bytes, uint64_t least);
 

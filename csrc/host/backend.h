@@ -25,7 +25,7 @@ public:
   virtual uint32_t resident_blocks(atos_program &program, const atos_launch &launch, uint32_t item_bytes) = 0;
   virtual uint32_t workers_per_block(const atos_launch &launch) = 0;
 
-  // Run the tasks of the queue until none is left or a stop is asked for, by a worker or by run.watch: one persistent run, or
+  // Run the tasks of the queue until none is left or a stop is asked for, by a worker or by run.monitor: one persistent run, or
   // rounds that the host starts while there is something to run. Rounds are counted in counters->rounds. Workers that do not
   // stop are left running, with ATOS_STUCK; whether they have come to an end since is asked with `ended`, which then fills in
   // the counters.

@@ -6,7 +6,7 @@
 
 using namespace atos;
 
-// How long another thread's use of the queue is waited for, before the caller may look after signals.
+// The time that another thread's use of the queue is waited for, before the caller may handle signals.
 constexpr std::chrono::milliseconds kLockWait{20};
 
 // Every use of the queue begins here. What a launch that was abandoned has left is recovered when its workers have ended.

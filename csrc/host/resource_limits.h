@@ -1,4 +1,4 @@
-// What this process may use of its host: cores and memory, of which a container may leave less than the machine has.
+// The cores and the memory that this process may use: a container may leave less than the machine has.
 #pragma once
 
 #include <algorithm>

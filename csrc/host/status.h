@@ -1,4 +1,4 @@
-// How the core fails: inside, an exception; at the C interface, a status and a message of the calling thread.
+// Failure: an error inside the core; at the C interface it becomes a status and a message of the calling thread.
 #pragma once
 #include <cstdarg>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a host thread looks at while it waits for the workers of a launch: the clock, and whether its user wants it back.
+// StopMonitor: polls the timeout and the caller's callback (Ctrl-C, progress) while the host waits for workers.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -18,13 +18,13 @@ public:
       deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(launch.timeout));
   }
 
-  // Whether the workers are to stop; `state`, if it is known, is what the user is told. Throws ATOS_STUCK when they were asked
-  // to, and have not for the time of grace.
+  // Whether the workers are to stop; the callback gets `state`, or null if it is not known. Throws ATOS_STUCK when they were
+  // asked to, and have not for the time of grace.
   bool poll(const atos_sample *state = nullptr) {
     const Clock::time_point now = Clock::now();
     if (stop) {
       // A process that was suspended, or got no core for a while, comes late, and its workers had no more time than it: only
-      // the time counts in which looks follow each other as they should.
+      // the time counts in which polls follow each other as they should.
       grace -= std::min<Clock::duration>(now - polled, kPollInterval);
       polled = now;
       if (grace <= Clock::duration::zero())
@@ -42,7 +42,7 @@ public:
     return stop;
   }
 
-  // Whether this thread is in such a question: what its user does there must not come back to a queue.
+  // Whether this thread is in the callback, from which no queue can be used.
   static bool &in_callback() {
     static thread_local bool running = false;
     return running;
@@ -50,10 +50,10 @@ public:
 
   bool stopped() const { return stop; }
 
-  // Whether the user will be asked at the next look.
+  // Whether the next poll calls the callback.
   bool callback_due() const { return !stop && poll_callback && Clock::now() >= next_callback; }
 
-  // How long the host may sleep until it has to look again.
+  // The time until the next poll, for which the host may sleep.
   Clock::duration time_to_next_poll() const {
     const Clock::duration most = kPollInterval;
     return std::max(Clock::duration::zero(), std::min(most, stop ? grace : deadline - Clock::now()));

@@ -84,7 +84,7 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
     fetch_add(&counters->finished, n);
   }
 
-  // Whether no task is unfinished; *published: the tail at that time.
+  // Whether no task is unfinished; *tail: the tail at that time.
   ATOS_FUNCTION bool ended(uint64_t *tail) const {
     const uint64_t finished = load(&counters->finished);
     fence();

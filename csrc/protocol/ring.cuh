@@ -1,4 +1,4 @@
-// A ring of slots, which tickets use in turns.
+// A ring of slots, which tickets use in generations.
 #pragma once
 #include "protocol/slot.cuh"
 

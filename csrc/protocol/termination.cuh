@@ -4,7 +4,8 @@
 
 namespace atos {
 
-// What a worker does while the slots of its claimed tickets are not filled. The numbers are those of Action (action.cuh).
+// The next step of a worker while the slots of its claimed tickets are not filled. The numbers are those of Action
+// (action.cuh).
 enum class Waiting : int32_t { kIdle = 0, kLeave = -1, kPoll = -6 };
 
 // On the GPU it lies in shared memory, and one lane calls it.
