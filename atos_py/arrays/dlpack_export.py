@@ -1,6 +1,6 @@
 """Arrays for other libraries, by DLPack: memory that they share, on the CPU and on GPUs.
 
-The structures are made by the core (csrc/dlpack.cpp), since a library may let go of them when no Python code may run.
+The structures are made by the core (csrc/api/dlpack.cpp), since a library may let go of them when no Python code may run.
 """
 
 from __future__ import annotations

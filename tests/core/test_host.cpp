@@ -1,4 +1,4 @@
-// What a process may use of its host (csrc/host.h), by control groups as they look in a directory.
+// The cores and the memory that a process may use (csrc/host/resource_limits.h), by control groups as they look in a directory.
 #include "host/resource_limits.h"
 
 #include <filesystem>

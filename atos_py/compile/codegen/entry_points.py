@@ -25,7 +25,7 @@ from .specialize import RefusedError, Specialiser
 from .types import Items, Packed, WorkerType, item_type, numba_type
 
 _LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-MAX_VALUES = 8  # ATOS_MAX_VALUE_WORDS of csrc/atos.h
+MAX_VALUES = 8  # ATOS_MAX_VALUE_WORDS of csrc/include/atos.h
 
 
 class Target(Protocol):

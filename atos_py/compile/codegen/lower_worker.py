@@ -17,7 +17,7 @@ from .types import I8, I32, I64, POINTER, Items, Split, SplitIterator, TaskArray
 
 _OPERATIONS = {"sum": 0, "min": 1, "max": 2}
 
-# struct atos_cpu_worker of csrc/atos.h
+# struct atos_cpu_worker of csrc/include/atos.h
 _CPU_WORKER = ir.LiteralStructType([POINTER, I64, I64, POINTER, POINTER, I64])
 _BUFFER, _COUNT, _CAPACITY, _FLUSH, _SCRATCH, _SCRATCH_BYTES = range(6)
 # Metadata of a module: the sizes of the elements that it takes scratch for. It is kept by linking, and costs nothing.

@@ -151,7 +151,7 @@ def _constants_and_stubs(program: Program, nested: bool, has_idle: bool) -> ir.M
     function = ir.Function(module, ir.FunctionType(I32, [I32]), "atos_config")
     builder = ir.IRBuilder(function.append_basic_block())
     result = ir.Constant(I32, -1)
-    # The keys are those of atos_config_key in csrc/atos.h.
+    # The keys are those of atos_config_key in csrc/include/atos.h.
     for key, constant in {1: nested, 3: program.value_words, 4: has_idle, 5: program.worker.checked}.items():
         is_key = builder.icmp_signed("==", function.args[0], ir.Constant(I32, key))
         result = builder.select(is_key, ir.Constant(I32, int(constant)), result)
