@@ -119,7 +119,7 @@ BROKEN = {
     ),
     "local items run once": Rule(in_worker(r"header->local_items = 0;", ""), caught_in="local items", found=TWICE),
     "local items are not flushed": Rule(
-        in_worker(r"worker\.buffer \+ local_items, n - local_items", "worker.buffer, n - kept"), caught_in="local items"
+        in_worker(r"worker\.buffer \+ local_items, n - local_items", "worker.buffer, n - local_items"), caught_in="local items"
     ),
     "no more items stay local than fit": Rule(
         in_worker(r"launch\.fetch / 2 \+ 1;", "launch.fetch / 2 + 2;"), caught_in="local items", found=BEYOND

@@ -533,7 +533,7 @@ WORKER = {
         "device/push_buffer.cuh",
         "local items are flushed as well",
         "worker.buffer + local_items, n - local_items",
-        "worker.buffer, n - kept",
+        "worker.buffer, n - local_items",
     ),
     "W44": Mutant(
         "device/termination.cuh",
