@@ -1,12 +1,9 @@
 """Task-parallel irregular work on GPUs: one shared queue, tasks in Python, persistent and discrete launches."""
 
 from . import errors
-from .algorithms.bfs import UNREACHED, BFSResult, bfs
-from .algorithms.bfs import verify as verify_bfs
-from .algorithms.coloring import ColoringResult, color
-from .algorithms.coloring import verify as verify_coloring
-from .algorithms.pagerank import PageRankResult, pagerank
-from .algorithms.pagerank import verify as verify_pagerank
+from .algorithms.bfs import UNREACHED, BFSResult, bfs, verify_bfs
+from .algorithms.coloring import ColoringResult, color, verify_coloring
+from .algorithms.pagerank import PageRankResult, pagerank, verify_pagerank
 from .arrays.array import Array, asarray, empty, full, zeros
 from .compile.task import (
     Task,

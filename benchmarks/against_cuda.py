@@ -55,7 +55,7 @@ def main() -> None:
                     result = atos.bfs(graph, source, direction="push", fetch_size=int(fetch), num_threads=int(threads))
                 times[name].append(result.stats.milliseconds)
                 if len(times[name]) == 1:
-                    bfs.verify(graph, source, result.depth)
+                    atos.verify_bfs(graph, source, result.depth)
         python, cpp = (statistics.median(times[name][1:]) for name in times)
         print(f"{spec}: Python {python:.3f} ms, CUDA C++ {cpp:.3f} ms, ratio {python / cpp:.3f}", flush=True)
 

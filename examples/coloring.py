@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 import atos_py as atos
-from atos_py.algorithms.coloring import ORDERS, color, verify
+from atos_py.algorithms.coloring import ORDERS, color, verify_coloring
 
 
 def conflicts(num_students: int = 5000, num_exams: int = 2000, each: int = 4) -> atos.Graph:
@@ -32,13 +32,13 @@ def main() -> None:
     print(graph, "with maximum degree", graph.max_degree)
     for order in ORDERS:
         result = color(graph, order)
-        verify(graph, result.colors)
+        verify_coloring(graph, result.colors)
         ratio = result.stats.tasks_run / graph.num_vertices
         print(f"{order:8} {result.num_colors:4} colors, {ratio:.3f} tasks for each vertex, {result.stats.milliseconds:.2f} ms")
 
     # The same tasks in rounds with barriers between them: the bulk-synchronous way.
     rounds = color(graph, "degree", worker="warp", barrier=True)
-    verify(graph, rounds.colors)
+    verify_coloring(graph, rounds.colors)
     print(rounds.stats)
 
 

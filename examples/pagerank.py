@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 import atos_py as atos
-from atos_py.algorithms.pagerank import pagerank, verify
+from atos_py.algorithms.pagerank import pagerank, verify_pagerank
 
 
 # %%
@@ -23,7 +23,7 @@ def main() -> None:
     print(graph)
 
     result = pagerank(graph, tolerance=1e-5)
-    bound = verify(graph, result, 1e-5)
+    bound = verify_pagerank(graph, result, 1e-5)
     rank = result.rank.to_numpy()
     best = np.argsort(-rank)[:5]
     print("best:", ", ".join(f"{v} ({rank[v]:.5f})" for v in best), f"; error at most {bound:.1e}")
@@ -33,7 +33,7 @@ def main() -> None:
     near = np.zeros(graph.num_vertices)
     near[best[0]] = 1
     seen = pagerank(graph, tolerance=1e-5, personalization=near)
-    verify(graph, seen, 1e-5, personalization=near)
+    verify_pagerank(graph, seen, 1e-5, personalization=near)
     gain = seen.rank.to_numpy() / rank
     gain[best[0]] = 0
     print(f"personalized to {best[0]}, vertex {np.argmax(gain)} gains most: {gain.max():.1f} times its rank")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..algorithms.bfs import UNREACHED, BFSResult, bfs, verify
+from ..algorithms.bfs import UNREACHED, BFSResult, bfs, verify_bfs
 from ..compile.program import WORKERS
 from ..core.devices import Device
 from ..errors import VerificationError
@@ -76,7 +76,7 @@ def rows(
                 results = [search(graph, source, **options) for _ in range(2)]  # the first one compiles the task and warms up
                 for result in results:
                     try:
-                        verify(graph, source, result.depth)
+                        verify_bfs(graph, source, result.depth)
                     except VerificationError as error:
                         failure = str(error)
                 best = min(results, key=lambda result: result.stats.milliseconds)

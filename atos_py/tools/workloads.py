@@ -50,19 +50,19 @@ def on_graph(algorithm: str, graph: Graph, source: int | Sequence[int], host: Gr
     if algorithm == "bfs":
 
         def check_bfs(result: Any, _: dict[str, Any]) -> dict[str, Any]:
-            bfs.verify(checked, source, result.depth, result.parent)
+            bfs.verify_bfs(checked, source, result.depth, result.parent)
             return {"reached": result.num_reached, "levels": result.num_levels}
 
         return Workload(functools.partial(bfs.bfs, graph, source), check_bfs)
     if algorithm == "pagerank":
 
         def check_pagerank(result: Any, options: dict[str, Any]) -> dict[str, Any]:
-            return {"error": pagerank.verify(checked, result, options.get("tolerance", TOLERANCE))}
+            return {"error": pagerank.verify_pagerank(checked, result, options.get("tolerance", TOLERANCE))}
 
         return Workload(functools.partial(pagerank.pagerank, graph, tolerance=TOLERANCE), check_pagerank)
 
     def check_color(result: Any, _: dict[str, Any]) -> dict[str, Any]:
-        coloring.verify(checked, result.colors)
+        coloring.verify_coloring(checked, result.colors)
         return {"colors": result.num_colors}
 
     return Workload(functools.partial(coloring.color, graph), check_color)

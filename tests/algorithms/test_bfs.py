@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csgraph
 
 import atos_py as atos
-from atos_py.algorithms.bfs import UNREACHED, assign_parents, verify
+from atos_py.algorithms.bfs import UNREACHED, assign_parents, verify_bfs
 from atos_py.algorithms.bfs import api as driver
 from atos_py.algorithms.bfs.direction import MAX_PUSHED_LEVELS, PREFIX, expand, pull
 from atos_py.compile import linker as link
@@ -27,7 +27,7 @@ SCHEDULES = [{"persistent": persistent, "barrier": barrier} for persistent in (T
 def checked(graph: atos.Graph, source: Any, **options: Any) -> atos.BFSResult:
     """Search with parents, verify the result, compare it with SciPy's, and return it."""
     result = atos.bfs(graph, source, parents=True, **options)
-    verify(graph, source, result.depth, result.parent)
+    verify_bfs(graph, source, result.depth, result.parent)
     depth, parent = result.depth.to_numpy(), np.asarray(result.parent)
     sources = np.unique(source)
     theirs = csgraph.dijkstra(graph.to_scipy().astype(np.int8), unweighted=True, indices=sources, min_only=True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import atos_py as atos
-from atos_py.algorithms.bfs import verify as verify_bfs
+from atos_py.algorithms.bfs import verify_bfs
 from atos_py.errors import AtosError, InvalidArgumentError, UnsupportedTypeError, VerificationError
 from atos_py.graph.csr import CSR, build_csr, chunk_edges
 from atos_py.graph.generate import rmat_csr

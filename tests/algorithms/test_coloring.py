@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atos_py as atos
-from atos_py.algorithms.coloring import ORDERS, ColoringResult, api, assign_or_check, color, tasks, verify
+from atos_py.algorithms.coloring import ORDERS, ColoringResult, api, assign_or_check, color, tasks, verify_coloring
 from atos_py.algorithms.coloring.ranges import MAX_DEGREE, assign_or_check_range
 from atos_py.algorithms.coloring.tasks import LOST, TENTATIVE, UNCOLORED, ColoringParams
 from atos_py.algorithms.launch_sequence import LaunchSequence
@@ -40,7 +40,7 @@ def graph_of(graph: nx.Graph[Any], device: str = "cpu") -> atos.Graph:
 def checked(graph: atos.Graph, *args: Any, **options: Any) -> ColoringResult:
     """Colour a graph, verify it in two ways, and return the result."""
     result = color(graph, *args, **options)
-    verify(graph, result.colors)
+    verify_coloring(graph, result.colors)
     colors = result.colors.to_numpy()
     ends = graph.to_scipy().tocoo()
     assert (colors[ends.row] != colors[ends.col])[ends.row != ends.col].all()
@@ -200,7 +200,7 @@ def test_neighbors_of_one_color_in_ranges():
         fetch_size=1,
         shared_memory=1024,
     )
-    verify(graph, colors)
+    verify_coloring(graph, colors)
     assert colors.to_numpy().max() <= 2
 
 
@@ -366,7 +366,7 @@ def test_any_row_offsets_and_wide_items(dtype, monkeypatch):
     harness.run(code, [2 * v for v in range(512)], wide, colors, ColoringParams(None, 512, 512, 0))
     connected = graph.degrees() > 0
     assert harness.pushed == [2 * v + 1 for v in np.flatnonzero(connected)]
-    verify(graph, np.asarray(colors) & tasks.COLOR)
+    verify_coloring(graph, np.asarray(colors) & tasks.COLOR)
 
 
 def test_hash_is_one_to_one():
@@ -408,6 +408,6 @@ def test_refused_arguments():
     with pytest.raises(InvalidArgumentError, match=r"shared_memory must be from 8 to \d+ \(got 4\)"):
         color(PATH, shared_memory=4)
     with pytest.raises(UnsupportedTypeError, match="colors must be an array of integers, not float64"):
-        verify(PATH, np.zeros(4))
+        verify_coloring(PATH, np.zeros(4))
     with pytest.raises(InvalidArgumentError, match=r"one entry for each of 4 vertices \(got shape \(3,\)\)"):
-        verify(PATH, np.zeros(3, int))
+        verify_coloring(PATH, np.zeros(3, int))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from test_coloring import PATH, graphs
 
 import atos_py as atos
-from atos_py.algorithms.coloring import verify
+from atos_py.algorithms.coloring import verify_coloring
 from atos_py.errors import VerificationError
 
 
@@ -23,16 +23,16 @@ from atos_py.errors import VerificationError
     ],
 )
 def test_verifier_names_the_first_fault(colors, message):
-    verify(PATH, np.array([0, 1, 0, 0]))
+    verify_coloring(PATH, np.array([0, 1, 0, 0]))
     with pytest.raises(VerificationError, match=message):
-        verify(PATH, np.array(colors))
+        verify_coloring(PATH, np.array(colors))
 
 
 def test_verifier_counts_both_directions():
     star = atos.Graph.from_edges([1, 2, 3], [0, 0, 0], device="cpu")
-    verify(star, np.array([3, 0, 1, 2]))
+    verify_coloring(star, np.array([3, 0, 1, 2]))
     with pytest.raises(VerificationError, match=r"colors\[0\] is 4, but colours lie in 0..3"):
-        verify(star, np.array([4, 0, 1, 2]))
+        verify_coloring(star, np.array([4, 0, 1, 2]))
 
 
 @given(graphs(), st.data())
@@ -45,7 +45,7 @@ def test_verifier_accepts_exactly_colorings(graph, data):
     symmetric = (graph.to_scipy() != graph.to_scipy().T).nnz == 0 and graph.is_symmetric()
     degrees = graph.degrees() + (0 if symmetric else np.bincount(np.asarray(graph.indices), minlength=n))
     if proper and colors.max(initial=0) <= max(degrees.max(initial=0), graph.max_degree):
-        verify(graph, colors)
+        verify_coloring(graph, colors)
     else:
         with pytest.raises(VerificationError):
-            verify(graph, colors)
+            verify_coloring(graph, colors)

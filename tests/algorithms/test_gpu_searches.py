@@ -13,7 +13,7 @@ from repository import ROOT
 from shared_tasks import every_schedule, launch
 
 import atos_py as atos
-from atos_py.algorithms import bfs, pagerank
+from atos_py.algorithms import bfs
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 
@@ -62,7 +62,7 @@ def search(request) -> Search:
     graph, source = load(request.param, request)
     reference = atos.bfs(graph, source, barrier=True)
     depth = reference.depth.to_numpy()
-    bfs.verify(graph, source, depth)  # depths are unique: what equals them is right as well
+    atos.verify_bfs(graph, source, depth)  # depths are unique: what equals them is right as well
     reached = np.count_nonzero(depth != bfs.UNREACHED)
     assert reached > {"New York": 264_345, "Slashdot": 10_000, "rmat22": 2_000_000, "road4900": 20_000_000}[request.param]
     found = atos.zeros(graph.num_vertices, dtype=np.uint32, device="cuda")
@@ -98,10 +98,10 @@ def test_bfs(search, worker, fetch_size, persistent, barrier):
 @pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
 def test_bfs_with_parents(search, worker):
     result = atos.bfs(search.graph, search.source, parents=True, worker=worker)
-    bfs.verify(search.graph, search.source, result.depth, result.parent)
+    atos.verify_bfs(search.graph, search.source, result.depth, result.parent)
     several = np.random.default_rng(1).integers(search.graph.num_vertices, size=1000)
     result = atos.bfs(search.graph, several, parents=True, worker=worker)
-    bfs.verify(search.graph, several, result.depth, result.parent)
+    atos.verify_bfs(search.graph, several, result.depth, result.parent)
 
 
 @pytest.mark.timeout(120)
@@ -110,14 +110,14 @@ def test_bfs_that_switches_direction(search, worker):
     graph = search.graph.to_symmetric()
     for source in (search.source, graph.num_vertices // 3):
         result = atos.bfs(graph, source, direction="switch", parents=True, worker=worker)
-        bfs.verify(graph, source, result.depth, result.parent)
+        atos.verify_bfs(graph, source, result.depth, result.parent)
 
 
 @pytest.mark.timeout(120)
 def test_pagerank_by_default(search):
     graph = search.graph.to_symmetric()
     for dtype in ("f4", "f8"):
-        pagerank.verify(graph, atos.pagerank(graph, tolerance=5e-4, dtype=dtype), 5e-4)
+        atos.verify_pagerank(graph, atos.pagerank(graph, tolerance=5e-4, dtype=dtype), 5e-4)
 
 
 @pytest.mark.timeout(120)

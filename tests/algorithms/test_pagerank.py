@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import atos_py as atos
 from atos_py.algorithms.launch_sequence import LaunchSequence
-from atos_py.algorithms.pagerank import PageRankResult, chebyshev_pull, pagerank, verify
+from atos_py.algorithms.pagerank import PageRankResult, chebyshev_pull, pagerank, verify_pagerank
 from atos_py.algorithms.pagerank.api import teleport_of
 from atos_py.algorithms.pagerank.chebyshev_pull import HUB_DEGREE, chebyshev_round
 from atos_py.algorithms.pagerank.residual_push import PushParams, ResidualPush, push_marked, set_ranks, sweep
@@ -76,7 +76,7 @@ def test_error_is_at_most_the_tolerance(
     result = pagerank(graph, damping, tolerance, dtype=dtype, personalization=jumps, start=start, **variant)
     assert result.rank.dtype == dtype
     assert error(result, exact(graph, damping, jumps)) <= result.error_bound <= tolerance
-    assert verify(graph, result, tolerance, damping=damping, personalization=jumps) <= tolerance
+    assert verify_pagerank(graph, result, tolerance, damping=damping, personalization=jumps) <= tolerance
 
 
 @given(graphs(), st.data())
@@ -132,7 +132,7 @@ def test_special_graphs(name: str, find: str | None, dtype: str) -> None:
     for tolerance in (1e-2, 1e-4, 1e-6):
         result = pagerank(graph, tolerance=tolerance, find=find, dtype=dtype)
         assert error(result, exact(graph)) <= result.error_bound <= tolerance
-        verify(graph, result, tolerance)
+        verify_pagerank(graph, result, tolerance)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(map(str, v.values())))
@@ -141,7 +141,7 @@ def test_every_schedule(variant: dict[str, Any], light: int, monkeypatch: pytest
     monkeypatch.setitem(THREAD_MAX_DEGREE, "cpu", light)
     for name in ("rmat", "road"):
         result = pagerank(SPECIAL[name], tolerance=1e-5, fetch_size=16, num_blocks=3, **variant)
-        verify(SPECIAL[name], result, 1e-5)
+        verify_pagerank(SPECIAL[name], result, 1e-5)
         if variant["find"] == "push" or (variant["find"] == "sweep" and light == 0):
             assert result.stats.tasks_pushed > SPECIAL[name].num_vertices / 2
 
@@ -151,7 +151,7 @@ def test_every_schedule(variant: dict[str, Any], light: int, monkeypatch: pytest
 def test_every_schedule_on_the_gpu(variant: dict[str, Any]) -> None:
     for graph in (atos.generate.rmat(14, 16, device="cuda"), atos.generate.road(300, device="cuda")):
         for dtype in ("f4", "f8"):
-            verify(graph, pagerank(graph, tolerance=1e-5, dtype=dtype, **variant), 1e-5)
+            verify_pagerank(graph, pagerank(graph, tolerance=1e-5, dtype=dtype, **variant), 1e-5)
 
 
 @pytest.mark.parametrize("schedule", list(itertools.product((True, False), repeat=2)), ids=str)
@@ -211,7 +211,7 @@ def test_gathering_over_a_graph_that_mixes_fast_takes_fewer_rounds() -> None:
 def test_gathering_promises_what_the_verifier_finds_or_little_more(device: atos.Device) -> None:
     for graph in (atos.generate.rmat(12, 16, device=device), atos.generate.road(100, device=device)):
         result = pagerank(graph, tolerance=1e-5, dtype="f8")
-        found = verify(graph, result, 1e-5)
+        found = verify_pagerank(graph, result, 1e-5)
         assert 0.999 * found < result.error_bound < 1.5 * found
 
 
@@ -227,7 +227,7 @@ def test_gathering_by_all_threads_of_a_worker(
     assert with_hubs.max_degree > HUB_DEGREE
     for graph in (with_hubs, atos.generate.road(60, device=device)):
         result = pagerank(graph, tolerance=1e-5, dtype=dtype, find="gather", worker=worker)
-        verify(graph, result, 1e-5)
+        verify_pagerank(graph, result, 1e-5)
         assert result.stats.tasks_run > graph.num_vertices / 24
 
 
@@ -245,7 +245,7 @@ def test_directed_graphs_are_swept_in_the_end(seed: int, n: int) -> None:
 def test_a_damping_that_proves_nothing_is_refused(damping: float) -> None:
     graph = star(10, True)
     with pytest.raises(atos.InvalidArgumentError, match="damping must be at least 0 and less than 1"):
-        verify(graph, np.full(10, 0.1), damping=damping)
+        verify_pagerank(graph, np.full(10, 0.1), damping=damping)
 
 
 def test_a_mesh_with_a_hub(device: atos.Device, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,7 +254,7 @@ def test_a_mesh_with_a_hub(device: atos.Device, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(THREAD_MAX_DEGREE, device.kind, 4)
     monkeypatch.setattr(chebyshev_pull, "_MESH_THREAD_DEGREE", 100)
     graph = star(5_000, True)
-    verify(graph, pagerank(graph.to(device), tolerance=1e-5), 1e-5)
+    verify_pagerank(graph, pagerank(graph.to(device), tolerance=1e-5), 1e-5)
 
 
 def test_the_configuration_is_that_of_the_search() -> None:
@@ -265,7 +265,7 @@ def test_the_configuration_is_that_of_the_search() -> None:
 def test_no_vertices() -> None:
     result = pagerank(graph_of([], 0))
     assert (result.rank.size, result.error_bound < 1e-4) == (0, True)
-    assert verify(graph_of([], 0), result) == 0
+    assert verify_pagerank(graph_of([], 0), result) == 0
 
 
 @pytest.mark.timeout(60)
@@ -276,14 +276,14 @@ def test_many_vertices_without_edges(find: str | None, damping: float) -> None:
     graph = atos.Graph.from_edges([0, 1], [1, 0], num_vertices=40, device="cpu")
     wanted = np.arange(40.0)
     result = pagerank(graph, damping, 1e-9, find=find, dtype=np.float64, personalization=wanted)
-    assert verify(graph, result, 1e-9, damping=damping, personalization=wanted) <= 1e-9
+    assert verify_pagerank(graph, result, 1e-9, damping=damping, personalization=wanted) <= 1e-9
 
 
 def test_float32_sums_of_many_equal_numbers() -> None:
     # Added up in float32 one by one, a million equal shares come out wrong by per cents.
     graph = star(1_000_001, True)
     result = pagerank(graph, tolerance=1e-5)
-    verify(graph, result, 1e-5)
+    verify_pagerank(graph, result, 1e-5)
     assert error(result, exact(graph)) <= 1e-5
 
 
@@ -292,18 +292,18 @@ def test_a_good_start_saves_work() -> None:
     first = pagerank(graph, tolerance=1e-5)
     again = pagerank(graph, tolerance=1e-5, start=first.rank)
     assert again.stats.rounds < first.stats.rounds / 2
-    verify(graph, again, 1e-5)
+    verify_pagerank(graph, again, 1e-5)
     scaled = pagerank(graph, tolerance=1e-5, start=1000 * first.rank.to_numpy())
     assert scaled.stats.rounds < first.stats.rounds / 2
     for scale, dtype in ((1e-300, "f4"), (1e300, "f4"), (1e-320, "f8"), (1e308, "f8")):
         far = pagerank(graph, tolerance=1e-5, start=scale * np.ones(graph.num_vertices), dtype=dtype)
-        verify(graph, far, 1e-5)
+        verify_pagerank(graph, far, 1e-5)
 
 
 def test_damping_near_one() -> None:
     graph = atos.generate.road(40, device="cpu")
     result = pagerank(graph, 0.999, 1e-3)
-    verify(graph, result, 1e-3, damping=0.999)
+    verify_pagerank(graph, result, 1e-3, damping=0.999)
     assert error(result, exact(graph, 0.999)) <= 1e-3
 
 
@@ -350,20 +350,20 @@ def test_other_refusals() -> None:
 def test_certificate_refuses_what_is_wrong() -> None:
     graph = SPECIAL["rmat"]
     truth = exact(graph)
-    assert verify(graph, truth, 1e-11) < 1e-11
+    assert verify_pagerank(graph, truth, 1e-11) < 1e-11
     wrong = truth.copy()
     wrong[5] += 1e-4
     wrong[6:8] -= 0.5e-4
     with pytest.raises(VerificationError, match="the error may be"):
-        verify(graph, wrong, 2e-4)
+        verify_pagerank(graph, wrong, 2e-4)
     with pytest.raises(VerificationError, match="sum to"):
-        verify(graph, truth * 1.01, 1e-4)
+        verify_pagerank(graph, truth * 1.01, 1e-4)
     with pytest.raises(VerificationError):
-        verify(graph, truth, 1e-4, damping=0.8)
+        verify_pagerank(graph, truth, 1e-4, damping=0.8)
     with pytest.raises(VerificationError):
-        verify(graph, np.full(1024, np.nan), 1e-4)
+        verify_pagerank(graph, np.full(1024, np.nan), 1e-4)
     with pytest.raises(InvalidArgumentError, match="one rank for each of 1024 vertices"):
-        verify(graph, truth[1:])
+        verify_pagerank(graph, truth[1:])
 
 
 @given(graphs(), st.data())
@@ -372,4 +372,4 @@ def test_certificate_is_a_bound(graph: atos.Graph, data: st.DataObject) -> None:
     n = graph.num_vertices
     ranks = np.array(data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n).filter(any)), np.float64)
     ranks /= ranks.sum()
-    assert verify(graph, ranks, 100) >= np.abs(ranks - exact(graph)).sum() - 1e-12
+    assert verify_pagerank(graph, ranks, 100) >= np.abs(ranks - exact(graph)).sum() - 1e-12

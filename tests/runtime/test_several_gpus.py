@@ -11,7 +11,6 @@ from fake_arrays import OnlyDLPack
 from shared_tasks import again, double_of, every_schedule
 
 import atos_py as atos
-from atos_py.algorithms import bfs
 from atos_py.errors import ExportError, InvalidArgumentError, LaunchConfigError, LaunchTimeoutError
 
 GPUS = ("cuda:0", "cuda:1")
@@ -36,7 +35,7 @@ def search(graph: atos.Graph, **options: object) -> np.ndarray:
     result = atos.bfs(graph, source, **options)
     assert result.depth.device == graph.device
     assert result.stats.device == str(graph.device)
-    bfs.verify(graph, source, result.depth)
+    atos.verify_bfs(graph, source, result.depth)
     return result.depth.to_numpy()
 
 

@@ -12,13 +12,13 @@ Parents are found afterwards, by one pass over the edges: whichever edge leads f
 parent. During the search a depth and its parent would have to change together, in one word of 64 bits; that would double
 what a search reads at random, also for those who do not ask for parents.
 
-`tasks` has what runs on the device, `driver` what launches it, `verifier` the proof of a result.
+`api` has the call, `tasks` and `direction` what runs on the device, `verify` the proof of a result.
 
 Source: Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithms 1 and 2.
 """
 
 from .api import DIRECTIONS, BFSResult, bfs
 from .tasks import UNREACHED, assign_parents, degree, visit
-from .verify import verify
+from .verify import verify_bfs
 
-__all__ = ["DIRECTIONS", "UNREACHED", "BFSResult", "assign_parents", "bfs", "degree", "verify", "visit"]
+__all__ = ["DIRECTIONS", "UNREACHED", "BFSResult", "assign_parents", "bfs", "degree", "verify_bfs", "visit"]

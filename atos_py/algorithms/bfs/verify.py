@@ -14,7 +14,7 @@ from ...graph.graph import Graph
 from ...support.host_memory import host_memory_for
 from ..arguments import per_vertex, rows_of, vertices_of
 
-__all__ = ["verify"]
+__all__ = ["verify_bfs"]
 
 _CHUNK_VERTICES = 1 << 20
 _CHUNK_EDGES = 1 << 20
@@ -53,7 +53,7 @@ def _tree_kernel(
 
 
 @host_memory_for("atos.verify_bfs")
-def verify(graph: Graph | CSR, sources: ArrayLike, depth: Any, parent: Any = None) -> None:
+def verify_bfs(graph: Graph | CSR, sources: ArrayLike, depth: Any, parent: Any = None) -> None:
     """Prove that depths are every vertex's distance, in edges, from the nearest source, and parents those on shortest paths.
 
     Four conditions are checked of depths. With D the value that says "unreached" (the largest of the dtype):

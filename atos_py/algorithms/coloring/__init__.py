@@ -9,7 +9,7 @@ the window is the whole graph and the same tasks run in rounds. Where vertices h
 Who loses a clash: whoever meets a final colour, otherwise the one of smaller degree, ties going by a hash of the ids. A check
 that wins marks the loser by an atomic operation on the loser's entry, on which the loser's becoming final depends too.
 
-`api` has the call, `tasks` and `blocks` what runs on the device, `verify` the proof of a result. Why the result is always a
+`api` has the call, `tasks` and `ranges` what runs on the device, `verify` the proof of a result. Why the result is always a
 colouring, and why the tasks come to an end: docs/algorithms/coloring.md.
 
 Sources: Gebremedhin and Manne, "Scalable parallel graph coloring algorithms", Concurrency: Practice and Experience 12 (2000);
@@ -18,6 +18,6 @@ Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 202
 
 from .api import ORDERS, ColoringResult, color
 from .tasks import assign_or_check
-from .verify import verify
+from .verify import verify_coloring
 
-__all__ = ["ORDERS", "ColoringResult", "assign_or_check", "color", "verify"]
+__all__ = ["ORDERS", "ColoringResult", "assign_or_check", "color", "verify_coloring"]

@@ -12,7 +12,7 @@ from ...graph.graph import Graph, check_graph
 from ...support.host_memory import host_memory_for
 from ..arguments import per_vertex, rows_of
 
-__all__ = ["verify"]
+__all__ = ["verify_coloring"]
 
 _CHUNK_EDGES = 1 << 20
 _CHUNK_VERTICES = 1 << 20
@@ -28,7 +28,7 @@ def _clash_kernel(indptr: Any, indices: Any, colors: Any, first: int, end: int) 
 
 
 @host_memory_for("atos.verify_coloring")
-def verify(graph: Graph, colors: Any) -> None:
+def verify_coloring(graph: Graph, colors: Any) -> None:
     """Prove that `colors` is a colouring: every edge but loops joins different colours, none larger than the largest degree.
 
     Parameters

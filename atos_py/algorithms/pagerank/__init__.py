@@ -14,6 +14,6 @@ Source: Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", 
 """
 
 from .api import METHODS, PageRankResult, pagerank
-from .verify import verify
+from .verify import verify_pagerank
 
-__all__ = ["METHODS", "PageRankResult", "pagerank", "verify"]
+__all__ = ["METHODS", "PageRankResult", "pagerank", "verify_pagerank"]

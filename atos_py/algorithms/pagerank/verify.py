@@ -15,7 +15,7 @@ from ...support.validation import as_host_array, number
 from ..arguments import rows_of
 from .api import PageRankResult, damping_of, teleport_of
 
-__all__ = ["verify"]
+__all__ = ["verify_pagerank"]
 
 _CHUNK_VERTICES = 1 << 20  # at a time, since new memory for all at once takes longer than what is done with it
 
@@ -31,7 +31,7 @@ def _scatter_kernel(
 
 
 @host_memory_for("atos.verify_pagerank")
-def verify(
+def verify_pagerank(
     graph: Any, result: Any, tolerance: float = 1e-4, *, damping: float = 0.85, personalization: ArrayLike | Array | None = None
 ) -> float:
     """Prove that the error of ranks is at most `tolerance`, from the ranks alone.
