@@ -1,28 +1,30 @@
-"""The command line: ``python -m atos_py`` says what there is to run on, ``python -m atos_py demo`` runs it."""
+"""Command line: ``atos``, or ``python -m atos_py`` without an installed script."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from . import __version__
-from .cli import COMMANDS
+from .cli import Command, find_commands
 from .errors import AtosError, VerificationError
 
 _DESCRIPTION = """\
 atos_py runs many small tasks, which may push more tasks, on a GPU or on CPU threads.
 
-Without a command it says what there is to run on, as `info` does."""
+Without a command it prints what there is to run on, as `info` does."""
 
 _EXAMPLES = """\
 examples:
-  python -m atos_py                      what is there, what is missing, and what to do about it
-  python -m atos_py demo --device cpu    a minute's tour: BFS in all schedules, verified
-  python -m atos_py bfs roads.gr.gz      depths from a vertex, proved right
-  python -m atos_py COMMAND --help       what a command does, and more examples
-  ATOS_DEVICE=cpu python program.py      run a program of yours on the CPU although there is a GPU
+  atos                      print what is there, what is missing, and how to get it
+  atos demo --device cpu    run BFS in all schedules and verify it, in a minute
+  atos bfs roads.gr.gz      find the depths from a vertex and prove them right
+  atos COMMAND --help       print what a command does, and more examples
+
+ATOS_DEVICE=cpu python program.py runs a program of yours on the CPU although there is a GPU.
 
 A graph is a file (DIMACS .gr, Matrix Market, edge list, .npz, each gzipped or not) or a generator and its parameters:
 rmat:SCALE[:EDGE_FACTOR[:SEED]], scale-free, or road:SIDE[:KEEP[:SEED]], like a road network.
@@ -35,9 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     130 is that of a command that Ctrl-C stopped.
     """
-    options = _parser().parse_args(arguments)
+    commands = find_commands()
+    options = _make_parser(commands, _name_program(arguments)).parse_args(arguments)
     try:
-        code = int(COMMANDS[options.command or "info"].command(options))
+        code = int(commands[options.command or "info"].command(options))
         print(end="", flush=True)  # which, unlike sys.stdout, is there if the output was closed from the start
         return code
     except BrokenPipeError:  # who reads the output has seen enough, as `head`
@@ -51,18 +54,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1 if isinstance(error, VerificationError) else 2
 
 
-def _parser() -> argparse.ArgumentParser:
+def _name_program(arguments: Sequence[str] | None) -> str:
+    """Return how the program was called, as usage lines and examples show it; a call with arguments is none from a shell."""
+    if arguments is not None:
+        return "atos"
+    name = Path(sys.argv[0]).name
+    return "python -m atos_py" if name == "__main__.py" else name
+
+
+def _make_parser(commands: Mapping[str, Command], program: str) -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser("python -m atos_py", description=_DESCRIPTION, epilog=_EXAMPLES, formatter_class=raw)
+    epilog = _name_in_examples(_EXAMPLES, program)
+    parser = argparse.ArgumentParser(program, description=_DESCRIPTION, epilog=epilog, formatter_class=raw)
     parser.add_argument("--version", action="version", version=__version__)
     parser.set_defaults(json=None)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for name, module in COMMANDS.items():
-        epilog = f"examples:\n{module.EXAMPLES}"
-        module.add_arguments(
-            commands.add_parser(name, help=module.HELP, description=module.DESCRIPTION, epilog=epilog, formatter_class=raw)
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, command in commands.items():
+        epilog = _name_in_examples(f"examples:\n{command.EXAMPLES}", program)
+        command.add_arguments(
+            subparsers.add_parser(name, help=command.HELP, description=command.DESCRIPTION, epilog=epilog, formatter_class=raw)
         )
     return parser
+
+
+def _name_in_examples(text: str, program: str) -> str:
+    return text.replace("\n  atos ", f"\n  {program} ")
 
 
 if __name__ == "__main__":

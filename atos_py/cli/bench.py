@@ -1,4 +1,4 @@
-"""``python -m atos_py bench``: times algorithms over graphs, devices and settings; every counted run is verified.
+"""Command ``bench``: times algorithms over graphs, devices and settings; every counted run is verified.
 
 Figures of different machines are never put side by side: a report names its devices, and is compared with another only if they
 are the same.
@@ -13,24 +13,26 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..algorithms.registry import Algorithm, find_algorithms
 from ..core.devices import Device, device
 from ..errors import InvalidArgumentError
 from ..graph.graph import Graph
 from ..graph.spec import graph_of, source_of
 from ..tools.machine import device_facts, peak_of, versions
 from ..tools.measure import measure
-from ..tools.report import GraphFacts, Report, Row
+from ..tools.report import GraphFacts, Report, Row, TextTable
 from ..tools.tuning_cache import tuned
-from ..tools.workloads import ALGORITHMS, OPTIONS, SCHEDULER, on_graph, scheduler
+from ..tools.workloads import SCHEDULER, bind_algorithm, make_scheduler_workload
 from .options import (
     LAUNCH,
+    add_algorithm_options,
     add_device,
     add_graphs,
     add_json,
     add_launch,
-    add_own,
+    add_source,
     check_outputs,
-    given,
+    collect_given,
     say,
     write_json,
     write_text,
@@ -38,44 +40,47 @@ from .options import (
 
 HELP = "time algorithms over graphs, devices and settings"
 DESCRIPTION = """\
-Runs each algorithm on each graph and device in each setting: all combinations of the values that are given, defaults for what
-is not. One run warms up; the others count, and are verified by a certificate over all edges. Prints, and writes as JSON and
-Markdown:
+Runs each algorithm on each graph and device in each setting. The settings are all combinations of the given values; options
+that are not given keep their defaults. The first run of a setting warms up. The other runs count, and a certificate over all
+edges verifies each of them. The command prints a table, and writes it as JSON and Markdown on request. Its columns:
 
-  ms        median of the device's time, and its least and most
-  call      median of the whole call on the host, in ms
-  tasks     tasks run; M/s: millions of them a second
-  beside    MB that the core took of the device beside graph, arrays and the queue's slots; the driver's share after a plus
-  result    vertices reached and levels; bound of the PageRank error; colours
+  ms           median of the device's time, with minimum and maximum
+  call ms      median of the time of the whole call on the host
+  tasks        tasks run
+  M tasks/s    millions of tasks run in a second of the device's time
+  overhead MB  device memory that the core took, without graph, arrays and slots of the queue; after a plus that of the driver
+  result       numbers from the verification, such as reached vertices and levels
+  verified     yes, or what was wrong
 
-Beside pagerank, color and bfs, tree and chain measure the scheduler alone: empty tasks, each pushing two or one.
-Of each graph it says what making it took of the host's memory, at most."""
+The workloads tree and chain measure the scheduler alone: empty tasks of which each pushes two others, or one.
+For each graph the command prints the peak of the host's memory while the graph was made."""
 EXAMPLES = """\
-  python -m atos_py bench --algorithm bfs --graph road:1000:0.62 --fetch-size 32 128
-  python -m atos_py bench --device cpu cuda --json now.json --against before.json
-  python -m atos_py bench --algorithm tree chain --worker thread warp cta"""
+  atos bench --algorithm bfs --graph road:1000:0.62 --fetch-size 32 128
+  atos bench --device cpu cuda --json now.json --against before.json
+  atos bench --algorithm tree chain --worker thread warp cta"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command to `argparse`."""
-    everything = (*ALGORITHMS, *SCHEDULER)
+    algorithms = find_algorithms()
+    everything = (*algorithms, *SCHEDULER)
     parser.add_argument(
         "--algorithm",
         nargs="+",
         action="extend",
         choices=everything,
         metavar="NAME",
-        help=f"any of {', '.join(everything)} (default: the first three)",
+        help=f"any of {', '.join(everything)} (default: all but {' and '.join(SCHEDULER)})",
     )
     add_graphs(parser, "one of each, as large as suits the device")
     add_device(parser, several=True)
-    parser.add_argument("--source", type=int, metavar="V", help="where BFS begins (default: largest degree, a grid's middle)")
+    add_source(parser)
     parser.add_argument("--size", type=int, help="tasks of tree and chain (default: 100 million and 100,000; less on a CPU)")
     parser.add_argument("--repeat", type=int, default=7, metavar="N", help="counted runs of each setting (default: 7)")
     add_json(parser)
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write tables there")
     parser.add_argument("--against", type=Path, metavar="FILE", help="compare with an earlier --json of the same device")
-    add_own(parser, *OPTIONS, several=True)
+    add_algorithm_options(parser, *algorithms.values(), several=True)
     add_launch(parser, several=True)
 
 
@@ -92,54 +97,74 @@ def command(options: argparse.Namespace) -> int:
     report = Report({str(on): device_facts(on) for on in chosen}, versions())
     old = Report.load(options.against) if options.against else None
     if old:
-        list(report.against(old, options.against))  # refuses before anything is measured
+        list(report.compare(old, options.against))  # refuses before anything is measured
     for name, facts in report.devices.items():
         say(options, f"{name}: {', '.join(map(str, facts.values()))}")
-    for row in _rows(options, chosen, report):
+    table, headed = _make_table(options, chosen), -1
+    for row in _measure_rows(options, chosen, report):
+        if headed != len(report.graphs):  # a heading for the rows of each graph
+            headed = len(report.graphs)
+            say(options, table.heading)
         report.rows.append(row)
-        say(options, "  ".join(cell for cell in row.cells() if cell))
+        say(options, table.format(row))
     if old:
-        say(options, *report.against(old, options.against))
+        say(options, *report.compare(old, options.against))
     write_json(options, report.to_json())
     if options.markdown:
         write_text(options.markdown, report.to_markdown())
     return 1 if any(row.failure for row in report.rows) else 0
 
 
-def _size(options: argparse.Namespace, shape: str, on: Device) -> int:
+def _make_table(options: argparse.Namespace, chosen: Sequence[Device]) -> TextTable:
+    """Return a table wide enough for all rows, but for settings from ``--tuned``."""
+    names = _choose_workloads(options)
+    shapes = [name for name in names if name in SCHEDULER]
+    graphs = [f"{_choose_size(options, shape, on):,}" for shape in shapes for on in chosen]
+    if len(shapes) < len(names):
+        graphs += options.graph or _choose_graphs(chosen)
+    settings = [setting for name in names for setting in _combine_settings(options, find_algorithms().get(name))]
+    return TextTable(names, graphs, [str(on) for on in chosen], settings)
+
+
+def _choose_workloads(options: argparse.Namespace) -> list[str]:
+    return list(dict.fromkeys(options.algorithm or find_algorithms()))
+
+
+def _choose_size(options: argparse.Namespace, shape: str, on: Device) -> int:
     if options.size is not None:
         return int(options.size)
     return 100_000 if shape == "chain" else 100_000_000 if on.kind == "cuda" else 1_000_000
 
 
-def _rows(options: argparse.Namespace, chosen: Sequence[Device], report: Report) -> Iterator[Row]:
-    algorithms = list(dict.fromkeys(options.algorithm or ALGORITHMS))
+def _measure_rows(options: argparse.Namespace, chosen: Sequence[Device], report: Report) -> Iterator[Row]:
+    names = _choose_workloads(options)
     for on in chosen:
-        for shape in (name for name in algorithms if name in SCHEDULER):
-            size = _size(options, shape, on)
-            workload = scheduler(shape, size, on)
-            for setting in _settings(options, shape):
+        for shape in (name for name in names if name in SCHEDULER):
+            size = _choose_size(options, shape, on)
+            workload = make_scheduler_workload(shape, size, on)
+            for setting in _combine_settings(options):
                 yield measure(Row(shape, f"{size:,}", str(on), setting), workload, on, options.repeat)
-    wanted = [name for name in algorithms if name in ALGORITHMS]
-    for spec in dict.fromkeys(options.graph or _default_graphs(chosen)) if wanted else ():
-        host = _make(spec, report)
+    registry = find_algorithms()
+    algorithms = [registry[name] for name in names if name in registry]
+    for spec in dict.fromkeys(options.graph or _choose_graphs(chosen)) if algorithms else ():
+        host = _make_graph(spec, report)
         say(options, report.graphs[-1])
         source = source_of(spec, host) if options.source is None else options.source
         for on in chosen:
             graph = host.to(on)
-            for name in wanted:
-                workload = on_graph(name, graph, source, host)
-                for setting in _settings(options, name):
-                    chosen_options = {**tuned(name, graph), **setting} if options.tuned else setting
-                    yield measure(Row(name, spec, str(on), chosen_options), workload, on, options.repeat)
+            for algorithm in algorithms:
+                workload = bind_algorithm(algorithm, graph, source, host)
+                for setting in _combine_settings(options, algorithm):
+                    chosen_options = {**tuned(algorithm.name, graph), **setting} if options.tuned else setting
+                    yield measure(Row(algorithm.name, spec, str(on), chosen_options), workload, on, options.repeat)
 
 
-def _default_graphs(chosen: Sequence[Device]) -> tuple[str, str]:
+def _choose_graphs(chosen: Sequence[Device]) -> tuple[str, str]:
     large = all(on.kind == "cuda" for on in chosen)
     return ("rmat:22:16", "road:4900:0.62") if large else ("rmat:14:16", "road:300:0.62")
 
 
-def _make(spec: str, report: Report) -> Graph:
+def _make_graph(spec: str, report: Report) -> Graph:
     for small in ("rmat:4:4", "road:4"):
         graph_of(small, device="cpu")  # so that compilers are loaded already
     begin = time.perf_counter()
@@ -150,8 +175,8 @@ def _make(spec: str, report: Report) -> Graph:
     return host
 
 
-def _settings(options: argparse.Namespace, algorithm: str) -> Iterator[dict[str, Any]]:
-    """Yield every combination of what was given and means something to the algorithm."""
-    values_of = given(options, *LAUNCH, *OPTIONS.get(algorithm, ()))
+def _combine_settings(options: argparse.Namespace, algorithm: Algorithm | None = None) -> Iterator[dict[str, Any]]:
+    """Yield every combination of the given values of options that a launch or the algorithm has."""
+    values_of = collect_given(options, *LAUNCH, *(algorithm.options if algorithm else ()))
     for values in itertools.product(*(list(dict.fromkeys(several)) for several in values_of.values())):
         yield dict(zip(values_of, values, strict=True))

@@ -1,4 +1,4 @@
-"""``python -m atos_py demo``: BFS on every device, with every worker, in every schedule, each result verified."""
+"""Command ``demo``: BFS on every device, with every worker, in every schedule, each result verified."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ each:
 
 On a CPU the three workers are the same: one thread each."""
 EXAMPLES = """\
-  python -m atos_py demo
-  python -m atos_py demo --device cpu --graph road:100 rmat:10"""
+  atos demo
+  atos demo --device cpu --graph road:100 rmat:10"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

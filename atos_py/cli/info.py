@@ -1,4 +1,4 @@
-"""``python -m atos_py info``: what there is to run on, what is missing, and what to do about it."""
+"""Command ``info``: devices and compilers that are there, what is missing, and how to get it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ DESCRIPTION = """\
 Says which devices, compilers and packages there are, what the core was built for, where compiled tasks are kept, and for each
 thing that is missing the command that mends it. Nothing is changed. The same as no command at all."""
 EXAMPLES = """\
-  python -m atos_py info
-  python -m atos_py info --json -        for programs"""
+  atos info
+  atos info --json -        for programs"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""What the commands have in common: options of the same name mean the same everywhere, and output goes the same ways."""
+"""Options and outputs that the commands share: options of the same name mean the same everywhere."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from ..algorithms.registry import Algorithm, find_algorithms
 from ..compile.program import WORKERS
 from ..errors import FileWriteError, MissingPackageError
 from ..graph.spec import SPEC_HELP
-from ..tools.workloads import OPTIONS
 
 __all__ = [
     "LAUNCH",
+    "add_algorithm_options",
     "add_device",
     "add_graphs",
     "add_json",
     "add_launch",
-    "add_own",
+    "add_source",
     "check_outputs",
-    "given",
-    "progress_bar",
+    "collect_given",
+    "make_progress_bar",
     "say",
     "write_json",
     "write_text",
@@ -33,23 +34,13 @@ __all__ = [
 #: Options of a launch, by the names that they have in Python.
 LAUNCH = ("worker", "fetch_size", "num_blocks", "num_threads", "persistent", "barrier")
 
-_OWN: dict[str, tuple[Callable[[str], Any], str]] = {
-    "direction": (str, "push, or auto: unreached vertices look for reached ones where that saves work (undirected graphs)"),
-    "tolerance": (float, "relative error that the ranks may have (default: 5e-4)"),
-    "dtype": (str, "of the ranks: float32 or float64"),
-    "find": (str, "how vertices with work are found: sweep, gather or push"),
-    "order": (str, "which vertices come first: natural, random or degree"),
-    "window": (int, "vertices under way at once"),
-    "patience": (int, "how often a vertex waits for another"),
-}
-
 
 def _add(parser: Any, several: bool, name: str, kind: Callable[[str], Any], text: str, **more: Any) -> None:
     many = {"nargs": "+", "action": "extend"} if several else {}
     parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=text, **many, **more)
 
 
-def _switch(text: str) -> bool:
+def _parse_switch(text: str) -> bool:
     if text not in ("0", "1"):
         raise argparse.ArgumentTypeError(f"0 or 1 (got {text!r})")
     return text == "1"
@@ -66,6 +57,13 @@ def add_graphs(parser: argparse.ArgumentParser, default: str, *, several: bool =
     _add(parser, several, "graph", str, text, metavar="GRAPH", required=required)
 
 
+def add_source(parser: argparse.ArgumentParser) -> None:
+    """Add ``--source``, one vertex, to a command that runs any algorithm."""
+    names = ", ".join(name for name, algorithm in find_algorithms().items() if algorithm.has_source)
+    text = f"vertex where a search begins, for {names} (default: a vertex of largest degree, a grid's middle)"
+    parser.add_argument("--source", type=int, metavar="V", help=text)
+
+
 def add_launch(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
     """Add the options of a launch: one value of each, or several to be combined."""
     group = parser.add_argument_group("launch options", "As in Python; what is not given is the algorithm's choice.")
@@ -73,18 +71,24 @@ def add_launch(parser: argparse.ArgumentParser, *, several: bool = False) -> Non
     _add(group, several, "fetch_size", int, "items that a worker takes at once, at most", metavar="N")
     _add(group, several, "num_blocks", int, "blocks; on the CPU, threads", metavar="N")
     _add(group, several, "num_threads", int, "threads of a block, a multiple of 32", metavar="N")
-    _add(group, several, "persistent", _switch, "1: one resident kernel; 0: kernel after kernel", metavar="{0,1}")
-    _add(group, several, "barrier", _switch, "1: level after level; 0: none", metavar="{0,1}")
+    _add(group, several, "persistent", _parse_switch, "1: one resident kernel; 0: kernel after kernel", metavar="{0,1}")
+    _add(group, several, "barrier", _parse_switch, "1: level after level; 0: none", metavar="{0,1}")
     group.add_argument("--tuned", action="store_true", help="take what `tune` found for what is not given")
 
 
-def add_own(parser: argparse.ArgumentParser, *algorithms: str, several: bool = False) -> None:
-    """Add the options that are an algorithm's own."""
+def add_algorithm_options(parser: argparse.ArgumentParser, *algorithms: Algorithm, several: bool = False) -> None:
+    """Add the options of algorithms, each name once: of one its switches too, of several to be combined none."""
+    added: set[str] = set()
     for algorithm in algorithms:
-        group = parser.add_argument_group(f"options of {algorithm}")
-        for name in OPTIONS.get(algorithm, ()):
-            kind, text = _OWN[name]
-            _add(group, several, name, kind, text, metavar=name.upper())
+        group = parser.add_argument_group(f"options of {algorithm.name}")
+        for name, option in algorithm.options.items():
+            if name in added:
+                continue
+            if option.convert is not None:
+                _add(group, several, name, option.convert, option.help, metavar=name.upper())
+            elif not several:
+                group.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=option.help)
+            added.add(name)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -93,13 +97,13 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE", help=text)
 
 
-def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Return the options that were given, by name."""
-    return {name: value for name in names if (value := getattr(options, name)) is not None}
+def collect_given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Return the options of these names that the command has and the user gave."""
+    return {name: value for name in names if (value := getattr(options, name, None)) is not None}
 
 
 def say(options: argparse.Namespace, *lines: object) -> None:
-    """Print what people read."""
+    """Print text for people: on standard error if JSON goes to standard output."""
     print(*lines, sep="\n", file=sys.stderr if options.json == "-" else sys.stdout, flush=True)
 
 
@@ -134,7 +138,7 @@ def check_outputs(*files: str | Path | None, picture: Path | None = None) -> Non
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file that people or programs read, which may be a pipe."""
+    """Write a text file, which may be a pipe."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -142,7 +146,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(options: argparse.Namespace, value: Any) -> None:
-    """Write what programs read, if it was asked for."""
+    """Write JSON for programs, if ``--json`` asks for it."""
     if options.json is None:
         return
     text = value if isinstance(value, str) else json.dumps(value, indent=1) + "\n"
@@ -152,8 +156,8 @@ def write_json(options: argparse.Namespace, value: Any) -> None:
         write_text(Path(options.json), text)
 
 
-def progress_bar() -> Callable[[Iterable[Any], str, int], Iterable[Any]]:
-    """Return what shows how far a command is: a bar, or what says each part once where tqdm is not installed."""
+def make_progress_bar() -> Callable[[Iterable[Any], str, int], Iterable[Any]]:
+    """Return a wrapper of steps that shows progress: a bar, or without tqdm a line for each part."""
     try:
         from tqdm import tqdm
     except ImportError:

@@ -1,4 +1,4 @@
-"""``python -m atos_py reproduce``: the tables and figures of the paper, measured on this machine."""
+"""Command ``reproduce``: the tables and figures of the paper, measured on this machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from ..core.devices import device
 from ..graph.spec import graph_of, names_of
 from ..tools.reproduce import default_graphs, reproduce
-from .options import add_device, add_graphs, add_json, check_outputs, progress_bar, say, write_json
+from .options import add_device, add_graphs, add_json, check_outputs, make_progress_bar, say, write_json
 
 HELP = "measure the paper's tables and figures"
 DESCRIPTION = """\
@@ -17,8 +17,8 @@ bulk-synchronous baseline), verifies every run, and writes run times and speed-u
 time over worker size and fetch size, and the effect of permuting vertex ids: as CSV, Markdown, and, with matplotlib
 installed, PNG. Edges of the graphs that have no reverse are given one."""
 EXAMPLES = """\
-  python -m atos_py reproduce --out paper
-  python -m atos_py reproduce --out paper --graph roads.gr.gz rmat:18:16 --repeat 10"""
+  atos reproduce --out paper
+  atos reproduce --out paper --graph roads.gr.gz rmat:18:16 --repeat 10"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def command(options: argparse.Namespace) -> int:
         specs = list(dict.fromkeys(options.graph))
         named = zip(names_of(specs), specs, strict=True)
         graphs = ((name, graph_of(spec, device=chosen).to_symmetric()) for name, spec in named)
-    files = [str(path) for path in reproduce(options.out, graphs, repeat=options.repeat, progress=progress_bar())]
+    files = [str(path) for path in reproduce(options.out, graphs, repeat=options.repeat, progress=make_progress_bar())]
     say(options, *files)
     write_json(options, {"files": files})
     return 0

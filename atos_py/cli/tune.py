@@ -1,4 +1,4 @@
-"""``python -m atos_py tune``: finds the best setting of an algorithm on a graph, and remembers it."""
+"""Command ``tune``: finds the best setting of an algorithm on a graph, and remembers it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from ..algorithms.bfs import DIRECTIONS
+from ..algorithms.registry import find_algorithms
 from ..core.devices import device
 from ..errors import VerificationError
 from ..graph.spec import graph_of, source_of
 from ..tools.measure import measure
 from ..tools.report import Row
 from ..tools.tune import space_for, tune
-from ..tools.workloads import ALGORITHMS, on_graph
-from .options import add_device, add_graphs, add_json, check_outputs, progress_bar, say, write_json
+from ..tools.workloads import bind_algorithm
+from .options import add_device, add_graphs, add_json, add_source, check_outputs, make_progress_bar, say, write_json
 
 HELP = "find the best setting of an algorithm on a graph"
 DESCRIPTION = """\
@@ -29,19 +29,19 @@ What is kept is remembered on disk for this algorithm, device and shape of graph
 undirected or not):
 atos.bfs(graph, source, **atos.tuned(atos.bfs, graph)) uses it, and so does --tuned of bench, bfs, pagerank and color."""
 EXAMPLES = """\
-  python -m atos_py tune --algorithm bfs --graph road:1000:0.62
-  python -m atos_py tune --algorithm color --graph rmat:18:16 --budget 60 --draw heat.png"""
+  atos tune --algorithm bfs --graph road:1000:0.62
+  atos tune --algorithm color --graph rmat:18:16 --budget 60 --draw heat.png"""
 
 _NOTHING = "no setting that was tried is faster than the defaults by more than runs differ"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command to `argparse`."""
-    names = ", ".join(ALGORITHMS)
-    parser.add_argument("--algorithm", required=True, choices=ALGORITHMS, metavar="NAME", help=f"one of {names}")
+    names = list(find_algorithms())
+    parser.add_argument("--algorithm", required=True, choices=names, metavar="NAME", help=f"one of {', '.join(names)}")
     add_graphs(parser, "", several=False, required=True)
     add_device(parser)
-    parser.add_argument("--source", type=int, metavar="V", help="where BFS begins (default: largest degree, a grid's middle)")
+    add_source(parser)
     parser.add_argument("--budget", type=float, default=120, metavar="S", help="seconds for the search (default: 120)")
     add_json(parser)
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table there")
@@ -55,7 +55,8 @@ def command(options: argparse.Namespace) -> int:
     host = graph_of(options.graph, device="cpu")
     graph = host.to(on)
     source = source_of(options.graph, host) if options.source is None else options.source
-    workload = on_graph(options.algorithm, graph, source, host)
+    algorithm = find_algorithms()[options.algorithm]
+    workload = bind_algorithm(algorithm, graph, source, host)
 
     verified = set()
 
@@ -66,15 +67,13 @@ def command(options: argparse.Namespace) -> int:
             verified.add(key)
         return result
 
-    space = space_for(on)
-    # The first setting, which the best has to beat, leaves everything to the algorithm. For BFS that is the first value of each
-    # option; the others have plans of their own.
-    usual = 1 if options.algorithm == "bfs" else 0
-    space = {name: tuple(dict.fromkeys((None, *values[usual:]))) for name, values in space.items()}
-    if options.algorithm == "bfs" and graph.is_symmetric():
-        space["direction"] = (None, *DIRECTIONS)
+    # The first setting, which the best has to beat, gives no option at all. Where that means the defaults of a launch, these
+    # are not tried a second time.
+    skipped = 1 if algorithm.launch_defaults else 0
+    space = {name: tuple(dict.fromkeys((None, *values[skipped:]))) for name, values in space_for(on).items()}
+    space |= {name: (None, *values) for name, values in algorithm.tunable(graph).items()}
     try:
-        limits = {"budget": options.budget, "space": space, "progress": progress_bar()}
+        limits = {"budget": options.budget, "space": space, "progress": make_progress_bar()}
         tuning = tune(run, task=options.algorithm, graph=graph, **limits)
     except VerificationError as error:
         say(options, f"a result was wrong: {error}")

@@ -1,17 +1,17 @@
-"""What a benchmark found: rows, the facts of graphs and devices, and how they are written, read and compared."""
+"""Report of a benchmark: rows, facts of graphs and devices; written, read and compared with another report."""
 
 from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidArgumentError, MissingFileError
 
-__all__ = ["GraphFacts", "Report", "Row"]
+__all__ = ["GraphFacts", "Report", "Row", "TextTable"]
 
 _LAUNCHED = ("worker", "fetch_size", "num_blocks", "num_threads", "persistent", "barrier")
 
@@ -24,13 +24,13 @@ class Row:
     ----------
     algorithm, graph, device : str
     options : dict
-        What was given; everything else was the algorithm's own choice.
+        The given options; everything else was the algorithm's own choice.
     milliseconds, call_milliseconds : list of float
         Of each counted run, by the device's clock, and of the whole call.
     launch : dict
-        What `LaunchStats` says of the last run: configuration, tasks run, rounds, overhead_bytes.
+        Fields of `LaunchStats` of the last run: configuration, tasks run, rounds, overhead_bytes.
     result : dict
-        What the verification found out.
+        Numbers from the verification.
     driver_bytes : int or None
         By how much the free memory of a GPU went down over all runs: code, and stacks of threads.
     failure : str
@@ -53,7 +53,7 @@ class Row:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What is compared with what."""
+        """Identity of the setting: rows of two reports that have it in common are compared."""
         return self.algorithm, self.graph, self.device, json.dumps(self.options, sort_keys=True)
 
     def cells(self) -> list[str]:
@@ -61,40 +61,87 @@ class Row:
         named = [self.algorithm, self.graph, self.device]
         if self.skipped or not self.milliseconds:
             reason = f"cannot run: {self.skipped}" if self.skipped else f"NO: {self.failure}"
-            return [*named, _setting(self.options, {}), *[""] * 6, reason]
+            return [*named, _format_setting(self.options, {}), *[""] * 6, reason]
         middle, launch = statistics.median(self.milliseconds), self.launch
-        beside = f"{launch['overhead_bytes'] / 1e6:.1f}"
+        overhead = f"{launch['overhead_bytes'] / 1e6:.1f}"
         if self.driver_bytes is not None:
-            beside += f" + {self.driver_bytes / 1e6:.1f}"
+            overhead += f" + {self.driver_bytes / 1e6:.1f}"
         said = ", ".join(f"{name} {format(v, '.2e' if name == 'error' else ',')}" for name, v in self.result.items())
         return [
             *named,
-            _setting(self.options, launch),
+            _format_setting(self.options, launch),
             f"{middle:.3f} ({min(self.milliseconds):.3f} to {max(self.milliseconds):.3f})",
             f"{statistics.median(self.call_milliseconds):.3f}",
             f"{launch['tasks_run']:,}",
             f"{launch['tasks_run'] / middle / 1e3:.1f}" if middle else "",
-            beside,
+            overhead,
             said,
             f"NO: {self.failure}" if self.failure else "yes",
         ]
 
 
-HEADER = ("algorithm", "graph", "device", "setting", "ms", "call", "tasks", "M/s", "beside", "result", "verified")
+HEADER = (
+    "algorithm", "graph", "device", "setting", "ms (least to most)", "call ms", "tasks", "M tasks/s", "overhead MB", "result",
+    "verified",
+)  # fmt: skip
+# Usual widths of the columns from ms to result; the widths of those before follow from what is measured.
+_WIDTHS = (28, 9, 11, 9, 11, 26)
+_NUMBERS = range(4, 9)  # columns that are aligned on the right
+_LONGEST_LAUNCH = "warp 1056x1024 fetch 128 persistent barrier"
 
 
-def _setting(options: dict[str, Any], launch: dict[str, Any]) -> str:
-    own = [f"{name}={value}" for name, value in options.items() if name not in _LAUNCHED]
+class TextTable:
+    """Rows of a benchmark as aligned text under a heading; a cell wider than its column shifts the rest of its row.
+
+    Parameters
+    ----------
+    algorithms, graphs, devices : iterable of str
+        The names that rows will have.
+    settings : iterable of dict
+        The options that rows will have.
+    """
+
+    def __init__(
+        self, algorithms: Iterable[str], graphs: Iterable[str], devices: Iterable[str], settings: Iterable[dict[str, Any]]
+    ) -> None:
+        own = (_format_own(setting) for setting in settings)
+        launches = (" ".join(filter(None, [_LONGEST_LAUNCH, text])) for text in own)
+        named = [max(map(len, names)) for names in ([*algorithms], [*graphs], [*devices], [*launches])]
+        self._widths = [max(pair) for pair in zip((*named, *_WIDTHS, 0), map(len, HEADER), strict=True)]
+
+    @property
+    def heading(self) -> str:
+        """Names of the columns, with units."""
+        return self._align(HEADER)
+
+    def format(self, row: Row) -> str:
+        """Return a row, aligned with the heading."""
+        return self._align(row.cells())
+
+    def _align(self, cells: Sequence[str]) -> str:
+        aligned = (
+            cell.rjust(width) if column in _NUMBERS else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(cells, self._widths, strict=True))
+        )
+        return "  ".join(aligned).rstrip()
+
+
+def _format_own(options: dict[str, Any]) -> str:
+    """Return the options that are no options of a launch."""
+    return " ".join(f"{name}={value}" for name, value in options.items() if name not in _LAUNCHED)
+
+
+def _format_setting(options: dict[str, Any], launch: dict[str, Any]) -> str:
     if not launch:
         return " ".join(f"{name}={value}" for name, value in options.items())
     schedule = f"{'persistent' if launch['persistent'] else 'discrete'}{' barrier' if launch['barrier'] else ''}"
     shape = f"{launch['worker']} {launch['num_blocks']}x{launch['num_threads']} fetch {launch['fetch_size']} {schedule}"
-    return " ".join([shape, *own])
+    return " ".join(filter(None, [shape, _format_own(options)]))
 
 
 @dataclass
 class GraphFacts:
-    """What making a graph took: `host_peak_bytes` of the host's memory at most (None where that cannot be told)."""
+    """Cost of making a graph; `host_peak_bytes` is the peak of the host's memory, None where it is not known."""
 
     graph: str
     vertices: int
@@ -113,7 +160,7 @@ class GraphFacts:
 
 @dataclass
 class Report:
-    """All that was measured, and on what."""
+    """All measurements, and the devices and versions that they are of."""
 
     devices: dict[str, dict[str, Any]]
     versions: dict[str, str]
@@ -146,8 +193,8 @@ class Report:
         lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row.cells()) + " |" for row in self.rows]
         return "\n".join(lines) + "\n"
 
-    def against(self, old: Report, path: Path) -> Iterator[str]:
-        """Yield a line for each setting that both have: how the medians compare. Refuses reports of other devices."""
+    def compare(self, old: Report, path: Path) -> Iterator[str]:
+        """Yield a line with the ratio of the medians for each setting in both reports. Refuses reports of other devices."""
         for name, facts in self.devices.items():
             there = old.devices.get(name)
             if there is None or any(there.get(key) != facts[key] for key in ("name", "processors")):
@@ -159,5 +206,5 @@ class Report:
         for row in self.rows:
             if row.milliseconds and row.key in before:
                 new, was_ms = statistics.median(row.milliseconds), statistics.median(before[row.key].milliseconds)
-                where = f"{row.algorithm} {row.graph} {row.device} {_setting(row.options, row.launch)}"
+                where = f"{row.algorithm} {row.graph} {row.device} {_format_setting(row.options, row.launch)}"
                 yield f"{where}: {new:.3f} ms, was {was_ms:.3f}: ratio {new / was_ms:.3f}"

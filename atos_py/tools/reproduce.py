@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algorithms import bfs
+from ..algorithms.bfs import bfs
+from ..algorithms.registry import Algorithm, find_algorithms
 from ..compile.host_kernels import num_threads
 from ..core.devices import Device
 from ..errors import FileWriteError, InvalidArgumentError, LaunchConfigError
@@ -28,9 +29,9 @@ from ..graph.graph import Graph
 from ..runtime.stats import LaunchStats, stats_of
 from ..support.validation import whole
 from .tables import COUNTED, Measured, least_tasks, write_tables, write_throughput
-from .workloads import on_graph
+from .workloads import bind_algorithm
 
-__all__ = ["ALGORITHMS", "VARIANTS", "default_graphs", "permuted", "reproduce"]
+__all__ = ["VARIANTS", "default_graphs", "list_runs", "permute_vertices", "reproduce"]
 
 Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
 
@@ -41,13 +42,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "persist-CTA": {"worker": "cta", "persistent": True},
     "discrete-CTA": {"worker": "cta", "persistent": False},
     "discrete-warp": {"worker": "warp", "persistent": False},
-}
-# What is measured: a ready-made algorithm, and options of its own.
-ALGORITHMS: dict[str, tuple[str, dict[str, Any]]] = {
-    "BFS": ("bfs", {}),
-    "PageRank": ("pagerank", {}),
-    "PageRank by vertex": ("pagerank", {"find": "push"}),
-    "coloring": ("color", {}),
 }
 HEATMAP_CTAS = (64, 128, 256, 512)
 HEATMAP_FETCHES = (1, 8, 32, 64, 128, 256)
@@ -66,23 +60,29 @@ class _Subject(NamedTuple):
         if not graph.num_vertices:
             raise InvalidArgumentError(f"graph {name!r} has no vertices: give one with some")
         host = graph.to("cpu")
-        return cls(name, graph, host, _source(graph, host))
+        return cls(name, graph, host, _choose_source(graph, host))
 
     def run(self, name: str, **options: Any) -> LaunchStats:
-        """Run one of `ALGORITHMS` and prove its result right."""
-        algorithm, its_own = ALGORITHMS[name]
-        workload = on_graph(algorithm, self.graph, self.source, self.host)
+        """Run one of `list_runs` and prove its result right."""
+        algorithm, its_own = list_runs()[name]
+        workload = bind_algorithm(algorithm, self.graph, self.source, self.host)
         result = workload.run(**its_own, **options)
         workload.verify(result, its_own | options)
         return stats_of(result)
 
 
-def _source(graph: Graph, host: Graph) -> int:
+def _choose_source(graph: Graph, host: Graph) -> int:
     """Return the vertex of largest degree, unless another of a few reaches more: on a road network it may lie on an island."""
     others = np.random.default_rng(0).integers(graph.num_vertices, size=4)
     candidates = [int(np.argmax(host.degrees())), *others.tolist()]
-    reached = [bfs.bfs(graph, source).num_reached for source in candidates]
+    reached = [bfs(graph, source).num_reached for source in candidates]
     return candidates[int(np.argmax(reached))]
+
+
+def list_runs() -> dict[str, tuple[Algorithm, dict[str, Any]]]:
+    """Return the runs that the registry has for the paper: an algorithm and options of its own, by name in the tables."""
+    algorithms = find_algorithms().values()
+    return {name: (each, dict(options)) for each in algorithms for name, options in each.paper.items()}
 
 
 def default_graphs(device: Device) -> Iterator[tuple[str, Graph]]:
@@ -92,7 +92,7 @@ def default_graphs(device: Device) -> Iterator[tuple[str, Graph]]:
     yield f"road{side}", generate.road(side, device=device)
 
 
-def permuted(graph: Graph, seed: int = 0) -> Graph:
+def permute_vertices(graph: Graph, seed: int = 0) -> Graph:
     """Return the graph with its vertices renumbered at random."""
     new_id = np.random.default_rng(seed).permutation(graph.num_vertices).astype(np.uint32)
     indptr, indices = graph.indptr.to_numpy(), graph.indices.to_numpy()
@@ -144,10 +144,10 @@ def reproduce(
 
 
 def _measure_variants(measured: Measured, subject: _Subject, repeat: int, progress: Progress) -> None:
-    settings = [(a, v) for a in ALGORITHMS for v in VARIANTS]
+    settings = [(a, v) for a in list_runs() for v in VARIANTS]
     isolated = int(np.count_nonzero(subject.host.degrees() == 0))
     for algorithm, variant in progress(settings, f"{subject.name}: variants", len(settings)):
-        stats = _median(subject, algorithm, repeat, **VARIANTS[variant])
+        stats = _run_median(subject, algorithm, repeat, **VARIANTS[variant])
         where = {"algorithm": algorithm, "graph": subject.name, "variant": variant}
         measured.runs.append(
             {
@@ -166,18 +166,18 @@ def _measure_variants(measured: Measured, subject: _Subject, repeat: int, progre
 
 
 def _measure_settings(measured: Measured, subject: _Subject, _repeat: int, progress: Progress) -> None:
-    rows = _heatmap_rows(subject.graph.device)
+    rows = _list_heatmap_rows(subject.graph.device)
     cells = [(a, w, f) for a in ("BFS", "PageRank") for w in rows for f in HEATMAP_FETCHES]
     for algorithm, row, fetch in progress(cells, f"{subject.name}: workers x fetch size", len(cells)):
         where = {"algorithm": algorithm, "graph": subject.name, "workers": row, "fetch_size": fetch}
-        measured.heat.append({**where, "milliseconds": _cell(subject, algorithm, rows[row], fetch)})
+        measured.heat.append({**where, "milliseconds": _time_cell(subject, algorithm, rows[row], fetch)})
 
 
 def _measure_permuted(measured: Measured, subject: _Subject, repeat: int, progress: Progress) -> None:
-    shuffled = _Subject.of(subject.name, permuted(subject.graph))
+    shuffled = _Subject.of(subject.name, permute_vertices(subject.graph))
     for variant in progress(list(VARIANTS), f"{subject.name}: permuted ids", len(VARIANTS)):
         before = measured.run("coloring", subject.name, variant)
-        after = _median(shuffled, "coloring", repeat, **VARIANTS[variant])
+        after = _run_median(shuffled, "coloring", repeat, **VARIANTS[variant])
         measured.permutation.append(
             {
                 "graph": subject.name,
@@ -190,14 +190,14 @@ def _measure_permuted(measured: Measured, subject: _Subject, repeat: int, progre
         )
 
 
-def _median(subject: _Subject, algorithm: str, repeat: int, **options: Any) -> LaunchStats:
+def _run_median(subject: _Subject, algorithm: str, repeat: int, **options: Any) -> LaunchStats:
     subject.run(algorithm, **options)
     results = [subject.run(algorithm, **options) for _ in range(repeat)]
     middle = statistics.median_low([stats.milliseconds for stats in results])
     return next(stats for stats in results if stats.milliseconds == middle)
 
 
-def _heatmap_rows(device: Device) -> dict[str, dict[str, Any]]:
+def _list_heatmap_rows(device: Device) -> dict[str, dict[str, Any]]:
     """Return the rows of the heat map: sizes of workers; on the CPU, where each is one thread, how many there are."""
     if device.kind == "cpu":
         most = num_threads()
@@ -207,9 +207,9 @@ def _heatmap_rows(device: Device) -> dict[str, dict[str, Any]]:
     return warp | {f"{size} threads": {"worker": "cta", "num_threads": size} for size in HEATMAP_CTAS}
 
 
-def _cell(subject: _Subject, algorithm: str, options: dict[str, Any], fetch: int) -> float:
+def _time_cell(subject: _Subject, algorithm: str, options: dict[str, Any], fetch: int) -> float:
     """Time one cell of the heat map. NaN where it cannot run."""
     try:
-        return _median(subject, algorithm, 2, fetch_size=fetch, **options).milliseconds
+        return _run_median(subject, algorithm, 2, fetch_size=fetch, **options).milliseconds
     except LaunchConfigError:
         return float("nan")

@@ -1,14 +1,13 @@
-"""What there is to measure: the ready-made algorithms on a graph, and the scheduler alone. Each can be run and verified."""
+"""Workloads to be measured: a ready-made algorithm on a graph, or the scheduler alone. Each can be run and verified."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algorithms import bfs, coloring, pagerank
+from ..algorithms.registry import Algorithm
 from ..compile.task import task
 from ..core.devices import Device
 from ..errors import VerificationError
@@ -16,16 +15,9 @@ from ..graph.graph import Graph
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 
-__all__ = ["ALGORITHMS", "OPTIONS", "SCHEDULER", "TOLERANCE", "Workload", "on_graph", "scheduler"]
+__all__ = ["SCHEDULER", "Workload", "bind_algorithm", "make_scheduler_workload"]
 
-ALGORITHMS = ("bfs", "pagerank", "color")
 SCHEDULER = ("tree", "chain")
-
-#: Relative error to which PageRank is computed unless something else is asked for: that of the paper's peers.
-TOLERANCE = 5e-4
-
-#: What an algorithm takes beside the options of a launch.
-OPTIONS = {"bfs": ("direction",), "pagerank": ("tolerance", "dtype", "find"), "color": ("order", "window", "patience")}
 
 
 class Workload(NamedTuple):
@@ -37,35 +29,35 @@ class Workload(NamedTuple):
         ``run(**options)``, with the algorithm's and the launch's options; returns a `LaunchStats` or something that has
         one as `stats`.
     verify : callable
-        ``verify(result, options)`` proves the result of `run` right, and returns what is worth saying about it.
+        ``verify(result, options)`` proves the result of a run with these options right, and returns the numbers to print of it.
     """
 
     run: Callable[..., Any]
     verify: Callable[[Any, dict[str, Any]], dict[str, Any]]
 
 
-def on_graph(algorithm: str, graph: Graph, source: int | Sequence[int], host: Graph | None = None) -> Workload:
-    """Return a ready-made algorithm on a graph; `source` is where BFS begins, `host` a copy on the host for verification."""
+def bind_algorithm(algorithm: Algorithm, graph: Graph, source: int | Sequence[int], host: Graph | None = None) -> Workload:
+    """Bind an algorithm to a graph.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    graph : Graph
+    source : int or sequence of int
+        The vertices where it begins, if it takes any.
+    host : Graph, optional
+        A copy of the graph on the host, for verification.
+    """
     checked = graph if host is None else host
-    if algorithm == "bfs":
+    defaults = {**algorithm.defaults, **({"source": source} if algorithm.has_source else {})}
 
-        def check_bfs(result: Any, _: dict[str, Any]) -> dict[str, Any]:
-            bfs.verify_bfs(checked, source, result.depth, result.parent)
-            return {"reached": result.num_reached, "levels": result.num_levels}
+    def run(**options: Any) -> Any:
+        return algorithm.run(graph, **defaults | options)
 
-        return Workload(functools.partial(bfs.bfs, graph, source), check_bfs)
-    if algorithm == "pagerank":
+    def verify(result: Any, options: dict[str, Any]) -> dict[str, Any]:
+        return algorithm.verify(checked, result, defaults | options)
 
-        def check_pagerank(result: Any, options: dict[str, Any]) -> dict[str, Any]:
-            return {"error": pagerank.verify_pagerank(checked, result, options.get("tolerance", TOLERANCE))}
-
-        return Workload(functools.partial(pagerank.pagerank, graph, tolerance=TOLERANCE), check_pagerank)
-
-    def check_color(result: Any, _: dict[str, Any]) -> dict[str, Any]:
-        coloring.verify_coloring(checked, result.colors)
-        return {"colors": result.num_colors}
-
-    return Workload(functools.partial(coloring.color, graph), check_color)
+    return Workload(run, verify)
 
 
 @task
@@ -75,12 +67,12 @@ def step(worker, left):  # type: ignore[no-untyped-def]
         worker.push(left - 1)
 
 
-def two(size):  # type: ignore[no-untyped-def]
+def count_subtrees(size):  # type: ignore[no-untyped-def]
     """Return the number of subtrees."""
     return 2
 
 
-@task(workload=two)
+@task(workload=count_subtrees)
 def fork(worker, size, i):  # type: ignore[no-untyped-def]
     """Run a tree of `size` tasks: this one and two halves of the rest, of which iteration i pushes one."""
     half = (size - i) // 2
@@ -88,20 +80,20 @@ def fork(worker, size, i):  # type: ignore[no-untyped-def]
         worker.push(half)
 
 
-def scheduler(shape: str, size: int, device: Device | str | None = None) -> Workload:
-    """Return empty tasks: a "tree" of `size`, each pushing two, or a "chain", each pushing the next."""
+def make_scheduler_workload(shape: str, size: int, device: Device | str | None = None) -> Workload:
+    """Make a workload of `size` empty tasks: a "tree", each pushing two, or a "chain", each pushing the next."""
     which, first, capacity = (fork, size, size) if shape == "tree" else (step, size - 1, 1024)
     queue = Queue(capacity, device=device)
 
     def run(worker: str = "cta", **options: Any) -> LaunchStats:
-        if len(queue):  # of a launch that could not be
+        if len(queue):  # left over by a launch that failed
             queue.clear()
         queue.push(np.uint32(first))
         return getattr(queue, f"launch_{worker}")(which, **options)  # type: ignore[no-any-return]
 
-    def check(stats: LaunchStats, _: dict[str, Any]) -> dict[str, Any]:
+    def verify(stats: LaunchStats, _: dict[str, Any]) -> dict[str, Any]:
         if stats.tasks_run != size:
             raise VerificationError(f"{stats.tasks_run} tasks ran, and not {size}")
         return {}
 
-    return Workload(run, check)
+    return Workload(run, verify)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,6 +15,7 @@ from repository import ROOT
 
 import atos_py as atos
 from atos_py.__main__ import main
+from atos_py.algorithms import registry
 from atos_py.cli import bench
 from atos_py.compile.linker import CORE_DIR
 from atos_py.tools import workloads
@@ -45,11 +47,11 @@ class TestCommand:
             assert row.result["reached"] <= row.launch["tasks_run"]
 
     def test_every_algorithm_with_its_own_options(self, tmp_path):
-        given = ["--algorithm", *workloads.ALGORITHMS, *workloads.SCHEDULER, "--graph", "rmat:6:4", "--size", "500"]
+        given = ["--algorithm", *registry.find_algorithms(), *workloads.SCHEDULER, "--graph", "rmat:6:4", "--size", "500"]
         code, report = run(tmp_path, *given, "--order", "degree", "--tolerance", "1e-3", "--find", "push", "--worker", "warp")
         assert code == 0
         rows = {row.algorithm: row for row in report.rows}
-        assert list(rows) == ["tree", "chain", "bfs", "pagerank", "color"]
+        assert list(rows) == ["tree", "chain", "bfs", "color", "pagerank"]
         assert rows["tree"].launch["tasks_run"] == rows["chain"].launch["tasks_run"] == 500
         assert rows["pagerank"].options == {"worker": "warp", "tolerance": 1e-3, "find": "push"}
         assert rows["pagerank"].result["error"] <= 1e-3
@@ -66,6 +68,25 @@ class TestCommand:
         assert any("rmat:5:4: 32 vertices" in line and "times its size" in line for line in lines)
         assert "rmat:5:4: 32 vertices" in capsys.readouterr().out
 
+    def test_a_heading_names_the_columns_of_each_graph(self, tmp_path, capsys):
+        out = tmp_path / "report.json"
+        given = ["--algorithm", "tree", "bfs", "pagerank", "--size", "500", "--graph", "rmat:5:4", "road:8:1"]
+        given += ["--fetch-size", "8", "512", "--find", "push", "--json", str(out)]
+        assert main(["bench", *CPU, *given]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        headings = [line for line in lines if line.startswith("algorithm ")]
+        assert len(headings) == 3
+        assert set(headings) == {headings[0]}
+        columns = [(found[0], *found.span()) for found in re.finditer(r"\S+( \S+)*", headings[0])]
+        assert tuple(name for name, _, _ in columns) == HEADER
+        rows = [line for line in lines if line.startswith(("tree ", "bfs ", "pagerank "))]
+        cells = [row.cells() for row in Report.load(out).rows]
+        assert len(rows) == len(cells) == 2 + 2 * 2 * 2
+        for line, row in zip(rows, cells, strict=True):
+            for cell, (name, begin, end) in zip(row, columns, strict=True):
+                is_number = name in HEADER[4:9]
+                assert cell == (line[end - len(cell) : end] if is_number else line[begin : begin + len(cell)])
+
     def test_a_wrong_run_fails(self, tmp_path, monkeypatch):
         true = atos.bfs
 
@@ -74,7 +95,7 @@ class TestCommand:
             result.depth[source] = 1
             return result
 
-        monkeypatch.setattr(workloads.bfs, "bfs", wrong)
+        monkeypatch.setitem(registry._registered, "bfs", replace(registry.find_algorithms()["bfs"], run=wrong))
         code, report = run(tmp_path, "--algorithm", "bfs", "--graph", "rmat:5:4")
         assert code == 1
         assert "is a source" in report.rows[0].failure
@@ -101,7 +122,7 @@ class TestMeasure:
         assert row.cells()[-1] == "cannot run: too many blocks"
 
     def test_a_tree_of_another_size_is_wrong(self):
-        tree = workloads.scheduler("tree", 100, "cpu")
+        tree = workloads.make_scheduler_workload("tree", 100, "cpu")
         stats = tree.run(fetch_size=4)
         assert tree.verify(stats, {}) == {}
         with pytest.raises(atos.VerificationError, match="101 tasks ran"):
@@ -109,7 +130,7 @@ class TestMeasure:
 
     def test_pagerank_is_held_to_the_tolerance_asked_for(self):
         graph = atos.generate.rmat(6, 4, device="cpu")
-        workload = workloads.on_graph("pagerank", graph, 0)
+        workload = workloads.bind_algorithm(registry.find_algorithms()["pagerank"], graph, 0)
         result = workload.run(tolerance=1e-2)
         workload.verify(result, {"tolerance": 1e-2})
         result.rank[...] = np.full(64, 1 / 64, np.float32)

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,12 @@ import pytest
 
 import atos_py as atos
 from atos_py.__main__ import main
-from atos_py.cli import COMMANDS
-from atos_py.cli.options import progress_bar
-from atos_py.tools import workloads
+from atos_py.algorithms import registry
+from atos_py.cli import find_commands, info
+from atos_py.cli.options import make_progress_bar
 
 GRAPH = "rmat:7:8"
+COMMANDS = find_commands()
 
 
 def run(capsys, *arguments):
@@ -112,7 +114,7 @@ class TestAlgorithms:
             result.depth[int(np.atleast_1d(source)[0])] = 1
             return result
 
-        monkeypatch.setattr(workloads.bfs, "bfs", search)
+        monkeypatch.setitem(registry._registered, "bfs", replace(registry.find_algorithms()["bfs"], run=search))
 
     @pytest.mark.usefixtures("wrong")
     def test_a_wrong_result_fails_and_is_not_saved(self, tmp_path, capsys):
@@ -180,7 +182,7 @@ class TestOptions:
         with pytest.raises(SystemExit, match="0"):
             main([name, "--help"])
         text = capsys.readouterr().out
-        assert f"python -m atos_py {name}" in text.partition("examples:")[2]
+        assert f"  atos {name}" in text.partition("examples:")[2]
         assert len(text) > 300
 
     @pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"info"}))
@@ -276,7 +278,7 @@ class TestOptions:
         def stopped(options):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(COMMANDS["info"], "command", stopped)
+        monkeypatch.setattr(info, "command", stopped)
         assert main(["info"]) == 130
         assert capsys.readouterr().err == "atos_py: interrupted\n"
 
@@ -294,5 +296,5 @@ class TestOptions:
 
     def test_progress_without_tqdm(self, monkeypatch, capsys):
         monkeypatch.setitem(sys.modules, "tqdm", None)
-        assert list(progress_bar()([1, 2], "steps", 2)) == [1, 2]
+        assert list(make_progress_bar()([1, 2], "steps", 2)) == [1, 2]
         assert capsys.readouterr().err == "steps (2 settings)\n"

@@ -18,6 +18,7 @@ from repository import ROOT
 import atos_py
 from atos_py import errors
 from atos_py.__main__ import main
+from atos_py.algorithms.registry import find_algorithms
 from atos_py.graph import generate
 
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -79,6 +80,11 @@ def test_links_lead_somewhere(document):
         if heading:
             headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
             assert heading in {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}, f"{target}#{heading}"
+
+
+def test_every_algorithm_has_a_section():
+    headings = re.findall(r"^### .*`atos\.(\w+)`$", (ROOT / "docs" / "guide.md").read_text(), re.MULTILINE)
+    assert set(headings) == set(find_algorithms())
 
 
 def test_every_error_is_explained():

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 import atos_py as atos
 from atos_py.__main__ import main
+from atos_py.algorithms import registry
 from atos_py.graph import signature as shape
 from atos_py.runtime.stats import LaunchStats
 from atos_py.support import disk_cache as disk
-from atos_py.tools import workloads
 from atos_py.tools.tune import space_for
 
 STATS = LaunchStats(
@@ -397,6 +397,6 @@ class TestCommand:
             result.depth[source] = 1
             return result
 
-        monkeypatch.setattr(workloads.bfs, "bfs", wrong)
+        monkeypatch.setitem(registry._registered, "bfs", replace(registry.find_algorithms()["bfs"], run=wrong))
         assert main(["tune", "--algorithm", "bfs", "--graph", "road:8:1", "--device", "cpu"]) == 1
         assert "a result was wrong" in capsys.readouterr().out

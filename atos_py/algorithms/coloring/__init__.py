@@ -16,8 +16,12 @@ Sources: Gebremedhin and Manne, "Scalable parallel graph coloring algorithms", C
 Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithms 5 and 6 and section 6.4.
 """
 
+from ..registry import register
 from .api import ORDERS, ColoringResult, color
+from .entry import ENTRY
 from .tasks import assign_or_check
 from .verify import verify_coloring
 
 __all__ = ["ORDERS", "ColoringResult", "assign_or_check", "color", "verify_coloring"]
+
+register(ENTRY)

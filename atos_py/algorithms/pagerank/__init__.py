@@ -13,7 +13,11 @@ the same solution but for its scale, so ranks are scaled to sum 1 at the end.
 Source: Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithms 3 and 4.
 """
 
+from ..registry import register
 from .api import METHODS, PageRankResult, pagerank
+from .entry import ENTRY
 from .verify import verify_pagerank
 
 __all__ = ["METHODS", "PageRankResult", "pagerank", "verify_pagerank"]
+
+register(ENTRY)

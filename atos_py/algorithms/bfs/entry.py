@@ -1,0 +1,67 @@
+"""Entry of breadth-first search in the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...arrays.array import Array
+from ...graph.graph import Graph
+from ..registry import Algorithm, Option
+from .api import DIRECTIONS, BFSResult, bfs
+from .tasks import visit
+from .verify import verify_bfs
+
+__all__ = ["ENTRY"]
+
+
+def _verify(graph: Graph, result: BFSResult, options: Mapping[str, Any]) -> dict[str, Any]:
+    verify_bfs(graph, options["source"], result.depth, result.parent)
+    return _describe(result)
+
+
+def _describe(result: BFSResult) -> dict[str, Any]:
+    return {"reached": result.num_reached, "levels": result.num_levels}
+
+
+def _collect_arrays(result: BFSResult) -> dict[str, Array]:
+    return {"depth": result.depth} | ({} if result.parent is None else {"parent": result.parent})
+
+
+def _count_least_tasks(result: BFSResult) -> int | None:
+    alone = result.parent is None and result.stats.task == visit.name  # otherwise there are tasks of other kinds too
+    return result.num_reached if alone else None
+
+
+def _list_directions(graph: Graph) -> dict[str, tuple[Any, ...]]:
+    return {"direction": DIRECTIONS} if graph.is_symmetric() else {}
+
+
+ENTRY = Algorithm(
+    name="bfs",
+    run=bfs,
+    verify=_verify,
+    describe=_describe,
+    arrays=_collect_arrays,
+    help="search a graph breadth first",
+    description="""\
+Finds how many edges each vertex is from a source, or from the nearest of several sources. A certificate over all edges proves
+the depths right. The search is speculative (Chen et al. 2022, Algorithm 2). On a large undirected graph with many edges it goes
+level by level and switches direction. An unreached vertex has the largest value of uint32.""",
+    examples=(
+        "rmat:16:16 --source 0 --parents --out tree.npz",
+        "roads.gr.gz --out depth.npy",
+        "road:1000:0.62 --worker warp --fetch-size 32 --plot run.png",
+    ),
+    options={
+        "direction": Option(
+            "push, or auto: unreached vertices look for reached ones where that saves work (undirected graphs)"
+        ),
+        "parents": Option("find the vertex before each on a shortest path too", convert=None),
+    },
+    has_source=True,
+    tunable=_list_directions,
+    launch_defaults=True,
+    least_tasks=_count_least_tasks,
+    paper={"BFS": {}},
+)

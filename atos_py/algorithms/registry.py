@@ -1,0 +1,113 @@
+"""Registry of the ready-made algorithms: one entry for each, which the command line, the tools and tests read.
+
+A module of this package registers its algorithm when it is imported. Nothing else lists the algorithms but
+`atos_py/__init__.py`, where type checkers look for public names.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..arrays.array import Array
+from ..errors import InvalidArgumentError
+from ..graph.graph import Graph
+
+__all__ = ["Algorithm", "Option", "find_algorithms", "register"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """Option of an algorithm on the command line; the options of a launch need none.
+
+    Attributes
+    ----------
+    help : str
+        A line for ``--help``.
+    convert : callable or None
+        Makes the value of the word on the command line. None for a switch that takes no word: it is True where it is given,
+        and only the algorithm's own command has it.
+    """
+
+    help: str
+    convert: Callable[[str], Any] | None = str
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """Entry of one algorithm.
+
+    Attributes
+    ----------
+    name : str
+        The name of the function that users call, and of the command.
+    run : callable
+        That function: ``run(graph, **options)``. Its result has the `LaunchStats` as `stats`.
+    verify : callable
+        ``verify(graph, result, options)`` proves a result right or raises `VerificationError`, and returns the numbers that
+        `bench` prints of it. `options` are those of the run, with `defaults` and `source`.
+    describe : callable
+        ``describe(result)`` returns what the command prints of a result.
+    arrays : callable
+        ``arrays(result)`` returns the arrays that the command saves, by name; an .npy file has the first.
+    help, description, examples : str
+        Texts of the command: a line, what ``--help`` teaches, and lines of arguments, each an example.
+    options : mapping of str to Option
+        The options of `run` beside those of a launch.
+    has_source : bool
+        Whether `run` takes `source`, one vertex or several. The tools choose one where none is given.
+    defaults : mapping
+        Values of options that commands and tools give unless the user does, where they are not those of `run`.
+    tunable : callable
+        ``tunable(graph)`` returns the values that `tune` tries of each option, beside those of a launch.
+    launch_defaults : bool
+        Whether `run` leaves the options of a launch to the launch. Then `tune` does not try the defaults of a launch by name,
+        since they are what runs without options.
+    least_tasks : callable
+        ``least_tasks(result)`` returns how many tasks would have been enough, or None if that is not known.
+    paper : mapping of str to mapping
+        Names of its runs in the tables of `reproduce`, and the options of each. Empty if the paper has not measured it.
+    """
+
+    name: str
+    run: Callable[..., Any]
+    verify: Callable[[Graph, Any, Mapping[str, Any]], dict[str, Any]]
+    describe: Callable[[Any], dict[str, Any]]
+    arrays: Callable[[Any], dict[str, Array]]
+    help: str
+    description: str
+    examples: Sequence[str]
+    options: Mapping[str, Option] = field(default_factory=dict)
+    has_source: bool = False
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    tunable: Callable[[Graph], Mapping[str, Sequence[Any]]] = lambda _graph: {}
+    launch_defaults: bool = False
+    least_tasks: Callable[[Any], int | None] = lambda _result: None
+    paper: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+_registered: dict[str, Algorithm] = {}
+
+
+def register(algorithm: Algorithm) -> None:
+    """Add an algorithm; its module calls this once, when it is imported.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If another algorithm has the name.
+    """
+    if algorithm.name in _registered:
+        raise InvalidArgumentError(f"an algorithm named {algorithm.name!r} is registered already: give this one another name")
+    _registered[algorithm.name] = algorithm
+
+
+def find_algorithms() -> dict[str, Algorithm]:
+    """Return every algorithm of this package by its name, in alphabetical order."""
+    package = importlib.import_module(__name__.rpartition(".")[0])
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
+    return dict(sorted(_registered.items()))
