@@ -50,7 +50,7 @@ wheel-test: dist
 	cd build; wheel=$$(ls ../dist/*.whl); gpu=; \
 	if ls ../atos_py/_lib/*.fatbin > /dev/null && ../$(BIN)/python -c "import cuda.core"; then wheel="$$wheel[cu13]" gpu=--gpu; fi; \
 	bare/bin/python -m pip install -q "$$wheel" && export ATOS_CACHE_DIR=bare/cache PATH= && \
-	bare/bin/python ../tests/installed.py $$gpu && bare/bin/python -m atos_py demo --device cpu --graph road:60 rmat:8
+	bare/bin/python ../tests/installed.py $$gpu && bare/bin/atos demo --device cpu --graph road:60 rmat:8
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

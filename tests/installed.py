@@ -1,4 +1,4 @@
-"""What a wheel has to do where it is installed, without any compiler: BFS on CPU threads, and kernels linked for a GPU.
+"""Trial of an installed wheel without any compiler: BFS on CPU threads, the console command, and kernels linked for a GPU.
 
 Run by test_packaging.py and by `make wheel-test`: ``python tests/installed.py [--gpu]``, with a PATH that leads to no compiler.
 For linking with `--gpu` there need not be a GPU.
@@ -7,7 +7,9 @@ For linking with `--gpu` there need not be a GPU.
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +31,21 @@ def visit(worker, v, i, graph, depth):
         worker.push(neighbor)
 
 
+def try_console_command(package: Path) -> None:
+    """Run `atos`, which `pip install --target` puts beside the package, and an environment among its scripts."""
+    places = (package.parent / "bin", Path(sysconfig.get_path("scripts")))
+    script = next(place / "atos" for place in places if (place / "atos").is_file())
+    for command, program in ([script], "atos"), ([sys.executable, "-m", "atos_py"], "python -m atos_py"):
+        text = subprocess.run([*command, "bfs", "--help"], check=True, capture_output=True, text=True, timeout=120).stdout
+        assert text.startswith(f"usage: {program} bfs "), text
+        assert f"\n  {program} bfs rmat:16:16 " in text, text
+    done = subprocess.run(
+        [script, "bfs", "road:20", "--device", "cpu"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done
+    print(f"{script}: {done.stdout.splitlines()[-1]}")
+
+
 def main() -> None:
     compilers = list(filter(None, map(shutil.which, ("c++", "g++", "cc", "gcc", "clang", "nvcc"))))
     assert not compilers, f"not bare: {compilers}"
@@ -43,6 +60,7 @@ def main() -> None:
     stats = queue.launch_cta(visit, graph, depth)
     atos.verify_bfs(graph, 0, depth)
     print(f"{package}: {stats.tasks_run} tasks, verified")
+    try_console_command(package)
 
     if "--gpu" in sys.argv[1:]:
         kinds = (describe(graph), describe(depth))

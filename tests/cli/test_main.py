@@ -156,6 +156,29 @@ class TestDemo:
         assert main(["demo", "--device", "cuda", "--graph", "road:200", "rmat:12"]) == 0
 
 
+class TestProgramName:
+    def usage(self, capsys, *arguments):
+        with pytest.raises(SystemExit, match="0"):
+            main(*arguments)
+        return capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        ("called", "program"),
+        [("/usr/bin/atos", "atos"), ("/x/atos_py/__main__.py", "python -m atos_py"), ("/usr/bin/atos-2", "atos-2")],
+    )
+    def test_usage_and_examples_show_how_the_program_was_called(self, called, program, capsys, monkeypatch):
+        monkeypatch.setattr(sys, "argv", [called, "bfs", "--help"])
+        text = self.usage(capsys)
+        assert text.startswith(f"usage: {program} bfs ")
+        assert f"\n  {program} bfs roads.gr.gz --out depth.npy\n" in text
+        monkeypatch.setattr(sys, "argv", [called, "--help"])
+        assert re.search(rf"\n  {re.escape(program)} COMMAND --help  ", self.usage(capsys))
+
+    def test_a_call_from_a_program_is_none_from_a_shell(self, capsys, monkeypatch):
+        monkeypatch.setattr(sys, "argv", ["/usr/bin/pytest"])
+        assert self.usage(capsys, ["--help"]).startswith("usage: atos ")
+
+
 class TestErrors:
     def test_one_line_and_exit_code_2(self, capsys):
         assert main(["demo", "--device", "cuda:99"]) == 2

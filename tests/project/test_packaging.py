@@ -95,6 +95,12 @@ def test_wheel_is_for_any_python_on_this_machine(wheel):
     assert (about(wheel, "WHEEL")["Tag"], about(wheel, "WHEEL")["Root-Is-Purelib"]) == (tag, "false")
 
 
+def test_wheel_installs_the_console_command(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith(".dist-info/entry_points.txt"))
+        assert "[console_scripts]\natos = atos_py.__main__:main\n" in archive.read(name).decode()
+
+
 def test_metadata(wheel):
     metadata = about(wheel, "METADATA")
     assert metadata["Version"] == atos_py.__version__
