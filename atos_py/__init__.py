@@ -23,8 +23,9 @@ from .graph import generate
 from .graph.graph import Graph
 from .runtime.queue import Queue
 from .runtime.stats import LaunchStats
-from .tools.tune import Tuning, tune
+from .tools.tune import tune
 from .tools.tuning_cache import tuned
+from .tools.tuning_result import Tuning
 
 __all__ = [
     *errors.__all__,

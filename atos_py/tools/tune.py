@@ -1,16 +1,8 @@
-"""Searching for the best setting of a launch: worker size, fetch size, blocks and the two switches."""
+"""Tuning of a launch: the call `tune`, and the settings that it searches on a device."""
 
 from __future__ import annotations
 
-import contextlib
-import csv
-import io
-import itertools
-import os
-import statistics
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
 
@@ -19,26 +11,15 @@ import numpy as np
 from ..compile.task import Task
 from ..core.devices import Device
 from ..core.devices import device as device_of
-from ..errors import InvalidArgumentError, LaunchConfigError, MissingPackageError, QueueFullError, UnsupportedTypeError
+from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..graph.graph import Graph, check_graph
-from ..runtime.stats import LaunchStats, stats_of
-from ..support.atomic_files import as_path, replacing
 from ..support.host_memory import host_memory_for
 from ..support.validation import number, unknown_option
 from .tuning_cache import REMEMBERED, remember, tuned
+from .tuning_result import Tuning
+from .tuning_search import Progress, Search
 
-__all__ = ["Tuning", "space_for", "tune"]
-
-_SCREENED = 128  # settings that the search begins with, at most
-# Runs of each setting that is left, and the part of the time that is over then.
-_ROUNDS = ((1, 0.4), (2, 0.55), (4, 0.7), (8, 0.8))
-_TURNS = 15  # runs of the best and of the first setting, in turns, by which it is told whether the best is better
-_FINALISTS = 4  # that are left to the end, so that one lucky run does not decide
-_CANNOT_RUN = (LaunchConfigError, QueueFullError)
-_MEASURED = ("milliseconds", "least", "runs", "tasks_run", "worker_size", "fetched", "skipped")
-_WORKER_SIZE = {"thread": 1, "warp": 32}
-
-Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
+__all__ = ["space_for", "tune"]
 
 
 def space_for(device: Device | str | None = None) -> dict[str, tuple[Any, ...]]:
@@ -60,147 +41,6 @@ def space_for(device: Device | str | None = None) -> dict[str, tuple[Any, ...]]:
         "num_blocks": (None, *(n * on.processors for n in (4, 2, 1))),
         **switches,
     }
-
-
-@dataclass
-class _Setting:
-    options: dict[str, Any]
-    times: list[float] = field(default_factory=list)
-    launched: LaunchStats | None = None
-    skipped: str = ""
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.times) if self.times else float("inf")
-
-    def row(self, names: Sequence[str]) -> dict[str, Any]:
-        stats = self.launched
-        options = {name: self.options.get(name) for name in names}
-        if stats is None:
-            return {**options, **dict.fromkeys(_MEASURED), "runs": 0, "skipped": self.skipped}
-        size = _WORKER_SIZE.get(stats.worker, stats.num_threads)
-        measured = (self.median, min(self.times), len(self.times), stats.tasks_run, size, stats.fetch_size, self.skipped)
-        return {**options, **dict(zip(_MEASURED, measured, strict=True))}
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """What `tune` found.
-
-    Attributes
-    ----------
-    best : dict
-        The options of the best setting, to be handed on: ``run(**tuning.best)``.
-    milliseconds : float
-        The median of its runs.
-    table : list of dict
-        Every setting that was tried, the best first: its options (None: left out), `milliseconds` (the median),
-        `least`, `runs`, `tasks_run`, `worker_size` (threads of a worker), `fetched` (the fetch size that it ran with), and
-        `skipped`, why it cannot run.
-    seconds : float
-        What the search took.
-    finished : bool
-        Whether it came to its end within the budget; if not, the first setting may have stayed for want of time.
-
-    Examples
-    --------
-    >>> graph = atos.generate.road(30)
-    >>> tuning = atos.tune(lambda **options: atos.bfs(graph, 0, **options), space={"fetch_size": (32, 128)}, budget=1)
-    >>> print(list(tuning.best), len(tuning.table))
-    ['fetch_size'] 2
-    """
-
-    best: dict[str, Any]
-    milliseconds: float
-    table: list[dict[str, Any]]
-    seconds: float
-    finished: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a dictionary.
-
-        Examples
-        --------
-        >>> graph = atos.generate.road(30)
-        >>> tuning = atos.tune(lambda **options: atos.bfs(graph, 0, **options), space={"fetch_size": (32,)}, budget=1)
-        >>> tuning.to_dict()["best"]
-        {'fetch_size': 32}
-        """
-        return {name: getattr(self, name) for name in ("best", "milliseconds", "table", "seconds", "finished")}
-
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the table to a file.
-
-        Raises
-        ------
-        FileWriteError
-            If it cannot be written.
-
-        Examples
-        --------
-        >>> graph = atos.generate.road(30)
-        >>> tuning = atos.tune(lambda **options: atos.bfs(graph, 0, **options), space={"fetch_size": (32,)}, budget=1)
-        >>> tuning.to_csv("settings.csv")
-        """
-        text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, list(self.table[0]))
-        writer.writeheader()
-        writer.writerows(self.table)
-        with replacing(as_path(path), "table") as file:
-            file.write(text.getvalue().encode())
-
-    def draw(self, path: str | os.PathLike[str], task: str = "task", graph: str = "its input") -> None:
-        """Draw a heat map: the best time over worker size and fetch size, of all settings tried (Chen et al., Figure 4).
-
-        Parameters
-        ----------
-        path : path-like
-            The picture; its ending says of what kind.
-        task, graph : str
-            What ran on what, for the title.
-
-        Raises
-        ------
-        MissingPackageError
-            If matplotlib is not installed.
-        FileWriteError, InvalidArgumentError
-            If it cannot be written, or there is no such kind of picture.
-
-        Examples
-        --------
-        >>> graph = atos.generate.road(30)
-        >>> tuning = atos.tune(lambda **options: atos.bfs(graph, 0, **options), space={"fetch_size": (32, 128)}, budget=1)
-        >>> tuning.draw("settings.png", "BFS", "a small grid")
-        """
-        try:
-            from .figures import draw_heatmaps
-        except ImportError as error:
-            raise MissingPackageError("drawing needs matplotlib: python -m pip install matplotlib") from error
-        best: dict[tuple[int, int], float] = {}
-        for row in self.table:
-            if row["runs"]:
-                at = row["worker_size"], row["fetched"]
-                best[at] = min(best.get(at, row["milliseconds"]), row["milliseconds"])
-        workers, fetches = sorted({w for w, _ in best}), sorted({f for _, f in best})
-        where = {"algorithm": task, "graph": graph}
-        draw_heatmaps(
-            as_path(path),
-            [
-                {**where, "workers": w, "fetch_size": f, "milliseconds": best.get((w, f), float("nan"))}
-                for w, f in itertools.product(workers, fetches)
-            ],
-        )
-
-    def __str__(self) -> str:
-        ran = [row for row in self.table if row["runs"]]
-        lines = [f"{'ms':>10} {'least':>10} {'runs':>4}  setting"]
-        for row in ran:
-            options = " ".join(f"{name}={v}" for name, v in row.items() if name not in _MEASURED and v is not None)
-            lines.append(f"{row['milliseconds']:10.3f} {row['least']:10.3f} {row['runs']:4}  {options}")
-        skipped = len(self.table) - len(ran)
-        end = "" if self.finished else ", which was all the time there was"
-        lines.append(f"{len(ran)} settings run, {skipped} cannot run; {self.seconds:.1f} s{end}")
-        return "\n".join(lines)
 
 
 @host_memory_for("atos.tune")
@@ -292,7 +132,7 @@ def tune(
         raise InvalidArgumentError("space is empty; give the values to try of at least one option, or leave it out")
     if not number("budget", budget) > 0:
         raise InvalidArgumentError(f"budget must be a number of seconds above 0 (got {budget})")
-    if task is not None:  # what cannot be remembered is told before the search, and not after it
+    if task is not None:  # refuse before the search what could not be remembered after it
         tuned(task, graph, device=on)
         for name, values in options.items():
             for value in values:
@@ -300,109 +140,11 @@ def tune(
                     raise UnsupportedTypeError(
                         f"space has {value!r:.80} for {name!r}; only numbers and words are remembered for a task"
                     )
-    search = _Search(run, options, budget, progress)
-    best, finished = search.best()
+    search = Search(run, options, budget, progress)
+    best, finished = search.find_best()
     ranked = sorted(search.tried.values(), key=lambda setting: (setting is not best, setting.median))
-    table = [setting.row(list(options)) for setting in ranked]
-    tuning = Tuning(best.options, best.median, table, time.perf_counter() - search.begin, finished)
+    table = [setting.make_row(list(options)) for setting in ranked]
+    tuning = Tuning(best.options, best.median, table, search.seconds, finished)
     if task is not None:
         remember(task, graph, on, tuning.best)
     return tuning
-
-
-class _Search:
-    def __init__(self, run: Callable[..., Any], space: dict[str, list[Any]], budget: float, progress: Progress) -> None:
-        self.run, self.space, self.progress = run, space, progress
-        self.begin, self.budget = time.perf_counter(), budget
-        self.tried: dict[tuple[int, ...], _Setting] = {}
-
-    def best(self) -> tuple[_Setting, bool]:
-        """Return the best setting, and whether the search ended before its time."""
-        ranges = [range(len(values)) for values in self.space.values()]
-        # The sort is stable: among the equally near, those with likely values of the first options come first.
-        nearest = sorted(itertools.product(*ranges), key=lambda place: sum(map(bool, place)))[:_SCREENED]
-        alive = nearest
-        self.warm_up(nearest[0])
-        complete = True
-        for count, (runs, over) in enumerate(_ROUNDS, start=1):
-            kept = alive[: max(-(-len(nearest) // 2 ** (count - 1)), _FINALISTS)]
-            complete &= self.measure(kept, runs, f"round {count} of {len(_ROUNDS)}", over)
-            alive = self.ranked(kept)
-            if not alive:
-                reason = next(iter(self.tried.values())).skipped
-                raise LaunchConfigError(f"none of {len(self.tried)} settings can run; the first: {reason}")
-        best, improved = self.improve(alive[0])
-        first = self.tried[nearest[0]]
-        if best is first or first.skipped:
-            return best, complete and improved
-        better, compared = self.beats(best, first)
-        return best if better else first, complete and improved and compared
-
-    def beats(self, best: _Setting, first: _Setting) -> tuple[bool, bool]:
-        """Return whether `best` is faster than `first` beyond their spread, and whether there was time to tell."""
-        begin = len(best.times), len(first.times)
-        for turn in self.progress(range(_TURNS), "the best against the first", _TURNS):
-            for setting in (best, first) if turn % 2 else (first, best):  # so that what drifts favours neither
-                if self.is_over(1.0):
-                    return False, False
-                self.run_once(setting)
-                if setting.skipped:
-                    return setting is first, True
-        upper = statistics.quantiles(best.times[begin[0] :], n=4)[2]
-        lower = statistics.quantiles(first.times[begin[1] :], n=4)[0]
-        return upper < lower, True
-
-    def warm_up(self, place: tuple[int, ...]) -> None:
-        """Run a setting once before anything counts, since the first run of all is slow."""
-        with contextlib.suppress(*_CANNOT_RUN):
-            self.run(**self.options(place))
-
-    def options(self, place: tuple[int, ...]) -> dict[str, Any]:
-        chosen = {name: values[i] for i, (name, values) in zip(place, self.space.items(), strict=True)}
-        return {name: value for name, value in chosen.items() if value is not None}
-
-    def improve(self, place: tuple[int, ...]) -> tuple[_Setting, bool]:
-        """Change single options as long as that helps; only what is new and promising runs as often as the best did."""
-        while True:
-            beside = [
-                (*place[:i], j, *place[i + 1 :]) for i, values in enumerate(self.space.values()) for j in range(len(values))
-            ]
-            new = [other for other in beside if other not in self.tried]
-            complete = self.measure(new, 1, "neighbours")
-            promising = [other for other in self.ranked(new) if self.tried[other].median < self.tried[place].median]
-            often = _ROUNDS[-1][0]
-            complete = complete and self.measure(promising, often, "neighbours that promise more")
-            better = self.ranked([place, *(other for other in promising if len(self.tried[other].times) >= often)])[0]
-            if better == place or not complete:
-                return self.tried[better], complete
-            place = better
-
-    def ranked(self, places: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """Return those that have run, the fastest first."""
-        ran = [place for place in places if place in self.tried and self.tried[place].times]
-        return sorted(ran, key=lambda place: self.tried[place].median)
-
-    def measure(self, places: Sequence[tuple[int, ...]], runs: int, description: str, over: float = _ROUNDS[-1][1]) -> bool:
-        """Run each setting until it has run that often; return whether that part of the time was enough for all of them."""
-        if not places:
-            return True
-        for place in self.progress(places, description, len(places)):
-            setting = self.tried.get(place) or _Setting(self.options(place))
-            while len(setting.times) < runs and not setting.skipped:
-                if self.tried and self.is_over(over):
-                    return False
-                self.tried[place] = setting
-                self.run_once(setting)
-        return True
-
-    def is_over(self, part: float) -> bool:
-        """Whether that part of the time has passed."""
-        return time.perf_counter() - self.begin > part * self.budget
-
-    def run_once(self, setting: _Setting) -> None:
-        """Run a setting, and note its time, or why it cannot run."""
-        try:
-            setting.launched = stats_of(self.run(**setting.options))
-            setting.times.append(setting.launched.milliseconds)
-        except _CANNOT_RUN as error:
-            setting.skipped = str(error)

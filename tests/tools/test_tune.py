@@ -22,6 +22,7 @@ from atos_py.algorithms import registry
 from atos_py.graph import signature as shape
 from atos_py.runtime.stats import LaunchStats
 from atos_py.support import disk_cache as disk
+from atos_py.tools import tuning_search
 from atos_py.tools.tune import space_for
 
 STATS = LaunchStats(
@@ -113,7 +114,7 @@ class TestSearch:
     def test_without_time_to_compare_the_first_setting_stays(self, monkeypatch):
         now = itertools.count()
         ticking = SimpleNamespace(perf_counter=lambda: float(next(now)))
-        monkeypatch.setattr(sys.modules["atos_py.tools.tune"], "time", ticking)
+        monkeypatch.setattr(tuning_search, "time", ticking)
         tuning = atos.tune(model(lambda x: x), space={"x": [2, 1]}, budget=40, device="cpu")
         assert tuning.best == {"x": 2}
         assert tuning.table[1]["milliseconds"] == 1
