@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = int(commands[options.command or "info"].command(options))
         print(end="", flush=True)  # which, unlike sys.stdout, is there if the output was closed from the start
         return code
-    except BrokenPipeError:  # who reads the output has seen enough, as `head`
+    except BrokenPipeError:  # the reader has closed the pipe, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still writes at its end
         return 2
     except KeyboardInterrupt:

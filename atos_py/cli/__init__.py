@@ -20,7 +20,7 @@ class Command(Protocol):
     HELP : str
         A line.
     DESCRIPTION : str
-        What ``--help`` teaches.
+        Explanation for ``--help``.
     EXAMPLES : str
         Lines of use, which name the program ``atos``.
     """

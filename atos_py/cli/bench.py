@@ -18,7 +18,7 @@ from ..core.devices import Device, device
 from ..errors import InvalidArgumentError
 from ..graph.graph import Graph
 from ..graph.spec import graph_of, source_of
-from ..tools.machine import device_facts, peak_of, versions
+from ..tools.machine import measure_peak, read_device_facts, read_versions
 from ..tools.measure import measure
 from ..tools.report import GraphFacts, Report, Row, TextTable
 from ..tools.tuning_cache import tuned
@@ -94,7 +94,7 @@ def command(options: argparse.Namespace) -> int:
         raise InvalidArgumentError(f"--size must be less than {2**32}, since the items are of 32 bits (got {options.size})")
     check_outputs(options.json, options.markdown)
     chosen = [device(name) for name in dict.fromkeys(options.device or [None])]
-    report = Report({str(on): device_facts(on) for on in chosen}, versions())
+    report = Report({str(on): read_device_facts(on) for on in chosen}, read_versions())
     old = Report.load(options.against) if options.against else None
     if old:
         list(report.compare(old, options.against))  # refuses before anything is measured
@@ -168,7 +168,7 @@ def _make_graph(spec: str, report: Report) -> Graph:
     for small in ("rmat:4:4", "road:4"):
         graph_of(small, device="cpu")  # so that compilers are loaded already
     begin = time.perf_counter()
-    host, peak = peak_of(lambda: graph_of(spec, device="cpu"))
+    host, peak = measure_peak(lambda: graph_of(spec, device="cpu"))
     seconds = time.perf_counter() - begin
     size = host.indptr.nbytes + host.indices.nbytes
     report.graphs.append(GraphFacts(spec, host.num_vertices, host.num_edges, seconds, size, peak))

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from ..core.devices import device, devices
-from ..tools.demo import HEADING, rows
+from ..tools.demo import HEADING, measure_rows
 from .options import add_device, add_graphs, add_json, check_outputs, say, write_json
 
 HELP = "run BFS everywhere and verify it"
@@ -40,7 +40,7 @@ def command(options: argparse.Namespace) -> int:
     chosen = [device(spec) for spec in options.device] if options.device else devices()
     say(options, HEADING)
     told: list[dict[str, Any]] = []
-    for row in rows(chosen, options.graph):
+    for row in measure_rows(chosen, options.graph):
         say(options, row)
         told.append({"graph": row.graph, "ratio": row.ratio, "failure": row.failure, "stats": row.stats.to_dict()})
     failed = sum(bool(row["failure"]) for row in told)

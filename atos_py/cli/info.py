@@ -24,9 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def command(options: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     check_outputs(options.json)
-    from ..tools.diagnosis import diagnose, report
+    from ..tools.diagnosis import diagnose, format_report
 
     findings = diagnose()
-    say(options, report(findings))
+    say(options, format_report(findings))
     write_json(options, {"findings": [asdict(finding) for finding in findings]})
     return 0

@@ -131,10 +131,10 @@ def check_outputs(*files: str | Path | None, picture: Path | None = None) -> Non
             raise FileWriteError(f"cannot write {str(path)!r}: {fault}")
     if picture is not None:
         try:
-            from ..tools.figures import picture_format
+            from ..tools.figures import find_picture_format
         except ImportError as error:
             raise MissingPackageError("drawing needs matplotlib: python -m pip install matplotlib") from error
-        picture_format(picture)
+        find_picture_format(picture)
 
 
 def write_text(path: Path, text: str) -> None:

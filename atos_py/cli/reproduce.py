@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..core.devices import device
 from ..graph.spec import graph_of, names_of
-from ..tools.reproduce import default_graphs, reproduce
+from ..tools.reproduce import make_default_graphs, reproduce
 from .options import add_device, add_graphs, add_json, check_outputs, make_progress_bar, say, write_json
 
 HELP = "measure the paper's tables and figures"
@@ -34,7 +34,7 @@ def command(options: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     check_outputs(options.json)
     chosen = device(options.device)
-    graphs = default_graphs(chosen)
+    graphs = make_default_graphs(chosen)
     if options.graph:
         specs = list(dict.fromkeys(options.graph))
         named = zip(names_of(specs), specs, strict=True)

@@ -13,7 +13,7 @@ from ..errors import VerificationError
 from ..graph.spec import graph_of, source_of
 from ..tools.measure import measure
 from ..tools.report import Row
-from ..tools.tune import space_for, tune
+from ..tools.tune import choose_space, tune
 from ..tools.workloads import bind_algorithm
 from .options import add_device, add_graphs, add_json, add_source, check_outputs, make_progress_bar, say, write_json
 
@@ -70,7 +70,7 @@ def command(options: argparse.Namespace) -> int:
     # The first setting, which the best has to beat, gives no option at all. Where that means the defaults of a launch, these
     # are not tried a second time.
     skipped = 1 if algorithm.launch_defaults else 0
-    space = {name: tuple(dict.fromkeys((None, *values[skipped:]))) for name, values in space_for(on).items()}
+    space = {name: tuple(dict.fromkeys((None, *values[skipped:]))) for name, values in choose_space(on).items()}
     space |= {name: (None, *values) for name, values in algorithm.tunable(graph).items()}
     try:
         limits = {"budget": options.budget, "space": space, "progress": make_progress_bar()}

@@ -1,4 +1,4 @@
-"""Where CUDA's compiler is. Read by the build as well, so it imports nothing of the package.
+"""Search for the CUDA compiler. The build reads this file as well, so it imports nothing of the package.
 
 Run as a program it says what to install from PyPI for want of one.
 """
@@ -43,7 +43,7 @@ def find_cuda() -> Path | None:
 
 
 def _is_usable(root: Path) -> bool:
-    # What is on the PATH may be a wrapper, far from its toolkit: the headers have to be there too.
+    # An nvcc on the PATH may be a wrapper, far from its toolkit: the headers have to be there too.
     nvcc, header = root / "bin" / "nvcc", root / "include" / "cuda.h"
     return nvcc.is_file() and header.is_file() and _VERSION.search(header.read_text(errors="replace")) is not None
 

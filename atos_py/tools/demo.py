@@ -16,7 +16,7 @@ from ..graph.graph import Graph
 from ..graph.spec import graph_of, names_of, source_of
 from ..runtime.stats import LaunchStats
 
-__all__ = ["HEADING", "Row", "graphs_for", "rows"]
+__all__ = ["HEADING", "Row", "make_graphs", "measure_rows"]
 
 _FORMAT = "{:16}  {:8}  {:6}  {:20}  {:>9}  {:>11}  {:>5}  {}"
 HEADING = _FORMAT.format("graph", "device", "worker", "schedule", "ms", "tasks", "ratio", "verified")
@@ -49,7 +49,7 @@ class Row:
         return _FORMAT.format(self.graph, *cells, f"{self.ratio:.2f}", f"NO: {self.failure}" if self.failure else "yes")
 
 
-def graphs_for(device: Device, specs: Sequence[str] | None) -> Iterator[tuple[str, Graph, int]]:
+def make_graphs(device: Device, specs: Sequence[str] | None) -> Iterator[tuple[str, Graph, int]]:
     """Make the graphs, with each its name and a source; a road-like and a scale-free one that suit the device unless given.
 
     Parameters
@@ -64,12 +64,12 @@ def graphs_for(device: Device, specs: Sequence[str] | None) -> Iterator[tuple[st
         yield name, graph, source_of(spec, graph)
 
 
-def rows(
+def measure_rows(
     devices: Sequence[Device], specs: Sequence[str] | None = None, search: Callable[..., BFSResult] = bfs
 ) -> Iterator[Row]:
     """Run everything, a row at a time; `search` takes the place of `bfs` in tests."""
     for device in devices:
-        for name, graph, source in graphs_for(device, specs):
+        for name, graph, source in make_graphs(device, specs):
             for worker, persistent, barrier in itertools.product(WORKERS, (True, False), (False, True)):
                 failure = ""
                 options = {"worker": worker, "persistent": persistent, "barrier": barrier}

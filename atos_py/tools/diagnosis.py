@@ -1,4 +1,4 @@
-"""What there is to run and build with on this machine, and for each thing that is missing the command that mends it."""
+"""Diagnosis of this machine: devices, compilers, packages and caches, with a command for each part that is missing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..errors import AtosError
 from ..support.disk_cache import cache_directory, cache_fault
 from .cuda_toolkit import NVCC_WHEELS, find_cuda
 
-__all__ = ["Finding", "diagnose", "report"]
+__all__ = ["Finding", "diagnose", "format_report"]
 
 _ITEM_BYTES = (4, 8, 16)
 _REBUILD = "python setup.py build_core (in a checkout), or pip install again"
@@ -38,7 +38,7 @@ class Finding:
     ----------
     section, name, value : str
     mend : str or None
-        What to do about it; None if it is as it should be.
+        A command or advice for a part that is missing or wrong; None if it is in order.
     for_gpu : bool
         Whether that would be of use with a GPU only, and there is none.
     """
@@ -52,13 +52,13 @@ class Finding:
 
 def diagnose() -> list[Finding]:
     """Look at everything: what is ready first, then section by section."""
-    found = [*_devices(), *_compilers(), *_versions(), *_core(), *_caches()]
+    found = [*_check_devices(), *_check_compilers(), *_check_versions(), *_check_core(), *_check_caches()]
     if why_no_gpu() is None or _has_nvidia_hardware():
         found = [replace(finding, for_gpu=False) for finding in found]
-    return [_ready(found), *found]
+    return [_find_ready(found), *found]
 
 
-def _ready(found: Sequence[Finding]) -> Finding:
+def _find_ready(found: Sequence[Finding]) -> Finding:
     """Return a line without a section that says what tasks can run on as things are."""
     cores = devices()[0].processors
     names = [f"CPU backend ({cores} {'core' if cores == 1 else 'cores'})"]
@@ -67,7 +67,7 @@ def _ready(found: Sequence[Finding]) -> Finding:
     return Finding("", "Ready", ", ".join(names))
 
 
-def report(findings: Sequence[Finding] | None = None) -> str:
+def format_report(findings: Sequence[Finding] | None = None) -> str:
     """Return the diagnosis as text."""
     findings, lines = diagnose() if findings is None else findings, []
     width = max(len(finding.name) for finding in findings)
@@ -80,13 +80,13 @@ def report(findings: Sequence[Finding] | None = None) -> str:
             section = finding.section
             lines += ["", section]
         lines.append(f"  {finding.name:{width}}  {finding.value}")
-    broken, wanted = (_commands([each for each in findings if each.for_gpu == gpu]) for gpu in (False, True))
+    broken, wanted = (_list_commands([each for each in findings if each.for_gpu == gpu]) for gpu in (False, True))
     lines += ["", "To mend", *broken] if broken else ["", "Nothing is missing."]
     lines += ["", "There is no GPU here; one would take", *wanted] if wanted else []
     return "\n".join(lines[1:])
 
 
-def _commands(findings: Sequence[Finding]) -> list[str]:
+def _list_commands(findings: Sequence[Finding]) -> list[str]:
     """Return what mends them, in one line for all that the same command mends."""
     mends: dict[str, list[str]] = {}
     for finding in findings:
@@ -95,7 +95,7 @@ def _commands(findings: Sequence[Finding]) -> list[str]:
     return [f"  {', '.join(names)}: {mend}" for mend, names in mends.items()]
 
 
-def _devices() -> list[Finding]:
+def _check_devices() -> list[Finding]:
     section, found = "Devices", []
     for device in devices():
         if device.kind == "cpu":
@@ -141,31 +141,31 @@ def _has_nvidia_hardware() -> bool:
     return False
 
 
-def _compilers() -> list[Finding]:
+def _check_compilers() -> list[Finding]:
     section = "Compilers, needed to build the core only"
     cuda = find_cuda()
-    needed = not all(_sizes(worker) == _ITEM_BYTES for worker in WORKERS)
+    needed = not all(_find_item_sizes(worker) == _ITEM_BYTES for worker in WORKERS)
     nvcc = (
-        Finding(section, "nvcc", f"{_version_of(str(cuda / 'bin' / 'nvcc'))}, {cuda}")
+        Finding(section, "nvcc", f"{_read_version(str(cuda / 'bin' / 'nvcc'))}, {cuda}")
         if cuda
         else Finding(section, "nvcc", "not found", _GET_NVCC if needed else None, for_gpu=True)
     )
     name = os.environ.get("CXX", "c++")
     path = shutil.which(name)
     cxx = (
-        Finding(section, name, f"{_version_of(path)}, {path}")
+        Finding(section, name, f"{_read_version(path)}, {path}")
         if path
         else Finding(section, name, "not found", _GET_CXX if needed else None, for_gpu=True)
     )
     return [nvcc, cxx]
 
 
-def _sizes(worker: str) -> tuple[int, ...]:
+def _find_item_sizes(worker: str) -> tuple[int, ...]:
     """Return the sizes of items, in bytes, for which the core has these workers."""
     return tuple(size for size in _ITEM_BYTES if (CORE_DIR / f"core_{worker}_{size}.fatbin").is_file())
 
 
-def _version_of(command: str) -> str:
+def _read_version(command: str) -> str:
     try:
         text = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
     except (OSError, subprocess.SubprocessError) as error:
@@ -175,22 +175,22 @@ def _version_of(command: str) -> str:
     return release[1] if release else lines[0]
 
 
-def _versions() -> list[Finding]:
+def _check_versions() -> list[Finding]:
     section = "Versions"
-    found = [Finding(section, "atos_py", _installed("atos_py") or "a checkout")]
+    found = [Finding(section, "atos_py", _find_installed_version("atos_py") or "a checkout")]
     found.append(Finding(section, "python", platform.python_version()))
     for package in ("numba", "numpy"):
-        found.append(Finding(section, package, _installed(package) or "unknown"))
+        found.append(Finding(section, package, _find_installed_version(package) or "unknown"))
     for package in ("numba-cuda", "cuda-core"):
-        version = _installed(package)
+        version = _find_installed_version(package)
         value = version or "absent: tasks cannot be compiled for GPUs"
         found.append(Finding(section, package, value, None if version else _GPU_PACKAGES, for_gpu=True))
-    built = _built().get("nvcc")
-    linker = _installed("nvidia-nvjitlink")
-    newest = max(filter(None, (_numbers(built), _numbers(_installed("nvidia-nvvm")))), default=None)
+    built = _read_build_note().get("nvcc")
+    linker = _find_installed_version("nvidia-nvjitlink")
+    newest = max(filter(None, (_parse_version(built), _parse_version(_find_installed_version("nvidia-nvvm")))), default=None)
     if linker is None:
         found.append(Finding(section, "nvJitLink", "absent: tasks cannot be linked for GPUs", _GPU_PACKAGES, for_gpu=True))
-    elif newest and (_numbers(linker) or (0,))[:2] < newest[:2]:
+    elif newest and (_parse_version(linker) or (0,))[:2] < newest[:2]:
         older = f"{linker}, older than the CUDA {newest[0]}.{newest[1]} code that it has to link"
         found.append(
             Finding(section, "nvJitLink", older, 'python -m pip install --upgrade "nvidia-nvjitlink==13.*"', for_gpu=True)
@@ -200,18 +200,18 @@ def _versions() -> list[Finding]:
     return found
 
 
-def _installed(package: str) -> str | None:
+def _find_installed_version(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
 
 
-def _numbers(version: object) -> tuple[int, ...] | None:
+def _parse_version(version: object) -> tuple[int, ...] | None:
     return tuple(map(int, re.findall(r"\d+", version))) if isinstance(version, str) else None
 
 
-def _built() -> dict[str, object]:
+def _read_build_note() -> dict[str, object]:
     """Return the note that the build left."""
     try:
         note = json.loads((CORE_DIR / "built.json").read_text())
@@ -220,14 +220,14 @@ def _built() -> dict[str, object]:
     return note if isinstance(note, dict) else {}
 
 
-def _core() -> list[Finding]:
-    section, note = "Core", _built()
+def _check_core() -> list[Finding]:
+    section, note = "Core", _read_build_note()
     library = CORE_DIR / "libatos.so"
     found = [Finding(section, "library", f"{library}, {library.stat().st_size:,} bytes")]
     architectures = note.get("architectures")
     names = ", ".join(f"sm_{number}" for number in architectures) if isinstance(architectures, list) else "unknown"
     for worker in WORKERS:
-        sizes = _sizes(worker)
+        sizes = _find_item_sizes(worker)
         if sizes == _ITEM_BYTES:
             value = f"items of {', '.join(map(str, sizes))} bytes; {names} and later; by nvcc {note.get('nvcc', 'unknown')}"
             found.append(Finding(section, f"{worker} workers", value))
@@ -238,7 +238,7 @@ def _core() -> list[Finding]:
     return found
 
 
-def _caches() -> list[Finding]:
+def _check_caches() -> list[Finding]:
     section = "Caches"
     try:
         directory = cache_directory()

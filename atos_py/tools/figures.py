@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from ..errors import InvalidArgumentError
 from ..runtime.trace import digits, throughput
 from ..support.atomic_files import replacing
-from .tables import COUNTED, Measured, overwork_of_trace
+from .tables import COUNTED, Measured, compute_overwork_of_trace
 
-__all__ = ["Curve", "draw_figures", "draw_heatmaps", "draw_throughput", "picture_format", "write_picture"]
+__all__ = ["Curve", "draw_figures", "draw_heatmaps", "draw_throughput", "find_picture_format", "write_picture"]
 
 
 class Curve(NamedTuple):
@@ -83,7 +83,7 @@ def draw_heatmaps(path: Path, cells: Sequence[dict[str, Any]]) -> Path:
     return write_picture(figure, path)
 
 
-def picture_format(path: Path) -> str:
+def find_picture_format(path: Path) -> str:
     """Return what kind of picture the ending of a name asks for: PNG if it has none.
 
     Raises
@@ -102,7 +102,7 @@ def picture_format(path: Path) -> str:
 def write_picture(figure: Figure, path: Path) -> Path:
     """Write a drawing to a file, as its ending says."""
     picture = io.BytesIO()
-    figure.savefig(picture, dpi=130, format=picture_format(path))
+    figure.savefig(picture, dpi=130, format=find_picture_format(path))
     with replacing(path, "picture") as file:
         file.write(picture.getvalue())
     return path
@@ -115,7 +115,7 @@ def draw_figures(out: Path, measured: Measured) -> list[Path]:
         curves = []
         for entry in measured.traces:
             if entry["algorithm"] == algorithm:
-                factor = overwork_of_trace(measured, entry)
+                factor = compute_overwork_of_trace(measured, entry)
                 curves.append(Curve(entry["graph"], entry["variant"], *throughput(entry["trace"]), factor))
         written.append(draw_throughput(out / f"{name}.png", algorithm, curves))
     written.append(draw_heatmaps(out / "figure4_heatmap.png", measured.heat))

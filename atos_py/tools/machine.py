@@ -1,4 +1,4 @@
-"""What a measurement has to say about the machine that it was made on, and how much memory of the host something takes."""
+"""Facts of the machine that a measurement is made on, and the peak of the host's memory during a call."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from typing import Any, TypeVar
 
 from ..core.devices import Device, driver_version
 
-__all__ = ["device_facts", "peak_of", "versions"]
+__all__ = ["measure_peak", "read_device_facts", "read_versions"]
 
 _PACKAGES = ("atos_py", "numpy", "numba", "numba-cuda", "nvidia-nvjitlink")
 _T = TypeVar("_T")
 
 
-def device_facts(device: Device) -> dict[str, Any]:
+def read_device_facts(device: Device) -> dict[str, Any]:
     """Return the model of a device, its cores or multiprocessors, and its driver."""
     facts: dict[str, Any] = {"name": device.name, "processors": device.processors}
     if device.kind == "cpu":
-        found = re.search(r"^model name\s*:\s*(.+)$", _read("/proc/cpuinfo"), re.MULTILINE)
+        found = re.search(r"^model name\s*:\s*(.+)$", _read_file("/proc/cpuinfo"), re.MULTILINE)
         facts["name"] = found[1] if found else platform.processor() or platform.machine()
     else:
-        found = re.search(r"\s(\d{3,}\.[\d.]+)\s", _read("/proc/driver/nvidia/version"))
+        found = re.search(r"\s(\d{3,}\.[\d.]+)\s", _read_file("/proc/driver/nvidia/version"))
         facts["driver"] = found[1] if found else "unknown"
         facts["cuda"] = ".".join(map(str, driver_version() or ()))
     return facts
 
 
-def versions() -> dict[str, str]:
+def read_versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that make code."""
     found = {"python": platform.python_version()}
     for package in _PACKAGES:
@@ -42,31 +42,31 @@ def versions() -> dict[str, str]:
     return found
 
 
-def peak_of(make: Callable[[], _T]) -> tuple[_T, int | None]:
+def measure_peak(make: Callable[[], _T]) -> tuple[_T, int | None]:
     """Return what `make` returns, and how many bytes of the host's memory this process took at most meanwhile.
 
     That is the peak of its resident memory beyond what was resident before, as Linux accounts for it; None where it does not.
     """
     gc.collect()
     with contextlib.suppress(AttributeError, OSError):
-        # What is freed but still with the allocator would be used again, and not be seen.
+        # The allocator would use memory again that was freed before, so that it would not count.
         ctypes.CDLL(None).malloc_trim(0)
     try:
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     except OSError:
         return make(), None
-    before = _resident("VmRSS")
+    before = _read_resident("VmRSS")
     made = make()
-    peak = _resident("VmHWM")
+    peak = _read_resident("VmHWM")
     return made, None if before is None or peak is None else max(peak - before, 0)
 
 
-def _resident(name: str) -> int | None:
-    found = re.search(rf"^{name}:\s*(\d+) kB", _read("/proc/self/status"), re.MULTILINE)
+def _read_resident(name: str) -> int | None:
+    found = re.search(rf"^{name}:\s*(\d+) kB", _read_file("/proc/self/status"), re.MULTILINE)
     return int(found[1]) * 1024 if found else None
 
 
-def _read(path: str) -> str:
+def _read_file(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -28,10 +28,10 @@ from ..graph import generate
 from ..graph.graph import Graph
 from ..runtime.stats import LaunchStats, stats_of
 from ..support.validation import whole
-from .tables import COUNTED, Measured, least_tasks, write_tables, write_throughput
+from .tables import COUNTED, Measured, count_least_tasks, write_tables, write_throughput
 from .workloads import bind_algorithm
 
-__all__ = ["VARIANTS", "default_graphs", "list_runs", "permute_vertices", "reproduce"]
+__all__ = ["VARIANTS", "list_runs", "make_default_graphs", "permute_vertices", "reproduce"]
 
 Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
 
@@ -85,7 +85,7 @@ def list_runs() -> dict[str, tuple[Algorithm, dict[str, Any]]]:
     return {name: (each, dict(options)) for each in algorithms for name, options in each.paper.items()}
 
 
-def default_graphs(device: Device) -> Iterator[tuple[str, Graph]]:
+def make_default_graphs(device: Device) -> Iterator[tuple[str, Graph]]:
     """Generate a scale-free and a road-like graph, as large as suits the device."""
     scale, side = (22, 4900) if device.kind == "cuda" else (14, 300)
     yield f"rmat{scale}", generate.rmat(scale, device=device)
@@ -184,8 +184,8 @@ def _measure_permuted(measured: Measured, subject: _Subject, repeat: int, progre
                 "variant": variant,
                 "ms": before["milliseconds"],
                 "ms_permuted": after.milliseconds,
-                "workload": before["tasks_run"] / least_tasks(before),
-                "workload_permuted": after.tasks_run / least_tasks(before),
+                "workload": before["tasks_run"] / count_least_tasks(before),
+                "workload_permuted": after.tasks_run / count_least_tasks(before),
             }
         )
 

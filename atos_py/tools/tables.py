@@ -1,4 +1,4 @@
-"""What the runs of `reproduce` amount to: the paper's tables and figures."""
+"""Tables and figures of the paper, made from the runs of `reproduce`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..runtime.trace import digits, throughput
 __all__ = [
     "COUNTED",
     "Measured",
-    "least_tasks",
-    "overwork",
-    "overwork_of_trace",
+    "compute_overwork",
+    "compute_overwork_of_trace",
+    "count_least_tasks",
     "write_tables",
     "write_throughput",
 ]
@@ -25,7 +25,7 @@ _ON_THE_CPU = "On the CPU a worker is one thread: warps and CTAs differ in what 
 
 
 class Measured(NamedTuple):
-    """What has been measured, as rows of tables; all but `permutation` have an algorithm, all a graph."""
+    """Measurements as rows of tables; all rows have a graph, and all but those of `permutation` an algorithm."""
 
     runs: list[dict[str, Any]]
     traces: list[dict[str, Any]]
@@ -37,19 +37,19 @@ class Measured(NamedTuple):
         return next(r for r in self.runs if (r["algorithm"], r["graph"], r["variant"]) == (algorithm, graph, variant))
 
 
-def overwork(measured: Measured, run: dict[str, Any]) -> float:
+def compute_overwork(measured: Measured, run: dict[str, Any]) -> float:
     """Return tasks run relative to the BSP variant; for colouring to what is needed if no neighbours clash (Table 4)."""
     if run["algorithm"] == "coloring":
-        return float(run["tasks_run"] / least_tasks(run))
+        return float(run["tasks_run"] / count_least_tasks(run))
     return float(run["tasks_run"] / measured.run(run["algorithm"], run["graph"], "BSP")["tasks_run"])
 
 
-def least_tasks(run: dict[str, Any]) -> int:
+def count_least_tasks(run: dict[str, Any]) -> int:
     """Return the tasks of a colouring without clashes: assign and check; a vertex without neighbours needs no check."""
     return int(2 * run["vertices"] - run["isolated"])
 
 
-def _write(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+def _write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
@@ -57,7 +57,7 @@ def _write(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
     return path
 
 
-def _markdown(path: Path, title: str, header: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> Path:
+def _write_markdown(path: Path, title: str, header: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> Path:
     lines = [f"# {title}", "", *([note, ""] if note else []), "| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -74,7 +74,7 @@ def write_tables(out: Path, measured: Measured) -> list[Path]:
         base = measured.run(algorithm, graph, "BSP")["milliseconds"]
         times.append([algorithm, graph, *(f"{digits(c['milliseconds'])} (x{base / c['milliseconds']:.2f})" for c in cells)])
         if algorithm in COUNTED:
-            ratios.append([algorithm, graph, *(f"{overwork(measured, c):.2f}" for c in cells)])
+            ratios.append([algorithm, graph, *(f"{compute_overwork(measured, c):.2f}" for c in cells)])
     table1 = "Run time in ms, and speed-up over BSP (Table 1)"
     table4 = "Tasks run, relative to BSP; for colouring to those of a run without clashes (Table 4)"
     moved = [
@@ -85,10 +85,10 @@ def write_tables(out: Path, measured: Measured) -> list[Path]:
     header = ["graph", "variant", "ms, ids as they are → permuted", "tasks, to those without clashes"]
     sheets = {"runs": measured.runs, "heatmap": measured.heat, "permutation": measured.permutation}
     return [
-        *(_write(out / f"{name}.csv", rows) for name, rows in sheets.items() if rows),
-        _markdown(out / "table1.md", table1, ["algorithm", "graph", *variants], times, note),
-        _markdown(out / "table4.md", table4, ["algorithm", "graph", *variants], ratios),
-        _markdown(out / "permutation.md", "Colouring with permuted vertex ids (Section 6.4)", header, moved),
+        *(_write_csv(out / f"{name}.csv", rows) for name, rows in sheets.items() if rows),
+        _write_markdown(out / "table1.md", table1, ["algorithm", "graph", *variants], times, note),
+        _write_markdown(out / "table4.md", table4, ["algorithm", "graph", *variants], ratios),
+        _write_markdown(out / "permutation.md", "Colouring with permuted vertex ids (Section 6.4)", header, moved),
     ]
 
 
@@ -96,7 +96,7 @@ def write_throughput(out: Path, measured: Measured) -> list[Path]:
     """Write throughput over time, absolute and normalised by overwork, as CSV."""
     rows = []
     for entry in measured.traces:
-        factor = overwork_of_trace(measured, entry)
+        factor = compute_overwork_of_trace(measured, entry)
         for ms, rate in zip(*throughput(entry["trace"]), strict=True):
             rows.append(
                 {
@@ -108,9 +108,9 @@ def write_throughput(out: Path, measured: Measured) -> list[Path]:
                     "normalised": round(float(rate / factor), 3),
                 }
             )
-    return [_write(out / "throughput.csv", rows)] if rows else []
+    return [_write_csv(out / "throughput.csv", rows)] if rows else []
 
 
-def overwork_of_trace(measured: Measured, trace: dict[str, Any]) -> float:
+def compute_overwork_of_trace(measured: Measured, trace: dict[str, Any]) -> float:
     """Return the overwork of the run that a trace is of."""
-    return overwork(measured, measured.run(trace["algorithm"], trace["graph"], trace["variant"]))
+    return compute_overwork(measured, measured.run(trace["algorithm"], trace["graph"], trace["variant"]))

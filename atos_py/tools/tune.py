@@ -19,10 +19,10 @@ from .tuning_cache import REMEMBERED, remember, tuned
 from .tuning_result import Tuning
 from .tuning_search import Progress, Search
 
-__all__ = ["space_for", "tune"]
+__all__ = ["choose_space", "tune"]
 
 
-def space_for(device: Device | str | None = None) -> dict[str, tuple[Any, ...]]:
+def choose_space(device: Device | str | None = None) -> dict[str, tuple[Any, ...]]:
     """Return what `tune` searches on a device unless told otherwise.
 
     The first value of each option is where it begins: the guidelines of Chen et al. 2022 (Section 7) are a persistent kernel
@@ -77,7 +77,7 @@ def tune(
     graph : Graph, optional
         The input, if it is a graph: the result is remembered for its shape.
     device : Device or str, optional
-        Where `run` runs: the graph's device unless given, or the best there is.
+        The device of `run`: by default that of the graph, or the best device.
     budget : float
         Seconds that the search may take; a run that has begun is waited for. At least one setting is run.
     space : mapping, optional
@@ -122,7 +122,7 @@ def tune(
     if not callable(progress):
         raise UnsupportedTypeError(f"progress must be a function of steps, description and total (got {progress!r:.80})")
     options = {}
-    for name, values in (space_for(on) if space is None else space).items():
+    for name, values in (choose_space(on) if space is None else space).items():
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise UnsupportedTypeError(f"space must map {name!r} to a sequence of values to try, such as [{values!r:.80}]")
         options[name] = [value.item() if isinstance(value, np.generic) else value for value in values]

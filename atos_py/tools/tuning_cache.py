@@ -1,4 +1,4 @@
-"""What tuning found, remembered on disk beside the compiled tasks: for a task, a device and the shape of a graph."""
+"""Cache of tuned settings on disk, beside the compiled tasks: a setting for each task, device and signature of a graph."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..graph.graph import Graph, check_graph
 from ..graph.signature import shape_of
 from ..support.disk_cache import read_entry, write_entry
 from ..support.host_memory import host_memory_for
-from .machine import device_facts
+from .machine import read_device_facts
 
 __all__ = ["REMEMBERED", "remember", "tuned"]
 
 REMEMBERED = (bool, int, float, str)
 _FORMAT = 2
-_facts = functools.cache(device_facts)
+_read_facts = functools.cache(read_device_facts)
 
 
 @host_memory_for("atos.tuned")
@@ -34,11 +34,11 @@ def tuned(
     Parameters
     ----------
     task : Task, callable or str
-        What was given to `tune` as `task`; ``atos.bfs``, ``atos.pagerank`` and ``atos.color``, or their names, for the
+        The `task` that `tune` was given; ``atos.bfs``, ``atos.pagerank`` and ``atos.color``, or their names, for the
         ready-made algorithms.
     graph : Graph, optional
-        The graph to run on: what counts is what was found on one of about the same size, mean degree and skew of degrees, that
-        is undirected if this one is.
+        The graph to run on. A setting counts if it was found on a graph of about the same size, mean degree and skew of
+        degrees, which is undirected if this one is.
     device : Device or str, optional
         The graph's unless given; without a graph the best there is.
 
@@ -54,9 +54,9 @@ def tuned(
     >>> atos.bfs(graph, 0, **atos.tuned(atos.bfs, graph)).num_levels > 1
     True
     """
-    key = _key(task, graph, device)
-    parts = read_entry(_entry(key))
-    if parts and (found := _checked(parts[0], key)) is not None:
+    key = _make_key(task, graph, device)
+    parts = read_entry(_name_entry(key))
+    if parts and (found := _check_entry(parts[0], key)) is not None:
         return found
     return {}
 
@@ -65,24 +65,24 @@ def remember(
     task: Task | Callable[..., Any] | str, graph: Graph | None, device: Device | str | None, best: dict[str, Any]
 ) -> None:
     """Keep the best options; a cache directory that cannot be written to only means that they are not kept."""
-    key = _key(task, graph, device)
-    write_entry(_entry(key), [json.dumps({"key": key, "best": best}).encode()])
+    key = _make_key(task, graph, device)
+    write_entry(_name_entry(key), [json.dumps({"key": key, "best": best}).encode()])
 
 
-def _key(task: Task | Callable[..., Any] | str, graph: Graph | None, device: Device | str | None) -> dict[str, Any]:
+def _make_key(task: Task | Callable[..., Any] | str, graph: Graph | None, device: Device | str | None) -> dict[str, Any]:
     if graph is not None:
         check_graph(graph)
     on = graph.device if graph is not None and device is None else device_of(device)
-    facts = _facts(on)
+    facts = _read_facts(on)
     return {
         "format": _FORMAT,
-        "task": _name(task),
+        "task": _name_task(task),
         "device": [on.kind, facts["name"], facts["processors"]],
         "shape": None if graph is None else [*shape_of(graph), graph.is_symmetric()],
     }
 
 
-def _name(task: Task | Callable[..., Any] | str) -> str:
+def _name_task(task: Task | Callable[..., Any] | str) -> str:
     if isinstance(task, str):
         return task
     function = task.body if isinstance(task, Task) else task
@@ -92,11 +92,11 @@ def _name(task: Task | Callable[..., Any] | str) -> str:
     return name if module.startswith("atos_py.algorithms") else f"{module}.{name}"
 
 
-def _entry(key: dict[str, Any]) -> str:
+def _name_entry(key: dict[str, Any]) -> str:
     return "tuned-" + hashlib.sha256(json.dumps(key).encode()).hexdigest()[:40]
 
 
-def _checked(content: bytes, key: dict[str, Any]) -> dict[str, Any] | None:
+def _check_entry(content: bytes, key: dict[str, Any]) -> dict[str, Any] | None:
     """Return the options of an entry if it is what `remember` writes under this key, otherwise None."""
     try:
         entry = json.loads(content)

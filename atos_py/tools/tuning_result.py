@@ -120,7 +120,7 @@ class Tuning:
         path : path-like
             The picture; its ending says of what kind.
         task, graph : str
-            What ran on what, for the title.
+            Names of the task and of its input, for the title.
 
         Raises
         ------

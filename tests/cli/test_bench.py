@@ -19,7 +19,7 @@ from atos_py.algorithms import registry
 from atos_py.cli import bench
 from atos_py.compile.linker import CORE_DIR
 from atos_py.tools import workloads
-from atos_py.tools.machine import device_facts, peak_of
+from atos_py.tools.machine import measure_peak, read_device_facts
 from atos_py.tools.report import HEADER, Report, Row
 
 CPU = ["--device", "cpu", "--repeat", "2"]
@@ -186,12 +186,12 @@ class TestMemory:
         assert queue.launch_warp(nothing, trace=100).overhead_bytes > taken
 
     def test_peak_of_what_is_made(self):
-        made, peak = peak_of(lambda: np.ones(1 << 22))
+        made, peak = measure_peak(lambda: np.ones(1 << 22))
         assert made.nbytes == 1 << 25
         assert peak is None or 0.95 * (1 << 25) <= peak < 1 << 27
 
     def test_peak_of_what_is_gone_again(self):
-        made, peak = peak_of(lambda: float(np.ones(1 << 23).sum()))
+        made, peak = measure_peak(lambda: float(np.ones(1 << 23).sum()))
         assert made == 1 << 23
         assert peak is None or peak >= 0.95 * (1 << 26)
 
@@ -202,7 +202,7 @@ class TestMemory:
         assert graph.host_peak_bytes is None or graph.csr_bytes <= 1.1 * graph.host_peak_bytes <= 3.3 * graph.csr_bytes
 
     def test_facts_name_the_model(self, device):
-        facts = device_facts(device)
+        facts = read_device_facts(device)
         assert facts["processors"] == device.processors
         assert facts["name"]
         assert ("driver" in facts) == (device.kind == "cuda")

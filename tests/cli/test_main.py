@@ -48,29 +48,29 @@ class TestDiagnosis:
 
     def test_missing_compilers(self, monkeypatch):
         monkeypatch.setattr(diagnosis, "find_cuda", lambda: None)
-        monkeypatch.setattr(diagnosis, "_sizes", lambda worker: (4,))
+        monkeypatch.setattr(diagnosis, "_find_item_sizes", lambda worker: (4,))
         monkeypatch.setenv("PATH", "")
         assert toolkit.NVCC_WHEELS in str(value("nvcc").mend)
         assert "g++" in str(value("c++").mend)
-        assert "nvcc" in diagnosis.report()
+        assert "nvcc" in diagnosis.format_report()
 
     def test_compilers_are_not_missed_where_the_core_is_whole(self, monkeypatch):
         monkeypatch.setattr(diagnosis, "find_cuda", lambda: None)
-        monkeypatch.setattr(diagnosis, "_sizes", lambda worker: (4, 8, 16))
+        monkeypatch.setattr(diagnosis, "_find_item_sizes", lambda worker: (4, 8, 16))
         monkeypatch.setenv("PATH", "")
         assert [(value(name).value, value(name).mend) for name in ("nvcc", "c++")] == [("not found", None)] * 2
 
     def test_missing_packages(self, monkeypatch):
-        monkeypatch.setattr(diagnosis, "_installed", lambda package: None)
+        monkeypatch.setattr(diagnosis, "_find_installed_version", lambda package: None)
         for name in ("numba-cuda", "cuda-core", "nvJitLink"):
             assert "numba-cuda[cu13]" in str(value(name).mend)
 
     @pytest.mark.parametrize("there", ["nothing", "a card", "a GPU"])
     def test_what_only_a_gpu_needs_is_to_be_mended_only_with_one(self, there, monkeypatch, capsys):
-        monkeypatch.setattr(diagnosis, "_installed", lambda package: None)
+        monkeypatch.setattr(diagnosis, "_find_installed_version", lambda package: None)
         monkeypatch.setattr(diagnosis, "find_cuda", lambda: None)
-        monkeypatch.setattr(diagnosis, "_sizes", lambda worker: ())
-        monkeypatch.setattr(diagnosis, "_caches", list)
+        monkeypatch.setattr(diagnosis, "_find_item_sizes", lambda worker: ())
+        monkeypatch.setattr(diagnosis, "_check_caches", list)
         monkeypatch.setattr(diagnosis, "why_no_gpu", lambda: None if there == "a GPU" else "no NVIDIA driver is installed")
         monkeypatch.setattr(diagnosis, "_has_nvidia_hardware", lambda: there != "nothing")
         monkeypatch.setenv("PATH", "")
@@ -88,17 +88,17 @@ class TestDiagnosis:
         monkeypatch.setattr(diagnosis, "why_no_gpu", lambda: "no NVIDIA driver is installed")
         monkeypatch.setattr(diagnosis, "_has_nvidia_hardware", lambda: False)
         monkeypatch.setattr(diagnosis, "cache_fault", lambda: "others can write to it")
-        assert "linked tasks" in diagnosis.report().partition("\nTo mend\n")[2]
+        assert "linked tasks" in diagnosis.format_report().partition("\nTo mend\n")[2]
 
     def test_a_gpu_is_ready_if_nothing_of_it_is_missing(self, monkeypatch):
         found = [diagnosis.Finding("Versions", "numba-cuda", "0.30")]
         monkeypatch.setattr(diagnosis, "devices", lambda: [atos.device("cpu"), atos.Device("cuda", 0)])
-        assert diagnosis._ready(found).value.endswith("), cuda:0")
+        assert diagnosis._find_ready(found).value.endswith("), cuda:0")
         found.append(diagnosis.Finding("Versions", "cuda-core", "absent", "pip install it"))
-        assert "cuda" not in diagnosis._ready(found).value
+        assert "cuda" not in diagnosis._find_ready(found).value
 
     def test_linker_older_than_what_it_links(self, monkeypatch):
-        monkeypatch.setattr(diagnosis, "_installed", {"nvidia-nvjitlink": "13.0.1", "nvidia-nvvm": "13.4.9"}.get)
+        monkeypatch.setattr(diagnosis, "_find_installed_version", {"nvidia-nvjitlink": "13.0.1", "nvidia-nvvm": "13.4.9"}.get)
         assert "older than the CUDA 13.4 code" in value("nvJitLink").value
         assert "--upgrade" in str(value("nvJitLink").mend)
 
@@ -145,7 +145,7 @@ class TestDemo:
                 result.depth[source] = 1
             return result
 
-        monkeypatch.setattr(demo.rows, "__defaults__", (None, search))
+        monkeypatch.setattr(demo.measure_rows, "__defaults__", (None, search))
         assert main(SMALL) == 1
         rows = capsys.readouterr().out.splitlines()[1:-1]
         assert sum("NO: depth[" in row for row in rows) == 2 * 4

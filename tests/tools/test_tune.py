@@ -23,7 +23,7 @@ from atos_py.graph import signature as shape
 from atos_py.runtime.stats import LaunchStats
 from atos_py.support import disk_cache as disk
 from atos_py.tools import tuning_search
-from atos_py.tools.tune import space_for
+from atos_py.tools.tune import choose_space
 
 STATS = LaunchStats(
     tasks_run=1, tasks_pushed=0, milliseconds=1.0, rounds=1, task="t", device="cpu", worker="cta", fetch_size=8,
@@ -221,7 +221,7 @@ class TestSearch:
 
     def test_the_space_of_a_device_can_be_run(self, device):
         graph = atos.generate.rmat(7, 8, device=device)
-        space = {name: values[:2] for name, values in space_for(device).items()}
+        space = {name: values[:2] for name, values in choose_space(device).items()}
         tuning = atos.tune(lambda **o: atos.bfs(graph, 0, **o), space=space, graph=graph)
         assert tuning.finished
         atos.verify_bfs(graph, 0, atos.bfs(graph, 0, **tuning.best).depth)
