@@ -15,27 +15,27 @@ from .errors import AtosError, VerificationError
 _DESCRIPTION = """\
 atos_py runs many small tasks, which may push more tasks, on a GPU or on CPU threads.
 
-Without a command it prints what there is to run on, as `info` does."""
+Without a command it lists devices, compilers and packages, as `info` does."""
 
 _EXAMPLES = """\
 examples:
-  atos                      print what is there, what is missing, and how to get it
+  atos                      list devices and packages, and how to get what is missing
   atos demo --device cpu    run BFS in all schedules and verify it, in a minute
   atos bfs roads.gr.gz      find the depths from a vertex and prove them right
-  atos COMMAND --help       print what a command does, and more examples
+  atos COMMAND --help       explain a command, with more examples
 
-ATOS_DEVICE=cpu python program.py runs a program of yours on the CPU although there is a GPU.
+ATOS_DEVICE=cpu python program.py runs your program on the CPU of a machine with a GPU.
 
 A graph is a file (DIMACS .gr, Matrix Market, edge list, .npz, each gzipped or not) or a generator and its parameters:
-rmat:SCALE[:EDGE_FACTOR[:SEED]], scale-free, or road:SIDE[:KEEP[:SEED]], like a road network.
+rmat:SCALE[:EDGE_FACTOR[:SEED]] is scale-free, road:SIDE[:KEEP[:SEED]] is like a road network.
 
-The exit code is 0 if all went well, 1 if a result was not right, 2 if something could not be done."""
+The exit code is 0 on success, 1 if a result is wrong, 2 if the command failed for another reason."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit code: 0, 1 if a result was wrong, 2 if something could not be done.
+    """Run the command line; return the exit code.
 
-    130 is that of a command that Ctrl-C stopped.
+    The code is 0 on success, 1 if a result is wrong, 2 if the command failed for another reason, 130 if Ctrl-C stopped it.
     """
     commands = find_commands()
     options = _make_parser(commands, _name_program(arguments)).parse_args(arguments)

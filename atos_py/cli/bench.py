@@ -1,7 +1,6 @@
 """Command ``bench``: times algorithms over graphs, devices and settings; every counted run is verified.
 
-Figures of different machines are never put side by side: a report names its devices, and is compared with another only if they
-are the same.
+A report names its devices. It is compared with another report only if the devices are the same.
 """
 
 from __future__ import annotations
@@ -70,16 +69,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="extend",
         choices=everything,
         metavar="NAME",
-        help=f"any of {', '.join(everything)} (default: all but {' and '.join(SCHEDULER)})",
+        help=f"one or several of {', '.join(everything)} (default: all but {' and '.join(SCHEDULER)})",
     )
-    add_graphs(parser, "one of each, as large as suits the device")
+    add_graphs(parser, "a scale-free and a road-like one, whose sizes suit the device")
     add_device(parser, several=True)
     add_source(parser)
     parser.add_argument("--size", type=int, help="tasks of tree and chain (default: 100 million and 100,000; less on a CPU)")
     parser.add_argument("--repeat", type=int, default=7, metavar="N", help="counted runs of each setting (default: 7)")
     add_json(parser)
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write tables there")
-    parser.add_argument("--against", type=Path, metavar="FILE", help="compare with an earlier --json of the same device")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table as Markdown")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="compare with an earlier --json file of the same device")
     add_algorithm_options(parser, *algorithms.values(), several=True)
     add_launch(parser, several=True)
 

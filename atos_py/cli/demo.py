@@ -12,13 +12,13 @@ from .options import add_device, add_graphs, add_json, check_outputs, say, write
 
 HELP = "run BFS everywhere and verify it"
 DESCRIPTION = """\
-Runs breadth-first search on every device with every worker (thread, warp, CTA) in all four schedules, and prints a row for
-each:
+Runs breadth-first search on every device with every worker (thread, warp, CTA) in all four schedules. It prints a row for each
+combination:
 
-  ms        time of the faster of two launches, by the device's clock
-  tasks     how often a vertex was visited
-  ratio     tasks for each vertex reached: what speculation costs. With barriers it is 1 or a little more
-  verified  whether a certificate over all edges proves the depths right
+  ms        device's time of the faster of two launches
+  tasks     visits of a vertex
+  ratio     visits for each reached vertex, which is the cost of speculation; with barriers 1 or a little more
+  verified  yes, if a certificate over all edges proves the depths right
 
 On a CPU the three workers are the same: one thread each."""
 EXAMPLES = """\
@@ -28,8 +28,8 @@ EXAMPLES = """\
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command to `argparse`."""
-    add_graphs(parser, "a road-like and a scale-free one, as large as suits the device")
-    add_device(parser, several=True, default="all there are")
+    add_graphs(parser, "a road-like and a scale-free one, whose sizes suit the device")
+    add_device(parser, several=True, default="all devices")
     add_json(parser)
 
 

@@ -7,10 +7,11 @@ from dataclasses import asdict
 
 from .options import add_json, check_outputs, say, write_json
 
-HELP = "say what is there and what is missing"
+HELP = "list devices, compilers and packages, and what is missing"
 DESCRIPTION = """\
-Says which devices, compilers and packages there are, what the core was built for, where compiled tasks are kept, and for each
-thing that is missing the command that mends it. Nothing is changed. The same as no command at all."""
+Lists the devices, compilers and packages of this machine, the architectures that the core was built for, and the cache of
+compiled tasks. For each part that is missing it prints a command that installs it. It changes nothing. `info` is the default
+command."""
 EXAMPLES = """\
   atos info
   atos info --json -        for programs"""

@@ -46,7 +46,7 @@ def _parse_switch(text: str) -> bool:
     return text == "1"
 
 
-def add_device(parser: argparse.ArgumentParser, *, several: bool = False, default: str = "the best there is") -> None:
+def add_device(parser: argparse.ArgumentParser, *, several: bool = False, default: str = "the best device") -> None:
     """Add ``--device``."""
     _add(parser, several, "device", str, f"cpu, cuda or cuda:N (default: {default})", metavar="DEVICE")
 
@@ -66,14 +66,24 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 
 def add_launch(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
     """Add the options of a launch: one value of each, or several to be combined."""
-    group = parser.add_argument_group("launch options", "As in Python; what is not given is the algorithm's choice.")
-    _add(group, several, "worker", str, "what runs a task: thread, warp or cta", choices=WORKERS, metavar="WORKER")
-    _add(group, several, "fetch_size", int, "items that a worker takes at once, at most", metavar="N")
+    group = parser.add_argument_group(
+        "launch options", "The same as in Python; the algorithm chooses those that are not given."
+    )
+    _add(
+        group,
+        several,
+        "worker",
+        str,
+        "threads that run a task together: thread, warp or cta",
+        choices=WORKERS,
+        metavar="WORKER",
+    )
+    _add(group, several, "fetch_size", int, "largest number of items that a worker takes at once", metavar="N")
     _add(group, several, "num_blocks", int, "blocks; on the CPU, threads", metavar="N")
     _add(group, several, "num_threads", int, "threads of a block, a multiple of 32", metavar="N")
     _add(group, several, "persistent", _parse_switch, "1: one resident kernel; 0: kernel after kernel", metavar="{0,1}")
     _add(group, several, "barrier", _parse_switch, "1: level after level; 0: none", metavar="{0,1}")
-    group.add_argument("--tuned", action="store_true", help="take what `tune` found for what is not given")
+    group.add_argument("--tuned", action="store_true", help="use the setting that `tune` found for options that are not given")
 
 
 def add_algorithm_options(parser: argparse.ArgumentParser, *algorithms: Algorithm, several: bool = False) -> None:
@@ -93,7 +103,7 @@ def add_algorithm_options(parser: argparse.ArgumentParser, *algorithms: Algorith
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add ``--json``."""
-    text = 'write everything there as JSON; "-": on standard output, and what else is said on standard error'
+    text = 'write the results as JSON; "-": to standard output, and the text for people to standard error'
     parser.add_argument("--json", metavar="FILE", help=text)
 
 
@@ -108,7 +118,7 @@ def say(options: argparse.Namespace, *lines: object) -> None:
 
 
 def check_outputs(*files: str | Path | None, picture: Path | None = None) -> None:
-    """Refuse files that could not be written in the end, before anything runs; None stands for one that is not wanted.
+    """Refuse files that cannot be written, before anything runs; None stands for a file that is not wanted.
 
     Raises
     ------

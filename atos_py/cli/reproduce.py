@@ -12,10 +12,10 @@ from .options import add_device, add_graphs, add_json, check_outputs, make_progr
 
 HELP = "measure the paper's tables and figures"
 DESCRIPTION = """\
-Runs BFS, PageRank and graph colouring in the variants of Chen et al. 2022 (persistent and discrete, warps and CTAs, and the
-bulk-synchronous baseline), verifies every run, and writes run times and speed-ups, tasks run, throughput over time, run
-time over worker size and fetch size, and the effect of permuting vertex ids: as CSV, Markdown, and, with matplotlib
-installed, PNG. Edges of the graphs that have no reverse are given one."""
+Runs BFS, PageRank and graph colouring in the variants of Chen et al. 2022: persistent and discrete, warps and CTAs, and the
+bulk-synchronous baseline. It verifies every run. It writes run times and speed-ups, tasks run, throughput over time, run time
+over worker size and fetch size, and the effect of permuted vertex ids. The files are CSV and Markdown, and PNG if matplotlib is
+installed. An edge without its reverse gets one."""
 EXAMPLES = """\
   atos reproduce --out paper
   atos reproduce --out paper --graph roads.gr.gz rmat:18:16 --repeat 10"""
@@ -23,7 +23,9 @@ EXAMPLES = """\
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command to `argparse`."""
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the files go; made if need be")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="directory of the files; made if it does not exist"
+    )
     add_graphs(parser, "a scale-free and a road-like one: large on a GPU, which takes minutes, small on a CPU")
     add_device(parser)
     parser.add_argument("--repeat", type=int, default=5, metavar="N", help="counted runs of each setting (default: 5)")

@@ -19,15 +19,18 @@ from .options import add_device, add_graphs, add_json, add_source, check_outputs
 
 HELP = "find the best setting of an algorithm on a graph"
 DESCRIPTION = """\
-Searches worker size, fetch size, blocks and the two switches, persistent and barrier, and for BFS of an undirected graph the
-direction, for the setting in which an algorithm runs fastest on a graph: settings near the usual one are run once, the better
-half again, and so on; then single options are changed as long as that helps. The best and the defaults then run 15 times more,
-in turns; it is kept if its upper quartile is below their lower one, otherwise the defaults stay. The first run of each setting
-is verified. Prints all that was tried, what is kept first, then that and the defaults again, every run verified.
+Searches for the setting in which an algorithm runs fastest on a graph. The search covers worker size, fetch size, blocks,
+persistent, barrier, and the tunable options of the algorithm, such as the direction of BFS on an undirected graph.
 
-What is kept is remembered on disk for this algorithm, device and shape of graph (size, mean degree and skew of degrees;
-undirected or not):
-atos.bfs(graph, source, **atos.tuned(atos.bfs, graph)) uses it, and so does --tuned of bench, bfs, pagerank and color."""
+The search runs the settings near the default once, the faster half again, and so on. Then it changes single options as long as
+that helps. At last the best setting and the defaults run 15 times more, in turns. The best setting is kept if its upper
+quartile is below the lower quartile of the defaults; otherwise the defaults stay. The first run of each setting is verified.
+The command prints a table of all settings, the kept one first. Then it measures the kept setting and the defaults again, and
+verifies every run.
+
+The kept setting is remembered on disk for the algorithm, the device and the signature of the graph: its size, mean degree and
+skew of degrees, and whether it is undirected. It is used by --tuned of the other commands, and in Python by
+atos.bfs(graph, source, **atos.tuned(atos.bfs, graph))."""
 EXAMPLES = """\
   atos tune --algorithm bfs --graph road:1000:0.62
   atos tune --algorithm color --graph rmat:18:16 --budget 60 --draw heat.png"""
@@ -44,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source(parser)
     parser.add_argument("--budget", type=float, default=120, metavar="S", help="seconds for the search (default: 120)")
     add_json(parser)
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table there")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table as CSV")
     parser.add_argument("--draw", type=Path, metavar="FILE", help="draw run time over worker size and fetch size (matplotlib)")
 
 

@@ -66,7 +66,7 @@ class Row:
         overhead = f"{launch['overhead_bytes'] / 1e6:.1f}"
         if self.driver_bytes is not None:
             overhead += f" + {self.driver_bytes / 1e6:.1f}"
-        said = ", ".join(f"{name} {format(v, '.2e' if name == 'error' else ',')}" for name, v in self.result.items())
+        result = ", ".join(f"{k} {format(v, '.2e' if isinstance(v, float) else ',')}" for k, v in self.result.items())
         return [
             *named,
             _format_setting(self.options, launch),
@@ -75,7 +75,7 @@ class Row:
             f"{launch['tasks_run']:,}",
             f"{launch['tasks_run'] / middle / 1e3:.1f}" if middle else "",
             overhead,
-            said,
+            result,
             f"NO: {self.failure}" if self.failure else "yes",
         ]
 
