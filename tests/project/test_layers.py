@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -55,6 +56,17 @@ def test_no_circles():
     for module, target in EDGES:
         graph.setdefault(module, set()).add(target)
     assert list(TopologicalSorter(graph).static_order())
+
+
+def test_no_name_hides_a_module():
+    """A function of a package that has the name of a module in it would take its place as an attribute."""
+    hidden = []
+    for module in MODULES:
+        package, _, name = module.rpartition(".")
+        found = vars(sys.modules[package]).get(name) if package in sys.modules else None
+        if found is not None and found is not sys.modules.get(module):
+            hidden.append(module)
+    assert hidden == []
 
 
 def test_few_modules_lie_outside_packages():
