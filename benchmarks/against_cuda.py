@@ -12,6 +12,7 @@ from unittest import mock
 
 import atos_py as atos
 from atos_py.algorithms import bfs
+from atos_py.algorithms.bfs import api as bfs_api
 from atos_py.graph.spec import graph_of, source_of
 
 SOURCE = Path(__file__).parent.parent / "tests" / "core" / "bfs_task.cu"
@@ -51,7 +52,7 @@ def main() -> None:
         for _ in range(options.repeat + 1):
             for name, task in (("Python", bfs.visit), ("CUDA C++", twin)):
                 compile_cuda = (lambda *_: code) if task is twin else original
-                with mock.patch.object(cuda, "compile_cuda", compile_cuda), mock.patch.object(bfs, "visit", task):
+                with mock.patch.object(cuda, "compile_cuda", compile_cuda), mock.patch.object(bfs_api, "visit", task):
                     result = atos.bfs(graph, source, direction="push", fetch_size=int(fetch), num_threads=int(threads))
                 times[name].append(result.stats.milliseconds)
                 if len(times[name]) == 1:
