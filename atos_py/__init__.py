@@ -21,6 +21,7 @@ from .core.devices import Device, device, devices
 from .errors import *  # noqa: F403
 from .graph import generate
 from .graph.graph import Graph
+from .runtime.launch import LaunchOptions
 from .runtime.queue import Queue
 from .runtime.stats import LaunchStats
 from .tools.tune import tune
@@ -35,6 +36,7 @@ __all__ = [
     "ColoringResult",
     "Device",
     "Graph",
+    "LaunchOptions",
     "LaunchStats",
     "PageRankResult",
     "Queue",

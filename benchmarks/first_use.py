@@ -128,20 +128,20 @@ def watch(clock: Clock, *, cuda: bool) -> None:
 
 def launched(programs: dict[Any, tuple[Any, ...]]) -> None:
     """Note the programs of all launches from now on, with the threads that they would have on a GPU."""
-    from atos_py.runtime import queue
+    from atos_py.runtime import launch, queue
 
-    true, threads = queue.program_for, [256]
-    launch = queue.Queue._launch
+    true, threads = launch.program_for, [256]
+    run_launch = launch.run_launch
 
     def program_for(task: Any, idle: Any, kinds: Any, device: Any, dtype: Any, worker: str, *rest: Any) -> Any:
         programs.setdefault((task, idle, kinds, dtype, worker, threads[0]), (task, idle, kinds, dtype, worker, threads[0]))
         return true(task, idle, kinds, device, dtype, worker, *rest)
 
-    def _launch(self: Any, *args: Any, **options: Any) -> Any:
-        threads[0] = options.get("num_threads") or 256
-        return launch(self, *args, **options)
+    def noting_threads(*args: Any) -> Any:
+        threads[0] = args[-1].get("num_threads") or 256  # of the options
+        return run_launch(*args)
 
-    queue.program_for, queue.Queue._launch = program_for, _launch  # type: ignore[assignment,method-assign]
+    launch.program_for, queue.run_launch = program_for, noting_threads  # type: ignore[assignment]
 
 
 def as_on_a_large_graph_of_a_gpu() -> None:

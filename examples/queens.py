@@ -38,7 +38,7 @@ def place(worker, board, i, n, solutions):
 
 # %%
 # The search begins with an empty board.
-def count_solutions(n: int, **launch_options: object) -> tuple[int, atos.LaunchStats]:
+def count_solutions(n: int, **launch_options) -> tuple[int, atos.LaunchStats]:
     """Return the number of solutions and the statistics of the launch."""
     solutions = atos.zeros(1, dtype=np.uint64)
     queue = atos.Queue(capacity=1 << 22, dtype=BOARD)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -14,8 +13,8 @@ from ..compile.program import WORKERS
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..graph.csr import CSR
 from ..graph.graph import check_graph
-from ..runtime.queue import Queue
-from ..support.validation import as_host_array, unknown_option
+from ..runtime.launch import LaunchOptions
+from ..support.validation import as_host_array, check_option_names, parameter_names
 
 __all__ = ["check_options", "check_worker", "per_vertex", "rows_of", "vertices_of"]
 
@@ -27,12 +26,9 @@ def rows_of(graph: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return np.asarray(graph.indptr), np.asarray(graph.indices)
 
 
-def check_options(algorithm: Callable[..., Any], launch_options: Iterable[str]) -> None:
+def check_options(algorithm: Callable[..., Any], options: Iterable[str]) -> None:
     """Raise if an option is neither the algorithm's own nor one of its launches, before anything is done."""
-    parameters = inspect.signature(algorithm).parameters.values()
-    own = [parameter.name for parameter in parameters if parameter.default is not parameter.empty]
-    if error := unknown_option(algorithm.__name__, launch_options, (*own, *(Queue._launch.__kwdefaults__ or ()))):
-        raise error
+    check_option_names(algorithm.__name__, options, (*parameter_names(algorithm), *LaunchOptions.__annotations__))
 
 
 def check_worker(worker: str) -> None:

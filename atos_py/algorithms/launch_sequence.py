@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ from ..arrays.array import Array, zeros
 from ..compile.task import Task
 from ..errors import LaunchTimeoutError
 from ..operators.ranges import range_items
+from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.validation import seconds
@@ -23,7 +22,7 @@ from ..support.validation import seconds
 __all__ = ["LaunchSequence"]
 
 _WATCHING = {"timeout", "trace", "progress"}
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NOTHING: LaunchOptions = {}
 
 
 class LaunchSequence:
@@ -34,8 +33,8 @@ class LaunchSequence:
     name : str
         The function that the user called.
     queue : Queue
-    options : dict
-        The options of the user, as for `Queue.launch_cta`.
+    options : LaunchOptions
+        Those of the user.
     worker : str or None
         The worker that the user chose, if any; otherwise each launch has the one that suits its task.
 
@@ -45,7 +44,7 @@ class LaunchSequence:
         Of the launches so far.
     """
 
-    def __init__(self, name: str, queue: Queue, options: dict[str, Any], worker: str | None = None) -> None:
+    def __init__(self, name: str, queue: Queue, options: LaunchOptions, worker: str | None = None) -> None:
         self.name, self.queue, self.options, self.worker = name, queue, options, worker
         self.runs: list[LaunchStats] = []
         timeout = options.get("timeout")
@@ -58,19 +57,20 @@ class LaunchSequence:
         task: Task,
         *args: Any,
         worker: str = "cta",
-        defaults: Mapping[str, Any] = _NOTHING,
-        overrides: Mapping[str, Any] = _NOTHING,
+        defaults: LaunchOptions = _NOTHING,
+        overrides: LaunchOptions = _NOTHING,
     ) -> LaunchStats:
         """Push items and run a task on them.
 
         Options of the user take the place of `defaults`, and `overrides` that of the user's.
         """
         self.queue.push(items)
-        options = {**defaults, **self.options, **overrides}
+        options: LaunchOptions = {**defaults, **self.options, **overrides}
         if self.end is not None:
-            options["timeout"] = self.end - time.monotonic()
-            if options["timeout"] <= 0:
+            left = self.end - time.monotonic()
+            if left <= 0:
                 raise self._over(len(self.queue))
+            options["timeout"] = left
         try:
             self.runs.append(getattr(self.queue, f"launch_{self.worker or worker}")(task, *args, **options))
         except LaunchTimeoutError as error:

@@ -16,9 +16,10 @@ from .debug_checks import Checks
 from .task import Task
 from .timing import during
 
-__all__ = ["WORKERS", "Program", "program_for"]
+__all__ = ["WORKERS", "WORKER_KINDS", "Program", "program_for"]
 
-WORKERS = ("thread", "warp", "cta")
+WORKER_KINDS = {"thread": lib.ATOS_THREAD, "warp": lib.ATOS_WARP, "cta": lib.ATOS_CTA}
+WORKERS = tuple(WORKER_KINDS)
 _REGISTERS_OF_A_BLOCK = 65536
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import UnsupportedTypeError
 
-__all__ = ["Observer", "observer_of"]
+__all__ = ["Observer", "Show", "check_progress", "make_observer"]
 
 Show = Callable[[int, float, int], Any]
 _BETWEEN_LINES = 0.1  # seconds
@@ -43,28 +43,34 @@ class Observer:
             self.show.close()
 
 
-def observer_of(progress: Any, task: str) -> Observer | None:
-    """Return what shall see the progress of a launch, if anything.
-
-    Parameters
-    ----------
-    progress : bool or callable
-        True for a bar, of tqdm's where that is installed.
-    task : str
-        What runs.
+def check_progress(progress: Any) -> bool | Show:
+    """Return whether a bar shows a launch, or the function that is told of it.
 
     Raises
     ------
     UnsupportedTypeError
         If it is neither.
     """
-    if isinstance(progress, np.bool_):
-        progress = bool(progress)
+    if isinstance(progress, (bool, np.bool_)):
+        return bool(progress)
+    if not callable(progress):
+        raise UnsupportedTypeError(f"progress must be True, False or a function of three numbers (got {progress!r:.80})")
+    return progress  # type: ignore[no-any-return]
+
+
+def make_observer(progress: bool | Show, task: str) -> Observer | None:
+    """Return the observer of a launch, if its progress is wanted: a bar, of tqdm's where that is installed, for True.
+
+    Parameters
+    ----------
+    progress : bool or callable
+        As `check_progress` returns it.
+    task : str
+        The name of the task that runs.
+    """
     if progress is False:
         return None
     if progress is not True:
-        if not callable(progress):
-            raise UnsupportedTypeError(f"progress must be True, False or a function of three numbers (got {progress!r:.80})")
         return Observer(progress)
     try:
         from tqdm import tqdm

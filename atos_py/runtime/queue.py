@@ -3,42 +3,30 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..arrays.array import Array, asarray, to_host, zeros
-from ..arrays.import_external import is_on_gpu
-from ..arrays.streams import launch_stream
-from ..compile.arguments import describe, is_named_tuple, words
+from ..arrays.array import Array
 from ..compile.codegen import item_bytes
-from ..compile.program import WORKERS, program_for
 from ..compile.task import Task
-from ..compile.timing import annotated, profile_of
 from ..core.devices import Device
 from ..core.devices import device as device_of
 from ..core.library import check, ffi, in_turn, lib, message
-from ..errors import InvalidArgumentError, LaunchConfigError, QueueFullError, UnsupportedTypeError
+from ..errors import QueueFullError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
-from ..support.validation import as_dtype, flag, number, seconds, unknown_option, whole
+from ..support.validation import as_dtype, whole
 from . import checkpoint
-from .callbacks import question
 from .checkpoint import QueueSnapshot, QueueState
 from .items import as_items, item_dtype, padded
-from .launch_errors import check_end
-from .progress import observer_of
+from .launch import LaunchOptions, run_launch
 from .stats import LaunchStats
-from .trace import trace_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["Queue"]
-
-_DEFAULT_FETCH = {"thread": 1, "warp": 32, "cta": 128}
-_DEFAULT_THREADS = {"thread": 256, "warp": 256, "cta": 256}
-_MAX_FETCH = 4096
-_MAX_SAMPLES = 1 << 16
 
 
 class Queue:
@@ -328,11 +316,11 @@ class Queue:
         return QueueSnapshot(self.capacity, self._dtype, items, state)
 
     def _restore(self, items: NDArray[Any], state: QueueState) -> None:
-        raw, given = padded(items), ffi.new("atos_queue_state *", state)
+        raw, given = padded(items), ffi.new("atos_queue_state *", state._asdict())
         check(in_turn(lib.atos_queue_restore, self._handle, ffi.cast("void *", raw.ctypes.data), given))
 
     @host_memory_for("a launch")
-    def launch_thread(self, task: Task, *args: Any, **options: Any) -> LaunchStats:
+    def launch_thread(self, task: Task, *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:
         """Run the queue's tasks with workers of one thread; otherwise as `launch_cta`.
 
         Examples
@@ -345,10 +333,10 @@ class Queue:
         >>> print(queue.launch_thread(mark, seen).worker, seen[:])
         thread [1 0 1 0]
         """
-        return self._launch("thread", task, args, **options)
+        return run_launch(self, self._handle, "thread", task, args, options)
 
     @host_memory_for("a launch")
-    def launch_warp(self, task: Task, *args: Any, **options: Any) -> LaunchStats:
+    def launch_warp(self, task: Task, *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:
         """Run the queue's tasks with workers of one warp, 32 threads; otherwise as `launch_cta`.
 
         Examples
@@ -361,10 +349,10 @@ class Queue:
         >>> print(queue.launch_warp(mark, seen).worker, seen[:])
         warp [1 0 1 0]
         """
-        return self._launch("warp", task, args, **options)
+        return run_launch(self, self._handle, "warp", task, args, options)
 
     @host_memory_for("a launch")
-    def launch_cta(self, task: Task, *args: Any, **options: Any) -> LaunchStats:
+    def launch_cta(self, task: Task, *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:
         """Run the queue's tasks, and what they push, with workers of one block (CTA), until all is done.
 
         Parameters
@@ -374,42 +362,10 @@ class Queue:
         *args
             Handed to the task: arrays on the queue's device, numbers, None, and named tuples of those, such as a `Graph`. They
             take 256 words at most: an array one and one for each dimension, a number one.
-        idle : callable, optional
-            ``idle(worker, *args)``, run by a worker that finds nothing to do. It may push. The launch then ends when no task
-            is unfinished and a whole round of idle calls, one by each worker, begun after that, has pushed nothing.
-        persistent : bool
-            One resident kernel whose workers stay until the end (default), or kernels that the host launches over what the
-            queue holds.
-        barrier : bool
-            Whether what is pushed runs only after all that was there before (bulk-synchronous). Off by default.
-        fetch_size : int
-            Items that a worker takes at once, at most, up to 4,096; by default 1 for threads, 32 for warps, 128 for CTAs.
-        num_blocks : int
-            Blocks; by default as many as are resident at once. On the CPU the number of threads; by default one for
-            each core.
-        num_threads : int
-            Threads of a block, a multiple of 32 up to 1,024; by default 256. Not for the CPU, where a worker has one.
-        shared_memory : int
-            Bytes of scratch for each worker, up to what a multiprocessor has, and 1 MiB; needed by tasks that take any.
-        stream : int or object, optional
-            A stream of the GPU as an address or as an object of CuPy, PyTorch or anything with ``__cuda_stream__``; by default
-            the current stream of CuPy or PyTorch if arguments are arrays of theirs, otherwise the legacy default stream. The
-            launch runs in the order of that stream, and has ended on return.
-        device : Device or str, optional
-            Where to run; must be the queue's device, which is the default.
-        timeout : float, optional
-            Seconds after which the launch is stopped. Workers finish the items that they have in hand and leave; what is
-            unfinished is in the queue. By default there is no limit.
-        trace : float, optional
-            Microseconds between samples of the run, for `LaunchStats.trace`; by default none are taken.
-        progress : bool or callable
-            True shows a bar on stderr while the launch runs, tqdm's if that is installed. A function is called instead, some
-            50 times a second, in the thread of the launch, as ``progress(tasks_run, rate, waiting)``: the tasks that this
-            launch has run, tasks a second since the call before, and items in the queue that nobody has taken. It cannot use
-            queues, and what it raises stops the launch. By default nothing is shown.
-        debug : bool, optional
-            Whether to check every index, division and cast to an integer type in the task, and its asserts; slower. By default
-            what the environment variable ``ATOS_DEBUG`` says: 1 or 0.
+        **options : LaunchOptions
+            The schedule: `persistent`, `barrier`; the workers: `fetch_size`, `num_blocks`, `num_threads`, `shared_memory`; what
+            else there is: `idle`, `stream`, `device`, `timeout`, `trace`, `progress`, `debug`. `atos_py.LaunchOptions`
+            describes each of them.
 
         Returns
         -------
@@ -436,6 +392,7 @@ class Queue:
 
         See Also
         --------
+        LaunchOptions : describes the options.
         launch_thread, launch_warp
 
         Notes
@@ -453,153 +410,4 @@ class Queue:
         >>> print(queue.launch_cta(mark, seen, fetch_size=32, persistent=False).schedule, seen[:])
         discrete, relaxed [1 0 1 0]
         """
-        return self._launch("cta", task, args, **options)
-
-    def _launch(
-        self,
-        worker: str,
-        task: Task,
-        args: tuple[Any, ...],
-        *,
-        idle: Callable[..., Any] | None = None,
-        persistent: bool = True,
-        barrier: bool = False,
-        fetch_size: int | None = None,
-        num_blocks: int | None = None,
-        num_threads: int | None = None,
-        shared_memory: int = 0,
-        stream: Any = None,
-        device: Device | str | None = None,
-        timeout: float | None = None,
-        trace: float | None = None,
-        progress: bool | Callable[[int, float, int], Any] = False,
-        debug: bool | None = None,
-        **unknown: Any,
-    ) -> LaunchStats:
-        begin = time.perf_counter()
-        if error := unknown_option("a launch", unknown, Queue._launch.__kwdefaults__ or ()):
-            raise error
-        if not isinstance(task, Task):
-            raise UnsupportedTypeError(f"launch a task made with @atos.task (got {task!r})")
-        if device is not None and device_of(device) != self._device:
-            raise LaunchConfigError(f"the queue is on {self._device} and cannot run on {device}; make a queue there")
-        on_gpu = self._device.kind == "cuda"
-        fetch = _DEFAULT_FETCH[worker] if fetch_size is None else whole("fetch_size", fetch_size, 1, _MAX_FETCH)
-        threads = _DEFAULT_THREADS[worker] if num_threads is None else whole("num_threads", num_threads, 1, 1024)
-        if threads % 32:
-            raise LaunchConfigError(f"num_threads must be a multiple of 32, at most 1024 (got {threads})")
-        if not on_gpu:
-            threads = 1
-        persistent, barrier = flag("persistent", persistent), flag("barrier", barrier)
-        if idle is not None and not (callable(idle) and isinstance(idle, Hashable)):
-            raise UnsupportedTypeError(f"idle must be a function of the worker and the arguments (got {idle!r:.80})")
-        if trace is not None and not number("trace", trace) > 0:
-            raise InvalidArgumentError(f"trace must be a number of microseconds above 0 (got {trace})")
-        arguments = [self._argument(i, arg) for i, arg in enumerate(args)]
-        kinds = tuple([describe(arg) for arg in arguments])
-        address = launch_stream(stream, arguments, self._device) if on_gpu or stream is not None else 0
-        packed = [word for arg in arguments for word in words(arg)]
-        if len(packed) > lib.ATOS_MAX_ARGUMENT_WORDS:
-            most = lib.ATOS_MAX_ARGUMENT_WORDS
-            raise InvalidArgumentError(f"the arguments take {len(packed)} words of 8 bytes, but at most {most} can be passed")
-        blocks = 0 if num_blocks is None else whole("num_blocks", num_blocks, 1, 2**31 - 1)
-        scratch = whole("shared_memory", shared_memory, 0, 1 << 20)
-        limit = 0.0 if timeout is None else seconds(timeout)
-        observer = observer_of(progress, task.name)
-        checked = _debug_by_default() if debug is None else flag("debug", debug)
-        program = program_for(task, idle, kinds, self._device, self._dtype, worker, threads, checked)
-        if scratch < program.scratch_itemsize:
-            raise LaunchConfigError(
-                f"task {task.name!r}, its idle function or a helper takes worker.scratch of elements of"
-                f" {program.scratch_itemsize} bytes, but the launch gives each worker {scratch} bytes;"
-                " pass shared_memory=, the size of the scratch in bytes"
-            )
-
-        samples = None if trace is None else zeros((_MAX_SAMPLES, 4), dtype=np.uint64, device=self._device)
-        buffer = ffi.new("uint64_t[]", packed or [0])
-        launch = ffi.new(
-            "atos_launch *",
-            (
-                WORKERS.index(worker),
-                persistent,
-                barrier,
-                fetch,
-                blocks,
-                threads,
-                scratch,
-                task.nested,
-                program.value_words,
-                idle is not None,
-                len(packed),
-                buffer,
-                ffi.cast("void *", address if on_gpu else 0),
-                ffi.NULL if samples is None else ffi.cast("atos_sample *", samples.pointer),
-                0 if samples is None else len(samples),
-                0 if trace is None else min(max(round(trace * 1e3), 1), 2**32 - 1),
-                limit,
-                question(observer),
-                observer is not None,
-            ),
-        )
-        stats = ffi.new("atos_stats *")
-        with annotated(task.name):
-            status = lib.atos_queue_launch(self._handle, program.handle, launch, stats)
-        check_end(self, task, program, status, stats, timeout, (arguments, samples))
-        idling = stats.workers if persistent and not barrier else None
-        return LaunchStats(
-            tasks_run=stats.tasks_run,
-            tasks_pushed=stats.tasks_pushed,
-            milliseconds=stats.milliseconds,
-            rounds=stats.rounds,
-            task=task.name,
-            device=str(self._device),
-            worker=worker,
-            fetch_size=fetch,
-            persistent=persistent,
-            barrier=barrier,
-            num_blocks=stats.blocks,
-            num_threads=stats.threads,
-            num_workers=stats.workers,
-            overhead_bytes=stats.overhead_bytes,
-            grown=stats.grown,
-            trace=None if samples is None else trace_of(samples[: stats.samples], idling),
-            profile=profile_of(begin, stats.milliseconds, stats.copy_milliseconds),
-        )
-
-    # An argument as the task takes it: others' arrays are wrapped, and have to be where the task runs.
-    def _argument(self, position: int, value: Any) -> Any:
-        if isinstance(value, tuple) and is_named_tuple(value):
-            members = [self._argument(position, member) for member in value]
-            return value if all(a is b for a, b in zip(members, value, strict=True)) else type(value)._make(members)  # type: ignore[attr-defined]
-        if not isinstance(value, Array):
-            if _is_host_array(value):
-                if self._device.kind == "cuda":
-                    raise UnsupportedTypeError(
-                        f"argument {position} is an array of the host, which a task on {self._device} cannot reach;"
-                        " copy it there with atos.asarray(...), and read the result with to_numpy()"
-                    )
-                if not np.asarray(to_host(value)).flags.c_contiguous:
-                    raise InvalidArgumentError(f"argument {position} is not C-contiguous; pass numpy.ascontiguousarray(...)")
-                value = asarray(value, device=self._device)
-            elif not isinstance(value, np.generic) and (
-                hasattr(value, "__cuda_array_interface__") or hasattr(value, "__dlpack_device__")
-            ):
-                value = asarray(value)
-        if isinstance(value, Array) and value.device != self._device:
-            advice = f"copy it with atos.asarray(..., device={str(self._device)!r})"
-            raise InvalidArgumentError(f"argument {position} is on {value.device}, the task runs on {self._device}; {advice}")
-        return value
-
-
-def _debug_by_default() -> bool:
-    value = os.environ.get("ATOS_DEBUG", "")
-    if value not in ("", "0", "1"):
-        raise InvalidArgumentError(f"the environment variable ATOS_DEBUG is 0 or 1 (got {value!r})")
-    return value == "1"
-
-
-def _is_host_array(value: Any) -> bool:
-    """Whether an argument is an array in memory of the host: NumPy's, or one that DLPack says is there."""
-    if isinstance(value, np.ndarray):
-        return value.ndim > 0
-    return hasattr(value, "__dlpack_device__") and not isinstance(value, (np.generic, type)) and not is_on_gpu(value)
+        return run_launch(self, self._handle, "cta", task, args, options)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import numpy as np
@@ -16,26 +17,32 @@ from ..errors import DeviceMemoryError, InvalidArgumentError, UnsupportedTypeErr
 __all__ = [
     "as_dtype",
     "as_host_array",
+    "check_option_names",
     "flag",
     "host_memory",
     "integers",
     "number",
+    "parameter_names",
     "require_host_memory",
     "seconds",
-    "unknown_option",
     "whole",
 ]
 
 
-def unknown_option(what: str, options: Iterable[str], known: Iterable[str]) -> UnsupportedTypeError | None:
-    """Return the error for the first option that `what` does not have, with those that it has and the likeliest of them."""
+def check_option_names(what: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise at the first option that `what` does not have, with those that it has and the likeliest of them."""
     has = list(dict.fromkeys(known))
-    for name in options:
+    for name in given:
         if name not in has:
             near = difflib.get_close_matches(name, has, 1)
             meant = f"did you mean {near[0]!r}? " if near else ""
-            return UnsupportedTypeError(f"{what} has no option {name!r}; {meant}it has {', '.join(has)}")
-    return None
+            raise UnsupportedTypeError(f"{what} has no option {name!r}; {meant}it has {', '.join(has)}")
+
+
+def parameter_names(function: Callable[..., Any]) -> list[str]:
+    """Return the names of the parameters of a function, behind its decorators, that a caller may pass by name."""
+    parameters = inspect.signature(function).parameters.values()
+    return [each.name for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
 
 
 def whole(name: str, value: Any, least: int, most: int) -> int:

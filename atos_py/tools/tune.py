@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import signature
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from ..core.devices import device as device_of
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..graph.graph import Graph, check_graph
 from ..support.host_memory import host_memory_for
-from ..support.validation import number, unknown_option
+from ..support.validation import check_option_names, number, parameter_names
 from .tuning_cache import REMEMBERED, remember, tuned
 from .tuning_result import Tuning
 from .tuning_search import Progress, Search
@@ -53,7 +52,7 @@ def tune(
     budget: float = 60.0,
     space: Mapping[str, Sequence[Any]] | None = None,
     progress: Progress = lambda steps, _description, _total: steps,
-    **unknown: Any,
+    **unknown: NoReturn,  # no value is of this type, so that a type checker refuses every further name
 ) -> Tuning:
     """Search for the setting in which something runs fastest.
 
@@ -108,10 +107,7 @@ def tune(
     >>> atos.tuned(atos.bfs, graph) == tuning.best  # remembered
     True
     """
-    if error := unknown_option(
-        "tune", unknown, [p.name for p in signature(tune).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    ):
-        raise error
+    check_option_names("tune", unknown, parameter_names(tune))
     if not callable(run):
         raise UnsupportedTypeError(f"tune a function of launch options, such as lambda **options: ... (got {run!r:.80})")
     if space is not None and not isinstance(space, Mapping):

@@ -71,19 +71,25 @@ def test_algorithms_end_in_time(device, call):
     [
         (
             lambda g: atos.bfs(g, 0, directon="push"),
-            "bfs has no option 'directon'; did you mean 'direction'[?] it has direction, .*, debug",
+            "bfs has no option 'directon'; did you mean 'direction'[?] it has graph, source, direction, .*, debug",
         ),
         (lambda g: atos.bfs(g, 0, fetch_sise=1), "bfs has no option 'fetch_sise'; did you mean 'fetch_size'[?]"),
-        (lambda g: atos.bfs(g, 0, qqq=1), "bfs has no option 'qqq'; it has direction, parents, worker, capacity, idle"),
+        (
+            lambda g: atos.bfs(g, 0, qqq=1),
+            "bfs has no option 'qqq'; it has graph, source, direction, parents, worker, capacity, idle",
+        ),
+        (lambda g: atos.bfs(g, 0, sources=[1]), "bfs has no option 'sources'; did you mean 'source'[?]"),
+        (lambda g: atos.color(g, grph=g), "color has no option 'grph'; did you mean 'graph'[?]"),
         (lambda g: atos.pagerank(g, tolerence=1e-3), "pagerank has no option 'tolerence'; did you mean 'tolerance'[?]"),
         (lambda g: atos.color(g, ordr="degree"), "color has no option 'ordr'; did you mean 'order'[?]"),
         (lambda g: atos.color(g, num_block=1), "color has no option 'num_block'; did you mean 'num_blocks'[?]"),
         (lambda g: atos.tune(lambda **_: None, spase={}), "tune has no option 'spase'; did you mean 'space'[?]"),
+        (lambda g: atos.tune(lambda **_: None, runs=3), "tune has no option 'runs'; did you mean 'run'[?]"),
         (lambda g: atos.tune(lambda **o: atos.bfs(g, 0, **o), space={"barier": [True]}), "did you mean 'barrier'[?]"),
     ],
 )
 def test_options_that_do_not_exist(call, message, monkeypatch):
     graph = atos.generate.road(4, device="cpu")
-    monkeypatch.setattr("atos_py.runtime.queue.program_for", None)
+    monkeypatch.setattr("atos_py.runtime.launch.program_for", None)
     with pytest.raises(atos.UnsupportedTypeError, match=message):
         call(graph)

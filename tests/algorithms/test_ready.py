@@ -11,20 +11,20 @@ import atos_py as atos
 from atos_py.algorithms.bfs.direction import expand, pull
 from atos_py.algorithms.pagerank import chebyshev_pull
 from atos_py.algorithms.pagerank.residual_push import ResidualPush
-from atos_py.runtime import queue
+from atos_py.runtime import launch
 
 
 @pytest.fixture
 def programs(monkeypatch):
     """What is launched: task, kinds of the arguments, items, worker and threads, but not the device."""
     keys: set[tuple[Any, ...]] = set()
-    true = queue.program_for
+    true = launch.program_for
 
     def program_for(task, idle, kinds, device, *rest):
         keys.add((task.name, idle, tuple(map(str, kinds)), *rest))
         return true(task, idle, kinds, device, *rest)
 
-    monkeypatch.setattr(queue, "program_for", program_for)
+    monkeypatch.setattr(launch, "program_for", program_for)
 
     def of(run):
         keys.clear()

@@ -142,6 +142,7 @@ def test_every_public_name_is_tried():
         "Array",
         "BFSResult",
         "ColoringResult",
+        "LaunchOptions",
         "LaunchStats",
         "PageRankResult",
         "Task",

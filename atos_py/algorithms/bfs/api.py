@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph, check_graph
 from ...operators.edge_map import all_ranges, item_dtype
+from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
@@ -20,6 +21,9 @@ from ..arguments import check_options, check_worker, vertices_of
 from ..launch_sequence import LaunchSequence
 from .direction import search_by_level
 from .tasks import UNREACHED, assign_parents, visit
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["DIRECTIONS", "BFSResult", "bfs"]
 
@@ -90,7 +94,7 @@ def bfs(
     parents: bool = False,
     worker: str | None = None,
     capacity: int | None = None,
-    **launch_options: Any,
+    **launch_options: Unpack[LaunchOptions],
 ) -> BFSResult:
     """Return the number of edges on the shortest path from a source to every vertex.
 
@@ -112,7 +116,7 @@ def bfs(
         By default "cta".
     capacity : int, optional
         Of the queue; by default room for every vertex twice.
-    **launch_options
+    **launch_options : LaunchOptions
         As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
         `timeout` is for the whole call, which keeps nothing then.
 
@@ -190,6 +194,6 @@ def _find_parents(graph: Graph, depth: Array, launches: LaunchSequence) -> Array
     """Return the parents, by a pass over the edges in two rounds whatever the search did: ranges, then vertices."""
     n = graph.num_vertices
     parent = full(n, UNREACHED, dtype=np.uint32, device=graph.device)
-    rounds = {"persistent": False, "barrier": True}
+    rounds: LaunchOptions = {"persistent": False, "barrier": True}
     launches.launch(all_ranges(n), assign_parents, graph.indptr, graph.indices, depth, parent, overrides=rounds)
     return parent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from ...errors import InvalidArgumentError
 from ...graph.graph import Graph, check_graph
 from ...operators.edge_map import all_ranges
 from ...operators.vertex_map import append, vertex_map, vertex_max
+from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
@@ -21,6 +22,9 @@ from ..arguments import check_options, check_worker
 from ..launch_sequence import LaunchSequence
 from .ranges import assign_or_check_range
 from .tasks import LAST, UNCOLORED, ColoringParams, assign_or_check, hash32, unhash32, vertex_at
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["ORDERS", "ColoringResult", "color"]
 
@@ -68,7 +72,7 @@ def color(
     capacity: int | None = None,
     window: int | None = None,
     patience: int | None = None,
-    **launch_options: Any,
+    **launch_options: Unpack[LaunchOptions],
 ) -> ColoringResult:
     """Colour the vertices of a graph so that no edge joins equal colours.
 
@@ -94,7 +98,7 @@ def color(
         How often a vertex looks again, at most, at a neighbour that comes before it and is not coloured yet. Waiting avoids
         clashes if vertices are begun in order, so with `fetch_size=1`. By default 1,024, or 4,096 by degree, for the CTAs that
         are chosen by default, otherwise 0.
-    **launch_options
+    **launch_options : LaunchOptions
         As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ... By default
         `barrier=True` where CTAs take the large vertices and the graph has 16 million edges or more, except with
         `order="degree"`. `timeout` is for the whole call, which keeps nothing then.
@@ -144,7 +148,7 @@ def color(
     for phase in _planned(graph, order, worker, by_ranges, hubs):
         end = n if phase.vertices is None else len(phase.vertices)
         turns = None if phase.vertices is None else asarray(phase.vertices, device=device, readonly=True)
-        options = {"shared_memory": _SCRATCH[phase.worker], **phase.options}
+        options: LaunchOptions = {"shared_memory": _SCRATCH[phase.worker], **phase.options}
         in_rounds = launch_options.get("barrier", options.get("barrier"))
         under_way = min(window or (n if in_rounds else phase.window), end)
         params = ColoringParams(turns, end, under_way, phase.spin_limit if patience is None else patience)
@@ -191,7 +195,7 @@ class _Phase(NamedTuple):
     worker: str
     window: int
     spin_limit: int = 0
-    options: dict[str, Any] = {}  # noqa: RUF012 - never changed
+    options: LaunchOptions = {}  # noqa: RUF012 - never changed
 
 
 def _planned(graph: Graph, order: str, worker: str | None, by_ranges: bool, hubs: NDArray[np.uint32]) -> list[_Phase]:
@@ -203,8 +207,8 @@ def _planned(graph: Graph, order: str, worker: str | None, by_ranges: bool, hubs
     kind = worker or "warp"
     phases = [_Phase(every, kind, _WINDOW[kind if graph.device.kind == "cuda" else "cpu"])]
     if len(hubs):
-        few: dict[str, Any] = {"fetch_size": 1, "num_threads": 512}
-        rounds: dict[str, Any] = {}
+        few: LaunchOptions = {"fetch_size": 1, "num_threads": 512}
+        rounds: LaunchOptions = {}
         if order == "degree":  # which rounds would upset
             few["num_blocks"] = graph.device.processors
         elif graph.num_edges >= _LARGE:

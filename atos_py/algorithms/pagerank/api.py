@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -14,6 +14,7 @@ from ...errors import InvalidArgumentError, UnsupportedTypeError
 from ...graph.graph import Graph, check_graph
 from ...operators.edge_map import all_ranges, item_dtype
 from ...operators.vertex_map import append, vertex_sums
+from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
@@ -22,6 +23,9 @@ from ..arguments import check_options, check_worker
 from ..launch_sequence import LaunchSequence
 from . import chebyshev_pull
 from .residual_push import ResidualPush, push_marked, set_ranks, sweep
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["METHODS", "PageRankResult", "damping_of", "pagerank", "teleport_of"]
 
@@ -64,7 +68,7 @@ def pagerank(
     find: str | None = None,
     worker: str | None = None,
     capacity: int | None = None,
-    **launch_options: Any,
+    **launch_options: Unpack[LaunchOptions],
 ) -> PageRankResult:
     """Return the PageRank of every vertex, as networkx defines it; weights are not looked at.
 
@@ -97,7 +101,7 @@ def pagerank(
         "thread", "warp" or "cta". By default CTAs, or warps where those suit gathering.
     capacity : int, optional
         Of the queue; by default enough in any case.
-    **launch_options
+    **launch_options : LaunchOptions
         As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
         `timeout` is for the whole call, which keeps nothing then.
 

@@ -1,0 +1,296 @@
+"""One launch: its options, their check, and the call of the core that runs the queue's tasks."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import numpy as np
+
+from ..arrays.array import Array, zeros
+from ..arrays.streams import launch_stream
+from ..compile.program import WORKER_KINDS, Program, program_for
+from ..compile.task import Task
+from ..compile.timing import annotated, profile_of
+from ..core.devices import Device
+from ..core.devices import device as device_of
+from ..core.library import ffi, lib
+from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
+from ..support.validation import check_option_names, flag, number, seconds, whole
+from .callbacks import question
+from .launch_arguments import prepare_arguments
+from .launch_errors import LaunchedQueue, check_end
+from .progress import check_progress, make_observer
+from .stats import LaunchStats
+from .trace import trace_of
+
+__all__ = ["LaunchConfig", "LaunchOptions", "run_launch"]
+
+_DEFAULT_FETCH_SIZE = {"thread": 1, "warp": 32, "cta": 128}
+_DEFAULT_THREADS = 256
+_MAX_FETCH_SIZE = 4096
+_MAX_SAMPLES = 1 << 16
+_SAMPLE_WORDS = ffi.sizeof("atos_sample") // 8
+
+
+class LaunchOptions(TypedDict, total=False):
+    """Options of `Queue.launch_thread`, `launch_warp` and `launch_cta`, which `bfs`, `pagerank` and `color` take too.
+
+    A type checker that knows them sees a misspelt option, or a value of the wrong type, before the program runs. A function
+    of yours that hands options on shows them in the same way: ``**options: Unpack[atos.LaunchOptions]``.
+
+    Attributes
+    ----------
+    idle : callable, optional
+        ``idle(worker, *args)``, run by a worker that finds nothing to do. It may push. The launch then ends when no task
+        is unfinished and a whole round of idle calls, one by each worker, begun after that, has pushed nothing.
+    persistent : bool
+        One resident kernel whose workers stay until the end (default), or kernels that the host launches over what the
+        queue holds.
+    barrier : bool
+        Whether what is pushed runs only after all that was there before (bulk-synchronous). Off by default.
+    fetch_size : int
+        Items that a worker takes at once, at most, up to 4,096; by default 1 for threads, 32 for warps, 128 for CTAs.
+    num_blocks : int
+        Blocks; by default as many as are resident at once. On the CPU the number of threads; by default one for
+        each core.
+    num_threads : int
+        Threads of a block, a multiple of 32 up to 1,024; by default 256. Not for the CPU, where a worker has one.
+    shared_memory : int
+        Bytes of scratch for each worker, up to what a multiprocessor has, and 1 MiB; needed by tasks that take any.
+    stream : int or object, optional
+        A stream of the GPU as an address or as an object of CuPy, PyTorch or anything with ``__cuda_stream__``; by default
+        the current stream of CuPy or PyTorch if arguments are arrays of theirs, otherwise the legacy default stream. The
+        launch runs in the order of that stream, and has ended on return.
+    device : Device or str, optional
+        Where to run; must be the queue's device, which is the default.
+    timeout : float, optional
+        Seconds after which the launch is stopped. Workers finish the items that they have in hand and leave; what is
+        unfinished is in the queue. By default there is no limit.
+    trace : float, optional
+        Microseconds between samples of the run, for `LaunchStats.trace`; by default none are taken.
+    progress : bool or callable
+        True shows a bar on stderr while the launch runs, tqdm's if that is installed. A function is called instead, some
+        50 times a second, in the thread of the launch, as ``progress(tasks_run, rate, waiting)``: the tasks that this
+        launch has run, tasks a second since the call before, and items in the queue that nobody has taken. It cannot use
+        queues, and what it raises stops the launch. By default nothing is shown.
+    debug : bool, optional
+        Whether to check every index, division and cast to an integer type in the task, and its asserts; slower. By default
+        what the environment variable ``ATOS_DEBUG`` says: 1 or 0.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def mark(worker, v, seen):
+    ...     seen[v] = 1
+    >>> options: atos.LaunchOptions = {"fetch_size": 32, "barrier": True}
+    >>> seen, queue = atos.zeros(4, dtype=np.int32), atos.Queue(capacity=10)
+    >>> queue.push([0, 2])
+    >>> print(queue.launch_warp(mark, seen, **options).schedule)
+    persistent, barrier
+    """
+
+    idle: Callable[..., Any] | None
+    persistent: bool
+    barrier: bool
+    fetch_size: int | None
+    num_blocks: int | None
+    num_threads: int | None
+    shared_memory: int
+    stream: Any
+    device: Device | str | None
+    timeout: float | None
+    trace: float | None
+    progress: bool | Callable[[int, float, int], Any]
+    debug: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchConfig:
+    """The checked options of one launch, with the default of each that was not given.
+
+    Attributes
+    ----------
+    worker : str
+        "thread", "warp" or "cta".
+    num_blocks : int
+        0 for as many as are resident at once.
+    num_threads : int
+        1 on the CPU.
+    stream : object
+        As it was given: the default depends on the arguments.
+    sample_interval : int
+        Nanoseconds between samples of a trace; 0 for no trace.
+
+    The others are those of `LaunchOptions`.
+    """
+
+    worker: str
+    idle: Callable[..., Any] | None
+    persistent: bool
+    barrier: bool
+    fetch_size: int
+    num_blocks: int
+    num_threads: int
+    shared_memory: int
+    stream: Any
+    timeout: float | None
+    sample_interval: int
+    progress: bool | Callable[[int, float, int], Any]
+    debug: bool
+
+    @classmethod
+    def from_options(cls, worker: str, device: Device, options: LaunchOptions) -> LaunchConfig:
+        """Check what a caller gave for a launch of `worker` on `device`.
+
+        Raises
+        ------
+        UnsupportedTypeError
+            If there is no such option, or a value is of a wrong type.
+        InvalidArgumentError
+            If a value is out of range.
+        LaunchConfigError
+            If the launch is to run on another device, or a block would have a part of a warp.
+        """
+        check_option_names("a launch", options, LaunchOptions.__annotations__)
+        where, idle, timeout = options.get("device"), options.get("idle"), options.get("timeout")
+        fetch_size, blocks, threads = options.get("fetch_size"), options.get("num_blocks"), options.get("num_threads")
+        trace, debug = options.get("trace"), options.get("debug")
+        if where is not None and device_of(where) != device:
+            raise LaunchConfigError(f"the queue is on {device} and cannot run on {where}; make a queue there")
+        num_threads = _DEFAULT_THREADS if threads is None else whole("num_threads", threads, 1, 1024)
+        if num_threads % 32:
+            raise LaunchConfigError(f"num_threads must be a multiple of 32, at most 1024 (got {num_threads})")
+        if idle is not None and not (callable(idle) and isinstance(idle, Hashable)):
+            raise UnsupportedTypeError(f"idle must be a function of the worker and the arguments (got {idle!r:.80})")
+        if trace is not None and not number("trace", trace) > 0:
+            raise InvalidArgumentError(f"trace must be a number of microseconds above 0 (got {trace})")
+        if timeout is not None:
+            seconds(timeout)
+        return cls(
+            worker=worker,
+            idle=idle,
+            persistent=flag("persistent", options.get("persistent", True)),
+            barrier=flag("barrier", options.get("barrier", False)),
+            fetch_size=(
+                _DEFAULT_FETCH_SIZE[worker] if fetch_size is None else whole("fetch_size", fetch_size, 1, _MAX_FETCH_SIZE)
+            ),
+            num_blocks=0 if blocks is None else whole("num_blocks", blocks, 1, 2**31 - 1),
+            num_threads=num_threads if device.kind == "cuda" else 1,
+            shared_memory=whole("shared_memory", options.get("shared_memory", 0), 0, 1 << 20),
+            stream=options.get("stream"),
+            timeout=timeout,
+            sample_interval=0 if trace is None else min(max(round(trace * 1e3), 1), 2**32 - 1),
+            progress=check_progress(options.get("progress", False)),
+            debug=_debug_by_default() if debug is None else flag("debug", debug),
+        )
+
+
+def run_launch(
+    queue: LaunchedQueue, handle: Any, worker: str, task: Task, args: tuple[Any, ...], options: LaunchOptions
+) -> LaunchStats:
+    """Run a queue's tasks, and return what there is to say of that; see `Queue.launch_cta`.
+
+    Parameters
+    ----------
+    queue : Queue
+    handle : cdata
+        The `atos_queue` of it.
+    worker : str
+        "thread", "warp" or "cta".
+    task : Task
+    args : tuple
+        The arguments of the task.
+    options : LaunchOptions
+        As the caller gave them.
+    """
+    begin = time.perf_counter()
+    config = LaunchConfig.from_options(worker, queue.device, options)
+    if not isinstance(task, Task):
+        raise UnsupportedTypeError(f"launch a task made with @atos.task (got {task!r})")
+    arguments = prepare_arguments(args, queue.device)
+    on_gpu = queue.device.kind == "cuda"
+    stream = launch_stream(config.stream, arguments.values, queue.device) if on_gpu or config.stream is not None else 0
+    observer = make_observer(config.progress, task.name)
+    program = program_for(
+        task, config.idle, arguments.kinds, queue.device, queue.dtype, worker, config.num_threads, config.debug
+    )
+    _check_scratch(task, program, config)
+    samples = zeros((_MAX_SAMPLES, _SAMPLE_WORDS), dtype=np.uint64, device=queue.device) if config.sample_interval else None
+    words = ffi.new("uint64_t[]", arguments.words or [0])
+    launch = ffi.new(
+        "atos_launch *",
+        {
+            "worker": WORKER_KINDS[worker],
+            "persistent": config.persistent,
+            "barrier": config.barrier,
+            "fetch": config.fetch_size,
+            "blocks": config.num_blocks,
+            "threads": config.num_threads,
+            "scratch": config.shared_memory,
+            "nested": task.nested,
+            "value_words": program.value_words,
+            "idle": config.idle is not None,
+            "argument_words": len(arguments.words),
+            "arguments": words,
+            "stream": ffi.cast("void *", stream if on_gpu else 0),
+            "samples": ffi.NULL if samples is None else ffi.cast("atos_sample *", samples.pointer),
+            "max_samples": 0 if samples is None else len(samples),
+            "sample_interval": config.sample_interval,
+            "timeout": 0.0 if config.timeout is None else config.timeout,
+            "interrupted": question(observer),
+            "progress": observer is not None,
+        },
+    )
+    stats = ffi.new("atos_stats *")
+    with annotated(task.name):
+        status = lib.atos_queue_launch(handle, program.handle, launch, stats)
+    check_end(queue, task, program, status, stats, config.timeout, (arguments.values, samples))
+    return _report(queue, task, config, stats, samples, begin)
+
+
+def _check_scratch(task: Task, program: Program, config: LaunchConfig) -> None:
+    """Refuse a launch whose workers have less scratch than one element of what the task takes."""
+    if config.shared_memory < program.scratch_itemsize:
+        raise LaunchConfigError(
+            f"task {task.name!r}, its idle function or a helper takes worker.scratch of elements of"
+            f" {program.scratch_itemsize} bytes, but the launch gives each worker {config.shared_memory} bytes;"
+            " pass shared_memory=, the size of the scratch in bytes"
+        )
+
+
+def _report(
+    queue: LaunchedQueue, task: Task, config: LaunchConfig, stats: Any, samples: Array | None, begin: float
+) -> LaunchStats:
+    """Return the statistics of a launch from those of the core; it began at `begin`, by `time.perf_counter`."""
+    waits_for_items = config.persistent and not config.barrier
+    return LaunchStats(
+        tasks_run=stats.tasks_run,
+        tasks_pushed=stats.tasks_pushed,
+        milliseconds=stats.milliseconds,
+        rounds=stats.rounds,
+        task=task.name,
+        device=str(queue.device),
+        worker=config.worker,
+        fetch_size=config.fetch_size,
+        persistent=config.persistent,
+        barrier=config.barrier,
+        num_blocks=stats.blocks,
+        num_threads=stats.threads,
+        num_workers=stats.workers,
+        overhead_bytes=stats.overhead_bytes,
+        grown=stats.grown,
+        trace=None if samples is None else trace_of(samples[: stats.samples], stats.workers if waits_for_items else None),
+        profile=profile_of(begin, stats.milliseconds, stats.copy_milliseconds),
+    )
+
+
+def _debug_by_default() -> bool:
+    """Return whether launches have checks if they do not say, by the environment."""
+    value = os.environ.get("ATOS_DEBUG", "")
+    if value not in ("", "0", "1"):
+        raise InvalidArgumentError(f"the environment variable ATOS_DEBUG is 0 or 1 (got {value!r})")
+    return value == "1"

@@ -1,0 +1,76 @@
+"""Arguments of a launch: arrays of other libraries are wrapped, types are found, and all is packed into 64-bit words.
+
+Whatever the task could not reach or use is refused here, before anything is compiled for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays.array import Array, asarray, to_host
+from ..arrays.import_external import is_on_gpu
+from ..compile.arguments import Kind, describe, is_named_tuple, words
+from ..core.devices import Device
+from ..core.library import lib
+from ..errors import InvalidArgumentError, UnsupportedTypeError
+
+__all__ = ["Arguments", "prepare_arguments"]
+
+
+class Arguments(NamedTuple):
+    """The arguments of one launch: as the task takes them, their types, and the words that carry them."""
+
+    values: list[Any]
+    kinds: tuple[Kind, ...]
+    words: list[int]
+
+
+def prepare_arguments(args: tuple[Any, ...], device: Device) -> Arguments:
+    """Return the arguments of a launch on `device`.
+
+    Raises
+    ------
+    UnsupportedTypeError, InvalidArgumentError
+        If a task cannot take one of them, if it is somewhere else, or if they are too many.
+    """
+    values = [_wrap(i, arg, device) for i, arg in enumerate(args)]
+    kinds = tuple([describe(value) for value in values])
+    packed = [word for value in values for word in words(value)]
+    if len(packed) > lib.ATOS_MAX_ARGUMENT_WORDS:
+        most = lib.ATOS_MAX_ARGUMENT_WORDS
+        raise InvalidArgumentError(f"the arguments take {len(packed)} words of 8 bytes, but at most {most} can be passed")
+    return Arguments(values, kinds, packed)
+
+
+def _wrap(position: int, value: Any, device: Device) -> Any:
+    """Return an argument as the task takes it, with an `Array` in place of each array of another library."""
+    if isinstance(value, tuple) and is_named_tuple(value):
+        members = [_wrap(position, member, device) for member in value]
+        return value if all(a is b for a, b in zip(members, value, strict=True)) else type(value)._make(members)  # type: ignore[attr-defined]
+    if not isinstance(value, Array):
+        if _is_host_array(value):
+            if device.kind == "cuda":
+                raise UnsupportedTypeError(
+                    f"argument {position} is an array of the host, which a task on {device} cannot reach;"
+                    " copy it there with atos.asarray(...), and read the result with to_numpy()"
+                )
+            if not np.asarray(to_host(value)).flags.c_contiguous:
+                raise InvalidArgumentError(f"argument {position} is not C-contiguous; pass numpy.ascontiguousarray(...)")
+            value = asarray(value, device=device)
+        elif not isinstance(value, np.generic) and (
+            hasattr(value, "__cuda_array_interface__") or hasattr(value, "__dlpack_device__")
+        ):
+            value = asarray(value)
+    if isinstance(value, Array) and value.device != device:
+        advice = f"copy it with atos.asarray(..., device={str(device)!r})"
+        raise InvalidArgumentError(f"argument {position} is on {value.device}, the task runs on {device}; {advice}")
+    return value
+
+
+def _is_host_array(value: Any) -> bool:
+    """Whether an argument is an array in memory of the host: NumPy's, or one that DLPack says is there."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return hasattr(value, "__dlpack_device__") and not isinstance(value, (np.generic, type)) and not is_on_gpu(value)

@@ -1,0 +1,115 @@
+"""Options of a launch: type checkers see them, the documents name them, and each reaches the core under its own name."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import atos_py as atos
+from atos_py.core.library import ffi
+from atos_py.runtime import launch
+from atos_py.runtime.launch import LaunchConfig, LaunchOptions
+
+ROOT = Path(__file__).parents[2]
+OPTIONS = list(LaunchOptions.__annotations__)
+
+# A line that is an error says so with mypy's code for it.
+PROGRAM = """\
+from typing_extensions import Unpack
+import atos_py as atos
+
+def show(tasks_run: int, rate: float, waiting: int) -> None: ...
+
+def run(queue: atos.Queue, task: atos.Task, graph: atos.Graph, **options: Unpack[atos.LaunchOptions]) -> atos.LaunchStats:
+    queue.launch_thread(task, 1, graph, persistent=False, barrier=True, fetch_size=None, num_blocks=2, num_threads=64)
+    queue.launch_warp(task, idle=show, shared_memory=64, stream=0, device="cpu", timeout=3, trace=2.5)
+    queue.launch_cta(task, progress=show, debug=None)
+    atos.bfs(graph, 0, direction="push", parents=True, worker="cta", capacity=9, timeout=0.5, progress=True)
+    atos.pagerank(graph, tolerance=1e-3, find="push", barrier=True)
+    atos.color(graph, "random", window=3, fetch_size=1, device=graph.device)
+    queue.launch_thread(task, 1, fetch_sise=3)  # call-arg
+    queue.launch_warp(task, 1, fetch_size="3")  # arg-type
+    queue.launch_cta(task, 1, num_blocks=2.5)  # arg-type
+    queue.launch_cta(task, progress=abs)  # arg-type
+    queue.launch_cta(task, worker="cta")  # call-arg
+    atos.bfs(graph, 0, barier=True)  # call-arg
+    atos.bfs(graph, 0, timeout="1 s")  # arg-type
+    atos.pagerank(graph, tolerence=1e-3)  # call-arg
+    atos.pagerank(graph, barrier="no")  # arg-type
+    atos.color(graph, num_block=3)  # call-arg
+    atos.color(graph, device=3)  # arg-type
+    atos.tune(atos.bfs, spase={})  # arg-type
+    run(queue, task, graph, fetch_sise=3)  # call-arg
+    stats: int = queue.launch_cta(task)  # assignment
+    return queue.launch_cta(task, **options)
+"""
+
+
+def test_type_checkers_see_the_options(tmp_path, monkeypatch):
+    api = pytest.importorskip("mypy.api")
+    assert [option for option in OPTIONS if f" {option}=" not in PROGRAM] == []
+    (tmp_path / "program.py").write_text(PROGRAM)
+    monkeypatch.setenv("MYPYPATH", str(ROOT))
+    # With the settings and the cache of the package's own check.
+    said, fault, _ = api.run(["--config-file", str(ROOT / "pyproject.toml"), str(tmp_path / "program.py")])
+    assert not fault
+    found = re.findall(r"^\S*program\.py:(\d+): error: .*\[([a-z-]+)\]$", said, re.MULTILINE)
+    lines = enumerate(PROGRAM.splitlines(), start=1)
+    assert dict(found) == {str(number): mark[1] for number, line in lines if (mark := re.search(r"# ([a-z-]+)$", line))}, said
+
+
+def test_options_are_documented():
+    for option in OPTIONS:
+        assert re.search(rf"^{option} : ", inspect.getdoc(LaunchOptions), re.MULTILINE), option
+        assert f"`{option}`" in atos.Queue.launch_cta.__doc__, option
+
+
+def test_defaults():
+    cpu = atos.Device("cpu")
+    for worker, fetch_size in (("thread", 1), ("warp", 32), ("cta", 128)):
+        config = LaunchConfig.from_options(worker, cpu, {})
+        assert (config.worker, config.fetch_size, config.num_threads, config.num_blocks) == (worker, fetch_size, 1, 0)
+        assert (config.persistent, config.barrier, config.sample_interval, config.timeout) == (True, False, 0, None)
+    config = LaunchConfig.from_options("cta", atos.Device("cuda", 0), {"trace": 2.5})
+    assert (config.num_threads, config.sample_interval) == (256, 2500)
+
+
+def test_what_is_checked_does_not_change():
+    config = LaunchConfig.from_options("cta", atos.Device("cpu"), {"fetch_size": np.int64(3)})
+    assert type(config.fetch_size) is int
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.fetch_size = 0
+
+
+class Fields:
+    """cffi, with what a launch is filled with."""
+
+    def __init__(self):
+        self.given = None
+
+    def __getattr__(self, name):
+        return getattr(ffi, name)
+
+    def new(self, kind, *values):
+        if kind == "atos_launch *":
+            (self.given,) = values
+        return ffi.new(kind, *values)
+
+
+def test_every_field_is_filled_by_its_name(monkeypatch):
+    """cffi leaves what is not named at zero, so that a new field of the header would be forgotten in silence."""
+
+    @atos.task
+    def nothing(worker, v):
+        pass
+
+    fields = Fields()
+    monkeypatch.setattr(launch, "ffi", fields)
+    atos.Queue(1, device="cpu").launch_cta(nothing, fetch_size=7)
+    assert list(fields.given) == [name for name, _ in ffi.typeof("atos_launch").fields]
+    assert fields.given["fetch"] == 7
