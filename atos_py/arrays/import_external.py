@@ -67,7 +67,7 @@ def _from_cuda_interface(obj: Any) -> Memory:
         raise InvalidArgumentError(f"the array of shape {shape} has strides {interface['strides']}; make it C-contiguous first")
     number = ffi.new("int32_t *")
     check(lib.atos_pointer_device(ffi.cast("void *", pointer), number))
-    target = device_of() if not math.prod(shape) else Device("cuda", number[0]) if number[0] >= 0 else Device("cpu")
+    target = device_of() if not math.prod(shape) else Device("cpu") if number[0] == lib.ATOS_CPU else Device("cuda", number[0])
     library = library_of(obj)
     # The producer may still be writing, on the stream that it names; PyTorch names none.
     stream = interface.get("stream", current_stream(library, target) if target.kind == "cuda" else None)

@@ -46,8 +46,8 @@ class Device:
 
     @property
     def number(self) -> int:
-        """The device as the core counts: -1 for the CPU."""
-        return -1 if self.kind == "cpu" else self.index
+        """The device as the core counts."""
+        return lib.ATOS_CPU if self.kind == "cpu" else self.index
 
     @property
     def name(self) -> str:

@@ -34,6 +34,9 @@ typedef enum atos_config_key {
 
 typedef enum atos_worker_kind { ATOS_THREAD = 0, ATOS_WARP = 1, ATOS_CTA = 2 } atos_worker_kind;
 
+/* Reductions over the threads of a worker: `op` of atos_reduce_i64() and the others. */
+typedef enum atos_reduction { ATOS_SUM = 0, ATOS_MIN = 1, ATOS_MAX = 2 } atos_reduction;
+
 enum { ATOS_MAX_ARGUMENT_WORDS = 256, ATOS_MAX_VALUE_WORDS = 8 };
 
 typedef struct atos_device_info {

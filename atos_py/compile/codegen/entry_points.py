@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numba.core import types
 
+from ...core.library import lib
 from ...errors import TaskCompileError
 from ..arguments import Kind
 from ..debug_checks import Checks, array_names
@@ -25,7 +26,6 @@ from .specialize import RefusedError, Specialiser
 from .types import Items, Packed, WorkerType, item_type, numba_type
 
 _LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-MAX_VALUES = 8  # ATOS_MAX_VALUE_WORDS of csrc/include/atos.h
 
 
 class Target(Protocol):
@@ -167,8 +167,9 @@ def _values(task: Task, function: FunctionType, plan: types.Type, described: str
     if not parts or not isinstance(parts[0], types.Integer):
         reason = f"a workload returns an integer, or a tuple of an integer and values, not {plan}"
         raise failure(task.name, function, described, reason)
-    if len(parts) - 1 > MAX_VALUES:
-        reason = f"the workload returns {len(parts) - 1} values, but at most {MAX_VALUES} can be handed on"
+    if len(parts) - 1 > lib.ATOS_MAX_VALUE_WORDS:
+        most = lib.ATOS_MAX_VALUE_WORDS
+        reason = f"the workload returns {len(parts) - 1} values, but at most {most} can be handed on"
         raise failure(task.name, function, described, reason)
     for position, part in enumerate(parts[1:], start=1):
         if not isinstance(part, (types.Integer, types.Float, types.Boolean)):

@@ -10,16 +10,20 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
 from numba.extending import lower_builtin, lower_getattr
 
+from ...core.library import ffi, lib
 from ..debug_checks import SCRATCH
 from .lower_arguments import store_item
 from .lower_checks import as_count, cast, leave
 from .types import I8, I32, I64, POINTER, Items, Split, SplitIterator, TaskArray, WorkerType, on_cuda, refuse
 
-_OPERATIONS = {"sum": 0, "min": 1, "max": 2}
+_REDUCTIONS = {"sum": lib.ATOS_SUM, "min": lib.ATOS_MIN, "max": lib.ATOS_MAX}
 
-# struct atos_cpu_worker of csrc/include/atos.h
-_CPU_WORKER = ir.LiteralStructType([POINTER, I64, I64, POINTER, POINTER, I64])
-_BUFFER, _COUNT, _CAPACITY, _FLUSH, _SCRATCH, _SCRATCH_BYTES = range(6)
+# The struct atos_cpu_worker of csrc/atos.h: the type of each field by its name, in their order.
+_FIELDS = {
+    name: ir.IntType(8 * ffi.sizeof(field.type)) if field.type.kind == "primitive" else POINTER
+    for name, field in ffi.typeof("atos_cpu_worker").fields
+}
+_CPU_WORKER = ir.LiteralStructType(list(_FIELDS.values()))
 # Metadata of a module: the sizes of the elements that it takes scratch for. It is kept by linking, and costs nothing.
 _SIZES = "atos.scratch"
 
@@ -130,8 +134,9 @@ def _collective(context: Any, builder: ir.IRBuilder, sig: Any, worker: ir.Value)
             leave(builder)
 
 
-def _field(builder: ir.IRBuilder, worker: ir.Value, index: int) -> ir.Value:
+def _field(builder: ir.IRBuilder, worker: ir.Value, name: str) -> ir.Value:
     """Return a pointer to a field of a CPU worker."""
+    index = list(_FIELDS).index(name)
     worker = builder.bitcast(worker, _CPU_WORKER.as_pointer())
     return builder.gep(worker, [ir.Constant(I32, 0), ir.Constant(I32, index)], inbounds=True)
 
@@ -159,14 +164,14 @@ def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
         store_item(context, builder, items_type, builder.bitcast(slot, POINTER), pushed_type, pushed)
         _core(builder, ir.VoidType(), "atos_push", [worker, builder.bitcast(slot, POINTER)])
     else:
-        count = _field(builder, worker, _COUNT)
-        full = builder.icmp_unsigned("==", builder.load(count), builder.load(_field(builder, worker, _CAPACITY)))
+        count = _field(builder, worker, "count")
+        full = builder.icmp_unsigned("==", builder.load(count), builder.load(_field(builder, worker, "capacity")))
         with builder.if_then(full, likely=False):
-            flush = builder.load(_field(builder, worker, _FLUSH))
+            flush = builder.load(_field(builder, worker, "flush"))
             function = ir.FunctionType(ir.VoidType(), [POINTER]).as_pointer()
             builder.call(builder.bitcast(flush, function), [worker])
         position = builder.load(count)
-        buffer = builder.load(_field(builder, worker, _BUFFER))
+        buffer = builder.load(_field(builder, worker, "buffer"))
         slot = builder.gep(buffer, [builder.mul(position, ir.Constant(I64, items_type.stride))])
         store_item(context, builder, items_type, slot, pushed_type, pushed)
         builder.store(builder.add(position, ir.Constant(I64, 1)), count)
@@ -201,13 +206,13 @@ def _lower_reduction(name: str) -> None:
         wide = types.float64 if isinstance(dtype, types.Float) else types.int64 if dtype.signed else types.uint64
         value = context.cast(builder, value, dtype, wide)
         function = {types.float64: "atos_reduce_f64", types.int64: "atos_reduce_i64", types.uint64: "atos_reduce_u64"}[wide]
-        result = _core(builder, value.type, function, [worker, value, ir.Constant(I32, _OPERATIONS[name])])
+        result = _core(builder, value.type, function, [worker, value, ir.Constant(I32, _REDUCTIONS[name])])
         return context.cast(builder, result, wide, dtype)
 
 
 for _name in ("any", "all"):
     _lower_vote(_name)
-for _name in _OPERATIONS:
+for _name in _REDUCTIONS:
     _lower_reduction(_name)
 
 
@@ -273,8 +278,8 @@ def lower_scratch(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> i
         data = _core(builder, POINTER, "atos_scratch", [worker])
         num_bytes = _core(builder, I64, "atos_scratch_bytes", [worker])
     else:
-        data = builder.load(_field(builder, worker, _SCRATCH))
-        num_bytes = builder.load(_field(builder, worker, _SCRATCH_BYTES))
+        data = builder.load(_field(builder, worker, "scratch"))
+        num_bytes = builder.load(_field(builder, worker, "scratch_bytes"))
     itemsize = context.get_abi_sizeof(context.get_data_type(sig.return_type.dtype))
     builder.module.add_named_metadata(_SIZES, [ir.Constant(I32, itemsize)])
     array = cgutils.create_struct_proxy(sig.return_type)(context, builder)

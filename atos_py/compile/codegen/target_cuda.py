@@ -11,6 +11,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 
+from ...core.library import lib
 from ..arguments import Kind
 from ..debug_checks import Checks
 from ..task import Task
@@ -151,8 +152,13 @@ def _constants_and_stubs(program: Program, nested: bool, has_idle: bool) -> ir.M
     function = ir.Function(module, ir.FunctionType(I32, [I32]), "atos_config")
     builder = ir.IRBuilder(function.append_basic_block())
     result = ir.Constant(I32, -1)
-    # The keys are those of atos_config_key in csrc/include/atos.h.
-    for key, constant in {1: nested, 3: program.value_words, 4: has_idle, 5: program.worker.checked}.items():
+    constants = {
+        lib.ATOS_CONFIG_NESTED: nested,
+        lib.ATOS_CONFIG_VALUE_WORDS: program.value_words,
+        lib.ATOS_CONFIG_IDLE: has_idle,
+        lib.ATOS_CONFIG_CHECKED: program.worker.checked,
+    }
+    for key, constant in constants.items():
         is_key = builder.icmp_signed("==", function.args[0], ir.Constant(I32, key))
         result = builder.select(is_key, ir.Constant(I32, int(constant)), result)
     builder.ret(result)
