@@ -12,7 +12,7 @@ from ..arrays.array import to_host
 from ..compile.program import WORKERS
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..graph.csr import CSR
-from ..graph.graph import check_graph
+from ..graph.graph_arrays import check_graph
 from ..runtime.launch import LaunchOptions
 from ..support.validation import as_host_array, check_option_names, parameter_names
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -13,12 +13,12 @@ from ..arrays.array_library import library_of
 from ..arrays.import_external import is_on_gpu
 from ..core.devices import Device
 from ..core.devices import device as device_of
-from ..errors import InvalidArgumentError, MissingPackageError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
-from ..support.validation import as_host_array
+from .conversions import as_scipy, check_matrix, read_networkx
 from .csr import CSR, EdgeChunk, EdgeList, build_csr, check_csr, chunk_edges, convert_weights, edges_of, weight_dtype
 from .device_validation import csr_on_device
-from .graph_input import edge_index_rows, kind_of, way_to_graph
+from .graph_arrays import GraphArrays, check_graph
+from .graph_input import edge_index_rows
 from .io import load_csr, save_csr
 from .symmetry import is_symmetric
 
@@ -26,16 +26,10 @@ if TYPE_CHECKING:
     import networkx
     import scipy.sparse
 
-__all__ = ["Graph", "check_graph"]
+__all__ = ["Graph"]
 
 
-class _Arrays(NamedTuple):
-    indptr: Array
-    indices: Array
-    weights: Array | None
-
-
-class Graph(_Arrays):
+class Graph(GraphArrays):
     """A directed graph as compressed sparse rows: the edges of vertex ``v`` lead to ``indices[indptr[v]:indptr[v + 1]]``.
 
     Make one with `load`, `from_edges`, `from_edge_index`, `from_csr`, `from_scipy`, `from_networkx` or `atos_py.generate`.
@@ -287,11 +281,7 @@ class Graph(_Arrays):
         >>> atos.Graph.from_scipy(scipy.sparse.eye_array(3, k=1), weights=False)
         Graph(3 vertices, 2 directed edges, no weights, on cpu)
         """
-        if not hasattr(matrix, "tocoo") or not hasattr(matrix, "format"):
-            raise UnsupportedTypeError(f"a sparse matrix of SciPy is wanted (got {kind_of(matrix)}); {way_to_graph(matrix)}")
-        rows, columns = matrix.shape if len(matrix.shape) == 2 else (matrix.shape[0], None)
-        if rows != columns:
-            raise InvalidArgumentError(f"the matrix of a graph is square, but this one has shape {matrix.shape}")
+        rows = check_matrix(matrix)
         keep = weights is not False and matrix.dtype != bool
         if matrix.format == "csr":
             graph = cls.from_csr(matrix.indptr, matrix.indices, matrix.data if keep else None, device=device)
@@ -325,25 +315,8 @@ class Graph(_Arrays):
         >>> atos.Graph.from_networkx(nx.path_graph(3))
         Graph(3 vertices, 4 directed edges, no weights, on cpu)
         """
-        if not hasattr(graph, "is_directed") or not hasattr(graph, "edges"):
-            raise UnsupportedTypeError(f"a graph of NetworkX is wanted (got {kind_of(graph)}); {way_to_graph(graph)}")
-        if weight is not None and not isinstance(weight, str):
-            raise UnsupportedTypeError(
-                f"weight must be the name of an edge attribute, or None to leave weights out (got {weight!r:.80})"
-            )
-        number = {node: i for i, node in enumerate(graph)}
-        ends = [(number[u], number[v]) for u, v in graph.edges()]
-        sources, targets = np.array(ends, np.int64).reshape(-1, 2).T
-        found = [] if weight is None else [data for _, _, data in graph.edges(data=weight)]
-        weights: NDArray[Any] | None = None
-        if any(value is not None for value in found):
-            weights = as_host_array(f"edge attribute '{weight}'", [1 if value is None else value for value in found])
-            if weights.dtype.kind not in "iuf":
-                raise UnsupportedTypeError(
-                    f"edge attribute '{weight}' must be a number on every edge; as an array it is of dtype {weights.dtype}"
-                )
-        edges = chunk_edges(sources, targets, weights, len(number))
-        return cls._on(build_csr(edges.chunks, len(number), symmetrize=not graph.is_directed()), device)
+        edges = read_networkx(graph, weight)
+        return cls._on(build_csr(edges.chunks, edges.num_vertices, symmetrize=not graph.is_directed()), device)
 
     @classmethod
     def _on(cls, csr: CSR, device: Device | str | None, library: str | None = None) -> Graph:
@@ -352,29 +325,6 @@ class Graph(_Arrays):
             if part is not None:
                 part.library = library
         return cls(*parts)  # type: ignore[arg-type]
-
-    def _on_host(self) -> CSR:
-        return CSR(*(None if part is None else np.asarray(part) for part in self))  # type: ignore[arg-type]
-
-    @property
-    def num_vertices(self) -> int:
-        """Number of vertices."""
-        return self.indptr.size - 1
-
-    @property
-    def num_edges(self) -> int:
-        """Number of directed edges; an undirected edge counts twice."""
-        return self.indices.size
-
-    @property
-    def device(self) -> Device:
-        """Where the graph is."""
-        return self.indptr.device
-
-    @property
-    def library(self) -> str | None:
-        """The library whose arrays results are: "cupy", "torch" or "jax"; None if they are atos arrays."""
-        return self.indices.library
 
     @host_memory_for("Graph.degrees")
     def degrees(self) -> NDArray[Any]:
@@ -439,16 +389,7 @@ class Graph(_Arrays):
                [0, 0, 6],
                [0, 0, 0]])
         """
-        try:
-            import scipy.sparse
-        except ImportError as error:
-            raise MissingPackageError("to_scipy needs SciPy: python -m pip install scipy") from error
-        # Copies, since SciPy may sort them in place.
-        indptr, indices = self.indptr.to_numpy(), self.indices.to_numpy()
-        weights = np.ones(self.num_edges, bool) if self.weights is None else self.weights.to_numpy()
-        # SciPy wants signed indices; where the ids fit, the same memory will do.
-        indices = indices.view(np.int32) if self.num_vertices <= 2**31 else indices.astype(np.int64)
-        return scipy.sparse.csr_array((weights, indices, indptr), shape=(self.num_vertices, self.num_vertices))
+        return as_scipy(self)
 
     @host_memory_for("Graph.simplify")
     def simplify(
@@ -501,18 +442,3 @@ class Graph(_Arrays):
             return super().__repr__()
         weights = f"{self.weights.dtype} weights" if self.weights is not None else "no weights"
         return f"Graph({self.num_vertices:,} vertices, {self.num_edges:,} directed edges, {weights}, on {self.device})"
-
-    def _is_of_arrays(self) -> bool:
-        """Whether the parts are what they must be, which those of one by `_replace` or `_make` may not be."""
-        found = [isinstance(part, Array) for part in self]
-        return found == [True] * 3 or (found == [True, True, False] and self.weights is None)
-
-
-def check_graph(value: Any) -> None:
-    """Raise unless it is a graph of this package, and whole."""
-    if not isinstance(value, Graph):
-        raise UnsupportedTypeError(f"graph must be an atos.Graph (got {kind_of(value)}); {way_to_graph(value)}")
-    if not value._is_of_arrays():
-        raise UnsupportedTypeError(
-            f"the parts of a graph are arrays of atos (got {value!r:.200}); make one with Graph.from_csr(indptr, indices)"
-        )

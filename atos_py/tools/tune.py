@@ -11,7 +11,8 @@ from ..compile.task import Task
 from ..core.devices import Device
 from ..core.devices import device as device_of
 from ..errors import InvalidArgumentError, UnsupportedTypeError
-from ..graph.graph import Graph, check_graph
+from ..graph.graph import Graph
+from ..graph.graph_arrays import check_graph
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_option_names, number, parameter_names
 from .tuning_cache import REMEMBERED, remember, tuned

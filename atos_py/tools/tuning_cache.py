@@ -12,7 +12,8 @@ from ..compile.task import Task
 from ..core.devices import Device
 from ..core.devices import device as device_of
 from ..errors import UnsupportedTypeError
-from ..graph.graph import Graph, check_graph
+from ..graph.graph import Graph
+from ..graph.graph_arrays import check_graph
 from ..graph.signature import shape_of
 from ..support.disk_cache import read_entry, write_entry
 from ..support.host_memory import host_memory_for

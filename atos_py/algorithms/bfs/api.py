@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from ...arrays.array import Array, full, to_host
 from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError
-from ...graph.graph import Graph, check_graph
+from ...graph.graph import Graph
+from ...graph.graph_arrays import check_graph
 from ...operators.edge_map import all_ranges, item_dtype
 from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue

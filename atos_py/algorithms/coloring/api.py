@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ...arrays.array import asarray, full, zeros
 from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError
-from ...graph.graph import Graph, check_graph
+from ...graph.graph import Graph
+from ...graph.graph_arrays import check_graph
 from ...operators.edge_map import all_ranges
 from ...operators.vertex_map import append, vertex_map, vertex_max
 from ...runtime.launch import LaunchOptions

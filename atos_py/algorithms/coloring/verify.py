@@ -8,7 +8,8 @@ import numpy as np
 
 from ...compile.host_kernels import compiled, even_rows, parallel_map, ranges
 from ...errors import VerificationError
-from ...graph.graph import Graph, check_graph
+from ...graph.graph import Graph
+from ...graph.graph_arrays import check_graph
 from ...support.host_memory import host_memory_for
 from ..arguments import per_vertex, rows_of
 

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ...arrays.array import Array, asarray, to_host, zeros
 from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError, UnsupportedTypeError
-from ...graph.graph import Graph, check_graph
+from ...graph.graph import Graph
+from ...graph.graph_arrays import check_graph
 from ...operators.edge_map import all_ranges, item_dtype
 from ...operators.vertex_map import append, vertex_sums
 from ...runtime.launch import LaunchOptions

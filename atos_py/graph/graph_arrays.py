@@ -1,0 +1,61 @@
+"""The arrays of a graph on one device: their sizes and place, and the check that something is a graph."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays.array import Array
+from ..core.devices import Device
+from ..errors import UnsupportedTypeError
+from .csr import CSR
+from .graph_input import kind_of, way_to_graph
+
+__all__ = ["GraphArrays", "check_graph"]
+
+
+class GraphArrays(NamedTuple):
+    """The rows of a CSR in arrays of one device, as tasks take them. `Graph` says what they are, and makes them."""
+
+    indptr: Array
+    indices: Array
+    weights: Array | None
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices."""
+        return self.indptr.size - 1
+
+    @property
+    def num_edges(self) -> int:
+        """Number of directed edges; an undirected edge counts twice."""
+        return self.indices.size
+
+    @property
+    def device(self) -> Device:
+        """Where the graph is."""
+        return self.indptr.device
+
+    @property
+    def library(self) -> str | None:
+        """The library whose arrays results are: "cupy", "torch" or "jax"; None if they are atos arrays."""
+        return self.indices.library
+
+    def _on_host(self) -> CSR:
+        return CSR(*(None if part is None else np.asarray(part) for part in self))  # type: ignore[arg-type]
+
+    def _is_of_arrays(self) -> bool:
+        """Whether the parts are what they must be, which those of one by `_replace` or `_make` may not be."""
+        found = [isinstance(part, Array) for part in self]
+        return found == [True] * 3 or (found == [True, True, False] and self.weights is None)
+
+
+def check_graph(value: Any) -> None:
+    """Raise unless it is a graph of this package, and whole."""
+    if not isinstance(value, GraphArrays):
+        raise UnsupportedTypeError(f"graph must be an atos.Graph (got {kind_of(value)}); {way_to_graph(value)}")
+    if not value._is_of_arrays():
+        raise UnsupportedTypeError(
+            f"the parts of a graph are arrays of atos (got {value!r:.200}); make one with Graph.from_csr(indptr, indices)"
+        )
