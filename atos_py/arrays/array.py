@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from types import EllipsisType, SimpleNamespace
-from typing import Any, SupportsIndex, cast
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -18,13 +18,13 @@ from ..support.host_memory import host_memory_for
 from ..support.validation import as_host_array, flag, whole
 from . import dlpack_export as dlpack
 from .array_library import library_of
+from .casting import cast_values
 from .import_external import detached, is_on_gpu, kept_dtype, memory_of
+from .indexing import Key, find_part
 
 __all__ = ["Array", "asarray", "empty", "full", "to_host", "zeros"]
 
 _MAX_DIMENSIONS = 32  # as in NumPy 1
-
-Key = SupportsIndex | slice | EllipsisType | tuple[SupportsIndex | slice | EllipsisType, ...]
 
 
 class Array:
@@ -177,7 +177,7 @@ class Array:
     @host_memory_for("a copy of a part of an array")
     def __getitem__(self, key: Key) -> Any:
         """Return an element as a NumPy scalar, or a contiguous part as a NumPy array; both are copies."""
-        offset, shape = self._part(key)
+        offset, shape = find_part(self.shape, key)
         result = np.empty(shape, self.dtype)
         _copy(self.device, result.ctypes.data, self.pointer + offset * self.dtype.itemsize, result.nbytes)
         return result if shape else result[()]
@@ -187,11 +187,11 @@ class Array:
         """Write an element or a contiguous part; `value` is broadcast."""
         if self.readonly:
             raise InvalidArgumentError("the array is read-only; write to a copy: atos.asarray(array, copy=True)")
-        offset, shape = self._part(key)
+        offset, shape = find_part(self.shape, key)
         start = self.pointer + offset * self.dtype.itemsize
         given = value if isinstance(value, Array) else as_host_array("what is written", value)
         if isinstance(given, np.ndarray):
-            given = _cast(given, self.dtype)
+            given = cast_values(given, self.dtype)
             if given.ndim == 0:
                 _fill(self.device, start, given, math.prod(shape))
                 return
@@ -215,46 +215,6 @@ class Array:
             return view
         interface = {"shape": self.shape, "typestr": self.dtype.str, "data": (self.pointer, self.readonly), "version": 3}
         return np.asarray(SimpleNamespace(__array_interface__=interface, owner=self._owner))  # the view keeps its base alive
-
-    # Offset of the first element of a part, and the part's shape, in elements.
-    def _part(self, key: Key) -> tuple[int, tuple[int, ...]]:
-        keys = list(key) if isinstance(key, tuple) else [key]
-        if any(k is Ellipsis for k in keys[:-1]) or len([k for k in keys if k is not Ellipsis]) > self.ndim:
-            raise InvalidArgumentError(f"{key!r} does not index an array of shape {self.shape}")
-        keys = [k for k in keys if k is not Ellipsis]
-        offset, shape = 0, list(self.shape)
-        stride = self.size
-        for axis, k in enumerate(keys):
-            extent = self.shape[axis]
-            stride = stride // extent if extent else 0
-            if not isinstance(k, slice):
-                if isinstance(k, (bool, np.bool_)) or not hasattr(k, "__index__"):
-                    raise UnsupportedTypeError(f"an index is an integer or a slice (got {k!r})")
-                try:
-                    index = cast(SupportsIndex, k).__index__()
-                except TypeError:  # an array of several
-                    raise UnsupportedTypeError(f"an index is an integer or a slice (got {k!r:.80})") from None
-                if not -extent <= index < extent:
-                    raise InvalidArgumentError(f"index {index} is out of range for axis {axis} of length {extent}")
-                offset += (index % extent) * stride
-                shape[axis] = -1
-                continue
-            try:
-                start, stop, step = k.indices(extent)
-            except (TypeError, ValueError) as error:
-                raise InvalidArgumentError(f"{key!r:.80} does not index an array of shape {self.shape}: {error}") from None
-            whole = (start, stop, step) == (0, extent, 1)
-            if step != 1 or (not whole and any(s != -1 for s in shape[:axis])):
-                raise _scattered(key)
-            offset += start * stride
-            shape[axis] = max(stop - start, 0)
-        if any(s == -1 for s in shape[len([s for s in shape if s == -1]) :]):
-            raise _scattered(key)
-        return offset, tuple(s for s in shape if s != -1)
-
-
-def _scattered(key: Key) -> InvalidArgumentError:
-    return InvalidArgumentError(f"only contiguous parts can be indexed from the host (got {key!r}); use to_numpy() first")
 
 
 def empty(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device: Device | str | None = None) -> Array:
@@ -336,7 +296,7 @@ def full(
     if element.ndim:
         raise InvalidArgumentError(f"value must be one number (got shape {element.shape}); for several there is atos.asarray")
     result = zeros(shape, dtype=element.dtype if dtype is None else dtype, device=device)
-    _fill(result.device, result.pointer, _cast(element, result.dtype), result.size)
+    _fill(result.device, result.pointer, cast_values(element, result.dtype), result.size)
     return result
 
 
@@ -421,7 +381,7 @@ def _asarray(obj: Any, dtype: DTypeLike | None, device: Device | str | None, rea
 
 def _from_host(source: NDArray[Any], dtype: DTypeLike | None, target: Device, readonly: bool, copy: bool) -> Array:
     kind = kept_dtype(source.dtype if dtype is None else dtype)
-    values = np.ascontiguousarray(_cast(source, kind)).reshape(source.shape)
+    values = np.ascontiguousarray(cast_values(source, kind)).reshape(source.shape)
     if target.kind == "cpu":
         if copy and np.shares_memory(values, source):
             values = values.copy()
@@ -467,26 +427,6 @@ def _shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
     if len(extents) > _MAX_DIMENSIONS:
         raise InvalidArgumentError(f"an array has at most {_MAX_DIMENSIONS} dimensions (got {len(extents)})")
     return tuple([whole("an extent of a shape", extent, 0, 2**63 - 1) for extent in extents])
-
-
-# Values that the dtype cannot hold are refused, and not wrapped around.
-def _cast(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    if values.dtype == dtype:
-        return values
-    if values.dtype.kind not in "iufb":
-        raise UnsupportedTypeError(f"values of dtype {values.dtype} cannot become {dtype}")
-    if dtype.kind in "iu" and values.size:
-        low, high = values.min().item(), values.max().item()  # Python compares integers and floats exactly
-        limits = np.iinfo(dtype)
-        if not (int(limits.min) <= low and high <= int(limits.max)):
-            raise InvalidArgumentError(f"values from {low} to {high} do not fit {dtype} ({limits.min} to {limits.max})")
-        if values.dtype.kind == "f" and not np.array_equal(values, np.trunc(values)):
-            raise InvalidArgumentError(f"values with fractions cannot become {dtype}; round them first")
-    with np.errstate(over="ignore"):
-        result = values.astype(dtype)
-    if dtype.kind == "f" and not np.array_equal(np.isinf(result), np.isinf(values)):
-        raise InvalidArgumentError(f"values as large as {np.abs(values).max()} do not fit {dtype}")
-    return result
 
 
 def _copy(device: Device, to: int, source: int, nbytes: int) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays.array import Array, _cast
+from ..arrays.array import Array
+from ..arrays.casting import cast_values
 from ..compile.codegen import item_bytes
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.validation import as_host_array
@@ -102,5 +103,5 @@ def _records(items: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
                 column = column.astype(field)
         if column.dtype == object:
             raise InvalidArgumentError(f"field {name!r} of an item holds an integer that does not fit {field}")
-        result[name] = _cast(column, field) if column.size else 0
+        result[name] = cast_values(column, field) if column.size else 0
     return result

@@ -1,0 +1,32 @@
+"""Values of one dtype as those of another, where each of them fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidArgumentError, UnsupportedTypeError
+
+__all__ = ["cast_values"]
+
+
+def cast_values(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return values as an array of `dtype`; those that it cannot hold are refused, and not wrapped around."""
+    if values.dtype == dtype:
+        return values
+    if values.dtype.kind not in "iufb":
+        raise UnsupportedTypeError(f"values of dtype {values.dtype} cannot become {dtype}")
+    if dtype.kind in "iu" and values.size:
+        low, high = values.min().item(), values.max().item()  # Python compares integers and floats exactly
+        limits = np.iinfo(dtype)
+        if not (int(limits.min) <= low and high <= int(limits.max)):
+            raise InvalidArgumentError(f"values from {low} to {high} do not fit {dtype} ({limits.min} to {limits.max})")
+        if values.dtype.kind == "f" and not np.array_equal(values, np.trunc(values)):
+            raise InvalidArgumentError(f"values with fractions cannot become {dtype}; round them first")
+    with np.errstate(over="ignore"):
+        result = values.astype(dtype)
+    if dtype.kind == "f" and not np.array_equal(np.isinf(result), np.isinf(values)):
+        raise InvalidArgumentError(f"values as large as {np.abs(values).max()} do not fit {dtype}")
+    return result
