@@ -14,7 +14,7 @@ from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..graph.csr import CSR
 from ..graph.graph_arrays import check_graph
 from ..runtime.launch import LaunchOptions
-from ..support.validation import as_host_array, check_option_names, parameter_names
+from ..support.validation import as_host_array, check_option_names, list_parameters
 
 __all__ = ["check_options", "check_worker", "per_vertex", "rows_of", "vertices_of"]
 
@@ -28,7 +28,7 @@ def rows_of(graph: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def check_options(algorithm: Callable[..., Any], options: Iterable[str]) -> None:
     """Raise if an option is neither the algorithm's own nor one of its launches, before anything is done."""
-    check_option_names(algorithm.__name__, options, (*parameter_names(algorithm), *LaunchOptions.__annotations__))
+    check_option_names(algorithm.__name__, options, (*list_parameters(algorithm), *LaunchOptions.__annotations__))
 
 
 def check_worker(worker: str) -> None:

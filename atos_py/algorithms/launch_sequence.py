@@ -17,7 +17,7 @@ from ..operators.ranges import range_items
 from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
-from ..support.validation import seconds
+from ..support.validation import check_timeout
 
 __all__ = ["LaunchSequence"]
 
@@ -48,7 +48,7 @@ class LaunchSequence:
         self.name, self.queue, self.options, self.worker = name, queue, options, worker
         self.runs: list[LaunchStats] = []
         timeout = options.get("timeout")
-        limit = math.inf if timeout is None else seconds(timeout)
+        limit = math.inf if timeout is None else check_timeout(timeout)
         self.end = None if limit == math.inf else time.monotonic() + limit
 
     def launch(

@@ -15,7 +15,7 @@ from ..core.devices import device as device_of
 from ..core.library import check, ffi, lib
 from ..errors import DeviceMemoryError, InvalidArgumentError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
-from ..support.validation import as_host_array, flag, whole
+from ..support.validation import as_host_array, check_bool, check_int
 from . import dlpack_export as dlpack
 from .array_library import library_of
 from .casting import cast_values
@@ -344,7 +344,7 @@ def asarray(
     >>> numbers
     array([9, 1, 2, 3])
     """
-    readonly, copy = flag("readonly", readonly), flag("copy", copy)
+    readonly, copy = check_bool("readonly", readonly), check_bool("copy", copy)
     result = _asarray(obj, dtype, device, readonly, copy)
     result.library = library_of(obj)
     return result
@@ -426,7 +426,7 @@ def _shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
     extents = shape if isinstance(shape, (tuple, list)) else (shape,)
     if len(extents) > _MAX_DIMENSIONS:
         raise InvalidArgumentError(f"an array has at most {_MAX_DIMENSIONS} dimensions (got {len(extents)})")
-    return tuple([whole("an extent of a shape", extent, 0, 2**63 - 1) for extent in extents])
+    return tuple([check_int("an extent of a shape", extent, 0, 2**63 - 1) for extent in extents])
 
 
 def _copy(device: Device, to: int, source: int, nbytes: int) -> None:

@@ -12,7 +12,7 @@ from ..core.devices import Device
 from ..core.devices import device as device_of
 from ..core.library import check, ffi, lib
 from ..errors import AtosError, InvalidArgumentError, UnsupportedTypeError
-from ..support.validation import as_dtype, whole
+from ..support.validation import as_dtype, check_int
 from . import dlpack_export as dlpack
 from .array_library import current_stream, library_of
 
@@ -53,7 +53,7 @@ def _from_cuda_interface(obj: Any) -> Memory:
     try:
         pointer, readonly = interface["data"]
         shape, typestr = (
-            tuple(whole("extent of a shape", extent, 0, 2**62) for extent in interface["shape"]),
+            tuple(check_int("extent of a shape", extent, 0, 2**62) for extent in interface["shape"]),
             interface["typestr"],
         )
     except (KeyError, TypeError, ValueError) as error:

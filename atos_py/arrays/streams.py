@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.devices import Device
 from ..errors import InvalidArgumentError, UnsupportedTypeError
-from ..support.validation import whole
+from ..support.validation import check_int
 from .array import Array
 from .array_library import current_stream
 
@@ -64,7 +64,7 @@ def _address(stream: Any) -> int:
     # Handles of CUDA's own bindings are numbers too.
     scalar = hasattr(stream, "__int__") and not isinstance(stream, type) and not hasattr(stream, "__len__")
     if scalar and not isinstance(stream, (bool, float, np.bool_, np.floating)):
-        return whole("stream", int(stream), 0, 2**64 - 1)
+        return check_int("stream", int(stream), 0, 2**64 - 1)
     raise UnsupportedTypeError(
         f"stream must be an address or a stream of CuPy, PyTorch or anything with __cuda_stream__ (got {stream!r:.80})"
     )

@@ -1,4 +1,4 @@
-"""What there is to run on: the CPU, and the GPUs that the driver finds."""
+"""Devices that tasks run on: the CPU, and the GPUs that the driver finds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from ..errors import DeviceNotFoundError, InvalidArgumentError
-from ..support.validation import whole
+from ..support.validation import check_int
 from .library import check, ffi, lib, message
 
 __all__ = ["Device", "device", "devices", "driver_version", "why_no_gpu"]
@@ -38,7 +38,7 @@ class Device:
     def __post_init__(self) -> None:
         if self.kind not in ("cpu", "cuda"):
             raise InvalidArgumentError(f"a device is of kind 'cpu' or 'cuda' (got {self.kind!r:.80})")
-        index = whole("the index of a device", self.index, 0, 0 if self.kind == "cpu" else 2**31 - 1)
+        index = check_int("the index of a device", self.index, 0, 0 if self.kind == "cpu" else 2**31 - 1)
         object.__setattr__(self, "index", index)  # a plain int, whatever kind of integer was given
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..compile.host_kernels import compiled, parallel_map, ranges, returnable
 from ..errors import InvalidArgumentError, UnsupportedTypeError
-from ..support.validation import as_dtype, as_host_array, flag, integers, require_host_memory, whole
+from ..support.validation import as_dtype, as_host_array, as_integers, check_bool, check_int, require_host_memory
 
 __all__ = [
     "CSR",
@@ -120,12 +120,12 @@ def _check_ids(name: str, ids: NDArray[Any], num_vertices: int) -> None:
 
 
 def _check_num_vertices(num_vertices: int) -> int:
-    return whole("num_vertices", num_vertices, 0, MAX_VERTICES)
+    return check_int("num_vertices", num_vertices, 0, MAX_VERTICES)
 
 
 def check_csr(indptr: ArrayLike, indices: ArrayLike, weights: ArrayLike | None = None) -> CSR:
     """Check the three arrays of a CSR and return them in the dtypes that a `CSR` uses, contiguous, copied where need be."""
-    offsets, targets = integers("indptr", indptr), integers("indices", indices)
+    offsets, targets = as_integers("indptr", indptr), as_integers("indices", indices)
     if not offsets.size:
         raise InvalidArgumentError("indptr must have num_vertices + 1 entries, so at least one (got none)")
     num_vertices = _check_num_vertices(offsets.size - 1)
@@ -155,7 +155,7 @@ def chunk_edges(
     sources: ArrayLike, targets: ArrayLike, weights: ArrayLike | None = None, num_vertices: int | None = None
 ) -> EdgeList:
     """Check a list of edges and cut it into chunks; `num_vertices` is the largest id plus one unless given."""
-    tails, heads = integers("sources", sources), integers("targets", targets)
+    tails, heads = as_integers("sources", sources), as_integers("targets", targets)
     if tails.size != heads.size:
         raise InvalidArgumentError(f"sources and targets must have the same length (got {tails.size} and {heads.size})")
     costs = None if weights is None else _check_weights(weights, tails.size)
@@ -359,8 +359,8 @@ def build_csr(
     with one counting sort, and by target, if asked, with counting sorts of up to 11 bits before it. Since chunks are released
     while buckets fill, and buckets are sorted in place, the peak is about twice the size of the CSR.
     """
-    symmetrize, deduplicate = flag("symmetrize", symmetrize), flag("deduplicate", deduplicate)
-    remove_loops, sort = flag("remove_loops", remove_loops), flag("sort", sort)
+    symmetrize, deduplicate = check_bool("symmetrize", symmetrize), check_bool("deduplicate", deduplicate)
+    remove_loops, sort = check_bool("remove_loops", remove_loops), check_bool("sort", sort)
     indptr, columns, values, starts = _sorted_buckets(chunks, num_vertices, symmetrize, deduplicate, remove_loops, sort)
     num_buckets = starts.size - 1
     first_vertices = np.minimum(np.arange(num_buckets + 1) << _bucket_bits(num_vertices), num_vertices)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..compile.host_kernels import compiled, parallel_map, ranges, returnable
 from ..errors import InvalidArgumentError
 from ..support.host_memory import host_memory_for
-from ..support.validation import number, require_host_memory, whole
+from ..support.validation import check_float, check_int, require_host_memory
 from .csr import CSR, MAX_VERTICES, EdgeChunk, build_csr, indptr_dtype
 
 if TYPE_CHECKING:
@@ -156,10 +156,10 @@ def _rmat_kernel(
 
 def rmat_csr(scale: int, edge_factor: int, seed: int, *, a: float, b: float, c: float) -> CSR:
     """Generate what `rmat` returns, on the host."""
-    scale = whole("scale", scale, 0, 31)
-    edge_factor = whole("edge_factor", edge_factor, 0, 2**32)
-    seed = whole("seed", seed, 0, 2**64 - 1)
-    a, b, c = number("a", a), number("b", b), number("c", c)
+    scale = check_int("scale", scale, 0, 31)
+    edge_factor = check_int("edge_factor", edge_factor, 0, 2**32)
+    seed = check_int("seed", seed, 0, 2**64 - 1)
+    a, b, c = check_float("a", a), check_float("b", b), check_float("c", c)
     if not (min(a, b, c) >= 0 and a + b + c <= 1 + 1e-9):
         raise InvalidArgumentError(f"a, b and c must be probabilities whose sum is at most 1 (got {a}, {b} and {c})")
     require_host_memory(f"{edge_factor << scale} generated edges", 8 * (edge_factor << scale) + (4 << scale))
@@ -211,9 +211,9 @@ def _road_kernel(
 
 def road_csr(side: int, keep: float, seed: int) -> CSR:
     """Generate what `road` returns, on the host: once to count, once to write, so with no memory beyond the graph's."""
-    side = whole("side", side, 0, int(MAX_VERTICES**0.5))
-    seed = whole("seed", seed, 0, 2**64 - 1)
-    keep = number("keep", keep)
+    side = check_int("side", side, 0, int(MAX_VERTICES**0.5))
+    seed = check_int("seed", seed, 0, 2**64 - 1)
+    keep = check_float("keep", keep)
     if not 0 <= keep <= 1:
         raise InvalidArgumentError(f"keep must be a probability, 0 to 1 (got {keep})")
     require_host_memory(f"a grid of {side} x {side} vertices", side * side * (4 + round(16 * keep)))

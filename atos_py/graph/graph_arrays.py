@@ -34,7 +34,7 @@ class GraphArrays(NamedTuple):
 
     @property
     def device(self) -> Device:
-        """Where the graph is."""
+        """The device that has the arrays of the graph."""
         return self.indptr.device
 
     @property

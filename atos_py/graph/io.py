@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 from ..errors import InvalidArgumentError
 from ..support.atomic_files import as_path
 from ..support.host_memory import host_memory_for
-from ..support.validation import flag
+from ..support.validation import check_bool
 from .csr import CSR, EdgeList, build_csr, convert_weights, edges_of, weight_dtype
 from .formats.dimacs import read_dimacs
 from .formats.edge_list import read_edge_list
@@ -93,8 +93,10 @@ def _load(
     remove_loops: bool,
     sort: bool,
 ) -> CSR:
-    changes = flag("symmetrize", symmetrize) | flag("deduplicate", deduplicate) | flag("remove_loops", remove_loops)
-    changes |= flag("sort", sort)
+    changes = (
+        check_bool("symmetrize", symmetrize) | check_bool("deduplicate", deduplicate) | check_bool("remove_loops", remove_loops)
+    )
+    changes |= check_bool("sort", sort)
     dtype = None if isinstance(weights, bool) else weight_dtype(weights)
     format = _format_of(path, format)
     graph = read_npz(path) if format == "npz" else read_edges(path, format=format)
@@ -122,7 +124,7 @@ def _load(
 
 def save_csr(path: str | os.PathLike[str], csr: CSR, *, compress: bool = False) -> None:
     """Write a CSR to an .npz archive, which appears under its name only once it is whole."""
-    path, compress = as_path(path), flag("compress", compress)
+    path, compress = as_path(path), check_bool("compress", compress)
     if path.suffix != ".npz":
         raise InvalidArgumentError(f"a graph is saved to a file that ends in .npz (got '{path}')")
     save_npz(path, csr, compress=compress)

@@ -1,4 +1,4 @@
-"""What the core asks now and then during a launch: Python's handlers of signals run then, and progress is shown."""
+"""The callback of the core during a launch: runs Python's handlers of signals, and passes progress on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from ..core.library import ffi
 from .progress import Observer
 
-__all__ = ["question", "raised"]
+__all__ = ["finish_callback", "start_callback"]
 
 
 class _Launch(threading.local):
@@ -19,28 +19,28 @@ class _Launch(threading.local):
 _launch = _Launch()  # what this thread's launch shows, and what a handler raised, KeyboardInterrupt as a rule, or the observer
 
 
-def _keep(_type: type[BaseException], error: BaseException, _traceback: Any) -> None:
+def _keep_error(_type: type[BaseException], error: BaseException, _traceback: Any) -> None:
     _launch.error = error
 
 
-@ffi.callback("int32_t(const atos_sample *)", error=1, onerror=_keep)  # type: ignore[untyped-decorator]
-def _interrupted(now: Any) -> int:
+@ffi.callback("int32_t(const atos_sample *)", error=1, onerror=_keep_error)  # type: ignore[untyped-decorator]
+def _run_handlers(now: Any) -> int:
     """Run the handlers of pending signals, as the interpreter does at the start of a function; what they raise is kept."""
     if now and _launch.observer is not None:
         _launch.observer.see(now.ran, now.tail - now.claimed)
     return 0
 
 
-def question(observer: Observer | None) -> Any:
-    """Return what the core shall ask during a launch of this thread, which `raised` ends."""
+def start_callback(observer: Observer | None) -> Any:
+    """Return the callback for a launch of this thread, or null if there would be nothing to do; then `finish_callback`."""
     if observer is not None:
         _launch.observer = observer
-        return _interrupted
-    return _interrupted if threading.current_thread() is threading.main_thread() else ffi.NULL
+        return _run_handlers
+    return _run_handlers if threading.current_thread() is threading.main_thread() else ffi.NULL
 
 
-def raised() -> BaseException | None:
-    """Return what was raised, by a handler or the observer, during the launch that has just ended in this thread, once."""
+def finish_callback() -> BaseException | None:
+    """End the launch of this thread; return what a handler or the observer raised during it, once."""
     error, observer = _launch.error, _launch.observer
     if error is not None:
         _launch.error = None

@@ -54,7 +54,7 @@ _DTYPE = re.compile(
 
 
 class QueueState(NamedTuple):
-    """How a queue stands between launches; the fields are those of the core's `atos_queue_state`."""
+    """State of a queue between launches: the fields of the core's `atos_queue_state`."""
 
     pending: int
     level: int
@@ -72,7 +72,7 @@ class QueueSnapshot(NamedTuple):
 
 
 class _Header(NamedTuple):
-    """What the header of a file says, checked."""
+    """Contents of the header of a file, checked."""
 
     capacity: int
     dtype: np.dtype[Any]
@@ -98,7 +98,7 @@ def save(
     arrays: Mapping[str, Any],
 ) -> None:
     """Write a queue, which `read` returns, and arrays to a file; see `Queue.save`."""
-    wrapped = {name: _wrapped(name, value) for name, value in arrays.items()}
+    wrapped = {name: _wrap_array(name, value) for name, value in arrays.items()}
     with replacing(as_path(path), "checkpoint") as file:
         while True:
             snapshot = read()
@@ -120,20 +120,20 @@ def _write(file: BinaryIO, queue: QueueSnapshot, arrays: Mapping[str, Array]) ->
     header = json.dumps(
         {
             "capacity": queue.capacity,
-            "dtype": _described(queue.dtype),
+            "dtype": _describe_dtype(queue.dtype),
             **queue.state._asdict(),
             "arrays": [{"name": name, "dtype": array.dtype.str, "shape": list(array.shape)} for name, array in arrays.items()],
         }
     ).encode()
     put(_MAGIC + _VERSION.to_bytes(4, "little") + len(header).to_bytes(4, "little") + header)
-    put(_raw(queue.items))
+    put(_view_bytes(queue.items))
     for array in arrays.values():
-        for flat, part in _pieces(array):
-            put(_raw(flat[part]))
+        for flat, part in _split(array):
+            put(_view_bytes(flat[part]))
     file.write(digest.digest())
 
 
-def _described(dtype: np.dtype[Any]) -> Any:
+def _describe_dtype(dtype: np.dtype[Any]) -> Any:
     """Return a dtype of items as JSON has it: a record keeps the places of its fields."""
     if dtype.names is None:
         return dtype.str
@@ -146,11 +146,11 @@ def _described(dtype: np.dtype[Any]) -> Any:
     }
 
 
-def _raw(values: NDArray[Any]) -> memoryview:
+def _view_bytes(values: NDArray[Any]) -> memoryview:
     return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
 
 
-def _pieces(array: Array) -> Iterator[tuple[Array, slice]]:
+def _split(array: Array) -> Iterator[tuple[Array, slice]]:
     """Yield an array as one of one dimension, with parts of it that are small enough to be copied at once."""
     flat = Array(array.pointer, (array.size,), array.dtype, array.device, readonly=array.readonly, owner=array)
     step = _PIECE_BYTES // array.dtype.itemsize
@@ -158,7 +158,7 @@ def _pieces(array: Array) -> Iterator[tuple[Array, slice]]:
         yield flat, slice(first, first + step)
 
 
-def _wrapped(name: str, value: Any) -> Array:
+def _wrap_array(name: str, value: Any) -> Array:
     """Return an array over the memory of `value`."""
     if name == "device":
         raise InvalidArgumentError("an array of a checkpoint cannot be called 'device', which is an option of Queue.load")
@@ -188,29 +188,29 @@ def load(
     """Make a queue of a capacity, dtype and device, restore its items from a file, and fill arrays; see `Queue.load`."""
     path = as_path(path)
     place = device_of(device)
-    targets = {name: _wrapped(name, value) for name, value in arrays.items()}
+    targets = {name: _wrap_array(name, value) for name, value in arrays.items()}
     with open_regular(path, "checkpoint") as file:
         try:
-            header = _checked_header(path, file)
+            header = _read_header(path, file)
             _check_targets(header, targets)
             try:
                 queue = make(header.capacity, header.dtype, place)
             except (InvalidArgumentError, UnsupportedTypeError) as error:
                 raise CheckpointError(path, f"its header makes no sense: {error}") from error
             items = np.empty(header.state.pending, header.dtype)
-            _read_into(path, file, _raw(items))
+            _read_into(path, file, _view_bytes(items))
             restore(queue, items, header.state)
             for name in header.arrays:
-                for flat, part in _pieces(targets[name]):
+                for flat, part in _split(targets[name]):
                     piece = np.empty(len(range(*part.indices(flat.size))), flat.dtype)
-                    _read_into(path, file, _raw(piece))
+                    _read_into(path, file, _view_bytes(piece))
                     flat[part] = piece
         except OSError as error:
             raise CheckpointError(path, f"it cannot be read: {error.strerror}") from error
     return queue
 
 
-def _checked_header(path: Path, file: BinaryIO) -> _Header:
+def _read_header(path: Path, file: BinaryIO) -> _Header:
     """Check the whole file, and leave it at its first item."""
     size = os.fstat(file.fileno()).st_size
     start = file.read(_FIXED_BYTES)
@@ -235,7 +235,7 @@ def _checked_header(path: Path, file: BinaryIO) -> _Header:
     if length > min(_MAX_HEADER_BYTES, size - _FIXED_BYTES - _CHECKSUM_BYTES):
         raise CheckpointError(path, f"its header cannot have {length} bytes")
     try:
-        header = _parsed(json.loads(file.read(length)))
+        header = _parse_header(json.loads(file.read(length)))
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise CheckpointError(path, f"its header makes no sense: {error}") from error
     if header.body_bytes != size - _FIXED_BYTES - _CHECKSUM_BYTES - length:
@@ -243,34 +243,34 @@ def _checked_header(path: Path, file: BinaryIO) -> _Header:
     return header
 
 
-def _parsed(given: Any) -> _Header:
+def _parse_header(given: Any) -> _Header:
     """Check the header of a file, which may say anything."""
     described: Any = given["dtype"]
     if isinstance(described, str):
-        dtype = _dtype(described)
+        dtype = _parse_dtype(described)
     else:
         record: Any = {key: described[key] for key in ("names", "offsets", "itemsize")}
-        dtype = np.dtype(record | {"formats": list(map(_dtype, described["formats"]))})
-    state = QueueState(*(_count(given[field]) for field in QueueState._fields))
+        dtype = np.dtype(record | {"formats": list(map(_parse_dtype, described["formats"]))})
+    state = QueueState(*(_parse_count(given[field]) for field in QueueState._fields))
     if state.level > state.pending:
         raise ValueError(f"a level of {state.level} of {state.pending} items")
-    arrays = {str(entry["name"]): (_dtype(entry["dtype"]), _shape(entry["shape"])) for entry in given["arrays"]}
-    return _Header(_count(given["capacity"]), dtype, state, arrays)
+    arrays = {str(entry["name"]): (_parse_dtype(entry["dtype"]), _parse_shape(entry["shape"])) for entry in given["arrays"]}
+    return _Header(_parse_count(given["capacity"]), dtype, state, arrays)
 
 
-def _dtype(value: Any) -> np.dtype[Any]:
+def _parse_dtype(value: Any) -> np.dtype[Any]:
     if not isinstance(value, str) or not _DTYPE.fullmatch(value):
         raise ValueError(f"{value!r:.80} is no dtype of a number")
     return np.dtype(value)
 
 
-def _shape(value: Any) -> tuple[int, ...]:
+def _parse_shape(value: Any) -> tuple[int, ...]:
     if len(value) > _MAX_DIMENSIONS:  # the product of very many is never computed
         raise ValueError(f"{len(value)} dimensions, but an array has at most {_MAX_DIMENSIONS}")
-    return tuple(map(_count, value))
+    return tuple(map(_parse_count, value))
 
 
-def _count(value: Any) -> int:
+def _parse_count(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
         raise ValueError(f"{value!r:.80} is no count")
     return value

@@ -14,10 +14,10 @@ from ..compile.codegen import item_bytes
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.validation import as_host_array
 
-__all__ = ["as_items", "item_dtype", "padded"]
+__all__ = ["as_items", "check_item_dtype", "pad_items"]
 
 
-def item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def check_item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return a dtype that items may have."""
     advice = "items are integers of 32 or 64 bits, or records of numbers of at most 16 bytes"
     if dtype.names is None:
@@ -37,21 +37,21 @@ def item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def as_items(items: ArrayLike | Array, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return what is pushed to a queue of `dtype` as the core takes it, after checking that every item fits."""
-    given = _records(items, dtype) if dtype.names else np.atleast_1d(_integers(items))
+    given = _make_records(items, dtype) if dtype.names else np.atleast_1d(_read_integers(items))
     if given.ndim != 1:
         raise InvalidArgumentError(f"items are pushed as a one-dimensional array (got shape {given.shape})")
     if not dtype.names:
-        if given.size and given.dtype.kind not in "iu" and not (given.dtype == object and _all_integers(given)):
+        if given.size and given.dtype.kind not in "iu" and not (given.dtype == object and _are_integers(given)):
             raise UnsupportedTypeError(f"items of dtype {given.dtype} cannot be pushed to a queue of {dtype}")
         if given.size:
             low, high, limits = int(given.min()), int(given.max()), np.iinfo(dtype)
             if low < limits.min or high > limits.max:
                 bad = low if low < limits.min else high
                 raise InvalidArgumentError(f"item {bad} does not fit {dtype} ({limits.min} to {limits.max})")
-    return padded(np.ascontiguousarray(given, dtype))
+    return pad_items(np.ascontiguousarray(given, dtype))
 
 
-def padded(items: NDArray[Any]) -> NDArray[Any]:
+def pad_items(items: NDArray[Any]) -> NDArray[Any]:
     """Return items as the core takes them, each of 4, 8 or 16 bytes."""
     given, taken = items.dtype.itemsize, item_bytes(items.dtype.itemsize)
     if given == taken:
@@ -61,21 +61,21 @@ def padded(items: NDArray[Any]) -> NDArray[Any]:
     return padded
 
 
-def _all_integers(values: NDArray[Any]) -> bool:
+def _are_integers(values: NDArray[Any]) -> bool:
     return all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values.flat)
 
 
-def _integers(items: Any) -> NDArray[Any]:
+def _read_integers(items: Any) -> NDArray[Any]:
     """Return items as they are; Python's integers exactly, of which NumPy makes floats where they mix signs and sizes."""
     given = as_host_array("what is pushed", items)
     if given.dtype.kind in "fO" and not isinstance(items, np.ndarray):
         exact = np.asarray(items, dtype=object)
-        if exact.size and _all_integers(exact):
+        if exact.size and _are_integers(exact):
             return exact
     return given
 
 
-def _records(items: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _make_records(items: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return records of `dtype`, of which every field holds its value."""
     names = dtype.names or ()
     if isinstance(items, (np.ndarray, np.void)) and items.dtype.names:
@@ -93,11 +93,11 @@ def _records(items: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
             or not all(np.isscalar(value) or getattr(value, "ndim", 1) == 0 for row in rows for value in row)
         ):
             raise UnsupportedTypeError(f"items of a queue of {dtype} are tuples of {len(names)} numbers (got {items!r})")
-        columns = [_integers([row[i] for row in rows]) for i in range(len(names))]
+        columns = [_read_integers([row[i] for row in rows]) for i in range(len(names))]
     result = np.empty(columns[0].shape, dtype)
     for name, column in zip(names, columns, strict=True):
         field = result.dtype[name]
-        if column.dtype == object and field.kind in "iu" and _all_integers(column):
+        if column.dtype == object and field.kind in "iu" and _are_integers(column):
             limits = np.iinfo(field)
             if all(limits.min <= value <= limits.max for value in column):
                 column = column.astype(field)

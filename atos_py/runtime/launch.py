@@ -19,13 +19,13 @@ from ..core.devices import Device
 from ..core.devices import device as device_of
 from ..core.library import ffi, lib
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
-from ..support.validation import check_option_names, flag, number, seconds, whole
-from .callbacks import question
+from ..support.validation import check_bool, check_float, check_int, check_option_names, check_timeout
+from .callbacks import start_callback
 from .launch_arguments import prepare_arguments
 from .launch_errors import LaunchedQueue, check_end
 from .progress import check_progress, make_observer
 from .stats import LaunchStats
-from .trace import trace_of
+from .trace import make_trace
 
 __all__ = ["LaunchConfig", "LaunchOptions", "run_launch"]
 
@@ -161,31 +161,31 @@ class LaunchConfig:
         trace, debug = options.get("trace"), options.get("debug")
         if where is not None and device_of(where) != device:
             raise LaunchConfigError(f"the queue is on {device} and cannot run on {where}; make a queue there")
-        num_threads = _DEFAULT_THREADS if threads is None else whole("num_threads", threads, 1, 1024)
+        num_threads = _DEFAULT_THREADS if threads is None else check_int("num_threads", threads, 1, 1024)
         if num_threads % 32:
             raise LaunchConfigError(f"num_threads must be a multiple of 32, at most 1024 (got {num_threads})")
         if idle is not None and not (callable(idle) and isinstance(idle, Hashable)):
             raise UnsupportedTypeError(f"idle must be a function of the worker and the arguments (got {idle!r:.80})")
-        if trace is not None and not number("trace", trace) > 0:
+        if trace is not None and not check_float("trace", trace) > 0:
             raise InvalidArgumentError(f"trace must be a number of microseconds above 0 (got {trace})")
         if timeout is not None:
-            seconds(timeout)
+            check_timeout(timeout)
         return cls(
             worker=worker,
             idle=idle,
-            persistent=flag("persistent", options.get("persistent", True)),
-            barrier=flag("barrier", options.get("barrier", False)),
+            persistent=check_bool("persistent", options.get("persistent", True)),
+            barrier=check_bool("barrier", options.get("barrier", False)),
             fetch_size=(
-                _DEFAULT_FETCH_SIZE[worker] if fetch_size is None else whole("fetch_size", fetch_size, 1, _MAX_FETCH_SIZE)
+                _DEFAULT_FETCH_SIZE[worker] if fetch_size is None else check_int("fetch_size", fetch_size, 1, _MAX_FETCH_SIZE)
             ),
-            num_blocks=0 if blocks is None else whole("num_blocks", blocks, 1, 2**31 - 1),
+            num_blocks=0 if blocks is None else check_int("num_blocks", blocks, 1, 2**31 - 1),
             num_threads=num_threads if device.kind == "cuda" else 1,
-            shared_memory=whole("shared_memory", options.get("shared_memory", 0), 0, 1 << 20),
+            shared_memory=check_int("shared_memory", options.get("shared_memory", 0), 0, 1 << 20),
             stream=options.get("stream"),
             timeout=timeout,
             sample_interval=0 if trace is None else min(max(round(trace * 1e3), 1), 2**32 - 1),
             progress=check_progress(options.get("progress", False)),
-            debug=_debug_by_default() if debug is None else flag("debug", debug),
+            debug=_read_debug_default() if debug is None else check_bool("debug", debug),
         )
 
 
@@ -241,7 +241,7 @@ def run_launch(
             "max_samples": 0 if samples is None else len(samples),
             "sample_interval": config.sample_interval,
             "timeout": 0.0 if config.timeout is None else config.timeout,
-            "interrupted": question(observer),
+            "interrupted": start_callback(observer),
             "progress": observer is not None,
         },
     )
@@ -283,12 +283,12 @@ def _report(
         num_workers=stats.workers,
         overhead_bytes=stats.overhead_bytes,
         grown=stats.grown,
-        trace=None if samples is None else trace_of(samples[: stats.samples], stats.workers if waits_for_items else None),
+        trace=None if samples is None else make_trace(samples[: stats.samples], stats.workers if waits_for_items else None),
         profile=profile_of(begin, stats.milliseconds, stats.copy_milliseconds),
     )
 
 
-def _debug_by_default() -> bool:
+def _read_debug_default() -> bool:
     """Return whether launches have checks if they do not say, by the environment."""
     value = os.environ.get("ATOS_DEBUG", "")
     if value not in ("", "0", "1"):

@@ -13,7 +13,7 @@ from ..compile.task import Task
 from ..core.devices import Device
 from ..core.library import check, ffi, lib, message
 from ..errors import AtosError, LaunchTimeoutError, QueueFullError, TaskError
-from .callbacks import raised
+from .callbacks import finish_callback
 
 __all__ = ["check_end"]
 
@@ -37,16 +37,19 @@ class LaunchedQueue(Protocol):
 def check_end(
     queue: LaunchedQueue, task: Task, program: Program, status: int, stats: Any, timeout: float | None, used: tuple[Any, ...]
 ) -> None:
-    """Raise what a launch of `queue` that ended with `status` comes to; `used` is what its workers may still be using."""
-    interrupt = raised()
+    """Raise the error of a launch of `queue` that ended with `status`, if that is one.
+
+    If workers are stuck, `used`, with what they may still be using, lives from then on as long as the process.
+    """
+    interrupt = finish_callback()
     try:
         if status in (lib.ATOS_STOPPED, lib.ATOS_STUCK, lib.ATOS_HELD):
             why = "it was interrupted" if interrupt else f"it took longer than its timeout of {timeout} s"
-            raise _stopped(queue, task, why, status, stats, (*used, program))
+            raise _describe_stop(queue, task, why, status, stats, (*used, program))
         if status == lib.ATOS_QUEUE_FULL:
-            raise _full(queue, stats)
+            raise _describe_full(queue, stats)
         if status == lib.ATOS_TASK_FAILED:
-            raise _task_error(queue, task, program, stats)
+            raise _describe_failed_check(queue, task, program, stats)
         check(status)
     except AtosError as error:
         if interrupt is None:
@@ -56,7 +59,7 @@ def check_end(
         raise interrupt
 
 
-def _full(queue: LaunchedQueue, stats: Any) -> QueueFullError:
+def _describe_full(queue: LaunchedQueue, stats: Any) -> QueueFullError:
     """Say that tasks pushed more than the queue may hold, now or in an earlier launch."""
     if stats.lost:
         advice = f"{stats.lost} of them were lost: start again with a larger capacity"
@@ -65,7 +68,9 @@ def _full(queue: LaunchedQueue, stats: Any) -> QueueFullError:
     return QueueFullError(f"{message()}; {advice}", capacity=queue.capacity, pending=stats.pending, lost=stats.lost)
 
 
-def _stopped(queue: LaunchedQueue, task: Task, why: str, status: int, stats: Any, used: tuple[Any, ...]) -> LaunchTimeoutError:
+def _describe_stop(
+    queue: LaunchedQueue, task: Task, why: str, status: int, stats: Any, used: tuple[Any, ...]
+) -> LaunchTimeoutError:
     """Say that a launch was stopped. What is used by one that is stuck lives from now on as long as the process."""
     if status == lib.ATOS_STOPPED:
         left = "all of them in the queue: launch again to go on, or clear() it"
@@ -88,7 +93,7 @@ def _stopped(queue: LaunchedQueue, task: Task, why: str, status: int, stats: Any
     )
 
 
-def _task_error(queue: LaunchedQueue, task: Task, program: Program, stats: Any) -> TaskError:
+def _describe_failed_check(queue: LaunchedQueue, task: Task, program: Program, stats: Any) -> TaskError:
     """Say which check failed."""
     item: Any = None
     if stats.failure.in_item:

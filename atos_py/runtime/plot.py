@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..compile.timing import Profile
 from ..errors import InvalidArgumentError
-from .trace import digits, throughput
+from .trace import compute_throughput, format_digits
 
 __all__ = ["draw_run"]
 
@@ -27,10 +27,10 @@ def draw_run(title: str, trace: NDArray[Any] | None, profile: Profile, overwork:
     figure = Figure(figsize=(7.5, 7.5), layout="constrained")
     rate, queue, idle, parts = figure.subplots(4, 1, height_ratios=[4, 3, 2, 1.2])
     figure.suptitle(title, fontsize=10)
-    middles, tasks = throughput(trace)
+    middles, tasks = compute_throughput(trace)
     rate.plot(middles, tasks, label="tasks run")
     if overwork is not None:
-        rate.plot(middles, tasks / overwork, "--", label=f"divided by the overwork, {digits(overwork)}")
+        rate.plot(middles, tasks / overwork, "--", label=f"divided by the overwork, {format_digits(overwork)}")
         rate.legend(fontsize=8)
     rate.set(ylabel="million tasks / s")
     queue.fill_between(trace["milliseconds"], trace["waiting"], color="C2", alpha=0.6, linewidth=0.5)
@@ -46,7 +46,7 @@ def draw_run(title: str, trace: NDArray[Any] | None, profile: Profile, overwork:
     left = 0.0
     for name, value in profile.parts().items():
         if value > 0:
-            parts.barh([0], [value], left=left, color=_COLORS[name], label=f"{name} {digits(value)}")
+            parts.barh([0], [value], left=left, color=_COLORS[name], label=f"{name} {format_digits(value)}")
             left += value
     parts.set(yticks=[], xlabel="the call (ms)")
     if left:

@@ -1,4 +1,4 @@
-"""What is shown while a launch runs: a bar, or whatever a function of the user's makes of the numbers."""
+"""Progress of a launch while it runs, for a bar or a function of the caller."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BETWEEN_LINES = 0.1  # seconds
 
 
 class Observer:
-    """Tells how a launch stands, when the core asks during its run.
+    """Passes on how many tasks have run and how many items wait, when the core calls back during a launch.
 
     Parameters
     ----------

@@ -16,10 +16,10 @@ from ..core.devices import device as device_of
 from ..core.library import check, ffi, in_turn, lib, message
 from ..errors import QueueFullError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
-from ..support.validation import as_dtype, whole
+from ..support.validation import as_dtype, check_int
 from . import checkpoint
 from .checkpoint import QueueSnapshot, QueueState
-from .items import as_items, item_dtype, padded
+from .items import as_items, check_item_dtype, pad_items
 from .launch import LaunchOptions, run_launch
 from .stats import LaunchStats
 
@@ -82,10 +82,10 @@ class Queue:
         dtype: DTypeLike = np.uint32,
         device: Device | str | None = None,
     ) -> None:
-        self._dtype = item_dtype(as_dtype(dtype))
+        self._dtype = check_item_dtype(as_dtype(dtype))
         self._device = device_of(device)
-        first = whole("capacity", capacity, 1, 1 << 62)
-        most = 0 if max_capacity is None else whole("max_capacity", max_capacity, first, 1 << 62)
+        first = check_int("capacity", capacity, 1, 1 << 62)
+        most = 0 if max_capacity is None else check_int("max_capacity", max_capacity, first, 1 << 62)
         slot = ffi.new("atos_queue **")
         check(lib.atos_queue_create(self._device.number, first, item_bytes(self._dtype.itemsize), slot))
         self._handle = ffi.gc(slot[0], lib.atos_queue_destroy)
@@ -94,18 +94,18 @@ class Queue:
     @property
     def capacity(self) -> int:
         """The items for which it has room now; it grows by itself up to `max_capacity`, and `resize` changes it."""
-        return self._capacities()[0]
+        return self._read_capacities()[0]
 
     @property
     def max_capacity(self) -> int:
         """The most items for which the queue makes room by itself; may be set, to `capacity` or more."""
-        return self._capacities()[1]
+        return self._read_capacities()[1]
 
     @max_capacity.setter
     def max_capacity(self, most: int) -> None:
-        check(lib.atos_queue_limit(self._handle, whole("max_capacity", most, 1, 1 << 62)))
+        check(lib.atos_queue_limit(self._handle, check_int("max_capacity", most, 1, 1 << 62)))
 
-    def _capacities(self) -> tuple[int, int]:
+    def _read_capacities(self) -> tuple[int, int]:
         pair = ffi.new("uint64_t[2]")
         lib.atos_queue_capacity(self._handle, pair, pair + 1)
         return pair[0], pair[1]
@@ -117,7 +117,7 @@ class Queue:
 
     @property
     def device(self) -> Device:
-        """Where the queue lives and its tasks run."""
+        """The device that has the queue in its memory and runs its tasks."""
         return self._device
 
     @property
@@ -222,7 +222,7 @@ class Queue:
         >>> queue.capacity
         1000
         """
-        check(in_turn(lib.atos_queue_resize, self._handle, whole("capacity", capacity, 1, 1 << 62)))
+        check(in_turn(lib.atos_queue_resize, self._handle, check_int("capacity", capacity, 1, 1 << 62)))
 
     def save(self, path: str | os.PathLike[str], /, **arrays: Any) -> None:
         """Write the waiting items and the counters to a file, together with the arrays that the tasks work on.
@@ -258,7 +258,7 @@ class Queue:
         >>> len(atos.Queue.load("run.atos", done=done))
         2
         """
-        checkpoint.save(self._snapshot, lambda: self._read(0)[1], path, arrays)
+        checkpoint.save(self._take_snapshot, lambda: self._read(0)[1], path, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], /, *, device: Device | str | None = None, **arrays: Any) -> Queue:
@@ -311,12 +311,12 @@ class Queue:
         items = np.ascontiguousarray(raw[: state.pending, : self._dtype.itemsize]).view(self._dtype).reshape(-1)
         return items, QueueState(*(getattr(state, field) for field in QueueState._fields))
 
-    def _snapshot(self) -> QueueSnapshot:
+    def _take_snapshot(self) -> QueueSnapshot:
         items, state = self._read()
         return QueueSnapshot(self.capacity, self._dtype, items, state)
 
     def _restore(self, items: NDArray[Any], state: QueueState) -> None:
-        raw, given = padded(items), ffi.new("atos_queue_state *", state._asdict())
+        raw, given = pad_items(items), ffi.new("atos_queue_state *", state._asdict())
         check(in_turn(lib.atos_queue_restore, self._handle, ffi.cast("void *", raw.ctypes.data), given))
 
     @host_memory_for("a launch")

@@ -1,4 +1,4 @@
-"""What a launch reports."""
+"""Statistics of a launch: counts, times and configuration, with their text, table and plot."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from ..compile.timing import Profile
 from ..errors import InvalidArgumentError, MissingPackageError, UnsupportedTypeError
-from ..support.validation import whole
-from .trace import TRACE, digits
+from ..support.validation import check_int
+from .trace import TRACE, format_digits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["LaunchStats", "stats_of"]
+__all__ = ["LaunchStats", "find_stats"]
 
 
 @dataclass(slots=True, repr=False)
 class LaunchStats:
-    """What one launch did, and how it was configured.
+    """Statistics and configuration of one launch.
 
     Attributes
     ----------
@@ -190,9 +190,9 @@ class LaunchStats:
             from .plot import draw_run
         except ImportError as error:
             raise MissingPackageError("drawing needs matplotlib: python -m pip install matplotlib") from error
-        overwork = None if least_tasks is None else self.tasks_run / whole("least_tasks", least_tasks, 1, 2**63)
+        overwork = None if least_tasks is None else self.tasks_run / check_int("least_tasks", least_tasks, 1, 2**63)
         title = (
-            f"{self.task}: {self.tasks_run:,} tasks in {digits(self.milliseconds)} ms\n"
+            f"{self.task}: {self.tasks_run:,} tasks in {format_digits(self.milliseconds)} ms\n"
             f"{self.schedule}; {self.num_workers:,} {self.worker} workers, fetch size {self.fetch_size}, on {self.device}"
         )
         return draw_run(title, self.trace, self.profile, overwork)
@@ -209,12 +209,12 @@ class LaunchStats:
             "tasks run": f"{self.tasks_run:,}, {self.throughput / 1e6:.1f} million a second",
             "tasks pushed": f"{self.tasks_pushed:,}",
             "time": f"{self.milliseconds:.3f} ms on the device; {self.profile}",
-            "schedule": f"{self.schedule}; {_counted(self.rounds, 'round')}",
+            "schedule": f"{self.schedule}; {_format_count(self.rounds, 'round')}",
             "workers": f"{self.num_workers:,} ({self.worker}; {self.num_blocks:,} x {self.num_threads} threads),"
             f" fetch size {self.fetch_size}, on {self.device}",
             "memory": f"{self.overhead_bytes / 1e6:.1f} MB beside the queue's slots",
-            "queue grew": _counted(self.grown, "time"),
-            "trace": "none" if self.trace is None else f"{_counted(len(self.trace), 'sample')}; draw it with plot()",
+            "queue grew": _format_count(self.grown, "time"),
+            "trace": "none" if self.trace is None else f"{_format_count(len(self.trace), 'sample')}; draw it with plot()",
         }
         cells = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in rows.items())
         return f"<table><caption>{html.escape(self.task)}</caption>{cells}</table>"
@@ -223,18 +223,18 @@ class LaunchStats:
         return (
             f"{self.task}: {self.tasks_run:,} tasks run, {self.tasks_pushed:,} pushed in {self.milliseconds:.3f} ms"
             f" ({self.throughput / 1e6:.1f} M tasks/s)\n"
-            f"  {self.schedule}; {_counted(self.rounds, 'round')};"
+            f"  {self.schedule}; {_format_count(self.rounds, 'round')};"
             f" {self.num_workers:,} {self.worker} workers ({self.num_blocks:,} x {self.num_threads} threads),"
             f" fetch size {self.fetch_size}, on {self.device}\n"
             f"  {self.profile}"
         )
 
 
-def _counted(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def stats_of(result: Any) -> LaunchStats:
+def find_stats(result: Any) -> LaunchStats:
     """Return the statistics that a call returned, as they are or as the member `stats` of its result."""
     stats = result if isinstance(result, LaunchStats) else getattr(result, "stats", None)
     if not isinstance(stats, LaunchStats):

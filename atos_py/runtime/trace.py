@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TRACE", "digits", "throughput", "trace_of"]
+__all__ = ["TRACE", "compute_throughput", "format_digits", "make_trace"]
 
 TRACE = np.dtype([("milliseconds", np.float64), ("tasks_run", np.int64), ("waiting", np.int64), ("idle", np.float64)])
 
 
-def trace_of(samples: NDArray[np.uint64], workers: int | None) -> NDArray[Any]:
+def make_trace(samples: NDArray[np.uint64], workers: int | None) -> NDArray[Any]:
     """Return the trace that the core's samples make, in the order of time.
 
     A worker that finds the queue empty claims the one ticket whose item it will wait for. So the tickets claimed beyond those
@@ -29,7 +29,7 @@ def trace_of(samples: NDArray[np.uint64], workers: int | None) -> NDArray[Any]:
     return trace
 
 
-def throughput(trace: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def compute_throughput(trace: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the middles of about 100 equal spans of time, in ms, and the tasks run in each, in millions a second."""
     end = float(trace["milliseconds"][-1]) if len(trace) else 0.0
     if end <= 0:
@@ -39,6 +39,6 @@ def throughput(trace: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.flo
     return (edges[:-1] + edges[1:]) / 2, np.diff(done) / np.diff(edges) / 1e3
 
 
-def digits(value: float) -> str:
+def format_digits(value: float) -> str:
     """Return a number with three digits, zeros at the end among them, or as many as it has before the point."""
     return f"{value:.0f}" if value >= 999.5 else f"{value:#.3g}".rstrip(".")

@@ -77,7 +77,7 @@ def replacing(path: Path, what: str, *, mode: int | None = None) -> Iterator[Bin
             elif not stat.S_ISLNK(there) and not stat.S_ISDIR(there):  # that of a directory the system refuses
                 raise FileWriteError(f"cannot write {what} '{path}': what is there is no regular file")
         _remove_left_over(path)
-        part, file = _created(path, 0o666 if mode is None else mode)
+        part, file = _create(path, 0o666 if mode is None else mode)
         with file:
             if kept is not None:
                 os.fchmod(file.fileno(), kept)
@@ -99,7 +99,7 @@ def replacing(path: Path, what: str, *, mode: int | None = None) -> Iterator[Bin
         raise FileWriteError(f"cannot write {what} '{path}': {getattr(error, 'strerror', None) or error}") from error
 
 
-def _created(path: Path, mode: int) -> tuple[Path, BinaryIO]:
+def _create(path: Path, mode: int) -> tuple[Path, BinaryIO]:
     """Make a new file beside `path`, locked as long as it is open."""
     while True:
         part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")

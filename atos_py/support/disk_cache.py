@@ -17,21 +17,21 @@ from pathlib import Path
 from ..errors import FileWriteError
 from .atomic_files import replacing
 
-__all__ = ["cache_directory", "cache_fault", "ours_alone", "read_entry", "write_entry"]
+__all__ = ["find_cache_fault", "get_cache_directory", "is_ours_alone", "read_entry", "write_entry"]
 
 _MOST_BYTES = 256 << 20  # of all entries together: some thousand tasks
 _ENTRY = re.compile(r"[0-9a-f]{64}|\.[0-9a-f]{64}\.[0-9a-f]{16}\.part")
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
-def cache_directory() -> Path:
+def get_cache_directory() -> Path:
     """Return where linked tasks are kept: `$ATOS_CACHE_DIR`, or `atos_py` in the user's cache directory."""
     if directory := os.environ.get("ATOS_CACHE_DIR"):
         return Path(directory)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "atos_py"
 
 
-def cache_fault() -> str | None:
+def find_cache_fault() -> str | None:
     """Say why nothing can be kept in the cache directory, as it is now, or return None."""
     try:
         os.close(_open_directory())
@@ -52,7 +52,7 @@ def read_entry(name: str) -> list[bytes] | None:
             os.close(directory)
         with open(descriptor, "rb") as file:
             status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode) or not ours_alone(status):
+            if not stat.S_ISREG(status.st_mode) or not is_ours_alone(status):
                 return None
             content = file.read()
             with contextlib.suppress(OSError):  # on a disk that is read-only, say
@@ -60,7 +60,7 @@ def read_entry(name: str) -> list[bytes] | None:
     except (OSError, RuntimeError):
         return None
     checksum, payload = content[:32], content[32:]
-    if checksum != _checksum(name, payload):
+    if checksum != _compute_checksum(name, payload):
         return None
     parts = []
     while payload:
@@ -74,30 +74,30 @@ def write_entry(name: str, parts: Sequence[bytes]) -> None:
     """Keep an entry; a directory that cannot be used only means that nothing is kept."""
     payload = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
     with contextlib.suppress(OSError, RuntimeError, FileWriteError):
-        path = cache_directory() / name
+        path = get_cache_directory() / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(_open_directory())
         with replacing(path, "cache entry", mode=0o600) as file:
-            file.write(_checksum(name, payload) + payload)
+            file.write(_compute_checksum(name, payload) + payload)
         _prune(path.parent)
 
 
 def _open_directory() -> int:
     """Return a descriptor of the cache directory, so that what was checked is what is used."""
-    directory = cache_directory()
+    directory = get_cache_directory()
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    if not ours_alone(os.fstat(descriptor)):
+    if not is_ours_alone(os.fstat(descriptor)):
         os.close(descriptor)
         raise PermissionError(0, f"others can write to {directory}")
     return descriptor
 
 
-def ours_alone(status: os.stat_result) -> bool:
+def is_ours_alone(status: os.stat_result) -> bool:
     """Whether nobody else can write to a file or directory."""
     return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE
 
 
-def _checksum(name: str, payload: bytes) -> bytes:
+def _compute_checksum(name: str, payload: bytes) -> bytes:
     return hashlib.sha256(name.encode() + payload).digest()
 
 

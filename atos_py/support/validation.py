@@ -17,15 +17,15 @@ from ..errors import DeviceMemoryError, InvalidArgumentError, UnsupportedTypeErr
 __all__ = [
     "as_dtype",
     "as_host_array",
+    "as_integers",
+    "check_bool",
+    "check_float",
+    "check_int",
     "check_option_names",
-    "flag",
-    "host_memory",
-    "integers",
-    "number",
-    "parameter_names",
+    "check_timeout",
+    "list_parameters",
+    "read_host_memory",
     "require_host_memory",
-    "seconds",
-    "whole",
 ]
 
 
@@ -39,14 +39,14 @@ def check_option_names(what: str, given: Iterable[str], known: Iterable[str]) ->
             raise UnsupportedTypeError(f"{what} has no option {name!r}; {meant}it has {', '.join(has)}")
 
 
-def parameter_names(function: Callable[..., Any]) -> list[str]:
+def list_parameters(function: Callable[..., Any]) -> list[str]:
     """Return the names of the parameters of a function, behind its decorators, that a caller may pass by name."""
     parameters = inspect.signature(function).parameters.values()
     return [each.name for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
 
 
-def whole(name: str, value: Any, least: int, most: int) -> int:
-    """Return a whole number of Python's or NumPy's in a range, as an int."""
+def check_int(name: str, value: Any, least: int, most: int) -> int:
+    """Check an integer, of Python or NumPy, and its range; return it as an int."""
     if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
         raise UnsupportedTypeError(f"{name} must be an integer (got {value!r:.80})")
     try:
@@ -58,8 +58,8 @@ def whole(name: str, value: Any, least: int, most: int) -> int:
     return integer
 
 
-def number(name: str, value: Any) -> float:
-    """Return a real number of Python's or NumPy's that is neither NaN nor infinite."""
+def check_float(name: str, value: Any) -> float:
+    """Check a real number, of Python or NumPy, that is neither NaN nor infinite; return it as a float."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise UnsupportedTypeError(f"{name} must be a number (got {value!r:.80})")
     try:
@@ -71,17 +71,17 @@ def number(name: str, value: Any) -> float:
     return real
 
 
-def seconds(timeout: Any) -> float:
-    """Return a time limit, which may be infinite."""
+def check_timeout(timeout: Any) -> float:
+    """Check a time limit in seconds, which may be infinite; return it as a float."""
     if isinstance(timeout, (float, np.floating)) and timeout == float("inf"):
         return float("inf")
-    if not (limit := number("timeout", timeout)) > 0:
+    if not (limit := check_float("timeout", timeout)) > 0:
         raise InvalidArgumentError(f"timeout must be a number of seconds above 0 (got {timeout})")
     return limit
 
 
-def flag(name: str, value: Any) -> bool:
-    """Return a switch; a word such as "no", which Python takes for true, is refused."""
+def check_bool(name: str, value: Any) -> bool:
+    """Check a switch and return it as a bool; a word such as "no", which Python takes for true, is refused."""
     if not isinstance(value, (bool, np.bool_)):
         raise UnsupportedTypeError(f"{name} must be True or False (got {value!r:.80})")
     return bool(value)
@@ -109,19 +109,19 @@ def as_host_array(name: str, values: Any) -> NDArray[Any]:
         raise UnsupportedTypeError(f"{name} cannot be made an array: {error}") from error
 
 
-def integers(name: str, values: Any) -> NDArray[Any]:
+def as_integers(name: str, values: Any) -> NDArray[Any]:
     """Return a one-dimensional array of integers, of whichever dtype."""
     given = as_host_array(name, values)
     if not given.size and not isinstance(values, np.ndarray):
         given = given.astype(np.int64)
     if given.dtype.kind not in "iu":
-        raise UnsupportedTypeError(f"{name} must be integers, not {given.dtype}{_way_to_integers(given)}")
+        raise UnsupportedTypeError(f"{name} must be integers, not {given.dtype}{_advise_integers(given)}")
     if given.ndim != 1:
         raise InvalidArgumentError(f"{name} must be one-dimensional (got shape {given.shape})")
     return given
 
 
-def _way_to_integers(given: NDArray[Any]) -> str:
+def _advise_integers(given: NDArray[Any]) -> str:
     """Return advice on how to make integers of something else, for the end of a message."""
     first = given.ravel()[:1].tolist()
     if first and isinstance(first[0], (str, bytes)):
@@ -130,14 +130,14 @@ def _way_to_integers(given: NDArray[Any]) -> str:
     return "; if every value is a whole number, pass values.astype('int64')" if given.dtype.kind in "fO" else ""
 
 
-def host_memory() -> int:
+def read_host_memory() -> int:
     """Return how many bytes of memory the host has in all."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def require_host_memory(what: str, nbytes: int) -> None:
     """Refuse what no host memory holds before it is begun; the system would otherwise kill the process in the middle."""
-    if nbytes > host_memory():
+    if nbytes > (most := read_host_memory()):
         raise DeviceMemoryError(
-            f"{what} would take {nbytes / 2**30:,.1f} GiB, more than the {host_memory() / 2**30:,.1f} GiB that the host has"
+            f"{what} would take {nbytes / 2**30:,.1f} GiB, more than the {most / 2**30:,.1f} GiB that the host has"
         )

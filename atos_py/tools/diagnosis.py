@@ -17,7 +17,7 @@ from ..compile.linker import CORE_DIR
 from ..compile.program import WORKERS
 from ..core.devices import devices, driver_version, why_no_gpu
 from ..errors import AtosError
-from ..support.disk_cache import cache_directory, cache_fault
+from ..support.disk_cache import find_cache_fault, get_cache_directory
 from .cuda_toolkit import NVCC_WHEELS, find_cuda
 
 __all__ = ["Finding", "diagnose", "format_report"]
@@ -241,13 +241,13 @@ def _check_core() -> list[Finding]:
 def _check_caches() -> list[Finding]:
     section = "Caches"
     try:
-        directory = cache_directory()
+        directory = get_cache_directory()
     except RuntimeError as error:
         return [Finding(section, "linked tasks", f"none: {error}", "export ATOS_CACHE_DIR=/a/directory/of/yours")]
     files = [path for path in directory.glob("*") if path.is_file()] if directory.is_dir() else []
     size = sum(path.stat().st_size for path in files)
     parent = next((path for path in (directory, *directory.parents) if path.exists()), Path("/"))
-    fault = cache_fault() or (None if os.access(parent, os.W_OK) else "it cannot be written")
+    fault = find_cache_fault() or (None if os.access(parent, os.W_OK) else "it cannot be written")
     if fault:
         mend = f"chmod go-w {directory}, if it is yours, or export ATOS_CACHE_DIR=/a/directory/of/yours"
         return [Finding(section, "linked tasks", f"{directory}: every process compiles anew, because {fault}", mend)]

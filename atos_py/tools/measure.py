@@ -6,7 +6,7 @@ import time
 
 from ..core.devices import Device
 from ..errors import LaunchConfigError, QueueFullError, VerificationError
-from ..runtime.stats import stats_of
+from ..runtime.stats import find_stats
 from .report import Row
 from .workloads import Workload
 
@@ -22,7 +22,7 @@ def measure(row: Row, workload: Workload, on: Device, repeat: int) -> Row:
             result = workload.run(**row.options)
             seconds = time.perf_counter() - begin
             if counted:
-                stats = stats_of(result)
+                stats = find_stats(result)
                 row.milliseconds.append(stats.milliseconds)
                 row.call_milliseconds.append(seconds * 1e3)
                 row.launch = {name: value for name, value in stats.to_dict().items() if name != "trace"}

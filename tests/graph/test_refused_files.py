@@ -178,7 +178,7 @@ for name in sys.argv[2:]:
 
 
 def test_an_archive_that_unpacks_to_more_than_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(npz, "host_memory", lambda: 10**6)
+    monkeypatch.setattr(npz, "read_host_memory", lambda: 10**6)
     assert "unpacks to more than the 1000000 bytes" in refused(tmp_path / "a.npz", gzip.compress(bytes(10**7)))
 
 

@@ -133,7 +133,7 @@ def test_items_and_arrays_are_of_one_moment(path, monkeypatch):
     queue = atos.Queue(10, device="cpu")
     ran = atos.zeros(100, dtype=np.int32, device="cpu")
     queue.push(50)
-    pieces = checkpoint._pieces
+    pieces = checkpoint._split
     launches = []
 
     def disturbed(array):
@@ -144,7 +144,7 @@ def test_items_and_arrays_are_of_one_moment(path, monkeypatch):
             launches.append(thread)
         return pieces(array)
 
-    monkeypatch.setattr(checkpoint, "_pieces", disturbed)
+    monkeypatch.setattr(checkpoint, "_split", disturbed)
     queue.save(path, ran=ran)
     monkeypatch.undo()
     ran[:] = 0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py.runtime.trace import trace_of
+from atos_py.runtime.trace import make_trace
 
 
 def test_a_trace_rises_to_the_tasks_run():
@@ -60,12 +60,12 @@ def test_a_chain_keeps_one_worker_busy(device):
 
 def test_idle_workers_are_those_with_tickets_for_nothing():
     samples = np.array([(3000, 7, 20, 24), (1000, 4, 20, 15), (2000, 5, 20, 29)], np.uint64)
-    trace = trace_of(samples, workers=8)
+    trace = make_trace(samples, workers=8)
     assert trace["milliseconds"].tolist() == [0, 0.001, 0.002]
     assert trace["tasks_run"].tolist() == [4, 5, 7]
     assert trace["waiting"].tolist() == [5, 0, 0]
     assert trace["idle"].tolist() == [0, 1, 0.5]
-    assert np.isnan(trace_of(samples, workers=None)["idle"]).all()
+    assert np.isnan(make_trace(samples, workers=None)["idle"]).all()
 
 
 @pytest.mark.parametrize("persistent", [True, False])

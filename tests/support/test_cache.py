@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from atos_py.compile import host_kernels as parallel
 from atos_py.support import disk_cache as cache
-from atos_py.support.disk_cache import cache_directory, cache_fault, read_entry, write_entry
+from atos_py.support.disk_cache import find_cache_fault, get_cache_directory, read_entry, write_entry
 
 NAME = "0123456789abcdef" * 4
 PARTS = [b"code", b"", b"facts" * 100]
@@ -38,17 +38,17 @@ def entry(directory) -> Path:
 
 
 def test_where_it_is(directory, tmp_path, monkeypatch):
-    assert cache_directory() == directory
+    assert get_cache_directory() == directory
     monkeypatch.delenv("ATOS_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_directory() == tmp_path / "atos_py"
+    assert get_cache_directory() == tmp_path / "atos_py"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert cache_directory() == Path.home() / ".cache" / "atos_py"
+    assert get_cache_directory() == Path.home() / ".cache" / "atos_py"
 
 
 def test_nothing_is_there_at_first(directory):
     assert read_entry(NAME) is None
-    assert cache_fault() is None
+    assert find_cache_fault() is None
     assert not directory.exists()
 
 
@@ -98,7 +98,7 @@ def test_nothing_is_kept_where_others_can_write(entry, change):
     before = entry.read_bytes()
     write_entry(NAME, [b"another"])
     assert entry.read_bytes() == before
-    assert cache_fault() == f"others can write to {entry.parent}"
+    assert find_cache_fault() == f"others can write to {entry.parent}"
 
 
 def test_a_hard_link_under_another_name_is_not_read(entry):
@@ -110,7 +110,7 @@ def test_a_hard_link_under_another_name_is_not_read(entry):
 def test_what_is_in_the_way_is_said(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("ATOS_CACHE_DIR", str(tmp_path / "file"))
-    assert cache_fault() == "Not a directory"
+    assert find_cache_fault() == "Not a directory"
     write_entry(NAME, PARTS)
     assert read_entry(NAME) is None
 
@@ -121,7 +121,7 @@ def test_no_damage_is_taken_for_an_entry(tmp_path_factory, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATOS_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         write_entry(NAME, PARTS)
-        path = cache_directory() / NAME
+        path = get_cache_directory() / NAME
         content = path.read_bytes()
         changed = data.draw(
             st.one_of(

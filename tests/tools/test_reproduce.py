@@ -78,7 +78,7 @@ def test_what_was_measured_is_there_when_the_rest_is_cut_short(tmp_path, monkeyp
     ("value", "text"), [(0.1, "0.100"), (2, "2.00"), (16.849, "16.8"), (112.0, "112"), (999.7, "1000"), (12345.6, "12346")]
 )
 def test_numbers_have_three_digits(value, text):
-    assert tracing.digits(value) == text
+    assert tracing.format_digits(value) == text
 
 
 def test_figures_are_pictures(written):
@@ -92,7 +92,7 @@ def test_throughput_adds_up_to_the_tasks_run():
     trace = np.zeros(5, dtype=[("milliseconds", "f8"), ("tasks_run", "i8"), ("waiting", "i8")])
     trace["milliseconds"] = [0, 1, 2, 3, 4]
     trace["tasks_run"] = [0, 1000, 3000, 3000, 4000]
-    middles, rates = tracing.throughput(trace)
+    middles, rates = tracing.compute_throughput(trace)
     assert len(middles) == len(rates)
     assert np.isclose(np.sum(rates) * (4 / len(rates)) * 1e3, 4000)
 

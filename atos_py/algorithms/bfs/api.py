@@ -17,7 +17,7 @@ from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
-from ...support.validation import flag
+from ...support.validation import check_bool
 from ..arguments import check_options, check_worker, vertices_of
 from ..launch_sequence import LaunchSequence
 from .direction import search_by_level
@@ -145,7 +145,7 @@ def bfs(
         check_worker(worker)
     direction = _direction(graph, direction, chosen=worker is not None or not _SCHEDULE.isdisjoint(launch_options))
     worker = worker or "cta"
-    parents = flag("parents", parents)
+    parents = check_bool("parents", parents)
     sources = vertices_of(source, graph.num_vertices)
     n = graph.num_vertices
     queue = Queue(2 * n if capacity is None else capacity, dtype=item_dtype(n), device=graph.device)

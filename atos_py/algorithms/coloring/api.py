@@ -18,7 +18,7 @@ from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
-from ...support.validation import whole
+from ...support.validation import check_int
 from ..arguments import check_options, check_worker
 from ..launch_sequence import LaunchSequence
 from .ranges import assign_or_check_range
@@ -130,10 +130,10 @@ def color(
         raise InvalidArgumentError(f"order must be one of {', '.join(ORDERS)} (got {order!r:.80})")
     if worker is not None:
         check_worker(worker)
-    window = None if window is None else whole("window", window, 1, 2**62)
-    patience = None if patience is None else whole("patience", patience, 0, 2**62)
+    window = None if window is None else check_int("window", window, 1, 2**62)
+    patience = None if patience is None else check_int("patience", patience, 0, 2**62)
     if (scratch := launch_options.get("shared_memory")) is not None:
-        whole("shared_memory", scratch, 8, 1 << 20)
+        check_int("shared_memory", scratch, 8, 1 << 20)
     graph = graph.to_symmetric()
     n, device = graph.num_vertices, graph.device
     by_ranges = worker is None and window is None and not patience and graph.num_edges < _MESH_DEGREE * n

@@ -19,7 +19,7 @@ from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
-from ...support.validation import as_dtype, as_host_array, number
+from ...support.validation import as_dtype, as_host_array, check_float
 from ..arguments import check_options, check_worker
 from ..launch_sequence import LaunchSequence
 from . import chebyshev_pull
@@ -136,7 +136,7 @@ def pagerank(
     check_options(pagerank, launch_options)
     if worker is not None:
         check_worker(worker)
-    damping, tolerance = damping_of(damping), number("tolerance", tolerance)
+    damping, tolerance = damping_of(damping), check_float("tolerance", tolerance)
     if find is not None and (not isinstance(find, str) or find not in METHODS):
         raise InvalidArgumentError(f"find must be one of {', '.join(METHODS)} (got {find!r:.80})")
     kind = as_dtype(dtype)
@@ -225,7 +225,7 @@ def _solve(
 
 def damping_of(value: Any) -> float:
     """Return the probability of following an edge."""
-    damping = number("damping", value)
+    damping = check_float("damping", value)
     if not 0 <= damping < 1:
         raise InvalidArgumentError(f"damping must be at least 0 and less than 1 (got {damping})")
     return damping

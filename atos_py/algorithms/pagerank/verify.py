@@ -11,7 +11,7 @@ from ...arrays.array import Array, to_host
 from ...compile.host_kernels import compiled, even_rows, num_threads, parallel_map, ranges
 from ...errors import InvalidArgumentError, VerificationError
 from ...support.host_memory import host_memory_for
-from ...support.validation import as_host_array, number
+from ...support.validation import as_host_array, check_float
 from ..arguments import rows_of
 from .api import PageRankResult, damping_of, teleport_of
 
@@ -67,7 +67,7 @@ def verify_pagerank(
     True
     """
     indptr, indices = rows_of(graph)
-    tolerance, damping = number("tolerance", tolerance), damping_of(damping)
+    tolerance, damping = check_float("tolerance", tolerance), damping_of(damping)
     n = indptr.size - 1
     rank = as_host_array("result", to_host(result.rank if isinstance(result, PageRankResult) else result))
     if rank.shape != (n,) or rank.dtype.kind not in "iuf":

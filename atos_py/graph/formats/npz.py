@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...errors import GraphFormatError, InvalidArgumentError, UnsupportedTypeError
 from ...support.atomic_files import open_regular, replacing
 from ...support.host_memory import is_shortage
-from ...support.validation import host_memory
+from ...support.validation import read_host_memory
 from ..csr import CSR, EdgeChunk, EdgeList, check_csr, chunk_edges, edges_of
 from .plausible import doubt
 from .text import LARGEST_RATIO, is_gzip
@@ -100,7 +100,7 @@ class _Archive:
 
     def _unpacked(self, file: BinaryIO) -> io.BytesIO:
         result = io.BytesIO()
-        most = host_memory()
+        most = read_host_memory()
         with gzip.GzipFile(fileobj=file) as stream:
             while piece := stream.read(_PIECE_BYTES):
                 if result.tell() + len(piece) > most:
