@@ -1,4 +1,4 @@
-"""Other libraries' arrays: whose an array is, results as the kind that came in, and the streams that they are used on.
+"""Array libraries: finds the one that an array is of, returns results as arrays of it, and finds its current stream.
 
 No library is imported here that the program has not imported itself.
 """
