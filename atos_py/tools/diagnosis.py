@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ..compile.codegen import ITEM_BYTES
 from ..compile.linker import CORE_DIR
 from ..compile.program import WORKERS
 from ..core.devices import devices, driver_version, why_no_gpu
@@ -22,7 +23,6 @@ from .cuda_toolkit import NVCC_WHEELS, find_cuda
 
 __all__ = ["Finding", "diagnose", "format_report"]
 
-_ITEM_BYTES = (4, 8, 16)
 _REBUILD = "python setup.py build_core (in a checkout), or pip install again"
 _GET_NVCC = f'python -m pip install "{NVCC_WHEELS}", then {_REBUILD}'
 _GET_CXX = "sudo apt-get install g++ (or what your system calls it)"
@@ -144,7 +144,7 @@ def _has_nvidia_hardware() -> bool:
 def _check_compilers() -> list[Finding]:
     section = "Compilers, needed to build the core only"
     cuda = find_cuda()
-    needed = not all(_find_item_sizes(worker) == _ITEM_BYTES for worker in WORKERS)
+    needed = not all(_find_item_sizes(worker) == ITEM_BYTES for worker in WORKERS)
     nvcc = (
         Finding(section, "nvcc", f"{_read_version(str(cuda / 'bin' / 'nvcc'))}, {cuda}")
         if cuda
@@ -162,7 +162,7 @@ def _check_compilers() -> list[Finding]:
 
 def _find_item_sizes(worker: str) -> tuple[int, ...]:
     """Return the sizes of items, in bytes, for which the core has these workers."""
-    return tuple(size for size in _ITEM_BYTES if (CORE_DIR / f"core_{worker}_{size}.fatbin").is_file())
+    return tuple(size for size in ITEM_BYTES if (CORE_DIR / f"core_{worker}_{size}.fatbin").is_file())
 
 
 def _read_version(command: str) -> str:
@@ -228,11 +228,11 @@ def _check_core() -> list[Finding]:
     names = ", ".join(f"sm_{number}" for number in architectures) if isinstance(architectures, list) else "unknown"
     for worker in WORKERS:
         sizes = _find_item_sizes(worker)
-        if sizes == _ITEM_BYTES:
+        if sizes == ITEM_BYTES:
             value = f"items of {', '.join(map(str, sizes))} bytes; {names} and later; by nvcc {note.get('nvcc', 'unknown')}"
             found.append(Finding(section, f"{worker} workers", value))
         else:
-            missing = ", ".join(str(size) for size in _ITEM_BYTES if size not in sizes)
+            missing = ", ".join(str(size) for size in ITEM_BYTES if size not in sizes)
             value = f"not built for GPUs: items of {missing} bytes are missing"
             found.append(Finding(section, f"{worker} workers", value, _REBUILD if find_cuda() else _GET_NVCC, for_gpu=True))
     return found
