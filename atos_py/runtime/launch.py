@@ -241,7 +241,7 @@ def run_launch(
             "max_samples": 0 if samples is None else len(samples),
             "sample_interval": config.sample_interval,
             "timeout": 0.0 if config.timeout is None else config.timeout,
-            "interrupted": start_callback(observer),
+            "poll_callback": start_callback(observer),
             "progress": observer is not None,
         },
     )

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..errors import InvalidArgumentError
-from ..runtime.trace import digits, throughput
+from ..runtime.trace import compute_throughput, format_digits
 from ..support.atomic_files import replacing
 from .tables import COUNTED, Measured, compute_overwork_of_trace
 
@@ -77,7 +77,7 @@ def draw_heatmaps(path: Path, cells: Sequence[dict[str, Any]]) -> Path:
         middle = np.log(np.nanmin(grid) * np.nanmax(grid)) / 2
         for (y, x), value in np.ndenumerate(grid):
             shade = "black" if np.log(value) < middle else "white"
-            text = "-" if np.isnan(value) else digits(value)
+            text = "-" if np.isnan(value) else format_digits(value)
             weight = "bold" if value == np.nanmin(grid) else "normal"
             panel.text(x, y, text, ha="center", va="center", fontsize=8, color=shade, fontweight=weight)
     return write_picture(figure, path)
@@ -116,7 +116,7 @@ def draw_figures(out: Path, measured: Measured) -> list[Path]:
         for entry in measured.traces:
             if entry["algorithm"] == algorithm:
                 factor = compute_overwork_of_trace(measured, entry)
-                curves.append(Curve(entry["graph"], entry["variant"], *throughput(entry["trace"]), factor))
+                curves.append(Curve(entry["graph"], entry["variant"], *compute_throughput(entry["trace"]), factor))
         written.append(draw_throughput(out / f"{name}.png", algorithm, curves))
     written.append(draw_heatmaps(out / "figure4_heatmap.png", measured.heat))
     return written

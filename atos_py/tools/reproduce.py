@@ -26,8 +26,8 @@ from ..core.devices import Device
 from ..errors import FileWriteError, InvalidArgumentError, LaunchConfigError
 from ..graph import generate
 from ..graph.graph import Graph
-from ..runtime.stats import LaunchStats, stats_of
-from ..support.validation import whole
+from ..runtime.stats import LaunchStats, find_stats
+from ..support.validation import check_int
 from .tables import COUNTED, Measured, count_least_tasks, write_tables, write_throughput
 from .workloads import bind_algorithm
 
@@ -68,7 +68,7 @@ class _Subject(NamedTuple):
         workload = bind_algorithm(algorithm, self.graph, self.source, self.host)
         result = workload.run(**its_own, **options)
         workload.verify(result, its_own | options)
-        return stats_of(result)
+        return find_stats(result)
 
 
 def _choose_source(graph: Graph, host: Graph) -> int:
@@ -125,7 +125,7 @@ def reproduce(
     list of Path
         The files written.
     """
-    repeat = whole("repeat", repeat, 1, 10**6)
+    repeat = check_int("repeat", repeat, 1, 10**6)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:  # ValueError: a null byte

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..runtime.trace import digits, throughput
+from ..runtime.trace import compute_throughput, format_digits
 
 __all__ = [
     "COUNTED",
@@ -72,13 +72,19 @@ def write_tables(out: Path, measured: Measured) -> list[Path]:
     for algorithm, graph in pairs:
         cells = [measured.run(algorithm, graph, variant) for variant in variants]
         base = measured.run(algorithm, graph, "BSP")["milliseconds"]
-        times.append([algorithm, graph, *(f"{digits(c['milliseconds'])} (x{base / c['milliseconds']:.2f})" for c in cells)])
+        times.append(
+            [algorithm, graph, *(f"{format_digits(c['milliseconds'])} (x{base / c['milliseconds']:.2f})" for c in cells)]
+        )
         if algorithm in COUNTED:
             ratios.append([algorithm, graph, *(f"{compute_overwork(measured, c):.2f}" for c in cells)])
     table1 = "Run time in ms, and speed-up over BSP (Table 1)"
     table4 = "Tasks run, relative to BSP; for colouring to those of a run without clashes (Table 4)"
     moved = [
-        [p["graph"], p["variant"], *(f"{digits(p[key])} → {digits(p[key + '_permuted'])}" for key in ("ms", "workload"))]
+        [
+            p["graph"],
+            p["variant"],
+            *(f"{format_digits(p[key])} → {format_digits(p[key + '_permuted'])}" for key in ("ms", "workload")),
+        ]
         for p in measured.permutation
     ]
     note = _ON_THE_CPU if measured.runs[0]["device"] == "cpu" else ""
@@ -97,7 +103,7 @@ def write_throughput(out: Path, measured: Measured) -> list[Path]:
     rows = []
     for entry in measured.traces:
         factor = compute_overwork_of_trace(measured, entry)
-        for ms, rate in zip(*throughput(entry["trace"]), strict=True):
+        for ms, rate in zip(*compute_throughput(entry["trace"]), strict=True):
             rows.append(
                 {
                     "algorithm": entry["algorithm"],

@@ -14,7 +14,7 @@ from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..support.host_memory import host_memory_for
-from ..support.validation import check_option_names, number, parameter_names
+from ..support.validation import check_float, check_option_names, list_parameters
 from .tuning_cache import REMEMBERED, remember, tuned
 from .tuning_result import Tuning
 from .tuning_search import Progress, Search
@@ -108,7 +108,7 @@ def tune(
     >>> atos.tuned(atos.bfs, graph) == tuning.best  # remembered
     True
     """
-    check_option_names("tune", unknown, parameter_names(tune))
+    check_option_names("tune", unknown, list_parameters(tune))
     if not callable(run):
         raise UnsupportedTypeError(f"tune a function of launch options, such as lambda **options: ... (got {run!r:.80})")
     if space is not None and not isinstance(space, Mapping):
@@ -127,7 +127,7 @@ def tune(
             raise InvalidArgumentError(f"space has no values for {name!r}; leave it out, or give some")
     if not options:
         raise InvalidArgumentError("space is empty; give the values to try of at least one option, or leave it out")
-    if not number("budget", budget) > 0:
+    if not check_float("budget", budget) > 0:
         raise InvalidArgumentError(f"budget must be a number of seconds above 0 (got {budget})")
     if task is not None:  # refuse before the search what could not be remembered after it
         tuned(task, graph, device=on)

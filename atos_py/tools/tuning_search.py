@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..errors import LaunchConfigError, QueueFullError
-from ..runtime.stats import stats_of
+from ..runtime.stats import find_stats
 from .tuning_result import Setting
 
 __all__ = ["Progress", "Search"]
@@ -140,7 +140,7 @@ class Search:
     def run_once(self, setting: Setting) -> None:
         """Run a setting, and record its time, or the reason why it cannot run."""
         try:
-            setting.launched = stats_of(self.run(**setting.options))
+            setting.launched = find_stats(self.run(**setting.options))
             setting.times.append(setting.launched.milliseconds)
         except _CANNOT_RUN as error:
             setting.skipped = str(error)

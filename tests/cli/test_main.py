@@ -10,7 +10,7 @@ import pytest
 
 import atos_py as atos
 from atos_py.__main__ import main
-from atos_py.support.disk_cache import cache_directory
+from atos_py.support.disk_cache import get_cache_directory
 from atos_py.tools import cuda_toolkit as toolkit
 from atos_py.tools import demo, diagnosis
 
@@ -25,7 +25,7 @@ class TestDiagnosis:
     def test_says_where_everything_is(self, capsys):
         assert main([]) == 0
         text = capsys.readouterr().out
-        for part in ("Devices", "cpu", "Versions", "numba", "Core", "libatos.so", "Caches", str(cache_directory())):
+        for part in ("Devices", "cpu", "Versions", "numba", "Core", "libatos.so", "Caches", str(get_cache_directory())):
             assert part in text
 
     def test_works_as_a_module(self):
@@ -87,7 +87,7 @@ class TestDiagnosis:
     def test_a_cache_that_cannot_be_used_is_to_be_mended_without_a_gpu_too(self, monkeypatch):
         monkeypatch.setattr(diagnosis, "why_no_gpu", lambda: "no NVIDIA driver is installed")
         monkeypatch.setattr(diagnosis, "_has_nvidia_hardware", lambda: False)
-        monkeypatch.setattr(diagnosis, "cache_fault", lambda: "others can write to it")
+        monkeypatch.setattr(diagnosis, "find_cache_fault", lambda: "others can write to it")
         assert "linked tasks" in diagnosis.format_report().partition("\nTo mend\n")[2]
 
     def test_a_gpu_is_ready_if_nothing_of_it_is_missing(self, monkeypatch):

@@ -167,7 +167,7 @@ for call in (
     except atos.DeviceMemoryError as error:
         print("GiB that the host has" in str(error))
 """
-    limit = "import resource; from atos_py.support import validation; validation.host_memory = lambda: 1 << 32\n"
+    limit = "import resource; from atos_py.support import validation; validation.read_host_memory = lambda: 1 << 32\n"
     limit += "resource.setrlimit(resource.RLIMIT_DATA, (1 << 32, 1 << 32))\n"
     done = subprocess.run([sys.executable, "-c", limit + code], capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, "True\n" * 4), done.stderr
