@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import functools
 import gzip
 import inspect
 import re
@@ -110,6 +111,62 @@ def test_names_exist():
     for document in DOCUMENTS:
         for name in re.findall(r"\batos\.([A-Za-z_]+)", document.read_text()):
             assert hasattr(atos_py, name) or name in ("h",), f"{document.name}: atos.{name}"
+
+
+# PTX, and functions of the CUDA driver that the core must not call: names in docs/design.md that the sources need not have.
+NOT_OURS = {"bar.sync", "bar.warp.sync", "cuMemset", "ld.global.nc"}
+C_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+PYTHON_COMMENT = re.compile(r'""".*?"""|#[^\n]*', re.DOTALL)
+
+
+@functools.cache
+def paths() -> frozenset[str]:
+    """Return every file and folder that the documents may name."""
+    folders = ("atos_py", "benchmarks", "csrc", "docs", "examples", "tests")
+    return frozenset(f"/{path.relative_to(ROOT).as_posix()}" for folder in folders for path in (ROOT / folder).rglob("*"))
+
+
+@functools.cache
+def sources() -> tuple[str, ...]:
+    """Return the sources without their comments, where a name proves nothing."""
+    c = [path for folder in ("csrc", "tests/model") for path in (ROOT / folder).rglob("*.*") if path.suffix != ".py"]
+    python = [path for folder in ("atos_py", "tests/model") for path in (ROOT / folder).rglob("*.py")]
+    return tuple(
+        comment.sub("", path.read_text())
+        for files, comment in ((c, C_COMMENT), (python, PYTHON_COMMENT))
+        for path in files
+        if "__pycache__" not in path.parts
+    )
+
+
+def unknown_names(span: str) -> list[str]:
+    """Return the names in a code span that neither a file nor a source has; `a::b`: one that defines `a` and has `b`."""
+    if span in NOT_OURS or any(path.endswith(f"/{span}") for path in paths()):
+        return []
+    unknown = []
+    for name, call in re.findall(r"([A-Za-z_]\w*(?:(?:\.|::|/)\w+)*)(\(?)", span):
+        owner, _, member = name.rpartition("::")
+        parts = [rf"\b{re.escape(member)}\b{r'[(<]' if call else ''}"]
+        if owner:
+            parts.append(rf"\b(?:struct|class|enum) (?:alignas\(\d+\) )?{owner}\b")
+        if not any(all(re.search(part, text) for part in parts) for text in sources()):
+            unknown.append(name)
+    return unknown
+
+
+def test_names_in_the_design_are_those_of_the_sources():
+    text = re.sub(r"^```.*?^```", "", (ROOT / "docs" / "design.md").read_text(), flags=re.MULTILINE | re.DOTALL)
+    spans = set(re.findall(r"`([^`]+)`", text))
+    assert len(spans) > 100
+    assert {span: unknown for span in spans if (unknown := unknown_names(span))} == {}
+
+
+@pytest.mark.parametrize(
+    "span",
+    ["hand_on", "QueueRef::settle", "Slot::next_action", "headroom()", "csrc/crew.h", "protocol/crew.h", "fence.acq_rel.cta"],
+)
+def test_a_name_that_the_sources_lack_is_found(span):
+    assert unknown_names(span)
 
 
 # These take a broken installation or a GPU that fails.
