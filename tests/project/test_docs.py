@@ -169,6 +169,16 @@ def test_a_name_that_the_sources_lack_is_found(span):
     assert unknown_names(span)
 
 
+def test_files_of_the_core_exist_where_they_are_named():
+    named = {
+        (name(path), match)
+        for path in [*DOCUMENTS, *(ROOT / "atos_py").rglob("*.py")]
+        for match in re.findall(r"(?<![\w/])csrc(?:/[a-z_]+)*(?:\.\w+)?", path.read_text())
+    }
+    assert len(named) > 10
+    assert {(path, match) for path, match in named if not (ROOT / match).exists()} == set()
+
+
 # These take a broken installation or a GPU that fails.
 WITHOUT_EXAMPLE = {"BuildError", "DeviceError", "DeviceFaultError", "DeviceStuckError", "MissingPackageError"}
 
