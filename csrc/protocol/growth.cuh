@@ -54,11 +54,11 @@ template <unsigned bytes> struct GrowingRings {
       const uint64_t growths_granted = load(&counters->growths_granted);
       const bool no_more = k >= growths || (growths_granted & kNoMore && (growths_granted & ~kNoMore) <= k);
       if (no_more || stopped()) return reserve(n);
-      const int64_t need = int64_t(tickets_of(tail) + n - load(&counters->head)), room = int64_t(size << k);
-      if (need <= room / 2) return reserve(n);
+      const int64_t need = int64_t(tickets_of(tail) + n - load(&counters->head)), space = int64_t(size << k);
+      if (need <= space / 2) return reserve(n);
       grow(k, growths_granted & ~kNoMore, ask);
       // Only if nothing was reserved meanwhile: all that are let in together must fit.
-      if (need <= room - room / 8 && compare_exchange(&counters->tail, tail, tail + n)) return tail;
+      if (need <= space - space / 8 && compare_exchange(&counters->tail, tail, tail + n)) return tail;
     }
     uint64_t growths_granted = load(&counters->growths_granted);
     // No other worker shall wait, until the host answers after all.

@@ -39,7 +39,7 @@ template <unsigned bytes> ATOS_DEVICE bool split_item(Counters *counters, SplitI
   SplitItem &split = split_items[at];
   uint64_t busy = 0;
   if (!compare_exchange(&split.busy, busy, 1)) return false;
-  fence(); // who used the place before has read it
+  fence(); // the last owner of the place has read it
   const uint64_t chunks = (length + chunk - 1) / chunk;
   if constexpr (bytes == 4) store(&split.item[0], item.word);
   else

@@ -45,7 +45,7 @@ RACES = {
     "A01": ("test_order", "a_push_hands_memory_over_with_4_bytes"),
     "A02": ("test_order", "a_push_hands_memory_over_with_4_bytes"),
     "A03": ("test_order", "the_end_hands_memory_over"),
-    "A04": ("test_order", "quiet_workers_hand_memory_over"),
+    "A04": ("test_order", "quiescent_workers_hand_memory_over"),
     "A05": ("test_order", "the_end_hands_memory_over"),
     "A06": ("test_split_item", "owners_and_helpers"),
 }

@@ -114,7 +114,7 @@ TEST(growth_under_contention) {
   // At least 60 queues, and on a busy machine more, until some have grown and some have filled.
   for (; round < 60 || (round < 1000 && (grown < 4 || full < 4)); ++round) {
     const unsigned last = unsigned(seeds.below(kGrowths + 1));
-    Growing queue(round % 2 ? 1 + seeds.below(40) : 500 + seeds.below(500)); // takers may be a lap behind, or not
+    Growing queue(round % 2 ? 1 + seeds.below(40) : 500 + seeds.below(500)); // takers may be a generation behind, or not
     std::vector<std::vector<uint64_t>> seen(kConsumers);
     std::atomic<int> producing{kProducers}, running{kProducers + kConsumers};
     std::vector<std::thread> threads;

@@ -104,7 +104,7 @@ template <class T> void full_queues_lose_nothing() {
 TEST(full_queues_lose_nothing_of_4_bytes) { full_queues_lose_nothing<uint32_t>(); }
 TEST(full_queues_lose_nothing_of_16_bytes) { full_queues_lose_nothing<Pair>(); }
 
-TEST(idle_runs_a_whole_quiet_round_and_its_pushes_run) {
+TEST(idle_runs_a_whole_quiescent_round_and_its_pushes_run) {
   const Tree tree(3, 300, 3);
   Launcher<uint32_t> launcher(8000);
   for_all_schedules([&](bool persistent, bool barrier, uint32_t fetch, uint32_t blocks) {

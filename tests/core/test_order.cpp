@@ -124,8 +124,8 @@ TEST(the_end_hands_memory_over) {
   });
 }
 
-// Who sees that all are quiet sees what each of them has written before it said so.
-TEST(quiet_workers_hand_memory_over) {
+// A worker that sees all quiescent sees what each of them has written before it registered.
+TEST(quiescent_workers_hand_memory_over) {
   constexpr unsigned kWorkers = 3;
   for (uint64_t tail = 0; tail < 100; ++tail) {
     OwnQueue<4> queue(1);

@@ -1,4 +1,4 @@
-// A slot that becomes free while its next item is being published (csrc/protocol/queue_ref.cuh), staged between the two steps of a push.
+// A slot that becomes free while its next item is being stored (csrc/protocol/queue_ref.cuh), staged between the two steps of a push.
 #include "protocol/atomic.cuh"
 
 #include <functional>

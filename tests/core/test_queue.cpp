@@ -28,7 +28,7 @@ uint64_t value_of(const Item<16> &item) {
   return item.word[0];
 }
 
-// A queue with memory of its own, as csrc/queue.cpp makes it.
+// A queue with memory of its own, as csrc/host/queue_storage.cpp makes it.
 template <unsigned bytes> struct OwnQueue {
   std::unique_ptr<Counters> counters{new Counters{}};
   std::vector<Slot<bytes>> slots;
@@ -169,7 +169,7 @@ TEST(generations_of_4_bytes) { generations<4>(); }
 TEST(generations_of_8_bytes) { generations<8>(); }
 TEST(generations_of_16_bytes) { generations<16>(); }
 
-TEST(a_ticket_ahead_of_what_is_published_waits) {
+TEST(a_ticket_ahead_of_the_tail_waits) {
   OwnQueue<8> ring(4);
   uint64_t value;
   CHECK(ring.ref.claim(3) == 0 && !ring.take(0, &value), "a claimed ticket is empty at first");
@@ -194,7 +194,7 @@ template <unsigned bytes> void spills() {
   CHECK(ring.counters->spilled == 1 && ring.take(3, &value) && value == 13, "a free slot takes its item after a spill");
   ring.push(14); // ticket 4 has the slot of ticket 2, which was never filled: its generation is missing
   CHECK(ring.counters->spilled == 2 && value_of(ring.spill[1]) == 14, "after a spilled generation, the next one spills as well");
-  CHECK(ring.counters->tail == 5, "spilled items count as published: %" PRIu64, ring.counters->tail);
+  CHECK(ring.counters->tail == 5, "spilled items count in the tail: %" PRIu64, ring.counters->tail);
 }
 
 TEST(spills_of_4_bytes) { spills<4>(); }
@@ -222,7 +222,7 @@ TEST(samples_are_taken_when_they_are_due) {
   const auto trace = [&](uint64_t ran, uint64_t now) { ring.ref.trace(ran, now, &ring.counters->head, 10, samples, 2, 100); };
   trace(3, 50);
   CHECK(ring.counters->sampled == 1 && samples[0].nanoseconds == 50 && samples[0].ran == 3, "the first one is due at once");
-  CHECK(samples[0].tail == 2 && samples[0].claimed == 11, "%" PRIu64 " published, %" PRIu64 " claimed", samples[0].tail,
+  CHECK(samples[0].tail == 2 && samples[0].claimed == 11, "%" PRIu64 " at the tail, %" PRIu64 " claimed", samples[0].tail,
         samples[0].claimed);
   trace(4, 149);
   CHECK(ring.counters->sampled == 1 && ring.counters->ran_so_far == 7, "nothing is due before the interval is over");
@@ -232,7 +232,7 @@ TEST(samples_are_taken_when_they_are_due) {
   CHECK(ring.counters->sampled == 3 && samples[2].ran == 77, "a sample was written behind the last");
 }
 
-TEST(claim_published_stays_below_published) {
+TEST(claim_below_tail_stays_below_the_tail) {
   OwnQueue<4> ring(8);
   uint64_t first = 99;
   CHECK(ring.ref.claim_below_tail(5, &first) == 0 && first == 99 && ring.counters->head == 0, "nothing to claim");
@@ -244,7 +244,7 @@ TEST(claim_published_stays_below_published) {
   CHECK(ring.ref.claim_below_tail(1, &first) == 0 && ring.counters->head == 9, "a head that ran ahead claims nothing");
 }
 
-TEST(ended_compares_finished_and_published) {
+TEST(ended_compares_finished_and_tail) {
   OwnQueue<4> ring(8);
   uint64_t tail = 99;
   CHECK(ring.ref.ended(&tail) && tail == 0, "an unused queue has ended");
@@ -264,18 +264,18 @@ TEST(ended_compares_finished_and_published) {
   CHECK(ring.ref.ended(&tail) && tail == 3, "and finished");
 }
 
-TEST(all_quiet_needs_every_worker_at_the_same_published) {
+TEST(all_quiescent_needs_every_worker_at_the_same_tail) {
   OwnQueue<4> ring(8);
   ring.counters->quiescent = QueueRef<4>::none_quiescent(0); // as a launch begins
-  CHECK(!ring.ref.all_quiescent(0, 2), "nobody is quiet at first");
+  CHECK(!ring.ref.all_quiescent(0, 2), "no worker is quiescent at first");
   ring.ref.register_quiescent(0, 1);
   CHECK(!ring.ref.all_quiescent(0, 2), "one of two");
   ring.ref.register_quiescent(0, 1);
   CHECK(ring.ref.all_quiescent(0, 2), "both");
   ring.push(1);
-  CHECK(!ring.ref.all_quiescent(0, 2), "a push ends the quiet");
+  CHECK(!ring.ref.all_quiescent(0, 2), "a push ends quiescence");
   ring.ref.register_quiescent(1, 1);
-  CHECK(!ring.ref.all_quiescent(1, 2), "those who were quiet before it do not count");
+  CHECK(!ring.ref.all_quiescent(1, 2), "workers that were quiescent before it do not count");
   ring.ref.register_quiescent(1, 1);
   CHECK(ring.ref.all_quiescent(1, 2) && !ring.ref.all_quiescent(1, 3) && !ring.ref.all_quiescent(0, 2), "both, at 1");
 }
@@ -287,10 +287,10 @@ TEST(a_late_registration_undoes_nothing) {
   ring.ref.register_quiescent(1, 1);
   ring.ref.register_quiescent(0, 1); // by a worker that looked before the push
   ring.ref.register_quiescent(1, 1);
-  CHECK(ring.ref.all_quiescent(1, 2), "those who are quiet at 1 were forgotten");
+  CHECK(ring.ref.all_quiescent(1, 2), "workers that are quiescent at 1 were forgotten");
 }
 
-static void all_quiet_at(uint64_t tail) {
+static void all_quiescent_at(uint64_t tail) {
   OwnQueue<4> ring(8);
   ring.counters->tail = tail;
   ring.counters->quiescent = QueueRef<4>::none_quiescent(tail); // as a launch begins
@@ -302,12 +302,12 @@ static void all_quiet_at(uint64_t tail) {
   CHECK(ring.ref.all_quiescent(tail, workers), "all at %" PRIu64, tail);
 }
 
-TEST(all_quiet_counts_lanes) {
-  for (const uint64_t tail : {0ull, 1ull, 1ull << 32, (1ull << 43) - 2}) all_quiet_at(tail);
+TEST(all_quiescent_counts_lanes) {
+  for (const uint64_t tail : {0ull, 1ull, 1ull << 32, (1ull << 43) - 2}) all_quiescent_at(tail);
 }
 
-TEST(all_quiet_after_many_tasks) {
-  for (const uint64_t tail : {(1ull << 43) + 1, (1ull << 44) - 1, 1ull << 44, (1ull << 58) + 9}) all_quiet_at(tail);
+TEST(all_quiescent_after_many_tasks) {
+  for (const uint64_t tail : {(1ull << 43) + 1, (1ull << 44) - 1, 1ull << 44, (1ull << 58) + 9}) all_quiescent_at(tail);
 }
 
 // Producers and consumers on small rings, until all is pushed or an item has to spill. Each item comes out exactly once: by a
@@ -340,7 +340,7 @@ template <unsigned bytes> void producers_and_consumers(int rounds) {
     for (int c = 0; c < kConsumers; ++c)
       threads.emplace_back([&, c, seed = seeds()] {
         Random random(seed);
-        for (;;) { // tickets ahead of what is published, or only below it
+        for (;;) { // tickets ahead of the tail, or only below it
           const uint64_t want = 1 + random.below(4);
           uint64_t first = 0, claimed = want;
           if (c == 0) claimed = ring.ref.claim_below_tail(want, &first);
@@ -437,7 +437,7 @@ template <unsigned bytes> void workers_see_the_end() {
 TEST(workers_see_the_end_of_4_bytes) { workers_see_the_end<4>(); }
 TEST(workers_see_the_end_of_16_bytes) { workers_see_the_end<16>(); }
 
-TEST(concurrent_claims_below_published_overlap_nowhere) {
+TEST(concurrent_claims_below_the_tail_overlap_nowhere) {
   OwnQueue<4> ring(64);
   constexpr uint64_t kTickets = 20000;
   ring.counters->tail = kTickets;

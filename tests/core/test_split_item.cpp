@@ -9,7 +9,7 @@
 
 namespace atos {
 
-std::function<void()> before_set_bit;   // what another worker does before a share is marked as open
+std::function<void()> before_set_bit;   // what another worker does before a split item is marked as open
 uint64_t stale_open = 0;                // bits that a worker read before they were cleared
 thread_local bool with_stale_open = false;
 const uint64_t *open_word = nullptr;
@@ -70,14 +70,14 @@ TEST(chunks_cover_an_item_once) {
       Chunk chunk;
       int last = 0;
       while (world.claim(5, 100, &value, &chunk)) {
-        CHECK(value == 7 && chunk.split == int(hint % kSplitItems), "chunk of share %d", chunk.split);
+        CHECK(value == 7 && chunk.split == int(hint % kSplitItems), "chunk of split item %d", chunk.split);
         CHECK(0 <= chunk.from && chunk.from < chunk.to && chunk.to <= int64_t(length), "iterations %" PRId64 " to %" PRId64, chunk.from, chunk.to);
         for (int64_t i = chunk.from; i < chunk.to; ++i) ++times[i];
         CHECK(last == 0, "a chunk came after the last one was done");
         last += finish_chunk(world.split_items.data(), chunk.split);
       }
       for (const int n : times) CHECK(n == 1, "an iteration ran %d times", n);
-      CHECK(last == 1 && load(&world.counters.splits_open) == 0, "the share does not end");
+      CHECK(last == 1 && load(&world.counters.splits_open) == 0, "the split item does not end");
     }
   }
 }
@@ -94,8 +94,8 @@ TEST(a_place_is_free_only_after_the_last_chunk_is_done) {
   CHECK(finish_chunk(world.split_items.data(), first.split) && world.open(0, 2, 200, 100), "the place is not free");
 }
 
-// A worker may read the bits of open shares, then see a share closed and opened anew before it claims. If it claims the last
-// chunk before the owner marks the share as open, the mark must not stay behind: workers would look for chunks for ever.
+// A worker may read the bits of open split items, then see a split item closed and opened anew before it claims. If it claims the last
+// chunk before the owner marks the split item as open, the mark must not stay behind: workers would look for chunks for ever.
 TEST(a_share_claimed_before_its_bit_is_set_leaves_no_bit_behind) {
   World world;
   open_word = &world.counters.splits_open;
@@ -111,7 +111,7 @@ TEST(a_share_claimed_before_its_bit_is_set_leaves_no_bit_behind) {
   open_word = nullptr;
   if (!claimed) CHECK(world.claim(0, 4096, &value, &chunk), "the chunk is not to be had");
   CHECK(finish_chunk(world.split_items.data(), chunk.split), "it was the only chunk");
-  CHECK(load(&world.counters.splits_open) == 0, "the bit of a share without chunks is set");
+  CHECK(load(&world.counters.splits_open) == 0, "the bit of a split item without chunks is set");
 }
 
 // An item that has no ticket counts as unfinished before anybody can take a chunk of it, and so finish it.
@@ -168,5 +168,5 @@ TEST(owners_and_helpers) {
     CHECK(done[i] == 1, "item %" PRIu64 " ended %d times", i, done[i]);
     for (const uint8_t n : times[i]) CHECK(n == 1, "an iteration of item %" PRIu64 " ran %d times", i, n);
   }
-  CHECK(load(&world.counters.splits_open) == 0, "the bit of a share without chunks is set");
+  CHECK(load(&world.counters.splits_open) == 0, "the bit of a split item without chunks is set");
 }

@@ -27,7 +27,7 @@ struct Bounds {
   unsigned longs = 0;   // and those in this mask at least long_from
   unsigned long_from = 2, chunk = 1, few = 32, backlog = 8; // in place of the constants in csrc
   unsigned keep = 1;    // 0: no worker keeps what it pushed, as thread workers
-  unsigned cta = 0;     // 1: a worker is more than its first warp, and hands on all together what are not few
+  unsigned cta = 0;     // 1: a worker is more than its first warp, and flushes all together what are not few
   unsigned weak = 0;    // 1: memory as weak as the C++ and PTX models allow
   unsigned report = 0;  // 1: what the last block reports is looked at
   unsigned most = 5000000; // states

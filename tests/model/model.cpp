@@ -99,9 +99,9 @@ unsigned node_of(const void *item) {
   std::memcpy(&v, item, sizeof v);
   return v;
 }
-constexpr unsigned kSlotWords = sizeof(Slot<BYTES>) / 8; // the item first, the turn last; 4-byte items share a word with it
+constexpr unsigned kSlotWords = sizeof(Slot<BYTES>) / 8; // the item first, the sequence number last; 4-byte items share a word with it
 uint64_t *word_of(Slot<BYTES> &slot, unsigned word) { return reinterpret_cast<uint64_t *>(&slot) + word; }
-uint64_t turn_in(Slot<BYTES> &slot) { return now(*word_of(slot, kSlotWords - 1)) >> (BYTES == 4 ? 32 : 0); }
+uint64_t sequence_in(Slot<BYTES> &slot) { return now(*word_of(slot, kSlotWords - 1)) >> (BYTES == 4 ? 32 : 0); }
 unsigned node_in(Slot<BYTES> &slot) { return unsigned(now(*word_of(slot, 0))); }
 void fill_slot(Slot<BYTES> &slot, uint64_t sequence, unsigned v) {
   set(*word_of(slot, 0), v);
@@ -125,7 +125,7 @@ std::vector<unsigned> seeds() {
   return all;
 }
 
-// What csrc/queue.cpp does between two runs of the workers.
+// What csrc/host/queue_storage.cpp does between two runs of the workers.
 void append(const std::vector<unsigned> &nodes) {
   const uint64_t size = now(world.size);
   uint64_t tail = now(world.counters.tail);
@@ -140,7 +140,7 @@ std::vector<unsigned> peek(uint64_t *before_head) {
   for (unsigned k = 0; k <= growths_of(now(world.counters.tail)); ++k) {
     const uint64_t start = k ? now(world.counters.ring_first_ticket[k]) - kGrown : 0, size = now(world.size) << k;
     for (unsigned i = 0; i < size; ++i)
-      if (turn_in(ring[i]) % 2) found.emplace_back(start + turn_in(ring[i]) / 2 * size + i, node_in(ring[i]));
+      if (sequence_in(ring[i]) % 2) found.emplace_back(start + sequence_in(ring[i]) / 2 * size + i, node_in(ring[i]));
     ring = k ? ring + size : world.more;
   }
   std::sort(found.begin(), found.end());
@@ -241,11 +241,11 @@ void body(unsigned thread) {
   worker.work();
 }
 
-// After a step: what decide() and those after it write before they read it.
+// After a step: what next_action() and those after it write before they read it.
 void tidy_local(unsigned) {
   unsigned char *local = reinterpret_cast<unsigned char *>(machine.scratch);
   Header &header = *reinterpret_cast<Header *>(local);
-  if (header.pushes) fail("something is not handed on");
+  if (header.pushes) fail("something is not flushed");
   const bool split_items = header.batch || (header.step == Action::kItems && header.any_long);
   Header seen{};
   seen.consumer = header.consumer;
@@ -318,7 +318,7 @@ bool host() {
   if (number_ran() < kNodes) fail("the launch ended early");
   const uint64_t growths = growths_of(now(world.counters.tail));
   for_slots([](auto &slot) {
-    if (turn_in(slot) % 2) model::fail("an item was left");
+    if (sequence_in(slot) % 2) model::fail("an item was left");
   });
   if (growths || now(world.counters.growths_requested)) collapse_rings();
   else if (now(world.counters.head) != tail || now(world.counters.finished) != tail || now(world.counters.untracked) ||

@@ -315,7 +315,7 @@ BROKEN = {
         in_share(r"fence\(\); // behind the opener's writes, also of the bit", ""), caught_in="weak, split items"
     ),
     "fence before a place is used again": Rule(
-        in_share(r"fence\(\); // who used the place before has read it", ""),
+        in_share(r"fence\(\); // the last owner of the place has read it", ""),
         caught_in="weak, one split item after another",
         found="unordered stores to",
     ),

@@ -134,7 +134,7 @@ RING = {
 QUEUE = {
     "Q01": Mutant("protocol/growth.cuh", "address of later rings", "((size << k) - 2 * size)", "((size << k) - size)"),
     "Q02": Mutant("protocol/growth.cuh", "the whole ring is spare", "int64_t(ring.size / 2)", "int64_t(ring.size)"),
-    "Q03": Mutant("protocol/growth.cuh", "a crowded ring is seen when it is full", "need <= room / 2", "need <= room"),
+    "Q03": Mutant("protocol/growth.cuh", "a crowded ring is seen when it is full", "need <= space / 2", "need <= space"),
     "Q04": Mutant("protocol/growth.cuh", "a stop does not end the wait for room", "if (no_more || stopped())", "if (no_more)"),
     "Q05": Mutant(
         "protocol/growth.cuh",
@@ -147,8 +147,8 @@ QUEUE = {
     "Q07": Mutant(
         "protocol/growth.cuh",
         "more are let in than fit",
-        "need <= room - room / 8",
-        "need <= room + room / 8",
+        "need <= space - space / 8",
+        "need <= space + space / 8",
         SAME + "what does not fit spills, and the queue grows by a stop",
     ),
     "Q08": Mutant("protocol/growth.cuh", "start of a ring", "kGrowth)) + kGrown", "kGrowth)) + kGrown + 1"),
@@ -321,7 +321,7 @@ SHARE = {
     "S06": Mutant(
         "protocol/split_item.cuh", "no fence before a place is free", "!= 1) return false;\n  fence();", "!= 1) return false;"
     ),
-    "S07": Mutant("protocol/split_item.cuh", "no fence before a place is used again", "fence(); // who used", "// who used"),
+    "S07": Mutant("protocol/split_item.cuh", "no fence before a place is used again", "fence(); // the last owner", "// who used"),
     "S08": Mutant(
         "protocol/split_item.cuh", "no fence before chunks", "fence();\n  store(&split.chunks", "store(&split.chunks"
     ),

@@ -18,7 +18,7 @@ from .types import I8, I32, I64, POINTER, Items, Split, SplitIterator, TaskArray
 
 _REDUCTIONS = {"sum": lib.ATOS_SUM, "min": lib.ATOS_MIN, "max": lib.ATOS_MAX}
 
-# The struct atos_cpu_worker of csrc/atos.h: the type of each field by its name, in their order.
+# The struct atos_cpu_worker of csrc/include/atos.h: the type of each field by its name, in their order.
 _FIELDS = {
     name: ir.IntType(8 * ffi.sizeof(field.type)) if field.type.kind == "primitive" else POINTER
     for name, field in ffi.typeof("atos_cpu_worker").fields

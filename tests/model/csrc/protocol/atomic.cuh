@@ -15,7 +15,7 @@ inline uint64_t fetch_add(uint64_t *p, uint64_t v, const char *in = __builtin_FU
 }
 inline bool compare_exchange(uint64_t *p, uint64_t &expected, uint64_t desired, const char *in = __builtin_FUNCTION()) {
   const uint64_t wanted = expected;
-  expected = model::modify("exchange_if", p, in, [=](uint64_t *word) { return *word == wanted && (*word = desired, true); });
+  expected = model::modify("compare_exchange", p, in, [=](uint64_t *word) { return *word == wanted && (*word = desired, true); });
   return expected == wanted;
 }
 inline void set_bit(uint64_t *p, unsigned bit, const char *in = __builtin_FUNCTION()) {
