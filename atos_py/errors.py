@@ -1,4 +1,4 @@
-"""What can go wrong. Every error inherits `AtosError` and the builtin exception that fits it."""
+"""Exceptions of the package. Every error inherits `AtosError` and the builtin exception that fits it."""
 
 from __future__ import annotations
 
@@ -305,7 +305,7 @@ class MissingFileError(AtosError, FileNotFoundError):
 
 
 class MissingPackageError(AtosError, ImportError):
-    """What was asked for needs a package that is not installed; the message says how to get it."""
+    """A call needs a package that is not installed; the message says how to get it."""
 
 
 class FileWriteError(AtosError, OSError):

@@ -1,4 +1,4 @@
-"""What this backend can do, and when it should."""
+"""Rules by which networkx may use this backend for a call (`can_run`), and by which it should (`should_run`)."""
 
 from __future__ import annotations
 

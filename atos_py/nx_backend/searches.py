@@ -1,4 +1,4 @@
-"""What follows from the depths of a breadth-first search alone. Names and parameters are networkx's."""
+"""Functions of networkx that need the depths of a breadth-first search alone. Names and parameters are networkx's."""
 
 from __future__ import annotations
 

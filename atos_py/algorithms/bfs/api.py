@@ -38,7 +38,7 @@ _SCHEDULE = {"persistent", "barrier"}
 
 
 class BFSResult(NamedTuple):
-    """What `bfs` returns.
+    """Result of `bfs`.
 
     Attributes
     ----------

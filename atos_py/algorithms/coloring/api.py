@@ -42,7 +42,7 @@ _LEAST = 1 << 16  # places in a queue
 
 
 class ColoringResult(NamedTuple):
-    """What `color` returns.
+    """Result of `color`.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ METHODS = ("sweep", "gather", "push")
 
 
 class PageRankResult(NamedTuple):
-    """What `pagerank` returns.
+    """Result of `pagerank`.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ _NO_BYTE = 256  # equal to no byte of a file, where 0 would be equal to a NUL
 
 
 class Layout(NamedTuple):
-    """How the lines of a text file are to be read."""
+    """Layout of the lines of a text file: columns, comments and the header."""
 
     columns: int  # 2, or 3 with a weight
     base: int  # id of the first vertex

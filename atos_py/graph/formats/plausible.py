@@ -1,4 +1,4 @@
-"""Which numbers of a file are to be believed."""
+"""Plausibility checks of the sizes that a file states, before memory is taken for them."""
 
 from __future__ import annotations
 
