@@ -94,7 +94,8 @@ def gather(
             if end - begin > thread_max_degree:
                 any_high = True
             else:
-                sums = add(sums, update(v, end - begin, accumulate(v, begin, end, 1, indices, *args), *args))
+                # int64 as below, where it comes from the rank: Numba compiles `accumulate` for each type of its arguments.
+                sums = add(sums, update(v, end - begin, accumulate(v, np.int64(begin), end, 1, indices, *args), *args))
         if worker.any(any_high):
             for v in range(first, last):
                 begin = indptr[v]

@@ -11,6 +11,8 @@ import atos_py as atos
 from atos_py.algorithms.bfs.direction import expand, pull
 from atos_py.algorithms.pagerank import chebyshev_pull
 from atos_py.algorithms.pagerank.residual_push import ResidualPush
+from atos_py.compile import linker as link
+from atos_py.compile.program import program_for
 from atos_py.runtime import launch
 
 
@@ -85,6 +87,24 @@ def test_bfs_from_an_island_and_from_elsewhere(programs):
     _, elsewhere = programs(lambda: atos.bfs(graph, int(graph.degrees().argmax()), direction="auto"))
     assert {name for name, *_ in elsewhere} == {expand.name, pull.name}
     assert elsewhere <= island
+
+
+@pytest.mark.parametrize("run", [lambda graph: atos.pagerank(graph, find="gather"), atos.color], ids=["pagerank", "color"])
+def test_no_helper_is_compiled_twice_for_one_task(run, tmp_path, monkeypatch):
+    """The types of its arguments do not differ needlessly: literal here and not there, or of another width."""
+    from numba.core import event
+
+    monkeypatch.setenv("ATOS_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(link, "_memory", {})
+    link.native.cache_clear()
+    program_for.cache_clear()
+    graph = atos.generate.rmat(8, 16, device="cpu")
+    with event.install_recorder("numba:compile") as recorder:
+        run(graph)
+    compiled = {id(one.data["dispatcher"]): one.data["dispatcher"] for _, one in recorder.buffer}
+    functions = [each for each in compiled.values() if each.py_func.__module__.startswith("atos_py.")]
+    assert len(functions) > 10
+    assert [each.py_func.__qualname__ for each in functions if len(each.overloads) > 1] == []
 
 
 def test_bfs_over_many_levels(programs):

@@ -150,7 +150,7 @@ def smallest_free(worker, v, turn, graph, colors, spin_limit):  # type: ignore[n
     """
     first, end = graph.indptr[v], graph.indptr[v + 1]
     words = worker.scratch(np.uint32)
-    bits, low = words.size // 2, 0
+    bits, low = words.size // 2, np.int64(0)  # for a literal 0, Numba would compile what is called below once more
     while True:
         span = min(end - first + 1 - low, 32 * (words.size - bits))
         collect_forbidden(worker, turn, first, end, low, span, bits, words, graph, colors, spin_limit)
