@@ -15,6 +15,7 @@ from numba.core import compiler, config, serialize
 
 from ..support.disk_cache import read_entry, write_entry
 from .codegen.introspect import UnhashableError, fingerprint
+from .codegen.numba_private import start_numba, start_runtime
 from .toolchain import environment
 
 __all__ = ["KernelCache"]
@@ -30,15 +31,16 @@ class KernelCache:
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """Return the code for a signature, or None if it has to be compiled."""
-        target.refresh()
         name = self._name(signature, target.codegen())
         parts = read_entry(name) if name else None
-        if parts is None:
-            return None
-        try:
-            return compiler.CompileResult._rebuild(target, *pickle.loads(parts[0]))
-        except Exception:  # whole and ours, and yet not what this Numba reads: compiled anew, which replaces it
-            return None
+        if parts is not None:
+            start_runtime(target)
+            with contextlib.suppress(
+                Exception
+            ):  # whole and ours, and yet not what this Numba reads: compiled anew, which replaces it
+                return compiler.CompileResult._rebuild(target, *pickle.loads(parts[0]))
+        start_numba(target)
+        return None
 
     def save_overload(self, signature: Any, code: Any) -> None:
         """Keep the code for a signature."""

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from llvmlite import binding, ir
-from numba import njit
 from numba.core import callconv, config, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
@@ -23,6 +22,7 @@ from .entry_points import cpu_flat, cpu_nested, idle_entry, prepare
 from .error_messages import translated
 from .lower_checks import collecting, intercept
 from .lower_worker import scratch_itemsize
+from .numba_private import inlined_dispatcher, start_numba
 from .types import I64, POINTER
 
 __all__ = ["CpuCode", "compile_cpu", "host", "load_cpu"]
@@ -73,10 +73,9 @@ class CpuTarget:
     """Numba's CPU target, as `prepare` asks for it."""
 
     def dispatcher(self, function: FunctionType) -> Any:
-        return njit(**_OPTIONS)(function)
+        return inlined_dispatcher(function, _OPTIONS)
 
     def is_known(self, value: Any) -> bool:
-        cpu_target.typing_context.refresh()
         return cpu_target.typing_context._lookup_global(value) is not None
 
     def compile(self, function: Any, args: tuple[types.Type, ...]) -> types.Type:
@@ -95,6 +94,7 @@ def compile_cpu(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.d
     checks = Checks() if debug else None
     with global_compiler_lock, collecting(checks):
         target = CpuTarget()
+        start_numba(cpu_target.target_context)
         program = prepare(target, task, idle, kinds, item_dtype, checks)
         loop = cpu_nested(program.workload, program.taken, program.body) if task.nested else cpu_flat(program.body)
         name = f"atos_{uuid.uuid4().hex}"  # of this code alone, among all that the process may load

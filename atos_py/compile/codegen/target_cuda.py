@@ -19,7 +19,7 @@ from .entry_points import Program, cuda_flat, cuda_nested, cuda_workload, idle_e
 from .error_messages import translated
 from .lower_checks import collecting, intercept
 from .lower_worker import scratch_itemsize
-from .numba_patches import removed_numpy_names
+from .numba_patches import defer_scipy, removed_numpy_names
 from .types import I32, I64, POINTER
 
 with removed_numpy_names():
@@ -29,7 +29,8 @@ with removed_numpy_names():
     from numba.cuda.cudadrv import nvvm
     from numba.cuda.descriptor import cuda_target
 
-    cuda_target.typing_context.refresh()  # imports what it has for NumPy, otherwise at the first compilation
+    with defer_scipy("numba.cuda.np.linalg"):
+        cuda_target.typing_context.refresh()  # imports what it has for NumPy, otherwise at the first compilation
 
 __all__ = ["CudaCode", "compile_cuda"]
 
