@@ -21,6 +21,7 @@ from .codegen import item_bytes
 from .codegen.introspect import UnhashableError, fingerprint
 from .cubin import registers_and_stack
 from .debug_checks import Checks
+from .host_kernels import num_threads, parallel_map
 from .task import Task
 from .timing import during
 from .toolchain import environment, import_numba
@@ -35,6 +36,7 @@ CORE_DIR = Path(__file__).parent.parent / "_lib"
 _KEPT_IN_MEMORY = 1024
 # Of a thread, tried in turn until nothing is spilled: a multiprocessor then holds 1,536, 1,280 or 1,024 threads, or fewer.
 _REGISTERS = (40, 48, 64, None)
+_PROCESSORS_TO_SPARE = 8  # from which on a link that may turn out needless delays nothing
 # LTO-IR for this architecture links for later ones too, whose own LTO-IR is of another dialect than the core's.
 _NEWEST_CC = (9, 0)
 
@@ -174,11 +176,15 @@ def _core(worker: str, item_dtype: np.dtype[Any]) -> bytes:
 
 
 def _link_best(name: str, core: bytes, code: CudaCode, cc: tuple[int, int], limits: Sequence[int | None]) -> LinkedKernel:
-    """Link with these limits in turn until no stack is needed; for what needs one, with the first that spills least."""
+    """Link with these limits in turn until no stack is needed; for what needs one, with the first that spills least.
+
+    Where there are processors to spare, with all of them at once: nvJitLink runs in as many threads as call it.
+    """
+    link = functools.partial(_link, name, core, code, cc)
     kernels = []
-    for most in limits:
-        kernels.append(_link(name, core, code, cc, most))
-        if kernels[-1].stack_bytes == 0:
+    for kernel in parallel_map(link, limits) if num_threads() >= _PROCESSORS_TO_SPARE else map(link, limits):
+        kernels.append(kernel)
+        if kernel.stack_bytes == 0:
             break
     return min(kernels, key=lambda kernel: (kernel.stack_bytes > 0, kernel.spill_bytes))
 

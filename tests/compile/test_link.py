@@ -371,6 +371,23 @@ def test_that_a_kernel_takes_scratch_is_kept(core_dir, task, itemsize):
         forget()
 
 
+@pytest.mark.parametrize(("processors", "tried"), [(2, [40, 48, 64]), (16, [40, 48, 64, None])])
+@pytest.mark.parametrize("spilled", [{40: 16, 48: 8}, {40: 16, 48: 8, 64: 8, None: 8}], ids=["64 are enough", "none are"])
+def test_limits_tried_at_once_choose_as_those_in_turn(processors, tried, spilled, monkeypatch):
+    limits = []
+
+    def linked(name: str, core: bytes, code: Any, cc: tuple[int, int], limit: int | None) -> link.LinkedKernel:
+        limits.append(limit)
+        spills = spilled.get(limit, 0)
+        return link.LinkedKernel(b"", "atos_kernel", 0, 0, limit or 255, spills, spills, 0, "")
+
+    monkeypatch.setattr(link, "_link", linked)
+    monkeypatch.setattr(link, "num_threads", lambda: processors)
+    kernel = link._link_best("task", b"", None, CC, link._REGISTERS)
+    assert kernel.registers == (48 if None in spilled else 64)
+    assert sorted(limits, key=lambda limit: limit or 255) == (tried if None not in spilled else [40, 48, 64, None])
+
+
 def test_registers_are_limited(core_dir):
     def body(worker, v, x):
         a, b, c, d, e, f = v, v + 1, v + 2, v + 3, v + 4, v + 5
