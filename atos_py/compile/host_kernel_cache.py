@@ -7,15 +7,13 @@ part of it, so whoever imports this module goes on without one if that fails.
 from __future__ import annotations
 
 import contextlib
-import pickle
 from collections.abc import Callable
 from typing import Any
 
-from numba.core import compiler, config, serialize
-
 from ..support.disk_cache import read_entry, write_entry
 from .codegen.introspect import UnhashableError, fingerprint
-from .codegen.numba_private import start_numba, start_runtime
+from .codegen.numba_patches import start_numba
+from .codegen.numba_private import host_features, load_result, save_result, start_runtime
 from .toolchain import environment
 
 __all__ = ["KernelCache"]
@@ -35,10 +33,8 @@ class KernelCache:
         parts = read_entry(name) if name else None
         if parts is not None:
             start_runtime(target)
-            with contextlib.suppress(
-                Exception
-            ):  # whole and ours, and yet not what this Numba reads: compiled anew, which replaces it
-                return compiler.CompileResult._rebuild(target, *pickle.loads(parts[0]))
+            with contextlib.suppress(Exception):  # whole and ours, and yet not what this Numba reads: replaced by new code
+                return load_result(target, parts[0])
         start_numba(target)
         return None
 
@@ -47,11 +43,10 @@ class KernelCache:
         name = self._name(signature, code.codegen)
         with contextlib.suppress(Exception):  # what cannot be kept is compiled again
             if name and not code.library.has_dynamic_globals:  # addresses in this process
-                write_entry(name, [serialize.dumps(code._reduce())])
+                write_entry(name, [save_result(code)])
 
     def _name(self, signature: Any, codegen: Any) -> str | None:
-        machine = (*codegen.magic_tuple(), config.USING_SVML)
         try:
-            return fingerprint("host", self._kernel, tuple(map(str, signature)), tuple(map(str, machine)), environment())
+            return fingerprint("host", self._kernel, tuple(map(str, signature)), host_features(codegen), environment())
         except UnhashableError:
             return None

@@ -70,9 +70,10 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Return `kernel` compiled by Numba."""
     function = import_numba().njit(nogil=True)(kernel)
     with contextlib.suppress(ImportError):  # another Numba
+        from .codegen.numba_private import set_cache
         from .host_kernel_cache import KernelCache
 
-        function._cache = KernelCache(kernel)
+        set_cache(function, KernelCache(kernel))
     function.compile = uninterrupted(function.compile)
     return function  # type: ignore[no-any-return]
 

@@ -1,10 +1,14 @@
-"""The patches of Numba: each is needed, and does what it is for."""
+"""What is private in Numba, and the patches of it: each name is there, is used in one place, and does what it is for."""
 
 from __future__ import annotations
 
+import ast
+import importlib
 import subprocess
 import sys
+from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from numba.core import codegen
@@ -12,6 +16,7 @@ from test_arguments import FakeArray
 
 import atos_py as atos
 from atos_py.compile.arguments import describe
+from atos_py.compile.codegen import numba_private
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 
@@ -101,3 +106,159 @@ def test_helpers_are_no_machine_code_of_their_own(monkeypatch):
     compiled()  # which starts what Numba has for itself
     (name,) = compiled()
     assert name.startswith("atos_")
+
+
+# Where Numba and numba-cuda have it, and what of ours uses it.
+NAMES = [
+    ("numba.core.typing.context", "BaseContext._lookup_global", "is_known_global"),
+    ("numba.cuda.typing.context", "BaseContext._lookup_global", "is_known_global"),
+    ("numba.cuda.codegen", "JITCUDACodegen._create_empty_module", "create_module"),
+    ("numba.core.runtime.nrt", "rtsys.initialize", "start_runtime"),
+    ("numba.core.codegen", "JITCPUCodegen.magic_tuple", "host_features"),
+    ("numba.core.config", "USING_SVML", "host_features"),
+    ("numba.core.codegen", "JITCodeLibrary.serialize_using_object_code", "export_library"),
+    ("numba.core.codegen", "JITCPUCodegen.unserialize_library", "load_library"),
+    ("numba.core.compiler", "CompileResult._reduce", "save_result"),
+    ("numba.core.compiler", "CompileResult._rebuild", "load_result"),
+    ("numba.core.serialize", "dumps", "save_result"),
+    ("numba.np.linalg", "ensure_blas", "defer_scipy"),
+    ("numba.cuda.np.linalg", "ensure_blas", "defer_scipy"),
+    ("numba.cuda.dispatcher", "get_current_device", "patch_current_device"),
+    ("numba.core.lowering", "BaseLower.lower", "patch_lowering"),
+    ("numba.cuda.lowering", "BaseLower.lower", "patch_lowering"),
+    ("numba.core.callconv", "ErrorModel.fp_zero_division", "patch_exceptions"),
+    ("numba.core.callconv", "CPUCallConv.return_user_exc", "patch_exceptions"),
+    ("numba.core.callconv", "CPUCallConv.return_dynamic_user_exc", "patch_exceptions"),
+    ("numba.cuda.core.callconv", "ErrorModel.fp_zero_division", "patch_exceptions"),
+    ("numba.cuda.core.callconv", "CUDACallConv.return_user_exc", "patch_exceptions"),
+    ("numba.core.codegen", "JITCodeLibrary._optimize_final_module", "inlined_dispatcher"),
+    ("numba.core.codegen", "JITCodeLibrary._finalize_final_module", "inlined_dispatcher"),
+    ("numba.core.codegen", "JITCodeLibrary._finalize_dynamic_globals", "inlined_dispatcher"),
+    ("numba.core.codegen", "JITCodeLibrary._verify_declare_only_symbols", "inlined_dispatcher"),
+    ("numba.core.codegen", "RuntimeLinker.PREFIX", "inlined_dispatcher"),
+    ("numba.core.codegen", "JITCPUCodegen.set_env", "inlined_dispatcher"),
+]
+
+
+@pytest.mark.parametrize(("module", "name", "user"), NAMES, ids=[f"{module}.{name}" for module, name, _ in NAMES])
+def test_numba_has_it(module, name, user):
+    found = importlib.import_module(module)
+    for part in name.split("."):
+        assert hasattr(found, part), (
+            f"Numba {numba.__version__} has no {module}.{name}: {user} of compile/codegen has to change"
+        )
+        found = getattr(found, part)
+
+
+def test_numba_has_what_is_asked_of_dispatchers():
+    dispatcher = numba.njit(lambda x: x)
+    for name in ("_cache", "_can_compile", "_compiler"):
+        assert hasattr(dispatcher, name), (
+            f"a dispatcher of Numba {numba.__version__} has no {name}: numba_private has to change"
+        )
+    assert numba_private.can_compile(dispatcher)
+    dispatcher(1)
+    dispatcher.disable_compile()
+    assert not numba_private.can_compile(dispatcher)
+    assert numba_private.compiler_of(dispatcher) is numba.core.compiler.Compiler
+
+
+def test_numba_asks_the_cache_that_a_dispatcher_is_given():
+    asked = []
+
+    class Cache:
+        cache_path = None
+
+        def load_overload(self, signature, target):
+            asked.append("load")
+
+        def save_overload(self, signature, code):
+            asked.append("save")
+
+    dispatcher = numba.njit(lambda x: x + 1)
+    numba_private.set_cache(dispatcher, Cache())
+    assert dispatcher(1) == 2
+    assert asked == ["load", "save"]
+
+
+def test_what_was_given_to_overload_is_found():
+    def subject(x):
+        raise NotImplementedError
+
+    @numba.extending.overload(subject, jit_options={"nogil": True})
+    def given(x):
+        return lambda x: x
+
+    class Kind(numba.types.Type):
+        pass
+
+    @numba.extending.overload_attribute(Kind, "size")
+    def size(value):
+        return lambda value: 1
+
+    registry = numba.core.typing.templates.builtin_registry
+    found = {each[0]: each for each in map(numba_private.overload_of, (*registry.functions, *registry.attributes)) if each}
+    assert found[given][1]["nogil"], f"Numba {numba.__version__} keeps the options of an overload elsewhere"
+    assert found[size][2] == "size", f"Numba {numba.__version__} keeps the attribute of an overload elsewhere"
+
+
+def test_the_lowering_at_hand_is_known(monkeypatch):
+    """A check knows its line on either target, in functions that others call as well."""
+    from atos_py.compile.codegen import target_cpu, target_cuda
+
+    kinds = (describe(FakeArray(np.zeros(4))),)
+    for code in (
+        target_cpu.compile_cpu(divides, None, kinds, np.dtype(np.uint32), debug=True),
+        target_cuda.compile_cuda(divides, None, kinds, np.dtype(np.uint32), (9, 0), debug=True),
+    ):
+        assert code.checks is not None
+        sites = {(site.kind, site.function) for site in code.checks.sites}
+        assert sites >= {("division", "divided"), ("index", "divides")}
+
+
+@atos.task
+def divides(worker, item, out):
+    """Call a helper with checks."""
+    out[item] = divided(item)
+
+
+def divided(x):
+    return 1 / x
+
+
+PACKAGE = Path(atos.__file__).parent
+HOMES = {"numba_private.py", "numba_patches.py"}
+DOCUMENTED = {"_getvalue", "_fields", "_make"}  # of Numba's struct proxies, as its manual uses it, and of named tuples
+UNDOCUMENTED = {name.rpartition(".")[2] for _, name, _ in NAMES} - {"initialize", "lower", "dumps", "return_user_exc"} | {
+    "pipeline_class",
+    "rtsys",
+}
+
+
+def private_names(source: str) -> set[str]:
+    """Return the names that are private, or Numba's undocumented ones, which a module takes from other objects than itself."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
+            found.add(node.attr)
+        elif (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr", "setattr")
+        ):
+            found |= {arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in ("numba", "llvmlite"):
+            found |= {alias.name for alias in node.names} | set((node.module or "").split("."))
+    return {name for name in found if name in UNDOCUMENTED or (name.startswith("_") and not name.startswith("__"))} - DOCUMENTED
+
+
+def test_private_names_are_found():
+    assert private_names("a._b; getattr(a, '_c'); a.magic_tuple()\nfrom numba.core._d import _e") == {
+        *("_b", "_c", "magic_tuple", "_d", "_e")
+    }
+    assert private_names("self._a; a.b; a.__dict__") == set()
+
+
+def test_private_names_of_numba_are_used_in_one_place():
+    files = [path for path in PACKAGE.rglob("*.py") if path.parent.name == "codegen" or "numba" in path.read_text()]
+    assert len(files) > 15
+    used = {path.relative_to(PACKAGE).as_posix(): private_names(path.read_text()) for path in files if path.name not in HOMES}
+    assert {path: names for path, names in used.items() if names} == {}, "use them in numba_private.py or numba_patches.py"

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .numba_private import can_compile, compiler_of, overload_of
+
 __all__ = ["UnhashableError", "codes", "fingerprint", "global_names", "is_library", "line_of", "plain_function"]
 
 _LIBRARIES = ("builtins", "math", "numba", "numpy", "operator")
@@ -146,11 +148,11 @@ def _made_with(dispatcher: Any) -> tuple[Any, ...]:
     options = dict(getattr(dispatcher, "targetoptions", {}))
     if options.get("link"):
         raise UnhashableError(f"{dispatcher.__name__} links files")
-    pipeline = getattr(getattr(dispatcher, "_compiler", None), "pipeline_class", None)
+    pipeline = compiler_of(dispatcher)
     if pipeline is not None and not _is_named_by_library(pipeline):
         raise UnhashableError(f"{dispatcher.__name__} is compiled by {pipeline.__name__}")
     variables = {name: str(kind) for name, kind in (getattr(dispatcher, "locals", None) or {}).items()}
-    if getattr(dispatcher, "_can_compile", True):
+    if can_compile(dispatcher):
         # Types that it was compiled for when it was called change nothing, but a signature may say what it returns.
         stats = getattr(dispatcher, "stats", None)
         met = {*stats.cache_hits, *stats.cache_misses} if stats is not None else ()
@@ -164,16 +166,16 @@ def _overloads() -> Iterator[tuple[Any, ...]]:
     """Yield what the user has told Numba about functions and attributes that only a library's name stands for."""
     for registry in _registries():
         for template in (*registry.functions, *registry.attributes):
-            function = getattr(template, "_overload_func", None)
-            if function is None or is_library(function):
+            given = overload_of(template)
+            if given is None or is_library(given[0]):
                 continue
+            function, options, attribute = given
             key = template.key
             if plain_function(key) is None or is_library(key):
                 of = f"{key.__module__}.{key.__qualname__}" if hasattr(key, "__qualname__") else str(key)
-                options = {**template.metadata, **getattr(template, "_jit_options", {})}
                 # Numba knows some of these functions by themselves too, which would be taken for functions that are overloaded.
                 copy = FunctionType(function.__code__, function.__globals__, closure=function.__closure__)
-                yield of, getattr(template, "_attr", ""), options, copy, function.__defaults__, function.__kwdefaults__
+                yield of, attribute, options, copy, function.__defaults__, function.__kwdefaults__
 
 
 def _parts_of_global(value: Any, attributes: set[str], seen: dict[Any, int]) -> Iterator[bytes]:

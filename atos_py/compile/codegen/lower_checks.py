@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import contextlib
 import math
-import sys
 import threading
 from collections.abc import Iterator
-from types import CodeType, FrameType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import lower_builtin
 
 from ..debug_checks import Checks, Site
+from .numba_patches import current_lowering, patch_exceptions, patch_lowering
 from .types import I64, POINTER, Items, WorkerType, on_cuda
 
 _collecting = threading.local()
@@ -56,36 +56,22 @@ def note_workload(code: CodeType) -> None:
     _collecting.workload = code
 
 
-def _lowering() -> Any:
-    """Return Numba's lowering of the function at hand, which knows the line, or None if code is made of no function.
-
-    Numba hands the line to some of its implementations, but not to those of indexing and division.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        lowering = frame.f_locals.get("self")
-        if hasattr(type(lowering), "lower_inst"):  # of the type: proxies of Numba's raise other errors for what they lack
-            return lowering
-        frame = frame.f_back
-    return None
-
-
 def in_checked_code() -> bool:
     """Whether the function that is being lowered is the user's, and gets checks."""
-    lowering = _lowering() if is_collecting() else None
+    lowering = current_lowering() if is_collecting() else None
     return lowering is not None and lowering.func_ir.func_id.code in _collecting.codes
 
 
 def site_number(kind: str, detail: str) -> ir.Constant:
     """Return the number of a site at the line that is being lowered."""
-    lowering = _lowering()
+    lowering = current_lowering()
     site = Site(kind, lowering.func_ir.func_id.func_name, lowering.loc.filename, lowering.loc.line, detail)
     return ir.Constant(I64, _collecting.checks.number(site))
 
 
 def leave(builder: ir.IRBuilder) -> None:
     """Return from the function at hand, and from all that called it."""
-    _lowering().call_conv.return_exc(builder)
+    current_lowering().call_conv.return_exc(builder)
 
 
 def fail(builder: ir.IRBuilder, kind: str, detail: str, *values: ir.Value) -> None:
@@ -200,7 +186,7 @@ def lower_ended(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.
     return context.get_dummy_value()
 
 
-def intercept(callconv: Any, convention: type) -> None:
+def intercept(callconv: ModuleType, convention: type, lowering: type) -> None:
     """Make reports of the exceptions that Numba puts into the user's functions, for one of its targets.
 
     Parameters
@@ -209,40 +195,18 @@ def intercept(callconv: Any, convention: type) -> None:
         The target's, with its `ErrorModel`.
     convention : type
         The calling convention of the target's functions.
+    lowering : type
+        The class of the target that lowers functions.
     """
-    model: Any = callconv.ErrorModel
-    target: Any = convention
-    zero_division, static = model.fp_zero_division, target.return_user_exc
-    dynamic: Any = getattr(target, "return_dynamic_user_exc", _unsupported)
-
-    def fp_zero_division(self: Any, builder: Any, exc_args: Any = None, loc: Any = None) -> Any:
-        if not in_checked_code():
-            return zero_division(self, builder, exc_args, loc)
-        fail(builder, "division", exc_args[0] if exc_args else "division by zero")
-        return True
-
-    def return_user_exc(self: Any, builder: Any, exc: Any, exc_args: Any = None, *place: Any, **named: Any) -> None:
-        if not in_checked_code():
-            static(self, builder, exc, exc_args, *place, **named)
-        else:
-            _raised(builder, exc, exc_args or ())
-
-    def return_dynamic_user_exc(self: Any, builder: Any, exc: Any, args: Any, kinds: Any, *place: Any, **named: Any) -> None:
-        if not in_checked_code():
-            dynamic(self, builder, exc, args, kinds, *place, **named)
-        else:
-            # Only what is known when the task is compiled can be in its message.
-            _raised(builder, exc, [arg if kind is None else "..." for arg, kind in zip(args, kinds, strict=True)])
-
-    model.fp_zero_division = fp_zero_division
-    target.return_user_exc, target.return_dynamic_user_exc = return_user_exc, return_dynamic_user_exc
+    patch_lowering(lowering)
+    patch_exceptions(callconv, convention, in_checked_code, _report_division, _report_exception)
 
 
-def _unsupported(*_: Any, **__: Any) -> None:
-    raise NotImplementedError("an exception is raised with arguments that are no constants")
+def _report_division(builder: ir.IRBuilder, message: str) -> None:
+    fail(builder, "division", message)
 
 
-def _raised(builder: ir.IRBuilder, exc: Any, args: Any) -> None:
+def _report_exception(builder: ir.IRBuilder, exc: Any, args: Any) -> None:
     message = ", ".join(map(str, args))
     if exc is not None and issubclass(exc, AssertionError):
         fail(builder, "assert", "assertion failed" + (f": {message}" if message else ""))

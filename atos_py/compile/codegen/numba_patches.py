@@ -1,18 +1,54 @@
-"""Patches of Numba that the rest of this package relies on."""
+"""Patches of Numba: functions and methods that are replaced, and classes whose private methods are overridden."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import importlib.util
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from types import FunctionType, ModuleType, SimpleNamespace
+from typing import Any
 
 import numpy as np
+from numba import njit
+from numba.core.codegen import JITCodeLibrary, RuntimeLinker
+from numba.core.compiler import Compiler
 
-__all__ = ["defer_scipy", "removed_numpy_names"]
+__all__ = [
+    "current_lowering",
+    "defer_scipy",
+    "inlined_dispatcher",
+    "patch_current_device",
+    "patch_exceptions",
+    "patch_lowering",
+    "removed_numpy_names",
+    "start_numba",
+    "target_capability",
+]
 
 # Names that NumPy has removed, and what they stood for. numba-cuda 0.30 uses some of them when it is imported.
 _REMOVED = {"in1d": "isin", "round_": "round", "row_stack": "vstack", "trapz": "trapezoid"}
+# Of functions that are inlined where they are called.
+_INLINE_OPTIONS = {
+    "error_model": "numpy",
+    "forceinline": True,
+    "no_cfunc_wrapper": True,
+    "no_cpython_wrapper": True,
+    "_nrt": False,
+}
+
+
+class _Thread(threading.local):
+    """What this thread compiles: for which compute capability, and the functions that are being lowered, the last innermost."""
+
+    def __init__(self) -> None:
+        self.capability: tuple[int, int] | None = None
+        self.lowering: list[Any] = []
+
+
+_thread = _Thread()
 
 
 @contextlib.contextmanager
@@ -30,7 +66,7 @@ def removed_numpy_names() -> Iterator[None]:
 
 @contextlib.contextmanager
 def defer_scipy(linalg: str) -> Iterator[None]:
-    """Keep Numba, which is imported or started meanwhile, from importing SciPy: that takes longer than the rest of its start.
+    """Keep Numba, which is imported or started meanwhile, from importing SciPy's linear algebra, which takes 0.1 s or more.
 
     Numba's module `arraymath` does so only to find out whether SciPy is there. What uses linear algebra imports it later.
 
@@ -51,3 +87,158 @@ def defer_scipy(linalg: str) -> Iterator[None]:
         yield
     finally:
         module.ensure_blas = true  # type: ignore[attr-defined]
+
+
+def start_numba(context: Any) -> None:
+    """Have a context of the CPU register what it knows, which takes a while the first time."""
+    with defer_scipy("numba.np.linalg"):
+        context.refresh()
+
+
+@contextlib.contextmanager
+def target_capability(capability: tuple[int, int]) -> Iterator[None]:
+    """Have device functions that this thread compiles meanwhile compiled for a compute capability, with or without a device.
+
+    Device functions and Numba's own overloads are compiled when they are first called by another function, for the current
+    device. There may be none, and it need not be the one that the task is for.
+    """
+    _thread.capability = capability
+    try:
+        yield
+    finally:
+        _thread.capability = None
+
+
+def patch_current_device(dispatcher: ModuleType) -> None:
+    """Replace numba-cuda's question which device a function is compiled for, in its module `dispatcher`."""
+    true = dispatcher.get_current_device
+
+    def get_current_device() -> Any:
+        capability = _thread.capability
+        return SimpleNamespace(compute_capability=capability) if capability else true()
+
+    dispatcher.get_current_device = get_current_device  # type: ignore[attr-defined]
+
+
+def patch_lowering(base: type) -> None:
+    """Have `current_lowering` know what a class of one of Numba's targets lowers.
+
+    Numba hands the line to some of its implementations, but not to those of indexing and division.
+    """
+    target: Any = base
+    true = target.lower
+
+    @functools.wraps(true)
+    def lower(self: Any) -> Any:
+        _thread.lowering.append(self)
+        try:
+            return true(self)
+        finally:
+            _thread.lowering.pop()
+
+    target.lower = lower
+
+
+def current_lowering() -> Any:
+    """Return Numba's lowering of the function at hand, which knows the line, or None if code is made of no function."""
+    return _thread.lowering[-1] if _thread.lowering else None
+
+
+def patch_exceptions(
+    callconv: ModuleType,
+    convention: type,
+    is_checked: Callable[[], bool],
+    divided: Callable[..., None],
+    raised: Callable[..., None],
+) -> None:
+    """Have the exceptions that Numba puts into some functions made by others, for one of its targets.
+
+    Parameters
+    ----------
+    callconv : module
+        The target's, with its `ErrorModel`.
+    convention : type
+        The calling convention of the target's functions.
+    is_checked : callable
+        Whether the function that is being lowered is one of those.
+    divided : callable
+        Called with the builder and a message for a division by zero.
+    raised : callable
+        Called with the builder, the class of the exception, and its arguments as far as they are known.
+    """
+    model: Any = callconv.ErrorModel
+    target: Any = convention
+    zero_division, static = model.fp_zero_division, target.return_user_exc
+    dynamic: Any = getattr(target, "return_dynamic_user_exc", _refuse_dynamic)
+
+    def fp_zero_division(self: Any, builder: Any, exc_args: Any = None, loc: Any = None) -> Any:
+        if not is_checked():
+            return zero_division(self, builder, exc_args, loc)
+        divided(builder, exc_args[0] if exc_args else "division by zero")
+        return True
+
+    def return_user_exc(self: Any, builder: Any, exc: Any, exc_args: Any = None, *place: Any, **named: Any) -> None:
+        if not is_checked():
+            static(self, builder, exc, exc_args, *place, **named)
+        else:
+            raised(builder, exc, exc_args or ())
+
+    def return_dynamic_user_exc(self: Any, builder: Any, exc: Any, args: Any, kinds: Any, *place: Any, **named: Any) -> None:
+        if not is_checked():
+            dynamic(self, builder, exc, args, kinds, *place, **named)
+        else:
+            # Only what is known when the task is compiled can be in its message.
+            raised(builder, exc, [arg if kind is None else "..." for arg, kind in zip(args, kinds, strict=True)])
+
+    model.fp_zero_division = fp_zero_division
+    target.return_user_exc, target.return_dynamic_user_exc = return_user_exc, return_dynamic_user_exc
+
+
+def _refuse_dynamic(*_: Any, **__: Any) -> None:
+    raise NotImplementedError("an exception is raised with arguments that are no constants")
+
+
+class _InlinedLibrary(JITCodeLibrary):
+    """Code that is only there to be linked into other code: neither optimised nor made machine code by itself.
+
+    All of it is inlined where it is called, and optimised there. What is recursive is called by its address, and so has one.
+    """
+
+    _recursive = False
+
+    @property
+    def codegen(self) -> Any:
+        return self._codegen if self._recursive else _NoEnvironments
+
+    def _optimize_final_module(self) -> None:
+        names = [variable.name for variable in self._final_module.global_variables]
+        self._recursive = any(name.startswith(RuntimeLinker.PREFIX) for name in names)
+        if self._recursive:
+            super()._optimize_final_module()
+
+    def _finalize_final_module(self) -> None:
+        if self._recursive:
+            super()._finalize_final_module()
+        else:
+            self._finalize_dynamic_globals()
+            self._verify_declare_only_symbols()
+            self._finalized = True
+
+
+class _NoEnvironments:
+    """Stand-in for the code generator of code that has no address: Numba notes there what Python objects a function uses."""
+
+    @staticmethod
+    def set_env(name: str, environment: Any) -> None: ...
+
+
+class _InlinedCompiler(Compiler):
+    """Numba's compiler, for functions that are inlined."""
+
+    def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
+        super().__init__(typing, target, _InlinedLibrary(target.codegen(), "inlined"), *rest)
+
+
+def inlined_dispatcher(function: FunctionType) -> Any:
+    """Return a dispatcher for the CPU of a function that only other compiled code calls."""
+    return njit(pipeline_class=_InlinedCompiler, **_INLINE_OPTIONS)(function)

@@ -1,71 +1,101 @@
-"""Access to what Numba does not document: each name is used here alone, so that another release of Numba breaks one place."""
+"""Access to names of Numba that are private or undocumented: used here alone, so that another release breaks one place.
+
+What changes Numba is in `numba_patches`. Numba is imported where a function needs it: naming a cache entry takes this
+module, and code that comes from the cache is launched without Numba.
+"""
 
 from __future__ import annotations
 
+import pickle
 from types import FunctionType
 from typing import Any
 
-from numba import njit
-from numba.core import codegen, compiler
-from numba.core.runtime.nrt import rtsys
+__all__ = [
+    "can_compile",
+    "compiler_of",
+    "create_module",
+    "export_library",
+    "host_features",
+    "is_known_global",
+    "load_library",
+    "load_result",
+    "overload_of",
+    "save_result",
+    "set_cache",
+    "start_runtime",
+]
 
-from .numba_patches import defer_scipy
 
-__all__ = ["inlined_dispatcher", "start_numba", "start_runtime"]
-
-
-def start_numba(context: Any) -> None:
-    """Have a target's context register what it knows, which takes a while the first time."""
-    with defer_scipy("numba.np.linalg"):
-        context.refresh()
+def is_known_global(typing_context: Any, value: Any) -> bool:
+    """Whether Numba has a meaning of its own for the value of a global variable."""
+    return typing_context._lookup_global(value) is not None
 
 
-def start_runtime(context: Any) -> None:
+def create_module(target_context: Any, name: str) -> Any:
+    """Return a new module of LLVM's code for the context's target."""
+    return target_context.codegen()._create_empty_module(name)
+
+
+def start_runtime(target_context: Any) -> None:
     """Start the part of Numba that code which is loaded from a cache may call, and not what compiles."""
-    rtsys.initialize(context)
+    from numba.core.runtime.nrt import rtsys
+
+    rtsys.initialize(target_context)
 
 
-class _Inlined(codegen.JITCodeLibrary):
-    """Code that is only there to be linked into other code: neither optimised nor made machine code by itself.
+def host_features(codegen: Any) -> tuple[str, ...]:
+    """Return what machine code depends on: the kind of machine, the CPU and its features, and whether SVML is there."""
+    from numba.core import config
 
-    All of it is inlined where it is called, and optimised there. What is recursive is called by its address, and so has one.
+    return tuple(map(str, (*codegen.magic_tuple(), config.USING_SVML)))
+
+
+def export_library(library: Any) -> tuple[bytes, bytes]:
+    """Return the machine code and the bitcode of a library that keeps its objects."""
+    _, _, (machine_code, bitcode) = library.serialize_using_object_code()
+    return machine_code, bitcode
+
+
+def load_library(codegen: Any, name: str, machine_code: bytes, bitcode: bytes) -> Any:
+    """Return the library of this name whose code `export_library` returned."""
+    return codegen.unserialize_library((name, "object", (machine_code, bitcode)))
+
+
+def save_result(result: Any) -> bytes:
+    """Return a compiled function as bytes."""
+    from numba.core import serialize
+
+    return serialize.dumps(result._reduce())
+
+
+def load_result(target_context: Any, content: bytes) -> Any:
+    """Return the compiled function that `save_result` made bytes of."""
+    from numba.core import compiler
+
+    return compiler.CompileResult._rebuild(target_context, *pickle.loads(content))
+
+
+def set_cache(dispatcher: Any, cache: Any) -> None:
+    """Have a dispatcher look for code in `cache`, which has `load_overload`, `save_overload` and `cache_path`."""
+    dispatcher._cache = cache
+
+
+def can_compile(dispatcher: Any) -> bool:
+    """Whether a dispatcher takes other types than those that it was compiled for."""
+    return getattr(dispatcher, "_can_compile", True)
+
+
+def compiler_of(dispatcher: Any) -> type | None:
+    """Return the class that compiles a dispatcher's function, or None if the dispatcher names none."""
+    return getattr(getattr(dispatcher, "_compiler", None), "pipeline_class", None)
+
+
+def overload_of(template: Any) -> tuple[FunctionType, dict[str, Any], str] | None:
+    """Return what was given to `numba.extending.overload` or the like: a function, options, and the name of an attribute.
+
+    None if the template was made otherwise.
     """
-
-    _recursive = False
-
-    @property
-    def codegen(self) -> Any:
-        return self._codegen if self._recursive else _NoEnvironments
-
-    def _optimize_final_module(self) -> None:
-        names = [variable.name for variable in self._final_module.global_variables]
-        self._recursive = any(name.startswith(codegen.RuntimeLinker.PREFIX) for name in names)
-        if self._recursive:
-            super()._optimize_final_module()
-
-    def _finalize_final_module(self) -> None:
-        if self._recursive:
-            super()._finalize_final_module()
-        else:
-            self._finalize_dynamic_globals()
-            self._verify_declare_only_symbols()
-            self._finalized = True
-
-
-class _NoEnvironments:
-    """Stand-in for the code generator of code that has no address: Numba notes there what Python objects a function uses."""
-
-    @staticmethod
-    def set_env(name: str, environment: Any) -> None: ...
-
-
-class _Compiler(compiler.Compiler):
-    """Numba's compiler, for functions that are inlined."""
-
-    def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
-        super().__init__(typing, target, _Inlined(target.codegen(), "inlined"), *rest)
-
-
-def inlined_dispatcher(function: FunctionType, options: dict[str, Any]) -> Any:
-    """Return a dispatcher for the CPU of a function that only other compiled code calls."""
-    return njit(pipeline_class=_Compiler, **options)(function)
+    function = getattr(template, "_overload_func", None)
+    if not isinstance(function, FunctionType):
+        return None
+    return function, {**template.metadata, **getattr(template, "_jit_options", {})}, getattr(template, "_attr", "")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import binding, ir
-from numba.core import callconv, config, types
+from numba.core import callconv, lowering, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
@@ -22,20 +22,13 @@ from .entry_points import cpu_flat, cpu_nested, idle_entry, prepare
 from .error_messages import translated
 from .lower_checks import collecting, intercept
 from .lower_worker import scratch_itemsize
-from .numba_private import inlined_dispatcher, start_numba
+from .numba_patches import inlined_dispatcher, start_numba
+from .numba_private import export_library, host_features, is_known_global, load_library
 from .types import I64, POINTER
 
 __all__ = ["CpuCode", "compile_cpu", "host", "load_cpu"]
 
-_OPTIONS = {
-    "error_model": "numpy",
-    "forceinline": True,
-    "no_cfunc_wrapper": True,
-    "no_cpython_wrapper": True,
-    "_nrt": False,
-}
-
-intercept(callconv, callconv.CPUCallConv)
+intercept(callconv, callconv.CPUCallConv, lowering.BaseLower)
 binding.add_symbol("atos_fail", int(ffi.cast("uintptr_t", lib.atos_cpu_fail)))
 
 
@@ -73,10 +66,10 @@ class CpuTarget:
     """Numba's CPU target, as `prepare` asks for it."""
 
     def dispatcher(self, function: FunctionType) -> Any:
-        return inlined_dispatcher(function, _OPTIONS)
+        return inlined_dispatcher(function)
 
     def is_known(self, value: Any) -> bool:
-        return cpu_target.typing_context._lookup_global(value) is not None
+        return is_known_global(cpu_target.typing_context, value)
 
     def compile(self, function: Any, args: tuple[types.Type, ...]) -> types.Type:
         function.compile(args)
@@ -107,22 +100,21 @@ def compile_cpu(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.d
                 types_of_idle = (program.idle_worker, program.arguments)
                 _export(library, f"{name}_idle", target.dispatcher(idle_entry(program.idle)), types_of_idle)
         library.finalize()
-        _, _, (machine_code, bitcode) = library.serialize_using_object_code()
         facts = (name.encode(), b"idle" if idle is not None else b"", bytes([scratch_itemsize(library.get_llvm_str())]))
-        return _addresses(library, (*facts, machine_code, bitcode), checks)
+        return _addresses(library, (*facts, *export_library(library)), checks)
 
 
 def load_cpu(parts: Sequence[bytes]) -> CpuCode:
     """Load code from the `parts` of an earlier compilation on the same kind of CPU."""
     name, _, _, machine_code, bitcode = parts
     with global_compiler_lock:
-        library = cpu_target.target_context.codegen().unserialize_library((name.decode(), "object", (machine_code, bitcode)))
+        library = load_library(cpu_target.target_context.codegen(), name.decode(), machine_code, bitcode)
         return _addresses(library, tuple(parts), None)
 
 
 def host() -> tuple[str, ...]:
     """Return what machine code depends on: the kind of machine, the CPU and its features, and whether SVML is there."""
-    return tuple(map(str, (*cpu_target.target_context.codegen().magic_tuple(), config.USING_SVML)))
+    return host_features(cpu_target.target_context.codegen())
 
 
 def _addresses(library: Any, parts: tuple[bytes, ...], checks: Checks | None) -> CpuCode:

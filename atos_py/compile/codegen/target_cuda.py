@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
-from types import FunctionType, SimpleNamespace
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,12 @@ from .entry_points import Program, cuda_flat, cuda_nested, cuda_workload, idle_e
 from .error_messages import translated
 from .lower_checks import collecting, intercept
 from .lower_worker import scratch_itemsize
-from .numba_patches import defer_scipy, removed_numpy_names
+from .numba_patches import defer_scipy, patch_current_device, removed_numpy_names, target_capability
+from .numba_private import create_module, is_known_global
 from .types import I32, I64, POINTER
 
 with removed_numpy_names():
-    from numba.cuda import compiler, dispatcher
+    from numba.cuda import compiler, dispatcher, lowering
     from numba.cuda.core import callconv
     from numba.cuda.core.compiler_lock import global_compiler_lock
     from numba.cuda.cudadrv import nvvm
@@ -57,22 +57,8 @@ class CudaCode:
     checks: Checks | None = None
 
 
-_target = threading.local()
-_numba_current_device = dispatcher.get_current_device
-
-
-def _current_device() -> Any:
-    """Stand in for Numba's question which device a function is compiled for: the one asked of `compile_cuda`, if in there.
-
-    Device functions and Numba's own overloads are compiled when they are first called by another function, for the current
-    device. There may be none, and it need not be the one that the task is for.
-    """
-    cc = getattr(_target, "cc", None)
-    return SimpleNamespace(compute_capability=cc) if cc else _numba_current_device()
-
-
-dispatcher.get_current_device = _current_device
-intercept(callconv, callconv.CUDACallConv)
+patch_current_device(dispatcher)
+intercept(callconv, callconv.CUDACallConv, lowering.BaseLower)
 
 
 class CudaTarget:
@@ -83,7 +69,7 @@ class CudaTarget:
 
     def is_known(self, value: Any) -> bool:
         cuda_target.typing_context.refresh()
-        return cuda_target.typing_context._lookup_global(value) is not None
+        return is_known_global(cuda_target.typing_context, value)
 
     def compile(self, function: Any, args: tuple[types.Type, ...]) -> types.Type:
         return function.compile_device(args).signature.return_type
@@ -102,12 +88,8 @@ def compile_cuda(
         If the task does not fit the arguments, or is not something that Numba compiles.
     """
     checks = Checks() if debug else None
-    with global_compiler_lock, collecting(checks):
-        _target.cc = cc
-        try:
-            return _compile(task, idle, kinds, item_dtype, cc, checks)
-        finally:
-            _target.cc = None
+    with global_compiler_lock, collecting(checks), target_capability(cc):
+        return _compile(task, idle, kinds, item_dtype, cc, checks)
 
 
 def _compile(
@@ -149,7 +131,7 @@ def _compile(
 
 def _constants_and_stubs(program: Program, nested: bool, has_idle: bool) -> ir.Module:
     """Return a module with `atos_config`, and with functions that do nothing for what the task lacks."""
-    module = cuda_target.target_context.codegen()._create_empty_module("atos_config")
+    module = create_module(cuda_target.target_context, "atos_config")
     function = ir.Function(module, ir.FunctionType(I32, [I32]), "atos_config")
     builder = ir.IRBuilder(function.append_basic_block())
     result = ir.Constant(I32, -1)

@@ -71,7 +71,11 @@ class Split(types.RangeType):
     def __init__(self) -> None:
         super().__init__(types.int64)
         self.name = "split range"
-        self._iterator_type = SplitIterator()
+
+    @property
+    def iterator_type(self) -> types.Type:
+        """The type of an iterator over it."""
+        return SplitIterator()
 
 
 class SplitIterator(types.SimpleIteratorType):
