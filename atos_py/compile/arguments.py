@@ -20,7 +20,7 @@ _FLOAT64 = np.dtype(np.float64)
 
 
 class Kind:
-    """What a task is compiled for: the type of an argument without its value.
+    """Type of a launch's argument, without its value: a task is compiled for the kinds of its arguments.
 
     Kinds that are equal are the same object, so that comparing and hashing them costs next to nothing.
     """

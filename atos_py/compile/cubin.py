@@ -1,4 +1,7 @@
-"""What a cubin says of its kernel: registers and stack, which the linker's log tells too, but not on every machine."""
+"""Register count and stack size of a kernel, read from the section `.nv.info` of a cubin, which is an ELF file.
+
+The log of nvJitLink has them too, but not on every machine.
+"""
 
 from __future__ import annotations
 

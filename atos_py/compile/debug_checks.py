@@ -1,4 +1,4 @@
-"""What is checked inside a task that is launched with `debug=True`, and the error that a failed check becomes."""
+"""Checks inside a task that is launched with `debug=True`: their sites, and the error that a failed check becomes."""
 
 from __future__ import annotations
 

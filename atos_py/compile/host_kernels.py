@@ -21,7 +21,7 @@ from ..core.devices import device
 from ..support.uninterrupted import uninterrupted
 from .toolchain import import_numba
 
-__all__ = ["compiled", "even_rows", "num_threads", "parallel_map", "ranges", "returnable", "threads"]
+__all__ = ["compile_kernel", "even_rows", "num_threads", "parallel_map", "ranges", "returnable", "threads"]
 
 _MOST_STACK = 8 << 20  # of a thread, where the system says no less
 _ROOM = 4 << 20  # that a thread needs besides, until it runs
@@ -66,8 +66,8 @@ def threads(count: int) -> Iterator[ThreadPoolExecutor]:
 
 @functools.cache
 @uninterrupted
-def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `kernel` compiled by Numba."""
+def compile_kernel(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a kernel by Numba, once it is called, and return what to call instead of it."""
     function = import_numba().njit(nogil=True)(kernel)
     with contextlib.suppress(ImportError):  # another Numba
         from .codegen.numba_private import set_cache

@@ -140,7 +140,7 @@ def cubin(
     if debug:  # not kept on disk: the lines of the source are no part of a name there
         return make()
     target = ("cuda", core, cc, max_registers)
-    return _cached(_name(task, idle, kinds, item_dtype, target), make, freeze, thaw)
+    return _find_or_make(_name(task, idle, kinds, item_dtype, target), make, freeze, thaw)
 
 
 @functools.lru_cache(maxsize=_KEPT_IN_MEMORY)
@@ -158,7 +158,7 @@ def native(
 
     if debug:
         return make()
-    return _cached(
+    return _find_or_make(
         _name(task, idle, kinds, item_dtype, ("cpu", *host())),
         make,
         lambda code: code.parts,
@@ -233,7 +233,7 @@ def _name(
 _memory: dict[str, Any] = {}
 
 
-def _cached(
+def _find_or_make(
     name: str | None,
     make: Callable[[], Code],
     freeze: Callable[[Code], Sequence[bytes]],

@@ -63,15 +63,15 @@ def program_for(
         if device.kind == "cpu":
             native = link.native(task, idle, kinds, item_dtype, debug)
             check(lib.atos_program_native(native.run, native.idle, debug, slot))
-            return Program(_owned(slot[0]), 0, native.scratch_itemsize, native.checks, native)
+            return Program(_take_ownership(slot[0]), 0, native.scratch_itemsize, native.checks, native)
         # A block whose threads together need more registers than there are could not start at all.
         allowed = _REGISTERS_OF_A_BLOCK // num_threads // 8 * 8
         kernel = link.cubin(
             task, idle, kinds, item_dtype, worker, device.compute_capability, allowed if allowed < 255 else None, debug
         )
         check(lib.atos_program_load(device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
-        return Program(_owned(slot[0]), kernel.value_words, kernel.scratch_itemsize, kernel.checks, None)
+        return Program(_take_ownership(slot[0]), kernel.value_words, kernel.scratch_itemsize, kernel.checks, None)
 
 
-def _owned(handle: Any) -> Any:
+def _take_ownership(handle: Any) -> Any:
     return ffi.gc(handle, lib.atos_program_unload)

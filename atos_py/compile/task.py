@@ -1,4 +1,4 @@
-"""What a user writes: `@task`, the atomics a task may use, and what its `worker` offers."""
+"""Public interface of tasks: the decorator `@task`, the atomics a task may use, and the methods of its `worker`."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ def atomic_and_(array: Any, index: Any, value: Any, /) -> Any:
 
 
 class Worker:
-    """What a task's first parameter offers: a thread, a warp or a block (CTA) of the GPU, or a lane of the CPU.
+    """Interface of a task's first parameter: a thread, a warp or a block (CTA) of the GPU, or a lane of the CPU.
 
     This class documents the names and serves editors; workers exist inside tasks only. A flat task has all of them. A
     nested task has `push` alone, since its iterations are spread over the threads of the worker. On the CPU a worker has
@@ -330,7 +330,7 @@ class Worker:
     """The number of this thread in the worker, from 0."""
 
     size: int
-    """How many threads the worker has."""
+    """Number of threads of the worker."""
 
     def __init__(self) -> None:
         raise _inside_only("Worker")

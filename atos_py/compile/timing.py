@@ -1,4 +1,4 @@
-"""Where the time of a launch goes, and the same as ranges for NVIDIA's profilers."""
+"""Timing breakdown of a launch (compile, link, load, copy, host, run), also as ranges of NVTX for NVIDIA's profilers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Profile", "annotated", "during", "nvtx_annotate", "profile_of"]
 
 @dataclass(slots=True)
 class Profile:
-    """What the call of a launch spent its time on, in milliseconds; the parts add up to the whole.
+    """Time of the parts of a launch's call, in milliseconds; they add up to the whole.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Profile:
 
 
 class _Here(threading.local):
-    """What this thread has done last to get a task ready: seconds of each part, since when, and those inside of open parts."""
+    """Times of this thread's last compilation: seconds of each part, when it began, and seconds inside of open parts."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}

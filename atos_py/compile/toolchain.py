@@ -74,11 +74,11 @@ def _settings() -> tuple[tuple[str, str], ...]:
     config: Any = sys.modules.get("numba.core.config")
     if config is not None:  # otherwise nothing was set there
         now = {name: repr(value) for name, value in vars(config).items() if name.isupper() and name not in _SET_BY_NUMBA}
-        settings |= {name: value for name, value in now.items() if value != _untouched(config.__file__).get(name, value)}
+        settings |= {name: value for name, value in now.items() if value != _read_defaults(config.__file__).get(name, value)}
     return tuple(sorted(settings.items()))
 
 
 @functools.cache
-def _untouched(path: str) -> dict[str, str]:
+def _read_defaults(path: str) -> dict[str, str]:
     """Return what the settings in Numba's module `config` are before a program changes any."""
     return {name: repr(value) for name, value in runpy.run_path(path).items() if name.isupper()}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..compile.host_kernels import compiled, parallel_map, ranges, returnable
+from ..compile.host_kernels import compile_kernel, parallel_map, ranges, returnable
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.validation import as_dtype, as_host_array, as_integers, check_bool, check_int, require_host_memory
 
@@ -404,7 +404,7 @@ def _sorted_buckets(
     # Where each chunk puts its edges follows from counts alone, so the order is the same for any number of threads.
     def count(chunk: EdgeChunk) -> NDArray[np.int64]:
         counts = np.zeros(num_buckets, np.int64)
-        compiled(_count_kernel)(chunk.sources, chunk.targets, symmetrize, remove_loops, shift, counts)
+        compile_kernel(_count_kernel)(chunk.sources, chunk.targets, symmetrize, remove_loops, shift, counts)
         return counts
 
     cursors = np.zeros((len(chunks) + 1, num_buckets), np.int64)
@@ -422,7 +422,7 @@ def _sorted_buckets(
 
     def scatter(i: int) -> None:
         chunk, chunks[i] = chunks[i], _NO_EDGES
-        compiled(_scatter_kernel)(*chunk, symmetrize, remove_loops, shift, cursors[i], rows, columns, values)
+        compile_kernel(_scatter_kernel)(*chunk, symmetrize, remove_loops, shift, cursors[i], rows, columns, values)
 
     parallel_map(scatter, range(len(chunks)))
     chunks.clear()
@@ -437,7 +437,7 @@ def _sorted_buckets(
         given = rows[part], columns[part], None if values is None else values[part]
         scratch = [None if array is None else np.empty_like(array) for array in given]
         degrees = indptr[1 + (bucket << shift) : 1 + ((bucket + 1) << shift)]
-        compiled(_sort_kernel)(*given, *scratch, num_digits, digit_bits, deduplicate, degrees)
+        compile_kernel(_sort_kernel)(*given, *scratch, num_digits, digit_bits, deduplicate, degrees)
 
     parallel_map(finish, range(num_buckets))
     np.cumsum(indptr, out=indptr)

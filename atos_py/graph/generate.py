@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compile.host_kernels import compiled, parallel_map, ranges, returnable
+from ..compile.host_kernels import compile_kernel, parallel_map, ranges, returnable
 from ..errors import InvalidArgumentError
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_float, check_int, require_host_memory
@@ -170,7 +170,7 @@ def rmat_csr(scale: int, edge_factor: int, seed: int, *, a: float, b: float, c: 
     def generate(piece: tuple[int, int]) -> EdgeChunk:
         first, end = piece
         chunk = EdgeChunk(returnable(end - first, np.uint32), returnable(end - first, np.uint32), None)
-        compiled(_rmat_kernel)(first, scale, start, *thresholds, keys, chunk.sources, chunk.targets)
+        compile_kernel(_rmat_kernel)(first, scale, start, *thresholds, keys, chunk.sources, chunk.targets)
         return chunk
 
     chunks = parallel_map(generate, ranges(edge_factor << scale, _CHUNK_EDGES))
@@ -222,7 +222,7 @@ def road_csr(side: int, keep: float, seed: int) -> CSR:
     pieces = ranges(side, max(1, _CHUNK_EDGES // max(side, 1)))
 
     def go_through(indptr: NDArray[Any], indices: NDArray[np.uint32] | None) -> None:
-        parallel_map(lambda rows: compiled(_road_kernel)(*rows, side, start, threshold, indptr, indices), pieces)
+        parallel_map(lambda rows: compile_kernel(_road_kernel)(*rows, side, start, threshold, indptr, indices), pieces)
 
     indptr = np.zeros(side * side + 1, indptr_dtype(4 * side * side))
     go_through(indptr, None)

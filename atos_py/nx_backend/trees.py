@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms.bfs import UNREACHED
-from ..compile.host_kernels import compiled
+from ..compile.host_kernels import compile_kernel
 from .graphs import AtosGraph
 from .searches import depths_from
 
@@ -46,7 +46,7 @@ def _ordered(G: AtosGraph, sources: list[int], limit: float | None) -> tuple[NDA
     order[: len(sources)] = sources
     most = float(len(G) if limit is None else limit)
     rows = G.indptr, G.indices
-    count = compiled(_order_kernel)(*rows, depth, most, UNREACHED, parent, order, len(sources))
+    count = compile_kernel(_order_kernel)(*rows, depth, most, UNREACHED, parent, order, len(sources))
     return order[:count], parent, depth
 
 

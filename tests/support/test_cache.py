@@ -165,8 +165,8 @@ def add_one(x):
 
 def hits() -> int:
     """Run a kernel as a new process would; how often its code came from the cache."""
-    parallel.compiled.cache_clear()
-    kernel: Any = parallel.compiled(add_one)
+    parallel.compile_kernel.cache_clear()
+    kernel: Any = parallel.compile_kernel(add_one)
     assert kernel(1) == 2
     return sum(kernel.stats.cache_hits.values())
 

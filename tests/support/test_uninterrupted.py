@@ -152,7 +152,7 @@ def test_a_signal_while_a_kernel_of_the_host_is_compiled(monkeypatch):
 
     monkeypatch.setattr(numba_cache.KernelCache, "save_overload", save_overload)
     signal.signal(ONE, raising)
-    kernel = parallel.compiled(lambda x: x + 20261122)
+    kernel = parallel.compile_kernel(lambda x: x + 20261122)
     with pytest.raises(TooLateError):
         kernel(1)
     assert ended == [True]

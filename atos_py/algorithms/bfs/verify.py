@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...compile.host_kernels import compiled, even_rows, parallel_map, ranges
+from ...compile.host_kernels import compile_kernel, even_rows, parallel_map, ranges
 from ...errors import VerificationError
 from ...graph.csr import CSR
 from ...graph.graph import Graph
@@ -128,7 +128,7 @@ def _verify_depths(indptr: NDArray[Any], indices: NDArray[Any], starts: NDArray[
     has_parent = np.zeros(depths.size, np.uint8)
 
     def check_edges(piece: tuple[int, int]) -> int:
-        return int(compiled(_edges_kernel)(indptr, indices, depths, unreached, *piece, has_parent))
+        return int(compile_kernel(_edges_kernel)(indptr, indices, depths, unreached, *piece, has_parent))
 
     def check_vertices(piece: tuple[int, int]) -> int:
         part = depths[slice(*piece)]
@@ -162,7 +162,7 @@ def _verify_parents(
 ) -> None:
     """Check condition 5, where the depths are right."""
     has_edge = np.zeros(depths.size, np.uint8)
-    kernel = compiled(_tree_kernel)
+    kernel = compile_kernel(_tree_kernel)
     parallel_map(lambda piece: kernel(indptr, indices, parents, *piece, has_edge), even_rows(indptr, _CHUNK_EDGES))
     reached = depths != np.iinfo(depths.dtype).max
     inner = reached & (depths > 0)

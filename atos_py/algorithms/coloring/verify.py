@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compile.host_kernels import compiled, even_rows, parallel_map, ranges
+from ...compile.host_kernels import compile_kernel, even_rows, parallel_map, ranges
 from ...errors import VerificationError
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
@@ -57,7 +57,7 @@ def verify_coloring(graph: Graph, colors: Any) -> None:
     indptr, indices = rows_of(graph)
     n = indptr.size - 1
     found = per_vertex("colors", colors, n)
-    kernel = compiled(_clash_kernel)
+    kernel = compile_kernel(_clash_kernel)
     for edge in parallel_map(lambda piece: int(kernel(indptr, indices, found, *piece)), even_rows(indptr, _CHUNK_EDGES)):
         if edge >= 0:
             u, v = int(np.searchsorted(indptr, edge, side="right")) - 1, int(indices[edge])

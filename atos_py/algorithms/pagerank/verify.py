@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays.array import Array, to_host
-from ...compile.host_kernels import compiled, even_rows, num_threads, parallel_map, ranges
+from ...compile.host_kernels import compile_kernel, even_rows, num_threads, parallel_map, ranges
 from ...errors import InvalidArgumentError, VerificationError
 from ...support.host_memory import host_memory_for
 from ...support.validation import as_host_array, check_float
@@ -87,7 +87,7 @@ def verify_pagerank(
 
     def scatter(piece: tuple[int, int]) -> NDArray[np.float64]:
         received = np.zeros(n)
-        compiled(_scatter_kernel)(indptr, indices, rank, *piece, received)
+        compile_kernel(_scatter_kernel)(indptr, indices, rank, *piece, received)
         return received
 
     received = parallel_map(scatter, even_rows(indptr, step))

@@ -29,7 +29,7 @@ _LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class Target(Protocol):
-    """What the preparation of a task asks of the CPU or CUDA."""
+    """Operations of Numba's target, the CPU or CUDA, that preparing a task takes."""
 
     def dispatcher(self, function: FunctionType) -> Any: ...
     def is_known(self, value: Any) -> bool: ...
@@ -52,7 +52,7 @@ class Program:
 
     @property
     def value_words(self) -> int:
-        """How many values `workload` hands to the body."""
+        """Number of values that `workload` hands to the body."""
         return len(self.values.contents)
 
 
@@ -66,7 +66,7 @@ def prepare(
     specialise = Specialiser(target.dispatcher, target.is_known)
     described = f"items of {item_dtype} and " + (f"arguments {', '.join(map(str, kinds))}" if kinds else "no arguments")
 
-    def compiled(value: Any, role: str, given: list[tuple[str, types.Type]]) -> tuple[Any, types.Type]:
+    def compile_function(value: Any, role: str, given: list[tuple[str, types.Type]]) -> tuple[Any, types.Type]:
         function = plain_function(value)
         if function is None:
             raise TaskCompileError(f"the {role} of task {task.name!r} is no plain Python function: {value!r}")
@@ -80,7 +80,7 @@ def prepare(
         except RefusedError as error:
             raise failure(task.name, function, described, str(error), (function.__code__.co_filename, error.line)) from None
         with translated(task.name, function, described):
-            return dispatcher, target.compile(dispatcher, _folded(function, tuple(kind for _, kind in given)))
+            return dispatcher, target.compile(dispatcher, _fold_varargs(function, tuple(kind for _, kind in given)))
 
     flat_worker = WorkerType(items.item, nested=False, checked=checked)
     worker = WorkerType(items.item, nested=True, checked=checked) if task.nested else flat_worker
@@ -91,20 +91,20 @@ def prepare(
     inner: list[tuple[str, types.Type]] = []
     if task.nested:
         taken = _taken_by_workload(plain_function(task.workload), len(args))
-        workload, plan = compiled(task.workload, "workload", [("item", items.value), *argument_list[:taken]])
+        workload, plan = compile_function(task.workload, "workload", [("item", items.value), *argument_list[:taken]])
         length = plain_function(task.workload)
         assert length is not None
         note_workload(length.__code__)
         values = _values(task, length, plan, described)
         inner = [("i", types.int64), *zip((f"value {number}" for number in range(1, len(values) + 1)), values, strict=True)]
-    body, _ = compiled(task.body, "body", [("worker", worker), ("item", items.value), *inner, *argument_list])
+    body, _ = compile_function(task.body, "body", [("worker", worker), ("item", items.value), *inner, *argument_list])
     if checks is not None:
         function = plain_function(task.body)
         assert function is not None
         checks.arrays = array_names(_argument_names(function, 2 + len(inner), len(kinds)), kinds)
     idle_dispatcher = None
     if idle is not None:
-        idle_dispatcher, _ = compiled(idle, "idle function", [("worker", flat_worker), *argument_list])
+        idle_dispatcher, _ = compile_function(idle, "idle function", [("worker", flat_worker), *argument_list])
     return Program(
         workload,
         taken,
@@ -126,7 +126,7 @@ def _argument_names(function: FunctionType, skip: int, count: int) -> list[str]:
     return [*names, *(f"{more}[{k}]" for k in range(count - len(names)))]
 
 
-def _folded(function: FunctionType, kinds: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
+def _fold_varargs(function: FunctionType, kinds: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
     """Return the types of a function's parameters: those that its `*args` takes are one tuple."""
     parameters = inspect.signature(function).parameters.values()
     if all(p.kind is not p.VAR_POSITIONAL for p in parameters):

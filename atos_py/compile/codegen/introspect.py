@@ -1,4 +1,4 @@
-"""What a function refers to outside itself: found here once, for compiling helpers and for naming cache entries."""
+"""References of a function to values outside itself, and a hash of them: for compiling helpers and naming cache entries."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _parts(value: Any, seen: dict[Any, int]) -> Iterator[bytes]:
     function = plain_function(value)
     if function is not None:
         if value is not function:
-            yield from _parts(_made_with(value), seen)
+            yield from _parts(_describe_dispatcher(value), seen)
         number = seen.get(id(function))
         if number == -1:  # native code that calls itself cannot be loaded in another process
             raise UnhashableError(f"{function.__qualname__} calls itself")
@@ -143,7 +143,7 @@ def _parts_of_function(function: FunctionType, seen: dict[Any, int]) -> Iterator
         yield from _parts_of_global(value, attributes, seen)
 
 
-def _made_with(dispatcher: Any) -> tuple[Any, ...]:
+def _describe_dispatcher(dispatcher: Any) -> tuple[Any, ...]:
     """Return what a Numba dispatcher adds to its function: options, types of variables, and the signatures given to it."""
     options = dict(getattr(dispatcher, "targetoptions", {}))
     if options.get("link"):

@@ -1,4 +1,4 @@
-"""What `worker` offers: calls into the core on CUDA; on the CPU, where a worker is one lane, a few instructions in place."""
+"""Lowering of the methods of `worker`: calls into the core on CUDA; on the CPU, where it is one lane, a few instructions."""
 
 from __future__ import annotations
 

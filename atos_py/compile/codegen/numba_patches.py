@@ -41,7 +41,7 @@ _INLINE_OPTIONS = {
 
 
 class _Thread(threading.local):
-    """What this thread compiles: for which compute capability, and the functions that are being lowered, the last innermost."""
+    """State of this thread's compilation: the compute capability, and the functions being lowered, the innermost last."""
 
     def __init__(self) -> None:
         self.capability: tuple[int, int] | None = None

@@ -59,7 +59,7 @@ class Specialiser:
             add_checked(part)
         variables = dict(function.__globals__)
         cells = tuple(
-            CellType(_content(name, cell, code.co_firstlineno)) for name, cell in zip(code.co_freevars, closure, strict=True)
+            CellType(_read_cell(name, cell, code.co_firstlineno)) for name, cell in zip(code.co_freevars, closure, strict=True)
         )
         copy = FunctionType(code, variables, function.__name__, function.__defaults__, cells)
         copy.__kwdefaults__ = function.__kwdefaults__
@@ -114,21 +114,21 @@ def without_asserts(function: FunctionType) -> tuple[CodeType, tuple[CellType, .
         return code, closure
     source = "".join(linecache.getlines(code.co_filename, function.__globals__))
 
-    def compiled(optimize: int) -> CodeType | None:
+    def compile_source(optimize: int) -> CodeType | None:
         with contextlib.suppress(SyntaxError, ValueError):
             for part in codes(compile(source, code.co_filename, "exec", 0, True, optimize)):
                 if (part.co_name, part.co_firstlineno) == (code.co_name, code.co_firstlineno):
                     return part
         return None
 
-    shorter = compiled(1)
-    if shorter is None or compiled(-1) != code:
+    shorter = compile_source(1)
+    if shorter is None or compile_source(-1) != code:
         return code, closure
     cells = dict(zip(code.co_freevars, closure, strict=True))
     return shorter, tuple(cells[name] for name in shorter.co_freevars)
 
 
-def _content(name: str, cell: CellType, line: int) -> Any:
+def _read_cell(name: str, cell: CellType, line: int) -> Any:
     try:
         return cell.cell_contents
     except ValueError:

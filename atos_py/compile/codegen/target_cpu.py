@@ -101,7 +101,7 @@ def compile_cpu(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.d
                 _export(library, f"{name}_idle", target.dispatcher(idle_entry(program.idle)), types_of_idle)
         library.finalize()
         facts = (name.encode(), b"idle" if idle is not None else b"", bytes([scratch_itemsize(library.get_llvm_str())]))
-        return _addresses(library, (*facts, *export_library(library)), checks)
+        return _look_up_addresses(library, (*facts, *export_library(library)), checks)
 
 
 def load_cpu(parts: Sequence[bytes]) -> CpuCode:
@@ -109,7 +109,7 @@ def load_cpu(parts: Sequence[bytes]) -> CpuCode:
     name, _, _, machine_code, bitcode = parts
     with global_compiler_lock:
         library = load_library(cpu_target.target_context.codegen(), name.decode(), machine_code, bitcode)
-        return _addresses(library, tuple(parts), None)
+        return _look_up_addresses(library, tuple(parts), None)
 
 
 def host() -> tuple[str, ...]:
@@ -117,7 +117,7 @@ def host() -> tuple[str, ...]:
     return host_features(cpu_target.target_context.codegen())
 
 
-def _addresses(library: Any, parts: tuple[bytes, ...], checks: Checks | None) -> CpuCode:
+def _look_up_addresses(library: Any, parts: tuple[bytes, ...], checks: Checks | None) -> CpuCode:
     name, idle = parts[0].decode(), bool(parts[1])
     run = library.get_pointer_to_function(f"{name}_run")
     address_of_idle = library.get_pointer_to_function(f"{name}_idle") if idle else 0

@@ -61,12 +61,12 @@ class WorkerType(types.Type):
 
     @property
     def key(self) -> Any:
-        """What tells types apart: by their names alone, records of other offsets or field names would be one type."""
+        """Identity of the type: by their names alone, records of other offsets or field names would be one type."""
         return self.item, self.nested, self.checked
 
 
 class Split(types.RangeType):
-    """What `worker.split` returns: a range, iterated over without the division that finds out how long it is."""
+    """Result of `worker.split`: a range, iterated over without the division that finds out how long it is."""
 
     def __init__(self) -> None:
         super().__init__(types.int64)
@@ -79,7 +79,7 @@ class Split(types.RangeType):
 
 
 class SplitIterator(types.SimpleIteratorType):
-    """Where a loop over a split range is."""
+    """Position of a loop over a split range."""
 
     def __init__(self) -> None:
         super().__init__("iterator of a split range", types.int64)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...compile.host_kernels import compiled, returnable
+from ...compile.host_kernels import compile_kernel, returnable
 from ..csr import EdgeChunk
 
 __all__ = ["BadLineError", "Layout", "explain", "parse_block", "quote"]
@@ -178,7 +178,7 @@ def parse_block(block: bytes, start: int, layout: Layout, capacity: int | None =
 
     def attempt(floats: bool) -> tuple[int, int, int, NDArray[np.int64]]:
         hard = np.empty((capacity if floats else 0, 3), np.int64)
-        count, bad, num_hard = compiled(_parse_kernel)(
+        count, bad, num_hard = compile_kernel(_parse_kernel)(
             text,
             start,
             ord(layout.prefix or b"\0"),
