@@ -321,7 +321,9 @@ SHARE = {
     "S06": Mutant(
         "protocol/split_item.cuh", "no fence before a place is free", "!= 1) return false;\n  fence();", "!= 1) return false;"
     ),
-    "S07": Mutant("protocol/split_item.cuh", "no fence before a place is used again", "fence(); // the last owner", "// who used"),
+    "S07": Mutant(
+        "protocol/split_item.cuh", "no fence before a place is used again", "fence(); // the last owner", "// who used"
+    ),
     "S08": Mutant(
         "protocol/split_item.cuh", "no fence before chunks", "fence();\n  store(&split.chunks", "store(&split.chunks"
     ),
