@@ -62,7 +62,8 @@ class Algorithm:
     defaults : mapping
         Values of options that commands and tools give unless the user does, where they are not those of `run`.
     tunable : callable
-        ``tunable(graph)`` returns the values that `tune` tries of each option, beside those of a launch.
+        ``tunable(graph)`` returns the values that `tune` tries of each option, beside those of a launch. None of an option
+        that trades the quality of a result for time, since `tune` compares times alone.
     launch_defaults : bool
         Whether `run` leaves the options of a launch to the launch. Then `tune` does not try the defaults of a launch by name,
         since they are what runs without options.

@@ -16,7 +16,6 @@ from atos_py.__main__ import main
 from atos_py.algorithms.registry import Algorithm, Option, find_algorithms, register
 from atos_py.cli import find_commands
 from atos_py.cli.options import LAUNCH
-from atos_py.runtime.queue import Queue
 from atos_py.tools import reproduce
 
 MODULE = '''
@@ -157,7 +156,7 @@ class TestEntries:
             parameters = inspect.signature(entry.run).parameters
             assert {*entry.options, *entry.defaults, *entry.tunable(graph)} <= set(parameters)
             assert ("source" in parameters) == entry.has_source
-            launch = {*Queue._launch.__kwdefaults__, *LAUNCH}
+            launch = {*atos.LaunchOptions.__annotations__, *LAUNCH}
             assert not launch & {*entry.options, *entry.tunable(graph)}
             for options in entry.paper.values():
                 assert options.keys() <= entry.options.keys()
@@ -166,6 +165,11 @@ class TestEntries:
         bfs = find_algorithms()["bfs"]
         assert bfs.tunable(atos.generate.road(4, device="cpu")) == {"direction": ("push", "auto")}
         assert bfs.tunable(atos.Graph.from_edges([0], [1], device="cpu")) == {}
+
+    def test_methods_of_pagerank(self):
+        pagerank = find_algorithms()["pagerank"]
+        assert pagerank.tunable(atos.generate.road(4, device="cpu")) == {"find": ("sweep", "gather", "push")}
+        assert pagerank.tunable(atos.Graph.from_edges([0], [1], device="cpu")) == {"find": ("sweep", "push")}
 
     def test_options_of_one_name_are_the_same(self):
         options: dict[str, Option] = {}

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...graph.graph import Graph
 from ..registry import Algorithm, Option
-from .api import PageRankResult, pagerank
+from .api import METHODS, PageRankResult, pagerank
 from .verify import verify_pagerank
 
 __all__ = ["ENTRY"]
@@ -28,6 +28,10 @@ def _describe(result: PageRankResult) -> dict[str, Any]:
     return {"highest ranks": {int(v): float(rank[v]) for v in highest}, "error bound": result.error_bound}
 
 
+def _list_methods(graph: Graph) -> dict[str, tuple[Any, ...]]:
+    return {"find": METHODS if graph.is_symmetric() else tuple(method for method in METHODS if method != "gather")}
+
+
 ENTRY = Algorithm(
     name="pagerank",
     run=pagerank,
@@ -44,6 +48,7 @@ tolerance. A float64 pass over all edges proves that. The ranks sum to 1.""",
         "dtype": Option("of the ranks: float32 or float64"),
         "find": Option("how vertices with work are found: sweep, gather or push"),
     },
+    tunable=_list_methods,
     defaults={"tolerance": _TOLERANCE},
     paper={"PageRank": {}, "PageRank by vertex": {"find": "push"}},
 )
