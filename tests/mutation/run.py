@@ -261,7 +261,7 @@ class PythonTests:
             raise DoesNotCompileError(mutant.what)
         for file in self.files:
             command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"tests/{file}"]
-            command += ["-m", "gpu" if self.gpu else "not gpu", "--timeout=120"]
+            command += ["-m", "gpu" if self.gpu else "not gpu", f"--timeout={60 if self.gpu else 120}"]
             outcome, said = run(command, 1200, fine=(0, 5), cwd=tree, env=environment)  # 5: a file without such tests
             if outcome != "ok":
                 failed = re.search(r"^(?:FAILED|ERROR) (\S+)", said, re.M)
