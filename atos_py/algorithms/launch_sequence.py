@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import time
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..arrays.array import Array, zeros
 from ..compile.task import Task
 from ..errors import LaunchTimeoutError
 from ..operators.ranges import range_items
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch import LaunchOptions, compile_ahead
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.validation import check_timeout
@@ -23,6 +24,9 @@ __all__ = ["LaunchSequence"]
 
 _WATCHING = {"timeout", "trace", "progress"}
 _NOTHING: LaunchOptions = {}
+_OF_PROGRAMS = {"num_threads", "debug"}  # options that a program is compiled for
+_LINKS = {"cuda"}  # devices for which programs are linked
+_compiled: set[Hashable] = set()  # by this process, ahead of launches
 
 
 class LaunchSequence:
@@ -93,6 +97,23 @@ class LaunchSequence:
     def totals(self) -> Array:
         """Memory for sums."""
         return zeros(3, dtype=np.float64, device=self.queue.device)
+
+    def compile_ahead(self, variant: Hashable, launches: Callable[[], Iterable[tuple[str, Task, tuple[Any, ...]]]]) -> None:
+        """Have the tasks of launches to come linked side by side, the first time that this process makes them on a GPU.
+
+        Parameters
+        ----------
+        variant : hashable
+            Tells apart calls of the algorithm whose launches have other tasks or types.
+        launches : callable
+            Returns a worker, a task and its arguments for each of them.
+        """
+        options: LaunchOptions = {name: self.options[name] for name in _OF_PROGRAMS & self.options.keys()}  # type: ignore[assignment, literal-required]
+        key = self.name, self.worker, self.queue.device, self.queue.dtype, variant, *sorted(options.items())
+        if self.queue.device.kind in _LINKS and key not in _compiled:
+            chosen = [(self.worker or worker, task, args) for worker, task, args in launches()]
+            compile_ahead(self.queue, chosen, options)
+            _compiled.add(key)
 
     def prepare(self, task: Task, *args: Any, worker: str = "cta") -> None:
         """Have a task compiled that this call did without and a later one may need, by a launch of nothing that is not counted.

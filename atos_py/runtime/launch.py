@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arrays.array import Array, zeros
 from ..arrays.streams import launch_stream
+from ..compile.host_kernels import threads
 from ..compile.program import WORKER_KINDS, Program, program_for
 from ..compile.task import Task
 from ..compile.timing import annotated, profile_of
@@ -21,13 +22,13 @@ from ..core.library import ffi, lib
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from ..support.validation import check_bool, check_float, check_int, check_option_names, check_timeout
 from .callbacks import start_callback
-from .launch_arguments import prepare_arguments
+from .launch_arguments import Arguments, prepare_arguments
 from .launch_errors import LaunchedQueue, check_end
 from .progress import check_progress, make_observer
 from .stats import LaunchStats
 from .trace import make_trace
 
-__all__ = ["LaunchConfig", "LaunchOptions", "run_launch"]
+__all__ = ["LaunchConfig", "LaunchOptions", "compile_ahead", "run_launch"]
 
 _DEFAULT_FETCH_SIZE = {"thread": 1, "warp": 32, "cta": 128}
 _DEFAULT_THREADS = 256
@@ -215,9 +216,7 @@ def run_launch(
     on_gpu = queue.device.kind == "cuda"
     stream = launch_stream(config.stream, arguments.values, queue.device) if on_gpu or config.stream is not None else 0
     observer = make_observer(config.progress, task.name)
-    program = program_for(
-        task, config.idle, arguments.kinds, queue.device, queue.dtype, worker, config.num_threads, config.debug
-    )
+    program = program_for(*_program_key(queue, task, arguments, config))
     _check_scratch(task, program, config)
     samples = zeros((_MAX_SAMPLES, _SAMPLE_WORDS), dtype=np.uint64, device=queue.device) if config.sample_interval else None
     words = ffi.new("uint64_t[]", arguments.words or [0])
@@ -250,6 +249,25 @@ def run_launch(
         status = lib.atos_queue_launch(handle, program.handle, launch, stats)
     check_end(queue, task, program, status, stats, config.timeout, (arguments.values, samples))
     return _report(queue, task, config, stats, samples, begin)
+
+
+def _program_key(queue: LaunchedQueue, task: Task, arguments: Arguments, config: LaunchConfig) -> tuple[Any, ...]:
+    """Return the parameters of `program_for`."""
+    return task, config.idle, arguments.kinds, queue.device, queue.dtype, config.worker, config.num_threads, config.debug
+
+
+def compile_ahead(queue: LaunchedQueue, launches: Iterable[tuple[str, Task, tuple[Any, ...]]], options: LaunchOptions) -> None:
+    """Compile and link the programs of launches to come, each a worker, a task and its arguments.
+
+    Numba compiles one task at a time. On a GPU those that it has compiled are linked meanwhile, each by a thread. On the CPU
+    nothing is linked, and so nothing gained.
+    """
+    keys = []
+    for worker, task, args in launches:
+        config = LaunchConfig.from_options(worker, queue.device, options)
+        keys.append(_program_key(queue, task, prepare_arguments(args, queue.device), config))
+    with threads(len(keys)) as pool:
+        list(pool.map(lambda key: program_for(*key), keys))
 
 
 def _check_scratch(task: Task, program: Program, config: LaunchConfig) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import atos_py as atos
+from atos_py.algorithms import launch_sequence
 from atos_py.algorithms.bfs.direction import expand, pull
 from atos_py.algorithms.pagerank import chebyshev_pull
 from atos_py.algorithms.pagerank.residual_push import ResidualPush
@@ -112,3 +113,29 @@ def test_bfs_over_many_levels(programs):
     result, keys = programs(lambda: atos.bfs(graph, 0, direction="auto"))
     assert result.num_levels > 50
     assert {name for name, *_ in keys} >= {expand.name, pull.name}
+
+
+CALLS = {
+    "bfs": lambda: atos.bfs(atos.generate.rmat(8, device="cpu"), 0, direction="auto"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_all_programs_of_a_call_are_linked_side_by_side(call, programs, monkeypatch):
+    """As on a GPU, where each link takes half a second; but for those that the check of symmetry takes, which comes first."""
+    ahead: list[Any] = []
+    true = launch_sequence.compile_ahead
+
+    def compile_ahead(queue, launches, options):
+        _, compiled = programs(lambda: true(queue, launches, options))
+        ahead.append(compiled)
+
+    monkeypatch.setattr(launch_sequence, "_LINKS", {"cpu"})
+    monkeypatch.setattr(launch_sequence, "_compiled", set())
+    monkeypatch.setattr(launch_sequence, "compile_ahead", compile_ahead)
+    _, launched = programs(call)
+    assert len(ahead) == 1
+    assert len(ahead[0]) > 1
+    assert launched <= ahead[0]
+    programs(call)
+    assert len(ahead) == 1  # not again
