@@ -75,3 +75,11 @@ def test_few_modules_lie_outside_packages():
 
 def test_dir_shows_the_public_names():
     assert set(dir(atos)) == {*atos.__all__, "__version__"}
+
+
+def test_files_are_short():
+    """A file with one idea needs no more; installed without the sources, only the package is looked at."""
+    core = ROOT.parent / "csrc"
+    files = [*ROOT.rglob("*.py"), *(path for path in core.rglob("*") if path.suffix in {".h", ".cpp", ".cuh", ".cu"})]
+    assert len(files) > 100
+    assert {path.name: lines for path in files if (lines := len(path.read_text().splitlines())) > 450} == {}
