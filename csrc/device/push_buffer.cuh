@@ -1,11 +1,12 @@
-// Pushed items: gathered in a buffer while a step runs, and flushed after it. Some stay with the worker as local items, the
-// rest goes to the queue.
+// Pushed items: gathered in a buffer while a step runs, and flushed after it. Some stay with the worker as local items, which
+// it runs next and which never get a ticket (an index into the queue: counters.h). The others are stored in the queue.
 #pragma once
 #include "device/worker_state.cuh"
 
 namespace atos {
 
-// [any lanes] Lanes that push together share one atomic. What the buffer cannot hold goes to the queue at once.
+// [any lanes] Appends an item to the buffer. Lanes that push together share one atomic. If the buffer is full, the item goes to
+// the queue at once.
 template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push(const Item<bytes> &item) {
   const unsigned active = __activemask();
   const unsigned leader = __ffs(active) - 1, before = __popc(active & ((1u << lane_id()) - 1));
@@ -16,7 +17,7 @@ template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push(const Item<bytes>
     buffer[at] = item;
   } else {
     fence();
-    const uint64_t tail = queue().reserve(1);
+    const uint64_t tail = queue().reserve(1); // two numbers: the ticket, and the growths, which say its ring
     const unsigned k = growths_of(tail);
     queue().publish(queue().ring(k, queue().first_ticket_of(k)), tickets_of(tail), item);
   }
@@ -33,23 +34,25 @@ template <class Group, unsigned bytes> struct PushBuffer : WorkerState<Group, by
   // The pushes in the buffer, which are yet to be flushed.
   ATOS_DEVICE uint32_t buffered() const { return header->pushes < launch.buffer ? header->pushes : launch.buffer; }
 
-  // Whether the flush has to wait for space, in `reserve_when_space`.
+  // Whether the flush may exceed the ring's high-water mark, and has to wait for space in `reserve_when_space`.
   ATOS_DEVICE bool above_high_water() const { return header->producer.above_high_water(buffered()); }
 
-  // [one lane] Between steps: reserves tickets for all that is buffered, when the ring has space.
+  // [one lane] Between steps: reserves tickets for all buffered items, once the ring has space.
   ATOS_DEVICE void reserve_when_space() {
     const auto ask = [&] { static_cast<volatile CompletionRecord *>(launch.record)->growths_requested = 1; };
     header->producer.reserve_when_space(queue(), buffered(), ask);
   }
 
-  // [team] Behind a barrier of the worker: flushes the pushes of the last step. Those that may stay local become the next batch
-  // of this worker, `items`, as far as they fit and nobody waits for them. Where many items wait for workers, all pushes go
-  // behind those, to keep their order.
+  // [team] After a barrier of the worker: flushes the pushes of the last step. If `may_keep`, as many as fit become the next
+  // batch of this worker, `items`, except for some that are donated if workers wait for items (demand > 0, producer.cuh). If
+  // many items wait for workers (a large negative demand), all pushes go to the end of the queue, to keep the order.
   template <class Team> ATOS_DEVICE void flush_pushes(bool may_keep, BatchArray<Item<bytes>> items) {
     const uint32_t pushes = header->pushes, n = buffered();
     Producer &producer = header->producer;
     const bool local = may_keep && !producer.reserved && producer.demand >= -int64_t(launch.workers) * kBacklogPerWorker;
-    if (!local) fence(); // beside the reservation; a worker with local items mostly has nothing to flush
+    // A fence has to come between the task's writes and the commits in `publish`. Here it overlaps with the reservation. A
+    // worker that keeps items mostly has none to publish; if it has some, it fences below.
+    if (!local) fence();
     if (Team::rank() == 0) {
       const uint32_t most = launch.fetch / 2 + 1; // a long batch is hard to share
       uint32_t given = n;
@@ -70,19 +73,20 @@ template <class Group, unsigned bytes> struct PushBuffer : WorkerState<Group, by
     if (Team::rank() == 0) header->pushes = producer.reserved = 0;
   }
 
-  // [one lane] Number of local items, at most n, to donate to idle workers: idle / busy, rounded by chance. If each busy worker
-  // donated one for every idle one, most would end up in the queue.
+  // [one lane] Number of local items, at most n, to donate to idle workers: the quotient (idle workers) / (active workers),
+  // rounded up or down at random so that it is right on average (stochastic rounding). If each active worker donated one item
+  // for every idle worker, most items would end up in the queue.
   ATOS_DEVICE uint32_t items_to_donate(uint32_t n) const {
     const int32_t demand = int32_t(header->producer.demand); // 64 bits are slow
     const int32_t active = max(int32_t(launch.workers) - demand, 1);
     return quotient_rounded_by_chance(demand, active, n);
   }
 
-  // [one lane] Samples the demand, beside the step that runs.
+  // [one lane] Samples the demand (producer.cuh), while the step runs.
   ATOS_DEVICE void sample_demand() {
     const QueueRef<bytes> q = queue();
     const int64_t demand = int64_t(load(&q.counters->head) - tickets_of(load(&q.counters->tail)));
-    header->producer.demand = q.stopped() ? kUnseen : demand; // no item stays local then
+    header->producer.demand = q.stopped() ? kUnseen : demand; // very negative: no item stays local
   }
 };
 

@@ -1,4 +1,4 @@
-// Work sharing: the long items of a batch are split into chunks, which all workers run.
+// Work sharing: the long items of a batch are split into chunks, which all workers run (protocol/split_item.cuh).
 #pragma once
 #include "device/load_balance.cuh"
 
@@ -16,7 +16,8 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
   using Batch::values;
   using Batch::worker;
 
-  // [one lane] The next chunk to run: of the long items of this worker's batch, then of any split item.
+  // [one lane] Finds the next chunk to run: splits the long items of this worker's batch, then claims a chunk of any split
+  // item. An item whose entry is taken is not split: it is one chunk, for this worker. False if there is no chunk.
   ATOS_DEVICE bool next_chunk() {
     while (header->next_long < header->batch) {
       const unsigned k = header->next_long++;
@@ -43,12 +44,13 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
   }
 
   ATOS_DEVICE SplitItem *split_items() const { return static_cast<SplitItem *>(launch.split_items); }
-  // The place in the table where this worker begins to look.
+  // The entry of the table at which this worker begins to look.
   ATOS_DEVICE unsigned hint() const { return block_index() + 31 * Group::index_in_block(); }
   ATOS_DEVICE uint64_t chunk_size() const { return kChunkPart * Group::size(); }
+  // The item of the chunk that runs: a copy from the table, or this worker's own item if that was not split.
   ATOS_DEVICE Item<bytes> *borrowed() const { return reinterpret_cast<Item<bytes> *>(header->borrowed_item); }
 
-  // [all threads]
+  // [all threads] Runs the task on the iterations of `header->chunk`.
   ATOS_DEVICE void run_chunk() {
     const Chunk chunk = header->chunk;
 #pragma unroll 1

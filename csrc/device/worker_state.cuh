@@ -1,14 +1,18 @@
 // State of a worker in shared memory, and the view of it that a task gets.
 //
-// It lies in shared memory and not in registers, of which a task needs as many as it can get. All that a worker does is in
-// layers over it, each a file with one idea:
+// It lies in shared memory and not in registers, of which a task needs as many as it can get. The functions of a worker are in
+// layers over it, one class and file each:
 //
 //   WorkerState <- PushBuffer <- Termination <- HostReport <- BspRounds <- ThreadWorkers
 //                                                                       <- LoadBalance <- WorkSharing <- GroupWorker
 //
-// The comment of a function begins with its callers: [one lane], [first warp], [all threads] of the worker; [team]: all threads
-// of the group that it is instantiated for, which is the first warp or the worker. What has no such tag only reads, and may be
-// called by any.
+// `Group` is the class of the threads that share the state (Warp or Cta; compare cooperative groups): those of one warp or CTA
+// worker, or of 32 thread workers. The comment of a function begins with its callers: [one lane], [first warp], [all threads]
+// of the group; [team]: all threads of `Team`, a template parameter, which is the first warp or the whole group. A function
+// without such a tag only reads, and any thread may call it.
+//
+// A ticket is an index into the queue (protocol/counters.h). A local item has none: the worker that pushed it runs it without
+// storing it in the queue.
 #pragma once
 #include "device/action.cuh"
 #include "protocol/consumer.cuh"
@@ -34,31 +38,31 @@ ATOS_DEVICE int value_words() { return atos_config(ATOS_CONFIG_VALUE_WORDS); }
 
 // The state of a worker, at the start of its shared memory. Written by the first lane of the worker.
 struct Header {
-  Consumer consumer; // its claimed tickets are those of the worker, or the last ones of all lanes of thread workers
+  Consumer consumer; // claimed tickets: those of the worker, or, with thread workers, those that the lanes got last
   Producer producer;
   TerminationDetector end;
   uint64_t ran, pushed;      // statistics
   uint64_t round_end;        // tickets below this run in the current round
-  uint64_t borrowed_item[2]; // the item of the chunk that runs
+  uint64_t borrowed_item[2]; // the item of the chunk that runs, from the table or this worker's batch
   uint64_t borrowed_values[kValueWords];
   Chunk chunk;
-  uint32_t pushes;      // pushed items; those that the buffer does not hold went straight to the queue
+  uint32_t pushes;      // items pushed in this step; those that the buffer could not hold are in the queue already
   uint32_t flushed;     // pushes of the last step that have been flushed
   Action action;        // what comes next
-  Action step;          // what was done last, but for flushing and waiting for space
+  Action step;          // the last step, not counting flushes and waits for space
   uint32_t local_items; // local items: pushed, and the next to run, without going through the queue
-  uint32_t counted;     // 1 if the items that run have tickets, 0 if they are local
-  uint32_t total;       // iterations of the batch, but for long items
+  uint32_t counted;     // 1 if the items that run have tickets and so count as unfinished tasks; 0 if they are local
+  uint32_t total;       // iterations of the batch, without those of long items
   uint32_t any_long;    // whether the batch has long items
   uint32_t batch;       // items of a batch whose long ones are being split, or 0
   uint32_t next_long;   // first of them that has not been looked at for splitting
   uint32_t num_split;   // number of them that were split
   uint32_t idle_called; // in this round
-  uint32_t each;        // thread workers: tickets for each lane without any
+  uint32_t each;        // thread workers: tickets for each lane that had none
 };
 static_assert(sizeof(Header) <= kHeaderBytes, "the header outgrew its place");
 
-// A task's view of its worker, behind a void pointer.
+// A task's view of its worker, passed to it as a void pointer.
 template <unsigned bytes> struct Worker {
   const Launch *launch;
   Header *header;

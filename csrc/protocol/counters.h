@@ -1,4 +1,7 @@
 // The counters of a queue, in the memory of its device, and the values that they may have.
+//
+// A ticket is an index into the queue, given out by fetch-and-add: on `tail` to a push, whose item counts as an unfinished task
+// from then on; on `head` to a worker that takes an item. It says which slot to use (ring.cuh).
 #pragma once
 #include "include/interface.h"
 #include "protocol/atomic.cuh"
@@ -8,7 +11,8 @@ namespace atos {
 // Values of Counters::stop. A host asks in the upper half of the word, so that it does not undo what a worker wrote.
 constexpr uint64_t kRun = 0, kStopFull = 1, kStopTask = 3, kStopAsked = uint64_t(2) << 32;
 
-// The tail counts tickets in its lower bits, and in its upper ones how often the queue grew since the workers came.
+// The tail packs two numbers, so that one addition returns both: in its lower 59 bits the tickets reserved, in its upper 5 how
+// often the queue grew since the workers came.
 constexpr unsigned kTicketBits = 59, kMostGrowths = 31;
 constexpr uint64_t kGrowth = uint64_t(1) << kTicketBits;
 ATOS_FUNCTION uint64_t tickets_of(uint64_t tail) { return tail & (kGrowth - 1); }
@@ -16,28 +20,28 @@ ATOS_FUNCTION unsigned growths_of(uint64_t tail) { return unsigned(tail >> kTick
 
 constexpr uint64_t kNever = ~0ull; // no tail or ticket; as the end of a round: none follows
 
-// The first ticket of a ring that is not known yet; otherwise that ticket plus kGrown.
+// Values of ring_first_ticket before the ring's first ticket is known; afterwards it is that ticket plus kGrown.
 constexpr uint64_t kNotGrown = 0, kGrowing = 1, kGrown = 2;
-constexpr uint64_t kNoMore = uint64_t(1) << 63; // a bit of the growths granted: there will be none for more
+constexpr uint64_t kNoMore = uint64_t(1) << 63; // a bit of growths_granted: no further growth will be granted
 
-// They only grow while workers run, but for those of barriers, idle rounds and split items. Lines of 128 bytes keep those apart
-// that are written often.
+// They only increase while workers run, except those of barriers, idle rounds and split items. Counters that are written often
+// lie in different lines of 128 bytes.
 struct Counters {
   alignas(128) uint64_t head;                   // tickets claimed by workers; may be ahead of the tail
-  alignas(128) uint64_t tail;                   // tickets reserved for pushed items
-  alignas(128) uint64_t finished;               // tasks that ran
-  uint64_t stop;                                // why workers shall leave before the end
-  uint64_t untracked;                           // tasks counted without a ticket: local to their worker, then split
+  alignas(128) uint64_t tail;                   // tickets reserved for pushed items, and growths (see above)
+  alignas(128) uint64_t finished;               // tasks that ran, of those counted in the tail or in `untracked`
+  uint64_t stop;                                // why workers have to leave before the end, or kRun
+  uint64_t untracked;                           // tasks not tracked by the tail: local items (no ticket) that were split
   uint64_t splits_open;                         // bits of the split items that have unclaimed chunks
   alignas(128) uint64_t spilled;                // items that found their slot occupied
   alignas(128) uint64_t quiescent;              // idle rounds: see `register_quiescent`
-  alignas(128) uint64_t arrived;                // grid barrier: blocks that came
-  alignas(128) uint64_t phase;                  // grid barrier: times it opened
+  alignas(128) uint64_t arrived;                // grid barrier: blocks that arrived
+  alignas(128) uint64_t phase;                  // grid barrier: how often it opened
   uint64_t round_end;                           // grid barrier: tickets below this run in the current round
   alignas(128) uint64_t claims[4];              // discrete kernels: tickets claimed of the range of each stream's kernel
   uint64_t gone[4];                             // blocks that left the kernel of each stream
-  alignas(128) uint64_t growths_granted;        // those for which there is memory; with kNoMore, if there will be none for more
-  uint64_t growths_requested;                   // of the host
+  alignas(128) uint64_t growths_granted;        // by the host, which has mapped their memory; maybe with kNoMore
+  uint64_t growths_requested;                   // from the host, by pushers
   uint64_t ring_first_ticket[kMostGrowths + 1]; // of the ring after each growth, plus kGrown
   alignas(128) uint64_t ran;                    // statistics, added once by each worker
   uint64_t pushed;
@@ -45,7 +49,7 @@ struct Counters {
   alignas(128) uint64_t ran_so_far; // trace: tasks run, added after each batch
   uint64_t next_sample;             // trace: when the next sample is due
   uint64_t sampled;
-  uint64_t failures;    // that tasks with checks have reported
+  uint64_t failures;    // failed checks that tasks have reported
   atos_failure failure; // the first of them
 };
 

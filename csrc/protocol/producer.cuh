@@ -1,5 +1,5 @@
-// The pushing side of a worker: the tickets reserved for a flush, the ring that they are for, and how much may be pushed
-// without a wait for space.
+// The pushing side of a worker: the tickets (counters.h) reserved for a flush of its push buffer, the ring that they are for,
+// and how much may be pushed without a wait for space.
 //
 // On the GPU it lies in shared memory, and one lane calls what is not const.
 #pragma once
@@ -10,7 +10,7 @@ namespace atos {
 struct Producer {
   Ring ring;                // that of the reserved tickets
   uint64_t base = 0;        // the first of them
-  int64_t demand = kUnseen; // workers that wait for items, or less than 0: items that wait for workers
+  int64_t demand = kUnseen; // head - tail, as last sampled: > 0, claims that wait for items; < 0, a backlog of items
   int64_t headroom = 0;     // pushes beyond the demand that reserve their tickets at once
   uint32_t growths = 0;     // before `ring`
   uint32_t reserved = 0;    // 1 if there are tickets for all that is to be flushed
@@ -20,7 +20,8 @@ struct Producer {
     headroom = queue.headroom_of(ring);
   }
 
-  // Whether a flush of n items has to wait for space, with `reserve_when_space`.
+  // Whether a flush of n items may exceed the high-water mark, half of the ring, and so has to wait in `reserve_when_space`.
+  // True while the demand is kUnseen (very negative), unless the queue does not grow (headroom kPlenty).
   ATOS_FUNCTION bool above_high_water(uint32_t n) const { return int64_t(n) > demand + headroom && !reserved; }
 
   // Reserves tickets for n items.
@@ -28,7 +29,7 @@ struct Producer {
     use(queue, queue.reserve(n));
   }
 
-  // The same when the ring has space; `ask` requests one more growth.
+  // The same once the ring has space for them; calls `ask` to request one more growth from the host.
   template <unsigned bytes, class Ask>
   ATOS_FUNCTION void reserve_when_space(const QueueRef<bytes> &queue, uint64_t n, Ask ask) {
     use(queue, queue.reserve_with_space(n, ask));
@@ -36,7 +37,7 @@ struct Producer {
   }
 
 private:
-  // Takes the tickets from a tail on, and follows to their ring.
+  // Stores the reserved tickets, which begin at `tail`, and the ring that the growths in `tail` say.
   template <unsigned bytes> ATOS_FUNCTION void use(const QueueRef<bytes> &queue, uint64_t tail) {
     base = tickets_of(tail);
     const unsigned k = growths_of(tail);

@@ -1,6 +1,6 @@
-// Split items: long items cut into chunks that any warp or CTA worker can claim, so that an item of 160,000 iterations does not
-// hold one worker while the others wait. A few items can be split at a time; when the table is full, an owner runs its item by
-// itself.
+// Split items: long items cut into chunks that any warp or CTA worker can claim (self-scheduling of a loop, in chunks), so that
+// an item of 160,000 iterations does not hold one worker while the others wait. A few items can be split at a time, each in an
+// entry of a table; if its entry is taken, the owner, whose batch has the item, runs it by itself.
 #pragma once
 #include "protocol/counters.h"
 #include "protocol/slot.cuh"
@@ -10,12 +10,13 @@ namespace atos {
 
 constexpr int kValueWords = ATOS_MAX_VALUE_WORDS;
 
-// A place in the table. `chunks` holds a bias plus the number of unclaimed chunks; a claim takes one off. Late claims of a
-// used-up item take more off, which harms nothing: the bias leaves room for 2^31 of them, and the next owner stores it anew.
+// An entry of the table. `chunks` holds a bias plus the number of unclaimed chunks; a claim subtracts one. Claims that come
+// after the last chunk subtract more, which is harmless: the bias leaves room for 2^31 of them, and the next owner stores it
+// anew.
 struct alignas(128) SplitItem {
   uint64_t chunks;
   uint64_t left; // chunks that are not finished
-  uint64_t busy; // 1 while the place is taken
+  uint64_t busy; // 1 while the entry is taken
   uint64_t length;
   uint64_t item[2];
   uint64_t values[kValueWords];
@@ -28,10 +29,12 @@ constexpr uint64_t kChunkBias = uint64_t(1) << 31;
 // A chunk to run: iterations [from, to) of an item.
 struct Chunk {
   int64_t from, to;
-  int32_t split; // its place in the table, or -1: the item is not split
+  int32_t split; // its entry in the table, or -1: the item is not split
 };
 
-// [one lane] Makes the chunks of an item claimable. False if there is no place. An item without a ticket counts from here on.
+// [one lane] Makes the chunks of an item claimable; false if its entry is taken. An item with a ticket (an index into the
+// queue: counters.h) was counted as an unfinished task when its ticket was reserved. A local item (push_buffer.cuh) has none
+// and was not counted; since others may finish it now, it is counted here, in `untracked`.
 template <unsigned bytes> ATOS_DEVICE bool split_item(Counters *counters, SplitItem *split_items, unsigned hint,
                                                       const Item<bytes> &item, const uint64_t *values, int value_words,
                                                       uint64_t length, uint64_t chunk, bool has_ticket) {
@@ -39,6 +42,7 @@ template <unsigned bytes> ATOS_DEVICE bool split_item(Counters *counters, SplitI
   SplitItem &split = split_items[at];
   uint64_t busy = 0;
   if (!compare_exchange(&split.busy, busy, 1)) return false;
+  // Pairs with the fence before `busy` in `finish_chunk`: the workers that ran chunks of that owner's item have read its words.
   fence(); // the last owner of the place has read it
   const uint64_t chunks = (length + chunk - 1) / chunk;
   if constexpr (bytes == 4) store(&split.item[0], item.word);
@@ -48,7 +52,7 @@ template <unsigned bytes> ATOS_DEVICE bool split_item(Counters *counters, SplitI
   store(&split.length, length);
   store(&split.left, chunks);
   if (!has_ticket) fetch_add(&counters->untracked, 1); // before any of it can be finished
-  // The bit first: whoever claims the last chunk clears it, and that must not come before it is set.
+  // The bit first: the worker that claims the last chunk clears it, and that must not come before it is set.
   set_bit(&counters->splits_open, at);
   fence();
   store(&split.chunks, kChunkBias + chunks);
@@ -70,6 +74,7 @@ template <unsigned bytes> ATOS_DEVICE bool claim_chunk(Counters *counters, Split
     if (load(&split.chunks) <= kChunkBias) continue;
     const uint64_t unclaimed = fetch_add(&split.chunks, ~uint64_t(0));
     if (unclaimed <= kChunkBias) continue;
+    // Pairs with the fence before `chunks` in `split_item`; the opener is the worker that called it.
     fence(); // behind the opener's writes, also of the bit
     if (unclaimed == kChunkBias + 1) clear_bit(&counters->splits_open, at);
     const uint64_t number = unclaimed - kChunkBias - 1, length = load(&split.length);
@@ -85,7 +90,7 @@ template <unsigned bytes> ATOS_DEVICE bool claim_chunk(Counters *counters, Split
   return false;
 }
 
-// [one lane] Counts a chunk as finished, behind the flush of its pushes; true if it was the item's last one.
+// [one lane] Counts a chunk as finished, after the flush of its pushes; true if it was the item's last one.
 ATOS_DEVICE bool finish_chunk(SplitItem *split_items, int32_t at) {
   fence();
   if (fetch_add(&split_items[at].left, ~uint64_t(0)) != 1) return false;
