@@ -75,7 +75,7 @@ template <unsigned bytes> ATOS_DEVICE bool claim_chunk(Counters *counters, Split
     const uint64_t unclaimed = fetch_add(&split.chunks, ~uint64_t(0));
     if (unclaimed <= kChunkBias) continue;
     // Pairs with the fence before `chunks` in `split_item`; the opener is the worker that called it.
-    fence(); // behind the opener's writes, also of the bit
+    fence(); // after the writes of the opener, also of the bit
     if (unclaimed == kChunkBias + 1) clear_bit(&counters->splits_open, at);
     const uint64_t number = unclaimed - kChunkBias - 1, length = load(&split.length);
     got->from = int64_t(number * chunk);

@@ -312,7 +312,7 @@ BROKEN = {
     "fence in grid_barrier": Rule(in_worker(r"last\(\);\s*fence\(\);", "last();"), caught_in="weak, barrier"),
     "fence in split_item": Rule(in_share(r"fence\(\);(\s*store\(&split\.chunks)", r"\1"), caught_in="weak, split items"),
     "fence in claim_chunk": Rule(
-        in_share(r"fence\(\); // behind the opener's writes, also of the bit", ""), caught_in="weak, split items"
+        in_share(r"fence\(\); // after the writes of the opener, also of the bit", ""), caught_in="weak, split items"
     ),
     "fence before a place is used again": Rule(
         in_share(r"fence\(\); // the last owner of the place has read it", ""),
