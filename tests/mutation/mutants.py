@@ -327,7 +327,7 @@ SHARE = {
     "S08": Mutant(
         "protocol/split_item.cuh", "no fence before chunks", "fence();\n  store(&split.chunks", "store(&split.chunks"
     ),
-    "S09": Mutant("protocol/split_item.cuh", "no fence in claim_chunk", "fence(); // behind", "// behind"),
+    "S09": Mutant("protocol/split_item.cuh", "no fence in claim_chunk", "fence(); // after the writes", "// after the writes"),
     "S10": Mutant("protocol/split_item.cuh", "the bit is not set", "set_bit(&counters->splits_open, at);"),
     "S11": Mutant(
         "protocol/split_item.cuh",
