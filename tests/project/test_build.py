@@ -31,7 +31,7 @@ ffi.cdef(open(header).read())
 lib = ffi.dlopen(library)
 info, queue, count = ffi.new("atos_device_info *"), ffi.new("atos_queue **"), ffi.new("uint64_t *")
 assert lib.atos_device_query(lib.ATOS_CPU, info) == lib.ATOS_OK
-assert info.processors > 0 and 0 < info.free_bytes <= info.total_bytes
+assert info.multiprocessor_count > 0 and 0 < info.free_bytes <= info.total_bytes
 assert lib.atos_queue_create(lib.ATOS_CPU, 4, 4, queue) == lib.ATOS_OK
 assert lib.atos_queue_push(queue[0], ffi.new("uint32_t[3]"), 3) == lib.ATOS_OK
 assert lib.atos_queue_pending(queue[0], count) == lib.ATOS_OK
