@@ -12,6 +12,7 @@ import resource
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..core.devices import device
 from ..support.uninterrupted import uninterrupted
+from .codegen.introspect import global_names, is_library
 from .toolchain import import_numba
 
 __all__ = ["compile_kernel", "even_rows", "num_threads", "parallel_map", "ranges", "returnable", "threads"]
@@ -66,9 +68,15 @@ def threads(count: int) -> Iterator[ThreadPoolExecutor]:
 
 @functools.cache
 @uninterrupted
-def compile_kernel(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a kernel by Numba, once it is called, and return what to call instead of it."""
-    function = import_numba().njit(nogil=True)(kernel)
+def compile_kernel(kernel: FunctionType) -> Callable[..., Any]:
+    """Compile a kernel by Numba, once it is called, along with the plain functions that it calls.
+
+    Returns
+    -------
+    callable
+        To be called instead of the kernel.
+    """
+    function = import_numba().njit(nogil=True)(_compile_helpers(kernel))
     with contextlib.suppress(ImportError):  # another Numba
         from .codegen.numba_private import set_cache
         from .host_kernel_cache import KernelCache
@@ -76,6 +84,25 @@ def compile_kernel(kernel: Callable[..., Any]) -> Callable[..., Any]:
         set_cache(function, KernelCache(kernel))
     function.compile = uninterrupted(function.compile)
     return function  # type: ignore[no-any-return]
+
+
+def _compile_helpers(kernel: FunctionType) -> FunctionType:
+    """Return the kernel as a function of compiled ones, where it calls plain ones by the names of global variables."""
+    helpers = {
+        name: _compile_helper(value)
+        for name in sorted(global_names(kernel.__code__) & kernel.__globals__.keys())
+        if isinstance(value := kernel.__globals__[name], FunctionType) and not is_library(value)
+    }
+    if not helpers:
+        return kernel
+    variables = {**kernel.__globals__, **helpers}
+    return FunctionType(kernel.__code__, variables, kernel.__name__, kernel.__defaults__, kernel.__closure__)
+
+
+@functools.cache
+def _compile_helper(function: FunctionType) -> Callable[..., Any]:
+    """Compile a function that kernels call, to be inlined there: so it has no entry of its own in the cache."""
+    return import_numba().njit(nogil=True, forceinline=True)(_compile_helpers(function))  # type: ignore[no-any-return]
 
 
 def ranges(total: int, step: int) -> list[tuple[int, int]]:

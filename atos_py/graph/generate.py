@@ -1,8 +1,7 @@
 """Random graphs: scale-free ones (R-MAT) and road-like ones (a grid with holes).
 
-Every random number is a hash of the seed and of the number of the edge that it belongs to (SplitMix64, Steele, Lea and
-Flood 2014), so a graph depends on its parameters alone, not on how the work was spread over threads, and no generator
-has to be handed along.
+Every random number is a hash of the seed and of the number of the edge that it belongs to (`splitmix64`), so a graph depends
+on its parameters alone, not on how the work was spread over threads, and no generator has to be passed along.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from ..compile.host_kernels import compile_kernel, parallel_map, ranges, returnable
 from ..errors import InvalidArgumentError
 from ..support.host_memory import host_memory_for
+from ..support.splitmix64 import GOLDEN, splitmix64
 from ..support.validation import check_float, check_int, require_host_memory
 from .csr import CSR, MAX_VERTICES, EdgeChunk, build_csr, indptr_dtype
 
@@ -24,13 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["rmat", "road"]
 
-# In compiled code a signed constant would turn unsigned 64-bit arithmetic into floats, so all of them are uint64.
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_27, _30, _31, _32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
-_ONE = np.uint64(1)
+# In compiled code a signed constant would turn unsigned 64-bit arithmetic into floats.
+_ONE, _32, _LOW = np.uint64(1), np.uint64(32), np.uint64(0xFFFFFFFF)
 
 _CHUNK_EDGES = 1 << 20
 _ROUNDS = 4
@@ -107,12 +102,9 @@ def road(side: int, keep: float = 0.62, seed: int = 0, *, device: Device | str |
     return Graph.from_csr(*road_csr(side, keep, seed), device=device)
 
 
-def _mixed(value: int) -> int:
-    """Hash 64 bits (SplitMix64's output function)."""
-    value = (value + int(_GOLDEN)) % 2**64
-    value = (value ^ value >> 30) * int(_MIX_1) % 2**64
-    value = (value ^ value >> 27) * int(_MIX_2) % 2**64
-    return value ^ value >> 31
+def _hash_seeds(seed: int, count: int) -> NDArray[np.uint64]:
+    """Return hashes of `count` seeds from `seed` on."""
+    return splitmix64(np.arange(count, dtype=np.uint64) + np.uint64(seed) + GOLDEN)  # type: ignore[no-any-return]
 
 
 def _rmat_kernel(
@@ -122,10 +114,7 @@ def _rmat_kernel(
     mask = (_ONE << np.uint64(scale)) - _ONE
     half = np.uint64((scale + 1) // 2)
     for i in range(sources.size):
-        z = seed ^ (np.uint64(first + i) * _GOLDEN)
-        z = (z ^ (z >> _30)) * _MIX_1
-        z = (z ^ (z >> _27)) * _MIX_2
-        state = z ^ (z >> _31)
+        state = splitmix64(seed ^ (np.uint64(first + i) * GOLDEN))
         u = np.uint64(0)
         v = np.uint64(0)
         bits = state
@@ -133,11 +122,8 @@ def _rmat_kernel(
             if level & 1:
                 draw = bits >> _32
             else:
-                state += _GOLDEN
-                z = state
-                z = (z ^ (z >> _30)) * _MIX_1
-                z = (z ^ (z >> _27)) * _MIX_2
-                bits = z ^ (z >> _31)
+                state += GOLDEN
+                bits = splitmix64(state)
                 draw = bits & _LOW
             lower = draw >= ab
             right = (draw >= a) ^ lower ^ (draw >= abc)
@@ -164,8 +150,9 @@ def rmat_csr(scale: int, edge_factor: int, seed: int, *, a: float, b: float, c: 
         raise InvalidArgumentError(f"a, b and c must be probabilities whose sum is at most 1 (got {a}, {b} and {c})")
     require_host_memory(f"{edge_factor << scale} generated edges", 8 * (edge_factor << scale) + (4 << scale))
     thresholds = [np.uint64(round(min(p, 1) * 2**32)) for p in (a, a + b, a + b + c)]
-    keys = np.array([_mixed(seed + 1 + i) | (i + 1) % 2 for i in range(2 * _ROUNDS)], np.uint64)
-    start = np.uint64(_mixed(seed))
+    hashes = _hash_seeds(seed, 1 + 2 * _ROUNDS)
+    start, keys = hashes[0], hashes[1:]
+    keys[::2] |= _ONE  # factors, which have to be odd
 
     def generate(piece: tuple[int, int]) -> EdgeChunk:
         first, end = piece
@@ -197,14 +184,10 @@ def _road_kernel(
                     exists, neighbor, edge = column < side - 1, v + 1, 2 * v
                 else:
                     exists, neighbor, edge = row < side - 1, v + side, 2 * v + 1
-                if exists:
-                    z = seed ^ (np.uint64(edge) * _GOLDEN)
-                    z = (z ^ (z >> _30)) * _MIX_1
-                    z = (z ^ (z >> _27)) * _MIX_2
-                    if (z ^ (z >> _31)) >> _32 < keep:
-                        if indices is not None:
-                            indices[place] = neighbor
-                        place += 1
+                if exists and splitmix64(seed ^ (np.uint64(edge) * GOLDEN)) >> _32 < keep:
+                    if indices is not None:
+                        indices[place] = neighbor
+                    place += 1
             if indices is None:
                 indptr[v + 1] = place
 
@@ -218,7 +201,7 @@ def road_csr(side: int, keep: float, seed: int) -> CSR:
         raise InvalidArgumentError(f"keep must be a probability, 0 to 1 (got {keep})")
     require_host_memory(f"a grid of {side} x {side} vertices", side * side * (4 + round(16 * keep)))
     threshold = np.uint64(round(keep * 2**32))
-    start = np.uint64(_mixed(seed))
+    (start,) = _hash_seeds(seed, 1)
     pieces = ranges(side, max(1, _CHUNK_EDGES // max(side, 1)))
 
     def go_through(indptr: NDArray[Any], indices: NDArray[np.uint32] | None) -> None:

@@ -10,6 +10,7 @@ from ..arrays.array import Array, zeros
 from ..operators.edge_map import THREAD_MAX_DEGREE, gather
 from ..operators.ranges import range_items
 from ..runtime.queue import Queue
+from ..support.splitmix64 import splitmix64
 
 __all__ = ["is_symmetric"]
 
@@ -19,16 +20,14 @@ _VERTICES_PER_ITEM = 128
 _known: weakref.WeakKeyDictionary[Array, tuple[weakref.ref[Array], bool]] = weakref.WeakKeyDictionary()
 
 
-def hash_of(u, v):  # type: ignore[no-untyped-def]
+def hash_edge(u, v):  # type: ignore[no-untyped-def]
     """Return a hash of an edge, of 64 bits."""
-    z = (np.uint64(u) << np.uint64(32) | np.uint64(v)) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ z >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
-    return z ^ z >> np.uint64(32)
+    return splitmix64(np.uint64(u) << np.uint64(32) | np.uint64(v))
 
 
 def reverse_difference(v, u):  # type: ignore[no-untyped-def]
     """Return the hash of an edge less that of its reverse."""
-    return hash_of(v, u) - hash_of(u, v)
+    return hash_edge(v, u) - hash_edge(u, v)
 
 
 def no_edge():  # type: ignore[no-untyped-def]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -37,6 +39,22 @@ def assert_simple_and_symmetric(csr: CSR) -> None:
 
 def equal(one: CSR, other: CSR) -> bool:
     return np.array_equal(one.indptr, other.indptr) and np.array_equal(one.indices, other.indices)
+
+
+def digest(csr: CSR) -> str:
+    return hashlib.sha256(csr.indptr.tobytes() + csr.indices.tobytes()).hexdigest()[:16]
+
+
+@pytest.mark.parametrize(
+    ("seed", "expected"),
+    [
+        (0, ("3ef027aa0a148799", "fd034b988161efd3")),
+        (1, ("1ef9e16d744edc38", "5871b99b4b8a42dd")),
+        (12345678901234567890, ("2c908779a8909b98", "1767da598e4b5591")),
+    ],
+)
+def test_a_seed_gives_the_same_graphs_for_ever(seed: int, expected: tuple[str, str]) -> None:
+    assert (digest(rmat(12, 16, seed)), digest(road_csr(200, 0.3, seed))) == expected
 
 
 class TestRmat:

@@ -163,12 +163,37 @@ def add_one(x):
     return x + 1
 
 
-def hits() -> int:
+def hits(kernel: Any = add_one, result: int = 2) -> int:
     """Run a kernel as a new process would; how often its code came from the cache."""
     parallel.compile_kernel.cache_clear()
-    kernel: Any = parallel.compile_kernel(add_one)
-    assert kernel(1) == 2
-    return sum(kernel.stats.cache_hits.values())
+    parallel._compile_helper.cache_clear()
+    compiled: Any = parallel.compile_kernel(kernel)
+    assert compiled(1) == result
+    return sum(compiled.stats.cache_hits.values())
+
+
+def double(x):
+    return 2 * x
+
+
+def triple(x):
+    return double(x) + x
+
+
+scaled = double
+
+
+def add_scaled(x):
+    return scaled(x) + 1
+
+
+def test_functions_that_a_kernel_calls_are_compiled_with_it_and_name_its_entry(directory, monkeypatch):
+    assert [hits(add_scaled, 3), hits(add_scaled, 3)] == [0, 1]
+    assert len(list(directory.iterdir())) == 1
+    monkeypatch.setitem(globals(), "scaled", triple)
+    assert [hits(add_scaled, 4), hits(add_scaled, 4)] == [0, 1]
+    monkeypatch.setitem(globals(), "double", lambda x: 4 * x)
+    assert [hits(add_scaled, 6), hits(add_scaled, 6)] == [0, 1]
 
 
 DAMAGES = {
