@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays.array import Array, asarray, full, to_host
 from ..compile.task import atomic_or_, task
 from ..core.devices import Device
-from ..operators.ranges import range_items, range_of
+from ..operators.ranges import range_items, split_range
 from ..runtime.queue import Queue
 from .csr import CSR, MAX_VERTICES, check_csr, weight_dtype
 
@@ -23,9 +23,9 @@ def inspect(worker, item, indptr, indices, weights, faults):  # type: ignore[no-
     """Note whether offsets fall, an id is no vertex, or a weight is NaN."""
     n = indptr.size - 1
     bad = False
-    for v in range_of(worker, item, n, _ENTRIES_PER_ITEM):
+    for v in split_range(worker, item, n, _ENTRIES_PER_ITEM):
         bad |= indptr[v] > indptr[v + 1]
-    for edge in range_of(worker, item, indices.size, _ENTRIES_PER_ITEM):
+    for edge in split_range(worker, item, indices.size, _ENTRIES_PER_ITEM):
         bad |= indices[edge] >= n
         if weights is not None:
             bad |= weights[edge] != weights[edge]

@@ -3,13 +3,11 @@
 Three directions. `gather` (pull): every vertex combines what its neighbours have. `search` (pull with early exit): a vertex
 looks along its edges until one is accepted. `push`: active vertices change their neighbours, which may become active.
 
-*Mapping by degree.* One thread takes a vertex with at most `thread_max_degree` edges; those of the others are for all threads
-of the worker, or, in `push`, for whoever shares the inner loop of a nested task: its warp, its CTA, or, where it is long, all
-of them. A serial loop over many edges in one thread would hold up the others of its worker.
+*Mapping by degree.* A vertex of low degree, with at most `thread_max_degree` edges, is mapped to one thread; one of high degree
+to all threads of the worker, or, in `push`, to all that share the inner loop of a nested task: its warp, its CTA, or, where it
+is long, all of them. A serial loop over many edges in one thread would hold up the others of its worker.
 
-*A vertex or a range.* `push` and `search` have two kinds of items: an item below n is a vertex, and item n + k stands for the
-range of `VERTICES_PER_RANGE` vertices from k * `VERTICES_PER_RANGE` on (`all_ranges`), of which the active ones are taken. So
-the frontier of a round is either a list, vertices in the queue, or dense, a predicate over all vertices.
+*Items* are range items for `gather`, and mixed items for `push` and `search`: see `ranges`.
 """
 
 from __future__ import annotations
@@ -18,35 +16,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
 from ..compile.task import Task, atomic_add
+from .ranges import mixed_range_bounds
 from .reductions import plus, store_sums
 from .vertex_map import named
 
-__all__ = ["THREAD_MAX_DEGREE", "VERTICES_PER_RANGE", "all_ranges", "gather", "item_dtype", "push", "range_bounds", "search"]
+__all__ = ["NUM_PARTIAL_SUMS", "THREAD_MAX_DEGREE", "gather", "push", "search"]
 
 #: Degree up to which one thread takes a vertex. On the CPU a worker is a thread.
 THREAD_MAX_DEGREE = {"cuda": 16, "cpu": 1 << 62}
-VERTICES_PER_RANGE = 512
 #: Places that a sum over the vertices of `search` is spread over: one address would delay thousands of threads.
 NUM_PARTIAL_SUMS = 1024
-
-
-def all_ranges(n: int) -> NDArray[Any]:
-    """Return the items that stand for all n vertices."""
-    return n + np.arange(-(-n // VERTICES_PER_RANGE))
-
-
-def item_dtype(n: int) -> DTypeLike:
-    """Return the type of a queue's items that can be any of n vertices, or a range of them."""
-    return np.uint32 if n + -(-n // VERTICES_PER_RANGE) < 2**32 else np.int64
-
-
-def range_bounds(item, n):  # type: ignore[no-untyped-def]
-    """Return the first vertex of a range and how many there are; for tasks."""
-    first = (item - n) * VERTICES_PER_RANGE
-    return first, min(VERTICES_PER_RANGE, n - first)
 
 
 def gather(
@@ -62,7 +43,7 @@ def gather(
     thread calls ``update(v, degree, received, *args)``, whose `count` numbers, a tuple, are added up over all vertices.
     ``empty(*args)`` is the term of no edge: 0, of the type of the others.
 
-    The items are ranges of vertices (`ranges.range_items`), and the arguments of a launch ``(size, thread_max_degree, indptr,
+    The items are range items (`ranges.range_items`), and the arguments of a launch ``(size, thread_max_degree, indptr,
     indices, totals, *args)``: vertices of a range; edges up to which one thread gathers alone; the rows of the graph; and an
     array of the type of `zero` that the sums of `update` are added to.
     """
@@ -116,8 +97,8 @@ def search(wants: Callable[..., Any], accepts: Callable[..., Any], found: Callab
     ``found(v, degree, *args)``, and the integers that it returns are added up. One thread looks at the first `prefix` edges;
     where none is accepted, the vertex is pushed, and all threads of a worker look at the others.
 
-    The items are ranges (`all_ranges`), and the arguments of a launch ``(indptr, indices, totals, *args)``: `totals` is an
-    array of `NUM_PARTIAL_SUMS` integers, whose sum grows by what `found` returned.
+    The items are mixed items, at first ranges (`ranges.mixed_ranges`), and the arguments of a launch ``(indptr, indices,
+    totals, *args)``: `totals` is an array of `NUM_PARTIAL_SUMS` integers, whose sum grows by what `found` returned.
     """
 
     def run(worker, item, indptr, indices, totals, *args):  # type: ignore[no-untyped-def]
@@ -132,7 +113,7 @@ def search(wants: Callable[..., Any], accepts: Callable[..., Any], found: Callab
             if worker.any(met) and worker.rank == 0:
                 total = found(item, end - begin, *args)
         else:
-            first, size = range_bounds(item, n)
+            first, size = mixed_range_bounds(item, n)
             for v in worker.split(range(first, first + size)):
                 if wants(v, *args):
                     begin = indptr[v]
@@ -160,9 +141,9 @@ def push(
 ) -> Task:
     """Return the nested task by which active vertices change their neighbours.
 
-    An item that is a vertex v calls ``begin(v, degree, *args)`` once, which returns whether to go on, and a value; then
-    ``relax(worker, v, u, value, *args)`` for each of its edges (v, u), spread over threads, which may push u. Of an item that
-    is a range, each vertex v with ``active(v, degree, *args)`` is pushed.
+    The items are mixed items (`ranges`). A vertex v calls ``begin(v, degree, *args)`` once, which returns whether to go on, and
+    a value; then ``relax(worker, v, u, value, *args)`` for each of its edges (v, u), spread over threads, which may push u. Of
+    a range, each vertex v with ``active(v, degree, *args)`` is pushed.
 
     With `low_degree_inline`, the thread that looks at a vertex of a range begins and relaxes it at once if it has at most
     `thread_max_degree` edges, without asking whether it is active; that number then is the third argument of a launch.
@@ -174,7 +155,7 @@ def push(
     def trip_count(item, indptr, indices, *args):  # type: ignore[no-untyped-def]
         n = indptr.size - 1
         if item >= n:
-            first, size = range_bounds(item, n)
+            first, size = mixed_range_bounds(item, n)
             return size, first, empty(*args)
         first = indptr[item]
         degree = indptr[item + 1] - first

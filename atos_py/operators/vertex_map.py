@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..compile.task import Task, atomic_add, atomic_max
-from .ranges import VERTICES_PER_ITEM, range_of
+from .ranges import VERTICES_PER_ITEM, split_range
 from .reductions import plus, store_sums
 
 __all__ = ["append", "vertex_map", "vertex_max", "vertex_sums"]
@@ -26,7 +26,7 @@ def vertex_map(function: Callable[..., Any]) -> Task:
     """Return the task that calls ``function(v, *args)`` for every vertex, launched with arguments ``(n, *args)``."""
 
     def run(worker, item, n, *args):  # type: ignore[no-untyped-def]
-        for v in range_of(worker, item, n, VERTICES_PER_ITEM):
+        for v in split_range(worker, item, n, VERTICES_PER_ITEM):
             function(v, *args)
 
     return Task(named(run, function))
@@ -42,7 +42,7 @@ def vertex_sums(function: Callable[..., Any], count: int = 1) -> Task:
 
     def run(worker, item, n, totals, *args):  # type: ignore[no-untyped-def]
         sums = zero
-        for v in range_of(worker, item, n, VERTICES_PER_ITEM):
+        for v in split_range(worker, item, n, VERTICES_PER_ITEM):
             sums = add(sums, function(v, *args))
         store(worker, sums, totals)
 
@@ -57,7 +57,7 @@ def vertex_max(function: Callable[..., Any]) -> Task:
 
     def run(worker, item, n, found, *args):  # type: ignore[no-untyped-def]
         most = 0
-        for v in range_of(worker, item, n, VERTICES_PER_ITEM):
+        for v in split_range(worker, item, n, VERTICES_PER_ITEM):
             most = max(most, function(v, *args))
         most = worker.max(most)
         if worker.rank == 0:

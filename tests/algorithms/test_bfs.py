@@ -19,7 +19,7 @@ from atos_py.algorithms.bfs.direction import MAX_PUSHED_LEVELS, PREFIX, expand, 
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError
-from atos_py.operators.edge_map import VERTICES_PER_RANGE
+from atos_py.operators.ranges import VERTICES_PER_MIXED_RANGE
 
 SCHEDULES = [{"persistent": persistent, "barrier": barrier} for persistent in (True, False) for barrier in (False, True)]
 
@@ -104,9 +104,9 @@ def test_known_graphs(device: atos.Device, name: str, schedule: dict[str, bool])
         assert checked(graph, source, direction="auto", **schedule).num_reached == reached
 
 
-def test_many_blocks_and_hubs(device: atos.Device, worker: str) -> None:
+def test_many_ranges_and_hubs(device: atos.Device, worker: str) -> None:
     graph = atos.generate.rmat(12, 16, device=device)
-    assert graph.num_vertices > 4 * VERTICES_PER_RANGE
+    assert graph.num_vertices > 4 * VERTICES_PER_MIXED_RANGE
     for source in (int(np.argmax(graph.degrees())), np.arange(0, 4096, 37)):
         checked(graph, source, worker=worker)
         assert checked(graph, source, direction="auto", worker=worker).stats.tasks_run < graph.num_vertices
@@ -114,10 +114,10 @@ def test_many_blocks_and_hubs(device: atos.Device, worker: str) -> None:
 
 def test_a_long_graph_is_searched_to_its_end_without_rounds(device: atos.Device, worker: str) -> None:
     """After some levels whose frontiers never had many edges; or once they have no longer: a tail on a dense graph."""
-    path = atos.Graph.from_networkx(nx.path_graph(3 * VERTICES_PER_RANGE), device=device)
+    path = atos.Graph.from_networkx(nx.path_graph(3 * VERTICES_PER_MIXED_RANGE), device=device)
     assert atos.bfs(path, 0, direction="auto", worker=worker).stats.rounds == MAX_PUSHED_LEVELS + 1
     checked(path, 0, direction="auto", worker=worker)
-    lollipop = atos.Graph.from_networkx(nx.lollipop_graph(60, 4 * VERTICES_PER_RANGE), device=device)
+    lollipop = atos.Graph.from_networkx(nx.lollipop_graph(60, 4 * VERTICES_PER_MIXED_RANGE), device=device)
     result = atos.bfs(lollipop, 3, direction="auto", worker=worker)
     assert result.stats.rounds < 6
     checked(lollipop, 3, direction="auto", worker=worker)
@@ -144,9 +144,9 @@ def test_a_vertex_with_many_neighbours_that_are_not_reached(device: atos.Device,
     edges = [(hub, v) for v in (*leaves, near[-1])] + [(source, v) for v in near] + list(itertools.combinations(near, 2))
     tails, heads = np.array(edges).T
     graph = atos.Graph.from_edges(tails, heads, symmetrize=True, device=device)
-    assert graph.num_vertices < VERTICES_PER_RANGE
+    assert graph.num_vertices < VERTICES_PER_MIXED_RANGE
     assert checked(graph, source, direction="auto", worker=worker).depth.to_numpy()[hub] == 2
-    # The source; the block three times, of which the last finds nothing; and the hub.
+    # The source; the range three times, of which the last finds nothing; and the hub.
     assert atos.bfs(graph, source, direction="auto", worker=worker).stats.tasks_run == 1 + 3 + 1
 
 
@@ -161,7 +161,7 @@ def test_parents_come_only_on_request() -> None:
     without, with_parents = atos.bfs(graph, 0), atos.bfs(graph, 0, parents=True)
     assert without.parent is None
     assert without.stats.rounds == 1
-    assert with_parents.stats.rounds == 3  # the search; blocks; vertices
+    assert with_parents.stats.rounds == 3  # the search; ranges; vertices
     assert with_parents.stats.task == "visit"
 
 

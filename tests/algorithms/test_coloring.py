@@ -23,7 +23,7 @@ from atos_py.algorithms.launch_sequence import LaunchSequence
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError, UnsupportedTypeError
-from atos_py.operators.edge_map import VERTICES_PER_RANGE
+from atos_py.operators.ranges import VERTICES_PER_MIXED_RANGE
 
 WORKERS = ["thread", "warp", "cta"]
 SCHEDULES = [{"persistent": persistent, "barrier": barrier} for persistent in (True, False) for barrier in (False, True)]
@@ -46,7 +46,7 @@ def checked(graph: atos.Graph, *args: Any, **options: Any) -> ColoringResult:
     assert (colors[ends.row] != colors[ends.col])[ends.row != ends.col].all()
     assert result.num_colors == (colors.max() + 1 if colors.size else 0)
     in_ranges = result.stats.task == assign_or_check_range.name
-    assert result.stats.tasks_run >= graph.num_vertices / (VERTICES_PER_RANGE if in_ranges else 1)
+    assert result.stats.tasks_run >= graph.num_vertices / (VERTICES_PER_MIXED_RANGE if in_ranges else 1)
     return result
 
 
@@ -149,7 +149,7 @@ def hubs_and_roads(device: str) -> atos.Graph:
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_blocks(device, order, schedule):
+def test_ranges(device, order, schedule):
     graph = hubs_and_roads(device)
     assert (graph.degrees() > MAX_DEGREE).sum() > 20
     for num_blocks in (1, 16):
@@ -186,7 +186,7 @@ def test_hubs_come_first(device, order, options, monkeypatch):
 
 def test_neighbors_of_one_color_in_ranges():
     """All of a cycle has one colour, and is to be checked: by two threads in turns of one item each."""
-    n = 3 * VERTICES_PER_RANGE
+    n = 3 * VERTICES_PER_MIXED_RANGE
     graph = graph_of(nx.cycle_graph(n))
     colors = atos.full(n, TENTATIVE, dtype=np.uint32, device="cpu")
     queue = atos.Queue(100, device="cpu")

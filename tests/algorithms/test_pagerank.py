@@ -136,13 +136,13 @@ def test_special_graphs(name: str, find: str | None, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(map(str, v.values())))
-@pytest.mark.parametrize("light", [0, 3, 1 << 62])
-def test_every_schedule(variant: dict[str, Any], light: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(THREAD_MAX_DEGREE, "cpu", light)
+@pytest.mark.parametrize("low_degree", [0, 3, 1 << 62])
+def test_every_schedule(variant: dict[str, Any], low_degree: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(THREAD_MAX_DEGREE, "cpu", low_degree)
     for name in ("rmat", "road"):
         result = pagerank(SPECIAL[name], tolerance=1e-5, fetch_size=16, num_blocks=3, **variant)
         verify_pagerank(SPECIAL[name], result, 1e-5)
-        if variant["find"] == "push" or (variant["find"] == "sweep" and light == 0):
+        if variant["find"] == "push" or (variant["find"] == "sweep" and low_degree == 0):
             assert result.stats.tasks_pushed > SPECIAL[name].num_vertices / 2
 
 
@@ -219,7 +219,7 @@ def test_gathering_promises_what_the_verifier_finds_or_little_more(device: atos.
 def test_gathering_by_all_threads_of_a_worker(
     device: atos.Device, worker: str, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Vertices with many edges, among them hubs, whose spans come first."""
+    """Vertices with many edges, among them hubs, whose ranges come first."""
     monkeypatch.setitem(chebyshev_pull._MESH_DEGREE, device.kind, 0)
     monkeypatch.setitem(THREAD_MAX_DEGREE, device.kind, 4)
     monkeypatch.setitem(chebyshev_pull._RANGE_SIZES, False, (24, 24, 1))

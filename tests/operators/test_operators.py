@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atos_py as atos
-from atos_py.operators import edge_map
-from atos_py.operators.edge_map import NUM_PARTIAL_SUMS, all_ranges, gather, item_dtype, push, search
-from atos_py.operators.ranges import VERTICES_PER_ITEM, range_items
+from atos_py.operators.edge_map import NUM_PARTIAL_SUMS, gather, push, search
+from atos_py.operators.ranges import VERTICES_PER_ITEM, VERTICES_PER_MIXED_RANGE, mixed_item_dtype, mixed_ranges, range_items
 from atos_py.operators.vertex_map import append, vertex_map, vertex_max, vertex_sums
 
 
@@ -52,7 +51,7 @@ def rows(matrix: sp.csr_matrix, device: atos.Device) -> tuple[atos.Array, atos.A
 def run(
     task: atos.Task, items: Any, *args: Any, device: atos.Device, n: int, worker: str = "cta", **options: Any
 ) -> atos.LaunchStats:
-    queue = atos.Queue(max(4 * n, 16), dtype=item_dtype(n), device=device)
+    queue = atos.Queue(max(4 * n, 16), dtype=mixed_item_dtype(n), device=device)
     queue.push(items)
     getattr(queue, f"launch_{worker}")(task, *args)
 
@@ -174,7 +173,7 @@ def check_search(matrix: sp.csr_matrix, seed: int, worker: str, device: atos.Dev
     n = matrix.shape[0]
     state = (np.random.default_rng(seed).random(n) < 0.1).astype(np.int32)
     array, totals = atos.asarray(state.copy(), device=device), atos.zeros(NUM_PARTIAL_SUMS, dtype=np.uint64, device=device)
-    run(find, all_ranges(n), *rows(matrix, device), totals, array, device=device, n=n, worker=worker)
+    run(find, mixed_ranges(n), *rows(matrix, device), totals, array, device=device, n=n, worker=worker)
     found = (state == 0) & (matrix @ (state == 1).astype(int) > 0)
     np.testing.assert_array_equal(array.to_numpy(), np.where(found, 2, state))
     assert totals.to_numpy().sum() == np.diff(matrix.indptr)[found].sum()
@@ -215,13 +214,13 @@ def check_push(matrix: sp.csr_matrix, seed: int, thread_max_degree: int | None, 
     array = atos.asarray(state, device=device)
     extra = [] if thread_max_degree is None else [thread_max_degree]
     task = spread if thread_max_degree is None else spread_inline
-    for items in (all_ranges(n), np.flatnonzero(state)):  # a dense frontier, and a list
+    for items in (mixed_ranges(n), np.flatnonzero(state)):  # a dense frontier, and a list
         run(task, items, *rows(matrix, device), *extra, array, sums, device=device, n=n, worker=worker)
     np.testing.assert_array_equal(sums.to_numpy(), 2 * (matrix.T @ (state * np.arange(1, n + 1))).astype(np.int64))
 
 
 def test_items_of_many_vertices_have_64_bits():
-    assert item_dtype(2**31) == np.uint32
-    assert item_dtype(2**32 - 1) == np.int64
-    assert all_ranges(0).size == 0
-    np.testing.assert_array_equal(all_ranges(edge_map.VERTICES_PER_RANGE + 1), edge_map.VERTICES_PER_RANGE + 1 + np.arange(2))
+    assert mixed_item_dtype(2**31) == np.uint32
+    assert mixed_item_dtype(2**32 - 1) == np.int64
+    assert mixed_ranges(0).size == 0
+    np.testing.assert_array_equal(mixed_ranges(VERTICES_PER_MIXED_RANGE + 1), VERTICES_PER_MIXED_RANGE + 1 + np.arange(2))

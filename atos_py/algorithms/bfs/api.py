@@ -12,7 +12,7 @@ from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
-from ...operators.edge_map import all_ranges, item_dtype
+from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
@@ -148,7 +148,7 @@ def bfs(
     parents = check_bool("parents", parents)
     sources = vertices_of(source, graph.num_vertices)
     n = graph.num_vertices
-    queue = Queue(2 * n if capacity is None else capacity, dtype=item_dtype(n), device=graph.device)
+    queue = Queue(2 * n if capacity is None else capacity, dtype=mixed_item_dtype(n), device=graph.device)
     launches = LaunchSequence("bfs", queue, launch_options, worker)
     depth = _search(graph, sources, direction, launches)
     stats = launches.total(None if direction == "push" else "direction_optimizing")
@@ -196,5 +196,5 @@ def _find_parents(graph: Graph, depth: Array, launches: LaunchSequence) -> Array
     n = graph.num_vertices
     parent = full(n, UNREACHED, dtype=np.uint32, device=graph.device)
     rounds: LaunchOptions = {"persistent": False, "barrier": True}
-    launches.launch(all_ranges(n), assign_parents, graph.indptr, graph.indices, depth, parent, overrides=rounds)
+    launches.launch(mixed_ranges(n), assign_parents, graph.indptr, graph.indices, depth, parent, overrides=rounds)
     return parent

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from ...arrays.array import Array, zeros
 from ...compile.task import atomic_add, atomic_min
 from ...graph.graph import Graph
-from ...operators.edge_map import NUM_PARTIAL_SUMS, all_ranges, push, search
+from ...operators.edge_map import NUM_PARTIAL_SUMS, push, search
+from ...operators.ranges import mixed_ranges
 from ..launch_sequence import LaunchSequence
 from .tasks import UNREACHED
 
@@ -71,7 +72,7 @@ pull = search(is_unreached, is_parent, adopt_parent, PREFIX)
 
 def search_by_level(graph: Graph, sources: NDArray[Any], depth: Array, launches: LaunchSequence) -> None:
     """Find the depths of an undirected graph, level by level."""
-    ranges = all_ranges(graph.num_vertices)
+    ranges = mixed_ranges(graph.num_vertices)
     found = zeros(NUM_PARTIAL_SUMS, dtype=np.uint64, device=graph.device)  # edges of what has been reached
     rows = graph.indptr, graph.indices
     explored, pulled = 0, False

@@ -12,7 +12,7 @@ from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
-from ...operators.edge_map import all_ranges
+from ...operators.ranges import mixed_ranges
 from ...operators.vertex_map import append, vertex_map, vertex_max
 from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
@@ -139,7 +139,7 @@ def color(
     by_ranges = worker is None and window is None and not patience and graph.num_edges < _MESH_DEGREE * n
     colors = full(n, LAST, dtype=np.uint32, device=device)
     room = max(2 * n, _LEAST) if capacity is None else capacity
-    queue = Queue(room, dtype=np.uint32 if all_ranges(n).max(initial=n) < UNCOLORED else np.int64, device=device)
+    queue = Queue(room, dtype=np.uint32 if mixed_ranges(n).max(initial=n) < UNCOLORED else np.int64, device=device)
     launches = LaunchSequence("color", queue, launch_options, worker)
     hubs, hub_degree = np.empty(0, np.uint32), _HUB_DEGREE[device.kind]
     if worker is None and not by_ranges and graph.num_edges >= hub_degree:
@@ -156,7 +156,7 @@ def color(
         if params.spin_limit:
             launches.over_vertices(set_turn, end, colors, params)
         if by_ranges or (in_rounds and under_way == end and not params.spin_limit):
-            places = all_ranges(end)
+            places = mixed_ranges(end)
         else:
             places = np.arange(under_way)
         task = assign_or_check_range if by_ranges else assign_or_check

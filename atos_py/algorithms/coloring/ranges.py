@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...compile.task import atomic_cas, atomic_exch, task
-from ...operators.edge_map import range_bounds
+from ...operators.ranges import mixed_range_bounds
 from .tasks import COLOR, LOST, TENTATIVE, UNCOLORED, advance_vertex, lowest_zero, vertex_at, yield_or_mark
 
 __all__ = ["MAX_DEGREE", "assign_or_check_range"]
@@ -42,7 +42,7 @@ def assign_or_check_range(worker, item, graph, colors, params):  # type: ignore[
     if item >> 1 < params.end:
         advance_vertex(worker, item, graph, colors, params)
         return
-    first, size = range_bounds(item >> 1, params.end)
+    first, size = mixed_range_bounds(item >> 1, params.end)
     left = False
     for turn in range(2):
         for k in worker.split((size + 1 - turn) >> 1):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...arrays.array import Array
 from ...compile.task import atomic_add, atomic_cas, atomic_exch, atomic_or_, task
-from ...operators.edge_map import range_bounds
+from ...operators.ranges import mixed_range_bounds
 
 __all__ = ["COLOR", "LAST", "LOST", "TENTATIVE", "UNCOLORED", "ColoringParams", "assign_or_check"]
 
@@ -223,6 +223,6 @@ def assign_or_check(worker, item, graph, colors, params):  # type: ignore[no-unt
     if place < params.end:
         advance_vertex(worker, item, graph, colors, params)
     else:
-        first, size = range_bounds(place, params.end)
+        first, size = mixed_range_bounds(place, params.end)
         for k in worker.split(size):
             worker.push((first + k) << 1)

@@ -13,7 +13,7 @@ from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError, UnsupportedTypeError
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
-from ...operators.edge_map import all_ranges, item_dtype
+from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...operators.vertex_map import append, vertex_sums
 from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
@@ -160,13 +160,13 @@ def pagerank(
             largest = float(given.max())
             if 0 < largest < math.inf and not 1e-20 < largest < 1e20:  # what is no number is found on the way
                 start = asarray(given / largest, device=graph.device, readonly=True)
-    ranges = all_ranges(n)
+    ranges = mixed_ranges(n)
     # Everything at once; where vertices are pushed while others run, as much again, since a claimed slot is not free.
     room = (2 if find == "push" else 1) * (n + len(ranges)) + 1
     queue = Queue(
         room if capacity is None else capacity,
         max_capacity=room if capacity is None else None,
-        dtype=item_dtype(n),
+        dtype=mixed_item_dtype(n),
         device=graph.device,
     )
     launches = LaunchSequence("pagerank", queue, launch_options, worker)

@@ -23,7 +23,8 @@ from ...arrays.array import Array, zeros
 from ...compile.task import atomic_add, atomic_exch
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
-from ...operators.edge_map import THREAD_MAX_DEGREE, all_ranges, push
+from ...operators.edge_map import THREAD_MAX_DEGREE, push
+from ...operators.ranges import mixed_ranges
 from ...operators.vertex_map import vertex_map, vertex_sums
 from ..launch_sequence import LaunchSequence
 
@@ -211,9 +212,9 @@ class ResidualPush:
         rows = self.graph.indptr, self.graph.indices
         state = *rows, rank, residual, self.marks if method == "push" else None, params
         if method == "push":
-            self.launches.launch(all_ranges(self.n), push_marked, *rows, *state)
+            self.launches.launch(mixed_ranges(self.n), push_marked, *rows, *state)
         else:
-            self.launches.launch(all_ranges(self.n), sweep, *rows, THREAD_MAX_DEGREE[self.device.kind], *state)
+            self.launches.launch(mixed_ranges(self.n), sweep, *rows, THREAD_MAX_DEGREE[self.device.kind], *state)
 
     def zeros(self, dtype: DTypeLike) -> Array:
         """Return an array with a place for each vertex."""
