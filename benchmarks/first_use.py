@@ -159,7 +159,7 @@ def as_on_a_large_graph_of_a_gpu() -> None:
     from atos_py.operators.edge_map import THREAD_MAX_DEGREE
 
     bfs._LARGE["cpu"] = 0
-    for choice in (coloring._HUB_DEGREE, chebyshev_pull._MESH_DEGREE, THREAD_MAX_DEGREE):
+    for choice in (coloring._HUB_DEGREE, chebyshev_pull._LOW_AVERAGE_DEGREE, THREAD_MAX_DEGREE):
         choice["cpu"] = choice["cuda"]
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import atos_py as atos
 from atos_py.algorithms.launch_sequence import LaunchSequence
 from atos_py.algorithms.pagerank import PageRankResult, chebyshev_pull, pagerank, verify_pagerank
-from atos_py.algorithms.pagerank.api import teleport_of
+from atos_py.algorithms.pagerank.api import teleport_distribution
 from atos_py.algorithms.pagerank.chebyshev_pull import HUB_DEGREE, chebyshev_round
 from atos_py.algorithms.pagerank.residual_push import PushParams, ResidualPush, push_marked, set_ranks, sweep
 from atos_py.compile import linker as link
@@ -161,14 +161,14 @@ def test_a_launch_ends_with_no_residual_above_the_limit(device: atos.Device, wor
         graph = SPECIAL[name].to(device)
         n = graph.num_vertices
         launches = LaunchSequence("pagerank", atos.Queue(4 * n, device=device), options, worker)
-        teleport = atos.asarray(teleport_of(None, n), device=device)
+        teleport = atos.asarray(teleport_distribution(None, n), device=device)
         pushing = ResidualPush(graph, launches, 0.85, teleport, "push")
         rank = pushing.zeros(np.float64)
         launches.over_vertices(set_ranks, n, graph.indptr, teleport, 1.0, 0.0, rank)
         residual = pushing.residuals(rank, np.float64)
         for limit in (1e-4 / n, 1e-7 / n):
             assert np.abs(residual.to_numpy()).max() > limit
-            pushing.pass_on("push", rank, residual, limit=limit)
+            pushing.push_residuals("push", rank, residual, limit=limit)
             assert np.abs(residual.to_numpy()).max() <= limit
             assert pushing.marks is not None
             assert not pushing.marks.to_numpy().any()
@@ -195,7 +195,7 @@ def test_kernels_spill_nothing(task: atos.Task, number: Any, worker: str) -> Non
     assert kernel.registers <= 64
 
 
-def test_gathering_takes_fewer_rounds_and_is_the_default_of_meshes() -> None:
+def test_gathering_takes_fewer_rounds_and_is_the_default_of_low_degrees() -> None:
     graph = atos.generate.road(200, device="cpu")
     swept, gathered = (pagerank(graph, tolerance=1e-6, dtype="f8", find=find) for find in ("sweep", "gather"))
     assert gathered.stats.rounds < 0.75 * swept.stats.rounds
@@ -220,7 +220,7 @@ def test_gathering_by_all_threads_of_a_worker(
     device: atos.Device, worker: str, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Vertices with many edges, among them hubs, whose ranges come first."""
-    monkeypatch.setitem(chebyshev_pull._MESH_DEGREE, device.kind, 0)
+    monkeypatch.setitem(chebyshev_pull._LOW_AVERAGE_DEGREE, device.kind, 0)
     monkeypatch.setitem(THREAD_MAX_DEGREE, device.kind, 4)
     monkeypatch.setitem(chebyshev_pull._RANGE_SIZES, False, (24, 24, 1))
     with_hubs = atos.generate.rmat(15, 16, device=device)
@@ -248,11 +248,11 @@ def test_a_damping_that_proves_nothing_is_refused(damping: float) -> None:
         verify_pagerank(graph, np.full(10, 0.1), damping=damping)
 
 
-def test_a_mesh_with_a_hub(device: atos.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_low_degree_graph_with_a_hub(device: atos.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """All threads of a CTA gather what is too much for one of them."""
-    monkeypatch.setitem(chebyshev_pull._MESH_DEGREE, device.kind, 1 << 62)
+    monkeypatch.setitem(chebyshev_pull._LOW_AVERAGE_DEGREE, device.kind, 1 << 62)
     monkeypatch.setitem(THREAD_MAX_DEGREE, device.kind, 4)
-    monkeypatch.setattr(chebyshev_pull, "_MESH_THREAD_DEGREE", 100)
+    monkeypatch.setattr(chebyshev_pull, "_LOW_DEGREE_THREAD_MAX", 100)
     graph = star(5_000, True)
     verify_pagerank(graph, pagerank(graph.to(device), tolerance=1e-5), 1e-5)
 

@@ -47,20 +47,20 @@ def directed() -> atos.Graph:
 def test_pagerank_that_rounding_sends_on_in_float64(find, dtype, programs, monkeypatch):
     graph = directed()
     true = ResidualPush.converge
-    goals: list[float] = []
+    tolerances: list[float] = []
 
-    def converge(self, rank, residue, goal, *rest):
-        goals.append(goal)
-        true(self, rank, residue, slack * goal if len(goals) == 1 else goal, *rest)
+    def converge(self, rank, residual, tolerance, *rest):
+        tolerances.append(tolerance)
+        true(self, rank, residual, slack * tolerance if len(tolerances) == 1 else tolerance, *rest)
 
     monkeypatch.setattr(ResidualPush, "converge", converge)
     slack = 1.0
     _, usual = programs(lambda: atos.pagerank(graph, tolerance=1e-4, dtype=dtype, find=find))
-    assert len(goals) == 1
-    goals.clear()
+    assert len(tolerances) == 1
+    tolerances.clear()
     slack = 100.0  # as if rounding had left that much
     result, seldom = programs(lambda: atos.pagerank(graph, tolerance=1e-4, dtype=dtype, find=find))
-    assert len(goals) == 2
+    assert len(tolerances) == 2
     assert seldom <= usual
     atos.verify_pagerank(graph, result, 1e-4)
 

@@ -2,11 +2,10 @@
 
 Two methods. On undirected graphs every vertex gathers from its neighbours, round after round, accelerated by Chebyshev
 iteration (`chebyshev_pull`). On others residuals are pushed along out-edges in any order, until their sum proves the error
-small (`residual_push`). Both start near the answer, work with a vertex for an item or a range of them, and end by a bound on
-the error in the 1-norm, which is measured, never guessed.
+small (`residual_push`). Both start near the answer, and end by a bound on the error in the 1-norm, which is measured.
 
-Vertices without out-edges send nothing here, while the definition sends their rank back to the teleport distribution: both have
-the same solution but for its scale, so ranks are scaled to sum 1 at the end.
+Dangling vertices, those without out-edges, pass nothing on here, while the definition sends their rank to where jumps lead, the
+teleport distribution. Both have the same solution but for its scale, so ranks are scaled to sum 1 at the end.
 
 `api` has the call, `verify` the proof of a result from the ranks alone. Proofs: docs/algorithms/pagerank.md.
 

@@ -23,12 +23,13 @@ from ...support.validation import as_dtype, as_host_array, check_float
 from ..arguments import check_options, check_worker
 from ..launch_sequence import LaunchSequence
 from . import chebyshev_pull
+from .chebyshev_pull import HUB_DEGREE, chebyshev_round, is_low_degree
 from .residual_push import ResidualPush, push_marked, set_ranks, sweep
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
 
-__all__ = ["METHODS", "PageRankResult", "damping_of", "pagerank", "teleport_of"]
+__all__ = ["METHODS", "PageRankResult", "check_damping", "pagerank", "teleport_distribution"]
 
 METHODS = ("sweep", "gather", "push")
 
@@ -73,8 +74,8 @@ def pagerank(
 ) -> PageRankResult:
     """Return the PageRank of every vertex, as networkx defines it; weights are not looked at.
 
-    Parallel edges count as often as they are there, and so do loops. A vertex without out-edges is taken to have an edge to
-    every vertex, or with `personalization` to those that it names, in its proportions.
+    Parallel edges count as often as they are there, and so do loops. A dangling vertex, one without out-edges, is taken to have
+    an edge to every vertex, or with `personalization` to those that it names, in its proportions.
 
     Parameters
     ----------
@@ -88,7 +89,8 @@ def pagerank(
         Of the ranks, float32 or float64. With float32 the tolerance must be more than (1 + damping) / (1 - damping) / 2**24,
         with float64 more than two millionths of that; and memory for float64 is needed in either case.
     personalization : array_like, optional
-        Where jumps lead: a non-negative number for each vertex, in any scale. By default every vertex is as likely.
+        Where jumps lead (the teleport distribution): a non-negative number for each vertex, in any scale. By default every
+        vertex is as likely.
     start : array_like, optional
         Ranks to start from, in any scale: those of a similar graph, say. By default a vertex starts with its share of the
         jumps and a part in proportion to its out-edges, which is near the answer if the graph is undirected.
@@ -136,7 +138,7 @@ def pagerank(
     check_options(pagerank, launch_options)
     if worker is not None:
         check_worker(worker)
-    damping, tolerance = damping_of(damping), check_float("tolerance", tolerance)
+    damping, tolerance = check_damping(damping), check_float("tolerance", tolerance)
     if find is not None and (not isinstance(find, str) or find not in METHODS):
         raise InvalidArgumentError(f"find must be one of {', '.join(METHODS)} (got {find!r:.80})")
     kind = as_dtype(dtype)
@@ -146,93 +148,89 @@ def pagerank(
     if not rounding < tolerance < math.inf:
         raise InvalidArgumentError(f"tolerance must be more than {rounding:.1e}, the rounding of {kind} (got {tolerance})")
     n = graph.num_vertices
-    teleport = teleport_of(personalization, n)
+    teleport = asarray(teleport_distribution(personalization, n), device=graph.device, readonly=True)
     if start is not None:
-        if isinstance(start, Array) and start.device != graph.device:
-            raise InvalidArgumentError(
-                f"start is on {start.device}, the graph on {graph.device}; copy it with atos.asarray(...)"
-            )
-        start = asarray(start, device=graph.device, readonly=True)
-        if start.shape != (n,):
-            raise InvalidArgumentError(f"start must have one number for each of {n} vertices (got shape {start.shape})")
-        if start.dtype == np.float64 and n:  # whose range is far wider than that of float32
-            given = start.to_numpy()
-            largest = float(given.max())
-            if 0 < largest < math.inf and not 1e-20 < largest < 1e20:  # what is no number is found on the way
-                start = asarray(given / largest, device=graph.device, readonly=True)
-    ranges = mixed_ranges(n)
+        start = _load_start(start, graph)
     # Everything at once; where vertices are pushed while others run, as much again, since a claimed slot is not free.
-    room = (2 if find == "push" else 1) * (n + len(ranges)) + 1
-    queue = Queue(
-        room if capacity is None else capacity,
-        max_capacity=room if capacity is None else None,
-        dtype=mixed_item_dtype(n),
-        device=graph.device,
-    )
+    room = (2 if find == "push" else 1) * (n + len(mixed_ranges(n))) + 1
+    most = room if capacity is None else None
+    queue = Queue(room if capacity is None else capacity, max_capacity=most, dtype=mixed_item_dtype(n), device=graph.device)
     launches = LaunchSequence("pagerank", queue, launch_options, worker)
     rank, bound = _solve(graph, launches, damping, teleport, start, find, kind, tolerance - rounding)
-    search = [run for run in launches.runs if run.task in (sweep.name, push_marked.name, chebyshev_pull.chebyshev_round.name)]
+    search = [run for run in launches.runs if run.task in (sweep.name, push_marked.name, chebyshev_round.name)]
     stats = launches.total(task=find or "pagerank", like=search[-1] if search else None)
     return PageRankResult(as_library(rank, graph.library), stats, bound + rounding)
 
 
-def survey(v, indptr, teleport, hubs):  # type: ignore[no-untyped-def]
-    """List v if it is a hub; return its part of the teleport distribution if it has no edges."""
+def _load_start(start: Any, graph: Graph) -> Array:
+    """Return the ranks to start from as an array on the graph's device."""
+    if isinstance(start, Array) and start.device != graph.device:
+        raise InvalidArgumentError(f"start is on {start.device}, the graph on {graph.device}; copy it with atos.asarray(...)")
+    n = graph.num_vertices
+    start = asarray(start, device=graph.device, readonly=True)
+    if start.shape != (n,):
+        raise InvalidArgumentError(f"start must have one number for each of {n} vertices (got shape {start.shape})")
+    if start.dtype == np.float64 and n:  # whose range is far wider than that of float32
+        given = start.to_numpy()
+        largest = float(given.max())
+        if 0 < largest < math.inf and not 1e-20 < largest < 1e20:  # what is no number is found on the way
+            return asarray(given / largest, device=graph.device, readonly=True)
+    return start
+
+
+def list_hub(v, indptr, teleport, hubs):  # type: ignore[no-untyped-def]
+    """List v if it is a hub; return its part of the teleport distribution if it is dangling."""
     degree = indptr[v + 1] - indptr[v]
-    if degree > chebyshev_pull.HUB_DEGREE:
+    if degree > HUB_DEGREE:
         append(hubs, v)
     return (teleport[min(v, teleport.size - 1)] if degree == 0 else 0.0,)
 
 
-survey_vertices = vertex_sums(survey)
+find_hubs = vertex_sums(list_hub)
 
 
 def _solve(
     graph: Graph,
     launches: LaunchSequence,
     damping: float,
-    teleport: NDArray[np.float64],
+    teleport: Array,
     start: Array | None,
     find: str | None,
     dtype: np.dtype[Any],
-    goal: float,
+    tolerance: float,
 ) -> tuple[Array, float]:
-    """Return ranks and a bound of their error, which is at most `goal`."""
-    n, undirected, jumps = graph.num_vertices, graph.is_symmetric(), asarray(teleport, device=graph.device, readonly=True)
-    found = zeros(2 + graph.num_edges // chebyshev_pull.HUB_DEGREE, dtype=np.int64, device=graph.device)
-    dangling = launches.sums(survey_vertices, n, graph.indptr, jumps, found)[0]
-    hubs = found[1 : 1 + int(found[0])]
-    rank = zeros(n, dtype=dtype, device=graph.device)
-    if start is not None:
-        values, per_vertex, per_edge = start, 1.0, 0.0
-    elif undirected and goal > 1e-5:
+    """Return ranks and a bound of their error, which is at most `tolerance`."""
+    n, undirected = graph.num_vertices, graph.is_symmetric()
+    hubs = zeros(2 + graph.num_edges // HUB_DEGREE, dtype=np.int64, device=graph.device)
+    dangling = launches.sums(find_hubs, n, graph.indptr, teleport, hubs)[0]
+    per_vertex, per_edge = 1.0, 0.0
+    if start is None and undirected and tolerance > 1e-5:
         # Ranks are nearly in proportion to degrees; but not so in each of the small components.
-        values, per_vertex, per_edge = jumps, 1 - damping, damping * (1 - dangling) / max(graph.num_edges, 1)
-    else:
-        values, per_vertex, per_edge = jumps, 1.0, 0.0
-    launches.over_vertices(set_ranks, n, graph.indptr, values, per_vertex, per_edge, rank)
-    pulls = find == "gather" or (find is None and undirected and (chebyshev_pull.is_mesh(graph) or launches.worker is None))
-    pushing = ResidualPush(graph, launches, damping, jumps, "push" if find == "push" else "sweep")
+        per_vertex, per_edge = 1 - damping, damping * (1 - dangling) / max(graph.num_edges, 1)
+    rank = zeros(n, dtype=dtype, device=graph.device)
+    launches.over_vertices(set_ranks, n, graph.indptr, teleport if start is None else start, per_vertex, per_edge, rank)
+    pulls = find == "gather" or (find is None and undirected and (is_low_degree(graph) or launches.worker is None))
+    pushing = ResidualPush(graph, launches, damping, teleport, "push" if find == "push" else "sweep")
     if pulls:
-        given = start is not None
+        found = hubs[1 : 1 + int(hubs[0])]
         bound = chebyshev_pull.solve(
-            graph, launches, damping, jumps, rank, goal, hubs=hubs, any_scale=given, undirected=undirected
+            graph, launches, damping, teleport, rank, tolerance, hubs=found, any_scale=start is not None, undirected=undirected
         )
         if bound is not None and undirected:
             return rank, bound
-    return pushing.solve(rank, None if pulls else pushing.residuals(rank, dtype), dtype, goal)
+    return pushing.solve(rank, tolerance, check_first=pulls)
 
 
-def damping_of(value: Any) -> float:
-    """Return the probability of following an edge."""
+def check_damping(value: Any) -> float:
+    """Return the probability of following an edge; raise if it is none."""
     damping = check_float("damping", value)
     if not 0 <= damping < 1:
         raise InvalidArgumentError(f"damping must be at least 0 and less than 1 (got {damping})")
     return damping
 
 
-def teleport_of(personalization: Any, n: int) -> NDArray[np.float64]:
-    """Return the distribution of jumps, with sum 1; one number if it is the same for all vertices."""
+def teleport_distribution(personalization: Any, n: int) -> NDArray[np.float64]:
+    """Return the teleport distribution, of sum 1; one number if it is the same for all vertices."""
     if personalization is None:
         return np.full(min(n, 1), 1 / max(n, 1))
     given = as_host_array("personalization", to_host(personalization))

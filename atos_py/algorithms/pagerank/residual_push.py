@@ -1,4 +1,4 @@
-"""PageRank by pushing residuals: every vertex passes on, in any order, what it has received and not passed on yet.
+"""PageRank by pushing residuals: every vertex passes on, in any order, what it has received and not passed on yet (push).
 
 A vertex has a rank p and a residual r. A task moves the residual to the rank, and adds damping * r / degree to the residual of
 every neighbour, so that at any time, in any order of tasks, r = (1 - d) v + d P'p - p, where d is the damping, P a step along a
@@ -72,7 +72,7 @@ def no_contribution(indptr, indices, rank, residual, marks, params):  # type: ig
     return residual.dtype.type(0)
 
 
-def marks_above(v, degree, indptr, indices, rank, residual, marks, params):  # type: ignore[no-untyped-def]
+def try_mark(v, degree, indptr, indices, rank, residual, marks, params):  # type: ignore[no-untyped-def]
     """Mark v if it has work and is not marked yet; return whether."""
     return abs(residual[v]) > params.limit and atomic_exch(marks, v, 1) == 0
 
@@ -92,7 +92,7 @@ def add_and_push(worker, v, u, contribution, indptr, indices, rank, residual, ma
 
 
 sweep = push(is_above, take_residual, add_residual, no_contribution, low_degree_inline=True)
-push_marked = push(marks_above, take_marked, add_and_push, no_contribution)
+push_marked = push(try_mark, take_marked, add_and_push, no_contribution)
 
 
 @vertex_map
@@ -124,34 +124,36 @@ measure = vertex_sums(shift_and_measure, 3)
 
 
 class ResidualPush:
-    """The residuals of ranks on one graph, and the launches that pass them on."""
+    """The residuals of ranks on one graph, and the launches that push them."""
 
     def __init__(self, graph: Graph, launches: LaunchSequence, damping: float, teleport: Array, method: str) -> None:
         self.graph, self.launches, self.damping, self.teleport, self.method = graph, launches, damping, teleport, method
-        self.n, self.device = graph.num_vertices, graph.device
+        self.n = graph.num_vertices
         self.marks = self.zeros(np.int32) if method == "push" else None
 
-    def solve(self, rank: Array, residual: Array | None, dtype: np.dtype[Any], goal: float) -> tuple[Array, float]:
-        """Return ranks of sum 1 and a bound of their error, which is at most `goal`; without a residual, check them first."""
-        method, last = self.method, math.inf
+    def solve(self, rank: Array, tolerance: float, *, check_first: bool) -> tuple[Array, float]:
+        """Return ranks of sum 1 and a bound of their error, which is at most `tolerance`; `rank` is where they start.
+
+        The error is measured in float64, whatever the type of the ranks, and what rounding left is done in float64 too. With
+        `check_first` that is so from the beginning.
+        """
+        if not check_first:
+            self.converge(rank, self.residuals(rank, rank.dtype), 0.95 * tolerance, self.method)
+        dtype, last = rank.dtype, math.inf
+        if dtype != np.float64:
+            given, rank = rank, self.zeros(np.float64)
+            self.launches.over_vertices(set_ranks, self.n, self.graph.indptr, given, 1.0, 0.0, rank)
         while True:
-            if residual is not None:
-                self.converge(rank, residual, 0.95 * goal, method)
-            # The check is of float64 ranks too, so that going on in float64 needs no code that is not compiled by then.
-            narrow = rank.dtype != np.float64
-            rank = self.widened(rank) if narrow else rank
             residual = self.residuals(rank, np.float64)
-            error, total, rest = self.error(rank, residual)
-            if error <= goal:
+            error, total, rest = self.measure_error(rank, residual)
+            if error <= tolerance:
                 break
             if error > last / 2:
                 raise InvalidArgumentError(
-                    f"the tolerance is too fine: rounding in float64 leaves an error of up to {error:.1e}, not {goal:.1e}"
+                    f"the tolerance is too fine: rounding in float64 leaves an error of up to {error:.1e}, not {tolerance:.1e}"
                 )
-            if narrow:  # float32 can do no more; the little that is left is for sweeps, which made these residuals
-                method = "sweep"
-            else:
-                last = error
+            last = error
+            self.converge(rank, residual, 0.95 * tolerance, "sweep")  # whose code made the residuals: it is compiled by now
         result = self.zeros(dtype)
         factor = 1 / total if total else 0.0
         self.launches.over_vertices(normalize, self.n, rank, residual, self.teleport, rest, factor, result)
@@ -161,31 +163,24 @@ class ResidualPush:
         """Return the residuals that belong to ranks."""
         residual = self.zeros(dtype)
         self.launches.over_vertices(teleport_residual, self.n, rank, residual, self.teleport, 1 - self.damping)
-        self.pass_on("sweep", rank, residual, from_ranks=True)
+        self.push_residuals("sweep", rank, residual, from_ranks=True)
         return residual
 
-    def widened(self, rank: Array) -> Array:
-        """Return ranks in float64."""
-        wide = self.zeros(np.float64)
-        self.launches.over_vertices(set_ranks, self.n, self.graph.indptr, rank, 1.0, 0.0, wide)
-        return wide
-
-    def converge(self, rank: Array, residual: Array, goal: float, method: str) -> None:
-        """Pass residuals on until they promise an error of at most `goal`."""
-        error, total, _ = self.error(rank, residual)
+    def converge(self, rank: Array, residual: Array, tolerance: float, method: str) -> None:
+        """Push residuals until they promise an error of at most `tolerance`."""
+        error, total, _ = self.measure_error(rank, residual)
         slack = 4.0  # the sum of the residuals is often small enough while some are above the limit
-        while error > goal:
+        while error > tolerance:
             # If no residual were above its limit, their sum would be small enough.
-            limit = 0.8 * goal * (1 - self.damping) / self.damping * total
+            limit = 0.8 * tolerance * (1 - self.damping) / self.damping * total
             if method == "push":
-                self.pass_on("push", rank, residual, limit=slack * limit / self.n)
+                self.push_residuals("push", rank, residual, slack * limit / self.n)
             else:
-                per_edge = limit / 2 / max(self.graph.num_edges, 1)
-                self.pass_on("sweep", rank, residual, limit=limit / 2 / self.n, limit_per_edge=per_edge)
-            error, total, _ = self.error(rank, residual)
-            slack *= min(0.5, 0.7 * goal / max(error, goal))
+                self.push_residuals("sweep", rank, residual, limit / 2 / self.n, limit / 2 / max(self.graph.num_edges, 1))
+            error, total, _ = self.measure_error(rank, residual)
+            slack *= min(0.5, 0.7 * tolerance / max(error, tolerance))
 
-    def error(self, rank: Array, residual: Array) -> tuple[float, float, float]:
+    def measure_error(self, rank: Array, residual: Array) -> tuple[float, float, float]:
         """Return a bound of the error of ranks plus residuals, the sum of the ranks, and that of the residuals."""
         arrays = rank, residual, self.teleport
         total, rest, size = self.launches.sums(measure, self.n, *arrays, 0.0)
@@ -196,26 +191,19 @@ class ResidualPush:
             raise InvalidArgumentError(f"start must hold finite numbers with a positive sum (their sum became {total})")
         return error, total, rest
 
-    def pass_on(
-        self,
-        method: str,
-        rank: Array,
-        residual: Array,
-        *,
-        limit: float = 0.0,
-        limit_per_edge: float = 0.0,
-        from_ranks: bool = False,
+    def push_residuals(
+        self, method: str, rank: Array, residual: Array, limit: float = 0.0, per_edge: float = 0.0, from_ranks: bool = False
     ) -> None:
-        """Launch `sweep` or `push_marked` on all ranges of vertices."""
+        """Launch `sweep` or `push_marked` on all ranges of vertices, for residuals above ``limit + per_edge * degree``."""
         number = residual.dtype.type
-        params = PushParams(number(self.damping), number(limit), number(limit_per_edge), from_ranks)
+        params = PushParams(number(self.damping), number(limit), number(per_edge), from_ranks)
         rows = self.graph.indptr, self.graph.indices
-        state = *rows, rank, residual, self.marks if method == "push" else None, params
         if method == "push":
-            self.launches.launch(mixed_ranges(self.n), push_marked, *rows, *state)
+            self.launches.launch(mixed_ranges(self.n), push_marked, *rows, *rows, rank, residual, self.marks, params)
         else:
-            self.launches.launch(mixed_ranges(self.n), sweep, *rows, THREAD_MAX_DEGREE[self.device.kind], *state)
+            thread_max_degree = THREAD_MAX_DEGREE[self.graph.device.kind]
+            self.launches.launch(mixed_ranges(self.n), sweep, *rows, thread_max_degree, *rows, rank, residual, None, params)
 
     def zeros(self, dtype: DTypeLike) -> Array:
         """Return an array with a place for each vertex."""
-        return zeros(self.n, dtype=dtype, device=self.device)
+        return zeros(self.n, dtype=dtype, device=self.graph.device)

@@ -13,7 +13,7 @@ from ...errors import InvalidArgumentError, VerificationError
 from ...support.host_memory import host_memory_for
 from ...support.validation import as_host_array, check_float
 from ..arguments import rows_of
-from .api import PageRankResult, damping_of, teleport_of
+from .api import PageRankResult, check_damping, teleport_distribution
 
 __all__ = ["verify_pagerank"]
 
@@ -23,7 +23,7 @@ _CHUNK_VERTICES = 1 << 20  # at a time, since new memory for all at once takes l
 def _scatter_kernel(
     indptr: Any, indices: Any, rank: Any, first: int, end: int, result: Any
 ) -> None:  # pragma: no cover - compiled
-    """Add what vertices `first` to `end` hand on to `result`."""
+    """Add the contributions of vertices `first` to `end` to `result`."""
     for u in range(first, end):
         degree = indptr[u + 1] - indptr[u]
         for edge in range(indptr[u], indptr[u + 1]):
@@ -67,7 +67,7 @@ def verify_pagerank(
     True
     """
     indptr, indices = rows_of(graph)
-    tolerance, damping = check_float("tolerance", tolerance), damping_of(damping)
+    tolerance, damping = check_float("tolerance", tolerance), check_damping(damping)
     n = indptr.size - 1
     rank = as_host_array("result", to_host(result.rank if isinstance(result, PageRankResult) else result))
     if rank.shape != (n,) or rank.dtype.kind not in "iuf":
@@ -76,11 +76,11 @@ def verify_pagerank(
         return 0.0
     rank = np.ascontiguousarray(rank, rank.dtype if rank.dtype in (np.float32, np.float64) else np.float64)
 
-    def survey(piece: tuple[int, int]) -> tuple[float, float]:
+    def sum_ranks(piece: tuple[int, int]) -> tuple[float, float]:
         ranks, rows = rank[slice(*piece)].astype(np.float64), indptr[piece[0] : piece[1] + 1]
         return float(ranks.sum()), float(ranks[rows[1:] == rows[:-1]].sum())
 
-    total, dangling = map(sum, zip(*parallel_map(survey, ranges(n, _CHUNK_VERTICES)), strict=True))
+    total, dangling = map(sum, zip(*parallel_map(sum_ranks, ranges(n, _CHUNK_VERTICES)), strict=True))
     if not abs(total - 1) <= tolerance:
         raise VerificationError(f"the ranks sum to {total}, and not to 1")
     step = max(-(-int(indptr[-1]) // min(num_threads(), 4)), 1)  # few pieces: each has sums of its own
@@ -91,12 +91,12 @@ def verify_pagerank(
         return received
 
     received = parallel_map(scatter, even_rows(indptr, step))
-    teleport = np.broadcast_to(teleport_of(personalization, n), n)
-    jumps = 1 - damping + damping * dangling
+    teleport = np.broadcast_to(teleport_distribution(personalization, n), n)
+    teleport_weight = 1 - damping + damping * dangling
 
     def compare(piece: tuple[int, int]) -> tuple[float, int, float]:
         part = slice(*piece)
-        expected = damping * sum(one[part] for one in received) + jumps * teleport[part]
+        expected = damping * sum(one[part] for one in received) + teleport_weight * teleport[part]
         difference = np.abs(expected - rank[part])
         worst = int(np.argmax(difference))
         return float(difference.sum()), piece[0] + worst, float(expected[worst])
