@@ -6,7 +6,7 @@ pushed again when a better one arrives: work is wasted then, but the depths come
 between levels is needed. With `barrier=True` the same task visits level after level and pushes each vertex once.
 
 Where most vertices are a few edges away, most of the work is looking at edges to what is reached already. There the search may
-go level by level and switch direction, so that vertices which are not reached look for one that is (`switch`).
+go level by level and switch direction, so that vertices which are not reached look for one that is (`direction`).
 
 Parents are found afterwards, by one pass over the edges: whichever edge leads from a finished depth to the next one names a
 parent. During the search a depth and its parent would have to change together, in one word of 64 bits; that would double

@@ -26,8 +26,8 @@ def visit(worker, v, i, first, next_depth, graph, depth):  # type: ignore[no-unt
         worker.push(neighbor)
 
 
-def is_reached(v, degree, depth, parent):  # type: ignore[no-untyped-def]
-    """Whether v may be a parent. A source is its own."""
+def set_own_parent(v, degree, depth, parent):  # type: ignore[no-untyped-def]
+    """Make a source its own parent; return whether v is reached, and so may be the parent of others."""
     if depth[v] == 0:
         parent[v] = v
     return depth[v] != UNREACHED
@@ -44,4 +44,4 @@ def offer_parent(worker, v, u, next_depth, depth, parent):  # type: ignore[no-un
         atomic_min(parent, u, v)
 
 
-assign_parents = push(is_reached, child_depth, offer_parent)
+assign_parents = push(set_own_parent, child_depth, offer_parent)

@@ -1,4 +1,4 @@
-"""The call `color`: the order of the vertices, which workers colour which, and how many are under way."""
+"""The call `color`: the order of the vertices, which workers colour which, and how many are in flight."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays.array import asarray, full, zeros
+from ...arrays.array import Array, asarray, full, zeros
 from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
@@ -31,14 +31,15 @@ __all__ = ["ORDERS", "ColoringResult", "color"]
 
 ORDERS = ("natural", "random", "degree")
 
-_HUB_DEGREE = {"cuda": 1024, "cpu": 1 << 62}  # neighbours of a vertex that gets a CTA by default
-_MESH_DEGREE = 8  # neighbours on average, below which a thread is enough for a vertex, and an item is a block of them
-_LARGE = 16_000_000  # edges from which on rounds clash less by more than they cost
-_WINDOW = {"cpu": 1 << 10, "thread": 1 << 19, "warp": 1 << 17, "cta": 1 << 14}
-# Window and patience for hubs: few under way, each waiting for those before it, take fewer colours, but more time.
-_FOR_HUBS = {"natural": (1 << 17, 1 << 10), "random": (1 << 17, 1 << 10), "degree": (1 << 15, 1 << 12)}
-_SCRATCH = {"thread": 32, "warp": 512, "cta": 1024}  # bytes, half of them a bitmap of colours
-_LEAST = 1 << 16  # places in a queue
+# Degree from which on a vertex is a hub, and gets a CTA by default. On the CPU a worker is a thread anyway.
+_HUB_DEGREE = {"cuda": 1024, "cpu": 1 << 62}
+_LOW_AVERAGE_DEGREE = 8  # average degree below which a thread is enough for a vertex, and an item is a range of them
+_MANY_EDGES = 16_000_000  # edges from which on rounds clash less by more than they cost
+_MAX_IN_FLIGHT = {"cpu": 1 << 10, "thread": 1 << 19, "warp": 1 << 17, "cta": 1 << 14}
+# Hubs in flight, and their spin limit: few, each waiting for those before it, take fewer colours, but more time.
+_HUB_LIMITS = {"natural": (1 << 17, 1 << 10), "random": (1 << 17, 1 << 10), "degree": (1 << 15, 1 << 12)}
+_SCRATCH_BYTES = {"thread": 32, "warp": 512, "cta": 1024}  # half of them a bitmap of colours
+_MIN_CAPACITY = 1 << 16
 
 
 class ColoringResult(NamedTuple):
@@ -87,7 +88,7 @@ def color(
         degree, which takes the fewest colours. Where neighbours have similar ids, a random order keeps them from being
         coloured at the same time, and so saves work, but reads memory at random.
     worker : str, optional
-        "thread", "warp" or "cta", for one vertex at a time. By default a CTA takes a block of vertices if they have fewer than
+        "thread", "warp" or "cta", for one vertex at a time. By default a CTA takes a range of vertices if they have fewer than
         8 neighbours on average, and there is no `window` and no `patience`; otherwise, on a GPU, a CTA takes a vertex with
         1,024 or more, which then come first, and a warp one of the others.
     capacity : int, optional
@@ -107,7 +108,7 @@ def color(
     Returns
     -------
     ColoringResult
-        At most one colour more than the largest degree. Unless items are blocks, `stats.tasks_run / graph.num_vertices` is the
+        At most one colour more than the largest degree. Unless items are ranges, `stats.tasks_run / graph.num_vertices` is the
         workload ratio: 2 if no neighbours clash and all vertices have some; a vertex without neighbours is one task. Where hubs
         come first, or with patience, passes over all vertices add to it, 4,096 vertices to a task; in rounds, 512.
 
@@ -136,32 +137,15 @@ def color(
         check_int("shared_memory", scratch, 8, 1 << 20)
     graph = graph.to_symmetric()
     n, device = graph.num_vertices, graph.device
-    by_ranges = worker is None and window is None and not patience and graph.num_edges < _MESH_DEGREE * n
-    colors = full(n, LAST, dtype=np.uint32, device=device)
-    room = max(2 * n, _LEAST) if capacity is None else capacity
+    low_degree = graph.num_edges < _LOW_AVERAGE_DEGREE * n
+    by_ranges = low_degree and worker is None and window is None and not patience
+    room = max(2 * n, _MIN_CAPACITY) if capacity is None else capacity
     queue = Queue(room, dtype=np.uint32 if mixed_ranges(n).max(initial=n) < UNCOLORED else np.int64, device=device)
     launches = LaunchSequence("color", queue, launch_options, worker)
-    hubs, hub_degree = np.empty(0, np.uint32), _HUB_DEGREE[device.kind]
-    if worker is None and not by_ranges and graph.num_edges >= hub_degree:
-        found = zeros(2 + graph.num_edges // hub_degree, dtype=np.uint32, device=device)
-        launches.over_vertices(list_hub, n, graph.indptr, hub_degree, found)
-        hubs = np.sort(found[1 : 1 + int(found[0])])
-    for phase in _planned(graph, order, worker, by_ranges, hubs):
-        end = n if phase.vertices is None else len(phase.vertices)
-        turns = None if phase.vertices is None else asarray(phase.vertices, device=device, readonly=True)
-        options: LaunchOptions = {"shared_memory": _SCRATCH[phase.worker], **phase.options}
-        in_rounds = launch_options.get("barrier", options.get("barrier"))
-        under_way = min(window or (n if in_rounds else phase.window), end)
-        params = ColoringParams(turns, end, under_way, phase.spin_limit if patience is None else patience)
-        if params.spin_limit:
-            launches.over_vertices(set_turn, end, colors, params)
-        if by_ranges or (in_rounds and under_way == end and not params.spin_limit):
-            places = mixed_ranges(end)
-        else:
-            places = np.arange(under_way)
-        task = assign_or_check_range if by_ranges else assign_or_check
-        items = (places << 1).astype(queue.dtype, copy=False)
-        launches.launch(items, task, graph, colors, params, worker=phase.worker, defaults=options)
+    colors = full(n, LAST, dtype=np.uint32, device=device)
+    hubs = np.empty(0, np.uint32) if worker is not None or by_ranges else _find_hubs(graph, launches)
+    for phase in _plan_phases(graph, order, worker, by_ranges, hubs):
+        _run_phase(phase, graph, colors, launches, window, patience)
     stats = launches.total()  # before what only looks at the result
     largest = zeros(1, dtype=np.uint32, device=device)
     launches.over_vertices(largest_color, n, largest, colors)
@@ -194,32 +178,64 @@ class _Phase(NamedTuple):
 
     vertices: NDArray[np.uint32] | None  # in the order of their turns; None for all in the order of ids
     worker: str
-    window: int
+    max_in_flight: int
     spin_limit: int = 0
+    by_ranges: bool = False
     options: LaunchOptions = {}  # noqa: RUF012 - never changed
 
 
-def _planned(graph: Graph, order: str, worker: str | None, by_ranges: bool, hubs: NDArray[np.uint32]) -> list[_Phase]:
+def _find_hubs(graph: Graph, launches: LaunchSequence) -> NDArray[np.uint32]:
+    """Return the vertices of high degree, in ascending order."""
+    hub_degree = _HUB_DEGREE[graph.device.kind]
+    if graph.num_edges < hub_degree:
+        return np.empty(0, np.uint32)
+    found = zeros(2 + graph.num_edges // hub_degree, dtype=np.uint32, device=graph.device)
+    launches.over_vertices(list_hub, graph.num_vertices, graph.indptr, hub_degree, found)
+    return np.sort(found[1 : 1 + int(found[0])])
+
+
+def _plan_phases(graph: Graph, order: str, worker: str | None, by_ranges: bool, hubs: NDArray[np.uint32]) -> list[_Phase]:
     """Return the launches: one for hubs, if there are any, and one for all vertices, which leaves alone what has a colour."""
     n = graph.num_vertices
-    every = None if order == "natural" else _ordered(np.arange(n, dtype=np.uint32), graph, order)
+    vertices = None if order == "natural" else _sort_by_turn(np.arange(n, dtype=np.uint32), graph, order)
     if by_ranges:
-        return [_Phase(every, "cta", n, options={"fetch_size": 32})]
+        return [_Phase(vertices, "cta", n, by_ranges=True, options={"fetch_size": 32})]
     kind = worker or "warp"
-    phases = [_Phase(every, kind, _WINDOW[kind if graph.device.kind == "cuda" else "cpu"])]
-    if len(hubs):
-        few: LaunchOptions = {"fetch_size": 1, "num_threads": 512}
-        rounds: LaunchOptions = {}
-        if order == "degree":  # which rounds would upset
-            few["num_blocks"] = graph.device.processors
-        elif graph.num_edges >= _LARGE:
-            rounds = {"barrier": True}
-        first = _Phase(_ordered(hubs, graph, order), "cta", *_FOR_HUBS[order], few | rounds)
-        phases = [first, phases[0]._replace(options=rounds)]
-    return phases
+    rest = _Phase(vertices, kind, _MAX_IN_FLIGHT[kind if graph.device.kind == "cuda" else "cpu"])
+    if not len(hubs):
+        return [rest]
+    options: LaunchOptions = {"fetch_size": 1, "num_threads": 512}
+    rounds: LaunchOptions = {}
+    if order == "degree":  # which rounds would upset
+        options["num_blocks"] = graph.device.processors
+    elif graph.num_edges >= _MANY_EDGES:
+        rounds = {"barrier": True}
+    first = _Phase(_sort_by_turn(hubs, graph, order), "cta", *_HUB_LIMITS[order], options=options | rounds)
+    return [first, rest._replace(options=rounds)]
 
 
-def _ordered(vertices: NDArray[np.uint32], graph: Graph, order: str) -> NDArray[np.uint32]:
+def _run_phase(
+    phase: _Phase, graph: Graph, colors: Array, launches: LaunchSequence, window: int | None, patience: int | None
+) -> None:
+    """Colour the vertices of a phase that have no colour yet."""
+    vertices = None if phase.vertices is None else asarray(phase.vertices, device=graph.device, readonly=True)
+    end = graph.num_vertices if vertices is None else vertices.size
+    options: LaunchOptions = {"shared_memory": _SCRATCH_BYTES[phase.worker], **phase.options}
+    in_rounds = launches.options.get("barrier", options.get("barrier"))
+    max_in_flight = min(window or (end if in_rounds else phase.max_in_flight), end)
+    params = ColoringParams(vertices, end, max_in_flight, phase.spin_limit if patience is None else patience)
+    if params.spin_limit:
+        launches.over_vertices(set_turn, end, colors, params)
+    if phase.by_ranges or (in_rounds and max_in_flight == end and not params.spin_limit):
+        places = mixed_ranges(end)
+    else:
+        places = np.arange(max_in_flight)
+    task = assign_or_check_range if phase.by_ranges else assign_or_check
+    items = (places << 1).astype(launches.queue.dtype, copy=False)
+    launches.launch(items, task, graph, colors, params, worker=phase.worker, defaults=options)
+
+
+def _sort_by_turn(vertices: NDArray[np.uint32], graph: Graph, order: str) -> NDArray[np.uint32]:
     """Return vertices in the order of their turns."""
     if order == "natural":
         return vertices

@@ -1,35 +1,45 @@
-"""Task of a colouring of ranges of vertices with few neighbours: a thread takes a vertex, a worker the whole range."""
+"""Task of a colouring, a range of low-degree vertices at a time: a worker takes the range, each of its threads a vertex."""
 
 from __future__ import annotations
 
-from ...compile.task import atomic_cas, atomic_exch, task
+from ...compile.task import atomic_cas, task
 from ...operators.ranges import mixed_range_bounds
-from .tasks import COLOR, LOST, TENTATIVE, UNCOLORED, advance_vertex, lowest_zero, vertex_at, yield_or_mark
+from .tasks import (
+    COLOR,
+    LOST,
+    TENTATIVE,
+    UNCOLORED,
+    advance_vertex,
+    is_final,
+    lowest_zero,
+    resolve_clash,
+    store_tentative,
+    vertex_at,
+)
 
 __all__ = ["MAX_DEGREE", "assign_or_check_range"]
 
 MAX_DEGREE = 31  # neighbours, whose colours fit a word
 
 
-def neighbor_colors(v, graph, colors):  # type: ignore[no-untyped-def]
-    """Return the colours of the neighbours of v, as bits."""
+def find_smallest_free(v, graph, colors):  # type: ignore[no-untyped-def]
+    """Return the smallest colour that no neighbour of v has, by one thread."""
     bits = 0
     for e in range(graph.indptr[v], graph.indptr[v + 1]):
         entry = colors[graph.indices[e]]
         if entry < UNCOLORED and entry & COLOR <= MAX_DEGREE:
             bits |= 1 << (entry & COLOR)
-    return bits
+    return lowest_zero(bits)
 
 
 def finalize_or_recolor(v, entry, graph, colors):  # type: ignore[no-untyped-def]
     """Make the colour of v final, or give it another one, which is to be checked again; return whether it is final."""
     color, lost = entry & COLOR, entry & LOST != 0
     for e in range(graph.indptr[v], graph.indptr[v + 1]):
-        lost |= yield_or_mark(v, graph.indices[e], color, graph, colors)
+        lost |= resolve_clash(v, graph.indices[e], color, graph, colors)
     if not lost and atomic_cas(colors, v, TENTATIVE | color, color) == TENTATIVE | color:
         return True
-    color = lowest_zero(neighbor_colors(v, graph, colors))
-    return atomic_exch(colors, v, TENTATIVE | color) <= COLOR  # never; asked as below
+    return not store_tentative(v, find_smallest_free(v, graph, colors), colors)
 
 
 @task
@@ -43,7 +53,7 @@ def assign_or_check_range(worker, item, graph, colors, params):  # type: ignore[
         advance_vertex(worker, item, graph, colors, params)
         return
     first, size = mixed_range_bounds(item >> 1, params.end)
-    left = False
+    unfinished = False
     for turn in range(2):
         for k in worker.split((size + 1 - turn) >> 1):
             place = first + 2 * k + turn
@@ -51,14 +61,14 @@ def assign_or_check_range(worker, item, graph, colors, params):  # type: ignore[
             degree = graph.indptr[v + 1] - graph.indptr[v]
             if item & 1:
                 entry = colors[v]
-                if entry > COLOR and degree <= MAX_DEGREE:
-                    left |= not finalize_or_recolor(v, entry, graph, colors)
+                if not is_final(entry) and degree <= MAX_DEGREE:
+                    unfinished |= not finalize_or_recolor(v, entry, graph, colors)
             elif degree > MAX_DEGREE:
                 worker.push(place << 1)
             elif degree == 0:
                 colors[v] = 0
-            else:  # what was there is looked at, to be sure that the colour is stored before its check is pushed
-                left |= atomic_exch(colors, v, TENTATIVE | lowest_zero(neighbor_colors(v, graph, colors))) > COLOR
+            else:
+                unfinished |= store_tentative(v, find_smallest_free(v, graph, colors), colors)
         worker.sync()
-    if worker.any(left) and worker.rank == 0:
+    if worker.any(unfinished) and worker.rank == 0:
         worker.push(item | 1)

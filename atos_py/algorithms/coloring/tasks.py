@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,12 +10,17 @@ from ...arrays.array import Array
 from ...compile.task import atomic_add, atomic_cas, atomic_exch, atomic_or_, task
 from ...operators.ranges import mixed_range_bounds
 
-__all__ = ["COLOR", "LAST", "LOST", "TENTATIVE", "UNCOLORED", "ColoringParams", "assign_or_check"]
+__all__ = ["COLOR", "LAST", "LOST", "TENTATIVE", "UNCOLORED", "ColoringParams", "assign_or_check", "is_final"]
 
-# An entry of `colors` is a final colour, or a colour with these bits, or the turn of a vertex that has none: UNCOLORED plus its
-# place in the order, or LAST if nobody waits for it.
+# The state of a vertex, an entry of `colors`:
+#
+#     bit 31     bit 30     bit 29  bits 28 .. 0
+#     0          0          0       colour        final
+#     0          TENTATIVE  0       colour        to be checked
+#     0          TENTATIVE  LOST    colour        to be replaced: a neighbour keeps the same colour
+#     UNCOLORED  turn: the vertex's place in the order; with all bits set (LAST), nobody waits for the vertex
 UNCOLORED, TENTATIVE, LOST, LAST = 1 << 31, 1 << 30, 1 << 29, (1 << 32) - 1
-COLOR = LOST - 1
+COLOR = LOST - 1  # the bits of a colour; none is as large
 
 
 class ColoringParams(NamedTuple):
@@ -23,8 +28,24 @@ class ColoringParams(NamedTuple):
 
     vertices: Array | None  # in the order of their turns; None if that is the order of ids
     end: int  # how many there are
-    window: int  # vertices that are under way at once
+    max_in_flight: int  # vertices that are begun and not final
     spin_limit: int  # times that a vertex looks again at a neighbour without a colour that comes before it
+
+
+class Palette(NamedTuple):
+    """A range of colours, and which of them neighbours have, in the scratch memory of a worker.
+
+    ======================  ============================================================
+    words[0]                number of neighbours to wait for
+    words[1] to bits - 1    these neighbours
+    words[bits] and on      a bit for each colour from `low` on, set if a neighbour has it
+    ======================  ============================================================
+    """
+
+    words: Any
+    bits: Any
+    low: Any  # the first colour
+    size: Any  # how many there are
 
 
 def vertex_at(place, vertices):  # type: ignore[no-untyped-def]
@@ -64,15 +85,20 @@ def load4(e, step, end, graph, colors):  # type: ignore[no-untyped-def]
     return colors[a], colors[b], colors[c], colors[d]
 
 
-def mark_forbidden(worker, entry, low, span, bits, words):  # type: ignore[no-untyped-def]
-    """Mark the colour of a neighbour as taken, if it is in the range of colours from `low` on."""
-    place = (entry & COLOR) - low
-    if entry < UNCOLORED and place >= 0 and place < span:
-        bit, word = 1 << (place & 31), bits + (place >> 5)
+def is_final(entry):  # type: ignore[no-untyped-def]
+    """Whether an entry is a final colour."""
+    return entry <= COLOR
+
+
+def mark_forbidden(worker, palette, entry):  # type: ignore[no-untyped-def]
+    """Mark the colour of a neighbour, if it has one, as taken."""
+    index = (entry & COLOR) - palette.low
+    if entry < UNCOLORED and index >= 0 and index < palette.size:
+        bit, word = 1 << (index & 31), palette.bits + (index >> 5)
         if worker.size == 1:
-            words[word] |= bit
-        elif words[word] & bit == 0:
-            atomic_or_(words, word, bit)
+            palette.words[word] |= bit
+        elif palette.words[word] & bit == 0:
+            atomic_or_(palette.words, word, bit)
 
 
 def has_earlier_turn(entry, turn):  # type: ignore[no-untyped-def]
@@ -80,15 +106,15 @@ def has_earlier_turn(entry, turn):  # type: ignore[no-untyped-def]
     return entry >= UNCOLORED and entry < turn
 
 
-def add_waiting(worker, u, turn, colors, low, span, bits, words):  # type: ignore[no-untyped-def]
+def add_waiting(worker, palette, u, turn, colors):  # type: ignore[no-untyped-def]
     """List a neighbour that has to be waited for, or mark its colour, if it has one by now."""
     entry = colors[u]
     if has_earlier_turn(entry, turn):
-        k = atomic_add(words, 0, 1) + 1
-        if k < bits:
-            words[k] = u
+        k = atomic_add(palette.words, 0, 1) + 1
+        if k < palette.bits:
+            palette.words[k] = u
     else:
-        mark_forbidden(worker, entry, low, span, bits, words)
+        mark_forbidden(worker, palette, entry)
 
 
 def lowest_zero(word):  # type: ignore[no-untyped-def]
@@ -101,12 +127,13 @@ def lowest_zero(word):  # type: ignore[no-untyped-def]
     return bit
 
 
-def collect_forbidden(worker, turn, first, end, low, span, bits, words, graph, colors, spin_limit):  # type: ignore[no-untyped-def]
-    """Set a bit in the scratch memory for each colour of the range from `low` on that a neighbour has, by all threads.
+def collect_forbidden(worker, palette, turn, first, end, graph, colors, spin_limit):  # type: ignore[no-untyped-def]
+    """Mark the colours that the neighbours along edges `first` to `end` have, by all threads.
 
     A neighbour without a colour whose turn is before `turn` is listed, and then looked at again, `spin_limit` times at most.
     """
-    for w in worker.split((span + 31) >> 5):
+    words, bits = palette.words, palette.bits
+    for w in worker.split((palette.size + 31) >> 5):
         words[bits + w] = 0
     if worker.rank == 0:
         words[0] = 0
@@ -114,14 +141,14 @@ def collect_forbidden(worker, turn, first, end, low, span, bits, words, graph, c
     e = first + worker.rank
     while e < end:  # a range whose step is not known would take a division
         a, b, c, d = load4(e, worker.size, end, graph, colors)
-        mark_forbidden(worker, a, low, span, bits, words)
-        mark_forbidden(worker, b, low, span, bits, words)
-        mark_forbidden(worker, c, low, span, bits, words)
-        mark_forbidden(worker, d, low, span, bits, words)
+        mark_forbidden(worker, palette, a)
+        mark_forbidden(worker, palette, b)
+        mark_forbidden(worker, palette, c)
+        mark_forbidden(worker, palette, d)
         waits = has_earlier_turn(a, turn) or has_earlier_turn(b, turn) or has_earlier_turn(c, turn) or has_earlier_turn(d, turn)
         for _ in range(4):
             if waits and e < end:
-                add_waiting(worker, graph.indices[e], turn, colors, low, span, bits, words)
+                add_waiting(worker, palette, graph.indices[e], turn, colors)
             e += worker.size
     worker.sync()
     for k in worker.split(min(words[0], bits - 1)):
@@ -129,44 +156,45 @@ def collect_forbidden(worker, turn, first, end, low, span, bits, words, graph, c
         while entry >= UNCOLORED and polls < spin_limit:
             entry = colors[words[k + 1]]
             polls += 1
-        mark_forbidden(worker, entry, low, span, bits, words)
+        mark_forbidden(worker, palette, entry)
     worker.sync()
 
 
-def first_free(worker, low, span, bits, words):  # type: ignore[no-untyped-def]
-    """Return the smallest colour of the range whose bit is not set, the same to all threads; `COLOR` if there is none."""
+def find_unmarked(worker, palette):  # type: ignore[no-untyped-def]
+    """Return the smallest colour that is not marked, the same to all threads; `COLOR` if there is none."""
     free = COLOR
-    for w in worker.split((span + 31) >> 5):
-        if words[bits + w] != 0xFFFFFFFF and free == COLOR:
-            free = low + 32 * w + lowest_zero(words[bits + w])
+    for w in worker.split((palette.size + 31) >> 5):
+        taken = palette.words[palette.bits + w]
+        if taken != 0xFFFFFFFF and free == COLOR:
+            free = palette.low + 32 * w + lowest_zero(taken)
     return worker.min(free)
 
 
-def smallest_free(worker, v, turn, graph, colors, spin_limit):  # type: ignore[no-untyped-def]
+def find_smallest_free(worker, v, turn, graph, colors, spin_limit):  # type: ignore[no-untyped-def]
     """Return the smallest colour that no neighbour of v has; `turn` is the entry of v, or 0 if it has a colour.
 
-    The scratch memory holds a number of vertices to wait for, those vertices, and a bit for each colour of a range. A vertex
-    needs one colour more than it has neighbours at most; if those of a range are all taken, the next range is looked at.
+    A vertex needs one colour more than it has neighbours at most; if those of a palette are all taken, the next ones are
+    looked at.
     """
     first, end = graph.indptr[v], graph.indptr[v + 1]
     words = worker.scratch(np.uint32)
     bits, low = words.size // 2, np.int64(0)  # for a literal 0, Numba would compile what is called below once more
     while True:
-        span = min(end - first + 1 - low, 32 * (words.size - bits))
-        collect_forbidden(worker, turn, first, end, low, span, bits, words, graph, colors, spin_limit)
-        free = first_free(worker, low, span, bits, words)
-        if free < low + span:
+        palette = Palette(words, bits, low, min(end - first + 1 - low, 32 * (words.size - bits)))
+        collect_forbidden(worker, palette, turn, first, end, graph, colors, spin_limit)
+        free = find_unmarked(worker, palette)
+        if free < low + palette.size:
             return free
-        low = low + span if low + span <= end - first else 0  # start anew: colours changed meanwhile
+        low = low + palette.size if low + palette.size <= end - first else 0  # start anew: colours changed meanwhile
 
 
 def has_color(entry, color):  # type: ignore[no-untyped-def]
-    """Whether an entry is this colour, final or not."""
+    """Whether an entry is this colour, final or tentative."""
     return entry & ~(TENTATIVE | LOST) == color
 
 
-def yield_or_mark(v, u, color, graph, colors):  # type: ignore[no-untyped-def]
-    """Return whether v has to give up its colour since its neighbour u has it too; mark u if it is u that has to."""
+def resolve_clash(v, u, color, graph, colors):  # type: ignore[no-untyped-def]
+    """Of two neighbours of one colour, mark u if it loses; return whether v loses. Nothing to do if their colours differ."""
     entry = colors[u]
     if not has_color(entry, color) or u == v or entry & LOST != 0:
         return False
@@ -186,12 +214,17 @@ def try_finalize(worker, v, graph, colors):  # type: ignore[no-untyped-def]
         clash = has_color(a, color) or has_color(b, color) or has_color(c, color) or has_color(d, color)
         for _ in range(4):
             if clash and e < end:
-                lost |= yield_or_mark(v, graph.indices[e], color, graph, colors)
+                lost |= resolve_clash(v, graph.indices[e], color, graph, colors)
             e += worker.size
     lost = worker.any(lost)
     if worker.rank == 0 and not lost:  # final, unless v has been marked meanwhile
         lost = atomic_cas(colors, v, TENTATIVE | color, color) != TENTATIVE | color
     return not worker.any(lost)
+
+
+def store_tentative(v, color, colors):  # type: ignore[no-untyped-def]
+    """Give v a tentative colour; return true, but not before the colour is stored, so that its check may be pushed."""
+    return not is_final(atomic_exch(colors, v, TENTATIVE | color))  # a final colour is never replaced
 
 
 def advance_vertex(worker, item, graph, colors, params):  # type: ignore[no-untyped-def]
@@ -207,13 +240,13 @@ def advance_vertex(worker, item, graph, colors, params):  # type: ignore[no-unty
             colors[v] = 0
         else:
             turn = colors[v]
-            final = turn <= COLOR  # since a launch before
+            final = is_final(turn)  # since a launch before
     if not final:
-        color = smallest_free(worker, v, turn, graph, colors, params.spin_limit)
-        if worker.rank == 0 and atomic_exch(colors, v, TENTATIVE | color) > COLOR:  # always; asked to be sure that it is stored
+        color = find_smallest_free(worker, v, turn, graph, colors, params.spin_limit)
+        if worker.rank == 0 and store_tentative(v, color, colors):
             worker.push(item | 1)
-    elif worker.rank == 0 and place + params.window < params.end:
-        worker.push((place + params.window) << 1)
+    elif worker.rank == 0 and place + params.max_in_flight < params.end:
+        worker.push((place + params.max_in_flight) << 1)
 
 
 @task
