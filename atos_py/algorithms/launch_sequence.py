@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..arrays.array import Array, zeros
 from ..compile.task import Task
 from ..errors import LaunchTimeoutError
 from ..operators.ranges import range_items
-from ..runtime.launch import LaunchOptions, compile_ahead
+from ..runtime.launch import LaunchOptions, PlannedLaunch, compile_ahead
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.validation import check_timeout
@@ -24,7 +24,6 @@ __all__ = ["LaunchSequence"]
 
 _WATCHING = {"timeout", "trace", "progress"}
 _NOTHING: LaunchOptions = {}
-_OF_PROGRAMS = {"num_threads", "debug"}  # options that a program is compiled for
 _LINKS = {"cuda"}  # devices for which programs are linked
 _compiled: set[Hashable] = set()  # by this process, ahead of launches
 
@@ -51,6 +50,7 @@ class LaunchSequence:
     def __init__(self, name: str, queue: Queue, options: LaunchOptions, worker: str | None = None) -> None:
         self.name, self.queue, self.options, self.worker = name, queue, options, worker
         self.runs: list[LaunchStats] = []
+        self.planned: list[PlannedLaunch] | None = None  # where `compile_ahead` notes launches
         timeout = options.get("timeout")
         limit = math.inf if timeout is None else check_timeout(timeout)
         self.end = None if limit == math.inf else time.monotonic() + limit
@@ -63,13 +63,16 @@ class LaunchSequence:
         worker: str = "cta",
         defaults: LaunchOptions = _NOTHING,
         overrides: LaunchOptions = _NOTHING,
-    ) -> LaunchStats:
+    ) -> None:
         """Push items and run a task on them.
 
         Options of the user take the place of `defaults`, and `overrides` that of the user's.
         """
-        self.queue.push(items)
         options: LaunchOptions = {**defaults, **self.options, **overrides}
+        if self.planned is not None:
+            self.planned.append(PlannedLaunch(self.worker or worker, task, args, options))
+            return
+        self.queue.push(items)
         if self.end is not None:
             left = self.end - time.monotonic()
             if left <= 0:
@@ -81,7 +84,6 @@ class LaunchSequence:
             if self.end is None or error.stuck:
                 raise
             raise self._over(error.pending) from error
-        return self.runs[-1]
 
     def over_vertices(self, task: Task, n: int, *args: Any) -> None:
         """Run a vertex map (`operators.vertex_map`) over n vertices."""
@@ -98,22 +100,27 @@ class LaunchSequence:
         """Memory for sums."""
         return zeros(3, dtype=np.float64, device=self.queue.device)
 
-    def compile_ahead(self, variant: Hashable, launches: Callable[[], Iterable[tuple[str, Task, tuple[Any, ...]]]]) -> None:
+    def compile_ahead(self, variant: Hashable, plan: Callable[[], object]) -> None:
         """Have the tasks of launches to come linked side by side, the first time that this process makes them on a GPU.
 
         Parameters
         ----------
         variant : hashable
-            Tells apart calls of the algorithm whose launches have other tasks or types.
-        launches : callable
-            Returns a worker, a task and its arguments for each of them.
+            Tells apart calls of the algorithm whose launches have other tasks, or arguments of other types.
+        plan : callable
+            Makes those launches, in any order, on this object, which only notes them meanwhile.
         """
-        options: LaunchOptions = {name: self.options[name] for name in _OF_PROGRAMS & self.options.keys()}  # type: ignore[assignment, literal-required]
-        key = self.name, self.worker, self.queue.device, self.queue.dtype, variant, *sorted(options.items())
-        if self.queue.device.kind in _LINKS and key not in _compiled:
-            chosen = [(self.worker or worker, task, args) for worker, task, args in launches()]
-            compile_ahead(self.queue, chosen, options)
-            _compiled.add(key)
+        options = (self.options.get("num_threads"), self.options.get("debug"))
+        key = self.name, self.worker, self.queue.device, self.queue.dtype, options, variant
+        if self.queue.device.kind not in _LINKS or key in _compiled:
+            return
+        self.planned = []
+        try:
+            plan()
+            compile_ahead(self.queue, self.planned)
+        finally:
+            self.planned = None
+        _compiled.add(key)
 
     def prepare(self, task: Task, *args: Any, worker: str = "cta") -> None:
         """Have a task compiled that this call did without and a later one may need, by a launch of nothing that is not counted.

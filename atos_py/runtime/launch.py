@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from .progress import check_progress, make_observer
 from .stats import LaunchStats
 from .trace import make_trace
 
-__all__ = ["LaunchConfig", "LaunchOptions", "compile_ahead", "run_launch"]
+__all__ = ["LaunchConfig", "LaunchOptions", "PlannedLaunch", "compile_ahead", "run_launch"]
 
 _DEFAULT_FETCH_SIZE = {"thread": 1, "warp": 32, "cta": 128}
 _DEFAULT_THREADS = 256
@@ -107,6 +107,15 @@ class LaunchOptions(TypedDict, total=False):
     trace: float | None
     progress: bool | Callable[[int, float, int], Any]
     debug: bool | None
+
+
+class PlannedLaunch(NamedTuple):
+    """A launch that is still to come."""
+
+    worker: str
+    task: Task
+    args: tuple[Any, ...]
+    options: LaunchOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,17 +265,17 @@ def _program_key(queue: LaunchedQueue, task: Task, arguments: Arguments, config:
     return task, config.idle, arguments.kinds, queue.device, queue.dtype, config.worker, config.num_threads, config.debug
 
 
-def compile_ahead(queue: LaunchedQueue, launches: Iterable[tuple[str, Task, tuple[Any, ...]]], options: LaunchOptions) -> None:
-    """Compile and link the programs of launches to come, each a worker, a task and its arguments.
+def compile_ahead(queue: LaunchedQueue, launches: Iterable[PlannedLaunch]) -> None:
+    """Compile and link the programs of launches to come.
 
     Numba compiles one task at a time. On a GPU those that it has compiled are linked meanwhile, each by a thread. On the CPU
     nothing is linked, and so nothing gained.
     """
-    keys = []
-    for worker, task, args in launches:
+    keys: dict[tuple[Any, ...], None] = {}  # in the order of the launches
+    for worker, task, args, options in launches:
         config = LaunchConfig.from_options(worker, queue.device, options)
-        keys.append(_program_key(queue, task, prepare_arguments(args, queue.device), config))
-    with threads(len(keys)) as pool:
+        keys[_program_key(queue, task, prepare_arguments(args, queue.device), config)] = None
+    with threads(max(len(keys), 1)) as pool:
         list(pool.map(lambda key: program_for(*key), keys))
 
 

@@ -77,19 +77,17 @@ def search_by_level(graph: Graph, sources: NDArray[Any], depth: Array, launches:
     rows = graph.indptr, graph.indices
     explored, pulled = 0, False
 
-    def expand_arguments(level: int, last: int) -> tuple[Any, ...]:
-        return *rows, graph.indptr, depth, np.uint32(level), np.uint32(last), found
-
-    def pull_arguments(level: int) -> tuple[Any, ...]:
-        return *rows, found, depth, np.uint32(level)
-
     def push_level(items: NDArray[Any], level: int, last: int) -> None:
-        launches.launch(items, expand, *expand_arguments(level, last))
+        launches.launch(items, expand, *rows, graph.indptr, depth, np.uint32(level), np.uint32(last), found)
 
-    launches.compile_ahead(
-        graph.indptr.dtype, lambda: [("cta", expand, expand_arguments(0, 1)), ("cta", pull, pull_arguments(0))]
-    )
+    def pull_level(level: int) -> None:
+        launches.launch(ranges, pull, *rows, found, depth, np.uint32(level))
 
+    def plan() -> None:
+        push_level(sources, 0, 1)
+        pull_level(1)
+
+    launches.compile_ahead(graph.indptr.dtype, plan)
     push_level(sources, 0, 1)
     for level in itertools.count(1):
         before, explored = explored, int(found.to_numpy().sum())
@@ -97,7 +95,7 @@ def search_by_level(graph: Graph, sources: NDArray[Any], depth: Array, launches:
         if not edges:
             break
         if edges * ALPHA > graph.num_edges - explored:
-            launches.launch(ranges, pull, *pull_arguments(level))
+            pull_level(level)
             pulled = True
         elif pulled or level == MAX_PUSHED_LEVELS:  # the frontier stays small: the rest needs no levels
             push_level(ranges, level, int(UNREACHED))
@@ -105,4 +103,4 @@ def search_by_level(graph: Graph, sources: NDArray[Any], depth: Array, launches:
         else:
             push_level(ranges, level, level + 1)
     if not pulled:  # as from a source on an island, which another source need not be on
-        launches.prepare(pull, *pull_arguments(0))
+        launches.prepare(pull, *rows, found, depth, np.uint32(0))

@@ -143,11 +143,22 @@ def color(
     queue = Queue(room, dtype=np.uint32 if mixed_ranges(n).max(initial=n) < UNCOLORED else np.int64, device=device)
     launches = LaunchSequence("color", queue, launch_options, worker)
     colors = full(n, LAST, dtype=np.uint32, device=device)
-    hubs = np.empty(0, np.uint32) if worker is not None or by_ranges else _find_hubs(graph, launches)
-    for phase in _plan_phases(graph, order, worker, by_ranges, hubs):
-        _run_phase(phase, graph, colors, launches, window, patience)
-    stats = launches.total()  # before what only looks at the result
     largest = zeros(1, dtype=np.uint32, device=device)
+    hubs_first = worker is None and not by_ranges and graph.num_edges >= _HUB_DEGREE[device.kind]
+
+    def run_phases(hubs: NDArray[np.uint32]) -> None:
+        for phase in _plan_phases(graph, order, worker, by_ranges, hubs):
+            _run_phase(phase, graph, colors, launches, window, patience)
+
+    def plan() -> None:
+        if hubs_first:
+            _find_hubs(graph, launches)
+        run_phases(np.arange(hubs_first, dtype=np.uint32))
+        launches.over_vertices(largest_color, n, largest, colors)
+
+    launches.compile_ahead((graph.indptr.dtype, order, by_ranges, hubs_first, window is None, patience), plan)
+    run_phases(_find_hubs(graph, launches) if hubs_first else np.empty(0, np.uint32))
+    stats = launches.total()  # before what only looks at the result
     launches.over_vertices(largest_color, n, largest, colors)
     return ColoringResult(as_library(colors, graph.library), int(largest[0]) + 1 if n else 0, stats)
 
@@ -187,8 +198,6 @@ class _Phase(NamedTuple):
 def _find_hubs(graph: Graph, launches: LaunchSequence) -> NDArray[np.uint32]:
     """Return the vertices of high degree, in ascending order."""
     hub_degree = _HUB_DEGREE[graph.device.kind]
-    if graph.num_edges < hub_degree:
-        return np.empty(0, np.uint32)
     found = zeros(2 + graph.num_edges // hub_degree, dtype=np.uint32, device=graph.device)
     launches.over_vertices(list_hub, graph.num_vertices, graph.indptr, hub_degree, found)
     return np.sort(found[1 : 1 + int(found[0])])

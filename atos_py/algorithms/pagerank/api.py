@@ -202,20 +202,32 @@ def _solve(
     """Return ranks and a bound of their error, which is at most `tolerance`."""
     n, undirected = graph.num_vertices, graph.is_symmetric()
     hubs = zeros(2 + graph.num_edges // HUB_DEGREE, dtype=np.int64, device=graph.device)
-    dangling = launches.sums(find_hubs, n, graph.indptr, teleport, hubs)[0]
-    per_vertex, per_edge = 1.0, 0.0
-    if start is None and undirected and tolerance > 1e-5:
-        # Ranks are nearly in proportion to degrees; but not so in each of the small components.
-        per_vertex, per_edge = 1 - damping, damping * (1 - dangling) / max(graph.num_edges, 1)
     rank = zeros(n, dtype=dtype, device=graph.device)
-    launches.over_vertices(set_ranks, n, graph.indptr, teleport if start is None else start, per_vertex, per_edge, rank)
     pulls = find == "gather" or (find is None and undirected and (is_low_degree(graph) or launches.worker is None))
+
+    def set_start(dangling: float) -> None:
+        per_vertex, per_edge = 1.0, 0.0
+        if start is None and undirected and tolerance > 1e-5:
+            # Ranks are nearly in proportion to degrees; but not so in each of the small components.
+            per_vertex, per_edge = 1 - damping, damping * (1 - dangling) / max(graph.num_edges, 1)
+        launches.over_vertices(set_ranks, n, graph.indptr, teleport if start is None else start, per_vertex, per_edge, rank)
+
+    def pull(hubs: NDArray[Any]) -> float | None:
+        return chebyshev_pull.solve(
+            graph, launches, damping, teleport, rank, tolerance, hubs=hubs, any_scale=start is not None, undirected=undirected
+        )
+
+    def plan() -> None:
+        launches.sums(find_hubs, n, graph.indptr, teleport, hubs)
+        set_start(0.0)
+        pull(np.arange(0))
+
+    if pulls:
+        launches.compile_ahead((graph.indptr.dtype, dtype, start is None or start.dtype, is_low_degree(graph)), plan)
+    set_start(launches.sums(find_hubs, n, graph.indptr, teleport, hubs)[0])
     pushing = ResidualPush(graph, launches, damping, teleport, "push" if find == "push" else "sweep")
     if pulls:
-        found = hubs[1 : 1 + int(hubs[0])]
-        bound = chebyshev_pull.solve(
-            graph, launches, damping, teleport, rank, tolerance, hubs=found, any_scale=start is not None, undirected=undirected
-        )
+        bound = pull(hubs[1 : 1 + int(hubs[0])])
         if bound is not None and undirected:
             return rank, bound
     return pushing.solve(rank, tolerance, check_first=pulls)
