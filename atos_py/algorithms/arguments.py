@@ -16,10 +16,10 @@ from ..graph.graph_arrays import check_graph
 from ..runtime.launch import LaunchOptions
 from ..support.validation import as_host_array, check_option_names, list_parameters
 
-__all__ = ["check_options", "check_worker", "per_vertex", "rows_of", "vertices_of"]
+__all__ = ["check_options", "check_sources", "check_worker", "per_vertex", "rows_on_host"]
 
 
-def rows_of(graph: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+def rows_on_host(graph: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the offsets and targets of a `Graph` or `CSR`, on the host."""
     if not isinstance(graph, CSR):
         check_graph(graph)
@@ -37,7 +37,7 @@ def check_worker(worker: str) -> None:
         raise InvalidArgumentError(f"worker must be one of {', '.join(WORKERS)} (got {worker!r:.80})")
 
 
-def vertices_of(sources: ArrayLike, num_vertices: int) -> NDArray[Any]:
+def check_sources(sources: ArrayLike, num_vertices: int) -> NDArray[Any]:
     """Return the vertices that are named, one or more of them, each once and in ascending order."""
     given = as_host_array("sources", to_host(sources))
     if not given.size or given.dtype.kind not in "iu":

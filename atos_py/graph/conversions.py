@@ -14,7 +14,7 @@ from ..errors import InvalidArgumentError, MissingPackageError, UnsupportedTypeE
 from ..support.validation import as_host_array
 from .csr import EdgeList, chunk_edges
 from .graph_arrays import GraphArrays
-from .graph_input import kind_of, way_to_graph
+from .graph_input import describe_kind, way_to_graph
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -28,7 +28,7 @@ def read_networkx(graph: Any, weight: str | None) -> EdgeList:
     If any edge has the attribute `weight`, the edges have weights, and 1 stands in where it is missing.
     """
     if not hasattr(graph, "is_directed") or not hasattr(graph, "edges"):
-        raise UnsupportedTypeError(f"a graph of NetworkX is wanted (got {kind_of(graph)}); {way_to_graph(graph)}")
+        raise UnsupportedTypeError(f"a graph of NetworkX is wanted (got {describe_kind(graph)}); {way_to_graph(graph)}")
     if weight is not None and not isinstance(weight, str):
         raise UnsupportedTypeError(
             f"weight must be the name of an edge attribute, or None to leave weights out (got {weight!r:.80})"
@@ -50,7 +50,7 @@ def read_networkx(graph: Any, weight: str | None) -> EdgeList:
 def check_matrix(matrix: Any) -> int:
     """Return the number of rows of a sparse matrix, and raise unless it is one and square."""
     if not hasattr(matrix, "tocoo") or not hasattr(matrix, "format"):
-        raise UnsupportedTypeError(f"a sparse matrix of SciPy is wanted (got {kind_of(matrix)}); {way_to_graph(matrix)}")
+        raise UnsupportedTypeError(f"a sparse matrix of SciPy is wanted (got {describe_kind(matrix)}); {way_to_graph(matrix)}")
     rows, columns = matrix.shape if len(matrix.shape) == 2 else (matrix.shape[0], None)
     if rows != columns:
         raise InvalidArgumentError(f"the matrix of a graph is square, but this one has shape {matrix.shape}")

@@ -25,7 +25,7 @@ __all__ = [
     "check_csr",
     "chunk_edges",
     "convert_weights",
-    "edges_of",
+    "csr_to_chunks",
     "indptr_dtype",
     "weight_dtype",
 ]
@@ -194,7 +194,7 @@ def convert_weights(weights: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]
     return converted
 
 
-def edges_of(csr: CSR) -> Iterator[EdgeChunk]:
+def csr_to_chunks(csr: CSR) -> Iterator[EdgeChunk]:
     """Yield the edges of a CSR in order, a few million at a time."""
     num_vertices = csr.indptr.size - 1
     if not num_vertices:

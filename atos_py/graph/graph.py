@@ -15,7 +15,7 @@ from ..core.devices import Device
 from ..core.devices import device as device_of
 from ..support.host_memory import host_memory_for
 from .conversions import as_scipy, check_matrix, read_networkx
-from .csr import CSR, EdgeChunk, EdgeList, build_csr, check_csr, chunk_edges, convert_weights, edges_of, weight_dtype
+from .csr import CSR, EdgeChunk, EdgeList, build_csr, check_csr, chunk_edges, convert_weights, csr_to_chunks, weight_dtype
 from .device_validation import csr_on_device
 from .graph_arrays import GraphArrays, check_graph
 from .graph_input import edge_index_rows
@@ -403,7 +403,7 @@ class Graph(GraphArrays):
         Graph(2 vertices, 1 directed edges, no weights, on cpu)
         """
         csr = self._on_host()
-        edges = EdgeList(list(map(EdgeChunk._make, edges_of(csr))), self.num_vertices, symmetric=False)
+        edges = EdgeList(list(map(EdgeChunk._make, csr_to_chunks(csr))), self.num_vertices, symmetric=False)
         csr = build_csr(
             edges.chunks,
             edges.num_vertices,

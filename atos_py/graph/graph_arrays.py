@@ -10,7 +10,7 @@ from ..arrays.array import Array
 from ..core.devices import Device
 from ..errors import UnsupportedTypeError
 from .csr import CSR
-from .graph_input import kind_of, way_to_graph
+from .graph_input import describe_kind, way_to_graph
 
 __all__ = ["GraphArrays", "check_graph"]
 
@@ -54,7 +54,7 @@ class GraphArrays(NamedTuple):
 def check_graph(value: Any) -> None:
     """Raise unless it is a graph of this package, and whole."""
     if not isinstance(value, GraphArrays):
-        raise UnsupportedTypeError(f"graph must be an atos.Graph (got {kind_of(value)}); {way_to_graph(value)}")
+        raise UnsupportedTypeError(f"graph must be an atos.Graph (got {describe_kind(value)}); {way_to_graph(value)}")
     if not value._is_of_arrays():
         raise UnsupportedTypeError(
             f"the parts of a graph are arrays of atos (got {value!r:.200}); make one with Graph.from_csr(indptr, indices)"

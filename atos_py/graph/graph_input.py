@@ -16,10 +16,10 @@ from ..arrays.import_external import is_on_gpu
 from ..errors import InvalidArgumentError
 from ..support.validation import as_host_array
 
-__all__ = ["edge_index_rows", "kind_of", "way_to_graph"]
+__all__ = ["describe_kind", "edge_index_rows", "way_to_graph"]
 
 
-def kind_of(value: Any) -> str:
+def describe_kind(value: Any) -> str:
     """Return the type of something with the library that it is of, such as "networkx.DiGraph"."""
     library = type(value).__module__.partition(".")[0]
     return type(value).__name__ if library == "builtins" else f"{library}.{type(value).__name__}"
@@ -69,7 +69,7 @@ def edge_index_rows(edge_index: Any) -> tuple[Any, Any]:
     named = _is_table(edge_index) and any(isinstance(name, str) for name in edge_index.columns)
     if len(shape) != 2 or shape[0] != 2 or (named and shape == (2, 2)):
         raise InvalidArgumentError(
-            f"edge_index must have two rows, the sources and the targets (got {kind_of(edge_index)} of shape {shape}); "
+            f"edge_index must have two rows, the sources and the targets (got {describe_kind(edge_index)} of shape {shape}); "
             + way_to_graph(edge_index)
         )
     return rows[0], rows[1]

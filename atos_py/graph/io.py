@@ -19,7 +19,7 @@ from ..errors import InvalidArgumentError
 from ..support.atomic_files import as_path
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_bool
-from .csr import CSR, EdgeList, build_csr, convert_weights, edges_of, weight_dtype
+from .csr import CSR, EdgeList, build_csr, convert_weights, csr_to_chunks, weight_dtype
 from .formats.dimacs import read_dimacs
 from .formats.edge_list import read_edge_list
 from .formats.matrix_market import read_matrix_market
@@ -44,7 +44,7 @@ _FORMATS = {
 }
 
 
-def _format_of(path: Path, format: str | None) -> str:
+def _choose_format(path: Path, format: str | None) -> str:
     if format is None:
         suffix = Path(path.stem).suffix if path.suffix.lower() == ".gz" else path.suffix
         format = _FORMATS.get(suffix.lower())
@@ -61,7 +61,7 @@ def _format_of(path: Path, format: str | None) -> str:
 def read_edges(path: str | os.PathLike[str], *, format: str | None = None) -> EdgeList:
     """Read a text file of edges; see `Graph.load` for what it may be."""
     path = as_path(path)
-    known = _format_of(path, format)
+    known = _choose_format(path, format)
     if known == "npz":
         raise InvalidArgumentError(f"'{path}' is no text file; read it with Graph.load")
     with open_text(path) as text:
@@ -98,13 +98,13 @@ def _load(
     )
     changes |= check_bool("sort", sort)
     dtype = None if isinstance(weights, bool) else weight_dtype(weights)
-    format = _format_of(path, format)
+    format = _choose_format(path, format)
     graph = read_npz(path) if format == "npz" else read_edges(path, format=format)
     if isinstance(graph, CSR):
         if weights is False:
             graph = graph._replace(weights=None)
         if changes:
-            graph = EdgeList(list(edges_of(graph)), graph.indptr.size - 1, symmetric=False)
+            graph = EdgeList(list(csr_to_chunks(graph)), graph.indptr.size - 1, symmetric=False)
     if isinstance(graph, EdgeList):
         chunks = graph.chunks
         if weights is False:

@@ -1,4 +1,4 @@
-"""The shape of a graph: coarse facts of it, by which tuned settings are remembered."""
+"""Signature of a graph: coarse facts of it, by which tuned settings are remembered."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import NamedTuple
 from ..arrays.array import Array
 from .graph import Graph
 
-__all__ = ["Shape", "shape_of"]
+__all__ = ["GraphSignature", "graph_signature"]
 
 
-class Shape(NamedTuple):
+class GraphSignature(NamedTuple):
     """Coarse facts of a graph, all of them logarithms to base 2, rounded: graphs with the same want the same setting.
 
     Attributes
@@ -30,16 +30,16 @@ class Shape(NamedTuple):
     skew: int
 
 
-def shape_of(graph: Graph) -> Shape:
-    """Return the shape of a graph. The degrees are looked at once, and the answer is kept as long as the graph."""
-    if graph.indptr not in _shapes:
+def graph_signature(graph: Graph) -> GraphSignature:
+    """Return the signature of a graph. The degrees are looked at once, and the answer is kept as long as the graph."""
+    if graph.indptr not in _known:
         mean = graph.num_edges / max(graph.num_vertices, 1)
         skew = graph.max_degree / mean if mean else 1
-        _shapes[graph.indptr] = Shape(_log2(graph.num_vertices), _log2(mean), _log2(skew))
-    return _shapes[graph.indptr]
+        _known[graph.indptr] = GraphSignature(_log2(graph.num_vertices), _log2(mean), _log2(skew))
+    return _known[graph.indptr]
 
 
-_shapes: weakref.WeakKeyDictionary[Array, Shape] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[Array, GraphSignature] = weakref.WeakKeyDictionary()
 
 
 def _log2(value: float) -> int:

@@ -14,7 +14,7 @@ from ..core.devices import device as device_of
 from ..errors import UnsupportedTypeError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
-from ..graph.signature import shape_of
+from ..graph.signature import graph_signature
 from ..support.disk_cache import read_entry, write_entry
 from ..support.host_memory import host_memory_for
 from .machine import read_device_facts
@@ -79,7 +79,7 @@ def _make_key(task: Task | Callable[..., Any] | str, graph: Graph | None, device
         "format": _FORMAT,
         "task": _name_task(task),
         "device": [on.kind, facts["name"], facts["processors"]],
-        "shape": None if graph is None else [*shape_of(graph), graph.is_symmetric()],
+        "shape": None if graph is None else [*graph_signature(graph), graph.is_symmetric()],
     }
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import atos_py.graph.csr as module
 from atos_py.compile import host_kernels as parallel
 from atos_py.errors import InvalidArgumentError, UnsupportedTypeError
-from atos_py.graph.csr import CSR, build_csr, check_csr, chunk_edges, edges_of, indptr_dtype
+from atos_py.graph.csr import CSR, build_csr, check_csr, chunk_edges, csr_to_chunks, indptr_dtype
 
 
 def triples(csr: CSR) -> list[tuple[Any, ...]]:
@@ -130,7 +130,7 @@ class TestBuild:
         csr = build_csr(chunk_edges(*arrays(edges), num_vertices).chunks, num_vertices)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, "_CHUNK_EDGES", 5)
-            chunks = list(edges_of(csr))
+            chunks = list(csr_to_chunks(csr))
         assert sum(chunk.sources.size for chunk in chunks) == len(edges)
         assert_same(build_csr(chunks, num_vertices), csr)
 
@@ -139,7 +139,7 @@ class TestBuild:
             csr = build_csr(chunk_edges([], [], np.empty(0, np.float32), n).chunks, n)
             assert csr.weights is not None
             assert csr.weights.dtype == np.float32
-            assert_same(build_csr(list(edges_of(csr)), n), csr)
+            assert_same(build_csr(list(csr_to_chunks(csr)), n), csr)
 
     def test_offsets_widen_only_when_they_must(self) -> None:
         assert indptr_dtype(2**31 - 1) == np.int32

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import atos_py as atos
 from atos_py.__main__ import main
 from atos_py.algorithms import registry
-from atos_py.graph import signature as shape
+from atos_py.graph import signature
 from atos_py.runtime.stats import LaunchStats
 from atos_py.support import disk_cache as disk
 from atos_py.tools import tuning_search
@@ -357,22 +357,22 @@ class TestMemory:
             atos.tuned(3, graph)
 
 
-class TestShape:
-    def test_shapes(self):
+class TestSignature:
+    def test_signatures(self):
         def star(n):
             return atos.Graph.from_edges([0] * n, range(1, n + 1), device="cpu")
 
-        assert shape.shape_of(star(1023)) == (10, 0, 10)
-        assert shape.shape_of(atos.generate.road(32, 1.0, device="cpu")) == (10, 2, 0)
-        assert shape.shape_of(atos.Graph.from_edges([], [], device="cpu")) == (0, 0, 0)
+        assert signature.graph_signature(star(1023)) == (10, 0, 10)
+        assert signature.graph_signature(atos.generate.road(32, 1.0, device="cpu")) == (10, 2, 0)
+        assert signature.graph_signature(atos.Graph.from_edges([], [], device="cpu")) == (0, 0, 0)
 
-    def test_a_shape_is_forgotten_with_its_graph(self):
-        before = len(shape._shapes)
+    def test_a_signature_is_forgotten_with_its_graph(self):
+        before = len(signature._known)
         graph = atos.generate.road(4, device="cpu")
-        assert shape.shape_of(graph) is shape.shape_of(graph)
-        assert len(shape._shapes) == before + 1
+        assert signature.graph_signature(graph) is signature.graph_signature(graph)
+        assert len(signature._known) == before + 1
         del graph
-        assert len(shape._shapes) == before
+        assert len(signature._known) == before
 
 
 class TestCommand:

@@ -18,7 +18,7 @@ from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ...support.validation import check_bool
-from ..arguments import check_options, check_worker, vertices_of
+from ..arguments import check_options, check_sources, check_worker
 from ..launch_sequence import LaunchSequence
 from .direction import search_by_level
 from .tasks import UNREACHED, assign_parents, visit
@@ -146,7 +146,7 @@ def bfs(
     direction = _direction(graph, direction, chosen=worker is not None or not _SCHEDULE.isdisjoint(launch_options))
     worker = worker or "cta"
     parents = check_bool("parents", parents)
-    sources = vertices_of(source, graph.num_vertices)
+    sources = check_sources(source, graph.num_vertices)
     n = graph.num_vertices
     queue = Queue(2 * n if capacity is None else capacity, dtype=mixed_item_dtype(n), device=graph.device)
     launches = LaunchSequence("bfs", queue, launch_options, worker)

@@ -36,7 +36,7 @@ def is_in_level(v, degree, indptr, depth, level, last, found):  # type: ignore[n
     return depth[v] == level
 
 
-def next_depth_of(v, degree, indptr, depth, level, last, found):  # type: ignore[no-untyped-def]
+def child_depth(v, degree, indptr, depth, level, last, found):  # type: ignore[no-untyped-def]
     """Return the depth that the neighbours of v get."""
     return True, depth[v] + 1
 
@@ -66,7 +66,7 @@ def adopt_parent(v, degree, depth, level):  # type: ignore[no-untyped-def]
     return degree
 
 
-expand = push(is_in_level, next_depth_of, expand_edge)
+expand = push(is_in_level, child_depth, expand_edge)
 pull = search(is_unreached, is_parent, adopt_parent, PREFIX)
 
 

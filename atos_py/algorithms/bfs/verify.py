@@ -12,7 +12,7 @@ from ...errors import VerificationError
 from ...graph.csr import CSR
 from ...graph.graph import Graph
 from ...support.host_memory import host_memory_for
-from ..arguments import per_vertex, rows_of, vertices_of
+from ..arguments import check_sources, per_vertex, rows_on_host
 
 __all__ = ["verify_bfs"]
 
@@ -103,11 +103,11 @@ def verify_bfs(graph: Graph | CSR, sources: ArrayLike, depth: Any, parent: Any =
     Traceback (most recent call last):
     atos_py.errors.VerificationError: ...
     """
-    indptr, indices = rows_of(graph)
+    indptr, indices = rows_on_host(graph)
     num_vertices = indptr.size - 1
     depths = per_vertex("depth", depth, num_vertices)
     parents = None if parent is None else per_vertex("parent", parent, num_vertices)
-    starts = vertices_of(sources, num_vertices)
+    starts = check_sources(sources, num_vertices)
     _verify_depths(indptr, indices, starts, depths)
     if parents is not None:
         _verify_parents(indptr, indices, starts, depths, parents)

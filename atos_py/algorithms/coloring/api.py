@@ -94,8 +94,8 @@ def color(
     capacity : int, optional
         Of the queue; by default room for every vertex twice, and at least 65,536.
     window : int, optional
-        How many vertices are under way at once. By default some for each worker that a large GPU holds, 1,024 on the CPU, and
-        with `barrier=True` all. Few clash less and take fewer colours, many keep more workers busy.
+        How many vertices are in flight at once: begun and not final. By default some for each worker that a large GPU holds,
+        1,024 on the CPU, and with `barrier=True` all. Few clash less and take fewer colours, many keep more workers busy.
     patience : int, optional
         How often a vertex looks again, at most, at a neighbour that comes before it and is not coloured yet. Waiting avoids
         clashes if vertices are begun in order, so with `fetch_size=1`. By default 1,024, or 4,096 by degree, for the CTAs that

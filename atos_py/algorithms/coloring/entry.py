@@ -35,7 +35,7 @@ that. An edge without its reverse is taken as undirected. The order by degree ta
     examples=("road:1000:0.62 --out color.npy", "rmat:16:16 --order degree"),
     options={
         "order": Option("which vertices come first: natural, random or degree"),
-        "window": Option("vertices under way at once", int),
+        "window": Option("vertices in flight: begun and not final", int),
         "patience": Option("how often a vertex waits for another", int),
     },
     paper={"coloring": {}},

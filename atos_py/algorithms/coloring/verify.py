@@ -11,7 +11,7 @@ from ...errors import VerificationError
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
 from ...support.host_memory import host_memory_for
-from ..arguments import per_vertex, rows_of
+from ..arguments import per_vertex, rows_on_host
 
 __all__ = ["verify_coloring"]
 
@@ -54,7 +54,7 @@ def verify_coloring(graph: Graph, colors: Any) -> None:
     atos_py.errors.VerificationError: ...
     """
     check_graph(graph)
-    indptr, indices = rows_of(graph)
+    indptr, indices = rows_on_host(graph)
     n = indptr.size - 1
     found = per_vertex("colors", colors, n)
     kernel = compile_kernel(_clash_kernel)

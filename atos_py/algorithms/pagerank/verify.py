@@ -12,7 +12,7 @@ from ...compile.host_kernels import compile_kernel, even_rows, num_threads, para
 from ...errors import InvalidArgumentError, VerificationError
 from ...support.host_memory import host_memory_for
 from ...support.validation import as_host_array, check_float
-from ..arguments import rows_of
+from ..arguments import rows_on_host
 from .api import PageRankResult, check_damping, teleport_distribution
 
 __all__ = ["verify_pagerank"]
@@ -66,7 +66,7 @@ def verify_pagerank(
     >>> atos.verify_pagerank(graph, atos.pagerank(graph, tolerance=1e-4), 1e-4) <= 1e-4
     True
     """
-    indptr, indices = rows_of(graph)
+    indptr, indices = rows_on_host(graph)
     tolerance, damping = check_float("tolerance", tolerance), check_damping(damping)
     n = indptr.size - 1
     rank = as_host_array("result", to_host(result.rank if isinstance(result, PageRankResult) else result))

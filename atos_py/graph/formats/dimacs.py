@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...errors import GraphFormatError
 from ..csr import MAX_VERTICES, EdgeList
 from .lines import Layout, quote
-from .plausible import doubt
+from .plausible import explain_implausible
 from .text import Text, header_count, header_lines
 
 __all__ = ["read_dimacs"]
@@ -21,7 +21,7 @@ def read_dimacs(text: Text) -> EdgeList:
         raise GraphFormatError(text.path, number, f"expected the header 'p sp VERTICES ARCS', found {quote(line)}")
     num_vertices = header_count(text.path, number, "vertices", fields[2], MAX_VERTICES)
     promised = header_count(text.path, number, "arcs", fields[3], text.max_edges(len("a 1 1 0\n")))
-    if reason := doubt("the header promises", num_vertices, promised):
+    if reason := explain_implausible("the header promises", num_vertices, promised):
         raise GraphFormatError(text.path, number, reason)
     layout = Layout(3, 1, num_vertices, promised, b"c", prefix=b"a", weights="int")
     return EdgeList(text.edges(layout, start), num_vertices, symmetric=False)

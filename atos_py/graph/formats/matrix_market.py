@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...errors import GraphFormatError
 from ..csr import MAX_VERTICES, EdgeChunk, EdgeList
 from .lines import Layout, quote
-from .plausible import doubt
+from .plausible import explain_implausible
 from .text import Text, header_count, header_lines
 
 __all__ = ["read_matrix_market"]
@@ -49,7 +49,7 @@ def read_matrix_market(text: Text) -> EdgeList:
     weighted = field != b"pattern"
     shortest = len("1 1 0\n") if weighted else len("1 1\n")
     promised = header_count(text.path, number, "entries", fields[2], text.max_edges(shortest))
-    if reason := doubt("the header promises", num_vertices, promised):
+    if reason := explain_implausible("the header promises", num_vertices, promised):
         raise GraphFormatError(text.path, number, reason)
     weights = "float" if field in (b"real", b"double") else "int"
     layout = Layout(3 if weighted else 2, 1, num_vertices, promised, b"%", weights=weights)

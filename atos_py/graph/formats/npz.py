@@ -19,8 +19,8 @@ from ...errors import GraphFormatError, InvalidArgumentError, UnsupportedTypeErr
 from ...support.atomic_files import open_regular, replacing
 from ...support.host_memory import is_shortage
 from ...support.validation import read_host_memory
-from ..csr import CSR, EdgeChunk, EdgeList, check_csr, chunk_edges, edges_of
-from .plausible import doubt
+from ..csr import CSR, EdgeChunk, EdgeList, check_csr, chunk_edges, csr_to_chunks
+from .plausible import explain_implausible
 from .text import LARGEST_RATIO, is_gzip
 
 if TYPE_CHECKING:
@@ -125,11 +125,11 @@ def _scipy_edges(archive: _Archive) -> EdgeList | CSR:
             raise InvalidArgumentError(f"the matrix is {size} x {size}, but indptr speaks of {csr.indptr.size - 1}")
         if kind == "csr":
             return csr
-        return EdgeList([EdgeChunk(c.targets, c.sources, c.weights) for c in edges_of(csr)], size, symmetric=False)
+        return EdgeList([EdgeChunk(c.targets, c.sources, c.weights) for c in csr_to_chunks(csr)], size, symmetric=False)
     if kind == "coo":
         rows = archive["row"]
         edges = chunk_edges(rows, archive["col"], weights, size)
-        if reason := doubt("the shape promises", size, rows.size):
+        if reason := explain_implausible("the shape promises", size, rows.size):
             raise InvalidArgumentError(reason)
         return edges
     raise InvalidArgumentError(f"sparse format '{kind:.40}' cannot be read; convert the matrix with .tocsr() before saving it")

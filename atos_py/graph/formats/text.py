@@ -18,7 +18,7 @@ from ...errors import GraphFormatError
 from ...support.atomic_files import open_regular
 from ..csr import EdgeChunk
 from .lines import BadLineError, Layout, explain, parse_block, quote
-from .plausible import doubt
+from .plausible import explain_implausible
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -172,7 +172,7 @@ def _parse_blocks(path: str, blocks: Iterable[tuple[int, bytes, int]], layout: L
         raise broken
     if layout.promised is not None and total < layout.promised:
         raise GraphFormatError(path, last, f"the header promises {layout.promised} edges, but the file ends after {total}")
-    if place_of_largest is not None and (reason := doubt(f"vertex id '{largest}' makes", largest + 1, total)):
+    if place_of_largest is not None and (reason := explain_implausible(f"vertex id '{largest}' makes", largest + 1, total)):
         line, block, start, edge = place_of_largest
         try:
             parse_block(block, start, layout, capacity=edge)  # which stops at the line of that edge
