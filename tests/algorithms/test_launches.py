@@ -25,9 +25,7 @@ def queue(device):
 
 def test_options_of_the_user_override_defaults_and_overrides_override_them(queue):
     launches = LaunchSequence("all", queue, {"fetch_size": 3, "barrier": False})
-    launches.launch(
-        ONE, once, worker="warp", defaults={"fetch_size": 5, "persistent": False}, overrides={"barrier": True}
-    )
+    launches.launch(ONE, once, worker="warp", defaults={"fetch_size": 5, "persistent": False}, overrides={"barrier": True})
     (first,) = launches.runs
     assert (first.worker, first.fetch_size, first.persistent, first.barrier) == ("warp", 3, False, True)
 
