@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import re
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -178,11 +179,13 @@ def _core(worker: str, item_dtype: np.dtype[Any]) -> bytes:
 def _link_best(name: str, core: bytes, code: CudaCode, cc: tuple[int, int], limits: Sequence[int | None]) -> LinkedKernel:
     """Link with these limits in turn until no stack is needed; for what needs one, with the first that spills least.
 
-    Where there are processors to spare, with all of them at once: nvJitLink runs in as many threads as call it.
+    Where there are processors to spare, the main thread links with all of them at once. Other threads, which may link several
+    tasks side by side, do not: nvJitLink gains little from more than a few threads.
     """
     link = functools.partial(_link, name, core, code, cc)
+    at_once = num_threads() >= _PROCESSORS_TO_SPARE and threading.current_thread() is threading.main_thread()
     kernels = []
-    for kernel in parallel_map(link, limits) if num_threads() >= _PROCESSORS_TO_SPARE else map(link, limits):
+    for kernel in parallel_map(link, limits) if at_once else map(link, limits):
         kernels.append(kernel)
         if kernel.stack_bytes == 0:
             break

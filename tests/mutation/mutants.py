@@ -619,7 +619,13 @@ HOST = {
     ),
     "C13": Mutant("host/queue_storage.cpp", "what is lost is not counted", "lost += counters.spilled - spilled;"),
     "C14": Mutant("host/fork_safe_mutex.h", "a forked child waits for ever", "if (owner && owner != getpid())", "if (false)"),
-    "C15": Mutant("host/fork_safe_mutex.h", "no thread is let into a queue", "unlocked.notify_one();"),
+    "C15": Mutant(
+        "host/fork_safe_mutex.h",
+        "no waiting thread is woken",
+        "unlocked.notify_one();",
+        "",
+        SAME + "its wait ends after 20 ms, and then finds the mutex free",
+    ),
     "C16": Mutant(
         "host/queue.cpp", "what an abandoned launch left is not recovered", "recover_pending(abandoned->launch.barrier);"
     ),
