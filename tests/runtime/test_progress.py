@@ -60,7 +60,7 @@ def test_each_launch_counts_from_0(device):
     for _ in range(2):
         seen = []
         run(device, lambda *numbers, seen=seen: seen.append(numbers))
-        assert seen[0][0] < MANY
+        assert 0 < seen[-1][0] <= 2 * MANY  # all that one launch runs
 
 
 def test_a_trace_beside_it(device):
