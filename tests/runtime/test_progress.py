@@ -33,9 +33,10 @@ def times(device):
     return 1_000_000 if atos.device(device).kind == "cpu" else 10_000_000
 
 
-def run(device, progress, tasks=MANY, **options):
+def run(device, progress, tasks=MANY, queue=None, **options):
     out = atos.zeros(2_000, dtype=np.uint32, device=device)
-    queue = atos.Queue(4_000, device=device)
+    if queue is None:
+        queue = atos.Queue(4_000, device=device)
     queue.push(np.arange(tasks))
     return queue.launch_thread(spin, times(device), out, progress=progress, num_blocks=1, **options)
 
@@ -57,9 +58,10 @@ def test_a_function_is_told_how_the_launch_stands(persistent, barrier, device):
 
 
 def test_each_launch_counts_from_0(device):
+    queue = atos.Queue(4_000, device=device)
     for _ in range(2):
         seen = []
-        run(device, lambda *numbers, seen=seen: seen.append(numbers))
+        run(device, lambda *numbers, seen=seen: seen.append(numbers), queue=queue)
         assert 0 < seen[-1][0] <= 2 * MANY  # all that one launch runs
 
 
