@@ -10,7 +10,7 @@ from atos_py.compile.arguments import words
 
 
 class FakeArray:
-    """What arguments.py knows of an array, over NumPy memory."""
+    """Stand-in for an `Array` over NumPy memory, with the attributes that `compile/arguments.py` reads."""
 
     def __init__(self, data: np.ndarray, readonly: bool = False) -> None:
         self.data = data

@@ -38,7 +38,7 @@ public:
 
   void *allocate(uint64_t bytes) override {
     // calloc, since the pages of a large queue are then touched only when they are used; aligned by hand.
-    // What the host cannot hold is refused here, since a system that promises more memory than it has would not.
+    // Refuses more memory than the host has, since a system that overcommits would not.
     char *raw = bytes > host_memory() ? nullptr : static_cast<char *>(std::calloc(bytes + 256, 1));
     if (!raw) throw no_memory(bytes);
     char *aligned = raw + 128 + (128 - reinterpret_cast<uintptr_t>(raw) % 128) % 128;

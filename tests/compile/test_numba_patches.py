@@ -1,4 +1,4 @@
-"""What is private in Numba, and the patches of it: each name is there, is used in one place, and does what it is for."""
+"""Private names of Numba and patches of it: each name exists, is used in one place, and does what it is for."""
 
 from __future__ import annotations
 

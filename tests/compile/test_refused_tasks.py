@@ -1,4 +1,4 @@
-"""What cannot be compiled is refused with the same words for the CPU and for CUDA, which say what to write instead."""
+"""Refusals of tasks that cannot be compiled: the same words for the CPU and for CUDA, with what to write instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of graph files share."""
+"""Fixtures of the tests of graph files."""
 
 from __future__ import annotations
 

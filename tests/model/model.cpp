@@ -125,7 +125,7 @@ std::vector<unsigned> seeds() {
   return all;
 }
 
-// What csrc/host/queue_storage.cpp does between two runs of the workers.
+// The host's part between two runs of the workers, as in csrc/host/queue_storage.cpp.
 void append(const std::vector<unsigned> &nodes) {
   const uint64_t size = now(world.size);
   uint64_t tail = now(world.counters.tail);

@@ -1,4 +1,4 @@
-"""What says the version says the same one, and the forms of the issue tracker are whole."""
+"""The version is the same wherever it is stated, and the forms of the issue tracker are whole."""
 
 from __future__ import annotations
 

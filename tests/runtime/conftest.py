@@ -1,4 +1,4 @@
-"""What the tests of queues and launches share."""
+"""Fixtures of the tests of queues and launches."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ import pytest
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a checkpoint is saved."""
+    """Path that a checkpoint is saved at."""
     return tmp_path / "run.atos"

@@ -1,4 +1,4 @@
-"""What only a GPU can show of launches: long items, large trees through small queues, blocks and shared memory."""
+"""Launches that only a GPU can make: long items, large trees through small queues, blocks and shared memory."""
 
 from __future__ import annotations
 

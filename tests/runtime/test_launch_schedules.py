@@ -74,7 +74,7 @@ def test_a_barrier_keeps_levels_apart(device, worker, persistent, barrier):
 
 
 def test_without_a_barrier_levels_overlap():
-    """What shows that the count of early nodes can be other than 0."""
+    """The count of early nodes is not 0 without barriers: the test with barriers can fail."""
     forest = forest_on_host(2000, 1, most=3)
     there, counts = on_device(forest, atos.device("cpu"))
     queue = atos.Queue(4000, device="cpu")

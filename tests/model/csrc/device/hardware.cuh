@@ -24,7 +24,7 @@ template <class T, unsigned model::Bounds::*length> struct Bounded {
 template <class T> using BatchArray = Bounded<T, &model::Bounds::fetch>;
 template <class T> using PushArray = Bounded<T, &model::Bounds::buffer>;
 
-// What a worker has accounted for it must not account for again, so the step is forgotten.
+// Clears a step that has been accounted for, so that accounting for it again would show.
 inline void restart_point() { model::commit(); }
 template <class Step> void restart_point(Step &step) {
   step = Step::kLeave; // none
