@@ -50,7 +50,7 @@ class LaunchSequence:
     def __init__(self, name: str, queue: Queue, options: LaunchOptions, worker: str | None = None) -> None:
         self.name, self.queue, self.options, self.worker = name, queue, options, worker
         self.runs: list[LaunchStats] = []
-        self.planned: list[PlannedLaunch] | None = None  # where `compile_ahead` notes launches
+        self.planned: list[PlannedLaunch] | None = None  # launches that `compile_ahead` records
         timeout = options.get("timeout")
         limit = math.inf if timeout is None else check_timeout(timeout)
         self.end = None if limit == math.inf else time.monotonic() + limit
@@ -108,9 +108,9 @@ class LaunchSequence:
         variant : hashable
             Tells apart calls of the algorithm whose launches have other tasks, or arguments of other types.
         plan : callable
-            Makes those launches, in any order, on this object, which only notes them meanwhile.
+            Makes those launches on this object, which records them in `planned` instead of running them.
         """
-        options = (self.options.get("num_threads"), self.options.get("debug"))
+        options = repr([self.options.get(name) for name in ("num_threads", "debug")])  # not checked yet: maybe no keys
         key = self.name, self.worker, self.queue.device, self.queue.dtype, options, variant
         if self.queue.device.kind not in _LINKS or key in _compiled:
             return

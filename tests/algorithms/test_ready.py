@@ -144,3 +144,9 @@ def test_all_programs_of_a_call_are_linked_side_by_side(call, programs, monkeypa
     assert launched <= ahead[0]
     programs(call)
     assert len(ahead) == 1  # once in a process
+
+
+def test_options_are_checked_before_anything_is_linked_ahead(monkeypatch):
+    monkeypatch.setattr(launch_sequence, "_LINKS", {"cpu"})
+    with pytest.raises(atos.UnsupportedTypeError, match="num_threads must be an integer"):
+        atos.bfs(atos.generate.rmat(6, device="cpu"), 0, direction="auto", num_threads=[32])
