@@ -5,6 +5,7 @@ from .algorithms.bfs import UNREACHED, BFSResult, bfs, verify_bfs
 from .algorithms.coloring import ColoringResult, color, verify_coloring
 from .algorithms.pagerank import PageRankResult, pagerank, verify_pagerank
 from .arrays.array import Array, asarray, empty, full, zeros
+from .compile.group import Group
 from .compile.task import (
     Task,
     Worker,
@@ -36,6 +37,7 @@ __all__ = [
     "ColoringResult",
     "Device",
     "Graph",
+    "Group",
     "LaunchOptions",
     "LaunchStats",
     "PageRankResult",

@@ -20,6 +20,7 @@ class CpuWorker(ctypes.Structure):
 
 
 FLUSH = ctypes.CFUNCTYPE(None, ctypes.POINTER(CpuWorker))
+SIZED_SCRATCH = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(CpuWorker), ctypes.c_uint64, ctypes.c_int64)
 CpuWorker._fields_ = [
     ("buffer", ctypes.c_void_p),
     ("count", ctypes.c_int64),
@@ -27,6 +28,9 @@ CpuWorker._fields_ = [
     ("flush", FLUSH),
     ("scratch", ctypes.c_void_p),
     ("scratch_bytes", ctypes.c_int64),
+    ("index", ctypes.c_int64),
+    ("workers", ctypes.c_int64),
+    ("sized_scratch", SIZED_SCRATCH),
 ]
 RUN = ctypes.CFUNCTYPE(None, ctypes.POINTER(CpuWorker), ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 IDLE = ctypes.CFUNCTYPE(None, ctypes.POINTER(CpuWorker), ctypes.c_void_p)
@@ -41,10 +45,12 @@ class Harness:
         self.dtype = np.dtype(dtype)
         self.buffer = np.zeros(capacity * self.stride, np.uint8)
         self.scratch = np.zeros(scratch_bytes, np.uint8)
+        self.regions: dict[int, np.ndarray] = {}
         self.flushes = 0
         self.flushed = b""
         self.worker = CpuWorker(
-            self.buffer.ctypes.data, 0, capacity, FLUSH(self.flush), self.scratch.ctypes.data, scratch_bytes
+            *(self.buffer.ctypes.data, 0, capacity, FLUSH(self.flush), self.scratch.ctypes.data, scratch_bytes),
+            *(0, 1, SIZED_SCRATCH(lambda worker, place, size: self.regions.setdefault(place, np.zeros(size)).ctypes.data)),
         )
 
     def flush(self, worker: Any) -> None:

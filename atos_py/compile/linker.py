@@ -57,13 +57,15 @@ class LinkedKernel:
     value_words : int
         How many values the workload hands to the body, a word each.
     scratch_itemsize : int
-        The size of the largest element that the task takes scratch for; 0 if it takes none.
+        The size of the largest element that the task takes scratch of the launch's size for; 0 if it takes none.
     registers, stack_bytes, spill_bytes, shared_bytes : int
         What a thread takes of the first three, and a block of statically reserved shared memory.
     log : str
         What the linker said.
     checks : Checks or None
         The checks in the task's code, if it was compiled with any.
+    sized_scratch : tuple of int
+        As `scratch.sized_scratch` takes it: the scratch whose size the task gives.
     """
 
     code: bytes
@@ -76,6 +78,7 @@ class LinkedKernel:
     shared_bytes: int
     log: str
     checks: Checks | None = None
+    sized_scratch: tuple[int, ...] = ()
 
 
 @functools.lru_cache(maxsize=_KEPT_IN_MEMORY)
@@ -136,7 +139,8 @@ def cubin(
         return facts.pop("code"), json.dumps(facts).encode()
 
     def thaw(parts: Sequence[bytes]) -> LinkedKernel:
-        return LinkedKernel(code=parts[0], **json.loads(parts[1]))
+        facts = json.loads(parts[1])
+        return LinkedKernel(code=parts[0], sized_scratch=tuple(facts.pop("sized_scratch")), **facts)
 
     if debug:  # not kept on disk: the lines of the source are no part of a name there
         return make()
@@ -215,6 +219,7 @@ def _link(name: str, core: bytes, task: CudaCode, cc: tuple[int, int], max_regis
         symbol="atos_kernel",
         value_words=task.value_words,
         scratch_itemsize=task.scratch_itemsize,
+        sized_scratch=task.sized_scratch,
         registers=registers,
         stack_bytes=stack,
         spill_bytes=spills if log else stack,  # without a log, all of the stack may be spilled registers
@@ -228,7 +233,9 @@ def _name(
 ) -> str | None:
     """Return the name of a cache entry, a hash of all that the code depends on; None if that cannot be told."""
     try:
-        return fingerprint(task.body, task.workload, idle, tuple(map(str, kinds)), item_dtype, target, environment())
+        return fingerprint(
+            task.body, task.workload, task.group, idle, tuple(map(str, kinds)), item_dtype, target, environment()
+        )
     except UnhashableError:
         return None
 

@@ -34,7 +34,9 @@ class Program:
     value_words : int
         Values that the workload hands to each iteration.
     scratch_itemsize : int
-        The size of the largest element that the task takes scratch for; 0 if it takes none.
+        The size of the largest element that the task takes scratch of the launch's size for; 0 if it takes none.
+    sized_scratch : tuple of int
+        As `scratch.sized_scratch` takes it: the scratch whose size the task gives.
     checks : Checks or None
         The checks in the task, if it was compiled with any.
     """
@@ -42,6 +44,7 @@ class Program:
     handle: Any
     value_words: int
     scratch_itemsize: int
+    sized_scratch: tuple[int, ...]
     checks: Checks | None
     code: object  # native code must outlive the handle
 
@@ -63,14 +66,16 @@ def program_for(
         if device.kind == "cpu":
             native = link.native(task, idle, kinds, item_dtype, debug)
             check(lib.atos_program_native(native.run, native.idle, debug, slot))
-            return Program(_take_ownership(slot[0]), 0, native.scratch_itemsize, native.checks, native)
+            scratch = native.scratch_itemsize, native.sized_scratch
+            return Program(_take_ownership(slot[0]), 0, *scratch, native.checks, native)
         # A block whose threads together need more registers than there are could not start at all.
         allowed = _REGISTERS_OF_A_BLOCK // num_threads // 8 * 8
         kernel = link.cubin(
             task, idle, kinds, item_dtype, worker, device.compute_capability, allowed if allowed < 255 else None, debug
         )
         check(lib.atos_program_load(device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
-        return Program(_take_ownership(slot[0]), kernel.value_words, kernel.scratch_itemsize, kernel.checks, None)
+        scratch = kernel.scratch_itemsize, kernel.sized_scratch
+        return Program(_take_ownership(slot[0]), kernel.value_words, *scratch, kernel.checks, None)
 
 
 def _take_ownership(handle: Any) -> Any:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, overload
 
 from ..errors import InvalidArgumentError, TaskCallError
+from ..support.validation import check_int
+from .group import Group
+from .scratch import GROUPS
 
 __all__ = [
     "Task",
@@ -35,6 +38,8 @@ class Task:
         `body(worker, item, *args)` of a flat task, `body(worker, item, i, *values, *args)` of a nested one.
     workload : callable or None
         `workload(item, *args)` of a nested task: the length of the item's inner loop, or `(length, value, ...)`.
+    group : int
+        Threads that run an iteration of a nested task together; 1 if each runs iterations of its own.
 
     Examples
     --------
@@ -49,6 +54,7 @@ class Task:
 
     body: Callable[..., Any]
     workload: Callable[..., Any] | None = None
+    group: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.body.__doc__)
@@ -72,15 +78,16 @@ class Task:
 
     def __repr__(self) -> str:
         workload = f" workload={getattr(self.workload, '__name__', self.workload)}" if self.nested else ""
-        return f"<atos task {self.name}{workload}>"
+        group = f" group={self.group}" if self.group > 1 else ""
+        return f"<atos task {self.name}{workload}{group}>"
 
 
 @overload
 def task(body: Callable[..., Any], /) -> Task: ...
 @overload
-def task(*, workload: Callable[..., Any] | None = None) -> Callable[[Callable[..., Any]], Task]: ...
+def task(*, workload: Callable[..., Any] | None = None, group: int | None = None) -> Callable[[Callable[..., Any]], Task]: ...
 def task(
-    body: Callable[..., Any] | None = None, /, *, workload: Callable[..., Any] | None = None
+    body: Callable[..., Any] | None = None, /, *, workload: Callable[..., Any] | None = None, group: int | None = None
 ) -> Task | Callable[[Callable[..., Any]], Task]:
     """Make a function the task of a queue.
 
@@ -95,6 +102,9 @@ def task(
         `workload(item, *args)`, run exactly once for each item; it may have parameters for the first of `args` only. It
         returns the length of the inner loop, or a tuple `(length, value, ...)` whose values, at most eight scalars, are
         handed to every iteration after `i`.
+    group : {2, 4, 8, 16, 32}, optional
+        Threads of a warp or CTA worker that run an iteration of a nested task together, as `worker.group` (see `Group`). By
+        default each thread runs iterations of its own.
 
     Returns
     -------
@@ -125,7 +135,14 @@ def task(
     if body is None:
         if workload is not None and not callable(workload):
             raise InvalidArgumentError(f"task(workload=...) takes a function of an item and the arguments, not {workload!r}")
-        return lambda function: Task(_function(function), workload)
+        if group is not None:
+            if workload is None:
+                raise InvalidArgumentError(
+                    f"task(group={group!r}) takes a workload, whose iterations groups run; a flat task has worker.group(k)"
+                )
+            if check_int("group", group, 2, 32) not in GROUPS:
+                raise InvalidArgumentError(f"group must be 2, 4, 8, 16 or 32 (got {group})")
+        return lambda function: Task(_function(function), workload, 1 if group is None else int(group))
     return Task(_function(body))
 
 
@@ -305,10 +322,10 @@ class Worker:
     """Interface of a task's first parameter: a thread, a warp or a block (CTA) of the GPU, or a lane of the CPU.
 
     This class documents the names and serves editors; workers exist inside tasks only. A flat task has all of them. A
-    nested task has `push` alone, since its iterations are spread over the threads of the worker. On the CPU a worker has
-    one thread.
+    nested task has `push`, `scratch` with a number of elements, and, if it was made with one, `group`, since its iterations
+    are spread over the threads of the worker. On the CPU a worker has one thread.
 
-    All but `push`, `rank`, `size`, `split` and `scratch` are collective: every thread of the worker has to reach the call.
+    `sync`, `any`, `all`, `sum`, `min` and `max` are collective: every thread of the worker has to reach the call.
 
     Examples
     --------
@@ -331,6 +348,12 @@ class Worker:
 
     size: int
     """Number of threads of the worker."""
+
+    index: int
+    """The number of this worker, from 0: among all of the launch, or of the round if the launch is discrete."""
+
+    count: int
+    """Number of those workers. They can share a scan, each with every `count`-th element from `index` on."""
 
     def __init__(self) -> None:
         raise _inside_only("Worker")
@@ -365,8 +388,20 @@ class Worker:
     def split(self, work: int | range, /) -> range:  # type: ignore[empty-body]
         """Return this thread's share of `range(work)`, or of the range `work`: every `size`-th element from `rank` on."""
 
-    def scratch(self, dtype: Any, /) -> Any:
-        """Return the worker's scratch memory as a one-dimensional array of `dtype`, shared by its threads.
+    def group(self, size: int, /) -> Group:  # type: ignore[empty-body]
+        """Return the group of this thread: the worker's threads in groups of `size`, which is 2, 4, 8, 16 or 32.
 
-        Its size is the launch's `shared_memory` in bytes, which has to be given; what it holds at first is undefined.
+        The size is a number in the source or a global variable. In a nested task, `group` is no method but the threads that
+        run the iteration, as many as ``@atos.task(workload=..., group=size)`` says.
+        """
+
+    def scratch(self, dtype: Any, count: int | None = None, /) -> Any:
+        """Return scratch memory as a one-dimensional array of `dtype`, shared by the threads of the worker.
+
+        With a `count`, a number in the source or a global variable, it has as many elements. Each such call in the source has
+        memory of its own, the same whenever it is reached. In a nested task that memory belongs to the threads that run the
+        iteration: the group, or one thread.
+
+        Without a count, its size is the launch's `shared_memory` in bytes, which has to be given; all such calls return the
+        same memory. What scratch holds at first is undefined.
         """

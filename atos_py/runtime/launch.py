@@ -14,6 +14,7 @@ from ..arrays.array import Array, zeros
 from ..arrays.streams import launch_stream
 from ..compile.host_kernels import threads
 from ..compile.program import WORKER_KINDS, Program, program_for
+from ..compile.scratch import MOST_BYTES, sized_scratch
 from ..compile.task import Task
 from ..compile.timing import annotated, profile_of
 from ..core.devices import Device
@@ -61,7 +62,8 @@ class LaunchOptions(TypedDict, total=False):
     num_threads : int
         Threads of a block, a multiple of 32 up to 1,024; by default 256. Not for the CPU, where a worker has one.
     shared_memory : int
-        Bytes of scratch for each worker, up to what a multiprocessor has, and 1 MiB; needed by tasks that take any.
+        Bytes of scratch for each worker, up to what a multiprocessor has, and 1 MiB; needed by tasks that take
+        ``worker.scratch(dtype)`` without a number of elements.
     stream : int or object, optional
         A stream of the GPU as an address or as an object of CuPy, PyTorch or anything with ``__cuda_stream__``; by default
         the current stream of CuPy or PyTorch if arguments are arrays of theirs, otherwise the legacy default stream. The
@@ -226,7 +228,7 @@ def run_launch(
     stream = launch_stream(config.stream, arguments.values, queue.device) if on_gpu or config.stream is not None else 0
     observer = make_observer(config.progress, task.name)
     program = program_for(*_program_key(queue, task, arguments, config))
-    _check_scratch(task, program, config)
+    sized = _check_scratch(task, program, config, on_gpu)
     samples = zeros((_MAX_SAMPLES, _SAMPLE_WORDS), dtype=np.uint64, device=queue.device) if config.sample_interval else None
     words = ffi.new("uint64_t[]", arguments.words or [0])
     launch = ffi.new(
@@ -239,6 +241,7 @@ def run_launch(
             "blocks": config.num_blocks,
             "threads": config.num_threads,
             "scratch": config.shared_memory,
+            "sized_scratch": sized,
             "nested": task.nested,
             "value_words": program.value_words,
             "idle": config.idle is not None,
@@ -279,14 +282,23 @@ def compile_ahead(queue: LaunchedQueue, launches: Iterable[PlannedLaunch]) -> No
         list(pool.map(lambda key: program_for(*key), keys))
 
 
-def _check_scratch(task: Task, program: Program, config: LaunchConfig) -> None:
-    """Refuse a launch whose workers have less scratch than one element of what the task takes."""
+def _check_scratch(task: Task, program: Program, config: LaunchConfig, on_gpu: bool) -> int:
+    """Return the bytes of scratch that the task sizes, of a worker, and refuse a launch that cannot give what it takes."""
     if config.shared_memory < program.scratch_itemsize:
         raise LaunchConfigError(
             f"task {task.name!r}, its idle function or a helper takes worker.scratch of elements of"
             f" {program.scratch_itemsize} bytes, but the launch gives each worker {config.shared_memory} bytes;"
-            " pass shared_memory=, the size of the scratch in bytes"
+            " pass shared_memory=, the size of the scratch in bytes, or in the task the number of elements, as in"
+            " worker.scratch(np.int32, 16)"
         )
+    threads = {"thread": 1, "warp": 32, "cta": config.num_threads}[config.worker] if on_gpu else 1
+    sized = sized_scratch(program.sized_scratch, threads)
+    if sized > MOST_BYTES:
+        raise LaunchConfigError(
+            f"task {task.name!r}, its idle function or a helper takes {sized} bytes of scratch for each worker of {threads}"
+            f" threads, more than {MOST_BYTES}; take fewer elements, or launch workers of fewer threads"
+        )
+    return sized
 
 
 def _report(

@@ -203,7 +203,7 @@ private:
   // The workers are made here, where running out of memory can be reported.
   template <unsigned bytes> static void work(Run &run, ThreadPool &pool) {
     std::vector<std::unique_ptr<CpuWorker<bytes>>> workers(run.blocks);
-    for (auto &worker : workers) worker = std::make_unique<CpuWorker<bytes>>(run);
+    for (unsigned k = 0; k < run.blocks; ++k) workers[k] = std::make_unique<CpuWorker<bytes>>(run, k);
     pool.run(run.blocks, [&](unsigned number) { workers[number]->work(); });
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "cpu/program.h"
@@ -16,7 +17,7 @@ constexpr uint64_t kNoRoundEnd = ~uint64_t(0); // as the end of a discrete launc
 
 template <unsigned bytes> class CpuWorker {
 public:
-  CpuWorker(Run &run)
+  CpuWorker(Run &run, unsigned number)
       : launch(run.kernel), given(run.launch), program(static_cast<const CpuProgram &>(*run.program)),
         queue{static_cast<Counters *>(launch.counters),
               static_cast<Slot<bytes> *>(launch.slots),
@@ -26,15 +27,22 @@ public:
               launch.reciprocal,
               launch.spill_size,
               launch.growths},
-        items(launch.fetch), buffer(launch.buffer), scratch(launch.scratch + 16), longest(run.longest_batch) {
+        items(launch.fetch), buffer(launch.buffer), scratch(launch.scratch + 16),
+        unused_scratch(launch.scratch - (launch.unsized_scratch + 15) / 16 * 16), longest(run.longest_batch) {
     consumer.begin(queue);
     producer.begin(queue);
     view.worker.buffer = buffer.data();
     view.worker.capacity = launch.buffer;
     view.worker.flush = [](atos_cpu_worker *worker) { reinterpret_cast<View *>(worker)->owner->flush_pushes(); };
     view.worker.scratch = scratch.data();
-    view.worker.scratch_bytes = launch.scratch;
+    view.worker.scratch_bytes = launch.unsized_scratch;
+    view.worker.index = number;
+    view.worker.workers = launch.workers;
+    view.worker.sized_scratch = [](atos_cpu_worker *worker, uint64_t place, int64_t size) -> void * {
+      return reinterpret_cast<View *>(worker)->owner->sized_scratch(place, uint64_t(size));
+    };
     view.owner = this;
+    regions.reserve(unused_scratch / 16); // compiled tasks let no exception through
   }
 
   void work() {
@@ -61,6 +69,16 @@ private:
   };
 
   uint64_t tail() const { return tickets_of(load(&queue.counters->tail)); }
+
+  // The region of scratch of a place in the task: those that were not met before follow each other.
+  unsigned char *sized_scratch(uint64_t place, uint64_t size) {
+    for (const auto &[known, begin] : regions)
+      if (known == place) return scratch.data() + begin;
+    const uint64_t begin = launch.scratch - unused_scratch;
+    regions.emplace_back(place, begin);
+    unused_scratch -= (size + 15) / 16 * 16;
+    return scratch.data() + begin;
+  }
 
   // A persistent launch without barriers.
   void run_relaxed() {
@@ -224,6 +242,8 @@ private:
   TerminationDetector end;
   std::vector<Item<bytes>> items, buffer;
   std::vector<unsigned char> scratch;
+  std::vector<std::pair<uint64_t, uint64_t>> regions; // of scratch: the place in the task, and where the region begins
+  uint64_t unused_scratch;
   View view;
   uint64_t ran = 0, pushed = 0;
   std::atomic<uint32_t> &longest; // batch of any worker

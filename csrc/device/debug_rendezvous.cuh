@@ -19,7 +19,9 @@ struct Rendezvous {
 };
 constexpr uint32_t kReported = ~0u;
 __shared__ Failing failing;
-__shared__ Rendezvous rendezvous[32]; // of each warp, or of the block
+__shared__ Rendezvous rendezvous[32];            // of each warp, or of the block
+__shared__ unsigned long long lanes_of_warp[32]; // for groups: a bit for each lane that it turns over when it comes, and above
+                                                 // these one that is set when it has left
 
 ATOS_DEVICE volatile uint32_t &failing_thread() { return failing.thread; }
 ATOS_DEVICE Rendezvous &rendezvous_of_worker() { return rendezvous[kWorker == ATOS_CTA ? 0 : threadIdx.x / 32]; }
@@ -27,7 +29,7 @@ ATOS_DEVICE Rendezvous &rendezvous_of_worker() { return rendezvous[kWorker == AT
 // [all threads] When the kernel begins.
 ATOS_DEVICE void reset_rendezvous() {
   if (threadIdx.x == 0) failing.thread = 0;
-  if (threadIdx.x < 32) rendezvous[threadIdx.x] = {};
+  if (threadIdx.x < 32) rendezvous[threadIdx.x] = {}, lanes_of_warp[threadIdx.x] = 0;
   __syncthreads();
 }
 
@@ -36,6 +38,7 @@ extern "C" {
 __device__ void atos_fail(int64_t site, int64_t value, int64_t bound, int64_t array) {
   if (atomicCAS(&failing.thread, 0u, threadIdx.x + 1) == 0) failing.what = {1, site, value, bound, array, 0, {0, 0}};
   static_cast<volatile uint32_t &>(rendezvous_of_worker().left) = 1;
+  atomicOr(&lanes_of_warp[threadIdx.x / 32], 1ull << (32 + lane_id()));
 }
 
 // [all threads] After each has returned from a function of a task with checks; `item` is null after idle.
@@ -76,6 +79,7 @@ __device__ void atos_left(void *worker) {
   atos_sync(worker);
   Rendezvous &here = rendezvous_of_worker();
   if (atos_rank(worker) == 0) here.arrived = here.left = 0;
+  if (lane_id() == 0) lanes_of_warp[threadIdx.x / 32] = 0;
   atos_sync(worker);
 }
 } // extern "C"

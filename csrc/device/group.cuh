@@ -7,6 +7,10 @@ namespace atos {
 
 constexpr unsigned kAll = ~0u; // every lane of a warp
 
+// The lanes of a warp that this one works with in a task: `size` consecutive ones, a power of two. Only they take part in what
+// they do together, since others may be in another place of the task.
+ATOS_DEVICE unsigned lanes_of_group(unsigned size) { return kAll >> (kWarpSize - size) << (lane_id() & ~(size - 1)); }
+
 // Inclusive scan over the lanes of a warp.
 ATOS_DEVICE uint32_t inclusive_scan(uint32_t x) {
 #pragma unroll

@@ -1,6 +1,8 @@
 // The kernel, compiled to LTO-IR for each kind of worker and size of item; a task is linked into it.
+#include "device/debug_groups.cuh"
 #include "device/debug_rendezvous.cuh"
 #include "device/task_api.cuh"
+#include "device/task_groups.cuh"
 #include "device/this_worker.cuh"
 
 using namespace atos;

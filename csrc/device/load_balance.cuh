@@ -1,4 +1,5 @@
-// A batch of items, whose iterations are spread evenly over the threads of a worker, however long each item is.
+// A batch of items, whose iterations are spread evenly over the threads of a worker, or over groups of them, however long each
+// item is.
 //
 // The lengths of all items are scanned, and each thread finds the item of its iteration by a search in that scan: the
 // load-balancing search of moderngpu. Long items stay out of it (work_sharing.cuh).
@@ -49,13 +50,14 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
     return total;
   }
 
-  // [one warp] Load-balancing search: the item that iteration e belongs to, of 32 consecutive ones from `base` on, which is the
-  // last whose scan is at most e. The lanes look at 32 places of the scan first, which leaves few for each.
+  // [one warp] Load-balancing search: the item that iteration e belongs to, of those consecutive ones from `base` on that the
+  // warp runs at once, which is the last whose scan is at most e. The lanes look at 32 places of the scan first, which leaves
+  // few for each.
   ATOS_DEVICE unsigned item_of(uint32_t e, uint32_t base, unsigned got) const {
     const unsigned stride = (got + kWarpSize - 1) / kWarpSize, k = lane_id() * stride;
     const uint32_t start = k < got ? scan[k] : ~0u;
     unsigned low = (__popc(__ballot_sync(kAll, start <= base)) - 1) * stride;
-    unsigned high = __popc(__ballot_sync(kAll, start <= base + 31)) * stride;
+    unsigned high = __popc(__ballot_sync(kAll, start <= base + 32 / threads_of_iteration() - 1)) * stride;
     if (high > got) high = got;
     while (high - low > 1) {
       const unsigned middle = (low + high) / 2;
@@ -65,7 +67,17 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
     return low;
   }
 
-  // [all threads] Runs the task on `got` items, but for the long ones.
+  static ATOS_DEVICE unsigned iterations_at_once() { return Group::size() / threads_of_iteration(); }
+
+  // [all threads of an iteration]
+  ATOS_DEVICE void run_iteration(const Item<bytes> *item, int64_t i, const uint64_t *values) {
+    const unsigned threads = threads_of_iteration();
+    if (threads > 1) __syncwarp(lanes_of_group(threads)); // they share scratch, also with the iteration before
+    atos_task_body(&worker, item, i, values, &args);
+  }
+
+  // [all threads] Runs the task on `got` items, but for the long ones. The threads of an iteration may vote and shuffle in it;
+  // those of a warp meet again in the search for the next one.
   ATOS_DEVICE void run(unsigned got) {
     const bool looks = kKeepsLocalItems && launch.persistent && Group::rank() == Group::size() - 1;
     if (!nested()) {
@@ -80,10 +92,10 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
     // The last warp, which has the least to do, samples the demand meanwhile.
     if (Group::has_more_warps() && looks) this->sample_demand();
 #pragma unroll 1
-    for (uint32_t base = Group::rank() & ~31u; base < total; base += Group::size()) {
-      const uint32_t e = base + lane_id();
+    for (uint32_t base = (Group::rank() & ~31u) / threads_of_iteration(); base < total; base += this->iterations_at_once()) {
+      const uint32_t e = base + lane_id() / threads_of_iteration();
       const unsigned k = item_of(e, base, got);
-      if (e < total) atos_task_body(&worker, &items[k], int64_t(e - scan[k]), &values[k * value_words()], &args);
+      if (e < total) run_iteration(&items[k], int64_t(e - scan[k]), &values[k * value_words()]);
     }
     if (!Group::has_more_warps() && looks) this->sample_demand();
   }

@@ -1,4 +1,4 @@
-// The functions behind `worker` in a task: push, rank and size, barrier, reductions, votes and scratch memory.
+// The functions behind `worker` in a task: push, rank and size, its place among all, barrier, reductions, votes and scratch.
 #pragma once
 #include "device/this_worker.cuh"
 
@@ -32,6 +32,17 @@ __device__ void atos_push(void *worker, const void *item) {
 __device__ int32_t atos_size(void *) { return kWorker == ATOS_THREAD ? 1 : kWorker == ATOS_WARP ? 32 : blockDim.x; }
 __device__ int32_t atos_rank(void *) { return kWorker == ATOS_THREAD ? 0 : kWorker == ATOS_WARP ? lane_id() : threadIdx.x; }
 
+// The place of the worker among those of the kernel: of the launch, or of a discrete launch's round.
+__device__ int64_t atos_index(void *) {
+  const int64_t first = int64_t(block_index()) * (kWorker == ATOS_THREAD ? blockDim.x
+                                                  : kWorker == ATOS_WARP ? blockDim.x / 32
+                                                                         : 1);
+  return first + (kWorker == ATOS_THREAD ? threadIdx.x : kWorker == ATOS_WARP ? threadIdx.x / 32 : 0);
+}
+__device__ int64_t atos_count(void *) {
+  return int64_t(gridDim.x) * (kWorker == ATOS_THREAD ? blockDim.x : kWorker == ATOS_WARP ? blockDim.x / 32 : 1);
+}
+
 __device__ void atos_sync(void *) {
   if (kWorker == ATOS_CTA) __syncthreads();
   else if (kWorker == ATOS_WARP) __syncwarp();
@@ -57,7 +68,12 @@ __device__ int32_t atos_all(void *, int32_t predicate) {
 }
 
 __device__ void *atos_scratch(void *worker) { return static_cast<Worker<kBytes> *>(worker)->scratch; }
-__device__ int64_t atos_scratch_bytes(void *worker) { return static_cast<Worker<kBytes> *>(worker)->launch->scratch; }
+__device__ int64_t atos_scratch_bytes(void *worker) { return static_cast<Worker<kBytes> *>(worker)->launch->unsized_scratch; }
+// The regions that the task sizes itself follow.
+__device__ void *atos_sized_scratch(void *worker) {
+  const Worker<kBytes> *w = static_cast<Worker<kBytes> *>(worker);
+  return w->scratch + (w->launch->unsized_scratch + 15) / 16 * 16;
+}
 } // extern "C"
 
 } // namespace atos

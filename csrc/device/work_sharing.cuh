@@ -6,7 +6,6 @@ namespace atos {
 
 template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, bytes> {
   using Batch = LoadBalance<Group, bytes>;
-  using Batch::args;
   using Batch::Batch;
   using Batch::header;
   using Batch::items;
@@ -14,7 +13,6 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
   using Batch::lengths;
   using Batch::queue;
   using Batch::values;
-  using Batch::worker;
 
   // [one lane] Finds the next chunk to run: splits the long items of this worker's batch, then claims a chunk of any split
   // item. An item whose entry is taken is not split: it is one chunk, for this worker. False if there is no chunk.
@@ -46,7 +44,7 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
   ATOS_DEVICE SplitItem *split_items() const { return static_cast<SplitItem *>(launch.split_items); }
   // The entry of the table at which this worker begins to look.
   ATOS_DEVICE unsigned hint() const { return block_index() + 31 * Group::index_in_block(); }
-  ATOS_DEVICE uint64_t chunk_size() const { return kChunkPart * Group::size(); }
+  ATOS_DEVICE uint64_t chunk_size() const { return kChunkPart * this->iterations_at_once(); }
   // The item of the chunk that runs: a copy from the table, or this worker's own item if that was not split.
   ATOS_DEVICE Item<bytes> *borrowed() const { return reinterpret_cast<Item<bytes> *>(header->borrowed_item); }
 
@@ -54,8 +52,8 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
   ATOS_DEVICE void run_chunk() {
     const Chunk chunk = header->chunk;
 #pragma unroll 1
-    for (int64_t i = chunk.from + Group::rank(); i < chunk.to; i += Group::size())
-      atos_task_body(&worker, borrowed(), i, header->borrowed_values, &args);
+    for (int64_t i = chunk.from + Group::rank() / threads_of_iteration(); i < chunk.to; i += this->iterations_at_once())
+      this->run_iteration(borrowed(), i, header->borrowed_values);
   }
 };
 

@@ -35,6 +35,8 @@ namespace atos {
 ATOS_DEVICE bool nested() { return atos_config(ATOS_CONFIG_NESTED); }
 ATOS_DEVICE bool has_idle() { return atos_config(ATOS_CONFIG_IDLE); }
 ATOS_DEVICE int value_words() { return atos_config(ATOS_CONFIG_VALUE_WORDS); }
+// Consecutive threads of a warp or CTA worker that run an iteration together. 1: each thread runs iterations of its own.
+ATOS_DEVICE unsigned threads_of_iteration() { return unsigned(atos_config(ATOS_CONFIG_GROUP)); }
 
 // The state of a worker, at the start of its shared memory. Written by the first lane of the worker.
 struct Header {

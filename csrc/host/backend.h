@@ -47,11 +47,14 @@ int32_t cuda_device_count(std::string *why_none);
 std::unique_ptr<atos_program> cuda_program(int32_t device, const void *cubin, const char *symbol);
 int32_t cuda_pointer_device(const void *pointer); // ATOS_CPU for memory of the host
 
+// Bytes of a worker's scratch: that which the launch sizes, and after it that which the task does.
+inline uint32_t scratch_bytes(const atos_launch &launch) { return (launch.scratch + 15) / 16 * 16 + launch.sized_scratch; }
+
 // Bytes of shared memory of a block.
 inline uint32_t shared_bytes(const atos_launch &launch, uint32_t item_bytes, uint32_t buffer) {
   const bool thread = launch.worker == ATOS_THREAD;
   const SharedLayout at =
-      shared_layout(thread, launch.nested, item_bytes, launch.value_words, launch.fetch, buffer, launch.scratch);
+      shared_layout(thread, launch.nested, item_bytes, launch.value_words, launch.fetch, buffer, scratch_bytes(launch));
   return at.bytes * (launch.worker == ATOS_CTA ? 1 : launch.threads / 32);
 }
 

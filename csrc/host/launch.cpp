@@ -37,7 +37,8 @@ std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launc
   Launch &kernel = run->kernel;
   kernel.fetch = given.fetch;
   kernel.buffer = buffer_items(given, storage.item_bytes);
-  kernel.scratch = given.scratch;
+  kernel.scratch = scratch_bytes(given);
+  kernel.unsized_scratch = given.scratch;
   kernel.persistent = given.persistent;
   kernel.barrier = given.barrier;
   kernel.samples = given.samples;

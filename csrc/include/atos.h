@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 6 };
+enum { ATOS_ABI_VERSION = 7 };
 
 enum { ATOS_CPU = -1 };
 
@@ -29,7 +29,8 @@ typedef enum atos_config_key {
   ATOS_CONFIG_NESTED = 1,
   ATOS_CONFIG_VALUE_WORDS = 3,
   ATOS_CONFIG_IDLE = 4,
-  ATOS_CONFIG_CHECKED = 5
+  ATOS_CONFIG_CHECKED = 5,
+  ATOS_CONFIG_GROUP = 6 /* threads that run an iteration together: a power of two up to 32 */
 } atos_config_key;
 
 typedef enum atos_worker_kind { ATOS_THREAD = 0, ATOS_WARP = 1, ATOS_CTA = 2 } atos_worker_kind;
@@ -60,6 +61,11 @@ typedef struct atos_cpu_worker {
   void (*flush)(struct atos_cpu_worker *worker); /* empties the buffer and sets count to 0 */
   void *scratch;
   int64_t scratch_bytes;
+  int64_t index;   /* of this worker, among those of the launch or, without `persistent`, of the round */
+  int64_t workers; /* how many these are */
+  /* The region of a place in the task that asks for this many bytes of scratch: the same one whenever that place is met.
+   * Their sum, each in multiples of 16, is atos_launch.sized_scratch. */
+  void *(*sized_scratch)(struct atos_cpu_worker *worker, uint64_t place, int64_t bytes);
 } atos_cpu_worker;
 
 typedef struct atos_queue atos_queue;
@@ -77,13 +83,14 @@ typedef struct atos_launch {
   int32_t worker; /* atos_worker_kind */
   int32_t persistent;
   int32_t barrier;
-  uint32_t fetch;       /* items a worker takes at once, at most */
-  uint32_t blocks;      /* 0: as many as are resident at once */
-  uint32_t threads;     /* threads of a block */
-  uint32_t scratch;     /* bytes of scratch of a worker */
-  uint32_t nested;      /* 1 if the task has a workload */
-  uint32_t value_words; /* values that the workload hands to the iterations */
-  uint32_t idle;        /* 1 if the program has an idle function */
+  uint32_t fetch;         /* items a worker takes at once, at most */
+  uint32_t blocks;        /* 0: as many as are resident at once */
+  uint32_t threads;       /* threads of a block */
+  uint32_t scratch;       /* bytes of scratch of a worker */
+  uint32_t sized_scratch; /* and of the scratch that the task sizes itself, all of whose regions are aligned to 16 */
+  uint32_t nested;        /* 1 if the task has a workload */
+  uint32_t value_words;   /* values that the workload hands to the iterations */
+  uint32_t idle;          /* 1 if the program has an idle function */
   uint32_t argument_words;
   const uint64_t *arguments;
   void *stream;         /* a CUstream; null: the legacy default stream */

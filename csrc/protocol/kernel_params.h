@@ -38,10 +38,11 @@ struct Launch {
   uint32_t fetch;   // items a worker takes at once, at most
   uint32_t workers; // of the whole grid
   uint32_t buffer;  // items that a worker's push buffer holds
-  uint32_t scratch; // bytes of a worker's scratch
+  uint32_t scratch; // bytes of a worker's scratch, of both kinds
   uint32_t persistent;
   uint32_t barrier;
-  uint32_t idle_round; // discrete: call idle once
+  uint32_t idle_round;      // discrete: call idle once
+  uint32_t unsized_scratch; // bytes of scratch before the regions that the task sizes itself
 };
 
 struct Arguments {

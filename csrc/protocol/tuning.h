@@ -20,7 +20,7 @@ constexpr unsigned kFew = 32; // pushes, or items of a batch, up to which a work
 
 // Work sharing.
 constexpr int64_t kLong = 4096;      // iterations from which an item is split into chunks
-constexpr uint64_t kChunkPart = 16;  // iterations of a chunk for each thread
+constexpr uint64_t kChunkPart = 16;  // iterations of a chunk for each thread, or group of threads that run one together
 constexpr unsigned kSplitItems = 64; // items that can be split at a time: bits of Counters::splits_open
 
 } // namespace atos

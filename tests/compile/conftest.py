@@ -53,7 +53,7 @@ __global__ void atos_kernel(const __grid_constant__ Worker given, const char *it
   extern __shared__ uint64_t shared[];
   Worker worker = given;
   worker.scratch = shared + 64;
-  for (int key = 0; key < 6; ++key) constants[key] = atos_config(key);
+  for (int key = 0; key < 7; ++key) constants[key] = atos_config(key);
   for (int64_t k = blockIdx.x; k < n; k += gridDim.x) {
     const char *item = items + k * ITEM_BYTES;
     if (atos_config(1)) {

@@ -150,6 +150,42 @@ def bad_scratch(worker, v, x):
     worker.scratch(3)
 
 
+def scratch_of_unknown_size(worker, v, x):
+    worker.scratch(np.int32, v)
+
+
+def scratch_of_nothing(worker, v, x):
+    worker.scratch(np.int32, 0)
+
+
+def scratch_beyond_all(worker, v, x):
+    worker.scratch(np.float64, 1 << 20)
+
+
+def group_of_three(worker, v, x):
+    worker.group(3)
+
+
+def group_of_unknown_size(worker, v, x):
+    worker.group(v)
+
+
+def group_without_size(worker, v, x):
+    worker.group()
+
+
+def group_method(worker, v, x):
+    worker.group(4).push(v)
+
+
+def group_scratch(worker, v, x):
+    worker.group(4).scratch(np.int32)
+
+
+def group_shuffle(worker, v, x):
+    worker.group(4).shuffle(v, 0.5)
+
+
 def broken_helper(value):
     return value.missing
 
@@ -183,6 +219,26 @@ def nested_body(worker, v, i, x):
 
 def nested_rank(worker, v, i, x):
     return worker.rank
+
+
+def nested_index(worker, v, i, x):
+    return worker.index
+
+
+def nested_scratch(worker, v, i, x):
+    worker.scratch(np.int32)
+
+
+def nested_group(worker, v, i, x):
+    return worker.group.rank
+
+
+def nested_group_called(worker, v, i, x):
+    return worker.group(4).rank
+
+
+def nested_group_index(worker, v, i, x):
+    return worker.group.index
 
 
 def length(v, x):
@@ -230,12 +286,46 @@ REFUSED = [
     (uses_what_is_not_yet(), array("f8"), "it uses 'later', which has no value yet", "def uses_later"),
     (allocates, array("f8"), "it allocates memory (an array", "np.zeros(3)"),
     (bad_scratch, array("f8"), "worker.scratch takes a NumPy type such as np.int32", "worker.scratch(3)"),
+    (
+        scratch_of_unknown_size,
+        array("f8"),
+        "worker.scratch takes a number of elements that is known when the task is compiled, such as 16",
+        "worker.scratch(np.int32, v)",
+    ),
+    (
+        scratch_of_nothing,
+        array("f8"),
+        "worker.scratch takes 1 to 262144 elements of int32, not 0",
+        "worker.scratch(np.int32, 0)",
+    ),
+    (scratch_beyond_all, array("f8"), "worker.scratch takes 1 to 131072 elements of float64, not 1048576", "worker.scratch("),
+    (group_of_three, array("f8"), "worker.group takes 2, 4, 8, 16 or 32 threads, not 3", "worker.group(3)"),
+    (
+        group_of_unknown_size,
+        array("f8"),
+        "worker.group takes a number that is known when the task is compiled, such as 4 or a global variable, not int64",
+        "worker.group(v)",
+    ),
+    (group_without_size, array("f8"), "worker.group takes one argument by position", "worker.group()"),
+    (group_method, array("f8"), "a group has no 'push'; it offers rank, size, index, count, split", "worker.group(4).push"),
+    (group_scratch, array("f8"), "group.scratch takes the number of elements here", "worker.group(4).scratch"),
+    (group_shuffle, array("f8"), "an integer, not float64", "worker.group(4).shuffle"),
     (calls_broken_helper, array("f8"), "Unknown attribute 'missing' of type int64", "return value.missing"),
     (captures_array, array("f8"), "arrays reach a task as arguments of the launch", "captured[v]"),
     (too_few, array("f8"), "takes 2 arguments, but this launch gives it 3: worker, item, argument 1", "def too_few"),
     (too_many, array("f8"), "takes 4 arguments, but this launch gives it 3: worker, item, argument 1", "def too_many"),
     (keyword_only, array("f8"), "keyword-only parameter 'y'", "def keyword_only"),
     (atos.task(workload=length)(nested_rank), array("f8"), "worker.rank is for flat tasks", "worker.rank"),
+    (atos.task(workload=length)(nested_index), array("f8"), "worker.index is for flat tasks", "worker.index"),
+    (atos.task(workload=length)(nested_scratch), array("f8"), "takes the number of elements here", "worker.scratch(np.int32)"),
+    (atos.task(workload=length)(nested_group), array("f8"), "@atos.task(workload=..., group=4)", "worker.group.rank"),
+    (atos.task(workload=length, group=4)(nested_group_called), array("f8"), "leave out the call", "worker.group(4).rank"),
+    (
+        atos.task(workload=length, group=4)(nested_group_index),
+        array("f8"),
+        "group.index is for flat tasks",
+        "worker.group.index",
+    ),
     (atos.task(workload=float_length)(nested_body), array("f8"), "a workload returns an integer", "def float_length"),
     (
         atos.task(workload=array_value)(nested_body),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import atos_py as atos
+from atos_py.compile.group import Group
 from atos_py.compile.task import Task, Worker, task
 from atos_py.errors import InvalidArgumentError, TaskCallError
 
@@ -37,6 +38,15 @@ def test_nested():
 
     assert (visit.nested, visit.workload) == (True, length)
     assert repr(visit) == "<atos task visit workload=length>"
+
+
+def test_nested_in_groups():
+    @task(workload=length, group=4)
+    def visit(worker, item, i):
+        pass
+
+    assert (visit.nested, visit.group) == (True, 4)
+    assert repr(visit) == "<atos task visit workload=length group=4>"
 
 
 def test_task_without_workload_but_with_parentheses_is_flat():
@@ -70,14 +80,20 @@ def test_atomics_from_the_host_say_what_to_do(name):
         getattr(atos, name)(*arguments)
 
 
-def test_there_are_no_workers_on_the_host():
-    with pytest.raises(TaskCallError, match="Worker works inside tasks only"):
-        Worker()
+@pytest.mark.parametrize("thing", [Worker, Group])
+def test_there_are_no_workers_on_the_host(thing):
+    with pytest.raises(TaskCallError, match=f"{thing.__name__} works inside tasks only"):
+        thing()
 
 
 def test_everything_public_is_documented():
-    methods = [getattr(Worker, name) for name in vars(Worker) if not name.startswith("_") and callable(getattr(Worker, name))]
-    assert len(methods) == 9
+    methods = [
+        getattr(thing, name)
+        for thing in (Worker, Group)
+        for name in vars(thing)
+        if not name.startswith("_") and callable(getattr(thing, name))
+    ]
+    assert len(methods) == 10 + 9
     for thing in [*(getattr(atos, name) for name in sys.modules["atos_py.compile.task"].__all__), *methods]:
         assert thing.__doc__
 

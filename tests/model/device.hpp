@@ -17,7 +17,7 @@ inline const Index gridDim() { return {model::bounds.workers}; }
 
 using std::max;
 inline void __syncthreads() {}
-inline void __syncwarp() {}
+inline void __syncwarp(unsigned = ~0u) {}
 inline void __threadfence_system() {}
 inline void __nanosleep(unsigned) {}
 inline unsigned __activemask() { return 1; }

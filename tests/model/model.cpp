@@ -194,6 +194,7 @@ bool recover_pending() {
 
 extern "C" {
 int32_t atos_config(int32_t key) {
+  if (key == ATOS_CONFIG_GROUP) return 1;
   return key == ATOS_CONFIG_NESTED ? bounds.nested : key == ATOS_CONFIG_VALUE_WORDS ? bounds.nested : bounds.aside != 0;
 }
 

@@ -15,13 +15,14 @@ from ...errors import TaskCompileError
 from ..arguments import Kind
 from ..debug_checks import Checks, array_names
 from ..task import Task
-from . import lower_arrays as _arrays  # noqa: F401  # these three for what they register with Numba
+from . import lower_arrays as _arrays  # noqa: F401  # these four for what they register with Numba
 from . import lower_atomics as _atomics  # noqa: F401
+from . import lower_groups as _groups  # noqa: F401
 from . import lower_worker as _worker  # noqa: F401
 from .error_messages import failure, translated
 from .introspect import plain_function
 from .lower_arguments import pack, plan_of, unpack
-from .lower_checks import ended, note_workload
+from .lower_checks import began, ended, note_workload
 from .specialize import RefusedError, Specialiser
 from .types import Items, Packed, WorkerType, item_type, numba_type
 
@@ -83,7 +84,7 @@ def prepare(
             return dispatcher, target.compile(dispatcher, _fold_varargs(function, tuple(kind for _, kind in given)))
 
     flat_worker = WorkerType(items.item, nested=False, checked=checked)
-    worker = WorkerType(items.item, nested=True, checked=checked) if task.nested else flat_worker
+    worker = WorkerType(items.item, nested=True, checked=checked, group=task.group) if task.nested else flat_worker
     argument_list = [(f"argument {number}", kind) for number, kind in enumerate(args, start=1)]
     workload: Any = None
     taken = 0
@@ -237,6 +238,7 @@ def cuda_nested(body: Any) -> Any:
     """Return the entry point of one iteration of a nested task for CUDA."""
 
     def entry(worker, items, i, values, arguments):  # type: ignore[no-untyped-def]
+        began(worker)
         body(worker, items[0], i, *unpack(values), *unpack(arguments))
         ended(worker, items)
 

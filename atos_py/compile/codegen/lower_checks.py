@@ -24,8 +24,9 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import lower_builtin
 
 from ..debug_checks import Checks, Site
+from .core_calls import call_core
 from .numba_patches import current_lowering, patch_exceptions, patch_lowering
-from .types import I64, POINTER, Items, WorkerType, on_cuda
+from .types import I32, I64, POINTER, Items, WorkerType, on_cuda
 
 _collecting = threading.local()
 
@@ -160,6 +161,25 @@ def lower_number_class(context: Any, builder: ir.IRBuilder, sig: Any, args: Any)
     return cast(context, builder, args[0], sig.args[0], sig.return_type)
 
 
+def began(worker: Any) -> None:
+    """Inside the entry point of an iteration: the user's function is called next."""
+    raise NotImplementedError
+
+
+@infer_global(began)
+class Began(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        return signature(types.none, *args)
+
+
+@lower_builtin(began, WorkerType)
+def lower_began(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    worker = sig.args[0]
+    if worker.checked and worker.group > 1:
+        call_core(builder, ir.VoidType(), "atos_group_begin", [ir.Constant(I32, worker.group)])
+    return context.get_dummy_value()
+
+
 def ended(worker: Any, items: Any) -> None:
     """Inside an entry point: the user's function has returned, maybe because a check failed. `items` is None after idle."""
     raise NotImplementedError
@@ -179,10 +199,7 @@ def lower_ended(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.
         if not worker.nested:
             calls["atos_left"] = [args[0]]
         for name, given in calls.items():
-            kind = ir.FunctionType(ir.VoidType(), [POINTER] * len(given))
-            function = cgutils.get_or_insert_function(builder.module, kind, name)
-            function.attributes.add("convergent")
-            builder.call(function, given)
+            call_core(builder, ir.VoidType(), name, given)
     return context.get_dummy_value()
 
 

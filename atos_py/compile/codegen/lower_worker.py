@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import re
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -10,25 +11,18 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
 from numba.extending import lower_builtin, lower_getattr
 
-from ...core.library import ffi, lib
-from ..debug_checks import SCRATCH
+from ...core.library import lib
+from .core_calls import call_core, cpu_field
 from .lower_arguments import store_item
 from .lower_checks import as_count, cast, leave
-from .types import I8, I32, I64, POINTER, Items, Split, SplitIterator, TaskArray, WorkerType, on_cuda, refuse
+from .lower_scratch import scratch
+from .types import I8, I32, I64, POINTER, GroupType, Items, Split, SplitIterator, WorkerType, on_cuda, refuse
 
-_REDUCTIONS = {"sum": lib.ATOS_SUM, "min": lib.ATOS_MIN, "max": lib.ATOS_MAX}
-
-# The struct atos_cpu_worker of csrc/include/atos.h: the type of each field by its name, in their order.
-_FIELDS = {
-    name: ir.IntType(8 * ffi.sizeof(field.type)) if field.type.kind == "primitive" else POINTER
-    for name, field in ffi.typeof("atos_cpu_worker").fields
-}
-_CPU_WORKER = ir.LiteralStructType(list(_FIELDS.values()))
-# Metadata of a module: the sizes of the elements that it takes scratch for. It is kept by linking, and costs nothing.
-_SIZES = "atos.scratch"
+REDUCTIONS = {"sum": lib.ATOS_SUM, "min": lib.ATOS_MIN, "max": lib.ATOS_MAX}
+_GROUP_SIZES = (2, 4, 8, 16, 32)
 
 
-def _push(worker: WorkerType, item: types.Type) -> tuple[types.Type, types.Type]:
+def _push(worker: WorkerType, item: types.Type) -> tuple[types.Type, ...]:
     if isinstance(worker.item, types.BaseTuple):
         if not isinstance(item, types.BaseTuple) or len(item) != len(worker.item):
             refuse(f"worker.push takes a tuple of {len(worker.item)} numbers here, the fields of the queue's items, not {item}")
@@ -40,60 +34,92 @@ def _push(worker: WorkerType, item: types.Type) -> tuple[types.Type, types.Type]
     return types.none, types.unliteral(item) if worker.checked else worker.item
 
 
-def _reduce(worker: WorkerType, value: types.Type) -> tuple[types.Type, types.Type]:
+def group(worker: WorkerType, size: types.Type) -> tuple[types.Type, ...]:
+    """Return the types of the result and the argument of `worker.group` in a flat task."""
+    if not isinstance(size, types.IntegerLiteral):
+        refuse(
+            f"worker.group takes a number that is known when the task is compiled, such as 4 or a global variable, not {size}"
+        )
+    if size.literal_value not in _GROUP_SIZES:
+        refuse(f"worker.group takes 2, 4, 8, 16 or 32 threads, not {size.literal_value}")
+    return GroupType(worker, size.literal_value), size
+
+
+def reduction(worker: WorkerType | GroupType, value: types.Type) -> tuple[types.Type, ...]:
+    """Return the types of the result and the argument of a reduction."""
     if not isinstance(value, (types.Integer, types.Float)):
-        refuse(f"reductions of a worker take integers and floats, not {value}")
+        refuse(f"reductions of a {worker.word} take integers and floats, not {value}")
     return types.unliteral(value), types.unliteral(value)
 
 
-def _vote(worker: WorkerType, condition: types.Type) -> tuple[types.Type, types.Type]:
+def vote(worker: WorkerType | GroupType, condition: types.Type) -> tuple[types.Type, ...]:
+    """Return the types of the result and the argument of `any` and `all`."""
     if not isinstance(condition, (types.Number, types.Boolean)):
-        refuse(f"worker.any and worker.all take a condition, not {condition}")
+        refuse(f"{worker.word}.any and {worker.word}.all take a condition, not {condition}")
     return types.boolean, types.boolean
 
 
-def _split(worker: WorkerType, work: types.Type) -> tuple[types.Type, types.Type]:
+def split(worker: WorkerType | GroupType, work: types.Type) -> tuple[types.Type, ...]:
+    """Return the types of the result and the argument of `split`."""
     if not isinstance(work, (types.Integer, types.RangeType)):
-        refuse(f"worker.split takes an integer or a range, not {work}")
+        refuse(f"{worker.word}.split takes an integer or a range, not {work}")
     return Split(), types.unliteral(work)
 
 
-def _scratch(worker: WorkerType, dtype: types.Type) -> tuple[types.Type, types.Type]:
-    element = dtype.dtype if isinstance(dtype, types.DTypeSpec) else None
-    if not isinstance(element, (types.Integer, types.Float, types.Boolean)):
-        refuse(f"worker.scratch takes a NumPy type such as np.int32, not {dtype}")
-    return TaskArray(element, 1, "scratch", worker.checked), dtype
+def sync(worker: WorkerType | GroupType) -> tuple[types.Type, ...]:
+    """Return the type of the result of `sync`."""
+    return (types.none,)
 
 
-# From the type of a method's argument to the types of its result and of the argument as it is passed.
-_METHODS = {
-    "push": _push,
-    "any": _vote,
-    "all": _vote,
-    "sum": _reduce,
-    "min": _reduce,
-    "max": _reduce,
-    "split": _split,
-    "scratch": _scratch,
+_TAKES = {
+    (0, 0): "no arguments",
+    (1, 1): "one argument by position",
+    (1, 2): "one or two arguments by position",
+    (2, 2): "two arguments by position",
 }
 
 
-def _method_template(name: str) -> type[AbstractTemplate]:
-    takes = "no arguments" if name == "sync" else "one argument by position"
+def method_template(word: str, name: str, typing: Callable[..., tuple[types.Type, ...]]) -> type[AbstractTemplate]:
+    """Return the template of a method, from the types of its arguments to that of its result and those that are passed.
+
+    Parameters
+    ----------
+    word : {'worker', 'group'}
+    name : str
+    typing : callable
+        Takes the type of the object and those of the arguments, and returns the result's and those of the arguments as they
+        are passed.
+    """
+    _, *parameters = inspect.signature(typing).parameters.values()
+    least, most = sum(parameter.default is parameter.empty for parameter in parameters), len(parameters)
 
     class Method(AbstractTemplate):
-        key = f"atos.worker.{name}"
+        key = f"atos.{word}.{name}"
+        prefer_literal = name in ("group", "scratch")
 
         def generic(self, args: Any, kws: Any) -> Any:
-            if kws or len(args) != (name in _METHODS):
-                refuse(f"worker.{name} takes {takes}")
-            result, *passed = _METHODS[name](self.this, *args) if args else (types.none,)
+            if kws or not least <= len(args) <= most:
+                refuse(f"{word}.{name} takes {_TAKES[least, most]}")
+            result, *passed = typing(self.this, *args)
             return signature(result, *passed, recvr=self.this)
 
     return Method
 
 
-_TEMPLATES = {name: _method_template(name) for name in (*_METHODS, "sync")}
+_METHODS: dict[str, Callable[..., tuple[types.Type, ...]]] = {
+    "push": _push,
+    "any": vote,
+    "all": vote,
+    "sum": reduction,
+    "min": reduction,
+    "max": reduction,
+    "split": split,
+    "scratch": scratch,
+    "group": group,
+    "sync": sync,
+}
+_TEMPLATES = {name: method_template("worker", name, typing) for name, typing in _METHODS.items()}
+_PLACES = ("rank", "size", "index", "count")
 
 
 @infer_getattr
@@ -101,58 +127,70 @@ class WorkerAttributes(AttributeTemplate):
     key = WorkerType
 
     def generic_resolve(self, worker: WorkerType, name: str) -> types.Type:
-        if name not in _TEMPLATES and name not in ("rank", "size"):
-            refuse(f"a worker has no {name!r}; it offers rank, size, {', '.join(_TEMPLATES)}")
-        if worker.nested and name != "push":
+        if name not in _TEMPLATES and name not in _PLACES:
+            refuse(f"a worker has no {name!r}; it offers rank, size, {', '.join(_TEMPLATES)}, index, count")
+        if worker.nested and name == "group":
+            if worker.group == 1:
+                refuse(
+                    "worker.group in a nested task is the threads that run an iteration together: say how many, as in"
+                    " @atos.task(workload=..., group=4)"
+                )
+            return GroupType(worker, worker.group)
+        if worker.nested and name not in ("push", "scratch"):
             refuse(
                 f"worker.{name} is for flat tasks: the iterations of a nested task are spread over the threads of the worker,"
-                " so it offers push alone"
+                " so it offers push, scratch(dtype, n) and, with @atos.task(workload=..., group=k), group"
             )
         return types.BoundFunction(_TEMPLATES[name], worker) if name in _TEMPLATES else types.int64
-
-
-def scratch_itemsize(module: str) -> int:
-    """Return the size of the largest element that the code of a module, as LLVM's text, takes scratch for; 0 if none."""
-    named = re.search(rf"^!{re.escape(_SIZES)} = !{{(.*)}}$", module, re.MULTILINE)
-    nodes = re.findall(r"!\d+", named[1]) if named else []
-    sizes = (re.search(rf"^{node} = !{{\s*i32 (\d+)\s*}}$", module, re.MULTILINE) for node in nodes)
-    return max((int(size[1]) for size in sizes if size), default=0)
-
-
-def _core(builder: ir.IRBuilder, result: ir.Type, name: str, args: list[ir.Value]) -> ir.Value:
-    """Call a function of the CUDA core. Convergent, since threads may meet in it."""
-    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, [arg.type for arg in args]), name)
-    function.attributes.add("convergent")
-    return builder.call(function, args)
 
 
 def _collective(context: Any, builder: ir.IRBuilder, sig: Any, worker: ir.Value) -> None:
     """Begin a call that all threads of the worker make. Those that are left alone by a check that failed leave the task too."""
     if sig.args[0].checked and on_cuda(context):
-        together = _core(builder, I32, "atos_together", [worker])
+        together = call_core(builder, I32, "atos_together", [worker])
         with builder.if_then(builder.icmp_signed("==", together, ir.Constant(I32, 0)), likely=False):
             leave(builder)
-
-
-def _field(builder: ir.IRBuilder, worker: ir.Value, name: str) -> ir.Value:
-    """Return a pointer to a field of a CPU worker."""
-    index = list(_FIELDS).index(name)
-    worker = builder.bitcast(worker, _CPU_WORKER.as_pointer())
-    return builder.gep(worker, [ir.Constant(I32, 0), ir.Constant(I32, index)], inbounds=True)
 
 
 @lower_getattr(WorkerType, "rank")
 def lower_rank(context: Any, builder: ir.IRBuilder, worker_type: WorkerType, worker: ir.Value) -> ir.Value:
     if on_cuda(context):
-        return builder.zext(_core(builder, I32, "atos_rank", [worker]), I64)
+        return builder.zext(call_core(builder, I32, "atos_rank", [worker]), I64)
     return ir.Constant(I64, 0)
 
 
 @lower_getattr(WorkerType, "size")
 def lower_size(context: Any, builder: ir.IRBuilder, worker_type: WorkerType, worker: ir.Value) -> ir.Value:
     if on_cuda(context):
-        return builder.zext(_core(builder, I32, "atos_size", [worker]), I64)
+        return builder.zext(call_core(builder, I32, "atos_size", [worker]), I64)
     return ir.Constant(I64, 1)
+
+
+@lower_getattr(WorkerType, "index")
+def lower_index(context: Any, builder: ir.IRBuilder, worker_type: WorkerType, worker: ir.Value) -> ir.Value:
+    return call_core(builder, I64, "atos_index", [worker]) if on_cuda(context) else _constant(builder, worker, "index")
+
+
+@lower_getattr(WorkerType, "count")
+def lower_count(context: Any, builder: ir.IRBuilder, worker_type: WorkerType, worker: ir.Value) -> ir.Value:
+    return call_core(builder, I64, "atos_count", [worker]) if on_cuda(context) else _constant(builder, worker, "workers")
+
+
+def _constant(builder: ir.IRBuilder, worker: ir.Value, name: str) -> ir.Value:
+    """Return a field of a CPU worker that keeps its value."""
+    value = builder.load(cpu_field(builder, worker, name))
+    value.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return value
+
+
+@lower_getattr(WorkerType, "group")
+def lower_group_of_iteration(context: Any, builder: ir.IRBuilder, worker_type: WorkerType, worker: ir.Value) -> ir.Value:
+    return worker
+
+
+@lower_builtin("atos.worker.group", WorkerType, types.Any)
+def lower_group(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    return args[0]
 
 
 @lower_builtin("atos.worker.push", WorkerType, types.Any)
@@ -162,16 +200,16 @@ def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
     if on_cuda(context):
         slot = cgutils.alloca_once(builder, ir.ArrayType(I64, 2))
         store_item(context, builder, items_type, builder.bitcast(slot, POINTER), pushed_type, pushed)
-        _core(builder, ir.VoidType(), "atos_push", [worker, builder.bitcast(slot, POINTER)])
+        call_core(builder, ir.VoidType(), "atos_push", [worker, builder.bitcast(slot, POINTER)])
     else:
-        count = _field(builder, worker, "count")
-        full = builder.icmp_unsigned("==", builder.load(count), builder.load(_field(builder, worker, "capacity")))
+        count = cpu_field(builder, worker, "count")
+        full = builder.icmp_unsigned("==", builder.load(count), builder.load(cpu_field(builder, worker, "capacity")))
         with builder.if_then(full, likely=False):
-            flush = builder.load(_field(builder, worker, "flush"))
+            flush = builder.load(cpu_field(builder, worker, "flush"))
             function = ir.FunctionType(ir.VoidType(), [POINTER]).as_pointer()
             builder.call(builder.bitcast(flush, function), [worker])
         position = builder.load(count)
-        buffer = builder.load(_field(builder, worker, "buffer"))
+        buffer = builder.load(cpu_field(builder, worker, "buffer"))
         slot = builder.gep(buffer, [builder.mul(position, ir.Constant(I64, items_type.stride))])
         store_item(context, builder, items_type, slot, pushed_type, pushed)
         builder.store(builder.add(position, ir.Constant(I64, 1)), count)
@@ -182,7 +220,7 @@ def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
 def lower_sync(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     _collective(context, builder, sig, args[0])
     if on_cuda(context):
-        _core(builder, ir.VoidType(), "atos_sync", [args[0]])
+        call_core(builder, ir.VoidType(), "atos_sync", [args[0]])
     return context.get_dummy_value()
 
 
@@ -192,7 +230,7 @@ def _lower_vote(name: str) -> None:
         if not on_cuda(context):
             return args[1]
         _collective(context, builder, sig, args[0])
-        result = _core(builder, I32, f"atos_{name}", [args[0], builder.zext(args[1], I32)])
+        result = call_core(builder, I32, f"atos_{name}", [args[0], builder.zext(args[1], I32)])
         return builder.icmp_signed("!=", result, ir.Constant(I32, 0))
 
 
@@ -206,13 +244,13 @@ def _lower_reduction(name: str) -> None:
         wide = types.float64 if isinstance(dtype, types.Float) else types.int64 if dtype.signed else types.uint64
         value = context.cast(builder, value, dtype, wide)
         function = {types.float64: "atos_reduce_f64", types.int64: "atos_reduce_i64", types.uint64: "atos_reduce_u64"}[wide]
-        result = _core(builder, value.type, function, [worker, value, ir.Constant(I32, _REDUCTIONS[name])])
+        result = call_core(builder, value.type, function, [worker, value, ir.Constant(I32, REDUCTIONS[name])])
         return context.cast(builder, result, wide, dtype)
 
 
 for _name in ("any", "all"):
     _lower_vote(_name)
-for _name in _REDUCTIONS:
+for _name in REDUCTIONS:
     _lower_reduction(_name)
 
 
@@ -269,22 +307,3 @@ def lower_len(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Va
         return len(range(split.start, split.stop, split.step))
 
     return context.compile_internal(builder, length, sig, args)
-
-
-@lower_builtin("atos.worker.scratch", WorkerType, types.Any)
-def lower_scratch(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    worker = args[0]
-    if on_cuda(context):
-        data = _core(builder, POINTER, "atos_scratch", [worker])
-        num_bytes = _core(builder, I64, "atos_scratch_bytes", [worker])
-    else:
-        data = builder.load(_field(builder, worker, "scratch"))
-        num_bytes = builder.load(_field(builder, worker, "scratch_bytes"))
-    itemsize = context.get_abi_sizeof(context.get_data_type(sig.return_type.dtype))
-    builder.module.add_named_metadata(_SIZES, [ir.Constant(I32, itemsize)])
-    array = cgutils.create_struct_proxy(sig.return_type)(context, builder)
-    array.data = data
-    if sig.return_type.checked:
-        array.number = ir.Constant(I64, SCRATCH)
-    array.shape = cgutils.pack_array(builder, [builder.udiv(num_bytes, ir.Constant(I64, itemsize))])
-    return array._getvalue()

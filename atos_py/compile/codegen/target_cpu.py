@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from ..task import Task
 from .entry_points import cpu_flat, cpu_nested, idle_entry, prepare
 from .error_messages import translated
 from .lower_checks import collecting, intercept
-from .lower_worker import scratch_itemsize
+from .lower_scratch import sized_bytes, unsized_itemsize
 from .numba_patches import inlined_dispatcher, start_numba
 from .numba_private import export_library, host_features, is_known_global, load_library
 from .types import I64, POINTER
@@ -42,7 +43,9 @@ class CpuCode:
         Addresses of `void run(atos_cpu_worker *, const void *items, int64_t n, const void *args)` and of
         `void idle(atos_cpu_worker *, const void *args)`, which is 0 without an idle function.
     scratch_itemsize : int
-        The size of the largest element that the task takes scratch for; 0 if it takes none.
+        The size of the largest element that the task takes scratch of the launch's size for; 0 if it takes none.
+    sized_scratch : tuple of int
+        As `scratch.sized_scratch` takes it: the scratch whose size the task gives.
     parts : tuple of bytes
         What `load_cpu` makes the same code from, in this process or another: code without checks, that is.
     checks : Checks or None
@@ -52,6 +55,7 @@ class CpuCode:
     run: int
     idle: int
     scratch_itemsize: int
+    sized_scratch: tuple[int, ...]
     parts: tuple[bytes, ...]
     library: Any
     checks: Checks | None
@@ -100,7 +104,9 @@ def compile_cpu(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.d
                 types_of_idle = (program.idle_worker, program.arguments)
                 _export(library, f"{name}_idle", target.dispatcher(idle_entry(program.idle)), types_of_idle)
         library.finalize()
-        facts = (name.encode(), b"idle" if idle is not None else b"", bytes([scratch_itemsize(library.get_llvm_str())]))
+        text = [library.get_llvm_str()]
+        scratch = json.dumps([unsized_itemsize(text), *sized_bytes(text)]).encode()
+        facts = (name.encode(), b"idle" if idle is not None else b"", scratch)
         return _look_up_addresses(library, (*facts, *export_library(library)), checks)
 
 
@@ -121,7 +127,8 @@ def _look_up_addresses(library: Any, parts: tuple[bytes, ...], checks: Checks | 
     name, idle = parts[0].decode(), bool(parts[1])
     run = library.get_pointer_to_function(f"{name}_run")
     address_of_idle = library.get_pointer_to_function(f"{name}_idle") if idle else 0
-    return CpuCode(run, address_of_idle, parts[2][0], parts, library, checks)
+    itemsize, *sized = json.loads(parts[2])
+    return CpuCode(run, address_of_idle, itemsize, tuple(sized), parts, library, checks)
 
 
 def _export(library: Any, symbol: str, dispatcher: Any, args: tuple[types.Type, ...]) -> None:

@@ -17,7 +17,7 @@ from ..task import Task
 from .entry_points import Program, cuda_flat, cuda_nested, cuda_workload, idle_entry, prepare
 from .error_messages import translated
 from .lower_checks import collecting, intercept
-from .lower_worker import scratch_itemsize
+from .lower_scratch import define_regions, sized_bytes, unsized_itemsize
 from .numba_patches import defer_scipy, patch_current_device, removed_numpy_names, target_capability
 from .numba_private import create_module, is_known_global
 from .types import I32, I64, POINTER
@@ -46,7 +46,9 @@ class CudaCode:
     value_words : int
         How many values the workload hands to the body, a word each.
     scratch_itemsize : int
-        The size of the largest element that the task takes scratch for; 0 if it takes none.
+        The size of the largest element that the task takes scratch of the launch's size for; 0 if it takes none.
+    sized_scratch : tuple of int
+        As `scratch.sized_scratch` takes it: the scratch whose size the task gives.
     checks : Checks or None
         The checks in the code.
     """
@@ -54,6 +56,7 @@ class CudaCode:
     modules: list[bytes]
     value_words: int
     scratch_itemsize: int = 0
+    sized_scratch: tuple[int, ...] = ()
     checks: Checks | None = None
 
 
@@ -114,7 +117,9 @@ def _compile(
             export("atos_task_workload", workload, types.int64, program.worker, program.items, *words)
         if idle is not None:
             export("atos_task_idle", idle_entry(program.idle), types.void, program.idle_worker, program.arguments)
+    texts = [str(module) for module in modules.values()]
     rest = _constants_and_stubs(program, task.nested, idle is not None)
+    define_regions(rest, texts)
     modules[id(rest)] = rest
     for module in modules.values():
         for function in module.functions:
@@ -124,9 +129,8 @@ def _compile(
                 function.attributes.add("alwaysinline")
                 function.attributes.add("convergent")
     options = {"opt": 3, "arch": f"compute_{cc[0]}{cc[1]}", "gen-lto": None}
-    texts = [str(module) for module in modules.values()]
-    code = nvvm.compile_ir(texts, **options)
-    return CudaCode([code], program.value_words, max(map(scratch_itemsize, texts)), checks)
+    code = nvvm.compile_ir([str(module) for module in modules.values()], **options)
+    return CudaCode([code], program.value_words, unsized_itemsize(texts), sized_bytes(texts), checks)
 
 
 def _constants_and_stubs(program: Program, nested: bool, has_idle: bool) -> ir.Module:
@@ -140,6 +144,7 @@ def _constants_and_stubs(program: Program, nested: bool, has_idle: bool) -> ir.M
         lib.ATOS_CONFIG_VALUE_WORDS: program.value_words,
         lib.ATOS_CONFIG_IDLE: has_idle,
         lib.ATOS_CONFIG_CHECKED: program.worker.checked,
+        lib.ATOS_CONFIG_GROUP: program.worker.group,
     }
     for key, constant in constants.items():
         is_key = builder.icmp_signed("==", function.args[0], ir.Constant(I32, key))

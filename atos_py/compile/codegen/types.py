@@ -51,18 +51,42 @@ class TaskArray(types.Type):
 
 
 class WorkerType(types.Type):
-    """The worker, as the task's first parameter: an opaque pointer. If `checked`, what is pushed is."""
+    """The worker, as the task's first parameter: an opaque pointer. If `checked`, what is pushed is.
 
-    def __init__(self, item: types.Type, nested: bool, checked: bool = False) -> None:
+    `group` is how many threads run an iteration of a nested task together.
+    """
+
+    word = "worker"
+
+    def __init__(self, item: types.Type, nested: bool, checked: bool = False, group: int = 1) -> None:
         self.item = item
         self.nested = nested
         self.checked = checked
-        super().__init__(f"{'checked ' if checked else ''}{'nested' if nested else 'flat'} worker(pushes {item})")
+        self.group = group
+        kind = "flat" if not nested else "nested" if group == 1 else f"nested (group={group})"
+        super().__init__(f"{'checked ' if checked else ''}{kind} worker(pushes {item})")
 
     @property
     def key(self) -> Any:
         """Identity of the type: by their names alone, records of other offsets or field names would be one type."""
-        return self.item, self.nested, self.checked
+        return self.item, self.nested, self.checked, self.group
+
+
+class GroupType(types.Type):
+    """A group of `size` threads of a worker, to which it is a pointer; one thread where the worker has no more."""
+
+    word = "group"
+
+    def __init__(self, worker: WorkerType, size: int) -> None:
+        self.worker = worker
+        self.size = size
+        self.nested, self.checked = worker.nested, worker.checked
+        super().__init__(f"group of {size} threads of a {worker}")
+
+    @property
+    def key(self) -> Any:
+        """As for `WorkerType`."""
+        return self.worker.key, self.size
 
 
 class Split(types.RangeType):
@@ -116,7 +140,7 @@ class Packed(types.Type):
         return self.contents, self.constant
 
 
-for opaque in (WorkerType, Items, Packed):
+for opaque in (WorkerType, GroupType, Items, Packed):
     register_default(opaque)(models.OpaqueModel)
 
 
