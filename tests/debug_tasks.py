@@ -148,6 +148,51 @@ def between_collectives(worker, v, ran, table):
 
 
 @atos.task
+def between_collectives_of_groups(worker, v, ran, table):
+    group, seen = worker.group(8), 1
+    for k in range(10):
+        group.sync()
+        if worker.rank == worker.size - 1:
+            seen = 10 // (k - v + 2)  # fails
+        group.sync()
+        if group.sum(seen) < -1000 or group.any(seen < -1000) or group.all(seen < -1000) or group.shuffle(seen, 1) < -1000:
+            ran[v] = 2
+        if k == 8:  # some groups are here when the last one fails, and others in between
+            worker.sync()
+    ran[v] = 1
+
+
+@atos.task(workload=lambda v: 40, group=8)
+def in_one_of_a_group(worker, v, i, ran, table):
+    group, seen = worker.group, 1
+    for k in range(10):
+        if group.rank == group.size - 1:
+            seen = 10 // (k - v + 2 + (i != 21))  # fails
+        if group.sum(seen) < -1000 or group.all(seen < -1000):
+            ran[v] = 2
+    ran[v] = 1
+
+
+@atos.task
+def on_scratch_of_a_group(worker, v, ran, table):
+    scratch = worker.group(4).scratch(np.int32, 9)
+    scratch[v // 7 * 9] = 1  # fails
+    ran[v] = 1
+
+
+@atos.task(workload=lambda v: 6, group=4)
+def count_in_groups(worker, v, i, ran, table):
+    assert v != 7 or i != 3 or worker.group.rank != 0, "seven"
+    if worker.group.sum(1) == worker.group.size:
+        atos.atomic_add(ran, v, 1)
+
+
+@atos.task(workload=lambda v: 6, group=4)
+def mend_in_groups(worker, v, i, ran, table):
+    atos.atomic_add(ran, v, 1)
+
+
+@atos.task
 def mend(worker, v, ran, table):
     atos.atomic_add(ran, v, 1)
 

@@ -47,6 +47,7 @@ __device__ int32_t atos_any(void *, int32_t p) { return __syncthreads_or(p); }
 __device__ int32_t atos_all(void *, int32_t p) { return __syncthreads_and(p); }
 __device__ void *atos_scratch(void *worker) { return ((Worker *)worker)->scratch; }
 __device__ int64_t atos_scratch_bytes(void *worker) { return ((Worker *)worker)->scratch_bytes; }
+__device__ void *atos_sized_scratch(void *worker) { return ((Worker *)worker)->scratch; }
 
 __global__ void atos_kernel(const __grid_constant__ Worker given, const char *items, int64_t n, int32_t *constants,
                             const __grid_constant__ Arguments args) {

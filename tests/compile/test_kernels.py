@@ -84,6 +84,41 @@ def relax(worker, item, i, first, graph, distance):
         worker.push((neighbor, item.distance + 1))
 
 
+@atos.task
+def flat_groups(worker, v, out, floats):
+    """Use all that a group offers, and scratch of both kinds."""
+    group = worker.group(8)
+    shared, own = worker.scratch(np.int64, 5), group.scratch(np.float32, 3)
+    for k in group.split(v):
+        worker.push(k)
+    if worker.rank == 0:
+        shared[1] = worker.index * worker.count
+    if group.rank == 0:
+        own[2] = group.index * group.count
+    worker.sync()
+    total = group.sum(v + shared[1]) + group.min(np.int32(v)) + group.max(np.uint64(v))
+    floating = group.sum(own[2]) + group.max(v * 0.5)
+    group.sync()
+    if group.any(total > 3) and group.all(total >= 0):
+        out[v] = total + group.shuffle(np.uint8(v), 3)
+        floats[v] = group.shuffle(floating, group.size - 1)
+
+
+@atos.task(workload=lambda v, graph, depth: graph.indptr[v + 1] - graph.indptr[v], group=4)
+def nested_groups(worker, v, i, graph, depth):
+    group = worker.group
+    own = worker.scratch(np.int32, 12)
+    for k in group.split(12):
+        own[k] = i * k
+    group.sync()
+    total = 0
+    for k in group.split(12):
+        total += own[11 - k]
+    total = group.sum(total)
+    if group.rank == 0:
+        worker.push(graph.indices[total])
+
+
 def nothing(worker, v):
     """Do nothing: what remains is the core's own."""
 
@@ -94,6 +129,8 @@ TASKS: dict[str, tuple[atos.Task, Any, tuple[Any, ...], np.dtype]] = {
     "nested": (visit, None, (GRAPH, array("u4")), np.dtype("u4")),
     "nested, 64 bits": (visit, None, (GRAPH, array("u4")), np.dtype("i8")),
     "flat, all methods": (methods, None, (array("i8"), array("f8")), np.dtype("u4")),
+    "flat, groups": (flat_groups, None, (array("i8"), array("f8")), np.dtype("u4")),
+    "nested, groups": (nested_groups, None, (GRAPH, array("u4")), np.dtype("u4")),
     "idle": (visit, rescan, (GRAPH, array("u4")), np.dtype("u4")),
     "record of 8 bytes": (relax, None, (GRAPH, array("u4")), RECORD),
     "record of 16 bytes": (relax, None, (GRAPH, array("f8")), LARGE_RECORD),
@@ -133,7 +170,7 @@ def test_kernels_spill_nothing(name, worker):
 def test_tasks_are_inlined(name, worker):
     """Nothing of the task or of the core's own functions is left to be called."""
     found = kernel(name, worker)
-    for symbol in (b"atos_task", b"atos_push", b"atos_config", b"atos_reduce", b"atos_any"):
+    for symbol in (b"atos_task", b"atos_push", b"atos_config", b"atos_reduce", b"atos_any", b"atos_group", b"atos_region"):
         assert symbol not in found.code
     assert found.log.count("Function properties for") + found.log.count("Compiling entry function") <= 2
     assert "atos_task" not in found.log
@@ -154,9 +191,17 @@ def test_machine_code_has_no_calls(name, worker, tmp_path):
     assert "STL" not in sass
 
 
+@pytest.mark.parametrize("worker", WORKERS)
+@pytest.mark.parametrize("name", ["flat, groups", "nested, groups"])
+def test_checks_of_groups_link(name, worker):
+    task, idle, args, dtype = TASKS[name]
+    found = link.cubin(task, idle, tuple(map(describe, args)), dtype, worker, (9, 0), debug=True)
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+
+
 OLDER = [
     (name, worker, cc)
-    for name in ("bfs", "flat, all methods", "record of 16 bytes")
+    for name in ("bfs", "flat, all methods", "nested, groups", "record of 16 bytes")
     for worker in WORKERS
     for cc in ((7, 5), (8, 0))
 ]

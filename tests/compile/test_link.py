@@ -19,6 +19,7 @@ import atos_py as atos
 from atos_py.compile import linker as link
 from atos_py.compile import toolchain
 from atos_py.compile.arguments import describe
+from atos_py.compile.scratch import sized_scratch
 from atos_py.errors import BuildError, TaskCompileError
 
 ITEM = np.dtype(np.uint32)
@@ -325,6 +326,24 @@ def test_that_a_task_takes_scratch_is_kept(cache, compilations, task, itemsize):
     assert link.native(task, lambda worker: None, (), ITEM).scratch_itemsize == itemsize
 
 
+SIZED = "len(worker.scratch(np.int8, 17)) + len(worker.scratch(np.int64, 3)) + len(worker.group(4).scratch(np.int16, 2))"
+NEEDS = (64, 0, 0, 16, 0, 0, 0)  # in multiples of 16 bytes
+
+
+def test_what_scratch_a_task_sizes_is_kept(cache, compilations):
+    task = make(SIZED, np=np)
+    for _ in range(2):
+        assert link.native(task, None, (), ITEM).sized_scratch == NEEDS
+        forget()
+    assert len(compilations) == 1
+    assert link.native(make(), None, (), ITEM).sized_scratch == ()
+
+
+def test_scratch_of_a_worker():
+    assert sized_scratch((), 256) == 0
+    assert [sized_scratch(NEEDS, threads) for threads in (1, 32, 256)] == [64 + 16, 64 + 8 * 16, 64 + 64 * 16]
+
+
 # CUDA
 
 
@@ -368,6 +387,13 @@ def test_that_a_kernel_takes_scratch_is_kept(core_dir, task, itemsize):
     task = task()
     for _ in range(2):
         assert link.cubin(task, None, (), ITEM, "cta", CC).scratch_itemsize == itemsize
+        forget()
+
+
+def test_what_scratch_a_kernel_sizes_is_kept(core_dir):
+    task = make(SIZED, np=np)
+    for _ in range(2):
+        assert link.cubin(task, None, (), ITEM, "cta", CC).sized_scratch == NEEDS
         forget()
 
 

@@ -401,6 +401,43 @@ TEST(scratch_is_a_workers_own) {
   }
 }
 
+// The same with two regions that the task sizes, the place of each worker, and all of their number.
+static void writes_regions(atos_cpu_worker *worker, const void *items, int64_t n, const void *) {
+  for (int64_t k = 0; k < n; ++k) {
+    const int number = int(static_cast<const uint32_t *>(items)[k]) + 1;
+    CHECK(worker->index >= 0 && worker->index < worker->workers && worker->workers == 2, "worker %" PRId64, worker->index);
+    unsigned char *regions[] = {static_cast<unsigned char *>(worker->scratch),
+                                static_cast<unsigned char *>(worker->sized_scratch(worker, 7, 16)),
+                                static_cast<unsigned char *>(worker->sized_scratch(worker, uint64_t(1) << 61, 48))};
+    const size_t sizes[] = {size_t(worker->scratch_bytes), 16, 48};
+    CHECK(worker->scratch_bytes == 100, "%" PRId64 " bytes", worker->scratch_bytes);
+    CHECK(worker->sized_scratch(worker, 7, 16) == regions[1], "a place has two regions");
+    for (int r = 0; r < 3; ++r) {
+      CHECK(reinterpret_cast<uintptr_t>(regions[r]) % 16 == 0, "region %d is not aligned", r);
+      std::memset(regions[r], number * 3 + r, sizes[r]);
+    }
+    for (++in_hand; in_hand < 2;) std::this_thread::yield();
+    for (int r = 0; r < 3; ++r)
+      for (size_t i = 0; i < sizes[r]; ++i) CHECK(regions[r][i] == number * 3 + r, "byte %zu of region %d is another's", i, r);
+  }
+}
+
+TEST(regions_of_scratch_are_apart) {
+  Program program(writes_regions, nullptr);
+  for (const bool persistent : {true, false}) {
+    Launcher<uint32_t> launcher(4);
+    launcher.push(0);
+    launcher.push(1);
+    in_hand = 0;
+    atos_launch launch = schedule(persistent, false, 1, 2);
+    launch.scratch = 100;
+    launch.sized_scratch = 64;
+    atos_stats stats;
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK, "%s", atos_message());
+    CHECK(stats.tasks_run == 2, "%" PRIu64 " tasks ran", stats.tasks_run);
+  }
+}
+
 TEST(each_launch_has_samples_of_its_own) {
   const Tree tree(9, 10, 1);
   Launcher<uint32_t> launcher(20);

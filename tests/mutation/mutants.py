@@ -469,6 +469,34 @@ WORKER = {
         "if (length >= kLong) any_long",
         "if (length > kLong) any_long",
     ),
+    "W60": Mutant(
+        "device/load_balance.cuh",
+        "groups of a warp run the same iteration",
+        "base + lane_id() / threads_of_iteration()",
+        "base",
+        GPU + "groups",
+    ),
+    "W61": Mutant(
+        "device/load_balance.cuh",
+        "groups leave iterations out",
+        "Group::size() / threads_of_iteration(); }",
+        "Group::size(); }",
+        GPU + "groups",
+    ),
+    "W62": Mutant(
+        "device/work_sharing.cuh",
+        "the threads of a group run other iterations of a chunk",
+        "chunk.from + Group::rank() / threads_of_iteration()",
+        "chunk.from + Group::rank()",
+        GPU + "groups",
+    ),
+    "W63": Mutant(
+        "device/group.cuh",
+        "a group waits for all lanes of its warp",
+        "kAll >> (kWarpSize - size) << (lane_id() & ~(size - 1));",
+        "size ? kAll : 0;",
+        GPU + "groups",
+    ),
     "W27": Mutant("device/load_balance.cuh", "scan is inclusive", "total + inclusive - mine", "total + inclusive"),
     "W28": Mutant(
         "device/load_balance.cuh",
@@ -861,6 +889,12 @@ CPU = {
         "view.worker.scratch = scratch.data();",
         "static unsigned char one[1 << 20];\n    view.worker.scratch = one;",
     ),
+    "B39": Mutant("cpu/worker.h", "the first region overlaps the launch's scratch", "launch.scratch - unused_scratch;", "0;"),
+    "B40": Mutant(
+        "cpu/worker.h", "regions of scratch overlap", "unused_scratch -= (size + 15) / 16 * 16;", "unused_scratch -= size / 2;"
+    ),
+    "B41": Mutant("cpu/worker.h", "each call has another region", "if (known == place) return", "if (known != place) return"),
+    "B42": Mutant("cpu/worker.h", "all workers are the first", "view.worker.index = number;", "view.worker.index = 0;"),
     "B38": Mutant("cpu/worker.h", "the high-water mark counts for one flush only", "producer.reserved = 0;"),
 }
 

@@ -44,6 +44,9 @@ FAILING = {
     "in_workload": ("index", "index 10 is out of range for array 'table' of length 10"),
     "in_iteration": ("index", "index 4321 is out of range for array 'table' of length 10"),
     "between_collectives": ("division", "integer division by zero"),
+    "between_collectives_of_groups": ("division", "integer division by zero"),
+    "in_one_of_a_group": ("division", "integer division by zero"),
+    "on_scratch_of_a_group": ("index", "index 9 is out of range for array 'worker.scratch' of length 9"),
     "many": ("cast", f"{2**64 - 3} (uint64) does not fit int64 ({-(2**63)} to {2**63 - 1})"),
     "split_too_much": ("cast", f"{2**64 - 1} (uint64) does not fit int64 ({-(2**63)} to {2**63 - 1})"),
 }
@@ -83,7 +86,7 @@ def test_what_fails_is_named(device, worker, name):
     assert error.item == 7
     if kind == "index":
         assert str(error.index) in what
-        assert error.bound == (16 if name == "on_scratch" else 10)
+        assert error.bound == {"on_scratch": 16, "on_scratch_of_a_group": 9}.get(name, 10)
     else:
         assert error.index is error.bound is None
     assert isinstance(error, RuntimeError)
@@ -108,6 +111,19 @@ def test_the_launch_ends_in_order(device, worker, persistent, barrier):
     expected += lanes * waiting
     assert launch.ran.to_numpy().tolist() == expected.tolist()
     assert len(launch.queue) == 0
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_other_iterations_of_groups_are_complete(device, worker, persistent):
+    launch = Launch(device, np.arange(200) % ITEMS)
+    threads = 4 if device.kind == "cuda" and worker != "thread" else 1
+    with pytest.raises(TaskError, match="assertion failed: seven, in item 7"):
+        launch.run(worker, tasks.count_in_groups, fetch_size=4, persistent=persistent)
+    waiting = np.bincount(launch.queue.peek(), minlength=ITEMS)
+    launch.run(worker, tasks.mend_in_groups, persistent=persistent)
+    others = np.arange(ITEMS) != 7
+    assert waiting[7] < 20
+    assert (launch.ran.to_numpy()[others] == 20 * 6 * threads).all()
 
 
 @pytest.mark.parametrize("name", ["between_collectives", "check"])
