@@ -184,13 +184,13 @@ WITHOUT_EXAMPLE = {"BuildError", "DeviceError", "DeviceFaultError", "DeviceStuck
 
 
 def public_docstrings() -> Iterator[tuple[str, object]]:
-    """Yield each public function and class, and the methods of the classes; `Worker` shows all of its own in one example."""
+    """Yield each public function and class, and the methods of the classes; `Worker` and `Group` show all of theirs in one example."""
     public = {name: getattr(atos_py, name) for name in atos_py.__all__}
     public |= {f"generate.{name}": getattr(generate, name) for name in generate.__all__}
     for name, thing in public.items():
         if inspect.isclass(thing) or inspect.isfunction(thing):
             yield name, thing
-        if inspect.isclass(thing) and thing is not atos_py.Worker:
+        if inspect.isclass(thing) and thing not in (atos_py.Worker, atos_py.Group):
             for member, value in vars(thing).items():
                 if not member.startswith("_") and (isinstance(value, classmethod) or inspect.isfunction(value)):
                     yield f"{name}.{member}", getattr(thing, member)
