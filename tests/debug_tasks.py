@@ -167,7 +167,7 @@ def in_one_of_a_group(worker, v, i, ran, table):
     group, seen = worker.group, 1
     for k in range(10):
         if group.rank == group.size - 1:
-            seen = 10 // (k - v + 2 + (i != 21))  # fails
+            seen = 10 // (k - v + 2 + (i != 21) * 100)  # fails
         if group.sum(seen) < -1000 or group.all(seen < -1000):
             ran[v] = 2
     ran[v] = 1

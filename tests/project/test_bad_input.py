@@ -200,7 +200,7 @@ TABLE: list[tuple[Callable[[], Any], type[AtosError], str]] = [
     (lambda: keep(1, 2), TaskCallError, "called from the host"),
     (lambda: atos.Worker(), TaskCallError, "inside tasks only"),
     (lambda: atos.Group(), TaskCallError, "inside tasks only"),
-    (lambda: atos.task(workload=len, group=3), InvalidArgumentError, "group must be 2, 4, 8, 16 or 32 (got 3)"),
+    (lambda: atos.task(workload=len, group=3), InvalidArgumentError, r"group must be 2, 4, 8, 16 or 32 \(got 3\)"),
     *[
         (lambda f=function, n=count: f(*range(n)), TaskCallError, "inside tasks only")
         for function, count in [

@@ -184,7 +184,7 @@ WITHOUT_EXAMPLE = {"BuildError", "DeviceError", "DeviceFaultError", "DeviceStuck
 
 
 def public_docstrings() -> Iterator[tuple[str, object]]:
-    """Yield each public function and class, and the methods of the classes; `Worker` and `Group` show all of theirs in one example."""
+    """Yield each public function and class, and the methods of the classes; `Worker` and `Group` have one example."""
     public = {name: getattr(atos_py, name) for name in atos_py.__all__}
     public |= {f"generate.{name}": getattr(generate, name) for name in generate.__all__}
     for name, thing in public.items():
