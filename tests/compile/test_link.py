@@ -330,6 +330,14 @@ SIZED = "len(worker.scratch(np.int8, 17)) + len(worker.scratch(np.int64, 3)) + l
 NEEDS = (64, 0, 0, 16, 0, 0, 0)  # in multiples of 16 bytes
 
 
+def test_the_size_of_groups_is_part_of_the_name():
+    def body(worker, v, i):
+        worker.push(v)
+
+    tasks = [atos.task(workload=lambda v: v, group=group)(body) for group in (None, 2, 4)]
+    assert len({link._name(task, None, (), ITEM, ()) for task in tasks}) == 3
+
+
 def test_what_scratch_a_task_sizes_is_kept(cache, compilations):
     task = make(SIZED, np=np)
     for _ in range(2):
