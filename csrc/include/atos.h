@@ -64,7 +64,7 @@ typedef struct atos_cpu_worker {
   int64_t index;   /* of this worker, among those of the launch or, without `persistent`, of the round */
   int64_t workers; /* how many these are */
   /* The region of a place in the task that asks for this many bytes of scratch: the same one whenever that place is met.
-   * Their sum, each in multiples of 16, is atos_launch.sized_scratch. */
+   * Their sum, each in multiples of 16, is at most atos_launch.sized_scratch. */
   void *(*sized_scratch)(struct atos_cpu_worker *worker, uint64_t place, int64_t bytes);
 } atos_cpu_worker;
 

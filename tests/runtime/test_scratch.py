@@ -227,8 +227,8 @@ def too_much_for_a_block(worker, v, i):
 def test_more_than_a_block_has_is_refused():
     queue = atos.Queue(1, device="cuda")
     queue.push(0)
-    with pytest.raises(LaunchConfigError, match=r"a block of 256 threads .* or the scratch \(8000 bytes a worker\)"):
+    with pytest.raises(LaunchConfigError, match=r"a block of 256 threads .* or the scratch \(8016 bytes a worker\)"):
         queue.launch_thread(too_much_for_a_block)
-    with pytest.raises(LaunchConfigError, match="takes 2048000 bytes of scratch for each worker of 256 threads"):
+    with pytest.raises(LaunchConfigError, match="takes 2052096 bytes of scratch for each worker of 256 threads"):
         queue.launch_cta(too_much_for_a_block)
     assert len(queue) == 1

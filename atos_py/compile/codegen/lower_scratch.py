@@ -105,7 +105,10 @@ def unsized_itemsize(modules: Iterable[str]) -> int:
 def sized_bytes(modules: Iterable[str]) -> tuple[int, ...]:
     """Return the scratch that code sizes itself, as `scratch.sized_scratch` takes it."""
     places = _places(modules)
-    return tuple(sum(size for owner, size in places.values() if owner == threads) for threads in (0, *GROUPS)) if places else ()
+    sums = [sum(size for owner, size in places.values() if owner == threads) for threads in (0, *GROUPS)]
+    # Those of groups are odd multiples, so that the threads of a warp, each of which takes the same element of its own region,
+    # find it in different banks.
+    return (sums[0], *(size and size | _ALIGNMENT for size in sums[1:])) if places else ()
 
 
 def define_regions(module: ir.Module, modules: Iterable[str]) -> None:
