@@ -18,7 +18,7 @@ from .compile.task import (
     atomic_or_,
     task,
 )
-from .core.devices import Device, device, devices
+from .core.devices import Device, device, devices, release_memory
 from .errors import *  # noqa: F403
 from .graph import generate
 from .graph.graph import Graph
@@ -61,6 +61,7 @@ __all__ = [
     "full",
     "generate",
     "pagerank",
+    "release_memory",
     "task",
     "tune",
     "tuned",

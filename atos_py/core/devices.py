@@ -11,7 +11,7 @@ from ..errors import DeviceNotFoundError, InvalidArgumentError
 from ..support.validation import check_int
 from .library import check, ffi, lib, message
 
-__all__ = ["Device", "device", "devices", "driver_version", "why_no_gpu"]
+__all__ = ["Device", "device", "devices", "driver_version", "release_memory", "why_no_gpu"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Device:
 
     @property
     def memory(self) -> tuple[int, int]:
-        """Free and total memory now, in bytes."""
+        """Free and total memory now, in bytes; what is kept for new arrays and queues counts as free."""
         info = _ask(self.number)
         return info.free_bytes, info.total_bytes
 
@@ -172,3 +172,24 @@ def device(spec: Device | str | None = None) -> Device:
         reason = message() if count == 0 else f"this machine has {count}"
         raise DeviceNotFoundError(f"there is no device {spec!r}: {reason}")
     return Device("cuda", index)
+
+
+def release_memory() -> None:
+    """Give back to the drivers of the GPUs what is kept for new arrays, queues and launches; what is in use stays.
+
+    Memory of arrays and queues that are gone is kept, up to an eighth of a GPU's memory, since asking the driver is slow; so
+    are streams and addresses. Call this before other programs, or other libraries in this one, need the memory. It waits for
+    what runs on the GPUs. On the CPU nothing is kept.
+
+    Raises
+    ------
+    DeviceStuckError
+        If a task that was asked to stop still holds a GPU.
+
+    Examples
+    --------
+    >>> queue = atos.Queue(capacity=1000)
+    >>> del queue
+    >>> atos.release_memory()
+    """
+    check(lib.atos_release_memory())

@@ -41,6 +41,10 @@ atos_status atos_release(int32_t device, void *pointer) {
   return guarded([&] { backend(device).release(pointer); });
 }
 
+atos_status atos_release_memory(void) {
+  return guarded([] { cuda_release_memory(); });
+}
+
 atos_status atos_copy(int32_t device, void *to, const void *from, uint64_t bytes) {
   return guarded([&] { backend(device).copy(to, from, bytes); });
 }

@@ -33,7 +33,7 @@ public:
     std::strncpy(info->name, "CPU threads", sizeof info->name - 1);
     info->multiprocessor_count = int32_t(cores());
     info->total_bytes = host_memory();
-    info->free_bytes = host_memory_free();
+    info->free_bytes = memory_free();
   }
 
   void *allocate(uint64_t bytes) override {
@@ -47,7 +47,7 @@ public:
   }
 
   void *reserve(uint64_t *bytes, uint64_t least) override {
-    for (;; *bytes /= 2) {
+    for (*bytes = std::min(*bytes, host_memory_to_spare());; *bytes /= 2) {
       void *pointer = addresses(std::max(*bytes, least));
       if (pointer != MAP_FAILED) {
         *bytes = std::max(*bytes, least);
@@ -56,7 +56,7 @@ public:
       if (*bytes <= least) throw no_memory(least);
     }
   }
-  void release_reserved(void *pointer, uint64_t bytes) noexcept override { munmap(pointer, bytes); }
+  void release_reserved(void *pointer, uint64_t bytes, uint64_t, bool) noexcept override { munmap(pointer, bytes); }
 
   std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) override {
     void *pointer = addresses(bytes);
@@ -235,7 +235,7 @@ private:
 
 } // namespace
 
-uint64_t host_memory_free() { return memory_free(); }
+uint64_t host_memory_to_spare() { return std::min(memory_free() / 2, addresses_to_spare()); }
 
 Backend &cpu_backend() {
   static CpuBackend instance;

@@ -5,6 +5,7 @@
 #include "cuda/kernel_monitor.h"
 #include "cuda/launch.h"
 #include "cuda/memory.h"
+#include "cuda/memory_pool.h"
 #include "cuda/program.h"
 #include "cuda/virtual_memory.h"
 
@@ -16,13 +17,19 @@ class CudaBackend final : public Backend {
 public:
   explicit CudaBackend(int32_t index) : device(instance_of_device<CudaDevice>(index)) {}
 
-  void query(atos_device_info *info) override { device.query(info); }
+  void query(atos_device_info *info) override {
+    device.query(info);
+    ScopedContext current(device.context);
+    info->free_bytes += pool_of(device).unused();
+  }
   void wait(void *stream) override { device.wait(static_cast<CUstream>(stream)); }
 
   void *allocate(uint64_t bytes) override { return cuda::allocate(device, bytes); }
   void *reserve(uint64_t *bytes, uint64_t least) override { return cuda::reserve(device, bytes, least); }
   void release(void *pointer) noexcept override { cuda::release(device, pointer); }
-  void release_reserved(void *pointer, uint64_t) noexcept override { cuda::release(device, pointer); }
+  void release_reserved(void *pointer, uint64_t bytes, uint64_t least, bool written) noexcept override {
+    cuda::release_reserved(device, {pointer, bytes}, least, written);
+  }
   void copy(void *to, const void *from, uint64_t bytes) override { cuda::copy(device, to, from, bytes); }
   void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) override {
     cuda::fill(device, to, element, element_bytes, count);
@@ -64,6 +71,15 @@ std::unique_ptr<atos_program> cuda_program(int32_t device, const void *cubin, co
 }
 
 int32_t cuda_pointer_device(const void *pointer) { return cuda::device_of_pointer(pointer); }
+
+void cuda_release_memory() {
+  for (cuda::MemoryPool *pool : cuda::existing_instances<cuda::MemoryPool>()) { // elsewhere nothing was ever allocated
+    pool->device.refuse_if_stuck();
+    cuda::ScopedContext current(pool->device.context);
+    cuda::free_unused_resources(pool->device);
+    pool->give_back();
+  }
+}
 
 } // namespace atos
 

@@ -13,14 +13,34 @@
 
 namespace atos::cuda {
 
-// The object of a device, made on first use. Never taken down, since threads may still end while the process does.
+// The objects of the devices of which one was asked for. Never taken down, since threads may still end while the process does.
+template <class T> struct InstancesByDevice {
+  std::mutex guard;
+  std::map<int32_t, std::unique_ptr<T>> instances;
+
+  static InstancesByDevice &all() {
+    static auto &all = *new InstancesByDevice;
+    return all;
+  }
+};
+
+// The object of a device, made on first use.
 template <class T> T &instance_of_device(int32_t index) {
-  static std::mutex &guard = *new std::mutex;
-  static auto &instances = *new std::map<int32_t, std::unique_ptr<T>>;
-  std::lock_guard<std::mutex> lock(guard);
-  std::unique_ptr<T> &instance = instances[index];
+  InstancesByDevice<T> &all = InstancesByDevice<T>::all();
+  std::lock_guard<std::mutex> lock(all.guard);
+  std::unique_ptr<T> &instance = all.instances[index];
   if (!instance) instance = std::make_unique<T>(index);
   return *instance;
+}
+
+// Those that have been made so far.
+template <class T> std::vector<T *> existing_instances() {
+  InstancesByDevice<T> &all = InstancesByDevice<T>::all();
+  std::lock_guard<std::mutex> lock(all.guard);
+  std::vector<T *> existing;
+  for (const auto &[index, instance] : all.instances)
+    if (instance) existing.push_back(instance.get());
+  return existing;
 }
 
 // Makes the device's primary context current, as CuPy and PyTorch use it, and restores what was current before.

@@ -23,9 +23,16 @@ namespace atos::cuda {
   X(cuDevicePrimaryCtxRetain, 7000)                                                                                            \
   X(cuCtxPushCurrent, 4000)                                                                                                    \
   X(cuCtxPopCurrent, 4000)                                                                                                     \
+  X(cuCtxSynchronize, 2000)                                                                                                    \
   X(cuMemGetInfo, 3020)                                                                                                        \
   X(cuMemAlloc, 3020)                                                                                                          \
   X(cuMemFree, 3020)                                                                                                           \
+  X(cuMemAllocFromPoolAsync, 11020)                                                                                            \
+  X(cuMemFreeAsync, 11020)                                                                                                     \
+  X(cuMemPoolCreate, 11020)                                                                                                    \
+  X(cuMemPoolSetAttribute, 11020)                                                                                              \
+  X(cuMemPoolGetAttribute, 11020)                                                                                              \
+  X(cuMemPoolTrimTo, 11020)                                                                                                    \
   X(cuMemAllocManaged, 6000)                                                                                                   \
   X(cuMemAddressReserve, 10020)                                                                                                \
   X(cuMemAddressFree, 10020)                                                                                                   \
@@ -36,7 +43,9 @@ namespace atos::cuda {
   X(cuMemUnmap, 10020)                                                                                                         \
   X(cuMemSetAccess, 10020)                                                                                                     \
   X(cuMemAllocHost, 3020)                                                                                                      \
+  X(cuMemFreeHost, 2000)                                                                                                       \
   X(cuMemcpy, 4000)                                                                                                            \
+  X(cuMemcpyPeer, 4000)                                                                                                        \
   X(cuMemcpyHtoDAsync, 3020)                                                                                                   \
   X(cuMemcpyDtoHAsync, 3020)                                                                                                   \
   X(cuMemsetD8, 3020)                                                                                                          \
@@ -52,9 +61,11 @@ namespace atos::cuda {
   X(cuLaunchKernel, 4000)                                                                                                      \
   X(cuLaunchCooperativeKernel, 9000)                                                                                           \
   X(cuStreamCreate, 2000)                                                                                                      \
+  X(cuStreamDestroy, 4000)                                                                                                     \
   X(cuStreamQuery, 2000)                                                                                                       \
   X(cuStreamSynchronize, 2000)                                                                                                 \
   X(cuEventCreate, 2000)                                                                                                       \
+  X(cuEventDestroy, 4000)                                                                                                      \
   X(cuEventRecord, 2000)                                                                                                       \
   X(cuEventSynchronize, 2000)                                                                                                  \
   X(cuEventElapsedTime, 12080)

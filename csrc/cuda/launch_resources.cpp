@@ -24,6 +24,11 @@ public:
     unused.pop_back();
   }
 
+  std::vector<LaunchResources> take_all() {
+    std::lock_guard<std::mutex> lock(guard);
+    return std::exchange(unused, {});
+  }
+
 private:
   std::mutex guard;
   std::vector<LaunchResources> unused;
@@ -40,6 +45,17 @@ struct LaunchResourcesByDevice : std::map<int32_t, LaunchResources> {
 LaunchResourcesByDevice &resources_by_device() {
   static thread_local LaunchResourcesByDevice resources;
   return resources;
+}
+
+// No kernel and no copy uses them any more. A part that the driver refused to make is null.
+void destroy(const LaunchResources &resources) {
+  const Driver &d = driver();
+  for (CUevent event : {resources.start, resources.stop})
+    if (event) d.cuEventDestroy(event);
+  for (CUstream stream : resources.streams)
+    if (stream) d.cuStreamDestroy(stream);
+  if (resources.control) d.cuStreamDestroy(resources.control);
+  if (resources.counters) d.cuMemFreeHost(resources.counters);
 }
 
 } // namespace
@@ -68,6 +84,16 @@ LaunchResources &resources_of_thread(CudaDevice &device) {
   resources.zeros = resources.stop_word + 2;
   __builtin_memset(resources.zeros, 0, kZeros);
   return resources;
+}
+
+void free_unused_resources(CudaDevice &device) {
+  check(driver().cuCtxSynchronize(), "releasing memory");
+  for (const LaunchResources &resources : instance_of_device<FreeLaunchResources>(device.index).take_all()) destroy(resources);
+  LaunchResourcesByDevice &own = resources_by_device();
+  if (const auto found = own.find(device.index); found != own.end()) {
+    destroy(found->second);
+    own.erase(found);
+  }
 }
 
 void abandon_resources(CudaDevice &device) { resources_by_device().erase(device.index); }

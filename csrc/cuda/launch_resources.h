@@ -19,6 +19,9 @@ struct LaunchResources {
 // The resources of the calling thread, made on first use. The device's context has to be current.
 LaunchResources &resources_of_thread(CudaDevice &device);
 
+// Destroys those that threads which have ended left, and those of the calling thread, which makes others when it launches.
+void free_unused_resources(CudaDevice &device);
+
 // Leaks the resources of the calling thread on purpose, since stuck kernels may still write to them; it gets others.
 void abandon_resources(CudaDevice &device);
 

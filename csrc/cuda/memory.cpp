@@ -1,4 +1,4 @@
-// Memory of a GPU, by cuMemAlloc and cuMemAllocManaged; fills and copies go to the legacy stream and are waited for.
+// Memory of a GPU, from its pool or by cuMemAllocManaged; fills and copies go to the legacy stream and are waited for.
 #include "cuda/available.h"
 
 #if ATOS_HAS_CUDA
@@ -6,13 +6,15 @@
 
 #include <algorithm>
 
+#include "cuda/memory_pool.h"
+
 namespace atos::cuda {
 
 void *allocate(CudaDevice &device, uint64_t bytes) {
   device.refuse_if_stuck();
   ScopedContext current(device.context);
   CUdeviceptr pointer = 0;
-  const CUresult result = driver().cuMemAlloc(&pointer, bytes ? bytes : 1);
+  const CUresult result = pool_of(device).allocate(&pointer, bytes ? bytes : 1);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     size_t free_bytes = 0, total = 0;
     driver().cuMemGetInfo(&free_bytes, &total);
@@ -27,21 +29,34 @@ void *allocate(CudaDevice &device, uint64_t bytes) {
 
 void *reserve(CudaDevice &device, uint64_t *bytes, uint64_t least) {
   device.refuse_if_stuck();
-  *bytes = device.attribute(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS) ? std::max(*bytes, least) : least;
-  CUdeviceptr pointer = 0;
-  if (*bytes > least) {
+  if (device.attribute(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS)) {
     ScopedContext current(device.context);
-    if (driver().cuMemAllocManaged(&pointer, *bytes, CU_MEM_ATTACH_GLOBAL) == CUDA_SUCCESS)
+    const AddressRange kept = pool_of(device).managed.take(least + 1, UINT64_MAX);
+    if (kept.begin) {
+      *bytes = kept.bytes;
+      return kept.begin;
+    }
+    *bytes = std::min(*bytes, host_memory_to_spare());
+    CUdeviceptr pointer = 0;
+    if (*bytes > least && driver().cuMemAllocManaged(&pointer, *bytes, CU_MEM_ATTACH_GLOBAL) == CUDA_SUCCESS)
       return reinterpret_cast<void *>(pointer);
   }
   *bytes = least;
   return allocate(device, least);
 }
 
+void release_reserved(CudaDevice &device, const AddressRange &range, uint64_t least, bool written) noexcept {
+  if (range.bytes <= least) return release(device, range.begin); // it was allocated
+  if (device.stuck() || driver().cuCtxPushCurrent(device.context) != CUDA_SUCCESS) return;
+  if (written || !pool_of(device).managed.keep(range)) driver().cuMemFree(address(range.begin));
+  CUcontext popped;
+  driver().cuCtxPopCurrent(&popped);
+}
+
 void release(CudaDevice &device, void *pointer) noexcept {
   if (device.stuck()) return;
   if (driver().cuCtxPushCurrent(device.context) != CUDA_SUCCESS) return; // the context is lost, and the memory with it
-  driver().cuMemFree(address(pointer));
+  pool_of(device).free(address(pointer));
   CUcontext popped;
   driver().cuCtxPopCurrent(&popped);
 }
@@ -50,7 +65,13 @@ void copy(CudaDevice &device, void *to, const void *from, uint64_t bytes) {
   if (!bytes) return;
   device.refuse_if_stuck();
   ScopedContext current(device.context);
-  check(driver().cuMemcpy(address(to), address(from), bytes), "copying");
+  const int32_t target = device_of_pointer(to), source = device_of_pointer(from);
+  // Memory of a pool is for its own GPU alone, so that cuMemcpy cannot reach that of another.
+  if (target != source && target != ATOS_CPU && source != ATOS_CPU)
+    check(driver().cuMemcpyPeer(address(to), instance_of_device<CudaDevice>(target).context, address(from),
+                                instance_of_device<CudaDevice>(source).context, bytes),
+          "copying");
+  else check(driver().cuMemcpy(address(to), address(from), bytes), "copying");
   check(driver().cuStreamSynchronize(CU_STREAM_LEGACY), "copying");
 }
 

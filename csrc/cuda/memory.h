@@ -1,6 +1,7 @@
 // Memory of a GPU: allocate, reserve, release, fill, copy, and which device a pointer belongs to.
 #pragma once
 #include "cuda/device.h"
+#include "host/kept_ranges.h"
 
 namespace atos::cuda {
 
@@ -9,6 +10,8 @@ void *allocate(CudaDevice &device, uint64_t bytes); // filled with zeros
 // Managed memory: pages come when they are written, and go to the host if the GPU has no space. Where the GPU cannot fault,
 // just what is needed. Sets *bytes to what it is.
 void *reserve(CudaDevice &device, uint64_t *bytes, uint64_t least);
+// Keeps it for the next who asks, unless it was written: its pages would stay.
+void release_reserved(CudaDevice &device, const AddressRange &range, uint64_t least, bool written) noexcept;
 
 // Does nothing while a kernel is stuck: freeing memory would wait for it.
 void release(CudaDevice &device, void *pointer) noexcept;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "cuda/launch_resources.h"
+#include "cuda/memory_pool.h"
 
 namespace atos::cuda {
 namespace {
@@ -27,6 +28,8 @@ CudaGrowableRange::CudaGrowableRange(CudaDevice &device, uint64_t size) : device
   check(driver().cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
         "reserving addresses");
   bytes = size;
+  begin = pool_of(device).addresses.take(reserved(), reserved()).begin;
+  if (begin) return;
   CUdeviceptr pointer = 0;
   check(driver().cuMemAddressReserve(&pointer, reserved(), 0, 0, 0), "reserving addresses");
   begin = reinterpret_cast<void *>(pointer);
@@ -38,7 +41,10 @@ CudaGrowableRange::~CudaGrowableRange() {
     driver().cuMemUnmap(address(begin) + part.at, part.size);
     driver().cuMemRelease(part.handle);
   }
-  driver().cuMemAddressFree(address(begin), reserved());
+  if (driver().cuCtxPushCurrent(device.context) != CUDA_SUCCESS) return; // the context is lost, and the addresses with it
+  if (!pool_of(device).addresses.keep({begin, reserved()})) driver().cuMemAddressFree(address(begin), reserved());
+  CUcontext popped;
+  driver().cuCtxPopCurrent(&popped);
 }
 
 void CudaGrowableRange::extend(uint64_t size) {

@@ -15,9 +15,9 @@ public:
   virtual void query(atos_device_info *info) = 0;
   virtual void *allocate(uint64_t bytes) = 0; // filled with zeros
   virtual void release(void *pointer) noexcept = 0;
-  // Memory for workers, up to `bytes`, of which only what is written is used; at least `least`.
+  // Memory for workers, up to `bytes` and what the host can spare, of which only what is written is used; at least `least`.
   virtual void *reserve(uint64_t *bytes, uint64_t least) = 0;
-  virtual void release_reserved(void *pointer, uint64_t bytes) noexcept = 0;
+  virtual void release_reserved(void *pointer, uint64_t bytes, uint64_t least, bool written) noexcept = 0;
   virtual std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) = 0; // null if there are no such addresses
   virtual void copy(void *to, const void *from, uint64_t bytes) = 0;
   virtual void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) = 0;
@@ -41,11 +41,12 @@ public:
 Backend &backend(int32_t device);
 
 Backend &cpu_backend();
-uint64_t host_memory_free(); // bytes
+uint64_t host_memory_to_spare(); // bytes that may be reserved for what is written in need alone
 Backend &cuda_backend(int32_t device);
 int32_t cuda_device_count(std::string *why_none);
 std::unique_ptr<atos_program> cuda_program(int32_t device, const void *cubin, const char *symbol);
 int32_t cuda_pointer_device(const void *pointer); // ATOS_CPU for memory of the host
+void cuda_release_memory();                       // all that is kept on GPUs, and no queue or array uses
 
 // Bytes of a worker's scratch: that which the launch sizes, and after it that which the task does.
 inline uint32_t scratch_bytes(const atos_launch &launch) { return (launch.scratch + 15) / 16 * 16 + launch.sized_scratch; }

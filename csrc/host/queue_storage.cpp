@@ -57,13 +57,12 @@ template <class F> void with_slots(uint32_t item_bytes, F f) {
 
 QueueStorage::QueueStorage(int32_t device, uint64_t capacity, uint32_t item_bytes)
     : item_bytes(item_bytes), slot_bytes(item_bytes == 4 ? 8 : item_bytes + 8), backend(atos::backend(device)), size(capacity),
-      max_size(capacity) {
+      max_size(capacity), spill_bytes(kSpillBytes) {
   check_size(capacity);
   try {
     slots = backend.allocate(capacity * slot_bytes);
     device_counters = backend.allocate(sizeof(Counters));
     split_items = backend.allocate(kSplitItems * sizeof(SplitItem));
-    spill_bytes = std::min({kSpillBytes, host_memory_free() / 2, addresses_to_spare()});
     spill = backend.reserve(&spill_bytes, kLeastSpill * item_bytes);
   } catch (...) {
     free_memory();
@@ -74,7 +73,7 @@ QueueStorage::QueueStorage(int32_t device, uint64_t capacity, uint32_t item_byte
 void QueueStorage::free_memory() noexcept {
   for (void *p : {device_counters, slots, split_items})
     if (p) backend.release(p);
-  if (spill) backend.release_reserved(spill, spill_bytes);
+  if (spill) backend.release_reserved(spill, spill_bytes, kLeastSpill * item_bytes, spill_written);
 }
 
 // The spill area takes memory only when it is used.
@@ -250,6 +249,7 @@ void QueueStorage::recover_pending(bool barrier) {
   std::vector<unsigned char> all = peek(&of_level);
   const uint64_t spilled = std::min(counters.spilled, spill_bytes / item_bytes);
   lost += counters.spilled - spilled;
+  spill_written |= spilled > 0;
   const uint64_t before = all.size();
   all.resize(before + spilled * item_bytes);
   backend.copy(all.data() + before, spill, spilled * item_bytes);

@@ -56,7 +56,8 @@ public:
 
 private:
   void *device_counters = nullptr, *slots = nullptr, *spill = nullptr, *split_items = nullptr;
-  uint64_t spill_bytes = 0;
+  uint64_t spill_bytes;
+  bool spill_written = false;              // its pages have memory
   std::unique_ptr<GrowableRange> growable; // for growth while workers run
 
   void free_memory() noexcept;

@@ -150,6 +150,7 @@ atos_status atos_device_query(int32_t device, atos_device_info *info);
 /* memory: pointers of the host and of any GPU may be mixed in a copy */
 atos_status atos_allocate(int32_t device, uint64_t bytes, void **pointer);
 atos_status atos_release(int32_t device, void *pointer);
+atos_status atos_release_memory(void); /* to the drivers: all that is kept and in no use */
 atos_status atos_copy(int32_t device, void *to, const void *from, uint64_t bytes);
 atos_status atos_fill(int32_t device, void *to, const void *element, uint32_t element_bytes, uint64_t count);
 atos_status atos_pointer_device(const void *pointer, int32_t *device); /* where a pointer lives */

@@ -1,0 +1,78 @@
+// Allocates from a pool of the driver, and gives back what is kept.
+#include "cuda/available.h"
+
+#if ATOS_HAS_CUDA
+#include "cuda/memory_pool.h"
+
+namespace atos::cuda {
+
+// An eighth of the GPU's memory, so that other libraries and processes still find some.
+constexpr uint64_t kKeptShare = 8;
+
+MemoryPool::MemoryPool(int32_t index) : device(instance_of_device<CudaDevice>(index)) {
+  if (!device.attribute(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)) return;
+  const Driver &d = driver();
+  size_t free_bytes = 0, total = 0;
+  check(d.cuMemGetInfo(&free_bytes, &total), "asking for the GPU's memory");
+  most_unused = total / kKeptShare;
+  CUmemPoolProps properties{};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device.handle};
+  check(d.cuMemPoolCreate(&pool, &properties), "making a memory pool");
+  // The driver compares its threshold with all memory of the pool, used or not, so `free` looks after the limit.
+  cuuint64_t threshold = UINT64_MAX;
+  check(d.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold), "making a memory pool");
+}
+
+CUresult MemoryPool::allocate(CUdeviceptr *pointer, size_t bytes) {
+  const Driver &d = driver();
+  const auto once = [&] {
+    return pool ? d.cuMemAllocFromPoolAsync(pointer, bytes, pool, CU_STREAM_LEGACY) : d.cuMemAlloc(pointer, bytes);
+  };
+  const CUresult result = once();
+  if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
+  give_back();
+  return once();
+}
+
+void MemoryPool::free(CUdeviceptr pointer) noexcept {
+  const Driver &d = driver();
+  if (d.cuCtxSynchronize() != CUDA_SUCCESS) return; // the context is lost, and the memory with it
+  if (!pool) {
+    d.cuMemFree(pointer);
+    return;
+  }
+  d.cuMemFreeAsync(pointer, CU_STREAM_LEGACY);
+  if (unused() > most_unused) trim(most_unused);
+}
+
+uint64_t MemoryPool::attribute(CUmemPool_attribute what) const noexcept {
+  cuuint64_t value = 0;
+  driver().cuMemPoolGetAttribute(pool, what, &value);
+  return value;
+}
+
+uint64_t MemoryPool::unused() const noexcept {
+  if (!pool) return 0;
+  driver().cuStreamQuery(CU_STREAM_LEGACY); // memory counts as used until its release has been seen to be over
+  const uint64_t reserved = attribute(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), used = attribute(CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+  return reserved > used ? reserved - used : 0;
+}
+
+void MemoryPool::trim(uint64_t most) noexcept {
+  if (!pool) return;
+  const Driver &d = driver();
+  d.cuStreamSynchronize(CU_STREAM_LEGACY); // only what has been released by then can be given back
+  d.cuMemPoolTrimTo(pool, attribute(CU_MEMPOOL_ATTR_USED_MEM_CURRENT) + most);
+}
+
+void MemoryPool::give_back() noexcept {
+  const Driver &d = driver();
+  for (const AddressRange &range : managed.take_all()) d.cuMemFree(address(range.begin));
+  for (const AddressRange &range : addresses.take_all()) d.cuMemAddressFree(address(range.begin), range.bytes);
+  trim(0);
+}
+
+} // namespace atos::cuda
+
+#endif

@@ -1,0 +1,342 @@
+// A libcuda.so.1 for machines without a GPU: its memory is the host's, and it notes what it is called for. It runs the kernels
+// that the core itself brings; any other takes every item of a queue of 4-byte items, and pushes none. FAKE_GPUS, FAKE_BYTES
+// and FAKE_POOLS say what GPUs there are; with FAKE_SPILLED that kernel first stops with one item in the spill area.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "protocol/counters.h"
+#include "protocol/kernel_params.h"
+
+namespace {
+
+enum Result { kSuccess = 0, kInvalid = 1, kOutOfMemory = 2, kNotInitialized = 3, kNotFound = 500 };
+using Pointer = unsigned long long;
+using Stream = void *;
+
+struct Block {
+  uint64_t bytes;
+  int gpu;
+  bool of_pool, managed;
+};
+
+struct Gpu {
+  uint64_t plain = 0, reserved = 0, used = 0; // bytes outside of the pool, of the pool, of it in use
+};
+
+std::recursive_mutex guard;
+std::map<Pointer, Block> blocks;
+std::map<int, Gpu> gpus;
+std::string noted, read_by_test, module_text;
+pid_t owner = getpid();
+thread_local int current[16], depth = 0; // GPUs of the contexts that are current
+
+uint64_t number(const char *name, uint64_t otherwise) {
+  const char *value = std::getenv(name);
+  return value ? std::strtoull(value, nullptr, 0) : otherwise;
+}
+uint64_t total() { return number("FAKE_BYTES", uint64_t(1) << 30); }
+uint64_t free_of(const Gpu &gpu) { return total() - gpu.plain - gpu.reserved; }
+
+void note(const std::string &what) {
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  noted += what + "\n";
+}
+
+// The memory holds nonsense at first.
+Pointer make(uint64_t bytes, bool of_pool, bool managed) {
+  void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return 0;
+  if (!managed) std::memset(memory, 0xab, bytes);
+  const Pointer pointer = reinterpret_cast<Pointer>(memory);
+  blocks[pointer] = {bytes, current[depth - 1], of_pool, managed};
+  return pointer;
+}
+
+Result drop(Pointer pointer) {
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  const auto found = blocks.find(pointer);
+  if (found == blocks.end()) return kInvalid;
+  const Block block = found->second;
+  Gpu &gpu = gpus[block.gpu];
+  if (block.of_pool) gpu.used -= block.bytes;
+  else if (!block.managed) gpu.plain -= block.bytes;
+  munmap(reinterpret_cast<void *>(pointer), block.bytes);
+  blocks.erase(found);
+  return kSuccess;
+}
+
+template <class T> void fill(Pointer at, size_t pitch, T value, size_t width, size_t height) {
+  for (size_t row = 0; row < height; ++row) std::fill_n(reinterpret_cast<T *>(at + row * pitch), width, value);
+}
+
+} // namespace
+
+extern "C" {
+
+const char *fake_calls() { // since the last time
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  read_by_test.swap(noted);
+  noted.clear();
+  return read_by_test.c_str();
+}
+const char *fake_module() { return module_text.c_str(); }
+
+int cuInit(unsigned) { return kSuccess; }
+int cuDriverGetVersion(int *version) { return *version = 13000, kSuccess; }
+int cuGetErrorString(int result, const char **words) {
+  *words = result == kOutOfMemory ? "out of memory" : "refused";
+  return kSuccess;
+}
+int cuDeviceGetCount(int *count) { return *count = int(number("FAKE_GPUS", 1)), kSuccess; }
+int cuDeviceGet(int *device, int index) { return *device = index, kSuccess; }
+int cuDeviceGetName(char *name, int bytes, int) { return std::strncpy(name, "fake", size_t(bytes)), kSuccess; }
+int cuDeviceGetAttribute(int *value, int what, int) {
+  *value = what == 115 ? int(number("FAKE_POOLS", 1)) : 1 << 16; // MEMORY_POOLS_SUPPORTED
+  return kSuccess;
+}
+int cuDevicePrimaryCtxRetain(void **context, int device) {
+  *context = reinterpret_cast<void *>(uintptr_t(device) + 1);
+  return kSuccess;
+}
+int cuCtxPushCurrent(void *context) {
+  if (getpid() != owner) return kNotInitialized; // as in a forked child
+  current[depth++] = int(reinterpret_cast<uintptr_t>(context)) - 1;
+  return kSuccess;
+}
+int cuCtxPopCurrent(void **) { return --depth, kSuccess; }
+int cuCtxSynchronize() { return note("synchronize"), kSuccess; }
+
+int cuMemGetInfo(size_t *free_bytes, size_t *all) {
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  *all = total();
+  *free_bytes = free_of(gpus[current[depth - 1]]);
+  return kSuccess;
+}
+int cuMemAlloc(Pointer *pointer, size_t bytes) {
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  note("allocate " + std::to_string(bytes));
+  Gpu &gpu = gpus[current[depth - 1]];
+  if (bytes > free_of(gpu)) return kOutOfMemory;
+  gpu.plain += bytes;
+  *pointer = make(bytes, false, false);
+  return kSuccess;
+}
+int cuMemFree(Pointer pointer) { return note("free"), drop(pointer); }
+int cuMemAllocManaged(Pointer *pointer, size_t bytes, unsigned) {
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  note("allocate managed");
+  *pointer = make(bytes, false, true);
+  return *pointer ? kSuccess : kOutOfMemory;
+}
+int cuMemPoolCreate(void **pool, const void *properties) {
+  int location[2]; // behind allocType and handleTypes
+  std::memcpy(location, static_cast<const char *>(properties) + 8, sizeof location);
+  *pool = reinterpret_cast<void *>(uintptr_t(location[1]) + 1);
+  return location[0] == 1 ? kSuccess : kInvalid; // CU_MEM_LOCATION_TYPE_DEVICE
+}
+int cuMemPoolSetAttribute(void *, int what, void *value) {
+  return what == 4 && *static_cast<uint64_t *>(value) == UINT64_MAX ? kSuccess : kInvalid; // RELEASE_THRESHOLD
+}
+int cuMemPoolGetAttribute(void *pool, int what, void *value) {
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  const Gpu &gpu = gpus[int(reinterpret_cast<uintptr_t>(pool)) - 1];
+  if (what != 5 && what != 7) return kInvalid; // RESERVED_MEM_CURRENT, USED_MEM_CURRENT
+  *static_cast<uint64_t *>(value) = what == 5 ? gpu.reserved : gpu.used;
+  return kSuccess;
+}
+int cuMemPoolTrimTo(void *pool, size_t keep) {
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  Gpu &gpu = gpus[int(reinterpret_cast<uintptr_t>(pool)) - 1];
+  note("trim to " + std::to_string(keep));
+  gpu.reserved = std::min(gpu.reserved, std::max<uint64_t>(gpu.used, keep));
+  return kSuccess;
+}
+int cuMemAllocFromPoolAsync(Pointer *pointer, size_t bytes, void *pool, Stream) {
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  Gpu &gpu = gpus[int(reinterpret_cast<uintptr_t>(pool)) - 1];
+  note("allocate from pool " + std::to_string(bytes));
+  if (gpu.used + bytes > gpu.reserved) {
+    // What is kept does not serve a larger block: the driver's pools are as scattered at worst.
+    if (bytes > free_of(gpu)) return kOutOfMemory;
+    gpu.reserved += bytes;
+  }
+  gpu.used += bytes;
+  *pointer = make(bytes, true, false);
+  return kSuccess;
+}
+int cuMemFreeAsync(Pointer pointer, Stream) { return note("free to pool"), drop(pointer); }
+
+int cuPointerGetAttribute(void *value, int what, Pointer pointer) {
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  auto after = blocks.upper_bound(pointer);
+  if (after == blocks.begin()) return kInvalid;
+  const auto &[begin, block] = *--after;
+  if (pointer - begin >= block.bytes) return kInvalid;
+  *static_cast<int *>(value) = what == 2 ? 2 : block.gpu; // MEMORY_TYPE, of a device; DEVICE_ORDINAL
+  return kSuccess;
+}
+int cuMemcpy(Pointer to, Pointer from, size_t bytes) {
+  int target = -1, source = -1;
+  cuPointerGetAttribute(&target, 9, to);
+  cuPointerGetAttribute(&source, 9, from);
+  if (target >= 0 && source >= 0 && target != source) return kInvalid; // memory of pools is for one GPU
+  note(target < 0 ? "copy to host" : source < 0 ? "copy from host" : "copy on GPU");
+  std::memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes);
+  return kSuccess;
+}
+int cuMemcpyPeer(Pointer to, void *, Pointer from, void *, size_t bytes) {
+  note("copy between GPUs");
+  std::memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes);
+  return kSuccess;
+}
+int cuMemsetD8(Pointer at, unsigned char value, size_t count) { return fill(at, 0, value, count, 1), kSuccess; }
+int cuMemsetD16(Pointer at, unsigned short value, size_t count) { return fill(at, 0, value, count, 1), kSuccess; }
+int cuMemsetD32(Pointer at, unsigned value, size_t count) { return fill(at, 0, value, count, 1), kSuccess; }
+int cuMemsetD2D32(Pointer at, size_t pitch, unsigned value, size_t width, size_t height) {
+  return fill(at, pitch, value, width, height), kSuccess;
+}
+int cuStreamSynchronize(Stream) { return kSuccess; }
+int cuStreamQuery(Stream) { return kSuccess; }
+
+int cuModuleLoadData(void **module, const void *image) {
+  module_text = static_cast<const char *>(image);
+  return *module = &module_text, kSuccess;
+}
+int cuModuleGetFunction(void **function, void *, const char *name) {
+  if (module_text.find(".entry " + std::string(name) + "(") == std::string::npos) return kNotFound;
+  return *function = strdup(name), kSuccess;
+}
+
+int cuMemAllocHost(void **pointer, size_t bytes) { return note("allocate pinned"), *pointer = std::calloc(bytes, 1), kSuccess; }
+int cuMemFreeHost(void *pointer) { return note("free pinned"), std::free(pointer), kSuccess; }
+int cuMemcpyHtoDAsync(Pointer to, const void *from, size_t bytes, Stream) {
+  return std::memcpy(reinterpret_cast<void *>(to), from, bytes), kSuccess;
+}
+int cuMemcpyDtoHAsync(void *to, Pointer from, size_t bytes, Stream) {
+  return std::memcpy(to, reinterpret_cast<void *>(from), bytes), kSuccess;
+}
+int cuStreamCreate(Stream *stream, unsigned) { return note("make stream"), *stream = new int, kSuccess; }
+int cuStreamDestroy(Stream stream) { return note("destroy stream"), delete static_cast<int *>(stream), kSuccess; }
+int cuEventCreate(void **event, unsigned) { return note("make event"), *event = new int, kSuccess; }
+int cuEventDestroy(void *event) { return note("destroy event"), delete static_cast<int *>(event), kSuccess; }
+int cuEventElapsedTime(float *milliseconds, void *, void *) { return *milliseconds = 1, kSuccess; }
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *, int, size_t) { return *blocks = 2, kSuccess; }
+int cuMemGetAllocationGranularity(size_t *bytes, const void *, int) { return *bytes = 2 << 20, kSuccess; }
+int cuMemAddressReserve(Pointer *pointer, size_t bytes, size_t, Pointer, unsigned long long) {
+  note("reserve addresses");
+  void *found = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  *pointer = reinterpret_cast<Pointer>(found);
+  return found == MAP_FAILED ? kOutOfMemory : kSuccess;
+}
+int cuMemAddressFree(Pointer pointer, size_t bytes) {
+  note("free addresses");
+  return munmap(reinterpret_cast<void *>(pointer), bytes), kSuccess;
+}
+
+// Takes the items of all tickets, if they are there.
+int run_all(const atos::Launch &launch) {
+  atos::Counters &counters = *static_cast<atos::Counters *>(launch.counters);
+  const uint64_t pending = counters.tail - counters.head;
+  for (; counters.head < counters.tail; ++counters.head) {
+    const uint64_t generation = counters.head / launch.size;
+    uint64_t &slot = static_cast<uint64_t *>(launch.slots)[counters.head % launch.size];
+    if (slot >> 32 != 2 * generation + 1) return kInvalid;
+    slot = (2 * generation + 2) << 32;
+  }
+  counters.finished = counters.tail;
+  static bool spilled = !number("FAKE_SPILLED", 0);
+  if (!spilled) {
+    *static_cast<uint32_t *>(launch.spill) = 42;
+    counters.spilled = spilled = true;
+    counters.stop = atos::kStopFull;
+  }
+  *launch.record = {counters.tail, counters.stop, pending, 0, 1, 0, 0, launch.sequence};
+  return kSuccess;
+}
+
+int cuLaunchKernel(void *function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned, unsigned, Stream,
+                   void **parameters, void **) {
+  const std::string name = static_cast<const char *>(function);
+  note("launch " + name);
+  if (name.rfind("store", 0)) return run_all(*static_cast<atos::Launch *>(parameters[0]));
+  const auto parameter = [&](int i) { return *static_cast<uint64_t *>(parameters[i]); };
+  const uint64_t count = parameter(2), sequence = parameter(3);
+  if (!blocks || !threads) return kInvalid;
+  const auto store = [&](auto item) {
+    const auto *items = reinterpret_cast<decltype(item) *>(parameter(0));
+    auto *slots = reinterpret_cast<decltype(item) *>(parameter(1));
+    for (uint64_t i = 0; i < count; ++i) {
+      slots[2 * i] = items[i];
+      slots[2 * i + 1] = decltype(item)(sequence);
+    }
+  };
+  if (name == "store_4") store(uint32_t());
+  else store(uint64_t());
+  return kSuccess;
+}
+
+int anything_else() { return kSuccess; }
+
+int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long long, int *) {
+  static const std::map<std::string, void *> known = {
+#define KNOWN(name) {#name, reinterpret_cast<void *>(name)}
+      KNOWN(cuInit),
+      KNOWN(cuDriverGetVersion),
+      KNOWN(cuGetErrorString),
+      KNOWN(cuDeviceGetCount),
+      KNOWN(cuDeviceGet),
+      KNOWN(cuDeviceGetName),
+      KNOWN(cuDeviceGetAttribute),
+      KNOWN(cuDevicePrimaryCtxRetain),
+      KNOWN(cuCtxPushCurrent),
+      KNOWN(cuCtxPopCurrent),
+      KNOWN(cuCtxSynchronize),
+      KNOWN(cuMemGetInfo),
+      KNOWN(cuMemAlloc),
+      KNOWN(cuMemFree),
+      KNOWN(cuMemAllocManaged),
+      KNOWN(cuMemPoolCreate),
+      KNOWN(cuMemPoolSetAttribute),
+      KNOWN(cuMemPoolGetAttribute),
+      KNOWN(cuMemPoolTrimTo),
+      KNOWN(cuMemAllocFromPoolAsync),
+      KNOWN(cuMemFreeAsync),
+      KNOWN(cuPointerGetAttribute),
+      KNOWN(cuMemcpy),
+      KNOWN(cuMemcpyPeer),
+      KNOWN(cuMemsetD8),
+      KNOWN(cuMemsetD16),
+      KNOWN(cuMemsetD32),
+      KNOWN(cuMemsetD2D32),
+      KNOWN(cuStreamSynchronize),
+      KNOWN(cuStreamQuery),
+      KNOWN(cuModuleLoadData),
+      KNOWN(cuModuleGetFunction),
+      KNOWN(cuLaunchKernel),
+      KNOWN(cuMemAllocHost),
+      KNOWN(cuMemFreeHost),
+      KNOWN(cuMemcpyHtoDAsync),
+      KNOWN(cuMemcpyDtoHAsync),
+      KNOWN(cuStreamCreate),
+      KNOWN(cuStreamDestroy),
+      KNOWN(cuEventCreate),
+      KNOWN(cuEventDestroy),
+      KNOWN(cuEventElapsedTime),
+      KNOWN(cuOccupancyMaxActiveBlocksPerMultiprocessor),
+      KNOWN(cuMemGetAllocationGranularity),
+      KNOWN(cuMemAddressReserve),
+      KNOWN(cuMemAddressFree)};
+  if (version > 13000) return kInvalid;
+  const auto found = known.find(name);
+  *function = found == known.end() ? reinterpret_cast<void *>(anything_else) : found->second;
+  return kSuccess;
+}
+
+} // extern "C"
