@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays.array import Array
+from ..arrays.array import Array, asarray
 from ..arrays.casting import cast_values
+from ..arrays.import_external import is_on_gpu
 from ..compile.codegen import item_bytes
+from ..core.devices import Device
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.validation import as_host_array
 
-__all__ = ["as_items", "check_item_dtype", "pad_items"]
+__all__ = ["as_items", "check_item_dtype", "items_on_gpu", "pad_items"]
 
 
 def check_item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -49,6 +51,21 @@ def as_items(items: ArrayLike | Array, dtype: np.dtype[Any]) -> NDArray[Any]:
                 bad = low if low < limits.min else high
                 raise InvalidArgumentError(f"item {bad} does not fit {dtype} ({limits.min} to {limits.max})")
     return pad_items(np.ascontiguousarray(given, dtype))
+
+
+def items_on_gpu(items: Any, dtype: np.dtype[Any], device: Device) -> Array | None:
+    """Return what is pushed to a queue of `dtype` on a GPU, if it is an array there that need not pass through the host.
+
+    One of another dtype has to, since its values are checked and cast there, as has one of another device.
+    """
+    if device.kind != "cuda" or not (isinstance(items, Array) or is_on_gpu(items)):
+        return None
+    array = asarray(items)
+    if array.device != device or array.dtype != dtype:
+        return None
+    if array.ndim > 1:
+        raise InvalidArgumentError(f"items are pushed as a one-dimensional array (got shape {array.shape})")
+    return array
 
 
 def pad_items(items: NDArray[Any]) -> NDArray[Any]:

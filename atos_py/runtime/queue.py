@@ -19,7 +19,7 @@ from ..support.host_memory import host_memory_for
 from ..support.validation import as_dtype, check_int
 from . import checkpoint
 from .checkpoint import QueueSnapshot, QueueState
-from .items import as_items, check_item_dtype, pad_items
+from .items import as_items, check_item_dtype, items_on_gpu, pad_items
 from .launch import LaunchOptions, run_launch
 from .stats import LaunchStats
 
@@ -146,12 +146,13 @@ class Queue:
 
     @host_memory_for("Queue.push")
     def push(self, items: ArrayLike | Array) -> None:
-        """Append items from the host.
+        """Append items.
 
         Parameters
         ----------
         items : array_like
-            One-dimensional, or a single item; cast to the queue's dtype if every value fits.
+            One-dimensional, or a single item; cast to the queue's dtype if every value fits. An array on the queue's GPU that
+            has the queue's dtype is copied there; any other passes through the host.
 
         Raises
         ------
@@ -168,12 +169,16 @@ class Queue:
         >>> len(queue)
         4
         """
-        values = as_items(items, self._dtype)
-        status = in_turn(lib.atos_queue_push, self._handle, ffi.cast("void *", values.ctypes.data), len(values))
+        if (array := items_on_gpu(items, self._dtype, self._device)) is not None:
+            push, pointer, count = lib.atos_queue_push_device, array.pointer, array.size
+        else:
+            values = as_items(items, self._dtype)
+            push, pointer, count = lib.atos_queue_push, values.ctypes.data, len(values)
+        status = in_turn(push, self._handle, ffi.cast("void *", pointer), count)
         if status == lib.ATOS_QUEUE_FULL:
             waiting = len(self)
             raise QueueFullError(
-                f"{message()}; set queue.max_capacity = {waiting + len(values)} or more",
+                f"{message()}; set queue.max_capacity = {waiting + count} or more",
                 capacity=self.capacity,
                 pending=waiting,
                 lost=0,

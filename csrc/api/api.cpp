@@ -102,6 +102,10 @@ atos_status atos_queue_push(atos_queue *queue, const void *items, uint64_t count
   return guarded([&] { queue->push(items, count); });
 }
 
+atos_status atos_queue_push_device(atos_queue *queue, const void *items, uint64_t count) {
+  return guarded([&] { queue->push(items, count, true); });
+}
+
 atos_status atos_queue_pending(atos_queue *queue, uint64_t *count) {
   return guarded([&] { *count = queue->pending(); });
 }

@@ -7,6 +7,7 @@
 #include "cuda/memory.h"
 #include "cuda/memory_pool.h"
 #include "cuda/program.h"
+#include "cuda/store_items.h"
 #include "cuda/virtual_memory.h"
 
 namespace atos {
@@ -33,6 +34,9 @@ public:
   void copy(void *to, const void *from, uint64_t bytes) override { cuda::copy(device, to, from, bytes); }
   void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) override {
     cuda::fill(device, to, element, element_bytes, count);
+  }
+  void store_items(void *slots, const void *items, uint64_t count, uint32_t item_bytes, uint64_t generation) override {
+    cuda::store_items(device, slots, items, count, item_bytes, generation);
   }
   std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) override { return reserve_range(device, bytes); }
 

@@ -21,6 +21,11 @@ public:
   virtual std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) = 0; // null if there are no such addresses
   virtual void copy(void *to, const void *from, uint64_t bytes) = 0;
   virtual void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) = 0;
+  // Makes ready slots of one generation from items of 4 or 8 bytes that lie in the memory of a GPU; the CPU has none of its
+  // own.
+  virtual void store_items(void *, const void *, uint64_t, uint32_t, uint64_t) {
+    throw Failure(ATOS_INVALID, "these items lie in no memory of a GPU");
+  }
   virtual void wait(void *stream) = 0; // for what is in a stream of the device
   virtual uint32_t resident_blocks(atos_program &program, const atos_launch &launch, uint32_t item_bytes) = 0;
   virtual uint32_t workers_per_block(const atos_launch &launch) = 0;

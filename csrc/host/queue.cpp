@@ -46,14 +46,14 @@ uint64_t atos_queue::pending() {
   return storage.num_pending();
 }
 
-void atos_queue::push(const void *items, uint64_t n) {
+void atos_queue::push(const void *items, uint64_t n, bool on_device) {
   const auto lock = enter();
   const uint64_t pending = storage.num_pending();
   if (n > UINT64_MAX - pending || !storage.ensure_capacity(pending + n))
     throw Failure(ATOS_QUEUE_FULL,
                   format("pushing %llu items to a queue that holds %llu would exceed its max_capacity of %llu",
                          (unsigned long long)n, (unsigned long long)pending, (unsigned long long)storage.max_size));
-  storage.append(static_cast<const unsigned char *>(items), n);
+  storage.append(static_cast<const unsigned char *>(items), n, on_device && device != ATOS_CPU);
 }
 
 void atos_queue::read(void *items, uint64_t most, atos_queue_state *state) {

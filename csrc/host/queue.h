@@ -19,7 +19,7 @@ public:
   void set_limit(uint64_t limit);
 
   uint64_t pending();
-  void push(const void *items, uint64_t n);
+  void push(const void *items, uint64_t n, bool on_device = false);
   void read(void *items, uint64_t most, atos_queue_state *state);
   void restore(const unsigned char *items, const atos_queue_state &state);
   void clear();

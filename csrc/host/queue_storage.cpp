@@ -142,14 +142,18 @@ bool QueueStorage::ensure_capacity(uint64_t total) {
   return grow(total, [&](uint64_t capacity) { move_to(capacity); });
 }
 
-void QueueStorage::append(const unsigned char *items, uint64_t n) {
+void QueueStorage::append(const unsigned char *items, uint64_t n, bool on_device) {
   std::vector<unsigned char> staged;
   while (n) {
     const uint64_t index = counters.tail % size, generation = counters.tail / size;
-    const uint64_t some = std::min({n, size - index, kStagedSlots});
-    staged.resize(some * slot_bytes);
-    with_slots(item_bytes, [&](auto view) { view.write(staged.data(), items, some, generation); });
-    backend.copy(static_cast<unsigned char *>(slots) + index * slot_bytes, staged.data(), some * slot_bytes);
+    const uint64_t some = std::min({n, size - index, on_device ? n : kStagedSlots});
+    unsigned char *at = static_cast<unsigned char *>(slots) + index * slot_bytes;
+    if (on_device) backend.store_items(at, items, some, item_bytes, generation);
+    else {
+      staged.resize(some * slot_bytes);
+      with_slots(item_bytes, [&](auto view) { view.write(staged.data(), items, some, generation); });
+      backend.copy(at, staged.data(), some * slot_bytes);
+    }
     counters.tail += some;
     items += some * item_bytes;
     n -= some;

@@ -34,8 +34,8 @@ public:
   // Reads what is pending, oldest first; *before_head: how many of them lie before `head`.
   std::vector<unsigned char> peek(uint64_t *before_head = nullptr);
 
-  // Stores items behind those pending, for which the ring has to have space.
-  void append(const unsigned char *items, uint64_t n);
+  // Stores items behind those pending, for which the ring has to have space; they lie in the host's memory, or in the device's.
+  void append(const unsigned char *items, uint64_t n, bool on_device = false);
   // Stores items into an empty queue, which grows if it may; the first `of_level` of them are left of an interrupted level.
   void store(const unsigned char *items, uint64_t n, uint64_t of_level);
   void clear();

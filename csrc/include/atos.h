@@ -179,6 +179,8 @@ atos_status atos_queue_create(int32_t device, uint64_t capacity, uint32_t item_b
 void atos_queue_destroy(atos_queue *queue); /* what workers that are stuck use is kept */
 void atos_queue_capacity(atos_queue *queue, uint64_t *capacity, uint64_t *limit);
 atos_status atos_queue_push(atos_queue *queue, const void *items, uint64_t count);
+/* items of 4 or 8 bytes that lie in the memory of the queue's device, and are there already */
+atos_status atos_queue_push_device(atos_queue *queue, const void *items, uint64_t count);
 atos_status atos_queue_pending(atos_queue *queue, uint64_t *count);
 /* the oldest items, left in place, at most `capacity` of them, and how the queue stands at that moment */
 atos_status atos_queue_read(atos_queue *queue, void *items, uint64_t capacity, atos_queue_state *state);
