@@ -5,6 +5,7 @@ from .algorithms.bfs import UNREACHED, BFSResult, bfs, verify_bfs
 from .algorithms.coloring import ColoringResult, color, verify_coloring
 from .algorithms.pagerank import PageRankResult, pagerank, verify_pagerank
 from .arrays.array import Array, asarray, empty, full, zeros
+from .arrays.primitives import argsort, cumsum, max, min, nonzero, sort, sum
 from .compile.group import Group
 from .compile.task import (
     Task,
@@ -45,6 +46,7 @@ __all__ = [
     "Task",
     "Tuning",
     "Worker",
+    "argsort",
     "asarray",
     "atomic_add",
     "atomic_and_",
@@ -55,13 +57,19 @@ __all__ = [
     "atomic_or_",
     "bfs",
     "color",
+    "cumsum",
     "device",
     "devices",
     "empty",
     "full",
     "generate",
+    "max",
+    "min",
+    "nonzero",
     "pagerank",
     "release_memory",
+    "sort",
+    "sum",
     "task",
     "tune",
     "tuned",

@@ -15,16 +15,15 @@ from ..core.devices import device as device_of
 from ..core.library import check, ffi, lib
 from ..errors import DeviceMemoryError, InvalidArgumentError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
-from ..support.validation import as_host_array, check_bool, check_int
+from ..support.validation import as_host_array, check_bool
 from . import dlpack_export as dlpack
 from .array_library import library_of
 from .casting import cast_values
 from .import_external import detached, is_on_gpu, kept_dtype, memory_of
 from .indexing import Key, find_part
+from .memory import check_alignment, check_shape, copy_bytes, fill_elements
 
 __all__ = ["Array", "asarray", "empty", "full", "to_host", "zeros"]
-
-_MAX_DIMENSIONS = 32  # as in NumPy 1
 
 
 class Array:
@@ -121,8 +120,35 @@ class Array:
         array([7, 7, 7])
         """
         result = np.empty(self.shape, self.dtype)
-        _copy(self.device, result.ctypes.data, self.pointer, self.nbytes)
+        copy_bytes(self.device, result.ctypes.data, self.pointer, self.nbytes)
         return result
+
+    @host_memory_for("Array.fill")
+    def fill(self, value: ArrayLike) -> None:
+        """Write the same value everywhere; it has to fit the dtype.
+
+        Examples
+        --------
+        >>> array = atos.zeros(3)
+        >>> array.fill(2)
+        >>> print(array[:])
+        [2. 2. 2.]
+        """
+        self[...] = _one_number(value)
+
+    @host_memory_for("Array.copy")
+    def copy(self) -> Array:
+        """Return a copy on the same device, which may be written.
+
+        Examples
+        --------
+        >>> array = atos.full(3, 7)
+        >>> copy = array.copy()
+        >>> copy[0] = 1
+        >>> print(copy[:], array[:])
+        [1 7 7] [7 7 7]
+        """
+        return asarray(self, copy=True)
 
     @host_memory_for("a NumPy array of an array")
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
@@ -179,7 +205,7 @@ class Array:
         """Return an element as a NumPy scalar, or a contiguous part as a NumPy array; both are copies."""
         offset, shape = find_part(self.shape, key)
         result = np.empty(shape, self.dtype)
-        _copy(self.device, result.ctypes.data, self.pointer + offset * self.dtype.itemsize, result.nbytes)
+        copy_bytes(self.device, result.ctypes.data, self.pointer + offset * self.dtype.itemsize, result.nbytes)
         return result if shape else result[()]
 
     @host_memory_for("what is written to an array")
@@ -193,15 +219,15 @@ class Array:
         if isinstance(given, np.ndarray):
             given = cast_values(given, self.dtype)
             if given.ndim == 0:
-                _fill(self.device, start, given, math.prod(shape))
+                fill_elements(self.device, start, given, math.prod(shape))
                 return
             try:
                 given = np.ascontiguousarray(np.broadcast_to(given, shape))
             except ValueError:
                 raise InvalidArgumentError(f"values of shape {given.shape} do not fit a part of shape {shape}") from None
-            _copy(self.device, start, given.ctypes.data, given.nbytes)
+            copy_bytes(self.device, start, given.ctypes.data, given.nbytes)
         elif given.shape == shape and given.dtype == self.dtype:
-            _copy(self.device if self.device.kind == "cuda" else given.device, start, given.pointer, given.nbytes)
+            copy_bytes(self.device if self.device.kind == "cuda" else given.device, start, given.pointer, given.nbytes)
         else:
             what = f"an array of shape {given.shape} and dtype {given.dtype}"
             raise InvalidArgumentError(f"cannot write {what} to a part of shape {shape} and dtype {self.dtype}")
@@ -253,7 +279,7 @@ def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device
     >>> atos.zeros(3, dtype=np.int32).to_numpy()
     array([0, 0, 0], dtype=int32)
     """
-    dimensions = _shape(shape)
+    dimensions = check_shape(shape)
     kind = kept_dtype(dtype)
     target = device_of(device)
     slot = ffi.new("void **")
@@ -292,12 +318,17 @@ def full(
     >>> atos.full(3, 7, dtype=np.uint32).to_numpy()
     array([7, 7, 7], dtype=uint32)
     """
+    element = _one_number(value)
+    result = zeros(shape, dtype=element.dtype if dtype is None else dtype, device=device)
+    fill_elements(result.device, result.pointer, cast_values(element, result.dtype), result.size)
+    return result
+
+
+def _one_number(value: Any) -> NDArray[Any]:
     element = as_host_array("value", value)
     if element.ndim:
         raise InvalidArgumentError(f"value must be one number (got shape {element.shape}); for several there is atos.asarray")
-    result = zeros(shape, dtype=element.dtype if dtype is None else dtype, device=device)
-    _fill(result.device, result.pointer, cast_values(element, result.dtype), result.size)
-    return result
+    return element
 
 
 def _remade(values: NDArray[Any], device: str, readonly: bool) -> Array:
@@ -364,10 +395,10 @@ def _asarray(obj: Any, dtype: DTypeLike | None, device: Device | str | None, rea
         return _from_host(source.to_numpy(), kind, target, readonly, copy=False)
     if copy or target != source.device:
         result = zeros(source.shape, dtype=kind, device=target)
-        _copy(target if target.kind == "cuda" else source.device, result.pointer, source.pointer, source.nbytes)
+        copy_bytes(target if target.kind == "cuda" else source.device, result.pointer, source.pointer, source.nbytes)
         result.readonly = readonly
         return result
-    _check_alignment(source.pointer, source.size, kind)
+    check_alignment(source.pointer, source.size, kind)
     if source.readonly and not readonly and source is not obj:
         readonly = True
     return (
@@ -385,24 +416,14 @@ def _from_host(source: NDArray[Any], dtype: DTypeLike | None, target: Device, re
     if target.kind == "cpu":
         if copy and np.shares_memory(values, source):
             values = values.copy()
-        _check_alignment(values.ctypes.data, values.size, kind)
+        check_alignment(values.ctypes.data, values.size, kind)
         return Array(
             values.ctypes.data, values.shape, kind, target, readonly=readonly or not values.flags.writeable, owner=values
         )
     result = zeros(values.shape, dtype=kind, device=target)
-    _copy(target, result.pointer, values.ctypes.data, values.nbytes)
+    copy_bytes(target, result.pointer, values.ctypes.data, values.nbytes)
     result.readonly = readonly
     return result
-
-
-def _check_alignment(pointer: int, size: int, dtype: np.dtype[Any]) -> None:
-    """Refuse memory to be shared whose elements a task could not read and write at once, or not at all."""
-    if size and pointer % dtype.itemsize:
-        raise InvalidArgumentError(
-            f"the array of {dtype} begins at address {pointer:#x}, which is no multiple of {dtype.itemsize}, so tasks cannot"
-            " use it; give one that is aligned, for NumPy numpy.require(array, requirements='A'), or make a copy with"
-            " atos.asarray(array, copy=True)"
-        )
 
 
 def to_host(obj: Any) -> Any:
@@ -420,19 +441,3 @@ def to_host(obj: Any) -> Any:
         return np.asarray(detached(obj)) if hasattr(obj, "__array__") else np.from_dlpack(obj)
     except (RuntimeError, TypeError, BufferError) as error:
         raise UnsupportedTypeError(f"an array of {type(obj).__module__} cannot become one of NumPy: {error}") from error
-
-
-def _shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
-    extents = shape if isinstance(shape, (tuple, list)) else (shape,)
-    if len(extents) > _MAX_DIMENSIONS:
-        raise InvalidArgumentError(f"an array has at most {_MAX_DIMENSIONS} dimensions (got {len(extents)})")
-    return tuple([check_int("an extent of a shape", extent, 0, 2**63 - 1) for extent in extents])
-
-
-def _copy(device: Device, to: int, source: int, nbytes: int) -> None:
-    check(lib.atos_copy(device.number, ffi.cast("void *", to), ffi.cast("void *", source), nbytes))
-
-
-def _fill(device: Device, to: int, element: NDArray[Any], count: int) -> None:
-    raw = np.ascontiguousarray(element).reshape(1)
-    check(lib.atos_fill(device.number, ffi.cast("void *", to), ffi.cast("void *", raw.ctypes.data), raw.itemsize, count))

@@ -53,6 +53,15 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "asarray, device": lambda junk: atos.asarray([1], device=junk),
     "Array, index": lambda junk: array()[junk],
     "Array, value": lambda junk: array().__setitem__(slice(None), junk),
+    "Array, fill": lambda junk: array().fill(junk),
+    "nonzero": lambda junk: atos.nonzero(junk),
+    "nonzero, dtype": lambda junk: atos.nonzero(array(), dtype=junk),
+    "cumsum": lambda junk: atos.cumsum(junk),
+    "sort": lambda junk: atos.sort(junk),
+    "argsort": lambda junk: atos.argsort(junk),
+    "sum": lambda junk: atos.sum(junk),
+    "min": lambda junk: atos.min(junk),
+    "max": lambda junk: atos.max(junk),
     "Queue": lambda junk: Queue(junk, device="cpu"),
     "Queue, dtype": lambda junk: Queue(3, dtype=junk, device="cpu"),
     "Queue, device": lambda junk: Queue(3, device=junk),
@@ -148,6 +157,7 @@ def test_every_public_name_is_tried():
         "Task",
         "Tuning",
         "devices",
+        "release_memory",
     }
     names = set(atos.__all__) - set(errors.__all__) - returned
     assert {name for name in names if name not in source} == set()
