@@ -175,11 +175,11 @@ def device(spec: Device | str | None = None) -> Device:
 
 
 def release_memory() -> None:
-    """Give back to the drivers of the GPUs what is kept for new arrays, queues and launches; what is in use stays.
+    """Give back to the drivers and to the system what is kept for new arrays, queues and launches; what is in use stays.
 
     Memory of arrays and queues that are gone is kept, up to an eighth of a GPU's memory, since asking the driver is slow; so
     are streams and addresses. Call this before other programs, or other libraries in this one, need the memory. It waits for
-    what runs on the GPUs. On the CPU nothing is kept.
+    what runs on the GPUs. What is kept on the CPU, the system takes back by itself when it needs it.
 
     Raises
     ------

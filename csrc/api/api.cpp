@@ -1,6 +1,7 @@
 // The C interface: each function checks what it can, calls the core, and turns exceptions into a status.
 #include <cstring>
 
+#include "cpu/memory.h"
 #include "cpu/program.h"
 #include "host/backend.h"
 #include "host/queue.h"
@@ -42,7 +43,10 @@ atos_status atos_release(int32_t device, void *pointer) {
 }
 
 atos_status atos_release_memory(void) {
-  return guarded([] { cuda_release_memory(); });
+  return guarded([] {
+    cpu::release_kept();
+    cuda_release_memory();
+  });
 }
 
 atos_status atos_copy(int32_t device, void *to, const void *from, uint64_t bytes) {

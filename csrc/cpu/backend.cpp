@@ -1,12 +1,12 @@
 // CpuBackend: memory of the host, and launches whose workers are threads.
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "cpu/launch_thread.h"
+#include "cpu/memory.h"
 #include "cpu/worker.h"
 #include "host/backend.h"
 #include "host/resource_limits.h"
@@ -37,13 +37,10 @@ public:
   }
 
   void *allocate(uint64_t bytes) override {
-    // calloc, since the pages of a large queue are then touched only when they are used; aligned by hand.
     // Refuses more memory than the host has, since a system that overcommits would not.
-    char *raw = bytes > host_memory() ? nullptr : static_cast<char *>(std::calloc(bytes + 256, 1));
-    if (!raw) throw no_memory(bytes);
-    char *aligned = raw + 128 + (128 - reinterpret_cast<uintptr_t>(raw) % 128) % 128;
-    reinterpret_cast<char **>(aligned)[-1] = raw;
-    return aligned;
+    void *pointer = bytes > host_memory() ? nullptr : cpu::allocate(bytes);
+    if (!pointer) throw no_memory(bytes);
+    return pointer;
   }
 
   void *reserve(uint64_t *bytes, uint64_t least) override {
@@ -63,9 +60,7 @@ public:
     return pointer == MAP_FAILED ? nullptr : std::make_unique<CpuGrowableRange>(pointer, bytes);
   }
 
-  void release(void *pointer) noexcept override {
-    if (pointer) std::free(static_cast<char **>(pointer)[-1]);
-  }
+  void release(void *pointer) noexcept override { cpu::release(pointer); }
   void copy(void *to, const void *from, uint64_t bytes) override {
     if (bytes) std::memcpy(to, from, bytes);
   }

@@ -48,7 +48,8 @@ void *reserve(CudaDevice &device, uint64_t *bytes, uint64_t least) {
 void release_reserved(CudaDevice &device, const AddressRange &range, uint64_t least, bool written) noexcept {
   if (range.bytes <= least) return release(device, range.begin); // it was allocated
   if (device.stuck() || driver().cuCtxPushCurrent(device.context) != CUDA_SUCCESS) return;
-  if (written || !pool_of(device).managed.keep(range)) driver().cuMemFree(address(range.begin));
+  const AddressRange unwanted = written ? range : pool_of(device).managed.keep(range);
+  if (unwanted.begin) driver().cuMemFree(address(unwanted.begin));
   CUcontext popped;
   driver().cuCtxPopCurrent(&popped);
 }

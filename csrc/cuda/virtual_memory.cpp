@@ -42,7 +42,8 @@ CudaGrowableRange::~CudaGrowableRange() {
     driver().cuMemRelease(part.handle);
   }
   if (driver().cuCtxPushCurrent(device.context) != CUDA_SUCCESS) return; // the context is lost, and the addresses with it
-  if (!pool_of(device).addresses.keep({begin, reserved()})) driver().cuMemAddressFree(address(begin), reserved());
+  const AddressRange unwanted = pool_of(device).addresses.keep({begin, reserved()});
+  if (unwanted.begin) driver().cuMemAddressFree(address(unwanted.begin), unwanted.bytes);
   CUcontext popped;
   driver().cuCtxPopCurrent(&popped);
 }

@@ -15,7 +15,7 @@ struct AddressRange {
 
 class KeptRanges {
 public:
-  explicit KeptRanges(size_t most) : most(most) { ranges.reserve(most); }
+  explicit KeptRanges(size_t most) : most(most) { ranges.reserve(most + 1); }
 
   // The latest that has from `least` to `greatest` bytes; one that begins nowhere if there is none.
   AddressRange take(uint64_t least, uint64_t greatest) {
@@ -29,12 +29,14 @@ public:
     return {};
   }
 
-  // Whether there was room for it.
-  bool keep(const AddressRange &range) noexcept {
+  // Returns the range that the caller has to free in exchange: the oldest, if there are too many; else one that begins nowhere.
+  AddressRange keep(const AddressRange &range) noexcept {
     std::lock_guard<std::mutex> lock(guard);
-    if (ranges.size() >= most) return false;
     ranges.push_back(range);
-    return true;
+    if (ranges.size() <= most) return {};
+    const AddressRange oldest = ranges.front();
+    ranges.erase(ranges.begin());
+    return oldest;
   }
 
   // All of them, for the caller to free.

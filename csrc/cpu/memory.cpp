@@ -1,0 +1,100 @@
+// Small blocks come from calloc, large ones are mapped. The pages of a block that is kept are the system's to take back
+// (MADV_FREE), so it does not count them as used; those that it took are zeros when they are used again.
+#include "cpu/memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "host/kept_ranges.h"
+
+namespace atos::cpu {
+namespace {
+
+constexpr uint64_t kMapped = 1 << 20; // bytes from which on a block is mapped
+constexpr uint64_t kAlignment = 128;
+constexpr size_t kMostKept = 16;
+
+// In front of each block: what it lies in, which is of the C library if it has no bytes here.
+static_assert(sizeof(AddressRange) <= kAlignment);
+
+KeptRanges &kept() {
+  static KeptRanges &instance = *new KeptRanges(kMostKept); // never taken down, since arrays may outlive it
+  return instance;
+}
+
+// A thread of the parent may have held the lock at a fork, so that a child keeps nothing.
+bool is_first_process() {
+  static const pid_t first = getpid();
+  return getpid() == first;
+}
+
+uint64_t page_bytes() {
+  static const uint64_t bytes = uint64_t(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+// Fills with zeros what is in memory; the other pages come as zeros.
+void clear(const AddressRange &range) {
+  unsigned char resident[1024];
+  const uint64_t page = page_bytes();
+  for (uint64_t at = 0, some; at < range.bytes; at += some) {
+    some = std::min(range.bytes - at, page * sizeof resident);
+    char *begin = static_cast<char *>(range.begin) + at;
+    const bool known = mincore(begin, some, resident) == 0;
+    for (uint64_t i = 0; i < some / page; ++i)
+      if (!known || resident[i] & 1) std::memset(begin + i * page, 0, page);
+  }
+}
+
+AddressRange map(uint64_t bytes) {
+  if (is_first_process()) {
+    const AddressRange found = kept().take(bytes, bytes);
+    if (found.begin) {
+      clear(found);
+      return found;
+    }
+  }
+  const auto once = [&] { return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); };
+  void *begin = once();
+  if (begin == MAP_FAILED) {
+    release_kept();
+    begin = once();
+  }
+  return begin == MAP_FAILED ? AddressRange{} : AddressRange{begin, bytes};
+}
+
+AddressRange &range_of(void *block) { return *reinterpret_cast<AddressRange *>(static_cast<char *>(block) - kAlignment); }
+
+} // namespace
+
+void *allocate(uint64_t bytes) {
+  const uint64_t page = page_bytes(), all = bytes + 2 * kAlignment;
+  // calloc, since the pages of a large block are touched only when they are used; aligned by hand.
+  const AddressRange range = bytes < kMapped ? AddressRange{std::calloc(all, 1), 0} : map((all + page - 1) / page * page);
+  if (!range.begin) return nullptr;
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(range.begin);
+  void *block = reinterpret_cast<void *>((begin + 2 * kAlignment - 1) / kAlignment * kAlignment);
+  range_of(block) = range;
+  return block;
+}
+
+void release(void *pointer) noexcept {
+  if (!pointer) return;
+  AddressRange range = range_of(pointer);
+  if (!range.bytes) {
+    std::free(range.begin);
+    return;
+  }
+  if (is_first_process() && madvise(range.begin, range.bytes, MADV_FREE) == 0) range = kept().keep(range);
+  if (range.begin) munmap(range.begin, range.bytes);
+}
+
+void release_kept() noexcept {
+  if (!is_first_process()) return;
+  for (const AddressRange &range : kept().take_all()) munmap(range.begin, range.bytes);
+}
+
+} // namespace atos::cpu

@@ -1,0 +1,12 @@
+// Memory of the host for queues and arrays, filled with zeros, of which large blocks are kept for the next who asks: the system
+// takes several times as long to provide pages as they take to clear.
+#pragma once
+#include <cstdint>
+
+namespace atos::cpu {
+
+void *allocate(uint64_t bytes); // aligned to 128 bytes; null if there is too little memory
+void release(void *pointer) noexcept;
+void release_kept() noexcept; // to the system
+
+} // namespace atos::cpu
