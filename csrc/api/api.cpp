@@ -44,6 +44,8 @@ atos_status atos_release(int32_t device, void *pointer) {
 
 atos_status atos_release_memory(void) {
   return guarded([] {
+    if (StopMonitor::in_callback())
+      throw Failure(ATOS_INVALID, "a signal handler or progress function that runs during a launch cannot release memory");
     cpu::release_kept();
     cuda_release_memory();
   });

@@ -943,4 +943,23 @@ THREADS = {
     "V08": Mutant("host/stop_monitor.h", "the answer is ignored", "poll_callback(state) != 0", "poll_callback(state) > 1"),
 }
 
-MUTANTS = {**ATOMIC, **RING, **QUEUE, **SHARE, **WORKER, **HOST, **CPU, **THREADS}
+KEPT = {
+    "Y01": Mutant("cpu/memory.cpp", "what is kept comes again as it was", "std::memset(begin + i * page, 0, page);", ";"),
+    "Y02": Mutant("cpu/memory.cpp", "a forked child keeps memory", "is_first_process() && madvise", "madvise"),
+    "Y03": Mutant(
+        "cpu/memory.cpp", "a forked child takes its parent's locks", "  if (!is_first_process()) return;\n  for", "  for"
+    ),
+    "Y04": Mutant("cpu/memory.cpp", "any block is large enough", "take(bytes, bytes)", "take(0, UINT64_MAX)"),
+    "Y05": Mutant(
+        "cpu/memory.cpp",
+        "nothing goes back to the system",
+        "take_all()) munmap(range.begin, range.bytes);",
+        "take_all()) (void)range;",
+    ),
+    "Y06": Mutant("host/kept_ranges.h", "any number is kept", "if (ranges.size() <= most) return {};", "return {};"),
+    "Y07": Mutant("host/kept_ranges.h", "the size is no matter", "found.bytes < least || found.bytes > greatest", "false"),
+    "Y08": Mutant("host/kept_ranges.h", "all is handed out twice", "ranges.clear();"),
+    "Y09": Mutant("host/kept_ranges.h", "one is handed out twice", "      ranges.erase(ranges.begin() + std::ptrdiff_t(i));\n"),
+}
+
+MUTANTS = {**ATOMIC, **RING, **QUEUE, **SHARE, **WORKER, **HOST, **CPU, **THREADS, **KEPT}

@@ -23,7 +23,7 @@ def test_there_are_faults_in_every_part_of_the_protocol():
     layers = "push_buffer", "termination", "host_report", "bsp_rounds", "load_balance", "work_sharing"
     device = {f"{name}.cuh" for name in ("group", "group_worker", "thread_worker", *layers)}
     host = {f"host/{name}" for name in ("launch.cpp", "queue.cpp", "queue_storage.cpp", "queue_storage.h")}
-    host |= {"host/fork_safe_mutex.h", "host/stop_monitor.h"}
-    cpu = {f"cpu/{name}" for name in ("backend.cpp", "worker.h", "thread_pool.h", "launch_thread.h")}
+    host |= {"host/fork_safe_mutex.h", "host/kept_ranges.h", "host/stop_monitor.h"}
+    cpu = {f"cpu/{name}" for name in ("backend.cpp", "memory.cpp", "worker.h", "thread_pool.h", "launch_thread.h")}
     shared = {f"protocol/{name}" for name in protocol} | {f"device/{name}" for name in device}
     assert {mutant.file for mutant in MUTANTS.values()} == shared | host | cpu
