@@ -92,6 +92,7 @@ def cubin(
     cc: tuple[int, int],
     max_registers: int | None = None,
     debug: bool = False,
+    buckets: bool = False,
 ) -> LinkedKernel:
     """Return the kernel that runs a task on GPUs of compute capability `cc`.
 
@@ -113,6 +114,8 @@ def cubin(
         multiprocessor holds 1,536 threads; otherwise 48 or 64 if one of them suffices, or as many as it needs.
     debug : bool
         Whether to compile the task with checks.
+    buckets : bool
+        Whether the queue has buckets, so that pushes may have a priority.
 
     Raises
     ------
@@ -128,7 +131,7 @@ def cubin(
             import_numba()
             from .codegen.target_cuda import compile_cuda  # numba.cuda is imported only where something has to be compiled
 
-            code = compile_cuda(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug)
+            code = compile_cuda(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug, buckets)
         with during("link", task.name):
             kernel = _link_best(task.name, core, code, cc, (max_registers,) if max_registers else _REGISTERS)
         return replace(kernel, checks=code.checks)
@@ -144,14 +147,19 @@ def cubin(
 
     if debug:  # not kept on disk: the lines of the source are no part of a name there
         return make()
-    target = ("cuda", core, cc, max_registers)
+    target = ("cuda", core, cc, max_registers, buckets)
     return _find_or_make(_name(task, idle, kinds, item_dtype, target), make, freeze, thaw)
 
 
 @functools.lru_cache(maxsize=_KEPT_IN_MEMORY)
 @uninterrupted
 def native(
-    task: Task, idle: Callable[..., Any] | None, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], debug: bool = False
+    task: Task,
+    idle: Callable[..., Any] | None,
+    kinds: tuple[Kind, ...],
+    item_dtype: np.dtype[Any],
+    debug: bool = False,
+    buckets: bool = False,
 ) -> CpuCode:
     """Return the code that runs a task on this machine's CPU; parameters and errors as in `cubin`."""
     import_numba()
@@ -159,12 +167,12 @@ def native(
 
     def make() -> CpuCode:
         with during("compile", task.name):
-            return compile_cpu(task, idle, kinds, item_dtype, debug)
+            return compile_cpu(task, idle, kinds, item_dtype, debug, buckets)
 
     if debug:
         return make()
     return _find_or_make(
-        _name(task, idle, kinds, item_dtype, ("cpu", *host())),
+        _name(task, idle, kinds, item_dtype, ("cpu", *host(), buckets)),
         make,
         lambda code: code.parts,
         load_cpu,

@@ -59,19 +59,20 @@ def program_for(
     worker: str,
     num_threads: int,
     debug: bool = False,
+    buckets: bool = False,
 ) -> Program:
     """Return the program of a task, compiled, linked and loaded on first use."""
     with during("load", task.name):
         slot = ffi.new("atos_program **")
         if device.kind == "cpu":
-            native = link.native(task, idle, kinds, item_dtype, debug)
+            native = link.native(task, idle, kinds, item_dtype, debug, buckets)
             check(lib.atos_program_native(native.run, native.idle, debug, slot))
             scratch = native.scratch_itemsize, native.sized_scratch
             return Program(_take_ownership(slot[0]), 0, *scratch, native.checks, native)
         # A block whose threads together need more registers than there are could not start at all.
         allowed = _REGISTERS_OF_A_BLOCK // num_threads // 8 * 8
         kernel = link.cubin(
-            task, idle, kinds, item_dtype, worker, device.compute_capability, allowed if allowed < 255 else None, debug
+            task, idle, kinds, item_dtype, worker, device.compute_capability, allowed if allowed < 255 else None, debug, buckets
         )
         check(lib.atos_program_load(device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
         scratch = kernel.scratch_itemsize, kernel.sized_scratch

@@ -245,6 +245,7 @@ def run_launch(
             "nested": task.nested,
             "value_words": program.value_words,
             "idle": config.idle is not None,
+            "buckets": queue.buckets is not None,
             "argument_words": len(arguments.words),
             "arguments": words,
             "stream": ffi.cast("void *", stream if on_gpu else 0),
@@ -265,7 +266,8 @@ def run_launch(
 
 def _program_key(queue: LaunchedQueue, task: Task, arguments: Arguments, config: LaunchConfig) -> tuple[Any, ...]:
     """Return the parameters of `program_for`."""
-    return task, config.idle, arguments.kinds, queue.device, queue.dtype, config.worker, config.num_threads, config.debug
+    options = config.worker, config.num_threads, config.debug, queue.buckets is not None
+    return task, config.idle, arguments.kinds, queue.device, queue.dtype, *options
 
 
 def compile_ahead(queue: LaunchedQueue, launches: Iterable[PlannedLaunch]) -> None:

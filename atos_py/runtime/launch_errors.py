@@ -30,6 +30,10 @@ class LaunchedQueue(Protocol):
         """Its device."""
 
     @property
+    def buckets(self) -> int | None:
+        """The buckets that it tells priorities apart by, if any."""
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """The type of its items."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -14,12 +14,12 @@ from ..compile.task import Task
 from ..core.devices import Device
 from ..core.devices import device as device_of
 from ..core.library import check, ffi, in_turn, lib, message
-from ..errors import QueueFullError, UnsupportedTypeError
+from ..errors import InvalidArgumentError, QueueFullError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
-from ..support.validation import as_dtype, check_int
+from ..support.validation import as_dtype, check_float, check_int
 from . import checkpoint
 from .checkpoint import QueueSnapshot, QueueState
-from .items import as_items, check_item_dtype, items_on_gpu, pad_items
+from .items import as_items, as_priorities, check_item_dtype, items_on_gpu, pad_items
 from .launch import LaunchOptions, run_launch
 from .stats import LaunchStats
 
@@ -45,6 +45,14 @@ class Queue:
         Every value of the type may be an item.
     device : Device or str, optional
         By default the best there is.
+    buckets : int, optional
+        Lets items have priorities, of which the lowest goes first: as many buckets, each `delta` wide, are told apart at a
+        time, and what lies beyond the last is kept until they are empty. A power of two from 2 to 65,536. Priorities are a
+        hint: a task may run before one of a lower priority, so results must not depend on them.
+    delta : float or "auto"
+        Width of a bucket, in the unit of the priorities. Tasks of one bucket run in any order. With "auto", which is the
+        default, buckets are 1 wide at first, and change while the workers run: they double while a bucket has too few items
+        for all workers, and halve where it has many more than they can take.
 
     Raises
     ------
@@ -81,6 +89,8 @@ class Queue:
         max_capacity: int | None = None,
         dtype: DTypeLike = np.uint32,
         device: Device | str | None = None,
+        buckets: int | None = None,
+        delta: float | Literal["auto"] = "auto",
     ) -> None:
         self._dtype = check_item_dtype(as_dtype(dtype))
         self._device = device_of(device)
@@ -90,6 +100,25 @@ class Queue:
         check(lib.atos_queue_create(self._device.number, first, item_bytes(self._dtype.itemsize), slot))
         self._handle = ffi.gc(slot[0], lib.atos_queue_destroy)
         check(lib.atos_queue_limit(self._handle, most))
+        self._buckets = None if buckets is None else check_int("buckets", buckets, 2, 1 << 16)
+        self._delta: float | Literal["auto"] = _check_delta(delta)
+        if self._delta != "auto" and buckets is None:
+            raise InvalidArgumentError("delta is the width of a bucket: pass buckets= as well")
+        if self._buckets is not None:
+            if self._buckets & (self._buckets - 1):
+                raise InvalidArgumentError(f"buckets must be a power of two (got {self._buckets})")
+            width = 0.0 if self._delta == "auto" else self._delta
+            check(lib.atos_queue_set_buckets(self._handle, self._buckets, width))
+
+    @property
+    def buckets(self) -> int | None:
+        """The buckets that it tells priorities apart by; None if it is a FIFO queue."""
+        return self._buckets
+
+    @property
+    def delta(self) -> float | Literal["auto"] | None:
+        """The width of a bucket, in the unit of the priorities; None without buckets."""
+        return None if self._buckets is None else self._delta
 
     @property
     def capacity(self) -> int:
@@ -145,7 +174,7 @@ class Queue:
         return f"<atos queue {len(self):,} of {self.capacity:,} items of {self.dtype} on {self.device}>"
 
     @host_memory_for("Queue.push")
-    def push(self, items: ArrayLike | Array) -> None:
+    def push(self, items: ArrayLike | Array, priority: ArrayLike | None = None) -> None:
         """Append items.
 
         Parameters
@@ -153,6 +182,9 @@ class Queue:
         items : array_like
             One-dimensional, or a single item; cast to the queue's dtype if every value fits. An array on the queue's GPU that
             has the queue's dtype is copied there; any other passes through the host.
+        priority : array_like, optional
+            In a queue with buckets: one number for all, or one for each item; the lowest goes first. By default 0. Such items
+            pass through the host.
 
         Raises
         ------
@@ -169,12 +201,19 @@ class Queue:
         >>> len(queue)
         4
         """
-        if (array := items_on_gpu(items, self._dtype, self._device)) is not None:
+        priorities: tuple[Any, ...] = ()
+        array = None if self._buckets else items_on_gpu(items, self._dtype, self._device)
+        if array is not None:
             push, pointer, count = lib.atos_queue_push_device, array.pointer, array.size
         else:
             values = as_items(items, self._dtype)
             push, pointer, count = lib.atos_queue_push, values.ctypes.data, len(values)
-        status = in_turn(push, self._handle, ffi.cast("void *", pointer), count)
+        if priority is not None:
+            if self._buckets is None:
+                raise InvalidArgumentError("only a queue with buckets takes priorities: make it with atos.Queue(..., buckets=)")
+            numbers = as_priorities(priority, count)
+            push, priorities = lib.atos_queue_push_prioritized, (ffi.cast("double *", numbers.ctypes.data),)
+        status = in_turn(push, self._handle, ffi.cast("void *", pointer), *priorities, count)
         if status == lib.ATOS_QUEUE_FULL:
             waiting = len(self)
             raise QueueFullError(
@@ -416,3 +455,13 @@ class Queue:
         discrete, relaxed [1 0 1 0]
         """
         return run_launch(self, self._handle, "cta", task, args, options)
+
+
+def _check_delta(delta: Any) -> float | Literal["auto"]:
+    if isinstance(delta, str):
+        if delta != "auto":
+            raise InvalidArgumentError(f'delta must be a number above 0 or "auto" (got {delta!r:.80})')
+        return "auto"
+    if not (width := check_float("delta", delta)) > 0:
+        raise InvalidArgumentError(f'delta must be a number above 0 or "auto" (got {delta})')
+    return width

@@ -105,11 +105,23 @@ atos_status atos_queue_limit(atos_queue *queue, uint64_t limit) {
 }
 
 atos_status atos_queue_push(atos_queue *queue, const void *items, uint64_t count) {
-  return guarded([&] { queue->push(items, count); });
+  return guarded([&] { queue->push(items, nullptr, count); });
+}
+
+atos_status atos_queue_set_buckets(atos_queue *queue, uint32_t buckets, double delta) {
+  return guarded([&] { queue->set_buckets(buckets, delta); });
+}
+
+atos_status atos_queue_push_prioritized(atos_queue *queue, const void *items, const double *priorities, uint64_t count) {
+  return guarded([&] { queue->push(items, priorities, count); });
+}
+
+atos_status atos_queue_read_priorities(atos_queue *queue, double *priorities, uint64_t capacity) {
+  return guarded([&] { queue->read_priorities(priorities, capacity); });
 }
 
 atos_status atos_queue_push_device(atos_queue *queue, const void *items, uint64_t count) {
-  return guarded([&] { queue->push(items, count, true); });
+  return guarded([&] { queue->push(items, nullptr, count, true); });
 }
 
 atos_status atos_queue_pending(atos_queue *queue, uint64_t *count) {

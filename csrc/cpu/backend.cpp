@@ -163,11 +163,12 @@ private:
     while (counters.stop == kRun) {
       const uint64_t tail = counters.tail, pending = tail - counters.head;
       const uint64_t end = counters.head < run.first_end ? run.first_end : tail;
-      run.kernel.idle_round = pending == 0;
-      if (pending == 0 && !run.launch.idle) return;
+      const uint64_t opened = pending == 0 && run.launch.buckets ? open_next(run) : 0; // chunks of far items
+      run.kernel.idle_round = pending == 0 && opened == 0;
+      if (run.kernel.idle_round && !run.launch.idle) return;
       // A thread that gets less than a batch costs more than it helps; an idle round has all of them.
-      const uint64_t useful = (pending + run.launch.fetch - 1) / run.launch.fetch;
-      run.blocks = pending && useful < run.launch.blocks ? uint32_t(useful) : run.launch.blocks;
+      const uint64_t useful = opened ? opened : (pending + run.launch.fetch - 1) / run.launch.fetch;
+      run.blocks = !run.kernel.idle_round && useful < run.launch.blocks ? uint32_t(useful) : run.launch.blocks;
       run.kernel.workers = run.blocks;
       run.kernel.round_end = run.launch.barrier ? end : kNoRoundEnd;
       run_workers(run, pool);
@@ -175,6 +176,18 @@ private:
       if (run.kernel.idle_round && counters.tail == tail) return; // a whole round of idle calls pushed nothing
       if (run.launch.barrier) counters.head = end;                // claims ran past the end of the round
     }
+  }
+
+  // Opens the next bucket; returns the number of its chunks, which no worker has yet.
+  static uint64_t open_next(Run &run) {
+    const Launch &kernel = run.kernel;
+    const auto open = [&](auto queue) {
+      queue.counters = run.counters;
+      return FarItems<decltype(queue)::kBytes>{queue, static_cast<unsigned char *>(kernel.far), kernel.buckets, kernel.blocks,
+                                               kernel.directory}
+          .open(~uint64_t(0), run.launch.blocks, kFarChunk);
+    };
+    return run.item_bytes == 4 ? open(QueueRef<4>{}) : run.item_bytes == 8 ? open(QueueRef<8>{}) : open(QueueRef<16>{});
   }
 
   // Runs the workers once, each in a thread.

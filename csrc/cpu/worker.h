@@ -8,6 +8,7 @@
 #include "cpu/program.h"
 #include "cpu/thread_pool.h"
 #include "protocol/consumer.cuh"
+#include "protocol/far_items.cuh"
 #include "protocol/producer.cuh"
 #include "protocol/termination.cuh"
 
@@ -27,13 +28,21 @@ public:
               launch.reciprocal,
               launch.spill_size,
               launch.growths},
-        items(launch.fetch), buffer(launch.buffer), scratch(launch.scratch + 16),
+        far{queue, static_cast<unsigned char *>(launch.far), launch.buckets, launch.blocks, launch.directory},
+        items(launch.fetch), buffer(launch.buffer), levels(given.buckets ? launch.buffer : 0), scratch(launch.scratch + 16),
         unused_scratch(launch.scratch - (launch.unsized_scratch + 15) / 16 * 16), longest(run.longest_batch) {
     consumer.begin(queue);
     producer.begin(queue);
     view.worker.buffer = buffer.data();
     view.worker.capacity = launch.buffer;
     view.worker.flush = [](atos_cpu_worker *worker) { reinterpret_cast<View *>(worker)->owner->flush_pushes(); };
+    view.worker.push = [](atos_cpu_worker *worker, const void *item, double priority) {
+      CpuWorker *owner = reinterpret_cast<View *>(worker)->owner;
+      Item<bytes> value;
+      std::memcpy(&value, item, bytes);
+      owner->push(value, level_of(priority, owner->launch.inverse_delta));
+    };
+    if (given.buckets) window = far.window();
     view.worker.scratch = scratch.data();
     view.worker.scratch_bytes = launch.unsized_scratch;
     view.worker.index = number;
@@ -54,6 +63,7 @@ public:
     } else {
       run_relaxed();
     }
+    if (given.buckets) flush_all();
     fetch_add(&queue.counters->ran, ran);
     fetch_add(&queue.counters->pushed, pushed);
     end.report(queue);
@@ -84,9 +94,15 @@ private:
   void run_relaxed() {
     Backoff backoff;
     while (!queue.stopped()) { // items under tickets that are not taken stay in the ring
+      if (view.worker.count && run_local()) continue;
       if (consumer.claimed == 0) consumer.claim(queue, claim_size(load(&queue.counters->head)));
       if (const unsigned got = take_ready()) {
+        end.unreported += got;
         run_batch(got);
+        backoff.reset();
+        continue;
+      }
+      if (given.buckets && move_far_chunk(true)) {
         backoff.reset();
         continue;
       }
@@ -105,21 +121,30 @@ private:
       run_round(round_end);
       barrier([&] {
         store(&counters->head, round_end); // claims ran past the end of the round
-        open_round();
+        open_round(round_end);
         fetch_add(&counters->rounds, uint64_t(1));
       });
       uint64_t next = load(&counters->round_end);
-      if (next == round_end && given.idle) {
+      bool opened = load(&counters->far.opened);
+      if (next == round_end && !opened && given.idle) {
         run_idle();
-        barrier([&] { open_round(); });
+        barrier([&] { open_round(round_end); });
         next = load(&counters->round_end);
+        opened = load(&counters->far.opened);
       }
-      if (next == round_end || next == kNever) return;
+      if ((next == round_end && !opened) || next == kNever) return;
       round_end = next;
     }
   }
 
-  void open_round() { store(&queue.counters->round_end, queue.stopped() ? kNever : tail()); }
+  // A round that pushed nothing but far items is followed by one that moves those of the next bucket.
+  void open_round(uint64_t round_end) {
+    const bool stopped = queue.stopped();
+    const uint64_t next = tail();
+    if (given.buckets)
+      store(&queue.counters->far.opened, stopped || next != round_end ? 0 : far.open(~uint64_t(0), launch.workers, kFarChunk));
+    store(&queue.counters->round_end, stopped ? kNever : next);
+  }
 
   template <class Last> void barrier(Last last) {
     Counters *counters = queue.counters;
@@ -134,6 +159,7 @@ private:
 
   void run_round(uint64_t round_end) {
     while (!queue.stopped()) {
+      if (given.buckets && move_far_chunk(false)) continue;
       if (consumer.claimed == 0) {
         uint64_t *head = &queue.counters->head;
         const uint64_t size = claim_size(load(head));
@@ -142,6 +168,7 @@ private:
         if (consumer.claimed == 0) return;
       }
       if (const unsigned got = take_ready()) {
+        end.unreported += got;
         run_batch(got);
       } else {
         consumer.look_for_ring(queue, load(&queue.counters->tail));
@@ -188,13 +215,13 @@ private:
         program.run(&view.worker, &items[k], 1, given.arguments);
         report_failure(&items[k]);
       }
-    flush_pushes();
+    if (given.buckets) settle_pushes();
+    else flush_pushes();
     if (timed) {
       const auto took = StopMonitor::Clock::now() - began;
       if (took > kLongBatch) longest = std::max(got / 2, 1u);
       else if (took < kLongBatch / 4 && got == most) longest = std::min(2 * got, launch.fetch);
     }
-    end.unreported += got;
     ran += got;
     if (launch.samples) {
       const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -208,7 +235,8 @@ private:
     const uint64_t before = pushed;
     program.idle(&view.worker, given.arguments);
     report_failure(nullptr);
-    flush_pushes();
+    if (given.buckets) flush_all();
+    else flush_pushes();
     return pushed - before;
   }
 
@@ -225,22 +253,152 @@ private:
   void flush_pushes() {
     const uint64_t n = uint64_t(view.worker.count);
     if (!n) return;
+    publish_first(n);
+    view.worker.count = 0;
+    pushed += n;
+  }
+
+  // Stores the first n items of the buffer in the ring.
+  void publish_first(uint64_t n) {
     if (producer.above_high_water(uint32_t(n))) producer.reserve_when_space(queue, n, [] {}); // all that may be mapped is
     else producer.reserve(queue, n);
     queue.publish(producer.ring, producer.base, buffer.data(), n, 0, 1);
     producer.reserved = 0;
-    view.worker.count = 0;
-    pushed += n;
   }
+
+  // The rest is for queues with buckets. The buffer holds near items with their levels. A worker that needs not wait for the
+  // others keeps them, and runs the last ones next.
+
+  void push(const Item<bytes> &item, float level) {
+    if (!window.is_near(level)) {
+      far_pushes.push_back({item, level});
+      if (far_pushes.size() == kFarPushes) store_far();
+      return;
+    }
+    if (view.worker.count == view.worker.capacity) make_far(uint64_t(view.worker.count + 1) / 2);
+    buffer[size_t(view.worker.count)] = item;
+    levels[size_t(view.worker.count++)] = level;
+  }
+
+  bool keeps_items() const { return given.persistent && !given.barrier; }
+
+  // After a batch: stores what is far, and gives the ring what is near: all, or the oldest ones as far as workers wait for
+  // them.
+  void settle_pushes() {
+    store_far();
+    const uint64_t n = uint64_t(view.worker.count);
+    pushed += n - kept;
+    kept = n;
+    if (!keeps_items() || queue.stopped()) return give(n);
+    const int64_t demand = int64_t(load(&queue.counters->head) - tail());
+    if (demand > 0 && n > 1) give(std::min(uint64_t(demand), n / 2));
+  }
+
+  // Gives all pushes away.
+  void flush_all() {
+    settle_pushes();
+    give(kept);
+  }
+
+  void give(uint64_t n) {
+    if (!n) return;
+    publish_first(n);
+    drop_first(n);
+  }
+
+  void drop_first(uint64_t n) {
+    const size_t left = size_t(view.worker.count) - n;
+    std::copy_n(buffer.begin() + std::ptrdiff_t(n), left, buffer.begin());
+    std::copy_n(levels.begin() + std::ptrdiff_t(n), left, levels.begin());
+    view.worker.count = int64_t(left);
+    kept -= std::min(kept, n);
+  }
+
+  // Stores the oldest n near items as far ones, for want of space in the buffer.
+  void make_far(uint64_t n) {
+    for (uint64_t i = 0; i < n; ++i) far_pushes.push_back({buffer[i], levels[i]});
+    pushed -= std::min(kept, n); // they were counted
+    drop_first(n);
+    store_far();
+  }
+
+  void store_far() {
+    if (far_pushes.empty()) return;
+    far.count(far_pushes.size());
+    for (const FarPush &push : far_pushes) {
+      const unsigned list = far.list_of(push.level, window);
+      const uint64_t ticket = far.reserve(list, 1);
+      far.begin_block(list, ticket);
+      far.put(list, ticket, push.item, push.level);
+    }
+    pushed += far_pushes.size();
+    far_pushes.clear();
+    window = far.window();
+  }
+
+  // Runs the last of the items that the worker has kept; false if it must look for others first.
+  bool run_local() {
+    if (consumer.claimed && is_filled()) return false; // an older ticket of this worker's was filled
+    const uint64_t n = std::min<uint64_t>({uint64_t(view.worker.count), launch.fetch, longest.load(std::memory_order_relaxed)});
+    most = longest.load(std::memory_order_relaxed);
+    const size_t first = size_t(view.worker.count) - n;
+    std::copy_n(buffer.begin() + std::ptrdiff_t(first), n, items.begin());
+    view.worker.count = int64_t(first);
+    kept = first;
+    run_batch(unsigned(n));
+    return true;
+  }
+
+  bool is_filled() const {
+    const Place place = consumer.ring.at(consumer.first);
+    typename Slot<bytes>::Seen seen;
+    return consumer.ring.template slot<bytes>(place.index).is_ready(place.sequence, seen);
+  }
+
+  // Pushes the items of a chunk of the open list again; if `opens`, opens a list if none is open. False if there is no chunk.
+  bool move_far_chunk(bool opens) {
+    FarChunk chunk;
+    if (!far.claim_chunk(&chunk)) {
+      if (!opens) return false;
+      const uint64_t batches = uint64_t(launch.workers) * launch.fetch * kOpenedBatches;
+      if (!far.can_open() || !far.open(std::min(batches, launch.size / 4 + 1), launch.workers, kFarChunk) ||
+          !far.claim_chunk(&chunk))
+        return false;
+    }
+    window = far.window();
+    uint64_t taken = 0;
+    for (uint64_t ticket = chunk.from; ticket < chunk.to; ++ticket, ++taken) {
+      Item<bytes> item;
+      float level;
+      if (!far.take(chunk.list, ticket, &item, &level)) break;
+      push(item, level);
+    }
+    settle_pushes();
+    pushed -= taken;
+    end.unreported += taken; // they were unfinished tasks that pushed themselves
+    if (taken == chunk.to - chunk.from) far.finish_chunk(chunk);
+    return true;
+  }
+
+  static constexpr size_t kFarPushes = 256; // stored at once
+  struct FarPush {
+    Item<bytes> item;
+    float level;
+  };
 
   const Launch &launch;
   const atos_launch &given;
   const CpuProgram &program;
   QueueRef<bytes> queue;
+  FarItems<bytes> far;
+  Window window{};
   Consumer consumer;
   Producer producer;
   TerminationDetector end;
   std::vector<Item<bytes>> items, buffer;
+  std::vector<float> levels; // of the items in the buffer
+  std::vector<FarPush> far_pushes;
+  uint64_t kept = 0; // items in the buffer that have been counted as pushed
   std::vector<unsigned char> scratch;
   std::vector<std::pair<uint64_t, uint64_t>> regions; // of scratch: the place in the task, and where the region begins
   uint64_t unused_scratch;

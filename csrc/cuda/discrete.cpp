@@ -18,8 +18,9 @@ void run_discrete(CudaDevice &device, Run &run) {
   const atos_launch &launch = run.launch;
   LaunchResources &resources = resources_of_thread(device);
   const CUstream caller_stream = static_cast<CUstream>(launch.stream);
-  const uint32_t streams = launch.barrier ? 1 : kStreams;
-  const auto stream_of = [&](uint32_t s) { return launch.barrier ? caller_stream : resources.streams[s]; };
+  const bool one_stream = launch.barrier || launch.buckets; // a bucket is opened when no other kernel runs
+  const uint32_t streams = one_stream ? 1 : kStreams;
+  const auto stream_of = [&](uint32_t s) { return one_stream ? caller_stream : resources.streams[s]; };
   upload(device, run, caller_stream);
   check(d.cuStreamSynchronize(caller_stream), "launching");
 
@@ -39,7 +40,8 @@ void run_discrete(CudaDevice &device, Run &run) {
       tail = std::max(tail, resources.records[s].tail);
       stop |= resources.records[s].stop != kRun;
     }
-    const bool quiescent = running == 0 && tail == begin;
+    const uint64_t opened = running == 0 ? resources.records[0].opened : 0; // chunks of far items, for the next kernel
+    const bool quiescent = running == 0 && tail == begin && opened == 0;
     if (running == 0 && (stop || (quiescent && (!launch.idle || idle_called)))) break;
     if (polls >= kPollsBetweenChecks) {
       polls = 0;
@@ -48,9 +50,9 @@ void run_discrete(CudaDevice &device, Run &run) {
       for (uint32_t s = 0; s < streams; ++s) stop |= poll_launch(device, run, stream_of(s));
       continue;
     }
-    if (stop || running == streams || (tail == begin && !quiescent)) continue;
+    if (stop || running == streams || (tail == begin && !quiescent && !opened)) continue;
     const uint32_t per_block = workers_per_block(launch);
-    const uint64_t useful = (tail - begin + per_block - 1) / per_block;
+    const uint64_t useful = (std::max(tail - begin, opened) + per_block - 1) / per_block;
     run.blocks = !quiescent && useful < launch.blocks ? uint32_t(useful) : launch.blocks; // an idle round has all of them
     run.kernel.workers = run.blocks * per_block;
     run.kernel.idle_round = idle_called = quiescent;
@@ -62,7 +64,7 @@ void run_discrete(CudaDevice &device, Run &run) {
     start_kernel(run, stream_of(vacant));
     polls += kPollsBetweenChecks / 64; // a launch takes the time of many polls
   }
-  if (!launch.barrier)
+  if (!one_stream)
     for (uint32_t s = 0; s < streams; ++s) check(d.cuStreamSynchronize(resources.streams[s]), "running the kernel");
   check(d.cuEventRecord(resources.stop, caller_stream), "reading the clock");
   if (run.monitor.stopped()) check(d.cuStreamSynchronize(resources.control), "stopping the workers");

@@ -9,6 +9,7 @@ namespace atos {
 //
 //   +--> next_action() -> kItems         run the task on count() items --------------------------->+
 //   |        |----------> kChunk         run it on a chunk of a split item ----------------------->+
+//   |        |----------> kFar           push the far items of an opened chunk again --------------->+
 //   |        |----------> kIdle          call the idle function ---------------------------------->+
 //   |        |----------> kFlush         all threads flush the pushes ---------------------------->+
 //   |        |----------> kWaitForSpace  one thread waits for space in the ring, and reserves it ->+
@@ -31,6 +32,7 @@ struct Action {
     kFlush = -3,
     kRound = -4,
     kWaitForSpace = -5,
+    kFar = -7,
     kWait = int32_t(Waiting::kPoll), // only within fetch(): poll the claimed slots again
   };
 

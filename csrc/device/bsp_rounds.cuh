@@ -48,12 +48,15 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
       // the next round already, and leave it waiting.
       grid_barrier(counters, [&] {
         store(&counters->head, end); // claims ran past the end of the round
-        store(&counters->round_end, queue().stopped() ? kNever : tickets_of(load(&counters->tail)));
+        const uint64_t tail = tickets_of(load(&counters->tail));
+        const bool stopped = queue().stopped();
+        if (has_buckets()) store(&counters->far.opened, stopped || tail != end ? 0 : this->open_next_bucket());
+        store(&counters->round_end, stopped ? kNever : tail);
         fetch_add(&counters->rounds, uint64_t(1));
       });
       const uint64_t next = load(&counters->round_end);
       if (next == kNever) return Action::kLeave;
-      if (next != end) {
+      if (next != end || (has_buckets() && load(&counters->far.opened))) {
         if (Group::rank() == 0) {
           header->round_end = next;
           header->idle_called = 0;

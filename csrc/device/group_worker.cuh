@@ -17,7 +17,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
   static constexpr unsigned kPolls = 4; // slots that a lane polls at once
 
   static ATOS_DEVICE SharedLayout layout(const Launch &launch) {
-    return shared_layout(false, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch);
+    return shared_layout(false, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch, has_buckets());
   }
 
   // [all threads]
@@ -86,6 +86,8 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
         action = Action::kChunk; // split items are older than the waiting ones
       } else if (stop != kRun) {
         action = Action::kLeave;
+      } else if (!relaxed && this->claim_far_chunk()) {
+        action = Action::kFar;
       } else if (relaxed) {
         header->consumer.claim(queue(), fair_batch_size(launch, head, tickets_of(tail)));
       } else if (this->claim_of_round(1) == 0) {
@@ -100,6 +102,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     restart_point(header->step);
     Action action = claim();
     __syncwarp(); // the first lane wrote into the header
+    if (has_buckets() && action == Action::kFar) return take_far_chunk(0);
     if (action != Action::kWait) return action;
     restart_point(header->step);
     for (unsigned polls = 0;; ++polls) {
@@ -107,24 +110,60 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       if (polls % kPollsBeforeEndTest != kPollsBeforeEndTest - 1) continue;
       if (lane_id() == 0) {
         action = this->claim_chunk_of_other() ? Action(Action::kChunk)
+                 : this->find_far_chunk()     ? Action(Action::kFar)
                  : this->relaxed()            ? this->while_waiting()
                                               : this->while_round_fills();
         if (header->consumer.is_past_ring(header->consumer.first)) header->consumer.next_ring(queue());
       }
       action = action.of_first_lane();
+      if (has_buckets() && action == Action::kFar) return take_far_chunk(0);
       if (action != Action::kWait) return action;
       __nanosleep(kPollNanoseconds);
       restart_point(header->step);
     }
   }
 
+  // [first warp] Makes the items of the claimed chunk the next batch of the worker, behind those that it has kept. What is
+  // beyond the window is pushed again instead.
+  ATOS_DEVICE Action take_far_chunk(uint32_t kept) {
+    __syncwarp(); // the first lane wrote the chunk
+    FarState &state = *worker.far_state();
+    const FarChunk chunk = state.chunk;
+    const FarItems<bytes> far = worker.far_items();
+    uint32_t got = kept;
+    const bool pushes_again = chunk.again;
+#pragma unroll 1
+    for (uint64_t from = chunk.from; from < chunk.to && !pushes_again; from += kWarpSize) {
+      Item<bytes> item;
+      float level;
+      const bool taken = from + lane_id() < chunk.to && far.take(chunk.list, from + lane_id(), &item, &level);
+      const unsigned lanes = __ballot_sync(kAll, taken);
+      if (taken) items[got + __popc(lanes & ((1u << lane_id()) - 1))] = item;
+      got += __popc(lanes);
+    }
+    __syncwarp();
+    if (lane_id() == 0) {
+      state.taken = got - kept;
+      if (pushes_again) header->local_items = state.kept = kept; // more will follow them
+    }
+    return pushes_again ? Action(Action::kFar) : got ? Action::items(got) : Action(Action::kLeave);
+  }
+
+  // [first warp] The next batch of a worker that has kept few items or none: kItems or kFar, or kWait if there are no far
+  // items.
+  ATOS_DEVICE Action fill_up(uint32_t local_items) {
+    bool found = false;
+    if (lane_id() == 0 && local_items <= launch.fetch / kThinPart && !this->has_filled_ticket()) found = this->find_far_chunk();
+    return __shfl_sync(kAll, found, 0) ? take_far_chunk(local_items) : Action(Action::kWait);
+  }
+
   // [first warp] After each step: flushes the pushes, accounts for the step, and returns what comes next. Many pushes are
   // flushed by all threads, after which this is called again.
   ATOS_DEVICE Action next_action() {
     __syncwarp();
-    if (const uint32_t pushes = header->pushes) {
+    if (this->has_pushes()) {
       if (this->above_high_water()) return Action::kWaitForSpace;
-      if (pushes > kFew && Group::has_more_warps()) return Action::kFlush;
+      if (this->has_many_pushes() && Group::has_more_warps()) return Action::kFlush;
       flush_pushes<Warp>();
     }
     restart_point();
@@ -135,15 +174,23 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     if (lane_id() == 0) {
       goes_on = account_step();
       header->local_items = 0;
+      if (has_buckets()) worker.far_state()->kept = 0;
     }
     Action action = Action::items(local_items);
-    if (nested() && __shfl_sync(kAll, goes_on, 0)) action = Action::kChunk;
-    else if (local_items == 0) action = fetch();
-    if (action != Action::kItems && action != Action::kChunk && !this->relaxed()) action = Action::kRound;
+    if (nested() && __shfl_sync(kAll, goes_on, 0)) {
+      action = Action::kChunk;
+    } else {
+      const Action filled = has_buckets() && this->relaxed() ? fill_up(local_items) : Action(Action::kWait);
+      if (filled != Action::kWait) action = filled;
+      else if (local_items == 0) action = fetch();
+    }
+    const bool is_work = action == Action::kItems || action == Action::kChunk || (has_buckets() && action == Action::kFar);
+    if (!is_work && !this->relaxed()) action = Action::kRound;
     if (lane_id() == 0) {
       header->step = action;
       header->any_long = 0;
-      if (action == Action::kItems) header->counted = local_items == 0; // a chunk belongs to the batch before
+      // A chunk belongs to the batch before.
+      if (action == Action::kItems) header->first_counted = local_items;
     }
     __syncwarp();
     if (nested() && action == Action::kItems && action.count() <= kFew) {
@@ -156,8 +203,11 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
   // [team] Flushes the pushes of the last step. Only those of a whole batch may stay local; those of idle never do, since the
   // others' idle rounds have to see them.
   template <class Team> ATOS_DEVICE void flush_pushes() {
-    const bool may_keep = kKeepsLocalItems && this->relaxed() && header->step == Action::kItems && !header->any_long;
-    Below::template flush_pushes<Team>(may_keep, items);
+    const bool is_batch = header->step == Action::kItems || (has_buckets() && header->step == Action::kFar);
+    const bool may_keep =
+        kKeepsLocalItems && this->relaxed() && is_batch && !header->any_long && !(has_buckets() && this->has_filled_ticket());
+    const bool limited = this->relaxed() && header->step != Action::kFar;
+    Below::template flush_pushes<Team>(may_keep, limited, items);
   }
 
   // [one lane] Accounts for the last step, whose pushes have been flushed. True if a chunk comes next.
@@ -168,9 +218,11 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       if (nested() && header->any_long) {
         header->batch = step.count();
         header->next_long = header->num_split = 0;
-      } else if (header->counted) {
-        header->end.unreported += step.count();
+      } else {
+        header->end.unreported += step.count() - header->first_counted;
       }
+    } else if (has_buckets() && step == Action::kFar) {
+      this->account_far();
     } else if (has_idle() && step == Action::kIdle) {
       this->idle_returned(header->flushed, 1);
     }
@@ -180,7 +232,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       ++header->end.unreported;
     header->chunk.split = -1;
     if (this->next_chunk()) return true;
-    if (header->batch && header->counted) header->end.unreported += header->batch - header->num_split;
+    if (header->batch) header->end.unreported += header->batch - header->first_counted - header->num_split;
     header->batch = 0;
     return false;
   }
@@ -197,6 +249,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       if (action == Action::kRound) action = this->next_round();
       if (action == Action::kLeave) break;
       if (action == Action::kItems) {
+        if (has_buckets() && Group::rank() == Group::size() - 1) this->finish_taken_chunk();
         this->run(action.count());
         if (Group::rank() == Group::size() - 1) this->trace(action.count());
       } else if (action == Action::kFlush) {
@@ -205,6 +258,9 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
         if (Group::rank() == 0) this->reserve_when_space();
       } else if (nested() && action == Action::kChunk) {
         this->run_chunk();
+      } else if (has_buckets() && action == Action::kFar) {
+        if (Group::rank() == Group::size() - 1) this->sample_demand();
+        this->run_far();
       } else if (has_idle() && action == Action::kIdle) {
         atos_task_idle(&worker, &args);
       }

@@ -42,6 +42,8 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
     record->pushed = load(&counters->pushed);
     record->rounds = load(&counters->rounds);
     record->sampled = load(&counters->sampled);
+    if (has_buckets() && !launch.persistent) // the next kernel runs these chunks
+      record->opened = stop == kRun && tail == launch.round_end ? this->open_next_bucket() : 0;
     if (launch.persistent && stop == kRun) {
       store(&counters->head, tail); // claims that ran ahead are void; if the queue grew, the host makes all of this anew
       store(&counters->finished, tail);

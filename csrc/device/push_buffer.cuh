@@ -1,7 +1,7 @@
 // Pushed items: gathered in a buffer while a step runs, and flushed after it. Some stay with the worker as local items, which
 // it runs next and which never get a ticket (an index into the queue: counters.h). The others are stored in the queue.
 #pragma once
-#include "device/worker_state.cuh"
+#include "device/far_work.cuh"
 
 namespace atos {
 
@@ -23,8 +23,8 @@ template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push(const Item<bytes>
   }
 }
 
-template <class Group, unsigned bytes> struct PushBuffer : WorkerState<Group, bytes> {
-  using State = WorkerState<Group, bytes>;
+template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes> {
+  using State = FarWork<Group, bytes>;
   using State::header;
   using State::launch;
   using State::queue;
@@ -46,31 +46,67 @@ template <class Group, unsigned bytes> struct PushBuffer : WorkerState<Group, by
   // [team] After a barrier of the worker: flushes the pushes of the last step. If `may_keep`, as many as fit become the next
   // batch of this worker, `items`, except for some that are donated if workers wait for items (demand > 0, producer.cuh). If
   // many items wait for workers (a large negative demand), all pushes go to the end of the queue, to keep the order.
-  template <class Team> ATOS_DEVICE void flush_pushes(bool may_keep, BatchArray<Item<bytes>> items) {
-    const uint32_t pushes = header->pushes, n = buffered();
+  //
+  // With buckets, items wait for workers in their buckets, and the ring takes but those that workers wait for: of the items
+  // that are near, a worker keeps some even where many others wait; if `limited`, the rest goes to the buckets.
+  template <class Team> ATOS_DEVICE void flush_pushes(bool may_keep, bool limited, BatchArray<Item<bytes>> items) {
+    const uint32_t far = has_buckets() ? this->far_buffered() : 0;
+    const uint32_t pushes = header->pushes + (has_buckets() ? worker.far_state()->pushes : 0), n = buffered();
     Producer &producer = header->producer;
-    const bool local = may_keep && !producer.reserved && producer.demand >= -int64_t(launch.workers) * kBacklogPerWorker;
+    const int64_t least_demand = has_buckets() ? kUnseen / 2 : -int64_t(launch.workers) * kBacklogPerWorker;
+    // Items that the worker has kept before are followed by those of a chunk.
+    const uint32_t kept = has_buckets() ? worker.far_state()->kept : 0;
+    const bool local = may_keep && !producer.reserved && producer.demand >= least_demand;
     // A fence has to come between the task's writes and the commits in `publish`. Here it overlaps with the reservation. A
     // worker that keeps items mostly has none to publish; if it has some, it fences below.
     if (!local) fence();
     if (Team::rank() == 0) {
-      const uint32_t most = launch.fetch / 2 + 1; // a long batch is hard to share
+      const uint32_t most = launch.fetch / 2 + 1 - kept; // a long batch is hard to share
       uint32_t given = n;
       if (local) given = n > most ? n - most : n > 1 && producer.demand > 0 ? items_to_donate(n / 2) : 0;
+      header->local_items = kept + n - given;
+      if (has_buckets()) {
+        const uint32_t surplus = limited && !producer.reserved ? surplus_of(given) : 0;
+        worker.far_state()->surplus = surplus;
+        given -= surplus;
+        this->count_far(far + surplus);
+      }
       if (given && !producer.reserved) producer.reserve(queue(), given);
-      header->local_items = n - given;
       header->pushed += pushes;
       header->flushed = pushes;
     }
     Team::sync();
-    const uint32_t local_items = header->local_items;
-    if (n > local_items) {
+    const uint32_t local_items = header->local_items - kept;
+    const uint32_t surplus = has_buckets() ? worker.far_state()->surplus : 0;
+    if (n > local_items + surplus) {
       if (local) fence();
-      queue().publish(Ring(producer.ring), producer.base, worker.buffer + local_items, n - local_items, Team::rank(),
+      queue().publish(Ring(producer.ring), producer.base, worker.buffer + local_items, n - local_items - surplus, Team::rank(),
                       Team::size());
     }
-    for (uint32_t k = Team::rank(); k < local_items; k += Team::size()) items[k] = worker.buffer[k];
-    if (Team::rank() == 0) header->pushes = producer.reserved = 0;
+    if (has_buckets()) {
+      this->template store_far<Team>(worker.buffer + (n - surplus), worker.levels() + (n - surplus), surplus);
+      this->template store_far<Team>(worker.far_buffer(), worker.far_levels(), far);
+    }
+    for (uint32_t k = Team::rank(); k < local_items; k += Team::size()) items[kept + k] = worker.buffer[k];
+    if (Team::rank() == 0) {
+      header->pushes = producer.reserved = 0;
+      if (has_buckets()) worker.far_state()->pushes = 0;
+    }
+  }
+
+  // Whether anything was pushed in the last step.
+  ATOS_DEVICE bool has_pushes() const { return header->pushes || (has_buckets() && worker.far_state()->pushes); }
+
+  // Whether they are too many for one warp.
+  ATOS_DEVICE bool has_many_pushes() const {
+    return header->pushes > kFew || (has_buckets() && worker.far_state()->pushes > kFew);
+  }
+
+  // [one lane] Of `given` near items, those that find no room in the ring of a queue with buckets: it takes what workers wait
+  // for, and one more for each worker.
+  ATOS_DEVICE uint32_t surplus_of(uint32_t given) const {
+    const int64_t room = header->producer.demand + int64_t(launch.workers);
+    return room <= 0 ? given : room < int64_t(given) ? given - uint32_t(room) : 0;
   }
 
   // [one lane] Number of local items, at most n, to donate to idle workers: the quotient (idle workers) / (active workers),
@@ -87,6 +123,10 @@ template <class Group, unsigned bytes> struct PushBuffer : WorkerState<Group, by
     const QueueRef<bytes> q = queue();
     const int64_t demand = int64_t(load(&q.counters->head) - tickets_of(load(&q.counters->tail)));
     header->producer.demand = q.stopped() ? kUnseen : demand; // very negative: no item stays local
+    if (has_buckets()) {
+      worker.far_state()->window = worker.far_items().window();
+      this->sample_ticket();
+    }
   }
 };
 

@@ -29,6 +29,11 @@ __device__ void atos_push(void *worker, const void *item) {
   static_cast<Worker<kBytes> *>(worker)->push(*static_cast<const Item<kBytes> *>(item));
 }
 
+__device__ void atos_push_with_priority(void *worker, const void *item, double priority) {
+  Worker<kBytes> *its = static_cast<Worker<kBytes> *>(worker);
+  its->push_with_level(*static_cast<const Item<kBytes> *>(item), level_of(priority, its->launch->inverse_delta));
+}
+
 __device__ int32_t atos_size(void *) { return kWorker == ATOS_THREAD ? 1 : kWorker == ATOS_WARP ? 32 : blockDim.x; }
 __device__ int32_t atos_rank(void *) { return kWorker == ATOS_THREAD ? 0 : kWorker == ATOS_WARP ? lane_id() : threadIdx.x; }
 

@@ -17,7 +17,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
   uint32_t claimed = 0;
 
   static ATOS_DEVICE SharedLayout layout(const Launch &launch) {
-    return shared_layout(true, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch);
+    return shared_layout(true, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch, has_buckets());
   }
 
   // [all threads]
@@ -89,6 +89,10 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
     for (;;) {
       *action = Action::kWait;
       for (unsigned polls = 0; *action == Action::kWait; ++polls) {
+        if (has_buckets() && find_far_chunk_of_warp(polls)) {
+          *action = Action::kFar;
+          return 0;
+        }
         if (!claim()) {
           *action = Action::kLeave;
           break;
@@ -110,6 +114,14 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
     }
   }
 
+  // [all threads] Claims a chunk of far items that are to be pushed again: of the open list; after some polls of any.
+  ATOS_DEVICE bool find_far_chunk_of_warp(unsigned polls) {
+    const bool waits = polls % kPollsBeforeEndTest == kPollsBeforeEndTest - 1;
+    bool found = false;
+    if (lane_id() == 0 && (polls == 0 || waits)) found = waits ? this->find_far_chunk() : this->claim_far_chunk();
+    return __shfl_sync(kAll, found, 0);
+  }
+
   // [all threads] The main loop.
   ATOS_DEVICE void work() {
     for (;;) {
@@ -127,19 +139,22 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
           atos_task_body(&worker, &item, 0, nullptr, &args);
         }
       }
-      if (has_idle() && lanes == 0) atos_task_idle(&worker, &args);
+      const bool is_far = has_buckets() && lanes == 0 && action == Action::kFar;
+      if (is_far) this->run_far();
+      if (has_idle() && lanes == 0 && !is_far) atos_task_idle(&worker, &args);
       __syncwarp();
-      const uint32_t pushes = header->pushes;
+      const bool pushes = this->has_pushes();
       if (pushes && this->above_high_water()) {
         if (lane_id() == 0) this->reserve_when_space();
         __syncwarp();
       }
-      if (pushes) this->template flush_pushes<Warp>(false, nullptr);
+      if (pushes) this->template flush_pushes<Warp>(false, this->relaxed() && !is_far, nullptr);
       if (lane_id() == 0) {
         header->end.unreported += __popc(lanes);
         header->ran += __popc(lanes);
         this->trace(__popc(lanes));
-        if (has_idle() && lanes == 0) this->idle_returned(pushes, 32);
+        if (is_far) this->account_far();
+        else if (has_idle() && lanes == 0) this->idle_returned(pushes, 32);
       }
       __syncwarp();
     }

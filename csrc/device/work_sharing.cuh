@@ -22,8 +22,8 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
       if (lengths[k] < kLong) continue;
       const uint64_t *its_values = &values[k * value_words()];
       if (split_item<bytes>(queue().counters, split_items(), hint() + k, items[k], its_values, value_words(), lengths[k],
-                            chunk_size(), header->counted)) {
-        ++header->num_split;
+                            chunk_size(), k >= header->first_counted)) {
+        header->num_split += k >= header->first_counted;
         continue;
       }
       *borrowed() = items[k];

@@ -3,7 +3,7 @@
 // It lies in shared memory and not in registers, of which a task needs as many as it can get. The functions of a worker are in
 // layers over it, one class and file each:
 //
-//   WorkerState <- PushBuffer <- Termination <- HostReport <- BspRounds <- ThreadWorkers
+//   WorkerState <- FarWork <- PushBuffer <- Termination <- HostReport <- BspRounds <- ThreadWorkers
 //                                                                       <- LoadBalance <- WorkSharing <- GroupWorker
 //
 // `Group` is the class of the threads that share the state (Warp or Cta; compare cooperative groups): those of one warp or CTA
@@ -16,6 +16,7 @@
 #pragma once
 #include "device/action.cuh"
 #include "protocol/consumer.cuh"
+#include "protocol/far_items.cuh"
 #include "protocol/kernel_params.h"
 #include "protocol/producer.cuh"
 #include "protocol/split_item.cuh"
@@ -34,6 +35,7 @@ namespace atos {
 
 ATOS_DEVICE bool nested() { return atos_config(ATOS_CONFIG_NESTED); }
 ATOS_DEVICE bool has_idle() { return atos_config(ATOS_CONFIG_IDLE); }
+ATOS_DEVICE bool has_buckets() { return atos_config(ATOS_CONFIG_BUCKETS); }
 ATOS_DEVICE int value_words() { return atos_config(ATOS_CONFIG_VALUE_WORDS); }
 // Consecutive threads of a warp or CTA worker that run an iteration together. 1: each thread runs iterations of its own.
 ATOS_DEVICE unsigned threads_of_iteration() { return unsigned(atos_config(ATOS_CONFIG_GROUP)); }
@@ -48,21 +50,33 @@ struct Header {
   uint64_t borrowed_item[2]; // the item of the chunk that runs, from the table or this worker's batch
   uint64_t borrowed_values[kValueWords];
   Chunk chunk;
-  uint32_t pushes;      // items pushed in this step; those that the buffer could not hold are in the queue already
-  uint32_t flushed;     // pushes of the last step that have been flushed
-  Action action;        // what comes next
-  Action step;          // the last step, not counting flushes and waits for space
-  uint32_t local_items; // local items: pushed, and the next to run, without going through the queue
-  uint32_t counted;     // 1 if the items that run have tickets and so count as unfinished tasks; 0 if they are local
-  uint32_t total;       // iterations of the batch, without those of long items
-  uint32_t any_long;    // whether the batch has long items
-  uint32_t batch;       // items of a batch whose long ones are being split, or 0
-  uint32_t next_long;   // first of them that has not been looked at for splitting
-  uint32_t num_split;   // number of them that were split
-  uint32_t idle_called; // in this round
-  uint32_t each;        // thread workers: tickets for each lane that had none
+  uint32_t pushes;        // items pushed in this step; those that the buffer could not hold are in the queue already
+  uint32_t flushed;       // pushes of the last step that have been flushed
+  Action action;          // what comes next
+  Action step;            // the last step, not counting flushes and waits for space
+  uint32_t local_items;   // local items: pushed, and the next to run, without going through the queue
+  uint32_t first_counted; // of the items that run, the first that counts as an unfinished task: those before it are local
+  uint32_t total;         // iterations of the batch, without those of long items
+  uint32_t any_long;      // whether the batch has long items
+  uint32_t batch;         // items of a batch whose long ones are being split, or 0
+  uint32_t next_long;     // first of them that has not been looked at for splitting
+  uint32_t num_split;     // number of the counted ones that were split
+  uint32_t idle_called;   // in this round
+  uint32_t each;          // thread workers: tickets for each lane that had none
 };
 static_assert(sizeof(Header) <= kHeaderBytes, "the header outgrew its place");
+
+// The same for a queue with buckets; pushes with their levels follow it (far_work.cuh).
+struct FarState {
+  Window window;    // as last sampled
+  uint32_t pushes;  // far items pushed in this step, of which the buffer may hold fewer
+  uint32_t surplus; // near items of a flush that are stored as far ones
+  uint32_t taken;   // items of the chunk that were taken
+  uint32_t kept;    // items of the next batch that the worker has already
+  uint32_t filled;  // whether the first claimed ticket has its item
+  FarChunk chunk;   // that runs
+};
+static_assert(sizeof(FarState) <= kFarStateBytes, "the state for far items outgrew its place");
 
 // A task's view of its worker, passed to it as a void pointer.
 template <unsigned bytes> struct Worker {
@@ -83,7 +97,24 @@ template <unsigned bytes> struct Worker {
             launch->growths};
   }
 
-  ATOS_DEVICE void push(const Item<bytes> &item); // push_buffer.cuh
+  ATOS_DEVICE FarItems<bytes> far_items() const {
+    return {queue(), static_cast<unsigned char *>(launch->far), launch->buckets, launch->blocks, launch->directory};
+  }
+
+  // Of a queue with buckets: the state, the levels of the items in the buffer, and the far items that were pushed.
+  ATOS_DEVICE FarState *far_state() const {
+    return reinterpret_cast<FarState *>(reinterpret_cast<unsigned char *>(header) + launch->far_at);
+  }
+  ATOS_DEVICE PushArray<float> levels() const {
+    return reinterpret_cast<float *>(reinterpret_cast<unsigned char *>(far_state()) + kFarStateBytes);
+  }
+  ATOS_DEVICE PushArray<float> far_levels() const { return levels() + launch->buffer; }
+  ATOS_DEVICE PushArray<Item<bytes>> far_buffer() const {
+    return reinterpret_cast<Item<bytes> *>(far_levels() + launch->buffer);
+  }
+
+  ATOS_DEVICE void push(const Item<bytes> &item);                         // push_buffer.cuh
+  ATOS_DEVICE void push_with_level(const Item<bytes> &item, float level); // far_work.cuh
 };
 
 // The lowest layer of all workers. `Group` is the threads that share a header.
@@ -105,6 +136,7 @@ template <class Group, unsigned bytes> struct WorkerState {
       header->round_end = launch.round_end;
       header->chunk.split = -1;
       header->step = Action::kLeave;
+      if (has_buckets()) *worker.far_state() = FarState{worker.far_items().window(), 0, 0, 0, 0, 0, {}};
     }
     Group::sync();
   }

@@ -59,13 +59,15 @@ inline uint32_t scratch_bytes(const atos_launch &launch) { return (launch.scratc
 // Bytes of shared memory of a block.
 inline uint32_t shared_bytes(const atos_launch &launch, uint32_t item_bytes, uint32_t buffer) {
   const bool thread = launch.worker == ATOS_THREAD;
-  const SharedLayout at =
-      shared_layout(thread, launch.nested, item_bytes, launch.value_words, launch.fetch, buffer, scratch_bytes(launch));
+  const SharedLayout at = shared_layout(thread, launch.nested, item_bytes, launch.value_words, launch.fetch, buffer,
+                                        scratch_bytes(launch), launch.buckets);
   return at.bytes * (launch.worker == ATOS_CTA ? 1 : launch.threads / 32);
 }
 
 inline uint32_t buffer_items(const atos_launch &launch, uint32_t item_bytes) {
-  return (launch.worker == ATOS_CTA ? kCtaBuffer : kWarpBuffer) / item_bytes;
+  // With levels, and beside a buffer of far items, each takes half of that and more.
+  const uint32_t bytes = launch.worker == ATOS_CTA ? kCtaBuffer : kWarpBuffer;
+  return launch.buckets ? bytes / (item_bytes + 4) : bytes / item_bytes;
 }
 
 } // namespace atos

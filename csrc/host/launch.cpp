@@ -11,10 +11,10 @@ void atos_queue::launch(atos_program &program, const atos_launch &given, atos_st
   const auto lock = enter(&run->monitor);
   const uint64_t grown_before = storage.grown;
   stats->pending = storage.num_pending();
-  if (!storage.overflow.empty() && !storage.ensure_capacity(storage.num_pending()))
+  if (storage.over_capacity() && !storage.ensure_capacity(storage.num_pending()))
     throw Failure(ATOS_QUEUE_FULL,
                   format("the queue still holds %llu tasks more than its capacity of %llu: resize it first",
-                         (unsigned long long)(storage.overflow.size() / storage.item_bytes), (unsigned long long)storage.size));
+                         (unsigned long long)(storage.num_pending() - storage.size), (unsigned long long)storage.size));
   size_grid(*run, stats);
   bool over;
   try {
@@ -31,6 +31,8 @@ void atos_queue::launch(atos_program &program, const atos_launch &given, atos_st
 std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launch &given, atos_stats *stats) {
   stats->overhead_bytes = storage.overhead_bytes() + (given.samples ? given.max_samples * sizeof(atos_sample) : 0);
   if (given.fetch == 0) throw Failure(ATOS_INVALID, "fetch must be at least 1 (got 0)");
+  if ((given.buckets != 0) != storage.has_buckets())
+    throw Failure(ATOS_INVALID, "the program was made for a queue with buckets, or this queue has some and the program none");
   if (given.argument_words > ATOS_MAX_ARGUMENT_WORDS)
     throw Failure(ATOS_INVALID, format("%u argument words, more than %d", given.argument_words, ATOS_MAX_ARGUMENT_WORDS));
   auto run = std::make_unique<Run>(given, &program, storage.item_bytes, &storage.counters);
@@ -39,6 +41,9 @@ std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launc
   kernel.buffer = buffer_items(given, storage.item_bytes);
   kernel.scratch = scratch_bytes(given);
   kernel.unsized_scratch = given.scratch;
+  kernel.far_at = shared_layout(given.worker == ATOS_THREAD, given.nested, storage.item_bytes, given.value_words, given.fetch,
+                                kernel.buffer, kernel.scratch, given.buckets)
+                      .far;
   kernel.persistent = given.persistent;
   kernel.barrier = given.barrier;
   kernel.samples = given.samples;
@@ -102,7 +107,7 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
       storage.recover_pending(launch.barrier);
     }
     run.stale = true;
-    if (stats->failure.failed || storage.lost || !storage.overflow.empty() || run.monitor.stopped()) break;
+    if (stats->failure.failed || storage.lost || storage.over_capacity() || run.monitor.stopped()) break;
   }
   stats->milliseconds = backend.stop_clock(launch);
   stats->copy_milliseconds = run.copied;
@@ -120,7 +125,7 @@ void atos_queue::finish(const Run &run, bool over, atos_stats *stats) {
   stats->lost = storage.lost;
   storage.lost = 0;
   if (stats->failure.failed) throw Failure(ATOS_TASK_FAILED, "a check inside the task failed");
-  if (stats->lost || !storage.overflow.empty())
+  if (stats->lost || storage.over_capacity())
     throw Failure(ATOS_QUEUE_FULL,
                   format("the tasks pushed so far leave %llu unfinished, more than the queue's capacity of %llu%s",
                          (unsigned long long)(stats->pending + stats->lost), (unsigned long long)storage.size,

@@ -46,14 +46,30 @@ uint64_t atos_queue::pending() {
   return storage.num_pending();
 }
 
-void atos_queue::push(const void *items, uint64_t n, bool on_device) {
+void atos_queue::set_buckets(uint32_t buckets, double delta) {
   const auto lock = enter();
+  if (buckets < 2 || buckets > 1 << 16 || buckets & (buckets - 1))
+    throw Failure(ATOS_INVALID, format("the number of buckets must be a power of two from 2 to 65536 (got %u)", buckets));
+  if (!(delta >= 0)) throw Failure(ATOS_INVALID, format("delta must be more than 0, or 0 to adapt (got %g)", delta));
+  if (storage.num_pending()) throw Failure(ATOS_INVALID, "only an empty queue can be given buckets");
+  storage.set_buckets(buckets, delta);
+}
+
+void atos_queue::read_priorities(double *priorities, uint64_t most) {
+  const auto lock = enter();
+  storage.read_priorities(priorities, most);
+}
+
+void atos_queue::push(const void *items, const double *priorities, uint64_t n, bool on_device) {
+  const auto lock = enter();
+  if (priorities && !storage.has_buckets()) throw Failure(ATOS_INVALID, "the queue has no buckets for priorities");
   const uint64_t pending = storage.num_pending();
   if (n > UINT64_MAX - pending || !storage.ensure_capacity(pending + n))
     throw Failure(ATOS_QUEUE_FULL,
                   format("pushing %llu items to a queue that holds %llu would exceed its max_capacity of %llu",
                          (unsigned long long)n, (unsigned long long)pending, (unsigned long long)storage.max_size));
-  storage.append(static_cast<const unsigned char *>(items), n, on_device && device != ATOS_CPU);
+  if (storage.has_buckets()) storage.append_prioritized(static_cast<const unsigned char *>(items), priorities, n);
+  else storage.append(static_cast<const unsigned char *>(items), n, on_device && device != ATOS_CPU);
 }
 
 void atos_queue::read(void *items, uint64_t most, atos_queue_state *state) {

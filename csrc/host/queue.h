@@ -19,7 +19,10 @@ public:
   void set_limit(uint64_t limit);
 
   uint64_t pending();
-  void push(const void *items, uint64_t n, bool on_device = false);
+  // Items for a queue with buckets have priorities; null: all 0.
+  void push(const void *items, const double *priorities, uint64_t n, bool on_device = false);
+  void set_buckets(uint32_t buckets, double delta);
+  void read_priorities(double *priorities, uint64_t most);
   void read(void *items, uint64_t most, atos_queue_state *state);
   void restore(const unsigned char *items, const atos_queue_state &state);
   void clear();

@@ -71,7 +71,7 @@ QueueStorage::QueueStorage(int32_t device, uint64_t capacity, uint32_t item_byte
 }
 
 void QueueStorage::free_memory() noexcept {
-  for (void *p : {device_counters, slots, split_items})
+  for (void *p : {device_counters, slots, split_items, far})
     if (p) backend.release(p);
   if (spill) backend.release_reserved(spill, spill_bytes, kLeastSpill * item_bytes, spill_written);
 }
@@ -83,6 +83,16 @@ uint64_t QueueStorage::overhead_bytes() const { return sizeof(Counters) + kSplit
 void QueueStorage::make_ring(uint64_t capacity) {
   check_size(capacity);
   void *fresh = backend.allocate(capacity * slot_bytes);
+  if (has_buckets()) {
+    try {
+      void *fresh_far = make_far(capacity);
+      backend.release(far);
+      far = fresh_far;
+    } catch (...) {
+      backend.release(fresh);
+      throw;
+    }
+  }
   backend.release(slots);
   slots = fresh;
   size = capacity;
@@ -111,10 +121,11 @@ void QueueStorage::reset() {
 void QueueStorage::clear() {
   reset();
   overflow.clear();
+  prioritized.clear();
 }
 
 void QueueStorage::move_to(uint64_t capacity) {
-  const std::vector<unsigned char> all = peek();
+  const std::vector<unsigned char> all = has_buckets() ? std::vector<unsigned char>() : peek();
   const uint64_t interrupted = level;
   make_ring(capacity);
   overflow.clear();
@@ -183,6 +194,7 @@ std::vector<unsigned char> QueueStorage::peek(uint64_t *before_head) {
   }
   if (before_head) *before_head = earlier;
   result.insert(result.end(), overflow.begin(), overflow.end());
+  for (const Prioritized &one : in_order()) result.insert(result.end(), one.item, one.item + item_bytes);
   return result;
 }
 
@@ -210,6 +222,7 @@ uint64_t QueueStorage::peek_ring(const void *ring, uint64_t ring_size, uint64_t 
 }
 
 void QueueStorage::provide(Run &run) {
+  if (has_buckets()) provide_prioritized(run);
   run.kernel.counters = device_counters;
   run.kernel.slots = slots;
   run.kernel.spill = spill;
@@ -250,13 +263,14 @@ void QueueStorage::collapse_rings() {
 
 void QueueStorage::recover_pending(bool barrier) {
   uint64_t of_level = 0;
-  std::vector<unsigned char> all = peek(&of_level);
+  std::vector<unsigned char> all = peek(&of_level); // of a queue with buckets, none is on the host now
   const uint64_t spilled = std::min(counters.spilled, spill_bytes / item_bytes);
   lost += counters.spilled - spilled;
   spill_written |= spilled > 0;
   const uint64_t before = all.size();
   all.resize(before + spilled * item_bytes);
   backend.copy(all.data() + before, spill, spilled * item_bytes);
+  if (has_buckets()) return recover_prioritized(std::move(all));
   collapse_rings();
   store(all.data(), all.size() / item_bytes, barrier ? of_level : 0);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "host/backend.h"
+#include "protocol/far_items.cuh"
 
 namespace atos {
 
@@ -28,7 +29,9 @@ public:
   std::vector<unsigned char> overflow; // pending items that do not fit into the ring, after ATOS_QUEUE_FULL
   uint64_t lost = 0, grown = 0;        // items dropped for want of memory; times that the queue grew
 
-  uint64_t num_pending() const { return counters.tail - counters.head + overflow.size() / item_bytes; }
+  uint64_t num_pending() const { return counters.tail - counters.head + overflow.size() / item_bytes + prioritized.size(); }
+  // Whether there are more items than the capacity, which ends a launch.
+  bool over_capacity() const { return !overflow.empty() || num_pending() > size; }
   uint64_t overhead_bytes() const; // of the device's memory beside the slots
 
   // Reads what is pending, oldest first; *before_head: how many of them lie before `head`.
@@ -39,6 +42,12 @@ public:
   // Stores items into an empty queue, which grows if it may; the first `of_level` of them are left of an interrupted level.
   void store(const unsigned char *items, uint64_t n, uint64_t of_level);
   void clear();
+
+  // Buckets (prioritized.cpp). Between launches all items of a queue that has them are on the host, with their levels.
+  bool has_buckets() const { return buckets != 0; }
+  void set_buckets(uint32_t number, double delta);
+  void append_prioritized(const unsigned char *items, const double *priorities, uint64_t n);
+  void read_priorities(double *priorities, uint64_t most) const;
 
   // Grows to hold `total` items if it has to and may; whether they fit now.
   bool ensure_capacity(uint64_t total);
@@ -55,6 +64,27 @@ public:
   void recover_pending(bool barrier);
 
 private:
+  // A pending item of a queue with buckets, in order of push.
+  struct Prioritized {
+    unsigned char item[16];
+    float level;
+  };
+  std::vector<Prioritized> prioritized;
+  uint32_t buckets = 0, blocks = 0, directory = 0; // as in FarItems
+  double inverse_delta = 1;
+  bool adapts = false;
+  float inverse_width = 1; // of a bucket, in levels: where the last launch was stopped, or 1
+  void *far = nullptr;
+  bool far_used = false; // whether the memory for far items has to be made empty
+
+  std::vector<Prioritized> in_order() const;
+  FarLayout far_at() const { return far_layout(buckets, blocks, directory, item_bytes); }
+  void *make_far(uint64_t capacity);
+  void empty_far();
+  void provide_prioritized(Run &run);
+  void put_far(const Prioritized *items, uint64_t n);
+  void recover_prioritized(std::vector<unsigned char> ring_items);
+
   void *device_counters = nullptr, *slots = nullptr, *spill = nullptr, *split_items = nullptr;
   uint64_t spill_bytes;
   bool spill_written = false;              // its pages have memory

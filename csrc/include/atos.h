@@ -30,7 +30,8 @@ typedef enum atos_config_key {
   ATOS_CONFIG_VALUE_WORDS = 3,
   ATOS_CONFIG_IDLE = 4,
   ATOS_CONFIG_CHECKED = 5,
-  ATOS_CONFIG_GROUP = 6 /* threads that run an iteration together: a power of two up to 32 */
+  ATOS_CONFIG_GROUP = 6,  /* threads that run an iteration together: a power of two up to 32 */
+  ATOS_CONFIG_BUCKETS = 7 /* the queue has buckets */
 } atos_config_key;
 
 typedef enum atos_worker_kind { ATOS_THREAD = 0, ATOS_WARP = 1, ATOS_CTA = 2 } atos_worker_kind;
@@ -53,7 +54,7 @@ typedef struct atos_device_info {
 } atos_device_info;
 
 /* What a task compiled for the CPU sees of its worker: pushes are stored by the compiled code itself, and only a full
- * buffer costs a call. */
+ * buffer costs a call. In a queue with buckets each push is a call of `push`. */
 typedef struct atos_cpu_worker {
   void *buffer;     /* items pushed and not yet handed to the queue */
   int64_t count;    /* how many are in it */
@@ -66,6 +67,7 @@ typedef struct atos_cpu_worker {
   /* The region of a place in the task that asks for this many bytes of scratch: the same one whenever that place is met.
    * Their sum, each in multiples of 16, is at most atos_launch.sized_scratch. */
   void *(*sized_scratch)(struct atos_cpu_worker *worker, uint64_t place, int64_t bytes);
+  void (*push)(struct atos_cpu_worker *worker, const void *item, double priority);
 } atos_cpu_worker;
 
 typedef struct atos_queue atos_queue;
@@ -91,6 +93,7 @@ typedef struct atos_launch {
   uint32_t nested;        /* 1 if the task has a workload */
   uint32_t value_words;   /* values that the workload hands to the iterations */
   uint32_t idle;          /* 1 if the program has an idle function */
+  uint32_t buckets;       /* 1 if the program is for a queue with buckets */
   uint32_t argument_words;
   const uint64_t *arguments;
   void *stream;         /* a CUstream; null: the legacy default stream */
@@ -181,6 +184,14 @@ void atos_queue_capacity(atos_queue *queue, uint64_t *capacity, uint64_t *limit)
 atos_status atos_queue_push(atos_queue *queue, const void *items, uint64_t count);
 /* items of 4 or 8 bytes that lie in the memory of the queue's device, and are there already */
 atos_status atos_queue_push_device(atos_queue *queue, const void *items, uint64_t count);
+/* Gives an empty queue buckets for priorities: `buckets` of them, a power of two, of which each is `delta` wide; 0: the width
+ * adapts while workers run. */
+atos_status atos_queue_set_buckets(atos_queue *queue, uint32_t buckets, double delta);
+/* the same as atos_queue_push for a queue with buckets: each item has a priority; the lowest goes first */
+atos_status atos_queue_push_prioritized(atos_queue *queue, const void *items, const double *priorities, uint64_t count);
+/* the priorities of the items that atos_queue_read returns: those of a queue with buckets as far as single precision holds them
+ */
+atos_status atos_queue_read_priorities(atos_queue *queue, double *priorities, uint64_t capacity);
 atos_status atos_queue_pending(atos_queue *queue, uint64_t *count);
 /* the oldest items, left in place, at most `capacity` of them, and how the queue stands at that moment */
 atos_status atos_queue_read(atos_queue *queue, void *items, uint64_t capacity, atos_queue_state *state);

@@ -55,6 +55,7 @@ ATOS_DEVICE void clear_bit(uint64_t *p, unsigned bit) {
 }
 ATOS_DEVICE void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 ATOS_DEVICE uint64_t umulhi(uint64_t a, uint64_t b) { return __umul64hi(a, b); }
+ATOS_DEVICE unsigned lowest_bit(uint64_t v) { return unsigned(__ffsll((long long)v)) - 1; }
 
 // A loop that waits for what others do: `again` before each new try.
 struct Spin {
@@ -70,6 +71,7 @@ ATOS_FUNCTION bool compare_exchange(uint64_t *p, uint64_t &expected, uint64_t de
   return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 ATOS_FUNCTION void fence() {}
+ATOS_FUNCTION unsigned lowest_bit(uint64_t v) { return unsigned(__builtin_ctzll(v)); }
 ATOS_FUNCTION uint64_t umulhi(uint64_t a, uint64_t b) {
   __extension__ typedef unsigned __int128 wide;
   return static_cast<uint64_t>((static_cast<wide>(a) * b) >> 64);

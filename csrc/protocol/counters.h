@@ -24,6 +24,23 @@ constexpr uint64_t kNever = ~0ull; // no tail or ticket; as the end of a round: 
 constexpr uint64_t kNotGrown = 0, kGrowing = 1, kGrown = 2;
 constexpr uint64_t kNoMore = uint64_t(1) << 63; // a bit of growths_granted: no further growth will be granted
 
+// What workers know of the far items of a queue with buckets (far_items.cuh).
+struct FarCounters {
+  alignas(128) uint64_t window; // the current bucket and the width
+  uint64_t least;               // level of the lowest item beyond the window, in an order of bits; all bits if there is none
+  alignas(128) uint64_t chunks; // of the list that is open: a bias plus the number of unclaimed ones
+  uint64_t left;                // of them, those that are not finished
+  uint64_t busy;                // 1 while a worker opens a list
+  uint64_t list, begin, end;    // the open list, and the tickets that were opened
+  uint64_t chunk;               // items of a chunk
+  uint64_t opened;              // chunks that were opened between two rounds
+  uint64_t again;               // whether the items are to be pushed again
+  uint64_t taken_out;           // items of all lists that were opened
+  uint64_t adapts;              // whether the width of buckets adapts
+  uint64_t misplaced;           // about as many items are in lists of another width
+  alignas(128) uint64_t stored; // items that all pushes stored in lists
+};
+
 // They only increase while workers run, except those of barriers, idle rounds and split items. Counters that are written often
 // lie in different lines of 128 bytes.
 struct Counters {
@@ -40,6 +57,7 @@ struct Counters {
   uint64_t round_end;                           // grid barrier: tickets below this run in the current round
   alignas(128) uint64_t claims[4];              // discrete kernels: tickets claimed of the range of each stream's kernel
   uint64_t gone[4];                             // blocks that left the kernel of each stream
+  FarCounters far;
   alignas(128) uint64_t growths_granted;        // by the host, which has mapped their memory; maybe with kNoMore
   uint64_t growths_requested;                   // from the host, by pushers
   uint64_t ring_first_ticket[kMostGrowths + 1]; // of the ring after each growth, plus kGrown

@@ -13,6 +13,7 @@ struct CompletionRecord {
   uint64_t tail;
   uint64_t stop;
   uint64_t ran, pushed, rounds, sampled;
+  uint64_t opened;            // chunks of far items that were opened when the kernel ended
   uint64_t growths_requested; // 1 while the kernel runs: a growth is requested
   uint64_t sequence;          // number of the kernel, written last
 };
@@ -43,6 +44,12 @@ struct Launch {
   uint32_t barrier;
   uint32_t idle_round;      // discrete: call idle once
   uint32_t unsized_scratch; // bytes of scratch before the regions that the task sizes itself
+
+  // Of a queue with buckets (far_items.cuh).
+  void *far;
+  uint32_t buckets, blocks, directory;
+  uint32_t far_at; // offset of FarState in the shared memory of a worker
+  double inverse_delta;
 };
 
 struct Arguments {
@@ -51,17 +58,18 @@ struct Arguments {
 
 // Bytes of one worker's part of the shared memory, in this order. Thread workers share one part in each warp.
 struct SharedLayout {
-  uint32_t reduce, items, buffer, values, lengths, scan, scratch, bytes;
+  uint32_t reduce, items, buffer, values, lengths, scan, far, scratch, bytes;
 };
 
 constexpr uint32_t kHeaderBytes = 336;
 constexpr uint32_t kReduceBytes = 32 * 8;
+constexpr uint32_t kFarStateBytes = 64;
 
 #if defined(__CUDACC__)
 __host__ __device__
 #endif
 constexpr SharedLayout shared_layout(bool thread, bool nested, uint32_t item_bytes, uint32_t value_words, uint32_t fetch,
-                                     uint32_t buffer, uint32_t scratch) {
+                                     uint32_t buffer, uint32_t scratch, bool buckets) {
   SharedLayout at{};
   uint32_t end = kHeaderBytes;
   at.reduce = end;
@@ -77,6 +85,8 @@ constexpr SharedLayout shared_layout(bool thread, bool nested, uint32_t item_byt
   at.scan = end;
   end += thread || !nested ? 0 : (fetch + 1) * 4;
   end = (end + 15) / 16 * 16;
+  at.far = end;
+  end += buckets ? kFarStateBytes + (buffer * (item_bytes + 8) + 15) / 16 * 16 : 0;
   at.scratch = end;
   end += (scratch + 15) / 16 * 16 * (thread ? 32 : 1);
   at.bytes = end;

@@ -20,6 +20,7 @@ namespace atos {
 // A view of the queue, copied freely; the host's queues own the memory.
 template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
   using GrowingRings<bytes>::counters;
+  static constexpr unsigned kBytes = bytes;
 
   Item<bytes> *spill;
   uint64_t spill_size;

@@ -10,6 +10,13 @@ constexpr uint32_t kCtaBuffer = 8192, kWarpBuffer = 1024; // bytes of a worker's
 constexpr bool kKeepsLocalItems = true;  // whether warp and CTA workers run some of their own pushes without the queue
 constexpr int64_t kBacklogPerWorker = 8; // items waiting for each worker from which on all pushes go to the queue
 
+// Far items.
+constexpr uint64_t kBlockItems = 1024; // entries of a block
+constexpr uint64_t kLeastChunk = 32, kFarChunk = 256; // entries that a worker pushes again at once; divisors of kBlockItems
+constexpr uint64_t kFewItems = 4;      // in a bucket for each worker, from which on it need not be wider
+constexpr uint64_t kOpenedBatches = 4; // full batches for each worker that are opened at once, at most
+constexpr uint32_t kThinPart = 4;      // of a full batch: a worker that has kept no more items looks for far ones
+
 // Waiting.
 constexpr unsigned kPollsBeforeEndTest = 4; // failed polls of its slots before a worker tests for the end, which takes longer
 constexpr unsigned kPollNanoseconds = 20;   // pause after that test

@@ -266,7 +266,7 @@ void tidy_local(unsigned) {
   const bool ran = header.step == Action::kChunk || header.step == Action::kItems;
   seen.step = ran || header.step == Action::kIdle ? header.step : Action(Action::kLeave);
   seen.local_items = header.local_items;
-  seen.counted = ran ? header.counted : 0;
+  seen.first_counted = ran ? header.first_counted : 0;
   seen.any_long = header.step == Action::kItems ? header.any_long : 0;
   seen.batch = header.batch;
   seen.next_long = header.batch ? header.next_long : 0;

@@ -58,9 +58,18 @@ class Program:
 
 
 def prepare(
-    target: Target, task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], checks: Checks | None = None
+    target: Target,
+    task: Task,
+    idle: Any,
+    kinds: tuple[Kind, ...],
+    item_dtype: np.dtype[Any],
+    checks: Checks | None = None,
+    buckets: bool = False,
 ) -> Program:
-    """Check the functions of a task against the arguments of a launch, and compile them: with checks, if `checks` is given."""
+    """Check the functions of a task against the arguments of a launch, and compile them: with checks, if `checks` is given.
+
+    Pushes may have a priority if the queue has `buckets`.
+    """
     checked = checks is not None
     args = tuple(numba_type(kind, checked) for kind in kinds)
     items = Items(item_type(item_dtype))
@@ -83,8 +92,10 @@ def prepare(
         with translated(task.name, function, described):
             return dispatcher, target.compile(dispatcher, _fold_varargs(function, tuple(kind for _, kind in given)))
 
-    flat_worker = WorkerType(items.item, nested=False, checked=checked)
-    worker = WorkerType(items.item, nested=True, checked=checked, group=task.group) if task.nested else flat_worker
+    flat_worker = WorkerType(items.item, nested=False, checked=checked, buckets=buckets)
+    worker = flat_worker
+    if task.nested:
+        worker = WorkerType(items.item, nested=True, checked=checked, buckets=buckets, group=task.group)
     argument_list = [(f"argument {number}", kind) for number, kind in enumerate(args, start=1)]
     workload: Any = None
     taken = 0

@@ -22,7 +22,21 @@ REDUCTIONS = {"sum": lib.ATOS_SUM, "min": lib.ATOS_MIN, "max": lib.ATOS_MAX}
 _GROUP_SIZES = (2, 4, 8, 16, 32)
 
 
-def _push(worker: WorkerType, item: types.Type) -> tuple[types.Type, ...]:
+_PUSH = inspect.signature(lambda item, priority=None: None)
+
+
+def _push(worker: WorkerType, item: types.Type, priority: types.Type = types.none) -> tuple[types.Type, ...]:
+    result, item = _push_item(worker, item)
+    if isinstance(priority, (types.NoneType, types.Omitted)):
+        return result, item, types.none
+    if not worker.buckets:
+        refuse("worker.push takes a priority only if the queue has buckets: make it with atos.Queue(capacity, buckets=...)")
+    if not isinstance(priority, (types.Integer, types.Float, types.Boolean)):
+        refuse(f"the priority of worker.push is a number or None, not {priority}")
+    return result, item, types.float64
+
+
+def _push_item(worker: WorkerType, item: types.Type) -> tuple[types.Type, types.Type]:
     if isinstance(worker.item, types.BaseTuple):
         if not isinstance(item, types.BaseTuple) or len(item) != len(worker.item):
             refuse(f"worker.push takes a tuple of {len(worker.item)} numbers here, the fields of the queue's items, not {item}")
@@ -79,6 +93,15 @@ _TAKES = {
 }
 
 
+def _type_push(worker: WorkerType, args: Any, kws: Any) -> Any:
+    """Return the signature of a push; `priority` may be given by name."""
+    by_name = dict(kws)
+    if len(args) != 1 + (len(args) == 2 and not by_name) or not set(by_name) <= {"priority"}:
+        refuse("worker.push takes an item by position, and a priority")
+    typed = signature(*_push(worker, *args, *by_name.values()), recvr=worker)
+    return typed.replace(pysig=_PUSH)
+
+
 def method_template(word: str, name: str, typing: Callable[..., tuple[types.Type, ...]]) -> type[AbstractTemplate]:
     """Return the template of a method, from the types of its arguments to that of its result and those that are passed.
 
@@ -98,6 +121,8 @@ def method_template(word: str, name: str, typing: Callable[..., tuple[types.Type
         prefer_literal = name in ("group", "scratch")
 
         def generic(self, args: Any, kws: Any) -> Any:
+            if name == "push":
+                return _type_push(self.this, args, kws)
             if kws or not least <= len(args) <= most:
                 refuse(f"{word}.{name} takes {_TAKES[least, most]}")
             result, *passed = typing(self.this, *args)
@@ -193,14 +218,22 @@ def lower_group(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.
     return args[0]
 
 
-@lower_builtin("atos.worker.push", WorkerType, types.Any)
+@lower_builtin("atos.worker.push", WorkerType, types.Any, types.Any)
 def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    (worker_type, pushed_type), (worker, pushed) = sig.args, args
+    (worker_type, pushed_type, priority_type), (worker, pushed, priority) = sig.args, args
     items_type = Items(worker_type.item)
-    if on_cuda(context):
-        slot = cgutils.alloca_once(builder, ir.ArrayType(I64, 2))
-        store_item(context, builder, items_type, builder.bitcast(slot, POINTER), pushed_type, pushed)
-        call_core(builder, ir.VoidType(), "atos_push", [worker, builder.bitcast(slot, POINTER)])
+
+    def store_in(slot: ir.Value) -> None:
+        store_item(context, builder, items_type, slot, pushed_type, pushed)
+
+    if worker_type.buckets:
+        if priority_type == types.none:
+            priority = ir.Constant(ir.DoubleType(), 0)
+        _push_with_priority(context, builder, worker, store_in, priority)
+    elif on_cuda(context):
+        slot = builder.bitcast(cgutils.alloca_once(builder, ir.ArrayType(I64, 2)), POINTER)
+        store_in(slot)
+        call_core(builder, ir.VoidType(), "atos_push", [worker, slot])
     else:
         count = cpu_field(builder, worker, "count")
         full = builder.icmp_unsigned("==", builder.load(count), builder.load(cpu_field(builder, worker, "capacity")))
@@ -210,10 +243,20 @@ def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
             builder.call(builder.bitcast(flush, function), [worker])
         position = builder.load(count)
         buffer = builder.load(cpu_field(builder, worker, "buffer"))
-        slot = builder.gep(buffer, [builder.mul(position, ir.Constant(I64, items_type.stride))])
-        store_item(context, builder, items_type, slot, pushed_type, pushed)
+        store_in(builder.gep(buffer, [builder.mul(position, ir.Constant(I64, items_type.stride))]))
         builder.store(builder.add(position, ir.Constant(I64, 1)), count)
     return context.get_dummy_value()
+
+
+def _push_with_priority(context: Any, builder: ir.IRBuilder, worker: ir.Value, store_in: Any, priority: ir.Value) -> None:
+    slot = builder.bitcast(cgutils.alloca_once(builder, ir.ArrayType(I64, 2)), POINTER)
+    store_in(slot)
+    if on_cuda(context):
+        call_core(builder, ir.VoidType(), "atos_push_with_priority", [worker, slot, priority])
+    else:
+        push = builder.load(cpu_field(builder, worker, "push"))
+        function = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, priority.type]).as_pointer()
+        builder.call(builder.bitcast(push, function), [worker, slot, priority])
 
 
 @lower_builtin("atos.worker.sync", WorkerType)

@@ -80,7 +80,9 @@ class CpuTarget:
         return function.overloads[args].signature.return_type
 
 
-def compile_cpu(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], debug: bool = False) -> CpuCode:
+def compile_cpu(
+    task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], debug: bool = False, buckets: bool = False
+) -> CpuCode:
     """Compile a task for arguments of these kinds and items of this type, with checks if `debug`.
 
     Raises
@@ -92,7 +94,7 @@ def compile_cpu(task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.d
     with global_compiler_lock, collecting(checks):
         target = CpuTarget()
         start_numba(cpu_target.target_context)
-        program = prepare(target, task, idle, kinds, item_dtype, checks)
+        program = prepare(target, task, idle, kinds, item_dtype, checks, buckets)
         loop = cpu_nested(program.workload, program.taken, program.body) if task.nested else cpu_flat(program.body)
         name = f"atos_{uuid.uuid4().hex}"  # of this code alone, among all that the process may load
         library = cpu_target.target_context.codegen().create_library(name)

@@ -79,7 +79,13 @@ class CudaTarget:
 
 
 def compile_cuda(
-    task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], cc: tuple[int, int], debug: bool = False
+    task: Task,
+    idle: Any,
+    kinds: tuple[Kind, ...],
+    item_dtype: np.dtype[Any],
+    cc: tuple[int, int],
+    debug: bool = False,
+    buckets: bool = False,
 ) -> CudaCode:
     """Compile a task for arguments of these kinds, items of this type, and GPUs of compute capability `cc` or newer.
 
@@ -92,13 +98,19 @@ def compile_cuda(
     """
     checks = Checks() if debug else None
     with global_compiler_lock, collecting(checks), target_capability(cc):
-        return _compile(task, idle, kinds, item_dtype, cc, checks)
+        return _compile(task, idle, kinds, item_dtype, cc, checks, buckets)
 
 
 def _compile(
-    task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], cc: tuple[int, int], checks: Checks | None
+    task: Task,
+    idle: Any,
+    kinds: tuple[Kind, ...],
+    item_dtype: np.dtype[Any],
+    cc: tuple[int, int],
+    checks: Checks | None,
+    buckets: bool,
 ) -> CudaCode:
-    program = prepare(CudaTarget(), task, idle, kinds, item_dtype, checks)
+    program = prepare(CudaTarget(), task, idle, kinds, item_dtype, checks, buckets)
     # Numba's modules by identity, since entry points share helpers.
     modules: dict[int, ir.Module] = {}
 
@@ -145,6 +157,7 @@ def _constants_and_stubs(program: Program, nested: bool, has_idle: bool) -> ir.M
         lib.ATOS_CONFIG_IDLE: has_idle,
         lib.ATOS_CONFIG_CHECKED: program.worker.checked,
         lib.ATOS_CONFIG_GROUP: program.worker.group,
+        lib.ATOS_CONFIG_BUCKETS: program.worker.buckets,
     }
     for key, constant in constants.items():
         is_key = builder.icmp_signed("==", function.args[0], ir.Constant(I32, key))

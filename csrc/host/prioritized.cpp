@@ -1,0 +1,162 @@
+// The items of a queue with buckets between launches, and the memory that workers keep far items in (protocol/far_items.cuh).
+#include <algorithm>
+#include <cstring>
+
+#include "host/queue_storage.h"
+
+namespace atos {
+namespace {
+
+uint32_t power_of_two(uint64_t least) {
+  uint32_t power = 1;
+  while (power < least) power *= 2;
+  return power;
+}
+
+// The entries of far items, seen from the host as raw memory.
+template <class F> void with_far_items(uint32_t item_bytes, F f) {
+  if (item_bytes == 4) f(FarItem<4>{});
+  else if (item_bytes == 8) f(FarItem<8>{});
+  else f(FarItem<16>{});
+}
+
+} // namespace
+
+void QueueStorage::set_buckets(uint32_t number, double delta) {
+  backend.release(far);
+  far = nullptr;
+  buckets = number;
+  adapts = delta == 0;
+  inverse_delta = adapts ? 1 : 1 / delta;
+  far = make_far(size);
+}
+
+// Memory for as many far items as the ring has slots, in blocks; the lists may each have a block at their head and one at their
+// tail that are used in part.
+void *QueueStorage::make_far(uint64_t capacity) {
+  blocks = uint32_t(std::min<uint64_t>((capacity + kBlockItems - 1) / kBlockItems + 2 * (buckets + 1), UINT32_MAX));
+  directory = power_of_two(blocks);
+  far_used = true;
+  return backend.allocate(far_at().bytes);
+}
+
+// All lists empty, all blocks free.
+void QueueStorage::empty_far() {
+  unsigned char *memory = static_cast<unsigned char *>(far);
+  const FarLayout at = far_at();
+  const uint64_t zero = 0, ones = ~uint64_t(0), all = kBlockItems;
+  backend.fill(memory, &zero, 8, at.free_at / 8);
+  backend.fill(memory + at.free_at, &ones, 8, blocks / 64);
+  if (blocks % 64) {
+    const uint64_t last = (uint64_t(1) << blocks % 64) - 1;
+    backend.copy(memory + at.free_at + blocks / 64 * 8, &last, 8);
+  }
+  backend.fill(memory + at.unread_at, &all, 8, blocks);
+  backend.fill(memory + at.items_at, &ones, 8, (at.bytes - at.items_at) / 8);
+  far_used = false;
+}
+
+void QueueStorage::append_prioritized(const unsigned char *items, const double *priorities, uint64_t n) {
+  for (uint64_t i = 0; i < n; ++i) {
+    Prioritized one{};
+    std::memcpy(one.item, items + i * item_bytes, item_bytes);
+    one.level = level_of(priorities ? priorities[i] : 0, inverse_delta);
+    prioritized.push_back(one);
+  }
+}
+
+std::vector<QueueStorage::Prioritized> QueueStorage::in_order() const {
+  std::vector<Prioritized> sorted = prioritized;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) { return a.level < b.level; });
+  return sorted;
+}
+
+void QueueStorage::read_priorities(double *priorities, uint64_t most) const {
+  const std::vector<Prioritized> sorted = in_order();
+  for (uint64_t i = 0; i < most; ++i) priorities[i] = i < sorted.size() ? sorted[i].level / inverse_delta : 0;
+}
+
+// Items of the lowest bucket go to the ring, the others to the list of those beyond the window.
+void QueueStorage::provide_prioritized(Run &run) {
+  if (!prioritized.empty()) {
+    std::vector<Prioritized> all;
+    all.swap(prioritized);
+    const auto by_level = [](const Prioritized &a, const Prioritized &b) { return a.level < b.level; };
+    Window window{0, inverse_width};
+    window.current = window.bucket_of(std::min_element(all.begin(), all.end(), by_level)->level);
+    const auto first_far =
+        std::stable_partition(all.begin(), all.end(), [&](auto &each) { return window.is_near(each.level); });
+    const uint64_t near = uint64_t(first_far - all.begin()), num_far = all.size() - near;
+    std::vector<unsigned char> items;
+    for (uint64_t i = 0; i < near; ++i) items.insert(items.end(), all[i].item, all[i].item + item_bytes);
+    counters.far = FarCounters{};
+    counters.far.window = window.pack();
+    counters.far.adapts = adapts;
+    counters.far.stored = num_far;
+    counters.far.least = kEmpty;
+    if (num_far) counters.far.least = FarItems<4>::ordered(std::min_element(first_far, all.end(), by_level)->level);
+    append(items.data(), near);
+    if (far_used || num_far) empty_far();
+    if (num_far) put_far(&all[near], num_far);
+    counters.untracked = num_far;
+  }
+  run.kernel.far = far;
+  run.kernel.buckets = buckets;
+  run.kernel.blocks = blocks;
+  run.kernel.directory = directory;
+  run.kernel.inverse_delta = inverse_delta;
+}
+
+void QueueStorage::put_far(const Prioritized *items, uint64_t n) {
+  unsigned char *memory = static_cast<unsigned char *>(far);
+  const FarLayout at = far_at();
+  const uint64_t used = (n + kBlockItems - 1) / kBlockItems;
+  std::vector<uint64_t> directories(used), free(blocks / 64 + 1);
+  for (uint64_t block = 0; block < used; ++block) directories[block] = (block + 1) << 32 | block;
+  for (uint64_t block = used; block < blocks; ++block) free[block / 64] |= uint64_t(1) << block % 64;
+  const FarList list{n, 0};
+  backend.copy(memory + buckets * sizeof list, &list, sizeof list);
+  backend.copy(memory + at.directory_at + uint64_t(buckets) * directory * 8, directories.data(), used * 8);
+  backend.copy(memory + at.free_at, free.data(), (used + 63) / 64 * 8);
+  with_far_items(item_bytes, [&](auto entry) {
+    std::vector<decltype(entry)> entries(n);
+    for (uint64_t i = 0; i < n; ++i) {
+      auto value = entry.none();
+      std::memcpy(&value, items[i].item, item_bytes);
+      entries[i].put(value, items[i].level);
+    }
+    backend.copy(memory + at.items_at, entries.data(), n * sizeof entry);
+  });
+}
+
+// After a stop: those in the rings and the spill area count as items of the current bucket.
+void QueueStorage::recover_prioritized(std::vector<unsigned char> ring_items) {
+  const Window window = Window::unpack(counters.far.window);
+  const bool spilled = counters.spilled != 0;
+  for (uint64_t i = 0; i < ring_items.size(); i += item_bytes) {
+    Prioritized one{};
+    std::memcpy(one.item, &ring_items[i], item_bytes);
+    one.level = window.current / window.inverse_width;
+    prioritized.push_back(one);
+  }
+  with_far_items(item_bytes, [&](auto entry) {
+    std::vector<decltype(entry)> entries(blocks * kBlockItems);
+    backend.copy(entries.data(), static_cast<unsigned char *>(far) + far_at().items_at, entries.size() * sizeof entry);
+    auto value = entry.none();
+    for (auto &each : entries) {
+      Prioritized one{};
+      if (!each.take(&value, &one.level)) continue;
+      std::memcpy(one.item, &value, item_bytes);
+      prioritized.push_back(one);
+    }
+  });
+  far_used = true;
+  inverse_width = window.inverse_width;
+  collapse_rings();
+  // A stop for want of blocks comes before there are as many items as the capacity.
+  const uint64_t total = prioritized.size();
+  grow(spilled && size < max_size ? std::max<uint64_t>(total, size + 1) : total,
+       [&](uint64_t capacity) { make_ring(capacity); });
+}
+
+} // namespace atos

@@ -1,0 +1,350 @@
+// Far items: those of a queue with buckets that have a priority and are not to run yet (the far pile of near-far worklists, cut
+// into the buckets of delta-stepping).
+//
+// An item's level is its priority divided by delta; its bucket is the level divided by the width, rounded down. Items up to the
+// window's current bucket are near: workers keep them, or store them in the ring. The others lie in lists, one for each bucket
+// of the window, and one for all that is beyond it. When workers have nothing else to do, one of them opens the lowest bucket
+// that has items: it makes the first of them claimable in chunks, and moves the window there. To run a chunk is to push its
+// items again.
+//
+// The level is stored with the item, so an item in the wrong list is no error: the window may have moved between the choice of
+// a list and the store, and moves down again when an item of a lower bucket comes. When such a list is opened, each item goes
+// where its level says.
+//
+// A list has tickets as the ring has: a tail, from which pushes reserve entries, and a head, up to which it was opened. Its
+// entries lie in blocks from a pool, and a directory says which block has which tickets. A far item counts as an unfinished
+// task in `untracked`, from before it is stored until it was pushed again: it is a task that pushes itself.
+#pragma once
+#include <cmath>
+#include <cstring>
+
+#include "protocol/queue_ref.cuh"
+#include "protocol/split_item.cuh"
+
+namespace atos {
+
+constexpr uint64_t kEmpty = ~uint64_t(0); // level of an entry without an item; no level has these bits, for they are a NaN
+constexpr uint64_t kNoBlock = ~uint64_t(0);
+
+ATOS_FUNCTION uint32_t bits_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, 4);
+  return bits;
+}
+ATOS_FUNCTION float float_of(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, 4);
+  return x;
+}
+
+// The level of a priority; what is not a number goes last.
+ATOS_FUNCTION float level_of(double priority, double inverse_delta) {
+  const float level = float(priority * inverse_delta);
+  return level == level ? level : INFINITY;
+}
+
+// The current bucket, and 1 / width, a power of two.
+struct Window {
+  float current, inverse_width;
+
+  static ATOS_FUNCTION Window unpack(uint64_t word) { return {float_of(uint32_t(word >> 32)), float_of(uint32_t(word))}; }
+  ATOS_FUNCTION uint64_t pack() const { return uint64_t(bits_of(current)) << 32 | bits_of(inverse_width); }
+  ATOS_FUNCTION float bucket_of(float level) const { return floorf(level * inverse_width); }
+  ATOS_FUNCTION bool is_near(float level) const { return bucket_of(level) <= current; }
+};
+
+// An entry of a list: an item and its level, which says that the item is there. It shares a word with a 4-byte item.
+template <unsigned bytes> struct FarItem {
+  uint64_t item[bytes / 8];
+  uint64_t level;
+
+  static ATOS_FUNCTION Item<bytes> none() { return {}; }
+  ATOS_FUNCTION void put(const Item<bytes> &value, float its_level) {
+    for (unsigned i = 0; i < bytes / 8; ++i) store(&item[i], value.word[i]);
+    fence();
+    store(&level, bits_of(its_level));
+  }
+  ATOS_FUNCTION bool take(Item<bytes> *value, float *its_level) {
+    const uint64_t seen = load(&level);
+    if (seen == kEmpty) return false;
+    fence();
+    for (unsigned i = 0; i < bytes / 8; ++i) value->word[i] = load(&item[i]);
+    *its_level = float_of(uint32_t(seen));
+    fence(); // the item was read
+    store(&level, kEmpty);
+    return true;
+  }
+};
+
+template <> struct FarItem<4> {
+  uint64_t word; // the level in the upper half
+
+  static ATOS_FUNCTION Item<4> none() { return {}; }
+  ATOS_FUNCTION void put(const Item<4> &value, float its_level) {
+    store(&word, uint64_t(bits_of(its_level)) << 32 | value.word);
+  }
+  ATOS_FUNCTION bool take(Item<4> *value, float *its_level) {
+    const uint64_t seen = load(&word);
+    if (seen == kEmpty) return false;
+    value->word = uint32_t(seen);
+    *its_level = float_of(uint32_t(seen >> 32));
+    store(&word, kEmpty);
+    return true;
+  }
+};
+
+// A list: tickets [head, tail) are of items that have not been opened.
+struct alignas(32) FarList {
+  uint64_t tail, head;
+};
+
+// A chunk of an opened list: tickets [from, to), all of one block. If `again`, its items are not for the current bucket, or may
+// not be: they are to be pushed again, which puts each where it belongs. Otherwise they may run at once.
+struct FarChunk {
+  uint64_t from, to;
+  uint32_t list, again;
+};
+
+// Where the lists, blocks and the rest of the memory for far items lie. `lists` is one more than the buckets of the window,
+// whose number is a power of two; so is `directory`, the blocks that a list can have, at least all.
+struct FarLayout {
+  uint64_t directory_at, free_at, unread_at, items_at, bytes;
+};
+ATOS_FUNCTION constexpr FarLayout far_layout(uint64_t buckets, uint64_t blocks, uint64_t directory, uint64_t item_bytes) {
+  FarLayout at{};
+  uint64_t end = (buckets + 1) * sizeof(FarList);
+  at.directory_at = end;
+  end += (buckets + 1) * directory * 8;
+  at.free_at = end;
+  end += (blocks + 63) / 64 * 8;
+  at.unread_at = end;
+  end += blocks * 8;
+  at.items_at = (end + 15) / 16 * 16;
+  at.bytes = at.items_at + blocks * kBlockItems * (item_bytes == 4 ? 8 : item_bytes + 8);
+  return at;
+}
+
+// A view of the far items of a queue.
+template <unsigned bytes> struct FarItems {
+  QueueRef<bytes> queue;
+  unsigned char *memory;
+  uint32_t buckets, blocks, directory;
+
+  ATOS_FUNCTION FarCounters &state() const { return queue.counters->far; }
+  ATOS_FUNCTION Window window() const { return Window::unpack(load(&state().window)); }
+
+  // Counts n items as unfinished tasks, before they are stored.
+  ATOS_FUNCTION void count(uint64_t n) const {
+    fetch_add(&queue.counters->untracked, n);
+    fetch_add(&state().stored, n);
+  }
+
+  // Whether there seem to be items that have not been opened, and no list is open.
+  ATOS_FUNCTION bool can_open() const {
+    const uint64_t stored = load(&state().stored), opened = load(&state().taken_out), left = load(&state().left);
+    return left == 0 && stored != opened;
+  }
+
+  // The list for a level. An item of a lower bucket than the current one moves the window down to it, so that it goes first.
+  ATOS_FUNCTION unsigned list_of(float level, Window window) const {
+    const float bucket = window.bucket_of(level), ahead = bucket - window.current;
+    if (ahead < 0) move_window_down(bucket);
+    if (ahead < float(buckets)) return list_of_bucket(bucket);
+    uint64_t least = load(&state().least);
+    while (ordered(level) < least && !compare_exchange(&state().least, least, ordered(level))) {}
+    return buckets;
+  }
+
+  // Reserves n entries of a list; returns the first of their tickets.
+  ATOS_FUNCTION uint64_t reserve(unsigned list, uint64_t n) const { return fetch_add(&lists()[list].tail, n); }
+
+  // With a reserved ticket: finds the block for it if it is the block's first. To be called for each ticket of a warp before
+  // `put` for any, which waits for that. If no block is free, the workers stop, as when the ring is full.
+  ATOS_FUNCTION void begin_block(unsigned list, uint64_t ticket) const {
+    if (ticket % kBlockItems) return;
+    const uint64_t block = take_block(list + ticket / kBlockItems);
+    if (block == kNoBlock) return store(&queue.counters->stop, kStopFull);
+    store(block_word(list, ticket), tag(ticket) << 32 | block);
+  }
+
+  // Stores an item under its ticket; if there is no block for it, in the spill area. The one fence orders what the task wrote,
+  // what `count` added and what says that the block is empty.
+  ATOS_FUNCTION void put(unsigned list, uint64_t ticket, const Item<bytes> &item, float level) const {
+    FarItem<bytes> *entry = find(list, ticket);
+    fence();
+    if (entry) entry->put(item, level);
+    else queue.spill_one(item);
+  }
+
+  // Opens the lowest bucket that has items, if the last one that was opened is worked off: at most the `most` first of them,
+  // but all if they are beyond the window. Returns the number of chunks, each of a power of two of items: `largest`, or fewer,
+  // so that `workers` get some; 0 if nothing was opened.
+  ATOS_FUNCTION uint64_t open(uint64_t most, uint64_t workers, uint64_t largest) const {
+    uint64_t busy = 0;
+    if (load(&state().left) || !compare_exchange(&state().busy, busy, 1)) return 0;
+    fence(); // after all that the last opener wrote
+    const uint64_t chunks = load(&state().left) ? 0 : open_locked(most, workers, largest);
+    fence();
+    store(&state().busy, 0);
+    return chunks;
+  }
+
+  // Claims a chunk of the opened list. As with split items, claims after the last chunk are harmless.
+  ATOS_FUNCTION bool claim_chunk(FarChunk *got) const {
+    if (load(&state().chunks) <= kChunkBias) return false;
+    const uint64_t unclaimed = fetch_add(&state().chunks, ~uint64_t(0));
+    if (unclaimed <= kChunkBias) return false;
+    fence(); // after the writes of the opener
+    const uint64_t begin = load(&state().begin), end = load(&state().end), chunk = load(&state().chunk);
+    const uint64_t from = (begin / chunk + unclaimed - kChunkBias - 1) * chunk;
+    got->from = from < begin ? begin : from;
+    got->to = from + chunk < end ? from + chunk : end;
+    got->list = uint32_t(load(&state().list));
+    got->again = uint32_t(load(&state().again));
+    return true;
+  }
+
+  // Takes the item of an opened ticket, for which it waits if it is not stored yet. False if the workers stop meanwhile.
+  ATOS_FUNCTION bool take(unsigned list, uint64_t ticket, Item<bytes> *item, float *level) const {
+    FarItem<bytes> *entry = find(list, ticket);
+    if (!entry) return false;
+    fence(); // what the entry held before is gone
+    for (Spin spin;; spin.again()) {
+      if (entry->take(item, level)) return true;
+      if (queue.stopped()) return false;
+    }
+  }
+
+  // After all of a chunk's items were taken: gives its block back if it was the last of that, and counts the chunk as done.
+  ATOS_FUNCTION void finish_chunk(const FarChunk &chunk) const {
+    fence(); // the entries are empty
+    const uint64_t block = uint32_t(load(block_word(chunk.list, chunk.from))), n = chunk.to - chunk.from;
+    if (fetch_add(&unread()[block], 0 - n) == n) {
+      store(&unread()[block], kBlockItems);
+      fence();
+      fetch_add(&free_blocks()[block / 64], uint64_t(1) << block % 64); // the bit is 0
+    }
+    fetch_add(&state().left, ~uint64_t(0));
+  }
+
+  ATOS_FUNCTION FarList *lists() const { return reinterpret_cast<FarList *>(memory); }
+  ATOS_FUNCTION uint64_t *directories() const { return reinterpret_cast<uint64_t *>(memory + layout().directory_at); }
+  ATOS_FUNCTION uint64_t *free_blocks() const { return reinterpret_cast<uint64_t *>(memory + layout().free_at); }
+  ATOS_FUNCTION uint64_t *unread() const { return reinterpret_cast<uint64_t *>(memory + layout().unread_at); }
+  ATOS_FUNCTION FarItem<bytes> *items() const { return reinterpret_cast<FarItem<bytes> *>(memory + layout().items_at); }
+
+  // The bits of a level, in the order of levels.
+  static ATOS_FUNCTION uint64_t ordered(float level) {
+    const uint32_t bits = bits_of(level);
+    return bits >> 31 ? ~bits : bits | 0x80000000u;
+  }
+  static ATOS_FUNCTION float of_ordered(uint64_t order) {
+    const uint32_t bits = uint32_t(order);
+    return float_of(bits >> 31 ? bits & 0x7fffffffu : ~bits);
+  }
+
+private:
+  // delta = "auto": doubles the width of a bucket that has too few items for `workers`, halves that of one that has more than
+  // several batches for each; in between is a factor that keeps it from going back and forth. The items of all other lists are
+  // then in wrong ones, and have to be pushed again.
+  ATOS_FUNCTION void adapt(Window *window, unsigned i, uint64_t there, uint64_t workers, uint64_t most) const {
+    const bool widen = i > 0 && there < kFewItems * workers, narrow = there > 2 * most;
+    if (!widen && !narrow) return;
+    const float factor = widen ? 0.5f : 2.0f;
+    // All of the bucket is near in a wider one, and the lower half in a narrower one.
+    window->current = floorf(window->current * factor);
+    window->inverse_width *= factor;
+    const uint64_t others = load(&state().stored) - load(&state().taken_out) - there;
+    store(&state().misplaced, others);
+  }
+
+  ATOS_FUNCTION FarLayout layout() const { return far_layout(buckets, blocks, directory, bytes); }
+  ATOS_FUNCTION uint64_t *block_word(unsigned list, uint64_t ticket) const {
+    return &directories()[list * uint64_t(directory) + (ticket / kBlockItems) % directory];
+  }
+  // Says in a directory which of the tickets that share a place a block is for.
+  static ATOS_FUNCTION uint64_t tag(uint64_t ticket) { return uint32_t(ticket / kBlockItems + 1); }
+
+  ATOS_FUNCTION unsigned list_of_bucket(float bucket) const {
+    const int64_t number = fabsf(bucket) < 4e18f ? int64_t(bucket) : 0;
+    return unsigned(uint64_t(number) & (buckets - 1));
+  }
+
+  ATOS_FUNCTION void move_window_down(float bucket) const {
+    uint64_t seen = load(&state().window);
+    for (;;) {
+      Window window = Window::unpack(seen);
+      if (!(bucket < window.current)) return;
+      window.current = bucket;
+      if (compare_exchange(&state().window, seen, window.pack())) return;
+    }
+  }
+
+  // The entry of a ticket, whose block another push may be about to find; null if the workers stop meanwhile. A fence has to
+  // come before the entry is used.
+  ATOS_FUNCTION FarItem<bytes> *find(unsigned list, uint64_t ticket) const {
+    for (Spin spin;; spin.again()) {
+      const uint64_t word = load(block_word(list, ticket));
+      if (word >> 32 == tag(ticket)) return &items()[uint32_t(word) * kBlockItems + ticket % kBlockItems];
+      if (queue.stopped()) return nullptr;
+    }
+  }
+
+  // A free block, from `hint` on, or kNoBlock.
+  ATOS_FUNCTION uint64_t take_block(uint64_t hint) const {
+    const uint64_t words = (blocks + 63) / 64;
+    for (uint64_t i = 0; i < words; ++i) {
+      const uint64_t at = (hint + i) % words;
+      uint64_t free = load(&free_blocks()[at]);
+      while (free) {
+        const unsigned bit = lowest_bit(free);
+        if (!compare_exchange(&free_blocks()[at], free, free & (free - 1))) continue;
+        fence(); // its entries are empty
+        return 64 * at + bit;
+      }
+    }
+    return kNoBlock;
+  }
+
+  ATOS_FUNCTION uint64_t open_locked(uint64_t most, uint64_t workers, uint64_t largest) const {
+    uint64_t seen = load(&state().window), misplaced = load(&state().misplaced);
+    Window window = Window::unpack(seen);
+    const unsigned first = list_of_bucket(window.current);
+    for (unsigned i = 0; i <= buckets; ++i) {
+      const unsigned list = i < buckets ? (first + i) & (buckets - 1) : buckets;
+      const uint64_t begin = load(&lists()[list].head), there = load(&lists()[list].tail) - begin;
+      if (there == 0) continue;
+      const bool again = misplaced || i == buckets;
+      const uint64_t n = again || there < most ? there : most;
+      if (misplaced) {
+        store(&state().misplaced, misplaced < there ? 0 : misplaced - there);
+      } else if (i < buckets) {
+        window.current += float(i);
+        if (load(&state().adapts)) adapt(&window, i, there, workers, most);
+      } else {
+        // The lowest level may not be known yet, of items for which only tickets are reserved. They are looked at anyhow.
+        const uint64_t least = load(&state().least);
+        window.current = least == kEmpty ? window.current + float(buckets) : window.bucket_of(of_ordered(least));
+        store(&state().least, kEmpty);
+      }
+      compare_exchange(&state().window, seen, window.pack()); // unless it has moved down meanwhile
+      store(&lists()[list].head, begin + n);
+      store(&state().taken_out, load(&state().taken_out) + n);
+      uint64_t chunk = largest;
+      while (chunk > kLeastChunk && chunk / 2 * workers >= n) chunk /= 2;
+      const uint64_t chunks = (begin + n - 1) / chunk - begin / chunk + 1;
+      store(&state().chunk, chunk);
+      store(&state().again, again);
+      store(&state().list, list);
+      store(&state().begin, begin);
+      store(&state().end, begin + n);
+      store(&state().left, chunks);
+      fence();
+      store(&state().chunks, kChunkBias + chunks);
+      return chunks;
+    }
+    return 0;
+  }
+};
+
+} // namespace atos
