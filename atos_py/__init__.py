@@ -6,19 +6,9 @@ from .algorithms.coloring import ColoringResult, color, verify_coloring
 from .algorithms.pagerank import PageRankResult, pagerank, verify_pagerank
 from .arrays.array import Array, asarray, empty, full, zeros
 from .arrays.primitives import argsort, cumsum, max, min, nonzero, sort, sum
+from .compile.atomics import atomic_add, atomic_and_, atomic_cas, atomic_exch, atomic_max, atomic_min, atomic_or_
 from .compile.group import Group
-from .compile.task import (
-    Task,
-    Worker,
-    atomic_add,
-    atomic_and_,
-    atomic_cas,
-    atomic_exch,
-    atomic_max,
-    atomic_min,
-    atomic_or_,
-    task,
-)
+from .compile.task import Task, Worker, task
 from .core.devices import Device, device, devices, release_memory
 from .errors import *  # noqa: F403
 from .graph import generate
@@ -32,7 +22,6 @@ from .tools.tuning_result import Tuning
 
 __all__ = [
     *errors.__all__,
-    "UNREACHED",
     "Array",
     "BFSResult",
     "ColoringResult",
@@ -45,6 +34,7 @@ __all__ = [
     "Queue",
     "Task",
     "Tuning",
+    "UNREACHED",
     "Worker",
     "argsort",
     "asarray",

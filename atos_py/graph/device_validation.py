@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays.array import Array, asarray, full, to_host
-from ..compile.task import atomic_or_, task
+from ..compile.atomics import atomic_or_
+from ..compile.task import task
 from ..core.devices import Device
 from ..operators.ranges import range_items, split_range
 from ..runtime.queue import Queue

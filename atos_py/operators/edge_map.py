@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ..compile.task import Task, atomic_add
+from ..compile.atomics import atomic_add
+from ..compile.task import Task
 from .ranges import mixed_range_bounds
 from .reductions import plus, store_sums
 from .vertex_map import named

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..compile.task import atomic_add
+from ..compile.atomics import atomic_add
 
 __all__ = ["plus", "store_sums"]
 

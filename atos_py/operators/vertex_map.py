@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..compile.task import Task, atomic_add, atomic_max
+from ..compile.atomics import atomic_add, atomic_max
+from ..compile.task import Task
 from .ranges import VERTICES_PER_ITEM, split_range
 from .reductions import plus, store_sums
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays.array import Array, zeros
-from ...compile.task import atomic_add, atomic_min
+from ...compile.atomics import atomic_add, atomic_min
 from ...graph.graph import Graph
 from ...operators.edge_map import NUM_PARTIAL_SUMS, push, search
 from ...operators.ranges import mixed_ranges

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...compile.task import atomic_min, task
+from ...compile.atomics import atomic_min
+from ...compile.task import task
 from ...operators.edge_map import push
 
 __all__ = ["UNREACHED", "assign_parents", "degree", "visit"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...compile.task import atomic_cas, task
+from ...compile.atomics import atomic_cas
+from ...compile.task import task
 from ...operators.ranges import mixed_range_bounds
 from .tasks import (
     COLOR,

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays.array import Array
-from ...compile.task import atomic_add, atomic_cas, atomic_exch, atomic_or_, task
+from ...compile.atomics import atomic_add, atomic_cas, atomic_exch, atomic_or_
+from ...compile.task import task
 from ...operators.ranges import mixed_range_bounds
 
 __all__ = ["COLOR", "LAST", "LOST", "TENTATIVE", "UNCOLORED", "ColoringParams", "assign_or_check", "is_final"]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ...arrays.array import Array, zeros
-from ...compile.task import atomic_add, atomic_exch
+from ...compile.atomics import atomic_add, atomic_exch
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
 from ...operators.edge_map import THREAD_MAX_DEGREE, push

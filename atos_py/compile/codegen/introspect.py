@@ -16,6 +16,8 @@ from .numba_private import can_compile, compiler_of, overload_of
 
 __all__ = ["UnhashableError", "codes", "fingerprint", "global_names", "is_library", "line_of", "plain_function"]
 
+# Of this package: words of tasks, which Numba is taught, and nothing of which Numba compiles itself.
+_OURS = ("atos_py", "atos_py.compile.atomics", "atos_py.compile.task")
 _LIBRARIES = ("builtins", "math", "numba", "numpy", "operator")
 
 
@@ -192,7 +194,7 @@ def is_library(value: FunctionType | ModuleType) -> bool:
     """Whether a name and a version say all there is to say about a function or module."""
     # Not by the function's __module__, which functools.wraps copies from another.
     name = value.__name__ if isinstance(value, ModuleType) else value.__globals__.get("__name__") or ""
-    return name in ("atos_py", "atos_py.compile.task") or name.partition(".")[0] in _LIBRARIES
+    return name in _OURS or name.partition(".")[0] in _LIBRARIES
 
 
 def _is_overloaded(function: FunctionType) -> bool:

@@ -11,7 +11,7 @@ from numba.core import types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
-from ..task import atomic_add, atomic_and_, atomic_cas, atomic_exch, atomic_max, atomic_min, atomic_or_
+from ..atomics import atomic_add, atomic_and_, atomic_cas, atomic_exch, atomic_max, atomic_min, atomic_or_
 from .lower_arrays import as_stored, bits_of, check_index, check_value, element, load
 from .lower_checks import cast
 from .types import I64, TaskArray, on_cuda, refuse

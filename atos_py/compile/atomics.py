@@ -1,0 +1,169 @@
+"""The atomic operations on array elements that a task may use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .task import _inside_only
+
+__all__ = ["atomic_add", "atomic_and_", "atomic_cas", "atomic_exch", "atomic_max", "atomic_min", "atomic_or_"]
+
+
+def atomic_min(array: Any, index: Any, value: Any, /) -> Any:
+    """Lower `array[index]` to `value` where `value` is smaller.
+
+    Parameters
+    ----------
+    array : writable array
+        Elements of 32 or 64 bits: signed or unsigned integers or floats. Scratch arrays do as well.
+    index : int or tuple of int
+        One number for each dimension.
+    value : number
+        Cast to the type of the elements. An integer above the range of 32-bit elements lowers nothing.
+
+    Returns
+    -------
+    number
+        The element before.
+
+    Notes
+    -----
+    The element is read first, and the atomic operation is left out where it could change nothing. That is exact: the
+    value read is one that the atomic operation could have returned. A NaN, be it the value or the element, changes nothing.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def change(worker, v, a):
+    ...     atos.atomic_min(a, 0, v)
+    >>> a, queue = atos.full(1, 9), atos.Queue(capacity=10)
+    >>> queue.push([7, 3, 5])
+    >>> print(queue.launch_thread(change, a).tasks_run, a[0])
+    3 3
+    """
+    raise _inside_only("atomic_min")
+
+
+def atomic_max(array: Any, index: Any, value: Any, /) -> Any:
+    """Raise `array[index]` to `value` where `value` is larger; otherwise as `atomic_min`.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def change(worker, v, a):
+    ...     atos.atomic_max(a, 0, v)
+    >>> a, queue = atos.full(1, 0), atos.Queue(capacity=10)
+    >>> queue.push([7, 3, 5])
+    >>> print(queue.launch_thread(change, a).tasks_run, a[0])
+    3 7
+    """
+    raise _inside_only("atomic_max")
+
+
+def atomic_add(array: Any, index: Any, value: Any, /) -> Any:
+    """Add `value` to `array[index]`; otherwise as `atomic_min`.
+
+    Returns
+    -------
+    number
+        The element before.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def change(worker, v, a):
+    ...     atos.atomic_add(a, 0, v)
+    >>> a, queue = atos.full(1, 0), atos.Queue(capacity=10)
+    >>> queue.push([7, 3, 5])
+    >>> print(queue.launch_thread(change, a).tasks_run, a[0])
+    3 15
+    """
+    raise _inside_only("atomic_add")
+
+
+def atomic_exch(array: Any, index: Any, value: Any, /) -> Any:
+    """Store `value` in `array[index]`.
+
+    Returns
+    -------
+    number
+        The element before.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def take(worker, v, gathered, taken):
+    ...     taken[v] = atos.atomic_exch(gathered, v, 0)
+    >>> gathered, taken = atos.full(2, 8), atos.zeros(2, dtype=np.int64)
+    >>> queue = atos.Queue(capacity=10)
+    >>> queue.push(1)
+    >>> print(queue.launch_thread(take, gathered, taken).tasks_run, gathered[:], taken[:])
+    1 [8 0] [0 8]
+    """
+    raise _inside_only("atomic_exch")
+
+
+def atomic_cas(array: Any, index: Any, expected: Any, desired: Any, /) -> Any:
+    """Store `desired` in `array[index]` if the element is `expected`.
+
+    Floats are compared bit by bit: a NaN equals the same NaN, and 0.0 is not -0.0.
+
+    Returns
+    -------
+    number
+        The element before. The store happened if that is `expected`.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def claim(worker, v, owner, claims):
+    ...     if atos.atomic_cas(owner, 0, -1, v) == -1:
+    ...         atos.atomic_add(claims, 0, 1)
+    >>> owner, claims, queue = atos.full(1, -1), atos.full(1, 0), atos.Queue(capacity=10)
+    >>> queue.push([4, 5, 6])
+    >>> print(queue.launch_thread(claim, owner, claims).tasks_run, claims[0], owner[0] in (4, 5, 6))
+    3 1 True
+    """
+    raise _inside_only("atomic_cas")
+
+
+def atomic_or_(array: Any, index: Any, value: Any, /) -> Any:
+    """Set the bits of `value` in `array[index]`, integers only.
+
+    Returns
+    -------
+    int
+        The element before.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def change(worker, v, a):
+    ...     atos.atomic_or_(a, 0, 1 << v)
+    >>> a, queue = atos.full(1, 0), atos.Queue(capacity=10)
+    >>> queue.push([0, 3])
+    >>> print(queue.launch_thread(change, a).tasks_run, a[0])
+    2 9
+    """
+    raise _inside_only("atomic_or_")
+
+
+def atomic_and_(array: Any, index: Any, value: Any, /) -> Any:
+    """Clear the bits of `array[index]` that are not in `value`, integers only.
+
+    Returns
+    -------
+    int
+        The element before.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def change(worker, v, a):
+    ...     atos.atomic_and_(a, 0, ~(1 << v))
+    >>> a, queue = atos.full(1, 15), atos.Queue(capacity=10)
+    >>> queue.push([0, 3])
+    >>> print(queue.launch_thread(change, a).tasks_run, a[0])
+    2 6
+    """
+    raise _inside_only("atomic_and_")
