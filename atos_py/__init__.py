@@ -6,7 +6,17 @@ from .algorithms.coloring import ColoringResult, color, verify_coloring
 from .algorithms.pagerank import PageRankResult, pagerank, verify_pagerank
 from .arrays.array import Array, asarray, empty, full, zeros
 from .arrays.primitives import argsort, cumsum, max, min, nonzero, sort, sum
-from .compile.atomics import atomic_add, atomic_and_, atomic_cas, atomic_exch, atomic_max, atomic_min, atomic_or_
+from .compile.atomics import (
+    atomic_add,
+    atomic_and_,
+    atomic_cas,
+    atomic_exch,
+    atomic_max,
+    atomic_min,
+    atomic_mul,
+    atomic_or_,
+    atomic_xor,
+)
 from .compile.group import Group
 from .compile.task import Task, Worker, task
 from .core.devices import Device, device, devices, release_memory
@@ -44,7 +54,9 @@ __all__ = [
     "atomic_exch",
     "atomic_max",
     "atomic_min",
+    "atomic_mul",
     "atomic_or_",
+    "atomic_xor",
     "bfs",
     "color",
     "cumsum",

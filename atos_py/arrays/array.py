@@ -285,7 +285,8 @@ def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device
     slot = ffi.new("void **")
     if math.prod(dimensions) * kind.itemsize >= 2**63:
         raise DeviceMemoryError(f"an array of shape {dimensions} is larger than any memory")
-    check(lib.atos_allocate(target.number, math.prod(dimensions) * kind.itemsize, slot))
+    # Whole words, since atomics on smaller elements are done on the word around them.
+    check(lib.atos_allocate(target.number, -(-math.prod(dimensions) * kind.itemsize // 4) * 4, slot))
     number = target.number
     owner = ffi.gc(slot[0], lambda pointer: lib.atos_release(number, pointer))
     return Array(int(ffi.cast("uintptr_t", owner)), dimensions, kind, target, readonly=False, owner=owner)

@@ -6,7 +6,17 @@ from typing import Any
 
 from .task import _inside_only
 
-__all__ = ["atomic_add", "atomic_and_", "atomic_cas", "atomic_exch", "atomic_max", "atomic_min", "atomic_or_"]
+__all__ = [
+    "atomic_add",
+    "atomic_and_",
+    "atomic_cas",
+    "atomic_exch",
+    "atomic_max",
+    "atomic_min",
+    "atomic_mul",
+    "atomic_or_",
+    "atomic_xor",
+]
 
 
 def atomic_min(array: Any, index: Any, value: Any, /) -> Any:
@@ -15,11 +25,11 @@ def atomic_min(array: Any, index: Any, value: Any, /) -> Any:
     Parameters
     ----------
     array : writable array
-        Elements of 32 or 64 bits: signed or unsigned integers or floats. Scratch arrays do as well.
+        Of integers of 8 to 64 bits, signed or not, or of floats of 32 or 64 bits. Scratch arrays do as well.
     index : int or tuple of int
         One number for each dimension.
     value : number
-        Cast to the type of the elements. An integer above the range of 32-bit elements lowers nothing.
+        Cast to the type of the elements. An integer above the range of elements of up to 32 bits lowers nothing.
 
     Returns
     -------
@@ -30,6 +40,9 @@ def atomic_min(array: Any, index: Any, value: Any, /) -> Any:
     -----
     The element is read first, and the atomic operation is left out where it could change nothing. That is exact: the
     value read is one that the atomic operation could have returned. A NaN, be it the value or the element, changes nothing.
+
+    GPUs have atomics on 32 and 64 bits. On elements of 8 and 16 bits, this and most others are a loop of compare-and-swaps of
+    the 32 bits around the element, in which its neighbours keep what others store there meanwhile.
 
     Examples
     --------
@@ -81,6 +94,30 @@ def atomic_add(array: Any, index: Any, value: Any, /) -> Any:
     raise _inside_only("atomic_add")
 
 
+def atomic_mul(array: Any, index: Any, value: Any, /) -> Any:
+    """Multiply `array[index]` by `value`; otherwise as `atomic_min`.
+
+    No processor has this as one instruction, so it is a loop of compare-and-swaps: slower than the others where many threads
+    change the same element.
+
+    Returns
+    -------
+    number
+        The element before.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def change(worker, v, a):
+    ...     atos.atomic_mul(a, 0, v)
+    >>> a, queue = atos.full(1, 2.0), atos.Queue(capacity=10)
+    >>> queue.push([7, 3, 5])
+    >>> print(queue.launch_thread(change, a).tasks_run, a[0])
+    3 210.0
+    """
+    raise _inside_only("atomic_mul")
+
+
 def atomic_exch(array: Any, index: Any, value: Any, /) -> Any:
     """Store `value` in `array[index]`.
 
@@ -128,7 +165,7 @@ def atomic_cas(array: Any, index: Any, expected: Any, desired: Any, /) -> Any:
 
 
 def atomic_or_(array: Any, index: Any, value: Any, /) -> Any:
-    """Set the bits of `value` in `array[index]`, integers only.
+    """Set the bits of `value` in `array[index]`, integers and bool only.
 
     Returns
     -------
@@ -149,7 +186,7 @@ def atomic_or_(array: Any, index: Any, value: Any, /) -> Any:
 
 
 def atomic_and_(array: Any, index: Any, value: Any, /) -> Any:
-    """Clear the bits of `array[index]` that are not in `value`, integers only.
+    """Clear the bits of `array[index]` that are not in `value`, integers and bool only.
 
     Returns
     -------
@@ -167,3 +204,24 @@ def atomic_and_(array: Any, index: Any, value: Any, /) -> Any:
     2 6
     """
     raise _inside_only("atomic_and_")
+
+
+def atomic_xor(array: Any, index: Any, value: Any, /) -> Any:
+    """Flip the bits of `value` in `array[index]`, integers and bool only.
+
+    Returns
+    -------
+    int
+        The element before.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def change(worker, v, a):
+    ...     atos.atomic_xor(a, 0, 1 << v)
+    >>> a, queue = atos.full(1, 15), atos.Queue(capacity=10)
+    >>> queue.push([0, 3])
+    >>> print(queue.launch_thread(change, a).tasks_run, a[0])
+    2 6
+    """
+    raise _inside_only("atomic_xor")

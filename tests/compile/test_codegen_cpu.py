@@ -224,7 +224,7 @@ def test_library_functions():
     assert out[0] == 3 + 3 + 1 + 9 + 2**32 - 1
 
 
-INTEGERS = ["int32", "uint32", "int64", "uint64"]
+INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 FLOATS = ["float32", "float64"]
 NAN, INF = math.nan, math.inf
 
@@ -247,7 +247,7 @@ def atomic(name: str, dtype: str, start: Any, *values: Any) -> tuple[Any, Any]:
     """Do one atomic operation; return the element before and after."""
     array, given, old = np.array([7, start, 7], dtype), np.array(values, dtype), np.zeros(1, dtype)
     Harness(np.uint32).run(atomic_code(name, dtype), [0], FakeArray(array), FakeArray(given), FakeArray(old))
-    assert array[0] == array[2] == 7
+    assert array[0] == array[2] == np.array(7, dtype)
     return old[0], array[1]
 
 
@@ -264,6 +264,19 @@ def test_atomics_on_integers(dtype):
     assert atomic("atomic_cas", dtype, 5, 6, 9) == (5, 5)
     assert atomic("atomic_or_", dtype, 0b1100, 0b1010) == (0b1100, 0b1110)
     assert atomic("atomic_and_", dtype, 0b1100, 0b1010) == (0b1100, 0b1000)
+    assert atomic("atomic_xor", dtype, 0b1100, 0b1010) == (0b1100, 0b0110)
+    assert atomic("atomic_mul", dtype, 5, 3) == (5, 15)
+    assert atomic("atomic_mul", dtype, high, 2) == (high, (2 * high) % (high - low + 1) if low == 0 else -2)
+
+
+def test_atomics_on_bool():
+    for start in (False, True):
+        for value in (False, True):
+            assert atomic("atomic_exch", "bool", start, value) == (start, value)
+            assert atomic("atomic_or_", "bool", start, value) == (start, start or value)
+            assert atomic("atomic_and_", "bool", start, value) == (start, start and value)
+            assert atomic("atomic_xor", "bool", start, value) == (start, start != value)
+            assert atomic("atomic_cas", "bool", start, value, not start) == (start, start != (start == value))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -273,12 +286,13 @@ def test_atomics_on_floats(dtype):
             assert atomic("atomic_min", dtype, start, value) == (start, min(start, value))
             assert atomic("atomic_max", dtype, start, value) == (start, max(start, value))
     assert atomic("atomic_add", dtype, 0.5, 1.25) == (0.5, 1.75)
+    assert atomic("atomic_mul", dtype, 0.5, -1.25) == (0.5, -0.625)
     assert atomic("atomic_exch", dtype, 0.5, -1.25) == (0.5, -1.25)
     assert atomic("atomic_cas", dtype, 0.5, 0.5, 2.0) == (0.5, 2.0)
     assert atomic("atomic_cas", dtype, 0.5, 0.25, 2.0) == (0.5, 0.5)
 
 
-@pytest.mark.parametrize("dtype", ["int32", "uint32"])
+@pytest.mark.parametrize("dtype", [dtype for dtype in INTEGERS if not dtype.endswith("64")])
 def test_values_beyond_the_range_of_small_integers_do_not_wrap_around(dtype):
     info = np.iinfo(dtype)
 

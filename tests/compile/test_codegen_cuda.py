@@ -95,7 +95,21 @@ ATOMICS = [
             ("atomic_cas", rf"cas\.b{sign[1:]}"),
             ("atomic_or_", rf"or\.b{sign[1:]}"),
             ("atomic_and_", rf"and\.b{sign[1:]}"),
+            ("atomic_xor", rf"xor\.b{sign[1:]}"),
+            ("atomic_mul", rf"cas\.b{sign[1:]}"),
         ]
+    ],
+    *[
+        (name, dtype, rf"atom(\.relaxed\.gpu)?\.global\.{operation}\.b32")
+        for dtype in ("int8", "uint8", "int16", "uint16")
+        for name, operation in [
+            *((f"atomic_{name}", "cas") for name in ("min", "max", "add", "mul", "exch", "cas")),
+            *((f"atomic_{name}", name.rstrip("_")) for name in ("or_", "and_", "xor")),
+        ]
+    ],
+    *[
+        (f"atomic_{name}", "bool", rf"atom(\.relaxed\.gpu)?\.global\.{operation}\.b32")
+        for name, operation in [("exch", "cas"), ("cas", "cas"), ("or_", "or"), ("and_", "and"), ("xor", "xor")]
     ],
     *[
         (name, dtype, rf"atom(\.relaxed\.gpu)?\.global\.{operation}")
@@ -104,6 +118,7 @@ ATOMICS = [
             ("atomic_min", rf"max\.u{size}"),
             ("atomic_max", rf"min\.u{size}"),
             ("atomic_add", rf"add\.f{size}"),
+            ("atomic_mul", rf"cas\.b{size}"),
             ("atomic_exch", rf"exch\.b{size}"),
             ("atomic_cas", rf"cas\.b{size}"),
         ]
@@ -123,7 +138,10 @@ def test_atomics(ptx, name, dtype, instruction):
 
     text = ptx(cas if name == "atomic_cas" else body, array(dtype), np.dtype(dtype).type(3), array(dtype))
     assert re.search(instruction, text)
-    assert ("ld.relaxed" in text) == (name in ("atomic_min", "atomic_max"))
+    # These read before they swap.
+    assert ("ld.relaxed" in text) == (
+        name in ("atomic_min", "atomic_max", "atomic_mul") or (width(dtype) < 32 and "cas" in instruction)
+    )
 
 
 def test_atomics_on_scratch_and_several_dimensions(ptx):

@@ -260,8 +260,8 @@ def one_value(v, x):
 REFUSED = [
     (write, array("f8", readonly=True), "a read-only array is written to", "x[v] = 1"),
     (add, array("f8", readonly=True), "atomic_add is used on a read-only array", "atos.atomic_add"),
-    (add, array("u1"), "integers and floats of 32 and 64 bits, not on uint8", "atos.atomic_add"),
-    (or_, array("f8"), "atomic_or_ works on integers of 32 and 64 bits, not on float64", "atos.atomic_or_"),
+    (add, array("?"), "atomic_add works on integers and floats of 32 and 64 bits, not on bool", "atos.atomic_add"),
+    (or_, array("f8"), "atomic_or_ works on integers and bool, not on float64", "atos.atomic_or_"),
     (read_one_index, array("f8", ndim=2), "a 2-dimensional array takes 2 indices, not 1", "return x[v]"),
     (read_float_index, array("f8"), "an array is indexed by float64; convert it, as in int(x)", "x[v * 0.5]"),
     (read_slice, array("f8"), "indices are integers", "x[1:2]"),

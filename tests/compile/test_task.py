@@ -14,7 +14,10 @@ from atos_py.compile.group import Group
 from atos_py.compile.task import Task, Worker, task
 from atos_py.errors import InvalidArgumentError, TaskCallError
 
-ATOMICS = ["atomic_min", "atomic_max", "atomic_add", "atomic_exch", "atomic_cas", "atomic_or_", "atomic_and_"]
+ATOMICS = [
+    *("atomic_min", "atomic_max", "atomic_add", "atomic_mul", "atomic_exch", "atomic_cas"),
+    *("atomic_or_", "atomic_and_", "atomic_xor"),
+]
 
 
 def length(item):

@@ -207,10 +207,12 @@ TABLE: list[tuple[Callable[[], Any], type[AtosError], str]] = [
             (atos.atomic_min, 3),
             (atos.atomic_max, 3),
             (atos.atomic_add, 3),
+            (atos.atomic_mul, 3),
             (atos.atomic_exch, 3),
             (atos.atomic_cas, 4),
             (atos.atomic_or_, 3),
             (atos.atomic_and_, 3),
+            (atos.atomic_xor, 3),
         ]
     ],
     # graphs

@@ -134,12 +134,18 @@ def _relaxed(operation: str, bits: ir.IntType) -> tuple[str, str, ir.IntType]:
 
 def load(context: Any, builder: ir.IRBuilder, array_type: TaskArray, pointer: ir.Value) -> ir.Value:
     """Load an element as its access asks, as the type that it is stored in."""
+    value = read_bits(context, builder, array_type.access, pointer)
+    return context.data_model_manager[array_type.dtype].from_data(builder, value)
+
+
+def read_bits(context: Any, builder: ir.IRBuilder, access: str, pointer: ir.Value) -> ir.Value:
+    """Load what is stored where `pointer` points, as the access of its array asks."""
     stored = pointer.type.pointee
     bits = bits_of(stored)
-    if array_type.access == "readonly":
+    if access == "readonly":
         value = builder.load(pointer)
         value.set_metadata("invariant.load", builder.module.add_metadata([]))
-    elif array_type.access == "scratch":
+    elif access == "scratch":
         value = builder.load(pointer)
     elif on_cuda(context):
         instruction, constraint, register = _relaxed("ld", bits)
@@ -149,7 +155,7 @@ def load(context: Any, builder: ir.IRBuilder, array_type: TaskArray, pointer: ir
     else:
         value = builder.load_atomic(builder.bitcast(pointer, bits.as_pointer()), "monotonic", bits.width // 8)
         value = builder.bitcast(value, stored)
-    return context.data_model_manager[array_type.dtype].from_data(builder, value)
+    return value
 
 
 def store(context: Any, builder: ir.IRBuilder, array_type: TaskArray, pointer: ir.Value, value: ir.Value) -> None:

@@ -1,4 +1,9 @@
-"""The atomic operations on array elements: relaxed, of 32 or 64 bits."""
+"""The atomic operations on array elements: relaxed, of 8 to 64 bits.
+
+GPUs have them on words of 32 and 64 bits. On a smaller element, `or`, `and` and `xor` are done on the word around it with bits
+that leave its neighbours as they are, and everything else is a loop of compare-and-swaps of that word. So is what no processor
+has, a product, on the element itself.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +16,43 @@ from numba.core import types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
-from ..atomics import atomic_add, atomic_and_, atomic_cas, atomic_exch, atomic_max, atomic_min, atomic_or_
-from .lower_arrays import as_stored, bits_of, check_index, check_value, element, load
+from ..atomics import (
+    atomic_add,
+    atomic_and_,
+    atomic_cas,
+    atomic_exch,
+    atomic_max,
+    atomic_min,
+    atomic_mul,
+    atomic_or_,
+    atomic_xor,
+)
+from .lower_arrays import as_stored, bits_of, check_index, check_value, element, load, read_bits
 from .lower_checks import cast
-from .types import I64, TaskArray, on_cuda, refuse
+from .types import I32, I64, TaskArray, on_cuda, refuse
 
-_NARROW = (types.int32, types.uint32)
-_DTYPES = (types.int32, types.uint32, types.int64, types.uint64, types.float32, types.float64)
+_INTEGERS, _FLOATS, _BOOL = "integers", "floats of 32 and 64 bits", "bool"
 
 
-def _atomic(function: Any, integers_only: bool = False, limit: str = "") -> Callable[[Any], None]:
+def _kind_of(dtype: types.Type) -> str:
+    """Return which kind of element a type is, as messages name it; nothing if no atomic works on it."""
+    if isinstance(dtype, types.Integer):
+        return _INTEGERS
+    return _BOOL if dtype == types.boolean else _FLOATS if dtype in (types.float32, types.float64) else ""
+
+
+def _is_narrow(array: TaskArray) -> bool:
+    """Whether an int64 may hold more than the array's elements, which are integers."""
+    return isinstance(array.dtype, types.Integer) and array.dtype.bitwidth < 64
+
+
+def _atomic(function: Any, *kinds: str, limit: str = "") -> Callable[[Any], None]:
     """Register the lowering of an atomic operation, and teach Numba its types: array, index and values in, the old element out.
 
-    The lowering gets the pointer to the element, and the values cast to the element's type. With a `limit`, 'low' or 'high',
-    integers of 32 bits come as int64, where more than it holds is its largest number. A value beyond the element's range can so
-    be told from one within: beyond one end of it the operation changes nothing, and only beyond `limit` the value is one that
-    should be stored and cannot be.
+    The lowering gets the pointer to the element, and the values cast to the element's type and as they are stored. With a
+    `limit`, 'low' or 'high', integers of up to 32 bits come as int64, where more than it holds is its largest number. A value
+    beyond the element's range can so be told from one within: beyond one end of it the operation changes nothing, and only
+    beyond `limit` the value is one that should be stored and cannot be.
     """
     name = function.__name__
     num_values = len(inspect.signature(function).parameters) - 2
@@ -41,23 +67,22 @@ def _atomic(function: Any, integers_only: bool = False, limit: str = "") -> Call
                 refuse(f"{name} works on an element of an argument array or of scratch memory, not on {array}")
             if array.access == "readonly":
                 refuse(f"{name} is used on a read-only array; make it with readonly=False if tasks write to it")
-            if array.dtype not in _DTYPES or (integers_only and isinstance(array.dtype, types.Float)):
-                kinds = "integers" if integers_only else "integers and floats"
-                refuse(f"{name} works on {kinds} of 32 and 64 bits, not on {array.dtype}")
+            if _kind_of(array.dtype) not in kinds:
+                refuse(f"{name} works on {' and '.join(kinds)}, not on {array.dtype}")
             check_index(array, index)
             for value in values:
                 check_value(array, value)
-            given = [_widened(value) if limit and array.dtype in _NARROW else as_stored(array, value) for value in values]
+            given = [_widened(value) if limit and _is_narrow(array) else as_stored(array, value) for value in values]
             return signature(array.value, array, index, *given)
 
     def register(lowering: Any) -> None:
         @lower_builtin(function, TaskArray, types.Any, *[types.Any] * num_values)
         def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
             array, pointer = sig.args[0], element(context, builder, sig, args)
-            values = []
+            values, model = [], context.data_model_manager[array.dtype]
             for value, given in zip(args[2:], sig.args[2:], strict=True):
-                if not limit or array.dtype not in _NARROW:
-                    value = cast(context, builder, value, given, array.dtype)
+                if not limit or not _is_narrow(array):
+                    value = model.as_data(builder, cast(context, builder, value, given, array.dtype))
                 else:
                     if array.checked:
                         cast(context, builder, value, given, array.dtype, low=limit == "low", high=limit == "high")
@@ -65,7 +90,7 @@ def _atomic(function: Any, integers_only: bool = False, limit: str = "") -> Call
                         value = builder.select(builder.icmp_signed("<", value, I64(0)), I64(2**63 - 1), value)
                 values.append(value)
             old = lowering(context, builder, array, pointer, *values)
-            return context.cast(builder, old, array.dtype, array.value)
+            return context.cast(builder, model.from_data(builder, old), array.dtype, array.value)
 
     return register
 
@@ -80,8 +105,54 @@ def _as_bits(builder: ir.IRBuilder, pointer: ir.Value) -> ir.Value:
     return builder.bitcast(pointer, bits.as_pointer(pointer.type.addrspace))
 
 
-@_atomic(atomic_add)
+def _in_words(context: Any, pointer: ir.Value) -> bool:
+    """Whether an element is smaller than what the device has atomics for, so that they are on the word around it."""
+    return on_cuda(context) and bits_of(pointer.type.pointee).width < 32
+
+
+def _word_around(builder: ir.IRBuilder, pointer: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
+    """Return a pointer to the 32 bits around a smaller element, how far up it lies in them, and a mask of its bits."""
+    address = builder.ptrtoint(pointer, I64)
+    word = builder.inttoptr(builder.and_(address, ir.Constant(I64, -4)), I32.as_pointer(pointer.type.addrspace))
+    offset = builder.shl(builder.trunc(builder.and_(address, ir.Constant(I64, 3)), I32), ir.Constant(I32, 3))
+    mask = builder.shl(ir.Constant(I32, (1 << bits_of(pointer.type.pointee).width) - 1), offset)
+    return word, offset, mask
+
+
+def _update(
+    context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, change: Callable[[ir.Value], ir.Value]
+) -> ir.Value:
+    """Replace the bits of an element by what `change` makes of them, by compare-and-swap; return the element before.
+
+    The loop ends, since a swap fails only where another one, of this element or of a neighbour in its word, did not.
+    """
+    stored, bits = pointer.type.pointee, bits_of(pointer.type.pointee)
+    in_words = _in_words(context, pointer)
+    if in_words:
+        pointer, offset, mask = _word_around(builder, pointer)
+    else:
+        pointer = _as_bits(builder, pointer)
+    read, start = read_bits(context, builder, array.access, pointer), builder.block
+    loop, done = builder.append_basic_block("swap"), builder.append_basic_block("swapped")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    seen = builder.phi(pointer.type.pointee)
+    seen.add_incoming(read, start)
+    old = builder.trunc(builder.lshr(seen, offset), bits) if in_words else seen
+    wanted = change(old)
+    if in_words:
+        wanted = builder.or_(builder.and_(seen, builder.not_(mask)), builder.shl(builder.zext(wanted, I32), offset))
+    result = builder.cmpxchg(pointer, seen, wanted, "monotonic", "monotonic")
+    seen.add_incoming(builder.extract_value(result, 0), builder.block)
+    builder.cbranch(builder.extract_value(result, 1), done, loop)
+    builder.position_at_end(done)
+    return builder.bitcast(old, stored)
+
+
+@_atomic(atomic_add, _INTEGERS, _FLOATS)
 def lower_add(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> ir.Value:
+    if _in_words(context, pointer):
+        return _update(context, builder, array, pointer, lambda old: builder.add(old, value))
     if isinstance(array.dtype, types.Integer):
         return builder.atomic_rmw("add", pointer, value, "monotonic")
     if not on_cuda(context):
@@ -94,39 +165,63 @@ def lower_add(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir
     return builder.call(ir.InlineAsm(function, code, constraints, side_effect=True), [builder.ptrtoint(pointer, I64), value])
 
 
-@_atomic(atomic_exch)
+@_atomic(atomic_mul, _INTEGERS, _FLOATS)
+def lower_mul(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> ir.Value:
+    def product(old: ir.Value) -> ir.Value:
+        if isinstance(array.dtype, types.Integer):
+            return builder.mul(old, value)
+        return builder.bitcast(builder.fmul(builder.bitcast(old, value.type), value), old.type)
+
+    return _update(context, builder, array, pointer, product)
+
+
+@_atomic(atomic_exch, _INTEGERS, _FLOATS, _BOOL)
 def lower_exch(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> ir.Value:
+    if _in_words(context, pointer):
+        return _update(context, builder, array, pointer, lambda old: value)
     pointer = _as_bits(builder, pointer)
     old = builder.atomic_rmw("xchg", pointer, builder.bitcast(value, pointer.type.pointee), "monotonic")
     return builder.bitcast(old, value.type)
 
 
-@_atomic(atomic_or_, integers_only=True)
-def lower_or(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> ir.Value:
-    return builder.atomic_rmw("or", pointer, value, "monotonic")
+def _lower_bitwise(function: Any, operation: str) -> None:
+    @_atomic(function, _INTEGERS, _BOOL)
+    def lower(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> ir.Value:
+        if not _in_words(context, pointer):
+            return builder.atomic_rmw(operation, pointer, value, "monotonic")
+        word, offset, mask = _word_around(builder, pointer)
+        wide = builder.shl(builder.zext(value, I32), offset)
+        if operation == "and":
+            wide = builder.or_(wide, builder.not_(mask))  # the neighbours keep all of their bits
+        return builder.trunc(builder.lshr(builder.atomic_rmw(operation, word, wide, "monotonic"), offset), value.type)
 
 
-@_atomic(atomic_and_, integers_only=True)
-def lower_and(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> ir.Value:
-    return builder.atomic_rmw("and", pointer, value, "monotonic")
+for _function, _operation in ((atomic_or_, "or"), (atomic_and_, "and"), (atomic_xor, "xor")):
+    _lower_bitwise(_function, _operation)
 
 
-@_atomic(atomic_cas)
+@_atomic(atomic_cas, _INTEGERS, _FLOATS, _BOOL)
 def lower_cas(
     context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, expected: ir.Value, desired: ir.Value
 ) -> ir.Value:
+    if _in_words(context, pointer):
+
+        def swap(old: ir.Value) -> ir.Value:
+            return builder.select(builder.icmp_unsigned("==", old, expected), desired, old)
+
+        return _update(context, builder, array, pointer, swap)
     pointer = _as_bits(builder, pointer)
     bits = [builder.bitcast(value, pointer.type.pointee) for value in (expected, desired)]
     result = builder.cmpxchg(pointer, *bits, "monotonic", "monotonic")
     return builder.bitcast(builder.extract_value(result, 0), expected.type)
 
 
-@_atomic(atomic_min, limit="low")
+@_atomic(atomic_min, _INTEGERS, _FLOATS, limit="low")
 def lower_min(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> ir.Value:
     return _extreme(context, builder, array, pointer, value, "<", "min")
 
 
-@_atomic(atomic_max, limit="high")
+@_atomic(atomic_max, _INTEGERS, _FLOATS, limit="high")
 def lower_max(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> ir.Value:
     return _extreme(context, builder, array, pointer, value, ">", "max")
 
@@ -140,15 +235,20 @@ def _extreme(
     start = builder.block
     if isinstance(dtype, types.Float):
         improves = builder.fcmp_ordered(better, value, read)
-    elif dtype.bitwidth == 32:
+    elif _is_narrow(array):
         improves = builder.icmp_signed(better, value, context.cast(builder, read, dtype, types.int64))
     else:
         improves = (builder.icmp_signed if dtype.signed else builder.icmp_unsigned)(better, value, read)
     with builder.if_then(improves):
         if isinstance(dtype, types.Float):
             changed = _float_extreme(builder, pointer, value, operation)
+        elif _in_words(context, pointer):
+            narrow, compare = builder.trunc(value, read.type), builder.icmp_signed if dtype.signed else builder.icmp_unsigned
+            changed = _update(
+                context, builder, array, pointer, lambda old: builder.select(compare(better, narrow, old), narrow, old)
+            )
         else:
-            value = builder.trunc(value, read.type) if dtype.bitwidth == 32 else value
+            value = builder.trunc(value, read.type) if _is_narrow(array) else value
             changed = builder.atomic_rmw(operation if dtype.signed else f"u{operation}", pointer, value, "monotonic")
         end = builder.block
     old = builder.phi(read.type)
