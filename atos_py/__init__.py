@@ -8,6 +8,8 @@ from .arrays.array import Array, asarray, empty, full, zeros
 from .arrays.primitives import argsort, cumsum, max, min, nonzero, sort, sum
 from .compile.atomics import (
     atomic_add,
+    atomic_add2,
+    atomic_add4,
     atomic_and_,
     atomic_cas,
     atomic_exch,
@@ -49,6 +51,8 @@ __all__ = [
     "argsort",
     "asarray",
     "atomic_add",
+    "atomic_add2",
+    "atomic_add4",
     "atomic_and_",
     "atomic_cas",
     "atomic_exch",

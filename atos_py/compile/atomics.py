@@ -8,6 +8,8 @@ from .task import _inside_only
 
 __all__ = [
     "atomic_add",
+    "atomic_add2",
+    "atomic_add4",
     "atomic_and_",
     "atomic_cas",
     "atomic_exch",
@@ -92,6 +94,52 @@ def atomic_add(array: Any, index: Any, value: Any, /) -> Any:
     3 15
     """
     raise _inside_only("atomic_add")
+
+
+def atomic_add2(array: Any, first: Any, x: Any, y: Any, /) -> None:
+    """Add `x` and `y` to two elements of float32 beside each other, `array[first]` and `array[first + 1]`.
+
+    Each element is added to atomically, and not both at once: others may see one changed and the other not yet. GPUs of compute
+    capability 9.0 or newer do it in one instruction, `red.global.add.v2.f32`, in less time than two. Nothing is returned.
+
+    Parameters
+    ----------
+    array : writable array of float32
+        Or a scratch array. In a task, it begins at a multiple of 8 bytes, as arrays do that are no part of another.
+    first : int or tuple of int
+        The number of the element in memory, such as the index in one dimension, has to be a multiple of 2. Otherwise the launch
+        may fail on such a GPU; with `debug=True` it is a `TaskError`.
+    x, y : number
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def gather(worker, v, sums):
+    ...     atos.atomic_add2(sums, 0, v, v * v)
+    >>> sums, queue = atos.zeros(2, dtype=np.float32), atos.Queue(capacity=10)
+    >>> queue.push([7, 3, 5])
+    >>> print(queue.launch_thread(gather, sums).tasks_run, sums[:])
+    3 [15. 83.]
+    """
+    raise _inside_only("atomic_add2")
+
+
+def atomic_add4(array: Any, first: Any, x: Any, y: Any, z: Any, w: Any, /) -> None:
+    """Add to four elements of float32 beside each other, the first of which has a number that is a multiple of 4.
+
+    Otherwise as `atomic_add2`; the array begins at a multiple of 16 bytes.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def gather(worker, v, sums):
+    ...     atos.atomic_add4(sums, (v % 2, 0), 1, v, v * v, 0.5)
+    >>> sums, queue = atos.zeros((2, 4), dtype=np.float32), atos.Queue(capacity=10)
+    >>> queue.push([7, 3, 5])
+    >>> print(queue.launch_thread(gather, sums).tasks_run, sums[1])
+    3 [ 3.  15.  83.   1.5]
+    """
+    raise _inside_only("atomic_add4")
 
 
 def atomic_mul(array: Any, index: Any, value: Any, /) -> Any:

@@ -16,6 +16,7 @@ from .arguments import ArrayKind, Kind, TupleKind
 __all__ = ["Checks", "Site", "array_names", "task_error"]
 
 SCRATCH = -1  # as the number of an array: the worker's scratch memory, which is no argument
+_NAMES = {SCRATCH: "worker.scratch"}
 
 
 @dataclass(frozen=True)
@@ -24,13 +25,13 @@ class Site:
 
     Attributes
     ----------
-    kind : {'index', 'division', 'cast', 'assert', 'raise'}
+    kind : {'index', 'alignment', 'division', 'cast', 'assert', 'raise'}
         What is checked.
     function, filename, line
         Where.
     detail : str
-        Of an index, the axis, or nothing if there is one axis only; of a cast, the types from which and to which; otherwise
-        what is to be said.
+        Of an index, the axis, or nothing if there is one axis only; of an alignment, the operation; of a cast, the types from
+        which and to which; otherwise what is to be said.
     """
 
     kind: str
@@ -84,12 +85,19 @@ def task_error(task: str, checks: Checks, failure: Any, item: Any, lost: int) ->
     """
     site = checks.sites[failure.site]
     index = bound = None
+    name = _NAMES.get(failure.array) or checks.arrays[failure.array] if site.kind in ("index", "alignment") else ""
     if site.kind == "index":
         index, bound = failure.value, failure.bound
-        name = "worker.scratch" if failure.array == SCRATCH else checks.arrays[failure.array]
         axis = f" along axis {site.detail}" if site.detail else ""
         hint = "; negative indices do not count from the end" if index < 0 else ""
         what = f"index {index} is out of range for array {name!r} of length {bound}{axis}{hint}"
+    elif site.kind == "alignment":
+        first, count = failure.value, failure.bound
+        what = (
+            f"{site.detail} at element {first} of array {name!r}, which has to be a multiple of {count}"
+            if first % count
+            else f"{site.detail} on array {name!r}, which does not begin at a multiple of {4 * count} bytes; copy it"
+        )
     elif site.kind == "cast":
         given, wanted = site.detail.split()
         limits = np.iinfo(wanted)

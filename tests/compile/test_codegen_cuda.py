@@ -157,6 +157,17 @@ def test_atomics_on_scratch_and_several_dimensions(ptx):
     assert "bar.sync" in text
 
 
+def test_vectors_are_added_in_one_instruction(ptx):
+    def body(worker, v, target):
+        atos.atomic_add2(target, 2 * v, 1.0, v)
+        atos.atomic_add4(target, 4 * v, 1.0, v, 2, 0.5)
+
+    text = ptx(body, array("float32"))
+    assert len(re.findall(r"red\.relaxed\.gpu\.global\.add\.v2\.f32", text)) == 1
+    assert len(re.findall(r"red\.relaxed\.gpu\.global\.add\.v4\.f32", text)) == 1
+    assert "atom" not in re.sub(r"//.*|\batomic|atos", "", text)
+
+
 @pytest.mark.parametrize("dtype", ["int64", "uint64", "uint32"])
 def test_lengths_are_limited_to_what_int64_holds_where_they_may_be_more(ptx, dtype):
     @atos.task(workload=lambda v, lengths: lengths[v])

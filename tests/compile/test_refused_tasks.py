@@ -39,6 +39,14 @@ def or_(worker, v, x):
     atos.atomic_or_(x, v, 1)
 
 
+def add_vector(worker, v, x):
+    atos.atomic_add2(x, v, 1, 2)
+
+
+def add_half_a_vector(worker, v, x):
+    atos.atomic_add4(x, v, 1, 2)
+
+
 def read_one_index(worker, v, x):
     return x[v]
 
@@ -262,6 +270,9 @@ REFUSED = [
     (add, array("f8", readonly=True), "atomic_add is used on a read-only array", "atos.atomic_add"),
     (add, array("?"), "atomic_add works on integers and floats of 32 and 64 bits, not on bool", "atos.atomic_add"),
     (or_, array("f8"), "atomic_or_ works on integers and bool, not on float64", "atos.atomic_or_"),
+    (add_vector, array("f8"), "atomic_add2 works on float32, not on float64", "atos.atomic_add2"),
+    (add_vector, array("f4", readonly=True), "atomic_add2 is used on a read-only array", "atos.atomic_add2"),
+    (add_half_a_vector, array("f4"), "atomic_add4 takes (array, first index, 4 values) by position", "atos.atomic_add4"),
     (read_one_index, array("f8", ndim=2), "a 2-dimensional array takes 2 indices, not 1", "return x[v]"),
     (read_float_index, array("f8"), "an array is indexed by float64; convert it, as in int(x)", "x[v * 0.5]"),
     (read_slice, array("f8"), "indices are integers", "x[1:2]"),

@@ -41,6 +41,14 @@ def _kind_of(dtype: types.Type) -> str:
     return _BOOL if dtype == types.boolean else _FLOATS if dtype in (types.float32, types.float64) else ""
 
 
+def check_writable(name: str, array: types.Type) -> None:
+    """Refuse what the elements of are not other threads' too, or not to be written."""
+    if not isinstance(array, TaskArray):
+        refuse(f"{name} works on an element of an argument array or of scratch memory, not on {array}")
+    if array.access == "readonly":
+        refuse(f"{name} is used on a read-only array; make it with readonly=False if tasks write to it")
+
+
 def _is_narrow(array: TaskArray) -> bool:
     """Whether an int64 may hold more than the array's elements, which are integers."""
     return isinstance(array.dtype, types.Integer) and array.dtype.bitwidth < 64
@@ -63,10 +71,7 @@ def _atomic(function: Any, *kinds: str, limit: str = "") -> Callable[[Any], None
             if kws or len(args) != 2 + num_values:
                 refuse(f"{name} takes (array, index, {'expected, desired' if num_values == 2 else 'value'}) by position")
             array, index, *values = args
-            if not isinstance(array, TaskArray):
-                refuse(f"{name} works on an element of an argument array or of scratch memory, not on {array}")
-            if array.access == "readonly":
-                refuse(f"{name} is used on a read-only array; make it with readonly=False if tasks write to it")
+            check_writable(name, array)
             if _kind_of(array.dtype) not in kinds:
                 refuse(f"{name} works on {' and '.join(kinds)}, not on {array.dtype}")
             check_index(array, index)
@@ -155,10 +160,15 @@ def lower_add(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir
         return _update(context, builder, array, pointer, lambda old: builder.add(old, value))
     if isinstance(array.dtype, types.Integer):
         return builder.atomic_rmw("add", pointer, value, "monotonic")
+    return add_float(context, builder, pointer, value)
+
+
+def add_float(context: Any, builder: ir.IRBuilder, pointer: ir.Value, value: ir.Value) -> ir.Value:
+    """Add to a float, and return it as it was."""
     if not on_cuda(context):
         return builder.atomic_rmw("fadd", pointer, value, "monotonic")
     # NVVM for older GPUs knows no atomicrmw on floats.
-    width, register = (32, "f") if array.dtype == types.float32 else (64, "d")
+    width, register = (32, "f") if value.type == ir.FloatType() else (64, "d")
     space = ".global" if pointer.type.addrspace == 1 else ""
     function = ir.FunctionType(value.type, [I64, value.type])
     code, constraints = f"atom{space}.add.f{width} $0, [$1], $2;", f"={register},l,{register},~{{memory}}"

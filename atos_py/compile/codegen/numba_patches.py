@@ -17,6 +17,7 @@ from numba.core.codegen import JITCodeLibrary, RuntimeLinker
 from numba.core.compiler import Compiler
 
 __all__ = [
+    "current_capability",
     "current_lowering",
     "defer_scipy",
     "inlined_dispatcher",
@@ -107,6 +108,12 @@ def target_capability(capability: tuple[int, int]) -> Iterator[None]:
         yield
     finally:
         _thread.capability = None
+
+
+def current_capability() -> tuple[int, int]:
+    """Return the compute capability that this thread compiles for."""
+    assert _thread.capability is not None
+    return _thread.capability
 
 
 def patch_current_device(dispatcher: ModuleType) -> None:
