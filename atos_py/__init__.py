@@ -20,6 +20,8 @@ from .compile.atomics import (
     atomic_xor,
 )
 from .compile.group import Group
+from .compile.packing import pack, unpack
+from .compile.random_numbers import random, random_bits
 from .compile.task import Task, Worker, task
 from .core.devices import Device, device, devices, release_memory
 from .errors import *  # noqa: F403
@@ -72,13 +74,17 @@ __all__ = [
     "max",
     "min",
     "nonzero",
+    "pack",
     "pagerank",
+    "random",
+    "random_bits",
     "release_memory",
     "sort",
     "sum",
     "task",
     "tune",
     "tuned",
+    "unpack",
     "verify_bfs",
     "verify_coloring",
     "verify_pagerank",

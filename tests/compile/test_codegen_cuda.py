@@ -168,6 +168,15 @@ def test_vectors_are_added_in_one_instruction(ptx):
     assert "atom" not in re.sub(r"//.*|\batomic|atos", "", text)
 
 
+def test_random_numbers_take_a_wide_product_for_each_half_round(ptx):
+    def body(worker, v, out):
+        out[v] = atos.random(v, 2 * v, 3 * v, 4 * v)
+
+    text = ptx(body, array("float64"))
+    # Of two blocks, since there are more than two counters. The last product is not needed.
+    assert len(re.findall(r"mul\.wide\.u32", text)) >= 2 * 2 * 10 - 1
+
+
 @pytest.mark.parametrize("dtype", ["int64", "uint64", "uint32"])
 def test_lengths_are_limited_to_what_int64_holds_where_they_may_be_more(ptx, dtype):
     @atos.task(workload=lambda v, lengths: lengths[v])

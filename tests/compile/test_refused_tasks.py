@@ -47,6 +47,30 @@ def add_half_a_vector(worker, v, x):
     atos.atomic_add4(x, v, 1, 2)
 
 
+def pack_wide(worker, v, x):
+    return atos.pack(x[v], v)
+
+
+def pack_as_double(worker, v, x):
+    return atos.pack(x[v], v, np.float64)
+
+
+def pack_cut_off(worker, v, x):
+    return atos.pack(x[v], v, np.int32)
+
+
+def unpack_without_type(worker, v, x):
+    return atos.unpack(x[v])
+
+
+def draw_without_counter(worker, v, x):
+    x[v] = atos.random(v)
+
+
+def draw_by_float(worker, v, x):
+    x[v] = atos.random(v, 0.5)
+
+
 def read_one_index(worker, v, x):
     return x[v]
 
@@ -273,6 +297,12 @@ REFUSED = [
     (add_vector, array("f8"), "atomic_add2 works on float32, not on float64", "atos.atomic_add2"),
     (add_vector, array("f4", readonly=True), "atomic_add2 is used on a read-only array", "atos.atomic_add2"),
     (add_half_a_vector, array("f4"), "atomic_add4 takes (array, first index, 4 values) by position", "atos.atomic_add4"),
+    (pack_wide, array("u4"), "pack takes a int64 as uint32 or as int32, whose words differ", "atos.pack"),
+    (pack_as_double, array("f4"), "pack takes a dtype of np.uint32, np.int32 or np.float32, not float64", "atos.pack"),
+    (pack_cut_off, array("f4"), "pack would cut off a float32 to int32; convert it, as in int(x)", "atos.pack"),
+    (unpack_without_type, array("u8"), "unpack takes (word, dtype) by position", "atos.unpack"),
+    (draw_without_counter, array("f8"), "random takes a seed and one or more counters", "atos.random"),
+    (draw_by_float, array("f8"), "random takes integers, not float64; convert it", "atos.random"),
     (read_one_index, array("f8", ndim=2), "a 2-dimensional array takes 2 indices, not 1", "return x[v]"),
     (read_float_index, array("f8"), "an array is indexed by float64; convert it, as in int(x)", "x[v * 0.5]"),
     (read_slice, array("f8"), "indices are integers", "x[1:2]"),
