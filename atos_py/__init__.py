@@ -20,6 +20,7 @@ from .compile.atomics import (
     atomic_xor,
 )
 from .compile.group import Group
+from .compile.local_array import local_array
 from .compile.packing import pack, unpack
 from .compile.random_numbers import random, random_bits
 from .compile.task import Task, Worker, task
@@ -71,6 +72,7 @@ __all__ = [
     "empty",
     "full",
     "generate",
+    "local_array",
     "max",
     "min",
     "nonzero",

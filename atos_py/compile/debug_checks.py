@@ -15,8 +15,10 @@ from .arguments import ArrayKind, Kind, TupleKind
 
 __all__ = ["Checks", "Site", "array_names", "task_error"]
 
-SCRATCH = -1  # as the number of an array: the worker's scratch memory, which is no argument
-_NAMES = {SCRATCH: "worker.scratch"}
+# As the number of an array that is no argument.
+SCRATCH = -1  # the worker's scratch memory
+LOCAL = -2  # an array from local_array
+_NAMES = {SCRATCH: "worker.scratch", LOCAL: "local_array"}
 
 
 @dataclass(frozen=True)

@@ -168,6 +168,17 @@ def test_vectors_are_added_in_one_instruction(ptx):
     assert "atom" not in re.sub(r"//.*|\batomic|atos", "", text)
 
 
+def test_a_local_array_lies_in_registers_where_its_indices_are_known(ptx):
+    def body(worker, v, source, out):
+        mine = atos.local_array(np.float32, 4)
+        for k in range(4):
+            mine[k] = source[v + k]
+        for k in range(4):
+            out[v + k] = mine[3 - k] + mine[k]
+
+    ptx(body, array("float32"), array("float32"))  # looks for local memory itself
+
+
 def test_random_numbers_take_a_wide_product_for_each_half_round(ptx):
     def body(worker, v, out):
         out[v] = atos.random(v, 2 * v, 3 * v, 4 * v)

@@ -71,6 +71,57 @@ def draw_by_float(worker, v, x):
     x[v] = atos.random(v, 0.5)
 
 
+def local_of_any_size(worker, v, x):
+    mine = atos.local_array(np.int32, len(x))
+    x[v] = mine[0]
+
+
+def local_of_none(worker, v, x):
+    mine = atos.local_array(np.int32, 0)
+    x[v] = mine[0]
+
+
+def local_too_large(worker, v, x):
+    mine = atos.local_array(np.float64, 2049)
+    x[v] = mine[0]
+
+
+def local_of_text(worker, v, x):
+    mine = atos.local_array("f4", 4)
+    x[v] = mine[0]
+
+
+def atomic_on_local(worker, v, x):
+    mine = atos.local_array(np.float64, 4)
+    atos.atomic_add(mine, 0, 1)
+
+
+def push_local(worker, v, x):
+    worker.push(atos.local_array(np.float64, 4))
+
+
+def make_local(n):
+    mine = atos.local_array(np.float64, 4)
+    mine[0] = n
+    return mine
+
+
+def local_from_a_helper(worker, v, x):
+    x[v] = make_local(v)[0]
+
+
+def make_pair(n):
+    return n, atos.local_array(np.float64, 4)
+
+
+def local_in_a_tuple_from_a_helper(worker, v, x):
+    x[v] = make_pair(v)[1][0]
+
+
+def local_as_a_whole(worker, v, x):
+    x[v] = sum(atos.local_array(np.float64, 4))
+
+
 def read_one_index(worker, v, x):
     return x[v]
 
@@ -303,6 +354,15 @@ REFUSED = [
     (unpack_without_type, array("u8"), "unpack takes (word, dtype) by position", "atos.unpack"),
     (draw_without_counter, array("f8"), "random takes a seed and one or more counters", "atos.random"),
     (draw_by_float, array("f8"), "random takes integers, not float64; convert it", "atos.random"),
+    (local_of_any_size, array("i4"), "a number of elements that is known when the task is compiled, not int64", "atos.local_"),
+    (local_of_none, array("i4"), "local_array takes from 1 to 4096 elements of int32, not 0", "atos.local_array"),
+    (local_too_large, array("f8"), "local_array takes from 1 to 2048 elements of float64, not 2049", "atos.local_array"),
+    (local_of_text, array("f4"), "local_array takes a NumPy type such as np.int32, not ", "atos.local_array"),
+    (atomic_on_local, array("f8"), "atomic_add is used on a local_array, which is this thread's own", "atos.atomic_add"),
+    (push_local, array("f8"), "worker.push takes an integer (uint32) here, not local array(float64, 1d)", "worker.push"),
+    (local_from_a_helper, array("f8"), "a local_array is returned from a function, with which its memory ends", ""),
+    (local_in_a_tuple_from_a_helper, array("f8"), "a local_array is returned from a function", ""),
+    (local_as_a_whole, array("f8"), "'sum' is used on a whole array, and in tasks there are only elements", "sum("),
     (read_one_index, array("f8", ndim=2), "a 2-dimensional array takes 2 indices, not 1", "return x[v]"),
     (read_float_index, array("f8"), "an array is indexed by float64; convert it, as in int(x)", "x[v * 0.5]"),
     (read_slice, array("f8"), "indices are integers", "x[1:2]"),

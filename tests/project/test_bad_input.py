@@ -210,6 +210,7 @@ TABLE: list[tuple[Callable[[], Any], type[AtosError], str]] = [
             (atos.atomic_add2, 4),
             (atos.atomic_add4, 6),
             (atos.atomic_mul, 3),
+            (atos.local_array, 2),
             (atos.atomic_exch, 3),
             (atos.atomic_cas, 4),
             (atos.atomic_or_, 3),

@@ -35,7 +35,7 @@ _OUTSIDE = "arrays reach a task as arguments of the launch, and its global varia
 _MAKERS = r"zeros|ones|empty|full|array|arange|linspace|asarray|concatenate|stack|repeat|tile|copy|sort|argsort|unique|\w+_like"
 _BUILTINS = ("list", "dict", "set", "bytearray", "str", "sorted")
 _FUNCTION = r"Function\(<(?:built-in )?function"
-_ARRAY = r"(?:checked )?(?:shared|readonly|scratch) array\("
+_ARRAY = r"(?:checked )?(?:shared|readonly|scratch|local) array\("
 # In Numba's words, and in plain ones; the first that matches.
 _PLAIN = [
     (r"assigned to variable '(\w+)' in globals", f"its global variable {{0!r}} is a list or a set; {_OUTSIDE}"),

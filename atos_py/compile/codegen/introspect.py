@@ -17,7 +17,7 @@ from .numba_private import can_compile, compiler_of, overload_of
 __all__ = ["UnhashableError", "codes", "fingerprint", "global_names", "is_library", "line_of", "plain_function"]
 
 # Of this package: words of tasks, which Numba is taught, and nothing of which Numba compiles itself.
-_OURS = ("atos_py", *(f"atos_py.compile.{name}" for name in ("atomics", "packing", "random_numbers", "task")))
+_OURS = ("atos_py", *(f"atos_py.compile.{name}" for name in ("atomics", "local_array", "packing", "random_numbers", "task")))
 _LIBRARIES = ("builtins", "math", "numba", "numpy", "operator")
 
 

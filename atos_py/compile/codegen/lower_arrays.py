@@ -18,6 +18,7 @@ from numba.extending import lower_builtin, lower_getattr
 from .lower_checks import cast, fail
 from .types import I64, TaskArray, on_cuda, refuse
 
+_OWN = ("scratch", "local")  # arrays of the worker and of the thread, which are no global memory
 _CONVERT = "convert it, as in int(x), and note that a variable that is uint64 here and int64 there becomes float64"
 
 
@@ -115,7 +116,7 @@ def element(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Valu
                 fail(builder, "index", str(axis) if array_type.ndim > 1 else "", part, extent, number)
         offset = builder.add(builder.mul(offset, extent), part)
     stored = context.get_data_type(array_type.dtype)
-    if on_cuda(context) and array_type.access != "scratch":
+    if on_cuda(context) and array_type.access not in _OWN:
         data = builder.addrspacecast(data, data.type.pointee.as_pointer(1))
         return builder.gep(builder.bitcast(data, stored.as_pointer(1)), [offset])
     return builder.gep(builder.bitcast(data, stored.as_pointer()), [offset])
@@ -145,7 +146,7 @@ def read_bits(context: Any, builder: ir.IRBuilder, access: str, pointer: ir.Valu
     if access == "readonly":
         value = builder.load(pointer)
         value.set_metadata("invariant.load", builder.module.add_metadata([]))
-    elif access == "scratch":
+    elif access in _OWN:
         value = builder.load(pointer)
     elif on_cuda(context):
         instruction, constraint, register = _relaxed("ld", bits)
@@ -162,7 +163,7 @@ def store(context: Any, builder: ir.IRBuilder, array_type: TaskArray, pointer: i
     """Store an element, as its access asks."""
     value = context.data_model_manager[array_type.dtype].as_data(builder, value)
     bits = bits_of(value.type)
-    if array_type.access == "scratch":
+    if array_type.access in _OWN:
         builder.store(value, pointer)
     elif on_cuda(context):
         instruction, constraint, register = _relaxed("st", bits)

@@ -45,6 +45,8 @@ def check_writable(name: str, array: types.Type) -> None:
     """Refuse what the elements of are not other threads' too, or not to be written."""
     if not isinstance(array, TaskArray):
         refuse(f"{name} works on an element of an argument array or of scratch memory, not on {array}")
+    if array.access == "local":
+        refuse(f"{name} is used on a local_array, which is this thread's own; read and write its elements as they are")
     if array.access == "readonly":
         refuse(f"{name} is used on a read-only array; make it with readonly=False if tasks write to it")
 

@@ -36,7 +36,7 @@ def in_task(stored: types.Type) -> types.Type:
 
 
 class TaskArray(types.Type):
-    """An array in a task. `access` is 'shared' (other workers write it), 'readonly', or 'scratch' (the worker's own).
+    """An array in a task. `access` is 'shared' (other workers write it), 'readonly', 'scratch' (the worker's own) or 'local'.
 
     If it is `checked`, its indices and what is stored in it are, and it knows its number among the arguments' arrays.
     """
@@ -162,6 +162,19 @@ class TaskArrayModel(models.StructModel):
         shape = types.UniTuple(types.int64, fe_type.ndim)
         number = [("number", types.int64)] if fe_type.checked else []
         super().__init__(dmm, fe_type, [("data", types.voidptr), ("shape", shape), *number])
+
+    def as_return(self, builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+        self._stays()
+        return super().as_return(builder, value)
+
+    def as_data(self, builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+        self._stays()  # as a member of a tuple that is returned
+        return super().as_data(builder, value)
+
+    def _stays(self) -> None:
+        """Refuse to hand on an array whose memory ends with the function."""
+        if self._fe_type.access == "local":
+            refuse("a local_array is returned from a function, with which its memory ends; make it in the caller, and pass it")
 
 
 def numba_type(kind: Kind, checked: bool = False) -> types.Type:
