@@ -119,6 +119,28 @@ def nested_groups(worker, v, i, graph, depth):
         worker.push(graph.indices[total])
 
 
+@atos.task
+def tools(worker, v, flags, marks, best, sums):
+    """Use what tasks have beside the worker: small atomics, packed words, random numbers, arrays of a thread."""
+    mine = atos.local_array(np.float32, 4)
+    for k in range(4):
+        mine[k] = atos.random(1, v, k)
+    atos.atomic_add4(sums, 4 * v, mine[0], mine[1], mine[2], mine[3])
+    if atos.atomic_exch(flags, v, 1) == 0 and atos.atomic_or_(marks, v, True) == False:  # noqa: E712
+        atos.atomic_min(best, 0, atos.pack(mine[0], v))
+        atos.atomic_mul(sums, v, 2)
+        worker.push(atos.unpack(best[0], np.float32)[1])
+
+
+@atos.task
+def local(worker, v, out):
+    """Index an array of the thread by what only the run knows."""
+    mine = atos.local_array(np.int32, 32)
+    for k in range(v):
+        mine[k * k % 32] += k
+    out[v] = mine[v % 32]
+
+
 def nothing(worker, v):
     """Do nothing: what remains is the core's own."""
 
@@ -131,6 +153,7 @@ TASKS: dict[str, tuple[atos.Task, Any, tuple[Any, ...], np.dtype]] = {
     "flat, all methods": (methods, None, (array("i8"), array("f8")), np.dtype("u4")),
     "flat, groups": (flat_groups, None, (array("i8"), array("f8")), np.dtype("u4")),
     "nested, groups": (nested_groups, None, (GRAPH, array("u4")), np.dtype("u4")),
+    "tools": (tools, None, (array("u1"), array("?"), array("u8"), array("f4")), np.dtype("u4")),
     "idle": (visit, rescan, (GRAPH, array("u4")), np.dtype("u4")),
     "record of 8 bytes": (relax, None, (GRAPH, array("u4")), RECORD),
     "record of 16 bytes": (relax, None, (GRAPH, array("f8")), LARGE_RECORD),
@@ -201,7 +224,7 @@ def test_checks_of_groups_link(name, worker):
 
 OLDER = [
     (name, worker, cc)
-    for name in ("bfs", "flat, all methods", "nested, groups", "record of 16 bytes")
+    for name in ("bfs", "flat, all methods", "tools", "nested, groups", "record of 16 bytes")
     for worker in WORKERS
     for cc in ((7, 5), (8, 0))
 ]
@@ -214,6 +237,13 @@ def test_other_architectures_link(name, worker, cc):
     assert found.code[:4] == b"\x7fELF"
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert found.registers <= MOST_REGISTERS
+
+
+@pytest.mark.parametrize("worker", WORKERS)
+def test_an_array_of_a_thread_is_all_that_its_stack_holds(worker):
+    found = link.cubin(local, None, (describe(array("i4")),), np.dtype("u4"), worker, (9, 0))
+    assert 32 * 4 <= found.stack_bytes <= 32 * 4 + 16
+    assert found.spill_bytes == 0
 
 
 def test_a_task_with_little_room_for_registers_still_links():
