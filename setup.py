@@ -31,9 +31,9 @@ OUT = ROOT / "atos_py" / "_lib"
 # The first serves every GPU that the others do not: LTO-IR links for its own architecture and all later ones.
 ARCHITECTURES = ("75", "80", "90")
 WORKERS = ("thread", "warp", "cta")
-ITEM_BYTES = (4, 8, 16)
+ITEM_BYTES = (4, 8, 16, 32)
 HOST_FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra", "-Werror"]
-DEVICE_FLAGS = ["-std=c++17", "-O3", "-rdc=true", "-fatbin", "-Werror", "all-warnings"]
+DEVICE_FLAGS = ["-std=c++17", "-O3", "-rdc=true", "-fatbin", "--compress-mode=size", "-Werror", "all-warnings"]
 
 
 def build_core() -> None:

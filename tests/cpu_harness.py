@@ -41,7 +41,7 @@ class Harness:
 
     def __init__(self, dtype: Any, capacity: int = 3, scratch_bytes: int = 64) -> None:
         itemsize = np.dtype(dtype).itemsize
-        self.stride = next(size for size in (4, 8, 16) if itemsize <= size)
+        self.stride = next(size for size in (4, 8, 16, 32) if itemsize <= size)
         self.dtype = np.dtype(dtype)
         self.buffer = np.zeros(capacity * self.stride, np.uint8)
         self.scratch = np.zeros(scratch_bytes, np.uint8)

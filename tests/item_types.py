@@ -12,6 +12,9 @@ RECORDS = {
     "12 bytes, unaligned": np.dtype([("vertex", "u4"), ("distance", "f8")]),
     "16 bytes": np.dtype([("vertex", "i8"), ("distance", "f8")]),
     "16 bytes, padded": np.dtype([("flag", "?"), ("distance", "f8")], align=True),
+    "24 bytes": np.dtype([("vertex", "i8"), ("distance", "f8"), ("parent", "u4"), ("flag", "?"), ("rest", "u2")], align=True),
+    "29 bytes, unaligned": np.dtype([("a", "u4"), ("b", "f8"), ("c", "i8"), ("d", "u1"), ("e", "f8")]),
+    "32 bytes": np.dtype([("vertex", "i8"), ("distance", "f8"), ("parent", "u8"), ("bound", "f8")]),
     "3 bytes": np.dtype([("a", "u2"), ("b", "i1")]),
 }
 DTYPES = {**{name: np.dtype(name) for name in INTEGERS}, **RECORDS}

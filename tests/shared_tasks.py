@@ -99,7 +99,22 @@ def grow_record(worker, item, i, first, forest, counts):
     worker.push((first + i, first + i + 0.5))
 
 
-TASKS = {**dict.fromkeys(INTEGERS, grow), "12 bytes, unaligned": grow_record, "16 bytes": grow_record}
+def plan_large(item, forest, counts):
+    v = np.int64(item.vertex)
+    if item.distance != v + 0.5 or item.parent != np.uint64(3 * v) or item.bound != -v:
+        atos.atomic_add(counts.early, 0, 1 << 20)
+    arrive(v, forest, counts)
+    return forest.first[v + 1] - forest.first[v], forest.first[v]
+
+
+@atos.task(workload=plan_large)
+def grow_large(worker, item, i, first, forest, counts):
+    """Push child i of a node with as much as goes along."""
+    child = first + i
+    worker.push((child, child + 0.5, 3 * child, -child))
+
+
+TASKS = {**dict.fromkeys(INTEGERS, grow), "12 bytes, unaligned": grow_record, "16 bytes": grow_record, "32 bytes": grow_large}
 
 
 def nodes_as_items(nodes: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -107,6 +122,8 @@ def nodes_as_items(nodes: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return nodes.astype(dtype)
     items = np.zeros(len(nodes), dtype)
     items[dtype.names[0]], items[dtype.names[1]] = nodes, nodes + 0.5
+    for name, values in zip(dtype.names[2:], (3 * nodes, -nodes), strict=False):
+        items[name] = values
     return items
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arrays.array import Array, asarray
 from ..arrays.casting import cast_values
 from ..arrays.import_external import is_on_gpu
-from ..compile.codegen import item_bytes
+from ..compile.codegen import ITEM_BYTES, item_bytes
 from ..core.devices import Device
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.validation import as_host_array
@@ -21,7 +21,7 @@ __all__ = ["as_items", "as_priorities", "check_item_dtype", "items_on_gpu", "pad
 
 def check_item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return a dtype that items may have."""
-    advice = "items are integers of 32 or 64 bits, or records of numbers of at most 16 bytes"
+    advice = "items are integers of 32 or 64 bits, or records of numbers of at most 32 bytes"
     if dtype.names is None:
         if dtype.kind not in "iu" or dtype.itemsize < 4 or not dtype.isnative:
             raise UnsupportedTypeError(f"{advice} (got {dtype})")
@@ -32,7 +32,7 @@ def check_item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
             raise UnsupportedTypeError(f"field {name!r} has a name that a task could not write as item.NAME; rename it")
         if field.kind not in "iufb" or field.shape or field.itemsize > 8 or field == np.float16 or not field.isnative:
             raise UnsupportedTypeError(f"{advice}; field {name!r} is {field}")
-    if not dtype.names or dtype.itemsize > 16:
+    if not dtype.names or dtype.itemsize > ITEM_BYTES[-1]:
         raise UnsupportedTypeError(f"{advice} (got {dtype.itemsize} bytes)")
     return dtype
 
@@ -79,7 +79,7 @@ def as_priorities(priority: ArrayLike | Array, count: int) -> NDArray[np.float64
 
 
 def pad_items(items: NDArray[Any]) -> NDArray[Any]:
-    """Return items as the core takes them, each of 4, 8 or 16 bytes."""
+    """Return items as the core takes them, each of 4, 8, 16 or 32 bytes."""
     given, taken = items.dtype.itemsize, item_bytes(items.dtype.itemsize)
     if given == taken:
         return items

@@ -41,7 +41,7 @@ class Queue:
         persistent launch go on. Until that launch ends, it keeps the smaller rings that it had, together as large as the last.
         By default what fits into half of the memory that the device has free when the queue is made, and at least `capacity`.
     dtype : dtype, optional
-        Of the items: an integer of 32 or 64 bits, or a structured dtype of at most 16 bytes whose fields are numbers.
+        Of the items: an integer of 32 or 64 bits, or a structured dtype of at most 32 bytes whose fields are numbers.
         Every value of the type may be an item.
     device : Device or str, optional
         By default the best there is.
@@ -61,7 +61,7 @@ class Queue:
     InvalidArgumentError
         If `capacity` is not at least 1, or `max_capacity` is less.
     DeviceMemoryError
-        If the device has too little free memory: an item takes its size, rounded up to 4, 8 or 16 bytes, plus 4 bytes if
+        If the device has too little free memory: an item takes its size, rounded up to 4, 8, 16 or 32 bytes, plus 4 bytes if
         that is 4, otherwise 8.
 
     Notes

@@ -77,15 +77,15 @@ atos_status atos_program_native(uint64_t run, uint64_t idle, int32_t checked, at
 
 void atos_cpu_fail(int64_t site, int64_t value, int64_t bound, int64_t array) {
   atos_failure &failure = failure_of_thread();
-  if (!failure.failed) failure = {1, site, value, bound, array, 0, {0, 0}};
+  if (!failure.failed) failure = {1, site, value, bound, array, 0, {}};
 }
 
 void atos_program_unload(atos_program *program) { delete program; }
 
 atos_status atos_queue_create(int32_t device, uint64_t capacity, uint32_t item_bytes, atos_queue **queue) {
   return guarded([&] {
-    if (item_bytes != 4 && item_bytes != 8 && item_bytes != 16)
-      throw Failure(ATOS_INVALID, format("items must have 4, 8 or 16 bytes (got %u)", item_bytes));
+    if (item_bytes != 4 && item_bytes != 8 && item_bytes != 16 && item_bytes != 32)
+      throw Failure(ATOS_INVALID, format("items must have 4, 8, 16 or 32 bytes (got %u)", item_bytes));
     if (capacity == 0) throw Failure(ATOS_INVALID, "the capacity must be at least 1 (got 0)");
     *queue = new atos_queue(device, capacity, item_bytes);
   });

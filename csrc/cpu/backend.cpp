@@ -202,7 +202,8 @@ private:
     }
     if (run.item_bytes == 4) work<4>(run, pool);
     else if (run.item_bytes == 8) work<8>(run, pool);
-    else work<16>(run, pool);
+    else if (run.item_bytes == 16) work<16>(run, pool);
+    else work<32>(run, pool);
     std::lock_guard<std::mutex> lock(run.stopping);
     run.live = nullptr;
     std::memcpy(static_cast<void *>(run.counters), run.kernel.counters, sizeof(Counters));

@@ -36,7 +36,7 @@ ATOS_DEVICE void reset_rendezvous() {
 extern "C" {
 
 __device__ void atos_fail(int64_t site, int64_t value, int64_t bound, int64_t array) {
-  if (atomicCAS(&failing.thread, 0u, threadIdx.x + 1) == 0) failing.what = {1, site, value, bound, array, 0, {0, 0}};
+  if (atomicCAS(&failing.thread, 0u, threadIdx.x + 1) == 0) failing.what = {1, site, value, bound, array, 0, {}};
   static_cast<volatile uint32_t &>(rendezvous_of_worker().left) = 1;
   atomicOr(&lanes_of_warp[threadIdx.x / 32], 1ull << (32 + lane_id()));
 }

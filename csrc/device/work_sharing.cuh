@@ -46,7 +46,11 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
   ATOS_DEVICE unsigned hint() const { return block_index() + 31 * Group::index_in_block(); }
   ATOS_DEVICE uint64_t chunk_size() const { return kChunkPart * this->iterations_at_once(); }
   // The item of the chunk that runs: a copy from the table, or this worker's own item if that was not split.
-  ATOS_DEVICE Item<bytes> *borrowed() const { return reinterpret_cast<Item<bytes> *>(header->borrowed_item); }
+  ATOS_DEVICE Item<bytes> *borrowed() const {
+    void *place = header->borrowed_item;
+    if (bytes > kHeaderItemBytes) place = reinterpret_cast<unsigned char *>(header) + kHeaderBytes;
+    return static_cast<Item<bytes> *>(place);
+  }
 
   // [all threads] Runs the task on the iterations of `header->chunk`.
   ATOS_DEVICE void run_chunk() {

@@ -50,7 +50,8 @@ template <unsigned bytes> struct HostSlots {
 template <class F> void with_slots(uint32_t item_bytes, F f) {
   if (item_bytes == 4) f(HostSlots<4>{});
   else if (item_bytes == 8) f(HostSlots<8>{});
-  else f(HostSlots<16>{});
+  else if (item_bytes == 16) f(HostSlots<16>{});
+  else f(HostSlots<32>{});
 }
 
 } // namespace
@@ -207,7 +208,7 @@ uint64_t QueueStorage::peek_ring(const void *ring, uint64_t ring_size, uint64_t 
   std::map<uint64_t, std::vector<unsigned char>, std::greater<uint64_t>> generations; // by their distance from the newest one
   uint64_t earlier = 0;
   with_slots(item_bytes, [&](auto view) {
-    unsigned char item[16];
+    unsigned char item[kMostItemBytes];
     for (uint64_t i = 0, sequence = 0; i < used; ++i) {
       if (!view.read(memory.data(), i, item, &sequence)) continue;
       // Of the generation a packed slot has the low 31 bits.

@@ -115,7 +115,7 @@ typedef struct atos_failure {
   int64_t bound;
   int64_t array;    /* which of the arguments' arrays */
   uint64_t in_item; /* 1 if a task failed on `item`, 0 if it was an idle function */
-  uint64_t item[2];
+  uint64_t item[4];
 } atos_failure;
 
 typedef struct atos_stats {
@@ -176,7 +176,7 @@ typedef struct atos_dlpack {
 atos_status atos_dlpack_make(const atos_dlpack *given, void **managed);
 void atos_dlpack_dispose(void *capsule); /* the destructor of the PyCapsule that it is handed over in */
 
-/* The queue: FIFO as far as concurrency allows; item_bytes is 4, 8 or 16. One thread at a time uses it: others wait for 20 ms,
+/* The queue: FIFO as far as concurrency allows; item_bytes is 4, 8, 16 or 32. One thread at a time uses it: others wait for 20 ms,
  * a launch until it is stopped, and are told ATOS_HELD then, so that callers can look after signals. */
 atos_status atos_queue_create(int32_t device, uint64_t capacity, uint32_t item_bytes, atos_queue **queue);
 void atos_queue_destroy(atos_queue *queue); /* what workers that are stuck use is kept */

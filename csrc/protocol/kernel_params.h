@@ -62,6 +62,7 @@ struct SharedLayout {
 };
 
 constexpr uint32_t kHeaderBytes = 336;
+constexpr uint32_t kHeaderItemBytes = 16; // a borrowed item (worker_state.cuh) that is larger has its place behind the header
 constexpr uint32_t kReduceBytes = 32 * 8;
 constexpr uint32_t kFarStateBytes = 64;
 
@@ -72,6 +73,7 @@ constexpr SharedLayout shared_layout(bool thread, bool nested, uint32_t item_byt
                                      uint32_t buffer, uint32_t scratch, bool buckets) {
   SharedLayout at{};
   uint32_t end = kHeaderBytes;
+  end += thread || !nested || item_bytes <= kHeaderItemBytes ? 0 : item_bytes;
   at.reduce = end;
   end += thread ? 0 : kReduceBytes;
   at.items = end;

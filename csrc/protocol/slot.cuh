@@ -3,20 +3,19 @@
 // The sequence number is 2 * generation while the slot is free for the ticket of that generation, and 2 * generation + 1 once
 // that ticket's item is in it. So any value of an item's type may be an item.
 #pragma once
+#include "include/interface.h"
 #include "protocol/atomic.cuh"
 
 namespace atos {
 
+constexpr unsigned kMostItemBytes = sizeof(atos_failure::item);
+
 // An item of the queue, as words.
-template <unsigned bytes> struct Item;
+template <unsigned bytes> struct Item {
+  uint64_t word[bytes / 8];
+};
 template <> struct Item<4> {
   uint32_t word;
-};
-template <> struct Item<8> {
-  uint64_t word[1];
-};
-template <> struct Item<16> {
-  uint64_t word[2];
 };
 
 // A slot: an item and a sequence number. A push stores the item with `put` and then commits it, with a fence between the two; a

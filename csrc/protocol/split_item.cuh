@@ -18,7 +18,7 @@ struct alignas(128) SplitItem {
   uint64_t left; // chunks that are not finished
   uint64_t busy; // 1 while the entry is taken
   uint64_t length;
-  uint64_t item[2];
+  uint64_t item[kMostItemBytes / 8];
   uint64_t values[kValueWords];
 };
 

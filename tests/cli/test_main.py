@@ -56,7 +56,7 @@ class TestDiagnosis:
 
     def test_compilers_are_not_missed_where_the_core_is_whole(self, monkeypatch):
         monkeypatch.setattr(diagnosis, "find_cuda", lambda: None)
-        monkeypatch.setattr(diagnosis, "_find_item_sizes", lambda worker: (4, 8, 16))
+        monkeypatch.setattr(diagnosis, "_find_item_sizes", lambda worker: diagnosis.ITEM_BYTES)
         monkeypatch.setenv("PATH", "")
         assert [(value(name).value, value(name).mend) for name in ("nvcc", "c++")] == [("not found", None)] * 2
 
@@ -106,7 +106,7 @@ class TestDiagnosis:
         (tmp_path / "libatos.so").write_bytes(b"")
         (tmp_path / "core_warp_4.fatbin").write_bytes(b"")
         monkeypatch.setattr(diagnosis, "CORE_DIR", tmp_path)
-        assert value("warp workers").value == "not built for GPUs: items of 8, 16 bytes are missing"
+        assert value("warp workers").value == "not built for GPUs: items of 8, 16, 32 bytes are missing"
         assert "build_core" in str(value("warp workers").mend)
 
     def test_cache(self, monkeypatch, tmp_path):

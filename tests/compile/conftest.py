@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from atos_py.compile.codegen import ITEM_BYTES
+
 # Calls every symbol of a task, and leaves a comment in the PTX for each symbol of the core that a task calls.
 STAND_IN = """
 #include <cstdint>
@@ -21,7 +23,7 @@ typedef uint32_t Item;
 #elif ITEM_BYTES == 8
 typedef uint64_t Item;
 #else
-struct Item { uint64_t words[2]; };
+struct Item { uint64_t words[ITEM_BYTES / 8]; };
 #endif
 struct Worker { Item *pushed; unsigned long long *count; uint64_t *reduced; int64_t scratch_bytes; void *scratch; };
 struct Arguments { uint64_t words[64]; };
@@ -73,7 +75,7 @@ def build_stand_ins(directory: Path) -> Path:
     source = directory / "stand_in.cu"
     source.write_text(STAND_IN)
     options = ["-std=c++17", "-O3", "-rdc=true", "-fatbin", "-gencode", "arch=compute_90,code=lto_90"]
-    for size in (4, 8, 16):
+    for size in ITEM_BYTES:
         target = str(directory / f"core_cta_{size}.fatbin")
         subprocess.run(["nvcc", *options, f"-DITEM_BYTES={size}", str(source), "-o", target], check=True)
     return directory

@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from cpu_harness import DTYPES, IDLE, RECORDS, Harness, bfs_levels, random_graph, run, visit
 from fake_arrays import FakeArray, Pair, blob
+from item_types import RECORDS as ITEM_RECORDS
+from item_types import random_items
 from repository import ROOT
 
 import atos_py as atos
@@ -98,6 +100,15 @@ def test_integer_items(dtype):
     harness = run(bounce, [info.min, info.max, 5], dtype=dtype, capacity=4)
     assert harness.pushed == [info.min, 0, info.max, 0, 5, 0]
     assert harness.flushes == 2
+
+
+@pytest.mark.parametrize("dtype", ITEM_RECORDS.values(), ids=ITEM_RECORDS)
+def test_records_are_pushed_as_they_came(dtype):
+    def again(worker, item):
+        worker.push(item)
+
+    items = random_items(dtype, 20)
+    assert run(again, items, dtype=dtype).pushed == items.tolist()
 
 
 @pytest.mark.parametrize("fields", RECORDS.values(), ids=RECORDS)

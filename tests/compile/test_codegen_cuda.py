@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from cpu_harness import DTYPES, RECORDS, visit
 from fake_arrays import Pair, array
+from item_types import RECORDS as ITEM_RECORDS
 
 import atos_py as atos
 from atos_py.compile.arguments import describe
-from atos_py.compile.codegen import item_bytes
+from atos_py.compile.codegen import ITEM_BYTES, item_bytes
 
 pytest.importorskip("numba.cuda")
 core = pytest.importorskip("cuda.core")
@@ -26,7 +27,7 @@ CC = (9, 0)
 
 @pytest.fixture(scope="session")
 def stand_ins(stand_ins_path: Path) -> Any:
-    return {size: core.ObjectCode.from_fatbin((stand_ins_path / f"core_cta_{size}.fatbin").read_bytes()) for size in (4, 8, 16)}
+    return {size: core.ObjectCode.from_fatbin((stand_ins_path / f"core_cta_{size}.fatbin").read_bytes()) for size in ITEM_BYTES}
 
 
 @pytest.fixture
@@ -234,6 +235,14 @@ def test_record_items(ptx, fields):
         worker.push((item.vertex + 1, item.distance * 2))
 
     assert ptx(relax, array("float64"), dtype=np.dtype(fields)).count("// atos_push") == 1
+
+
+@pytest.mark.parametrize("dtype", ITEM_RECORDS.values(), ids=ITEM_RECORDS)
+def test_records_stay_in_registers(ptx, dtype):
+    def again(worker, item):
+        worker.push(item)
+
+    assert ptx(again, dtype=dtype).count("// atos_push") == 1
 
 
 def test_the_worker_of_a_flat_task(ptx):

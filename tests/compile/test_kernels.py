@@ -24,6 +24,7 @@ if not any(link.CORE_DIR.glob("core_*.fatbin")):
 WORKERS = ["thread", "warp", "cta"]
 MOST_REGISTERS = 64
 RECORD = np.dtype([("vertex", "u4"), ("distance", "u4")])
+LARGEST_RECORD = np.dtype([("vertex", "i8"), ("distance", "f8"), ("parent", "u8"), ("bound", "f8")])
 LARGE_RECORD = np.dtype([("vertex", "i8"), ("distance", "f8")])
 
 
@@ -82,6 +83,18 @@ def relax(worker, item, i, first, graph, distance):
     neighbor = graph.indices[first + i]
     if atos.atomic_min(distance, neighbor, item.distance + 1) > item.distance + 1:
         worker.push((neighbor, item.distance + 1))
+
+
+@atos.task(
+    workload=lambda item, graph, distance: (
+        graph.indptr[item.vertex + 1] - graph.indptr[item.vertex],
+        graph.indptr[item.vertex],
+    )
+)
+def branch(worker, item, i, first, graph, distance):
+    neighbor, bound = graph.indices[first + i], item.bound + item.distance
+    if neighbor != item.parent and atos.atomic_min(distance, neighbor, bound) > bound:
+        worker.push((neighbor, item.distance + 1, item.vertex, bound))
 
 
 @atos.task
@@ -157,6 +170,7 @@ TASKS: dict[str, tuple[atos.Task, Any, tuple[Any, ...], np.dtype]] = {
     "idle": (visit, rescan, (GRAPH, array("u4")), np.dtype("u4")),
     "record of 8 bytes": (relax, None, (GRAPH, array("u4")), RECORD),
     "record of 16 bytes": (relax, None, (GRAPH, array("f8")), LARGE_RECORD),
+    "record of 32 bytes": (branch, None, (GRAPH, array("f8")), LARGEST_RECORD),
 }
 
 
@@ -224,7 +238,7 @@ def test_checks_of_groups_link(name, worker):
 
 OLDER = [
     (name, worker, cc)
-    for name in ("bfs", "flat, all methods", "tools", "nested, groups", "record of 16 bytes")
+    for name in ("bfs", "flat, all methods", "tools", "nested, groups", "record of 16 bytes", "record of 32 bytes")
     for worker in WORKERS
     for cc in ((7, 5), (8, 0))
 ]

@@ -60,8 +60,8 @@ TEST(abi_version) { CHECK(atos_abi_version() == ATOS_ABI_VERSION, "%d", atos_abi
 
 TEST(create_refuses_what_makes_no_sense) {
   atos_queue *queue = nullptr;
-  for (const uint32_t bytes : {0u, 1u, 2u, 3u, 5u, 7u, 12u, 15u, 17u, 32u, ~0u})
-    FAILS(atos_queue_create(ATOS_CPU, 1, bytes, &queue), ATOS_INVALID, "items must have 4, 8 or 16 bytes (got ");
+  for (const uint32_t bytes : {0u, 1u, 2u, 3u, 5u, 7u, 12u, 15u, 17u, 24u, 31u, 33u, 64u, ~0u})
+    FAILS(atos_queue_create(ATOS_CPU, 1, bytes, &queue), ATOS_INVALID, "items must have 4, 8, 16 or 32 bytes (got ");
   FAILS(atos_queue_create(ATOS_CPU, 1, 12, &queue), ATOS_INVALID, "(got 12)");
   FAILS(atos_queue_create(ATOS_CPU, 0, 4, &queue), ATOS_INVALID, "the capacity must be at least 1 (got 0)");
   for (const uint64_t capacity : {(1ull << 40) + 1, 1ull << 60, 1ull << 61, (1ull << 61) + 1, ~0ull})
@@ -135,7 +135,7 @@ TEST(more_memory_than_there_is) {
 }
 
 TEST(push_and_read_keep_order_and_bytes) {
-  for (const uint32_t bytes : {4u, 8u, 16u}) {
+  for (const uint32_t bytes : {4u, 8u, 16u, 32u}) {
     Queue queue(1000, bytes);
     CHECK(queue.pending() == 0 && queue.read().empty(), "a new queue is empty");
     std::vector<unsigned char> all;
@@ -192,7 +192,7 @@ TEST(read_of_more_than_is_pending) {
 }
 
 TEST(restore_gives_back_what_was_read) {
-  for (const uint32_t bytes : {4u, 8u, 16u}) {
+  for (const uint32_t bytes : {4u, 8u, 16u, 32u}) {
     for (const uint64_t n : {0, 1, 7, 10, 11, 30}) { // of which 10 fit the ring
       const auto items = some_items(n, n, bytes);
       const atos_queue_state state{n, n / 2, 1234, 567};
@@ -222,7 +222,7 @@ TEST(clear_and_push_again) {
 }
 
 TEST(resize_keeps_items_in_order) {
-  for (const uint32_t bytes : {4u, 8u, 16u}) {
+  for (const uint32_t bytes : {4u, 8u, 16u, 32u}) {
     Queue queue(5, bytes);
     auto all = some_items(bytes, 5, bytes);
     OK(atos_queue_push(queue, all.data(), 5));

@@ -81,6 +81,7 @@ template <unsigned bytes> void a_push_hands_memory_over() {
 TEST(a_push_hands_memory_over_with_4_bytes) { a_push_hands_memory_over<4>(); }
 TEST(a_push_hands_memory_over_with_8_bytes) { a_push_hands_memory_over<8>(); }
 TEST(a_push_hands_memory_over_with_16_bytes) { a_push_hands_memory_over<16>(); }
+TEST(a_push_hands_memory_over_with_32_bytes) { a_push_hands_memory_over<32>(); }
 
 // The other way round: who finds a slot free again may write what its taker has read.
 template <unsigned bytes> void a_free_slot_hands_memory_over() {
@@ -107,6 +108,7 @@ template <unsigned bytes> void a_free_slot_hands_memory_over() {
 TEST(a_free_slot_hands_memory_over_with_4_bytes) { a_free_slot_hands_memory_over<4>(); }
 TEST(a_free_slot_hands_memory_over_with_8_bytes) { a_free_slot_hands_memory_over<8>(); }
 TEST(a_free_slot_hands_memory_over_with_16_bytes) { a_free_slot_hands_memory_over<16>(); }
+TEST(a_free_slot_hands_memory_over_with_32_bytes) { a_free_slot_hands_memory_over<32>(); }
 
 // Who sees that nothing is unfinished sees what all tasks have written.
 TEST(the_end_hands_memory_over) {

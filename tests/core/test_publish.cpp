@@ -66,3 +66,4 @@ template <unsigned bytes> void a_slot_freed_meanwhile() {
 TEST(a_slot_freed_meanwhile_of_4_bytes) { a_slot_freed_meanwhile<4>(); }
 TEST(a_slot_freed_meanwhile_of_8_bytes) { a_slot_freed_meanwhile<8>(); }
 TEST(a_slot_freed_meanwhile_of_16_bytes) { a_slot_freed_meanwhile<16>(); }
+TEST(a_slot_freed_meanwhile_of_32_bytes) { a_slot_freed_meanwhile<32>(); }

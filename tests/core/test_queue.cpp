@@ -1,5 +1,6 @@
 // The queue protocol of csrc/protocol/queue_ref.cuh: tickets, slots, spilling, the end, and all of it under contention.
 #include "protocol/queue_ref.cuh"
+#include "protocol/kernel_params.h"
 
 #include <algorithm>
 #include <atomic>
@@ -20,11 +21,18 @@ template <unsigned bytes> Item<bytes> make_item(uint64_t value);
 template <> Item<4> make_item<4>(uint64_t value) { return {uint32_t(value)}; }
 template <> Item<8> make_item<8>(uint64_t value) { return {{value}}; }
 template <> Item<16> make_item<16>(uint64_t value) { return {{value, ~value}}; }
+template <> Item<32> make_item<32>(uint64_t value) { return {{value, ~value, value * 3, ~(value * 5)}}; }
 
 uint64_t value_of(const Item<4> &item) { return item.word; }
 uint64_t value_of(const Item<8> &item) { return item.word[0]; }
 uint64_t value_of(const Item<16> &item) {
   CHECK(item.word[1] == ~item.word[0], "an item of 16 bytes was torn: %" PRIx64 " %" PRIx64, item.word[0], item.word[1]);
+  return item.word[0];
+}
+
+uint64_t value_of(const Item<32> &item) {
+  const Item<32> whole = make_item<32>(item.word[0]);
+  for (unsigned i = 1; i < 4; ++i) CHECK(item.word[i] == whole.word[i], "word %u of %" PRIx64 " is torn", i, item.word[0]);
   return item.word[0];
 }
 
@@ -70,6 +78,16 @@ template <unsigned bytes> struct OwnQueue {
 };
 
 } // namespace
+
+TEST(a_borrowed_item_that_the_header_does_not_hold_has_a_place_behind_it) {
+  for (const uint32_t bytes : {4u, 8u, 16u, 32u})
+    for (const bool thread : {false, true})
+      for (const bool nested : {false, true}) {
+        const SharedLayout at = shared_layout(thread, nested, bytes, 2, 8, 8, 0);
+        const uint32_t behind = bytes == 32 && nested && !thread ? 32 : 0;
+        CHECK(at.reduce == kHeaderBytes + behind, "items of %u bytes: what follows the header begins at %u", bytes, at.reduce);
+      }
+}
 
 TEST(at_is_exact_division) {
   const uint64_t sizes[] = {1, 2, 3, 5, 6, 7, 10, 63, 64, 65, 641, 1000003, (1ull << 31) - 1, 1ull << 32, (1ull << 32) + 1,
@@ -130,6 +148,7 @@ template <unsigned bytes> void slot_sequence(uint64_t first_generation) {
 TEST(slot_sequence_of_4_bytes) { slot_sequence<4>(0); }
 TEST(slot_sequence_of_8_bytes) { slot_sequence<8>(0); }
 TEST(slot_sequence_of_16_bytes) { slot_sequence<16>(0); }
+TEST(slot_sequence_of_32_bytes) { slot_sequence<32>(0); }
 TEST(slot_sequence_of_4_bytes_beyond_32_bits) {
   slot_sequence<4>((1ull << 31) - 50);
   slot_sequence<4>((1ull << 32) - 50);
@@ -168,6 +187,7 @@ template <unsigned bytes> void generations() {
 TEST(generations_of_4_bytes) { generations<4>(); }
 TEST(generations_of_8_bytes) { generations<8>(); }
 TEST(generations_of_16_bytes) { generations<16>(); }
+TEST(generations_of_32_bytes) { generations<32>(); }
 
 TEST(a_ticket_ahead_of_the_tail_waits) {
   OwnQueue<8> ring(4);
@@ -200,6 +220,7 @@ template <unsigned bytes> void spills() {
 TEST(spills_of_4_bytes) { spills<4>(); }
 TEST(spills_of_8_bytes) { spills<8>(); }
 TEST(spills_of_16_bytes) { spills<16>(); }
+TEST(spills_of_32_bytes) { spills<32>(); }
 
 TEST(a_full_spill_area_is_not_written_beyond) {
   OwnQueue<8> ring(1, 4);
@@ -394,6 +415,7 @@ template <unsigned bytes> void producers_and_consumers(int rounds) {
 TEST(producers_and_consumers_of_4_bytes) { producers_and_consumers<4>(60); }
 TEST(producers_and_consumers_of_8_bytes) { producers_and_consumers<8>(60); }
 TEST(producers_and_consumers_of_16_bytes) { producers_and_consumers<16>(60); }
+TEST(producers_and_consumers_of_32_bytes) { producers_and_consumers<32>(60); }
 
 // Workers that push as they take, each until it sees the end: nobody may see it before the last task is done.
 template <unsigned bytes> void workers_see_the_end() {
@@ -436,6 +458,7 @@ template <unsigned bytes> void workers_see_the_end() {
 
 TEST(workers_see_the_end_of_4_bytes) { workers_see_the_end<4>(); }
 TEST(workers_see_the_end_of_16_bytes) { workers_see_the_end<16>(); }
+TEST(workers_see_the_end_of_32_bytes) { workers_see_the_end<32>(); }
 
 TEST(concurrent_claims_below_the_tail_overlap_nowhere) {
   OwnQueue<4> ring(64);

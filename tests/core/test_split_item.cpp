@@ -82,6 +82,24 @@ TEST(chunks_cover_an_item_once) {
   }
 }
 
+template <unsigned bytes> void an_item_comes_whole() {
+  World world;
+  Item<bytes> item{}, back{};
+  unsigned char *raw = reinterpret_cast<unsigned char *>(&item);
+  for (unsigned i = 0; i < bytes; ++i) raw[i] = static_cast<unsigned char>(i + 1);
+  const uint64_t values[kValueWords] = {1, 2, 3, 4, 5, 6, 7, 8};
+  CHECK(split_item<bytes>(&world.counters, world.split_items.data(), 3, item, values, kValueWords, 100, 100, true), "no place");
+  uint64_t values_back[kValueWords] = {};
+  Chunk chunk;
+  CHECK(claim_chunk<bytes>(&world.counters, world.split_items.data(), 0, &back, values_back, kValueWords, 100, &chunk), "no chunk");
+  CHECK(!std::memcmp(&item, &back, bytes), "another item of %u bytes came", bytes);
+  CHECK(!std::memcmp(values, values_back, sizeof values), "other values came with an item of %u bytes", bytes);
+}
+
+TEST(an_item_of_4_bytes_comes_whole) { an_item_comes_whole<4>(); }
+TEST(an_item_of_16_bytes_comes_whole) { an_item_comes_whole<16>(); }
+TEST(an_item_of_32_bytes_comes_whole) { an_item_comes_whole<32>(); }
+
 TEST(a_place_is_free_only_after_the_last_chunk_is_done) {
   World world;
   CHECK(world.open(0, 1, 200, 100), "there is no place");

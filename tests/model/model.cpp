@@ -88,15 +88,19 @@ struct Group : Warp {
 };
 using Worker1 = GroupWorker<Group, BYTES>;
 
-// Items, slots and the spill area as one word each, or two.
+// Items, slots and the spill area as one word each, or some: of an item, the words after the first one follow from it.
+uint64_t later_word(uint64_t v, unsigned k) { return v + 16 * k; }
 Item<BYTES> item_of(uint64_t v) {
   Item<BYTES> item{};
-  std::memcpy(&item, &v, sizeof item);
+  std::memcpy(&item, &v, std::min(sizeof item, sizeof v));
+  for (unsigned k = 1; k < BYTES / 8; ++k) reinterpret_cast<uint64_t *>(&item)[k] = later_word(v, k);
   return item;
 }
 unsigned node_of(const void *item) {
   unsigned v;
   std::memcpy(&v, item, sizeof v);
+  for (unsigned k = 1; k < BYTES / 8; ++k)
+    if (static_cast<const uint64_t *>(item)[k] != later_word(v, k)) model::fail("an item with the words of another");
   return v;
 }
 constexpr unsigned kSlotWords = sizeof(Slot<BYTES>) / 8; // the item first, the sequence number last; 4-byte items share a word with it
@@ -105,6 +109,7 @@ uint64_t sequence_in(Slot<BYTES> &slot) { return now(*word_of(slot, kSlotWords -
 unsigned node_in(Slot<BYTES> &slot) { return unsigned(now(*word_of(slot, 0))); }
 void fill_slot(Slot<BYTES> &slot, uint64_t sequence, unsigned v) {
   set(*word_of(slot, 0), v);
+  for (unsigned k = 1; k + 1 < kSlotWords; ++k) set(*word_of(slot, k), later_word(v, k));
   set(*word_of(slot, kSlotWords - 1), BYTES == 4 ? sequence << 32 | v : sequence);
 }
 // The slots that there are: of the first ring, however large it may become, and of those that may follow it.
@@ -213,7 +218,7 @@ void atos_task_body(void *worker, const void *item, int64_t i, const void *value
     for (unsigned u = 0; u < kNodes; ++u)
       if (level(u) < level(v) && !load(&world.ran[u])) model::fail("a level began before the one above was over");
   if (fetch_add(&world.ran[v], uint64_t(1) << i) >> i & 1) model::fail("task " + std::to_string(v) + " ran twice");
-  if (bounds.fails >> v & 1) return static_cast<Worker<BYTES> *>(worker)->queue().fail({v + 1, 0, 0, 0, 0, 0, {0, 0}});
+  if (bounds.fails >> v & 1) return static_cast<Worker<BYTES> *>(worker)->queue().fail({v + 1, 0, 0, 0, 0, 0, {}});
   for (unsigned k = 0; k < bounds.children[v]; ++k) {
     const unsigned child = first_child(v) + k;
     if (bounds.nested && k != uint64_t(i)) continue;
@@ -370,7 +375,8 @@ int main(int count, char **arguments) {
   });
   for (SplitItem &share : world.split_items) {
     name(share.chunks, "chunks", false, true), name(share.left, "left"), name(share.busy, "busy"), name(share.length, "length");
-    name(share.item[0], "share item"), name(share.values[0], "share values");
+    for (unsigned k = 0; k < (BYTES + 7) / 8; ++k) name(share.item[k], "share item");
+    name(share.values[0], "share values");
   }
   several(world.spill, "spill", true), several(world.ran, "ran", true), several(world.aside, "aside"), several(world.written, "written");
   name(world.first_end, "first_end", true), name(world.ran_before, "ran before", true), name(world.launches, "launches", true);

@@ -11,6 +11,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "full": {"workers": 3, "children": "2,0,0", "capacity": 1, "keep": 0},
     "full, two workers": {"workers": 2, "children": "1,1,0,0", "seeds": 2, "keep": 0},
     "full, large items": {"workers": 2, "children": "3,1,1,1,0,0,0", "item_bytes": 8, "capacity": 3, "keep": 0},
+    "full, largest items": {"workers": 2, "children": "1,1,0", "item_bytes": 32, "capacity": 1, "keep": 0},
     "several tickets": {"workers": 2, "children": "1,1,0,0,1,0,0", "seeds": 4, "capacity": 4, "fetch": 2, "keep": 0},
     "several tickets, not filled yet": {
         "workers": 2,
@@ -107,6 +108,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "split items, full": {"workers": 2, "children": "3,0,0,0", "nested": 1},
     "split items, flushed by all": {"workers": 2, "children": "1,1,0", "nested": 1, "longs": 3, "cta": 1, "few": 0},
     "split items, idle": {"workers": 2, "children": "2,0,0", "nested": 1, "longs": 1, "aside": 2},
+    "split items, largest items": {"workers": 2, "children": "1,0", "item_bytes": 32, "nested": 1, "longs": 1, "buffer": 1},
     "split items of one chunk": {"workers": 2, "children": "1,1,0", "nested": 1, "longs": 3, "capacity": 3, "chunk": 2},
     "local items, then split": {
         "workers": 2,

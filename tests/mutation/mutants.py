@@ -592,6 +592,11 @@ WORKER = {
         GPU + "lanes",
     ),
     "W48": Mutant("device/bsp_rounds.cuh", "head stays ahead of a round", "store(&counters->head, end);"),
+    "W80": Mutant(
+        "device/work_sharing.cuh",
+        "a borrowed item of 32 bytes lies in the header, on top of its values",
+        "if (bytes > kHeaderItemBytes) place = reinterpret_cast<unsigned char *>(header) + kHeaderBytes;",
+    ),
 }
 
 HOST = {

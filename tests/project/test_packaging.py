@@ -17,6 +17,7 @@ import pytest
 from repository import ROOT
 
 import atos_py
+from atos_py.compile.codegen import ITEM_BYTES
 from atos_py.tools import cuda_toolkit as toolkit
 
 DIRECTORIES = ("atos_py", "benchmarks", "csrc", "docs", "examples", "tests", "third_party")
@@ -83,7 +84,7 @@ def test_wheel_holds_the_worker_loops_as_lto_ir(wheel):
         pytest.skip("the core was built without nvcc")
     with zipfile.ZipFile(wheel) as archive:
         for worker in ("thread", "warp", "cta"):
-            for size in (4, 8, 16):
+            for size in ITEM_BYTES:
                 content = archive.read(f"atos_py/_lib/core_{worker}_{size}.fatbin")
                 assert content[:4] == b"\x50\xed\x55\xba"  # the magic number of a fatbin
                 assert len(content) > 10_000

@@ -14,6 +14,7 @@ import pytest
 from fake_arrays import FakeArray
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from item_types import RECORDS
 
 import atos_py as atos
 from atos_py.compile import linker as link
@@ -407,3 +408,16 @@ def test_a_fault_of_the_gpu_is_told_again_and_again():
     done = subprocess.run([sys.executable, "-c", FAULT], capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout.split() == ["fault"] * 6, done.stderr
     assert done.returncode == 0, done.stderr
+
+
+@atos.task
+def refuse_large(worker, item):
+    assert item.bound < 7
+
+
+def test_the_whole_of_a_large_item_is_told(device, worker):
+    queue = atos.Queue(4, dtype=RECORDS["32 bytes"], device=device)
+    queue.push((1, 2.5, 3, 7.5))
+    with pytest.raises(TaskError) as failed:
+        getattr(queue, f"launch_{worker}")(refuse_large, debug=True)
+    assert failed.value.item == (1, 2.5, 3, 7.5)

@@ -71,7 +71,7 @@ def test_many_long_items_at_once(persistent, barrier):
 
 @pytest.mark.timeout(120)
 @every_schedule
-@pytest.mark.parametrize("dtype", ["uint32", "int64", "16 bytes"])
+@pytest.mark.parametrize("dtype", ["uint32", "int64", "16 bytes", "32 bytes"])
 def test_large_random_trees_through_small_queues(worker, persistent, barrier, dtype):
     device = atos.device("cuda")
     forest = forest_on_host(100_000, 1, most=3, seed=5)

@@ -24,7 +24,7 @@ from atos_py.errors import InvalidArgumentError, QueueFullError, UnsupportedType
 
 
 @every_schedule
-@pytest.mark.parametrize("dtype", ["uint32", "16 bytes"])
+@pytest.mark.parametrize("dtype", ["uint32", "16 bytes", "32 bytes"])
 def test_a_launch_grows_its_queue(device, worker, persistent, barrier, dtype):
     forest = forest_on_host(20_000, 3, most=5, seed=2)
     there, counts = on_device(forest, device)
@@ -42,7 +42,7 @@ def test_a_launch_grows_its_queue(device, worker, persistent, barrier, dtype):
     assert queue.capacity >= before
 
 
-@pytest.mark.parametrize("dtype", ["uint32", "16 bytes"])
+@pytest.mark.parametrize("dtype", ["uint32", "16 bytes", "32 bytes"])
 def test_workers_go_on_while_the_queue_grows(device, worker, dtype):
     """A persistent launch is one kernel: were it stopped for a larger ring, it would be several."""
     forest = forest_on_host(300_000, 1, most=5, seed=4)

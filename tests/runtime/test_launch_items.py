@@ -80,7 +80,7 @@ def test_every_record_may_be_pushed_by_a_task(device, name):
 
 @every_schedule
 @pytest.mark.parametrize("capacity", [1, 2, 50])
-@pytest.mark.parametrize("dtype", ["uint32", "int64", "16 bytes"])
+@pytest.mark.parametrize("dtype", ["uint32", "int64", "16 bytes", "32 bytes"])
 def test_a_launch_that_fills_its_queue_loses_nothing(device, worker, persistent, barrier, capacity, dtype):
     filled = 0
     for seed in range(3):

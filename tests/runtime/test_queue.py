@@ -199,7 +199,7 @@ def test_wrong_records_are_refused(items):
         "O",
         "M8[s]",
         ">u4",
-        "u8,u8,u8",
+        "u8,u8,u8,u8,u1",
         "f2,f2",
         ">u4,u4",
         "O,i4",

@@ -172,14 +172,14 @@ def test_the_stress_command_finds_what_is_wrong(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("persistent", "barrier"), SCHEDULES, ids=lambda on: str(on).lower())
-@pytest.mark.parametrize("dtype", ["uint32", "16 bytes"])
+@pytest.mark.parametrize("dtype", ["uint32", "16 bytes", "32 bytes"])
 def test_a_large_graph_through_a_queue_that_grows(device, worker, persistent, barrier, dtype):
     queue = atos.Queue(100, max_capacity=100, dtype=DTYPES[dtype], device=device)
     forest = forest_on_host(60_000, 20, most=3, seed=1)
     assert run_through(queue, worker, forest, device, persistent=persistent, barrier=barrier, num_blocks=4) > 0
 
 
-@pytest.mark.parametrize("dtype", ["uint32", "uint64", "16 bytes"])
+@pytest.mark.parametrize("dtype", ["uint32", "uint64", "16 bytes", "32 bytes"])
 def test_a_ring_that_is_just_large_enough(device, worker, dtype):
     """Chains through a ring with as many slots as there are chains: each lap fills it to the last slot.
 

@@ -2,7 +2,7 @@
 
 __all__ = ["ITEM_BYTES", "item_bytes"]
 
-ITEM_BYTES = (4, 8, 16)  # as the core is compiled for
+ITEM_BYTES = (4, 8, 16, 32)  # as the core is compiled for
 
 
 def item_bytes(itemsize: int) -> int:

@@ -229,9 +229,11 @@ def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
     if worker_type.buckets:
         if priority_type == types.none:
             priority = ir.Constant(ir.DoubleType(), 0)
-        _push_with_priority(context, builder, worker, store_in, priority)
+        slot = _slot(builder, items_type)
+        store_in(slot)
+        _push_with_priority(context, builder, worker, slot, priority)
     elif on_cuda(context):
-        slot = builder.bitcast(cgutils.alloca_once(builder, ir.ArrayType(I64, 2)), POINTER)
+        slot = _slot(builder, items_type)
         store_in(slot)
         call_core(builder, ir.VoidType(), "atos_push", [worker, slot])
     else:
@@ -248,9 +250,12 @@ def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
     return context.get_dummy_value()
 
 
-def _push_with_priority(context: Any, builder: ir.IRBuilder, worker: ir.Value, store_in: Any, priority: ir.Value) -> None:
-    slot = builder.bitcast(cgutils.alloca_once(builder, ir.ArrayType(I64, 2)), POINTER)
-    store_in(slot)
+def _slot(builder: ir.IRBuilder, items: Items) -> ir.Value:
+    """Return a pointer to memory for an item that is handed to the core."""
+    return builder.bitcast(cgutils.alloca_once(builder, ir.ArrayType(I64, max(2, items.stride // 8))), POINTER)
+
+
+def _push_with_priority(context: Any, builder: ir.IRBuilder, worker: ir.Value, slot: ir.Value, priority: ir.Value) -> None:
     if on_cuda(context):
         call_core(builder, ir.VoidType(), "atos_push_with_priority", [worker, slot, priority])
     else:
