@@ -221,3 +221,8 @@ def closing_over(limit: int) -> atos.Task:
         ran[v] = other
 
     return close
+
+
+@atos.task
+def refuse_large(worker, item):
+    assert item.bound < 7

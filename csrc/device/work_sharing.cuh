@@ -48,6 +48,7 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
   // The item of the chunk that runs: a copy from the table, or this worker's own item if that was not split.
   ATOS_DEVICE Item<bytes> *borrowed() const {
     void *place = header->borrowed_item;
+    static_assert(sizeof header->borrowed_item == kHeaderItemBytes, "what is larger lies behind the header");
     if (bytes > kHeaderItemBytes) place = reinterpret_cast<unsigned char *>(header) + kHeaderBytes;
     return static_cast<Item<bytes> *>(place);
   }

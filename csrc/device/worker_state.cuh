@@ -47,7 +47,7 @@ struct Header {
   TerminationDetector end;
   uint64_t ran, pushed;      // statistics
   uint64_t round_end;        // tickets below this run in the current round
-  uint64_t borrowed_item[kHeaderItemBytes / 8]; // the item of the chunk that runs, from the table or this worker's batch
+  uint64_t borrowed_item[2]; // the item of the chunk that runs, from the table or this worker's batch; see `borrowed`
   uint64_t borrowed_values[kValueWords];
   Chunk chunk;
   uint32_t pushes;        // items pushed in this step; those that the buffer could not hold are in the queue already

@@ -176,8 +176,8 @@ typedef struct atos_dlpack {
 atos_status atos_dlpack_make(const atos_dlpack *given, void **managed);
 void atos_dlpack_dispose(void *capsule); /* the destructor of the PyCapsule that it is handed over in */
 
-/* The queue: FIFO as far as concurrency allows; item_bytes is 4, 8, 16 or 32. One thread at a time uses it: others wait for 20 ms,
- * a launch until it is stopped, and are told ATOS_HELD then, so that callers can look after signals. */
+/* The queue: FIFO as far as concurrency allows; item_bytes is 4, 8, 16 or 32. One thread at a time uses it: others wait for 20
+ * ms, a launch until it is stopped, and are told ATOS_HELD then, so that callers can look after signals. */
 atos_status atos_queue_create(int32_t device, uint64_t capacity, uint32_t item_bytes, atos_queue **queue);
 void atos_queue_destroy(atos_queue *queue); /* what workers that are stuck use is kept */
 void atos_queue_capacity(atos_queue *queue, uint64_t *capacity, uint64_t *limit);

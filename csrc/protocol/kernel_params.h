@@ -62,7 +62,7 @@ struct SharedLayout {
 };
 
 constexpr uint32_t kHeaderBytes = 336;
-constexpr uint32_t kHeaderItemBytes = 16; // a borrowed item (worker_state.cuh) that is larger has its place behind the header
+constexpr uint32_t kHeaderItemBytes = 16; // a borrowed item (work_sharing.cuh) that is larger has its place behind the header
 constexpr uint32_t kReduceBytes = 32 * 8;
 constexpr uint32_t kFarStateBytes = 64;
 

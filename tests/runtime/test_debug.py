@@ -410,14 +410,9 @@ def test_a_fault_of_the_gpu_is_told_again_and_again():
     assert done.returncode == 0, done.stderr
 
 
-@atos.task
-def refuse_large(worker, item):
-    assert item.bound < 7
-
-
 def test_the_whole_of_a_large_item_is_told(device, worker):
     queue = atos.Queue(4, dtype=RECORDS["32 bytes"], device=device)
     queue.push((1, 2.5, 3, 7.5))
     with pytest.raises(TaskError) as failed:
-        getattr(queue, f"launch_{worker}")(refuse_large, debug=True)
+        getattr(queue, f"launch_{worker}")(tasks.refuse_large, debug=True)
     assert failed.value.item == (1, 2.5, 3, 7.5)
