@@ -154,6 +154,11 @@ def local(worker, v, out):
     out[v] = mine[v % 32]
 
 
+@atos.task
+def told(worker, v, out):
+    print("item", v, out[v], 0.5, True)
+
+
 def nothing(worker, v):
     """Do nothing: what remains is the core's own."""
 
@@ -258,6 +263,13 @@ def test_an_array_of_a_thread_is_all_that_its_stack_holds(worker):
     found = link.cubin(local, None, (describe(array("i4")),), np.dtype("u4"), worker, (9, 0))
     assert 32 * 4 <= found.stack_bytes <= 32 * 4 + 16
     assert found.spill_bytes == 0
+
+
+@pytest.mark.parametrize("worker", WORKERS)
+def test_a_task_that_prints_links(worker):
+    found = link.cubin(told, None, (describe(array("i4")),), np.dtype("u4"), worker, (9, 0))
+    assert b"vprintf" in found.code
+    assert b"vprintf" not in kernel("bfs", worker).code
 
 
 def test_a_task_with_little_room_for_registers_still_links():

@@ -122,6 +122,18 @@ def local_as_a_whole(worker, v, x):
     x[v] = sum(atos.local_array(np.float64, 4))
 
 
+def print_array(worker, v, x):
+    print(x)
+
+
+def print_to_the_end(worker, v, x):
+    print(v, end="")
+
+
+def print_many(worker, v, x):
+    print((v, v, v, v, v, v, v, v), (v, v, v, v, v, v, v, v), (v, v, v, v, v, v, v, v), (v, v, v, v, v, v, v, v), v)
+
+
 def read_one_index(worker, v, x):
     return x[v]
 
@@ -363,6 +375,9 @@ REFUSED = [
     (local_from_a_helper, array("f8"), "a local_array is returned from a function, with which its memory ends", ""),
     (local_in_a_tuple_from_a_helper, array("f8"), "a local_array is returned from a function", ""),
     (local_as_a_whole, array("f8"), "'sum' is used on a whole array, and in tasks there are only elements", "sum("),
+    (print_array, array("f8"), "print takes numbers, texts and tuples of them, not shared array(float64, 1d)", "print(x)"),
+    (print_to_the_end, array("f8"), "print takes what it prints alone, and no end: each call prints a line", "print(v"),
+    (print_many, array("f8"), "print takes 32 numbers at most (got 33)", "print("),
     (read_one_index, array("f8", ndim=2), "a 2-dimensional array takes 2 indices, not 1", "return x[v]"),
     (read_float_index, array("f8"), "an array is indexed by float64; convert it, as in int(x)", "x[v * 0.5]"),
     (read_slice, array("f8"), "indices are integers", "x[1:2]"),

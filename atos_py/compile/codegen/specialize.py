@@ -11,6 +11,7 @@ from typing import Any
 
 from .introspect import codes, global_names, is_library, line_of, plain_function
 from .lower_checks import add_checked, is_collecting
+from .lower_print import print_line
 
 _RAISE = "RAISE_VARARGS"  # what Python compiles raise and assert to
 _WITH_HANDLER = "it has a try or with, and tasks handle no exceptions"
@@ -57,7 +58,7 @@ class Specialiser:
         _refuse(code)
         for part in codes(code):
             add_checked(part)
-        variables = dict(function.__globals__)
+        variables = {"print": print_line, **function.__globals__}
         cells = tuple(
             CellType(_read_cell(name, cell, code.co_firstlineno)) for name, cell in zip(code.co_freevars, closure, strict=True)
         )
