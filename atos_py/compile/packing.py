@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..arrays.casting import cast_values
 from ..errors import UnsupportedTypeError
-from ..support.validation import as_dtype, as_host_array
+from ..support.validation import as_dtype, as_host_array, broadcast_arrays
 
 __all__ = ["PACKED_DTYPES", "pack", "unpack"]
 
@@ -50,7 +50,7 @@ def pack(value: Any, id: Any, dtype: DTypeLike | None = None, /) -> Any:
     UnsupportedTypeError
         If it is not known what the value is to be packed as, or something is no number.
     InvalidArgumentError
-        If a value or an id does not fit; in a task, only `debug=True` finds that.
+        If a value or an id does not fit, of which in a task only `debug=True` tells, or shapes do not go together.
 
     See Also
     --------
@@ -82,8 +82,8 @@ def pack(value: Any, id: Any, dtype: DTypeLike | None = None, /) -> Any:
     kind = _kind_of(values.dtype) if dtype is None else _check_dtype("pack", dtype)
     if values.dtype.kind == "f" and kind != _FLOAT32:
         raise UnsupportedTypeError(f"pack would cut off a {values.dtype} to {kind}; convert it, as in int(x)")
-    upper = _in_order(cast_values(values, kind))
-    return upper.astype(np.uint64)[()] << _HALF | cast_values(ids, _UINT32).astype(np.uint64)[()]
+    upper, lower = broadcast_arrays("pack", _in_order(cast_values(values, kind)), cast_values(ids, _UINT32))
+    return (upper.astype(np.uint64) << _HALF | lower)[()]
 
 
 def unpack(word: Any, dtype: DTypeLike, /) -> Any:

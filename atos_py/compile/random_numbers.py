@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidArgumentError, UnsupportedTypeError
-from ..support.validation import as_host_array
+from ..support.validation import as_host_array, broadcast_arrays
 
 __all__ = ["MULTIPLIERS", "ROUNDS", "TO_UNIT", "WEYL", "philox4x32", "random", "random_bits"]
 
@@ -47,7 +47,7 @@ def random(seed: Any, /, *counters: Any) -> Any:
     UnsupportedTypeError
         If something is no integer.
     InvalidArgumentError
-        If an integer does not fit 64 bits, or there is no counter.
+        If an integer does not fit 64 bits, shapes do not go together, or there is no counter.
 
     See Also
     --------
@@ -108,7 +108,8 @@ def philox4x32(
 def _bits(name: str, seed: Any, counters: tuple[Any, ...]) -> NDArray[Any]:
     if not counters:
         raise InvalidArgumentError(f"{name} takes a seed and one or more counters, such as {name}(seed, item)")
-    key, *words = np.broadcast_arrays(*(_as_words(f"argument {k} of {name}", x) for k, x in enumerate((seed, *counters), 1)))
+    given = [_as_words(f"argument {k} of {name}", x) for k, x in enumerate((seed, *counters), start=1)]
+    key, *words = broadcast_arrays(name, *given)
     state: Any = (np.zeros(key.shape, np.uint64),) * 4
     for first in range(0, len(words), 2):
         pair = (words[first], words[first + 1] if first + 1 < len(words) else np.zeros(key.shape, np.uint64))

@@ -18,6 +18,7 @@ __all__ = [
     "as_dtype",
     "as_host_array",
     "as_integers",
+    "broadcast_arrays",
     "check_bool",
     "check_float",
     "check_int",
@@ -107,6 +108,15 @@ def as_host_array(name: str, values: Any) -> NDArray[Any]:
         return np.asarray(values)
     except (TypeError, ValueError) as error:
         raise UnsupportedTypeError(f"{name} cannot be made an array: {error}") from error
+
+
+def broadcast_arrays(name: str, *values: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Return the arrays that `name` was given in the shape that they have in common."""
+    try:
+        return tuple(np.broadcast_arrays(*values))
+    except ValueError:
+        shapes = ", ".join(str(value.shape) for value in values)
+        raise InvalidArgumentError(f"{name} is given arrays whose shapes do not go together: {shapes}") from None
 
 
 def as_integers(name: str, values: Any) -> NDArray[Any]:

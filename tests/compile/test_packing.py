@@ -133,6 +133,8 @@ def test_what_is_refused():
         atos.pack(0.5, 2**32)
     with pytest.raises(InvalidArgumentError, match="do not fit float32"):
         atos.pack(1e300, 0)
+    with pytest.raises(InvalidArgumentError, match="pack is given arrays whose shapes do not go together"):
+        atos.pack(np.zeros(3), np.arange(2))
     with pytest.raises(UnsupportedTypeError, match="a word of uint64, not float64"):
         atos.unpack(0.5, np.int32)
     with pytest.raises(UnsupportedTypeError, match="takes a dtype of uint32, int32 or float32, not int64"):

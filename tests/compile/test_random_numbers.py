@@ -119,5 +119,7 @@ def test_what_is_refused():
         atos.random(1, 0.5)
     with pytest.raises(UnsupportedTypeError, match="argument 1 of random_bits must be an integer, not bool"):
         atos.random_bits(True, 1)
+    with pytest.raises(InvalidArgumentError, match=r"random is given arrays whose shapes do not go together: \(3,\), \(2,\)"):
+        atos.random(np.arange(3), np.arange(2))
     with pytest.raises(InvalidArgumentError, match=r"argument 3 of random does not fit 64 bits \(got 18446744073709551616\)"):
         atos.random(1, 2, 2**64)
