@@ -187,7 +187,12 @@ private:
                                                kernel.directory}
           .open(~uint64_t(0), run.launch.blocks, kFarChunk);
     };
-    return run.item_bytes == 4 ? open(QueueRef<4>{}) : run.item_bytes == 8 ? open(QueueRef<8>{}) : open(QueueRef<16>{});
+    switch (run.item_bytes) {
+    case 4: return open(QueueRef<4>{});
+    case 8: return open(QueueRef<8>{});
+    case 16: return open(QueueRef<16>{});
+    default: return open(QueueRef<32>{});
+    }
   }
 
   // Runs the workers once, each in a thread.

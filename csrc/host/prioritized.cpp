@@ -17,7 +17,8 @@ uint32_t power_of_two(uint64_t least) {
 template <class F> void with_far_items(uint32_t item_bytes, F f) {
   if (item_bytes == 4) f(FarItem<4>{});
   else if (item_bytes == 8) f(FarItem<8>{});
-  else f(FarItem<16>{});
+  else if (item_bytes == 16) f(FarItem<16>{});
+  else f(FarItem<32>{});
 }
 
 } // namespace

@@ -66,7 +66,7 @@ public:
 private:
   // A pending item of a queue with buckets, in order of push.
   struct Prioritized {
-    unsigned char item[16];
+    unsigned char item[32];
     float level;
   };
   std::vector<Prioritized> prioritized;
