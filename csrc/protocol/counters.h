@@ -44,19 +44,19 @@ struct FarCounters {
 // They only increase while workers run, except those of barriers, idle rounds and split items. Counters that are written often
 // lie in different lines of 128 bytes.
 struct Counters {
-  alignas(128) uint64_t head;                   // tickets claimed by workers; may be ahead of the tail
-  alignas(128) uint64_t tail;                   // tickets reserved for pushed items, and growths (see above)
-  alignas(128) uint64_t finished;               // tasks that ran, of those counted in the tail or in `untracked`
-  uint64_t stop;                                // why workers have to leave before the end, or kRun
-  uint64_t untracked;                           // tasks not tracked by the tail: local items (no ticket) that were split
-  uint64_t splits_open;                         // bits of the split items that have unclaimed chunks
-  alignas(128) uint64_t spilled;                // items that found their slot occupied
-  alignas(128) uint64_t quiescent;              // idle rounds: see `register_quiescent`
-  alignas(128) uint64_t arrived;                // grid barrier: blocks that arrived
-  alignas(128) uint64_t phase;                  // grid barrier: how often it opened
-  uint64_t round_end;                           // grid barrier: tickets below this run in the current round
-  alignas(128) uint64_t claims[4];              // discrete kernels: tickets claimed of the range of each stream's kernel
-  uint64_t gone[4];                             // blocks that left the kernel of each stream
+  alignas(128) uint64_t head;      // tickets claimed by workers; may be ahead of the tail
+  alignas(128) uint64_t tail;      // tickets reserved for pushed items, and growths (see above)
+  alignas(128) uint64_t finished;  // tasks that ran, of those counted in the tail or in `untracked`
+  uint64_t stop;                   // why workers have to leave before the end, or kRun
+  uint64_t untracked;              // tasks not tracked by the tail: local items (no ticket) that were split
+  uint64_t splits_open;            // bits of the split items that have unclaimed chunks
+  alignas(128) uint64_t spilled;   // items that found their slot occupied
+  alignas(128) uint64_t quiescent; // idle rounds: see `register_quiescent`
+  alignas(128) uint64_t arrived;   // grid barrier: blocks that arrived
+  alignas(128) uint64_t phase;     // grid barrier: how often it opened
+  uint64_t round_end;              // grid barrier: tickets below this run in the current round
+  alignas(128) uint64_t claims[4]; // discrete kernels: tickets claimed of the range of each stream's kernel
+  uint64_t gone[4];                // blocks that left the kernel of each stream
   FarCounters far;
   alignas(128) uint64_t growths_granted;        // by the host, which has mapped their memory; maybe with kNoMore
   uint64_t growths_requested;                   // from the host, by pushers

@@ -11,11 +11,11 @@ constexpr bool kKeepsLocalItems = true;  // whether warp and CTA workers run som
 constexpr int64_t kBacklogPerWorker = 8; // items waiting for each worker from which on all pushes go to the queue
 
 // Far items.
-constexpr uint64_t kBlockItems = 1024; // entries of a block
+constexpr uint64_t kBlockItems = 1024;                // entries of a block
 constexpr uint64_t kLeastChunk = 32, kFarChunk = 256; // entries that a worker pushes again at once; divisors of kBlockItems
-constexpr uint64_t kFewItems = 4;      // in a bucket for each worker, from which on it need not be wider
-constexpr uint64_t kOpenedBatches = 4; // full batches for each worker that are opened at once, at most
-constexpr uint32_t kThinPart = 4;      // of a full batch: a worker that has kept no more items looks for far ones
+constexpr uint64_t kFewItems = 4;                     // in a bucket for each worker, from which on it need not be wider
+constexpr uint64_t kOpenedBatches = 4;                // full batches for each worker that are opened at once, at most
+constexpr uint32_t kThinPart = 4; // of a full batch: a worker that has kept no more items looks for far ones
 
 // Waiting.
 constexpr unsigned kPollsBeforeEndTest = 4; // failed polls of its slots before a worker tests for the end, which takes longer
