@@ -39,6 +39,7 @@ def check_item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def as_items(items: ArrayLike | Array, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return what is pushed to a queue of `dtype` as the core takes it, after checking that every item fits."""
+    items = asarray(items) if is_on_gpu(items) else items  # NumPy does not read those of other libraries
     given = _make_records(items, dtype) if dtype.names else np.atleast_1d(_read_integers(items))
     if given.ndim != 1:
         raise InvalidArgumentError(f"items are pushed as a one-dimensional array (got shape {given.shape})")
@@ -70,7 +71,7 @@ def items_on_gpu(items: Any, dtype: np.dtype[Any], device: Device) -> Array | No
 
 def as_priorities(priority: ArrayLike | Array, count: int) -> NDArray[np.float64]:
     """Return one priority for each of `count` items, given as one number for all or one for each."""
-    given = as_host_array("the priority of what is pushed", priority)
+    given = as_host_array("the priority of what is pushed", asarray(priority) if is_on_gpu(priority) else priority)
     if given.dtype.kind not in "iufb":
         raise UnsupportedTypeError(f"priorities are numbers (got dtype {given.dtype})")
     if given.ndim > 1 or (given.ndim == 1 and len(given) != count):

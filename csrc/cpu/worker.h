@@ -360,7 +360,7 @@ private:
     FarChunk chunk;
     if (!far.claim_chunk(&chunk)) {
       if (!opens) return false;
-      const uint64_t batches = uint64_t(launch.workers) * launch.fetch * kOpenedBatches;
+      const uint64_t batches = uint64_t(launch.workers) * kOpenedByThread;
       if (!far.can_open() || !far.open(std::min(batches, launch.size / 4 + 1), launch.workers, kFarChunk) ||
           !far.claim_chunk(&chunk))
         return false;

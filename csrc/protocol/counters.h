@@ -37,7 +37,9 @@ struct FarCounters {
   uint64_t again;               // whether the items are to be pushed again
   uint64_t taken_out;           // items of all lists that were opened
   uint64_t adapts;              // whether the width of buckets adapts
-  uint64_t misplaced;           // about as many items are in lists of another width
+  uint64_t passed;              // buckets since it last might have
+  uint64_t inside, beyond;      // items in them, and in all that came after each
+  uint64_t misplaced;           // whether lists may have items from before the width changed
   alignas(128) uint64_t stored; // items that all pushes stored in lists
 };
 

@@ -96,6 +96,7 @@ template <> struct FarItem<4> {
 // A list: tickets [head, tail) are of items that have not been opened.
 struct alignas(32) FarList {
   uint64_t tail, head;
+  uint64_t misplaced; // tickets below this are of items that may belong elsewhere
 };
 
 // A chunk of an opened list: tickets [from, to), all of one block. If `again`, its items are not for the current bucket, or may
@@ -244,18 +245,28 @@ template <unsigned bytes> struct FarItems {
   }
 
 private:
-  // delta = "auto": doubles the width of a bucket that has too few items for `workers`, halves that of one that has more than
-  // several batches for each; in between is a factor that keeps it from going back and forth. The items of all other lists are
-  // then in wrong ones, and have to be pushed again.
-  ATOS_FUNCTION void adapt(Window *window, unsigned i, uint64_t there, uint64_t workers, uint64_t most) const {
-    const bool widen = i > 0 && there < kFewItems * workers, narrow = there > 2 * most;
-    if (!widen && !narrow) return;
+  // delta = "auto", when the window goes on to a bucket of `there` items: after some buckets, doubles the width if they had too
+  // few items for `workers` on average, and halves it if they had more than several batches for each. It also halves if hardly
+  // anything lies beyond the bucket, for it is then as wide as pushes go ahead, and so hardly orders them. Whether it changed:
+  // the items of all lists are in wrong ones then, and have to be pushed again. So there is no change before that costs little.
+  ATOS_FUNCTION bool adapt(Window *window, uint64_t there, uint64_t workers, uint64_t most) const {
+    const uint64_t others = load(&state().stored) - load(&state().taken_out) - there;
+    const uint64_t passed = load(&state().passed) + 1;
+    const uint64_t inside = load(&state().inside) + there, beyond = load(&state().beyond) + others;
+    const bool enough = passed >= kBucketsToAdapt && inside >= others;
+    store(&state().passed, enough ? 0 : passed);
+    store(&state().inside, enough ? 0 : inside);
+    store(&state().beyond, enough ? 0 : beyond);
+    if (!enough) return false;
+    const bool narrow = inside > passed * 2 * most || 8 * beyond < inside;
+    const bool widen = !narrow && inside < passed * kFewItems * workers && inside < 3 * beyond;
+    if (!widen && !narrow) return false;
     const float factor = widen ? 0.5f : 2.0f;
-    // All of the bucket is near in a wider one, and the lower half in a narrower one.
     window->current = floorf(window->current * factor);
     window->inverse_width *= factor;
-    const uint64_t others = load(&state().stored) - load(&state().taken_out) - there;
-    store(&state().misplaced, others);
+    for (unsigned list = 0; list <= buckets; ++list) store(&lists()[list].misplaced, load(&lists()[list].tail));
+    store(&state().misplaced, 1);
+    return true;
   }
 
   ATOS_FUNCTION FarLayout layout() const { return far_layout(buckets, blocks, directory, bytes); }
@@ -306,44 +317,69 @@ private:
     return kNoBlock;
   }
 
+  // What is opened next: tickets from `begin` on.
+  struct Opening {
+    unsigned list;
+    uint64_t begin, n;
+    bool again; // as in FarChunk
+  };
+
   ATOS_FUNCTION uint64_t open_locked(uint64_t most, uint64_t workers, uint64_t largest) const {
-    uint64_t seen = load(&state().window), misplaced = load(&state().misplaced);
+    Opening next;
+    if (!find_misplaced(&next) && !find_lowest(&next, most, workers)) return 0;
+    store(&lists()[next.list].head, next.begin + next.n);
+    store(&state().taken_out, load(&state().taken_out) + next.n);
+    uint64_t chunk = largest;
+    while (chunk > kLeastChunk && chunk / 2 * workers >= next.n) chunk /= 2;
+    const uint64_t chunks = (next.begin + next.n - 1) / chunk - next.begin / chunk + 1;
+    store(&state().chunk, chunk);
+    store(&state().again, next.again);
+    store(&state().list, next.list);
+    store(&state().begin, next.begin);
+    store(&state().end, next.begin + next.n);
+    store(&state().left, chunks);
+    fence();
+    store(&state().chunks, kChunkBias + chunks);
+    return chunks;
+  }
+
+  // A list with items from before the width changed.
+  ATOS_FUNCTION bool find_misplaced(Opening *next) const {
+    if (!load(&state().misplaced)) return false;
+    for (unsigned list = 0; list <= buckets; ++list) {
+      const uint64_t begin = load(&lists()[list].head), end = load(&lists()[list].misplaced);
+      if (begin >= end) continue;
+      *next = {list, begin, end - begin, true};
+      return true;
+    }
+    store(&state().misplaced, 0);
+    return false;
+  }
+
+  // The list of the lowest bucket that has items, to which the window moves; the one of those beyond the window comes last.
+  ATOS_FUNCTION bool find_lowest(Opening *next, uint64_t most, uint64_t workers) const {
+    uint64_t seen = load(&state().window);
     Window window = Window::unpack(seen);
     const unsigned first = list_of_bucket(window.current);
     for (unsigned i = 0; i <= buckets; ++i) {
       const unsigned list = i < buckets ? (first + i) & (buckets - 1) : buckets;
       const uint64_t begin = load(&lists()[list].head), there = load(&lists()[list].tail) - begin;
       if (there == 0) continue;
-      const bool again = misplaced || i == buckets;
-      const uint64_t n = again || there < most ? there : most;
-      if (misplaced) {
-        store(&state().misplaced, misplaced < there ? 0 : misplaced - there);
-      } else if (i < buckets) {
-        window.current += float(i);
-        if (load(&state().adapts)) adapt(&window, i, there, workers, most);
-      } else {
+      bool again = i == buckets;
+      if (again) {
         // The lowest level may not be known yet, of items for which only tickets are reserved. They are looked at anyhow.
         const uint64_t least = load(&state().least);
         window.current = least == kEmpty ? window.current + float(buckets) : window.bucket_of(of_ordered(least));
         store(&state().least, kEmpty);
+      } else if (i > 0) {
+        window.current += float(i);
+        again = load(&state().adapts) && adapt(&window, there, workers, most);
       }
+      *next = {list, begin, again || there < most ? there : most, again};
       compare_exchange(&state().window, seen, window.pack()); // unless it has moved down meanwhile
-      store(&lists()[list].head, begin + n);
-      store(&state().taken_out, load(&state().taken_out) + n);
-      uint64_t chunk = largest;
-      while (chunk > kLeastChunk && chunk / 2 * workers >= n) chunk /= 2;
-      const uint64_t chunks = (begin + n - 1) / chunk - begin / chunk + 1;
-      store(&state().chunk, chunk);
-      store(&state().again, again);
-      store(&state().list, list);
-      store(&state().begin, begin);
-      store(&state().end, begin + n);
-      store(&state().left, chunks);
-      fence();
-      store(&state().chunks, kChunkBias + chunks);
-      return chunks;
+      return true;
     }
-    return 0;
+    return false;
   }
 };
 

@@ -13,8 +13,10 @@ constexpr int64_t kBacklogPerWorker = 8; // items waiting for each worker from w
 // Far items.
 constexpr uint64_t kBlockItems = 1024;                // entries of a block
 constexpr uint64_t kLeastChunk = 32, kFarChunk = 256; // entries that a worker pushes again at once; divisors of kBlockItems
+constexpr uint64_t kBucketsToAdapt = 8;               // that tell whether they should be wider or narrower
 constexpr uint64_t kFewItems = 4;                     // in a bucket for each worker, from which on it need not be wider
 constexpr uint64_t kOpenedBatches = 4;                // full batches for each worker that are opened at once, at most
+constexpr uint64_t kOpenedByThread = 64;              // far items for each thread of the CPU that are opened at once, at most
 constexpr uint32_t kThinPart = 4; // of a full batch: a worker that has kept no more items looks for far ones
 
 // Waiting.

@@ -88,6 +88,19 @@ assert queue.peek().tolist() == [1, 0, 3][:len(queue)]
     )
 
 
+def test_arrays_of_other_libraries_are_cast_on_the_host(gpu):
+    gpu.run("""
+class Foreign:  # which NumPy does not read
+    def __init__(self, array):
+        self.__cuda_array_interface__ = array.__cuda_array_interface__
+        self.owner = array
+
+queue = atos.Queue(10, dtype=np.uint32)
+queue.push(Foreign(atos.asarray(np.array([1, 0, 3], np.int64))))
+assert queue.peek().tolist() == [1, 0, 3]
+""")
+
+
 def test_the_kernel_that_stores_items_compiles(gpu):
     pytest.importorskip("cuda.core")
     from cuda.core import Linker, LinkerOptions, ObjectCode
