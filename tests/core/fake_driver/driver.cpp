@@ -257,7 +257,7 @@ int run_all(const atos::Launch &launch) {
     counters.spilled = spilled = true;
     counters.stop = atos::kStopFull;
   }
-  *launch.record = {counters.tail, counters.stop, pending, 0, 1, 0, 0, launch.sequence};
+  *launch.record = {counters.tail, counters.stop, pending, 0, 1, 0, 0, 0, launch.sequence};
   return kSuccess;
 }
 
