@@ -16,7 +16,7 @@ from ..core.devices import Device
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.validation import as_host_array
 
-__all__ = ["as_items", "as_priorities", "check_item_dtype", "items_on_gpu", "pad_items"]
+__all__ = ["as_items", "check_item_dtype", "items_on_gpu", "pad_items"]
 
 
 def check_item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -67,16 +67,6 @@ def items_on_gpu(items: Any, dtype: np.dtype[Any], device: Device) -> Array | No
     if array.ndim > 1:
         raise InvalidArgumentError(f"items are pushed as a one-dimensional array (got shape {array.shape})")
     return array
-
-
-def as_priorities(priority: ArrayLike | Array, count: int) -> NDArray[np.float64]:
-    """Return one priority for each of `count` items, given as one number for all or one for each."""
-    given = as_host_array("the priority of what is pushed", asarray(priority) if is_on_gpu(priority) else priority)
-    if given.dtype.kind not in "iufb":
-        raise UnsupportedTypeError(f"priorities are numbers (got dtype {given.dtype})")
-    if given.ndim > 1 or (given.ndim == 1 and len(given) != count):
-        raise InvalidArgumentError(f"pass one priority, or one for each of the {count} items (got shape {given.shape})")
-    return np.ascontiguousarray(np.broadcast_to(given, (count,)), np.float64)
 
 
 def pad_items(items: NDArray[Any]) -> NDArray[Any]:

@@ -16,11 +16,12 @@ from ..core.devices import device as device_of
 from ..core.library import check, ffi, in_turn, lib, message
 from ..errors import InvalidArgumentError, QueueFullError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
-from ..support.validation import as_dtype, check_float, check_int
+from ..support.validation import as_dtype, check_int
 from . import checkpoint
 from .checkpoint import QueueSnapshot, QueueState
-from .items import as_items, as_priorities, check_item_dtype, items_on_gpu, pad_items
+from .items import as_items, check_item_dtype, items_on_gpu, pad_items
 from .launch import LaunchOptions, run_launch
+from .priorities import as_priorities, check_buckets
 from .stats import LaunchStats
 
 if TYPE_CHECKING:
@@ -100,15 +101,9 @@ class Queue:
         check(lib.atos_queue_create(self._device.number, first, item_bytes(self._dtype.itemsize), slot))
         self._handle = ffi.gc(slot[0], lib.atos_queue_destroy)
         check(lib.atos_queue_limit(self._handle, most))
-        self._buckets = None if buckets is None else check_int("buckets", buckets, 2, 1 << 16)
-        self._delta: float | Literal["auto"] = _check_delta(delta)
-        if self._delta != "auto" and buckets is None:
-            raise InvalidArgumentError("delta is the width of a bucket: pass buckets= as well")
+        self._buckets, self._delta = check_buckets(buckets, delta)
         if self._buckets is not None:
-            if self._buckets & (self._buckets - 1):
-                raise InvalidArgumentError(f"buckets must be a power of two (got {self._buckets})")
-            width = 0.0 if self._delta == "auto" else self._delta
-            check(lib.atos_queue_set_buckets(self._handle, self._buckets, width))
+            check(lib.atos_queue_set_buckets(self._handle, self._buckets, 0.0 if self._delta == "auto" else self._delta))
 
     @property
     def buckets(self) -> int | None:
@@ -209,9 +204,7 @@ class Queue:
             values = as_items(items, self._dtype)
             push, pointer, count = lib.atos_queue_push, values.ctypes.data, len(values)
         if priority is not None:
-            if self._buckets is None:
-                raise InvalidArgumentError("only a queue with buckets takes priorities: make it with atos.Queue(..., buckets=)")
-            numbers = as_priorities(priority, count)
+            numbers = as_priorities(priority, count, self._buckets)
             push, priorities = lib.atos_queue_push_prioritized, (ffi.cast("double *", numbers.ctypes.data),)
         status = in_turn(push, self._handle, ffi.cast("void *", pointer), *priorities, count)
         if status == lib.ATOS_QUEUE_FULL:
@@ -455,13 +448,3 @@ class Queue:
         discrete, relaxed [1 0 1 0]
         """
         return run_launch(self, self._handle, "cta", task, args, options)
-
-
-def _check_delta(delta: Any) -> float | Literal["auto"]:
-    if isinstance(delta, str):
-        if delta != "auto":
-            raise InvalidArgumentError(f'delta must be a number above 0 or "auto" (got {delta!r:.80})')
-        return "auto"
-    if not (width := check_float("delta", delta)) > 0:
-        raise InvalidArgumentError(f'delta must be a number above 0 or "auto" (got {delta})')
-    return width
