@@ -14,7 +14,7 @@ from ..compile.task import Task
 from ..core.devices import Device
 from ..core.devices import device as device_of
 from ..core.library import check, ffi, in_turn, lib, message
-from ..errors import InvalidArgumentError, QueueFullError, UnsupportedTypeError
+from ..errors import QueueFullError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_dtype, check_int
 from . import checkpoint
