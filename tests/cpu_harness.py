@@ -20,6 +20,7 @@ class CpuWorker(ctypes.Structure):
 
 
 FLUSH = ctypes.CFUNCTYPE(None, ctypes.POINTER(CpuWorker))
+PUSH = ctypes.CFUNCTYPE(None, ctypes.POINTER(CpuWorker), ctypes.c_void_p, ctypes.c_double)
 SIZED_SCRATCH = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(CpuWorker), ctypes.c_uint64, ctypes.c_int64)
 CpuWorker._fields_ = [
     ("buffer", ctypes.c_void_p),
@@ -31,6 +32,11 @@ CpuWorker._fields_ = [
     ("index", ctypes.c_int64),
     ("workers", ctypes.c_int64),
     ("sized_scratch", SIZED_SCRATCH),
+    ("push", PUSH),
+    ("stop", FLUSH),
+    ("round", ctypes.c_int64),
+    ("mode", ctypes.c_int64),
+    ("next_mode", ctypes.c_int64),
 ]
 RUN = ctypes.CFUNCTYPE(None, ctypes.POINTER(CpuWorker), ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 IDLE = ctypes.CFUNCTYPE(None, ctypes.POINTER(CpuWorker), ctypes.c_void_p)
@@ -48,15 +54,20 @@ class Harness:
         self.regions: dict[int, np.ndarray] = {}
         self.flushes = 0
         self.flushed = b""
+        self.stops = 0
         self.worker = CpuWorker(
             *(self.buffer.ctypes.data, 0, capacity, FLUSH(self.flush), self.scratch.ctypes.data, scratch_bytes),
             *(0, 1, SIZED_SCRATCH(lambda worker, place, size: self.regions.setdefault(place, np.zeros(size)).ctypes.data)),
+            *(PUSH(), FLUSH(self.stop)),
         )
 
     def flush(self, worker: Any) -> None:
         self.flushes += 1
         self.flushed += self.buffer[: worker.contents.count * self.stride].tobytes()
         worker.contents.count = 0
+
+    def stop(self, worker: Any) -> None:
+        self.stops += 1
 
     def spread(self, items: Any) -> np.ndarray:
         """Lay items out as in the queue."""

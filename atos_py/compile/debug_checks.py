@@ -48,6 +48,7 @@ class Checks:
     """The checks of one compiled task: their sites, whose numbers are in its code, and the names of its arrays."""
 
     arrays: tuple[str, ...] = ()
+    without_item: str = "in the idle function"  # where a check is that fails in no item
     sites: list[Site] = field(default_factory=list)
 
     def number(self, site: Site) -> int:
@@ -81,7 +82,7 @@ def task_error(task: str, checks: Checks, failure: Any, item: Any, lost: int) ->
     failure : cdata
         The core's `atos_failure`.
     item : int, tuple or None
-        The item that the task ran on; None if it was an idle function.
+        The item that the task ran on; None if it was an idle function, or the one between rounds.
     lost : int
         Pushed tasks that found no room.
     """
@@ -107,7 +108,7 @@ def task_error(task: str, checks: Checks, failure: Any, item: Any, lost: int) ->
     else:
         what = site.detail
     where = f"{site.function} ({os.path.basename(site.filename)}:{site.line})"
-    during = "in the idle function" if item is None else f"in item {item}"
+    during = checks.without_item if item is None else f"in item {item}"
     return TaskError(
         f"{where}: {what}, {during}" + (f"; {lost} pushed tasks found no room in the queue and were lost" if lost else ""),
         task=task,

@@ -58,6 +58,8 @@ class LinkedKernel:
         How many values the workload hands to the body, a word each.
     scratch_itemsize : int
         The size of the largest element that the task takes scratch of the launch's size for; 0 if it takes none.
+    asks_for_round : bool
+        Whether the task uses the number or the mode of the round.
     registers, stack_bytes, spill_bytes, shared_bytes : int
         What a thread takes of the first three, and a block of statically reserved shared memory.
     log : str
@@ -72,6 +74,7 @@ class LinkedKernel:
     symbol: str
     value_words: int
     scratch_itemsize: int
+    asks_for_round: bool
     registers: int
     stack_bytes: int
     spill_bytes: int
@@ -93,6 +96,7 @@ def cubin(
     max_registers: int | None = None,
     debug: bool = False,
     buckets: bool = False,
+    each_round: Callable[..., Any] | None = None,
 ) -> LinkedKernel:
     """Return the kernel that runs a task on GPUs of compute capability `cc`.
 
@@ -116,6 +120,8 @@ def cubin(
         Whether to compile the task with checks.
     buckets : bool
         Whether the queue has buckets, so that pushes may have a priority.
+    each_round : callable or None
+        Run by one worker between two rounds, as `each_round(worker, *args)`.
 
     Raises
     ------
@@ -131,7 +137,7 @@ def cubin(
             import_numba()
             from .codegen.target_cuda import compile_cuda  # numba.cuda is imported only where something has to be compiled
 
-            code = compile_cuda(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug, buckets)
+            code = compile_cuda(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug, buckets, each_round)
         with during("link", task.name):
             kernel = _link_best(task.name, core, code, cc, (max_registers,) if max_registers else _REGISTERS)
         return replace(kernel, checks=code.checks)
@@ -148,7 +154,7 @@ def cubin(
     if debug:  # not kept on disk: the lines of the source are no part of a name there
         return make()
     target = ("cuda", core, cc, max_registers, buckets)
-    return _find_or_make(_name(task, idle, kinds, item_dtype, target), make, freeze, thaw)
+    return _find_or_make(_name(task, idle, kinds, item_dtype, target, each_round), make, freeze, thaw)
 
 
 @functools.lru_cache(maxsize=_KEPT_IN_MEMORY)
@@ -160,6 +166,7 @@ def native(
     item_dtype: np.dtype[Any],
     debug: bool = False,
     buckets: bool = False,
+    each_round: Callable[..., Any] | None = None,
 ) -> CpuCode:
     """Return the code that runs a task on this machine's CPU; parameters and errors as in `cubin`."""
     import_numba()
@@ -167,12 +174,12 @@ def native(
 
     def make() -> CpuCode:
         with during("compile", task.name):
-            return compile_cpu(task, idle, kinds, item_dtype, debug, buckets)
+            return compile_cpu(task, idle, kinds, item_dtype, debug, buckets, each_round)
 
     if debug:
         return make()
     return _find_or_make(
-        _name(task, idle, kinds, item_dtype, ("cpu", *host(), buckets)),
+        _name(task, idle, kinds, item_dtype, ("cpu", *host(), buckets), each_round),
         make,
         lambda code: code.parts,
         load_cpu,
@@ -228,6 +235,7 @@ def _link(name: str, core: bytes, task: CudaCode, cc: tuple[int, int], max_regis
         value_words=task.value_words,
         scratch_itemsize=task.scratch_itemsize,
         sized_scratch=task.sized_scratch,
+        asks_for_round=task.asks_for_round,
         registers=registers,
         stack_bytes=stack,
         spill_bytes=spills if log else stack,  # without a log, all of the stack may be spilled registers
@@ -237,12 +245,17 @@ def _link(name: str, core: bytes, task: CudaCode, cc: tuple[int, int], max_regis
 
 
 def _name(
-    task: Task, idle: Callable[..., Any] | None, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], target: tuple[Any, ...]
+    task: Task,
+    idle: Callable[..., Any] | None,
+    kinds: tuple[Kind, ...],
+    item_dtype: np.dtype[Any],
+    target: tuple[Any, ...],
+    each_round: Callable[..., Any] | None = None,
 ) -> str | None:
     """Return the name of a cache entry, a hash of all that the code depends on; None if that cannot be told."""
     try:
         return fingerprint(
-            task.body, task.workload, task.group, idle, tuple(map(str, kinds)), item_dtype, target, environment()
+            task.body, task.workload, task.group, idle, each_round, tuple(map(str, kinds)), item_dtype, target, environment()
         )
     except UnhashableError:
         return None

@@ -37,6 +37,8 @@ class Program:
         The size of the largest element that the task takes scratch of the launch's size for; 0 if it takes none.
     sized_scratch : tuple of int
         As `scratch.sized_scratch` takes it: the scratch whose size the task gives.
+    asks_for_round : bool
+        Whether the task uses the number or the mode of the round.
     checks : Checks or None
         The checks in the task, if it was compiled with any.
     """
@@ -45,6 +47,7 @@ class Program:
     value_words: int
     scratch_itemsize: int
     sized_scratch: tuple[int, ...]
+    asks_for_round: bool
     checks: Checks | None
     code: object  # native code must outlive the handle
 
@@ -60,23 +63,23 @@ def program_for(
     num_threads: int,
     debug: bool = False,
     buckets: bool = False,
+    each_round: Any = None,
 ) -> Program:
     """Return the program of a task, compiled, linked and loaded on first use."""
     with during("load", task.name):
         slot = ffi.new("atos_program **")
         if device.kind == "cpu":
-            native = link.native(task, idle, kinds, item_dtype, debug, buckets)
-            check(lib.atos_program_native(native.run, native.idle, debug, slot))
-            scratch = native.scratch_itemsize, native.sized_scratch
-            return Program(_take_ownership(slot[0]), 0, *scratch, native.checks, native)
+            native = link.native(task, idle, kinds, item_dtype, debug, buckets, each_round)
+            check(lib.atos_program_native(native.run, native.idle, native.each_round, debug, slot))
+            facts = native.scratch_itemsize, native.sized_scratch, native.asks_for_round, native.checks
+            return Program(_take_ownership(slot[0]), 0, *facts, native)
         # A block whose threads together need more registers than there are could not start at all.
         allowed = _REGISTERS_OF_A_BLOCK // num_threads // 8 * 8
-        kernel = link.cubin(
-            task, idle, kinds, item_dtype, worker, device.compute_capability, allowed if allowed < 255 else None, debug, buckets
-        )
+        limit = allowed if allowed < 255 else None
+        kernel = link.cubin(task, idle, kinds, item_dtype, worker, device.compute_capability, limit, debug, buckets, each_round)
         check(lib.atos_program_load(device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
-        scratch = kernel.scratch_itemsize, kernel.sized_scratch
-        return Program(_take_ownership(slot[0]), kernel.value_words, *scratch, kernel.checks, None)
+        facts = kernel.scratch_itemsize, kernel.sized_scratch, kernel.asks_for_round, kernel.checks
+        return Program(_take_ownership(slot[0]), kernel.value_words, *facts, None)
 
 
 def _take_ownership(handle: Any) -> Any:

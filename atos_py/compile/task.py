@@ -155,8 +155,8 @@ class Worker:
     """Interface of a task's first parameter: a thread, a warp or a block (CTA) of the GPU, or a lane of the CPU.
 
     This class documents the names and serves editors; workers exist inside tasks only. A flat task has all of them. A
-    nested task has `push`, `scratch` with a number of elements, and, if it was made with one, `group`, since its iterations
-    are spread over the threads of the worker. On the CPU a worker has one thread.
+    nested task has `push`, `stop`, `round`, `mode`, `scratch` with a number of elements, and, if it was made with one, `group`,
+    since its iterations are spread over the threads of the worker. On the CPU a worker has one thread.
 
     `sync`, `any`, `all`, `sum`, `min` and `max` are collective: every thread of the worker has to reach the call.
 
@@ -188,6 +188,13 @@ class Worker:
     count: int
     """Number of those workers. They can share a scan, each with every `count`-th element from `index` on."""
 
+    round: int
+    """The number of the current round, from 0 in each launch; only with ``barrier=True``. In `idle` and `each_round` it is the
+    round that has ended."""
+
+    mode: int
+    """What `set_mode` has set before this round, 0 in the first one; only with ``barrier=True``."""
+
     def __init__(self) -> None:
         raise _inside_only("Worker")
 
@@ -198,6 +205,21 @@ class Worker:
         ----------
         item : int or tuple
             Cast to the type of the queue's items; a tuple of the fields in order if those are records.
+        """
+
+    def stop(self) -> None:
+        """End the launch in order, without an error; `LaunchStats.stopped` is True then.
+
+        Workers finish the items that they have in hand, this one included, and leave. What is unfinished stays in the queue.
+        """
+
+    def set_mode(self, mode: int, /) -> None:
+        """Set `mode` for the rounds that follow, in the function `each_round` of a launch only.
+
+        Parameters
+        ----------
+        mode : int
+            The same on every thread that calls this.
         """
 
     def sync(self) -> None:

@@ -20,7 +20,7 @@ from ..compile.timing import annotated, profile_of
 from ..core.devices import Device
 from ..core.devices import device as device_of
 from ..core.library import ffi, lib
-from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
+from ..errors import InvalidArgumentError, LaunchConfigError, TaskCompileError, UnsupportedTypeError
 from ..support.validation import check_bool, check_float, check_int, check_option_names, check_timeout
 from .callbacks import start_callback
 from .launch_arguments import Arguments, prepare_arguments
@@ -49,6 +49,11 @@ class LaunchOptions(TypedDict, total=False):
     idle : callable, optional
         ``idle(worker, *args)``, run by a worker that finds nothing to do. It may push. The launch then ends when no task
         is unfinished and a whole round of idle calls, one by each worker, begun after that, has pushed nothing.
+    each_round : callable, optional
+        ``each_round(worker, *args)``, run by one worker after every round of a launch with ``barrier=True``, before the next
+        one opens. It may push, call ``worker.set_mode(integer)``, which every worker reads as ``worker.mode`` in the next
+        round, and ``worker.stop()``. The launch ends when the round and this function have pushed nothing, and the calls of
+        `idle` after that.
     persistent : bool
         One resident kernel whose workers stay until the end (default), or kernels that the host launches over what the
         queue holds.
@@ -97,6 +102,7 @@ class LaunchOptions(TypedDict, total=False):
     """
 
     idle: Callable[..., Any] | None
+    each_round: Callable[..., Any] | None
     persistent: bool
     barrier: bool
     fetch_size: int | None
@@ -142,6 +148,7 @@ class LaunchConfig:
 
     worker: str
     idle: Callable[..., Any] | None
+    each_round: Callable[..., Any] | None
     persistent: bool
     barrier: bool
     fetch_size: int
@@ -176,8 +183,10 @@ class LaunchConfig:
         num_threads = _DEFAULT_THREADS if threads is None else check_int("num_threads", threads, 1, 1024)
         if num_threads % 32:
             raise LaunchConfigError(f"num_threads must be a multiple of 32, at most 1024 (got {num_threads})")
-        if idle is not None and not (callable(idle) and isinstance(idle, Hashable)):
-            raise UnsupportedTypeError(f"idle must be a function of the worker and the arguments (got {idle!r:.80})")
+        each_round = options.get("each_round")
+        for name, function in (("idle", idle), ("each_round", each_round)):
+            if function is not None and not (callable(function) and isinstance(function, Hashable)):
+                raise UnsupportedTypeError(f"{name} must be a function of the worker and the arguments (got {function!r:.80})")
         if trace is not None and not check_float("trace", trace) > 0:
             raise InvalidArgumentError(f"trace must be a number of microseconds above 0 (got {trace})")
         if timeout is not None:
@@ -185,6 +194,7 @@ class LaunchConfig:
         return cls(
             worker=worker,
             idle=idle,
+            each_round=each_round,
             persistent=check_bool("persistent", options.get("persistent", True)),
             barrier=check_bool("barrier", options.get("barrier", False)),
             fetch_size=(
@@ -229,6 +239,7 @@ def run_launch(
     observer = make_observer(config.progress, task.name)
     program = program_for(*_program_key(queue, task, arguments, config))
     sized = _check_scratch(task, program, config, on_gpu)
+    _check_rounds(task, program, config)
     samples = zeros((_MAX_SAMPLES, _SAMPLE_WORDS), dtype=np.uint64, device=queue.device) if config.sample_interval else None
     words = ffi.new("uint64_t[]", arguments.words or [0])
     launch = ffi.new(
@@ -246,6 +257,7 @@ def run_launch(
             "value_words": program.value_words,
             "idle": config.idle is not None,
             "buckets": queue.buckets is not None,
+            "each_round": config.each_round is not None,
             "argument_words": len(arguments.words),
             "arguments": words,
             "stream": ffi.cast("void *", stream if on_gpu else 0),
@@ -266,8 +278,8 @@ def run_launch(
 
 def _program_key(queue: LaunchedQueue, task: Task, arguments: Arguments, config: LaunchConfig) -> tuple[Any, ...]:
     """Return the parameters of `program_for`."""
-    options = config.worker, config.num_threads, config.debug, queue.buckets is not None
-    return task, config.idle, arguments.kinds, queue.device, queue.dtype, *options
+    where = queue.device, queue.dtype, config.worker, config.num_threads
+    return task, config.idle, arguments.kinds, *where, config.debug, queue.buckets is not None, config.each_round
 
 
 def compile_ahead(queue: LaunchedQueue, launches: Iterable[PlannedLaunch]) -> None:
@@ -303,6 +315,14 @@ def _check_scratch(task: Task, program: Program, config: LaunchConfig, on_gpu: b
     return sized
 
 
+def _check_rounds(task: Task, program: Program, config: LaunchConfig) -> None:
+    """Refuse a launch without barriers, and so without rounds, whose task asks for them."""
+    if config.barrier or not (program.asks_for_round or config.each_round):
+        return
+    what = "uses worker.round or worker.mode" if program.asks_for_round else "comes with a function each_round"
+    raise TaskCompileError(f"task {task.name!r} {what}, but a launch without barriers has no rounds; pass barrier=True")
+
+
 def _report(
     queue: LaunchedQueue, task: Task, config: LaunchConfig, stats: Any, samples: Array | None, begin: float
 ) -> LaunchStats:
@@ -324,6 +344,7 @@ def _report(
         num_workers=stats.workers,
         overhead_bytes=stats.overhead_bytes,
         grown=stats.grown,
+        stopped=bool(stats.stopped),
         trace=None if samples is None else make_trace(samples[: stats.samples], stats.workers if waits_for_items else None),
         profile=profile_of(begin, stats.milliseconds, stats.copy_milliseconds),
     )

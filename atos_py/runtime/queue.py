@@ -401,8 +401,8 @@ class Queue:
             take 256 words at most: an array one and one for each dimension, a number one.
         **options : LaunchOptions
             The schedule: `persistent`, `barrier`; the workers: `fetch_size`, `num_blocks`, `num_threads`, `shared_memory`; what
-            else there is: `idle`, `stream`, `device`, `timeout`, `trace`, `progress`, `debug`. `atos_py.LaunchOptions`
-            describes each of them.
+            else there is: `idle`, `each_round`, `stream`, `device`, `timeout`, `trace`, `progress`, `debug`.
+            `atos_py.LaunchOptions` describes each of them.
 
         Returns
         -------

@@ -32,9 +32,11 @@ class LaunchStats:
     milliseconds : float
         From the start of the first kernel to the end of the last, by the device's own clock.
     rounds : int
-        Kernels launched, or levels between barriers.
+        With barriers the levels, each of them once; otherwise the kernels launched.
     grown : int
         Times that the queue grew.
+    stopped : bool
+        Whether a task ended the launch by `worker.stop()`; what was unfinished is in the queue.
     task, device : str
     worker : str
         "thread", "warp" or "cta".
@@ -76,6 +78,7 @@ class LaunchStats:
     num_workers: int
     overhead_bytes: int = 0
     grown: int = 0
+    stopped: bool = False
     trace: NDArray[Any] | None = None
     profile: Profile = field(default_factory=Profile)
 
@@ -128,6 +131,7 @@ class LaunchStats:
             milliseconds=milliseconds,
             rounds=sum(run.rounds for run in runs),
             grown=sum(run.grown for run in runs),
+            stopped=any(run.stopped for run in runs),
             trace=np.concatenate(traces) if traces else None,
             profile=sum((run.profile for run in runs), start=Profile()),
         )
@@ -214,6 +218,7 @@ class LaunchStats:
             f" fetch size {self.fetch_size}, on {self.device}",
             "memory": f"{self.overhead_bytes / 1e6:.1f} MB beside the queue's slots",
             "queue grew": _format_count(self.grown, "time"),
+            "ended": "by worker.stop()" if self.stopped else "when all was done",
             "trace": "none" if self.trace is None else f"{_format_count(len(self.trace), 'sample')}; draw it with plot()",
         }
         cells = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in rows.items())
@@ -226,7 +231,8 @@ class LaunchStats:
             f"  {self.schedule}; {_format_count(self.rounds, 'round')};"
             f" {self.num_workers:,} {self.worker} workers ({self.num_blocks:,} x {self.num_threads} threads),"
             f" fetch size {self.fetch_size}, on {self.device}\n"
-            f"  {self.profile}"
+            + ("  stopped by worker.stop()\n" if self.stopped else "")
+            + f"  {self.profile}"
         )
 
 

@@ -71,8 +71,11 @@ atos_status atos_program_load(int32_t device, const void *cubin, const char *sym
   return guarded([&] { *program = cuda_program(device, cubin, symbol).release(); });
 }
 
-atos_status atos_program_native(uint64_t run, uint64_t idle, int32_t checked, atos_program **program) {
-  return guarded([&] { *program = new CpuProgram(reinterpret_cast<RunTask>(run), reinterpret_cast<RunIdle>(idle), checked); });
+atos_status atos_program_native(uint64_t run, uint64_t idle, uint64_t each_round, int32_t checked, atos_program **program) {
+  return guarded([&] {
+    *program = new CpuProgram(reinterpret_cast<RunTask>(run), reinterpret_cast<RunIdle>(idle),
+                              reinterpret_cast<RunIdle>(each_round), checked);
+  });
 }
 
 void atos_cpu_fail(int64_t site, int64_t value, int64_t bound, int64_t array) {

@@ -164,15 +164,19 @@ private:
       const uint64_t tail = counters.tail, pending = tail - counters.head;
       const uint64_t end = counters.head < run.first_end ? run.first_end : tail;
       const uint64_t opened = pending == 0 && run.launch.buckets ? open_next(run) : 0; // chunks of far items
-      run.kernel.idle_round = pending == 0 && opened == 0;
+      // A queue that is empty from the start has one round of nothing, for the function after it to push.
+      const bool empty_round = pending == 0 && opened == 0 && run.launch.each_round && counters.rounds == 0;
+      run.kernel.idle_round = pending == 0 && opened == 0 && !empty_round;
       if (run.kernel.idle_round && !run.launch.idle) return;
       // A thread that gets less than a batch costs more than it helps; an idle round has all of them.
-      const uint64_t useful = opened ? opened : (pending + run.launch.fetch - 1) / run.launch.fetch;
+      const uint64_t useful = opened ? opened : empty_round ? 1 : (pending + run.launch.fetch - 1) / run.launch.fetch;
       run.blocks = !run.kernel.idle_round && useful < run.launch.blocks ? uint32_t(useful) : run.launch.blocks;
       run.kernel.workers = run.blocks;
       run.kernel.round_end = run.launch.barrier ? end : kNoRoundEnd;
+      const bool is_round = !(run.launch.barrier && run.kernel.idle_round);
+      run.kernel.round = counters.rounds - (!is_round && counters.rounds); // idle is called in the round that has ended
       run_workers(run, pool);
-      ++counters.rounds;
+      counters.rounds += is_round;
       if (run.kernel.idle_round && counters.tail == tail) return; // a whole round of idle calls pushed nothing
       if (run.launch.barrier) counters.head = end;                // claims ran past the end of the round
     }

@@ -9,9 +9,10 @@ using RunIdle = void (*)(atos_cpu_worker *worker, const void *args);
 
 struct CpuProgram : atos_program {
   RunTask run;
-  RunIdle idle;
+  RunIdle idle, each_round;
   bool checked;
-  CpuProgram(RunTask run, RunIdle idle, bool checked) : atos_program(ATOS_CPU), run(run), idle(idle), checked(checked) {}
+  CpuProgram(RunTask run, RunIdle idle, RunIdle each_round, bool checked)
+      : atos_program(ATOS_CPU), run(run), idle(idle), each_round(each_round), checked(checked) {}
 };
 
 // The check that failed in the task which this thread runs. A task with checks calls atos_cpu_fail, and knows nothing of a

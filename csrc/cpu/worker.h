@@ -50,6 +50,9 @@ public:
     view.worker.sized_scratch = [](atos_cpu_worker *worker, uint64_t place, int64_t size) -> void * {
       return reinterpret_cast<View *>(worker)->owner->sized_scratch(place, uint64_t(size));
     };
+    view.worker.stop = [](atos_cpu_worker *worker) { reinterpret_cast<View *>(worker)->owner->queue.stop(); };
+    view.worker.round = int64_t(launch.round);
+    view.worker.mode = int64_t(load(&queue.counters->mode));
     view.owner = this;
     regions.reserve(unused_scratch / 16); // compiled tasks let no exception through
   }
@@ -58,6 +61,10 @@ public:
     if (!given.persistent) {
       if (launch.idle_round) run_idle();
       else run_round(launch.round_end);
+      if (program.each_round && !launch.idle_round) {
+        end.report(queue);
+        if (arrive_last()) end_round(launch.round_end);
+      }
     } else if (given.barrier) {
       run_rounds();
     } else {
@@ -119,8 +126,10 @@ private:
     Counters *counters = queue.counters;
     for (uint64_t round_end = launch.round_end;;) {
       run_round(round_end);
+      if (program.each_round) end.report(queue);
       barrier([&] {
         store(&counters->head, round_end); // claims ran past the end of the round
+        if (program.each_round) end_round(round_end);
         open_round(round_end);
         fetch_add(&counters->rounds, uint64_t(1));
       });
@@ -134,6 +143,8 @@ private:
       }
       if ((next == round_end && !opened) || next == kNever) return;
       round_end = next;
+      ++view.worker.round;
+      view.worker.mode = int64_t(load(&counters->mode));
     }
   }
 
@@ -146,10 +157,23 @@ private:
     store(&queue.counters->round_end, stopped ? kNever : next);
   }
 
+  // The last worker at the end of a round runs the function between rounds, when all have reported what they ran; not if a stop
+  // interrupted the round, whose rest is a round of a later run.
+  void end_round(uint64_t round_end) {
+    if (!ran_all_below(queue.counters, round_end)) return;
+    if (given.buckets) window = far.window();
+    view.worker.next_mode = view.worker.mode;
+    producer.demand = kUnseen;
+    run_between(program.each_round);
+    store(&queue.counters->mode, uint64_t(view.worker.next_mode));
+  }
+
+  bool arrive_last() { return fetch_add(&queue.counters->arrived, uint64_t(1)) % launch.workers == launch.workers - 1; }
+
   template <class Last> void barrier(Last last) {
     Counters *counters = queue.counters;
     const uint64_t phase = load(&counters->phase);
-    if (fetch_add(&counters->arrived, uint64_t(1)) % launch.workers == launch.workers - 1) {
+    if (arrive_last()) {
       last();
       store(&counters->phase, phase + 1);
       return;
@@ -231,9 +255,12 @@ private:
   }
 
   // Calls idle; returns the number of its pushes.
-  uint64_t run_idle() {
+  uint64_t run_idle() { return run_between(program.idle); }
+
+  // The same of another function that has no item.
+  uint64_t run_between(RunIdle function) {
     const uint64_t before = pushed;
-    program.idle(&view.worker, given.arguments);
+    function(&view.worker, given.arguments);
     report_failure(nullptr);
     if (given.buckets) flush_all();
     else flush_pushes();

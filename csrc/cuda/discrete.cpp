@@ -25,7 +25,7 @@ void run_discrete(CudaDevice &device, Run &run) {
   check(d.cuStreamSynchronize(caller_stream), "launching");
 
   uint64_t begin = run.counters->head, tail = run.first_end;
-  uint64_t sequence = 0, latest[kStreams] = {}; // kernels are numbered from 1; the latest of each stream
+  uint64_t rounds = 0, sequence = 0, latest[kStreams] = {}; // kernels are numbered from 1; the latest of each stream
   for (uint32_t s = 0; s < streams; ++s) resources.records[s] = CompletionRecord{};
   bool stop = false, idle_called = false;
   run.pending_kernels.clear();
@@ -41,7 +41,9 @@ void run_discrete(CudaDevice &device, Run &run) {
       stop |= resources.records[s].stop != kRun;
     }
     const uint64_t opened = running == 0 ? resources.records[0].opened : 0; // chunks of far items, for the next kernel
-    const bool quiescent = running == 0 && tail == begin && opened == 0;
+    // A queue that is empty from the start has one round of nothing, for the function after it to push.
+    const bool empty_round = launch.each_round && sequence == 0 && tail == begin;
+    const bool quiescent = running == 0 && tail == begin && opened == 0 && !empty_round;
     if (running == 0 && (stop || (quiescent && (!launch.idle || idle_called)))) break;
     if (polls >= kPollsBetweenChecks) {
       polls = 0;
@@ -50,12 +52,14 @@ void run_discrete(CudaDevice &device, Run &run) {
       for (uint32_t s = 0; s < streams; ++s) stop |= poll_launch(device, run, stream_of(s));
       continue;
     }
-    if (stop || running == streams || (tail == begin && !quiescent && !opened)) continue;
+    if (stop || running == streams || (tail == begin && !quiescent && !opened && !empty_round)) continue;
     const uint32_t per_block = workers_per_block(launch);
-    const uint64_t useful = (std::max(tail - begin, opened) + per_block - 1) / per_block;
+    const uint64_t useful = (std::max({tail - begin, opened, uint64_t(1)}) + per_block - 1) / per_block;
     run.blocks = !quiescent && useful < launch.blocks ? uint32_t(useful) : launch.blocks; // an idle round has all of them
     run.kernel.workers = run.blocks * per_block;
     run.kernel.idle_round = idle_called = quiescent;
+    run.kernel.round = run.counters->rounds + rounds - (quiescent && rounds); // idle is called in the round that has ended
+    rounds += !(launch.barrier && quiescent);
     run.kernel.round_begin = begin;
     run.kernel.round_end = begin = tail;
     run.kernel.stream = vacant;
@@ -71,7 +75,7 @@ void run_discrete(CudaDevice &device, Run &run) {
   download(device, run, caller_stream);
   if (stop && run.monitor.stopped()) run.counters->stop |= kStopAsked; // perhaps no kernel ran to see it
   run.counters->head = begin;
-  run.counters->rounds += sequence;
+  run.counters->rounds += rounds;
   run.stale = true;
 }
 

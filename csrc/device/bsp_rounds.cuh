@@ -5,23 +5,42 @@
 
 namespace atos {
 
-// [all threads] A barrier of all blocks; the last one to come runs `last` before anybody goes on. Free of deadlock because a
-// launch with barriers has no more blocks than are resident at once.
-template <class Last> ATOS_DEVICE void grid_barrier(Counters *counters, Last last) {
+// [one thread of a block] Counts the block as arrived at a barrier that has opened `phase` times; whether it is the last one. A
+// fence is between that and what the others have written.
+ATOS_DEVICE bool arrive(Counters *counters, uint64_t phase) {
+  fence();
+  const uint64_t ticket = fetch_add(&counters->arrived, uint64_t(1));
+  return ticket + 1 == (phase + 1) * gridDim.x; // a remainder of 64 bits would be a call, around which registers are kept
+}
+
+// [one thread of a block] After that: the last one runs `last` and opens the barrier, the others wait for it.
+template <class Last> ATOS_DEVICE void open_or_wait(Counters *counters, uint64_t phase, bool is_last, Last last) {
+  if (is_last) {
+    fence();
+    last();
+    fence();
+    store(&counters->phase, phase + 1);
+  } else {
+    while (load(&counters->phase) == phase) {}
+  }
+  fence();
+}
+
+// [all threads] A barrier of all blocks. Before anybody goes on, all threads of a block call `each_round`, with true in one
+// thread of the last block to come, and this one runs `last`. Free of deadlock because a launch with barriers has no more
+// blocks than are resident at once.
+template <class EachRound, class Last> ATOS_DEVICE void grid_barrier(Counters *counters, EachRound each_round, Last last) {
   __syncthreads();
+  uint64_t phase = 0;
+  bool is_last = false;
   if (threadIdx.x == 0) {
-    const uint64_t phase = load(&counters->phase);
-    fence();
-    const uint64_t ticket = fetch_add(&counters->arrived, uint64_t(1));
-    if (ticket + 1 == (phase + 1) * gridDim.x) { // a remainder of 64 bits would be a call, around which registers are kept
-      fence();
-      last();
-      fence();
-      store(&counters->phase, phase + 1);
-    } else {
-      while (load(&counters->phase) == phase) {}
-    }
-    fence();
+    phase = load(&counters->phase);
+    is_last = arrive(counters, phase);
+    if (!has_each_round()) open_or_wait(counters, phase, is_last, last);
+  }
+  if (has_each_round()) {
+    each_round(is_last);
+    if (threadIdx.x == 0) open_or_wait(counters, phase, is_last, last);
   }
   __syncthreads();
 }
@@ -32,27 +51,64 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
   using Below::header;
   using Below::launch;
   using Below::queue;
+  using Below::worker;
 
   // [one lane] Claims tickets of the current round for each of `lanes`; returns how many.
   ATOS_DEVICE uint64_t claim_of_round(uint64_t lanes) {
     return header->consumer.claim_of_round(launch, this->claims_of_kernel(), this->first_of_kernel(), header->round_end, lanes);
   }
 
-  // [all threads] When nothing is left of a round: kLeave, kIdle, or kRound after the next one has opened.
-  ATOS_DEVICE Action next_round() {
+  // [one thread] At the end of a round: whether all that it had ran.
+  ATOS_DEVICE bool ran_round(uint64_t end) const {
+    const Counters *counters = queue().counters;
+    return has_buckets() ? ran_all_below(counters, end) : load(&counters->finished) == end;
+  }
+
+  // [all threads of a block] Runs the function between rounds, by the first worker of the block in which `is_last` is true for
+  // a thread: the last one to have reached the end of the round, which has reported all that it ran, as the others have. Not if
+  // a stop interrupted the round, since its rest is a round of a later run. `calls`: which threads of the worker call the
+  // function.
+  ATOS_DEVICE void run_each_round(bool is_last, bool calls) {
     Counters *counters = queue().counters;
-    bool idle = has_idle() && !header->idle_called;
+    const uint64_t end = header->round_end;
+    if (is_last) fence();
+    if (!__syncthreads_or(is_last && ran_round(end))) return;
+    if (Group::index_in_block() == 0) {
+      if (Group::rank() == 0) {
+        if (launch.persistent) store(&counters->head, end); // claims ran past the end of the round: pushes take it for space
+        header->producer.demand = kUnseen;
+        if (has_buckets()) worker.far_state()->window = worker.far_items().window();
+      }
+      if (calls) atos_task_each_round(&worker, &this->args);
+      Group::sync();
+      if (Group::rank() == 0 && header->pushes && this->above_high_water()) this->reserve_when_space();
+      Group::sync();
+      if (this->has_pushes()) this->template flush_pushes<Group>(false, false, nullptr);
+    }
+    __syncthreads();
+  }
+
+  // [all threads] When nothing is left of a round: kLeave, kIdle, or kRound after the next one has opened. `calls`: whether
+  // this thread would call the function between rounds.
+  ATOS_DEVICE Action next_round(bool calls) {
+    Counters *counters = queue().counters;
+    const bool idle_called = has_idle() && header->idle_called; // what has ended is no round, but a call of idle
+    bool idle = has_idle() && !idle_called;
+    const auto each_round = [&](bool is_last) {
+      if (!idle_called) run_each_round(is_last, calls);
+    };
+    if (has_each_round() && Group::rank() == 0) header->end.report(queue());
     if (launch.persistent) {
       const uint64_t end = header->round_end;
       // The last block decides for all. Were each to look at `stop` itself, a slow one could see what a fast one has set in
       // the next round already, and leave it waiting.
-      grid_barrier(counters, [&] {
+      grid_barrier(counters, each_round, [&] {
         store(&counters->head, end); // claims ran past the end of the round
         const uint64_t tail = tickets_of(load(&counters->tail));
         const bool stopped = queue().stopped();
         if (has_buckets()) store(&counters->far.opened, stopped || tail != end ? 0 : this->open_next_bucket());
         store(&counters->round_end, stopped ? kNever : tail);
-        fetch_add(&counters->rounds, uint64_t(1));
+        if (!idle_called) fetch_add(&counters->rounds, uint64_t(1));
       });
       const uint64_t next = load(&counters->round_end);
       if (next == kNever) return Action::kLeave;
@@ -61,10 +117,20 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
           header->round_end = next;
           header->idle_called = 0;
         }
+        if (asks_for_round()) {
+          ++worker.round;
+          worker.mode = int64_t(load(&counters->mode));
+        }
         Group::sync();
         return Action::kRound;
       }
     } else {
+      if (has_each_round() && !launch.idle_round) {
+        __syncthreads();
+        const bool is_last = threadIdx.x == 0 && arrive(counters, 0);
+        if (is_last) store(&counters->arrived, 0); // for the next kernel
+        each_round(is_last);
+      }
       idle = idle && launch.idle_round;
     }
     if (!idle) return Action::kLeave;

@@ -50,6 +50,7 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
       for (uint64_t *zero :
            {&counters->untracked, &counters->arrived, &counters->phase, &counters->ran, &counters->pushed, &counters->rounds})
         store(zero, 0);
+      if (has_each_round()) store(&counters->mode, 0);
       store(&counters->quiescent, QueueRef<bytes>::none_quiescent(tail));
     }
     __threadfence_system();

@@ -1,4 +1,5 @@
-// The functions behind `worker` in a task: push, rank and size, its place among all, barrier, reductions, votes and scratch.
+// The functions behind `worker` in a task: push, stop, rank and size, its place among all, barrier, reductions, votes and
+// scratch.
 #pragma once
 #include "device/this_worker.cuh"
 
@@ -32,6 +33,14 @@ __device__ void atos_push(void *worker, const void *item) {
 __device__ void atos_push_with_priority(void *worker, const void *item, double priority) {
   Worker<kBytes> *its = static_cast<Worker<kBytes> *>(worker);
   its->push_with_level(*static_cast<const Item<kBytes> *>(item), level_of(priority, its->launch->inverse_delta));
+}
+
+__device__ void atos_stop(void *worker) { static_cast<Worker<kBytes> *>(worker)->queue().stop(); }
+
+__device__ int64_t atos_round(void *worker) { return static_cast<Worker<kBytes> *>(worker)->round; }
+__device__ int64_t atos_mode(void *worker) { return static_cast<Worker<kBytes> *>(worker)->mode; }
+__device__ void atos_set_mode(void *worker, int64_t mode) {
+  store(&static_cast<Worker<kBytes> *>(worker)->queue().counters->mode, uint64_t(mode));
 }
 
 __device__ int32_t atos_size(void *) { return kWorker == ATOS_THREAD ? 1 : kWorker == ATOS_WARP ? 32 : blockDim.x; }

@@ -109,7 +109,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
         if (*action == Action::kWait) __nanosleep(kPollNanoseconds);
       }
       if (this->relaxed()) return 0;
-      *action = this->next_round();
+      *action = this->next_round(lane_id() == 0);
       if (*action != Action::kRound) return 0;
     }
   }

@@ -28,6 +28,7 @@ extern "C" {
 __device__ int64_t atos_task_workload(void *worker, const void *item, void *values, const void *args);
 __device__ void atos_task_body(void *worker, const void *item, int64_t i, const void *values, const void *args);
 __device__ void atos_task_idle(void *worker, const void *args);
+__device__ void atos_task_each_round(void *worker, const void *args);
 __device__ int32_t atos_config(int32_t key);
 }
 
@@ -36,6 +37,8 @@ namespace atos {
 ATOS_DEVICE bool nested() { return atos_config(ATOS_CONFIG_NESTED); }
 ATOS_DEVICE bool has_idle() { return atos_config(ATOS_CONFIG_IDLE); }
 ATOS_DEVICE bool has_buckets() { return atos_config(ATOS_CONFIG_BUCKETS); }
+ATOS_DEVICE bool has_each_round() { return atos_config(ATOS_CONFIG_EACH_ROUND); }
+ATOS_DEVICE bool asks_for_round() { return atos_config(ATOS_CONFIG_ROUNDS); }
 ATOS_DEVICE int value_words() { return atos_config(ATOS_CONFIG_VALUE_WORDS); }
 // Consecutive threads of a warp or CTA worker that run an iteration together. 1: each thread runs iterations of its own.
 ATOS_DEVICE unsigned threads_of_iteration() { return unsigned(atos_config(ATOS_CONFIG_GROUP)); }
@@ -85,6 +88,7 @@ template <unsigned bytes> struct Worker {
   PushArray<Item<bytes>> buffer;
   uint64_t *reduce;
   unsigned char *scratch;
+  int64_t round = 0, mode = 0; // of launches with barriers; in registers, and only if the task asks for them
 
   ATOS_DEVICE QueueRef<bytes> queue() const {
     return {static_cast<Counters *>(launch->counters),
@@ -137,6 +141,10 @@ template <class Group, unsigned bytes> struct WorkerState {
       header->chunk.split = -1;
       header->step = Action::kLeave;
       if (has_buckets()) *worker.far_state() = FarState{worker.far_items().window(), 0, 0, 0, 0, 0, {}};
+    }
+    if (asks_for_round()) {
+      worker.round = int64_t(launch.round);
+      worker.mode = int64_t(load(&queue().counters->mode));
     }
     Group::sync();
   }

@@ -35,6 +35,8 @@ std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launc
     throw Failure(ATOS_INVALID, "the program was made for a queue with buckets, or this queue has some and the program none");
   if (given.argument_words > ATOS_MAX_ARGUMENT_WORDS)
     throw Failure(ATOS_INVALID, format("%u argument words, more than %d", given.argument_words, ATOS_MAX_ARGUMENT_WORDS));
+  if (given.each_round && !given.barrier)
+    throw Failure(ATOS_INVALID, "a launch without barriers has no rounds to call between");
   auto run = std::make_unique<Run>(given, &program, storage.item_bytes, &storage.counters);
   Launch &kernel = run->kernel;
   kernel.fetch = given.fetch;
@@ -83,12 +85,13 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
     counters.ran_so_far = counters.next_sample = counters.sampled = 0;
     run.stale = true;
   }
-  counters.ran = counters.pushed = counters.rounds = 0;
+  counters.ran = counters.pushed = counters.rounds = counters.mode = 0;
   storage.stale = true; // until it is known what the device holds
   bool over = false;
   backend.start_clock(launch);
   for (;; storage.provide(run)) {
     run.first_end = launch.barrier && storage.level ? counters.head + storage.level : counters.tail;
+    run.kernel.round = counters.rounds;
     if (launch.persistent) backend.run_persistent(run);
     else backend.run_discrete(run);
     storage.level = 0;           // only now: workers that could not start leave the queue as it was
@@ -100,14 +103,17 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
       over = true;
       break;
     }
-    // A push found its slot occupied, or the host asked. If what is pending fits, perhaps after growing, go on.
+    // A push found its slot occupied, or a task or the host asked. If what is pending fits, perhaps after growing, go on.
     stats->failure = counters.failure;
+    stats->stopped = (counters.stop & kStopCalled) != 0;
+    const bool interrupted = launch.barrier && !ran_all_below(&counters, counters.head);
     {
       const ScopedTimer timer(run.copied);
       storage.recover_pending(launch.barrier);
     }
     run.stale = true;
-    if (stats->failure.failed || storage.lost || storage.over_capacity() || run.monitor.stopped()) break;
+    if (stats->failure.failed || storage.lost || storage.over_capacity() || stats->stopped || run.monitor.stopped()) break;
+    if (interrupted) --counters.rounds; // the round that was interrupted goes on
   }
   stats->milliseconds = backend.stop_clock(launch);
   stats->copy_milliseconds = run.copied;
@@ -130,6 +136,7 @@ void atos_queue::finish(const Run &run, bool over, atos_stats *stats) {
                   format("the tasks pushed so far leave %llu unfinished, more than the queue's capacity of %llu%s",
                          (unsigned long long)(stats->pending + stats->lost), (unsigned long long)storage.size,
                          storage.size < storage.max_size ? ", and there is no memory for a larger one" : ""));
+  if (stats->stopped) return;                       // a task's own stop is no error, also where the host asked as well
   if (!over && (stats->pending || run.launch.idle)) // without idle, a stop that finds nothing left is an end as any other
     throw Failure(ATOS_STOPPED,
                   format("the launch was stopped with %llu tasks unfinished", (unsigned long long)stats->pending));

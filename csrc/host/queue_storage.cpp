@@ -106,6 +106,7 @@ void QueueStorage::reset_counters() {
   fresh.ran = counters.ran;
   fresh.pushed = counters.pushed;
   fresh.rounds = counters.rounds;
+  fresh.mode = counters.mode;
   fresh.ran_so_far = counters.ran_so_far;
   fresh.sampled = counters.sampled;
   counters = fresh;

@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 7 };
+enum { ATOS_ABI_VERSION = 8 };
 
 enum { ATOS_CPU = -1 };
 
@@ -30,8 +30,10 @@ typedef enum atos_config_key {
   ATOS_CONFIG_VALUE_WORDS = 3,
   ATOS_CONFIG_IDLE = 4,
   ATOS_CONFIG_CHECKED = 5,
-  ATOS_CONFIG_GROUP = 6,  /* threads that run an iteration together: a power of two up to 32 */
-  ATOS_CONFIG_BUCKETS = 7 /* the queue has buckets */
+  ATOS_CONFIG_GROUP = 6,     /* threads that run an iteration together: a power of two up to 32 */
+  ATOS_CONFIG_BUCKETS = 7,   /* the queue has buckets */
+  ATOS_CONFIG_ROUNDS = 8,    /* 1 if the task asks for the number or the mode of the round */
+  ATOS_CONFIG_EACH_ROUND = 9 /* 1 if it has a function between rounds */
 } atos_config_key;
 
 typedef enum atos_worker_kind { ATOS_THREAD = 0, ATOS_WARP = 1, ATOS_CTA = 2 } atos_worker_kind;
@@ -68,6 +70,10 @@ typedef struct atos_cpu_worker {
    * Their sum, each in multiples of 16, is at most atos_launch.sized_scratch. */
   void *(*sized_scratch)(struct atos_cpu_worker *worker, uint64_t place, int64_t bytes);
   void (*push)(struct atos_cpu_worker *worker, const void *item, double priority);
+  void (*stop)(struct atos_cpu_worker *worker); /* ends the launch; what is unfinished stays in the queue */
+  int64_t round;                                /* of a launch with barriers: the number of the current round */
+  int64_t mode;                                 /* what the function between rounds has set for it */
+  int64_t next_mode;                            /* what it sets for the next one */
 } atos_cpu_worker;
 
 typedef struct atos_queue atos_queue;
@@ -94,6 +100,7 @@ typedef struct atos_launch {
   uint32_t value_words;   /* values that the workload hands to the iterations */
   uint32_t idle;          /* 1 if the program has an idle function */
   uint32_t buckets;       /* 1 if the program is for a queue with buckets */
+  uint32_t each_round;    /* 1 if it has a function between rounds; only with barrier */
   uint32_t argument_words;
   const uint64_t *arguments;
   void *stream;         /* a CUstream; null: the legacy default stream */
@@ -124,7 +131,8 @@ typedef struct atos_stats {
   uint64_t pending;         /* left in the queue; 0 also after ATOS_STUCK, and where the launch never came to use the queue */
   uint64_t lost;            /* pushed and dropped, since neither the queue nor its reserve had room */
   uint64_t grown;           /* times that the queue grew */
-  uint64_t rounds;          /* kernels launched, or levels between barriers */
+  uint64_t rounds;          /* with barriers levels, each once; otherwise kernels launched */
+  uint64_t stopped;         /* 1 if a task ended the launch by worker.stop(): what is pending is unfinished */
   uint64_t samples;         /* taken; those beyond max_samples are not kept */
   uint64_t overhead_bytes;  /* of the device's memory, held by the queue and the trace beside the ring's slots */
   double milliseconds;      /* from the first kernel's start to the last one's end */
@@ -204,13 +212,14 @@ atos_status atos_queue_limit(atos_queue *queue, uint64_t limit);
 
 /* programs: a task linked into the worker loops, as a cubin for a GPU or as native code for the CPU */
 atos_status atos_program_load(int32_t device, const void *cubin, const char *symbol, atos_program **program);
-atos_status atos_program_native(uint64_t run, uint64_t idle, int32_t checked, atos_program **program);
+atos_status atos_program_native(uint64_t run, uint64_t idle, uint64_t each_round, int32_t checked, atos_program **program);
 void atos_program_unload(atos_program *program);
 
 /* Called by native code with checks, where one fails; the task returns then. */
 void atos_cpu_fail(int64_t site, int64_t value, int64_t bound, int64_t array);
 
-/* Runs the queue's tasks until all are done. The program must have been made for the queue's item size and for the
- * worker, persistent and barrier of `launch`. After ATOS_QUEUE_FULL, ATOS_TASK_FAILED and ATOS_STOPPED, pending tasks are
- * still in the queue. After ATOS_STUCK, the program and whatever the arguments point to must live as long as the process. */
+/* Runs the queue's tasks until all are done, or one of them stops the launch. The program must have been made for the queue's
+ * item size and for the worker, persistent and barrier of `launch`. After ATOS_QUEUE_FULL, ATOS_TASK_FAILED and ATOS_STOPPED,
+ * pending tasks are still in the queue. After ATOS_STUCK, the program and whatever the arguments point to must live as long as
+ * the process. */
 atos_status atos_queue_launch(atos_queue *queue, atos_program *program, const atos_launch *launch, atos_stats *stats);

@@ -47,9 +47,10 @@ ATOS_DEVICE bool compare_exchange(uint64_t *p, uint64_t &expected, uint64_t desi
                : "memory");
   return expected == wanted;
 }
-ATOS_DEVICE void set_bit(uint64_t *p, unsigned bit) {
-  asm volatile("red.relaxed.gpu.global.or.b64 [%0], %1;" ::"l"(global(p)), "l"(uint64_t(1) << bit) : "memory");
+ATOS_DEVICE void set_bits(uint64_t *p, uint64_t bits) {
+  asm volatile("red.relaxed.gpu.global.or.b64 [%0], %1;" ::"l"(global(p)), "l"(bits) : "memory");
 }
+ATOS_DEVICE void set_bit(uint64_t *p, unsigned bit) { set_bits(p, uint64_t(1) << bit); }
 ATOS_DEVICE void clear_bit(uint64_t *p, unsigned bit) {
   asm volatile("red.relaxed.gpu.global.and.b64 [%0], %1;" ::"l"(global(p)), "l"(~(uint64_t(1) << bit)) : "memory");
 }
@@ -70,6 +71,7 @@ ATOS_FUNCTION uint64_t fetch_add(uint64_t *p, uint64_t v) { return __atomic_fetc
 ATOS_FUNCTION bool compare_exchange(uint64_t *p, uint64_t &expected, uint64_t desired) {
   return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
+ATOS_FUNCTION void set_bits(uint64_t *p, uint64_t bits) { __atomic_fetch_or(p, bits, __ATOMIC_ACQ_REL); }
 ATOS_FUNCTION void fence() {}
 ATOS_FUNCTION unsigned lowest_bit(uint64_t v) { return unsigned(__builtin_ctzll(v)); }
 ATOS_FUNCTION uint64_t umulhi(uint64_t a, uint64_t b) {

@@ -8,8 +8,9 @@
 
 namespace atos {
 
-// Values of Counters::stop. A host asks in the upper half of the word, so that it does not undo what a worker wrote.
-constexpr uint64_t kRun = 0, kStopFull = 1, kStopTask = 3, kStopAsked = uint64_t(2) << 32;
+// Bits of Counters::stop, so that no reason hides another: a full ring, a failed check, a task's worker.stop(), and the host. A
+// host asks in the upper half of the word, which it writes as a whole.
+constexpr uint64_t kRun = 0, kStopFull = 1, kStopTask = 2, kStopCalled = 4, kStopAsked = uint64_t(2) << 32;
 
 // The tail packs two numbers, so that one addition returns both: in its lower 59 bits the tickets reserved, in its upper 5 how
 // often the queue grew since the workers came.
@@ -57,6 +58,7 @@ struct Counters {
   alignas(128) uint64_t arrived;   // grid barrier: blocks that arrived
   alignas(128) uint64_t phase;     // grid barrier: how often it opened
   uint64_t round_end;              // grid barrier: tickets below this run in the current round
+  uint64_t mode;                   // of the round that comes next: what the function between rounds has set
   alignas(128) uint64_t claims[4]; // discrete kernels: tickets claimed of the range of each stream's kernel
   uint64_t gone[4];                // blocks that left the kernel of each stream
   FarCounters far;

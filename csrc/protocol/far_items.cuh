@@ -43,6 +43,13 @@ ATOS_FUNCTION float level_of(double priority, double inverse_delta) {
   return level == level ? level : INFINITY;
 }
 
+// At the end of a round: whether all that it had ran, the tasks below a ticket and the far items that were opened for it. Those
+// in lists that were not opened are unfinished.
+ATOS_FUNCTION bool ran_all_below(const Counters *counters, uint64_t end) {
+  const uint64_t unopened = load(&counters->far.stored) - load(&counters->far.taken_out);
+  return load(&counters->finished) + unopened == end + load(&counters->untracked);
+}
+
 // The current bucket, and 1 / width, a power of two.
 struct Window {
   float current, inverse_width;
@@ -164,7 +171,7 @@ template <unsigned bytes> struct FarItems {
   ATOS_FUNCTION void begin_block(unsigned list, uint64_t ticket) const {
     if (ticket % kBlockItems) return;
     const uint64_t block = take_block(list + ticket / kBlockItems);
-    if (block == kNoBlock) return store(&queue.counters->stop, kStopFull);
+    if (block == kNoBlock) return set_bits(&queue.counters->stop, kStopFull);
     store(block_word(list, ticket), tag(ticket) << 32 | block);
   }
 

@@ -30,7 +30,8 @@ struct Launch {
   uint32_t growths;     // how often the queue may grow while workers run
   uint64_t round_begin; // discrete: the tickets that this kernel runs; persistent with barrier: those of the first round
   uint64_t round_end;
-  void *samples; // for the trace, or null
+  uint64_t round; // with barriers: the number of the (first) round
+  void *samples;  // for the trace, or null
   uint32_t max_samples;
   uint32_t sample_interval;
   uint64_t sequence; // number of this kernel

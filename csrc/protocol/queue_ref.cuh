@@ -112,15 +112,18 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
   ATOS_FUNCTION void spill_one(const Item<bytes> &item) const {
     const uint64_t at = fetch_add(&counters->spilled, uint64_t(1));
     if (at < spill_size) store_plain(&spill[at], item);
-    store(&counters->stop, kStopFull);
+    set_bits(&counters->stop, kStopFull);
   }
 
   // Reports a check that failed in a task. The first failure is kept, and the launch ends in order; the host reads it when all
   // have left.
   ATOS_FUNCTION void fail(const atos_failure &failure) const {
     if (fetch_add(&counters->failures, uint64_t(1)) == 0) store_plain(&counters->failure, failure);
-    store(&counters->stop, kStopTask);
+    set_bits(&counters->stop, kStopTask);
   }
+
+  // Ends the launch from inside a task: what is unfinished stays in the queue.
+  ATOS_FUNCTION void stop() const { set_bits(&counters->stop, kStopCalled); }
 
   // An idle worker that saw nothing unfinished at some tail, then ran idle without a push, registers as quiescent, for `lanes`
   // workers; all_quiescent: whether all have done so for the same tail. The upper 44 bits tell which, the lower 20 count. A

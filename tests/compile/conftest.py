@@ -17,6 +17,7 @@ extern "C" {
 __device__ int64_t atos_task_workload(void *worker, const void *item, void *values, const void *args);
 __device__ void atos_task_body(void *worker, const void *item, int64_t i, const void *values, const void *args);
 __device__ void atos_task_idle(void *worker, const void *args);
+__device__ void atos_task_each_round(void *worker, const void *args);
 __device__ int32_t atos_config(int32_t key);
 #if ITEM_BYTES == 4
 typedef uint32_t Item;
@@ -33,6 +34,10 @@ __device__ void atos_push(void *worker, const void *item) {
   Item *slot = w->pushed + atomicAdd(w->count, 1ull);
   *slot = *(const Item *)item;
 }
+__device__ void atos_stop(void *) { asm volatile("// atos_stop"); }
+__device__ int64_t atos_round(void *) { return 5; }
+__device__ int64_t atos_mode(void *) { return 6; }
+__device__ void atos_set_mode(void *, int64_t) { asm volatile("// atos_set_mode"); }
 __device__ int32_t atos_rank(void *) { return threadIdx.x; }
 __device__ int32_t atos_size(void *) { return blockDim.x; }
 __device__ void atos_sync(void *) { __syncthreads(); }
@@ -65,6 +70,7 @@ __global__ void atos_kernel(const __grid_constant__ Worker given, const char *it
     } else atos_task_body(&worker, item, 0, nullptr, &args);
   }
   if (atos_config(4)) atos_task_idle(&worker, &args);
+  if (atos_config(7)) atos_task_each_round(&worker, &args);
 }
 }
 """

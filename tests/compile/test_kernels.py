@@ -159,6 +159,27 @@ def told(worker, v, out):
     print("item", v, out[v], 0.5, True)
 
 
+@atos.task
+def pull(worker, v, graph, depth):
+    """Use all that a task knows of rounds."""
+    if worker.mode == 0 and worker.rank == 0 and depth[v] > worker.round:
+        worker.push(v)
+        if v == 7:
+            worker.stop()
+
+
+def between_rounds(worker, graph, depth):
+    """Do all that the function between rounds may do."""
+    left = 0
+    for v in worker.split(len(depth)):
+        if depth[v] == 0xFFFF_FFFF:
+            left += 1
+            worker.push(v)
+    if worker.sum(left) < 10:
+        worker.set_mode(worker.mode + worker.round)
+        worker.stop()
+
+
 def nothing(worker, v):
     """Do nothing: what remains is the core's own."""
 
@@ -205,6 +226,29 @@ def test_kernels_spill_nothing(name, worker):
     assert found.symbol == "atos_kernel"
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert 16 <= found.registers <= MOST_REGISTERS
+
+
+@pytest.mark.parametrize("idle", [None, rescan], ids=["", "idle"])
+@pytest.mark.parametrize("worker", WORKERS)
+def test_kernels_with_rounds_spill_nothing(worker, idle):
+    args = (describe(GRAPH), describe(array("u4")))
+    found = link.cubin(pull, idle, args, np.dtype("u4"), worker, (9, 0), each_round=between_rounds)
+    assert found.asks_for_round
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+    assert 16 <= found.registers <= MOST_REGISTERS
+
+
+@pytest.mark.parametrize("worker", WORKERS)
+def test_a_kernel_without_rounds_has_nothing_of_them(worker):
+    """What a function between rounds takes is not in kernels without one: they are those of before there were rounds."""
+    args = (describe(GRAPH), describe(array("u4")))
+    without, empty = (
+        link.cubin(visit, None, args, np.dtype("u4"), worker, (9, 0), each_round=function)
+        for function in (None, lambda worker, graph, depth: None)
+    )
+    assert not without.asks_for_round
+    assert len(without.code) < len(empty.code)
+    assert without.registers <= empty.registers
 
 
 @pytest.mark.parametrize("worker", WORKERS)

@@ -38,6 +38,7 @@ __device__ void atos_task_body(void *worker, const void *, int64_t i, const void
 }
 
 __device__ void atos_task_idle(void *, const void *) {}
+__device__ void atos_task_each_round(void *, const void *) {}
 
 __device__ int32_t atos_config(int32_t key) { return key == 1 ? 1 : key == 3 ? 2 : key == 6 ? 1 : 0; }
 }

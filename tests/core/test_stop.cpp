@@ -4,8 +4,8 @@
 #include <thread>
 #include <unistd.h>
 
-#include "tree.h"
 #include "host/stop_monitor.h"
+#include "tree.h"
 
 namespace {
 
@@ -63,6 +63,111 @@ void again(atos_cpu_worker *worker, const void *items, int64_t n, const void *) 
 
 void nothing(atos_cpu_worker *, const void *, int64_t, const void *) {}
 
+// Pushes itself again and again, and stops the launch at the thousandth time.
+std::atomic<int64_t> times_left{0};
+void again_until_stopped(atos_cpu_worker *worker, const void *items, int64_t n, const void *args) {
+  again(worker, items, n, args);
+  for (int64_t k = 0; k < n; ++k)
+    if (--times_left == 0) worker->stop(worker);
+}
+
+TEST(a_task_stops_its_launch) {
+  Program program(again_until_stopped, nullptr);
+  for_all_schedules([&](bool persistent, bool barrier, uint32_t fetch, uint32_t blocks) {
+    Launcher<uint32_t> launcher(50);
+    for (uint64_t v = 0; v < 20; ++v) launcher.push(v);
+    for (int launches = 0; launches < 2; ++launches) {
+      times_left = 1000;
+      const atos_launch launch = schedule(persistent, barrier, fetch, blocks);
+      atos_stats stats;
+      const atos_status status = atos_queue_launch(launcher.queue, program.handle, &launch, &stats);
+      CHECK(status == ATOS_OK && stats.stopped == 1 && stats.tasks_run >= 1000 && stats.pending == 20,
+            "%s: status %d, %" PRIu64 " run, %" PRIu64 " pending", name(persistent, barrier, fetch, blocks).c_str(),
+            int(status), stats.tasks_run, stats.pending);
+    }
+  });
+}
+
+// A tree whose function between rounds checks that it comes after each level, whatever interrupts it. Tasks push only into
+// levels of odd numbers; the function pushes the others.
+struct Levels {
+  const Tree &tree;
+  Work work;
+  uint64_t calls = 0, late = 0, modes = 0;
+  explicit Levels(const Tree &tree) : tree(tree), work(tree) {}
+};
+Levels &levels_of(const void *args) { return **static_cast<Levels *const *>(args); }
+
+void run_levels(atos_cpu_worker *worker, const void *items, int64_t n, const void *args) {
+  Levels &levels = levels_of(args);
+  for (int64_t k = 0; k < n; ++k) {
+    const uint64_t v = static_cast<const uint32_t *>(items)[k];
+    const uint32_t level = levels.tree.level[v];
+    ++levels.work.seen[v];
+    ++levels.work.done_of_level[level];
+    for (uint32_t turn = 0; turn < levels.work.turns; ++turn) __asm__ volatile("");
+    if (v % 40 == 39 && levels.work.turns == 0) worker->stop(worker);
+    if (level % 2) continue;
+    for (uint64_t child = levels.tree.first[v]; child < levels.tree.first[v + 1]; ++child) push<uint32_t>(worker, child);
+  }
+}
+
+void between_levels(atos_cpu_worker *worker, const void *args) {
+  Levels &levels = levels_of(args);
+  const uint64_t level = levels.calls++, count = levels.tree.of_level.size();
+  levels.late += levels.work.done_of_level[level] != levels.tree.of_level[level] ||
+                 (level + 1 < count && levels.work.done_of_level[level + 1] != 0);
+  levels.modes += worker->round > 0 && worker->mode != worker->round;
+  worker->next_mode = worker->round + 1;
+  if (level % 2 == 0) return;
+  for (uint64_t v = 0; v < levels.tree.nodes; ++v)
+    if (levels.tree.level[v] == level + 1) push<uint32_t>(worker, v);
+}
+
+TEST(a_function_is_called_once_between_rounds) {
+  const Tree tree(12, 1500, 4);
+  Program program(run_levels, nullptr, between_levels);
+  for (const uint32_t turns : {0u, 20000u}) // stopped by tasks, and by timeouts
+    for_all_schedules([&](bool persistent, bool barrier, uint32_t fetch, uint32_t blocks) {
+      if (!barrier || fetch == 7) return;
+      Levels levels(tree);
+      levels.work.turns = turns;
+      Launcher<uint32_t> launcher(3);
+      CHECK(atos_queue_limit(launcher.queue, 4000) == ATOS_OK, "%s", atos_message());
+      launcher.push(0);
+      check::Random random(turns + fetch);
+      atos_launch launch = schedule(persistent, barrier, fetch, blocks);
+      const Levels *argument = &levels;
+      const uint64_t word = reinterpret_cast<uint64_t>(argument);
+      launch.each_round = 1;
+      launch.argument_words = 1;
+      launch.arguments = &word;
+      int launches = 0;
+      for (; launcher.pending(); ++launches) {
+        launch.timeout = turns ? 1e-6 * double(1 + random.below(2000)) : 0;
+        atos_stats stats;
+        const atos_status status = atos_queue_launch(launcher.queue, program.handle, &launch, &stats);
+        CHECK(status == (stats.stopped || !stats.pending ? ATOS_OK : ATOS_STOPPED), "status %d, %s", int(status),
+              atos_message());
+      }
+      const std::string which = name(persistent, barrier, fetch, blocks);
+      for (uint64_t v = 0; v < tree.nodes; ++v) CHECK(levels.work.seen[v] == 1, "%s: task %" PRIu64, which.c_str(), v);
+      CHECK(levels.calls == tree.of_level.size() && levels.late == 0 && levels.modes == 0,
+            "%s: %" PRIu64 " calls for %zu levels, %" PRIu64 " late", which.c_str(), levels.calls, tree.of_level.size(),
+            levels.late);
+      CHECK(turns || launches > 3, "%s: %d launches", which.c_str(), launches);
+    });
+}
+
+TEST(without_barriers_there_is_nothing_between_rounds) {
+  Program program(nothing, nullptr, [](atos_cpu_worker *, const void *) {});
+  Launcher<uint32_t> launcher(50);
+  atos_launch launch = schedule(true, false, 1, 1);
+  launch.each_round = 1;
+  atos_stats stats;
+  CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_INVALID, "%s", atos_message());
+}
+
 // What is left of a level that was stopped counts in the next launch alone: the round after it ends where the queue does.
 TEST(a_level_that_went_on_is_forgotten) {
   alarm(30); // a launch of more would wait for ever
@@ -93,7 +198,7 @@ void grows_and_fails(atos_cpu_worker *worker, const void *items, int64_t, const 
 
 TEST(what_lies_in_several_rings_is_pending_in_order) {
   atos_program *program = nullptr;
-  CHECK(atos_program_native(reinterpret_cast<uint64_t>(grows_and_fails), 0, 1, &program) == ATOS_OK, "%s", atos_message());
+  CHECK(atos_program_native(reinterpret_cast<uint64_t>(grows_and_fails), 0, 0, 1, &program) == ATOS_OK, "%s", atos_message());
   for (const uint64_t limit : {16, 32}) { // one growth, or two
     Launcher<uint32_t> launcher(8);
     CHECK(atos_queue_limit(launcher.queue, limit) == ATOS_OK, "%s", atos_message());
@@ -106,7 +211,8 @@ TEST(what_lies_in_several_rings_is_pending_in_order) {
     atos_queue_state state;
     CHECK(atos_queue_read(launcher.queue, items, 13, &state) == ATOS_OK, "%s", atos_message());
     for (uint32_t i = 0; i < 13; ++i) CHECK(items[i] == i + 1, "item %u is %u", i, items[i]);
-    CHECK(atos_queue_launch(launcher.queue, program, &launch, &stats) == ATOS_OK && stats.tasks_run == 13, "%s", atos_message());
+    CHECK(atos_queue_launch(launcher.queue, program, &launch, &stats) == ATOS_OK && stats.tasks_run == 13, "%s",
+          atos_message());
   }
   atos_program_unload(program);
 }
@@ -168,7 +274,8 @@ TEST(a_stop_that_finds_nothing_left_is_an_end_as_any_other) {
     atos_launch launch = schedule(persistent, false, 1, 1);
     launch.poll_callback = [](const atos_sample *) { return int32_t(asked = true); };
     atos_stats stats;
-    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK && stats.tasks_run == 1, "%s", atos_message());
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK && stats.tasks_run == 1, "%s",
+          atos_message());
   }
 }
 

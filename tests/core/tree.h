@@ -84,9 +84,9 @@ template <class T> void idle(atos_cpu_worker *worker, const void *args) {
 
 struct Program {
   atos_program *handle = nullptr;
-  template <class Run, class Idle> Program(Run run, Idle idle) {
-    const atos_status status =
-        atos_program_native(reinterpret_cast<uint64_t>(run), reinterpret_cast<uint64_t>(idle), 0, &handle);
+  template <class Run, class Idle> Program(Run run, Idle idle, void (*each_round)(atos_cpu_worker *, const void *) = nullptr) {
+    const atos_status status = atos_program_native(reinterpret_cast<uint64_t>(run), reinterpret_cast<uint64_t>(idle),
+                                                   reinterpret_cast<uint64_t>(each_round), 0, &handle);
     CHECK(status == ATOS_OK, "%s", atos_message());
   }
   Program(const Program &) = delete;

@@ -22,7 +22,10 @@ struct Bounds {
   unsigned launches = 1;
   unsigned stops = 0;   // times that the host asks for a stop, whenever it likes
   unsigned fails = 0;   // mask of the tasks in which a check fails, which ends all
+  unsigned halts = 0;   // mask of the tasks that stop their launch
   unsigned aside = 0;   // mask of the tasks that are put aside instead of pushed, for the idle function to push
+  unsigned between = 0; // mask of those that the function between rounds pushes, which is called if there are any,
+  unsigned ends = 0;    // and the call of it, from 1 on, that stops the launch
   unsigned nested = 0;  // 1: a task has an iteration for each child,
   unsigned longs = 0;   // and those in this mask at least long_from
   unsigned long_from = 2, chunk = 1, few = 32, backlog = 8; // in place of the constants in csrc
@@ -36,7 +39,7 @@ struct Bounds {
   bool read(int count, char **arguments) {
     const struct { const char *name; unsigned *value; } names[] = {
         {"workers", &workers}, {"seeds", &seeds}, {"capacity", &capacity}, {"max_capacity", &max_capacity}, {"grows", &grows},
-        {"memory", &memory}, {"fetch", &fetch}, {"buffer", &buffer}, {"barrier", &barrier}, {"launches", &launches}, {"stops", &stops}, {"fails", &fails}, {"aside", &aside},
+        {"memory", &memory}, {"fetch", &fetch}, {"buffer", &buffer}, {"barrier", &barrier}, {"launches", &launches}, {"stops", &stops}, {"fails", &fails}, {"halts", &halts}, {"aside", &aside}, {"between", &between}, {"ends", &ends},
         {"nested", &nested}, {"longs", &longs}, {"long_from", &long_from}, {"chunk", &chunk}, {"few", &few}, {"backlog", &backlog},
         {"keep", &keep}, {"cta", &cta}, {"weak", &weak}, {"report", &report}, {"most", &most}};
     for (int i = 1; i < count; ++i) {

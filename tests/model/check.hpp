@@ -70,7 +70,7 @@ template <class F> uint64_t step(const char *kind, const uint64_t *p, const char
     std::printf("  worker %u  %-16.*s %-12s %-14s got %llu, is now %llu\n", m.teller, int(std::strcspn(in, "<")), in, kind, m.memory.words[w].name.c_str(),
                 (unsigned long long)result, (unsigned long long)m.memory.newest(w));
   // A spin at a barrier goes on as it is.
-  if (!std::strncmp(in, "grid_barrier", 12) && p == before && thread.log.back() == result) cut(kPaused);
+  if (!std::strncmp(in, "open_or_wait", 12) && p == before && thread.log.back() == result) cut(kPaused);
   thread.log.push_back(result);
   ++m.cursor;
   return result;

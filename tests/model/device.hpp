@@ -24,6 +24,7 @@ inline unsigned __activemask() { return 1; }
 inline bool __syncthreads_or(bool p) { return p; }
 inline bool __any_sync(unsigned, bool p) { return p; }
 inline unsigned __ballot_sync(unsigned, bool p) { return p; }
+template <class T> unsigned __match_any_sync(unsigned, T) { return 1; }
 template <class T> T __shfl_sync(unsigned, T x, unsigned) { return x; }
 template <class T> T __shfl_up_sync(unsigned, T x, unsigned) { return x; }
 inline unsigned __popc(unsigned x) { return unsigned(__builtin_popcount(x)); }

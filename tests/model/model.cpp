@@ -23,6 +23,8 @@ struct World {
   SplitItem split_items[kSplitItems]{};
   uint64_t ran[kMostNodes]{}; // a bit for each iteration
   uint64_t aside[kMostNodes]{}, written[kMostNodes]{};
+  uint64_t halted = 0; // 1: a task has stopped the launch
+  uint64_t calls = 0;  // of the function between rounds
   uint64_t provided[kMostRings + 1]{}; // 1: there is memory for the ring after so many growths
   uint64_t size = 0, first_end = 0, ran_before = 0, launches = 0, stops = 0; // the host's; stops: those that it still asks for
 } world;
@@ -124,6 +126,11 @@ void give(void *worker, unsigned v) {
   static_cast<Worker<BYTES> *>(worker)->push(item_of(v));
 }
 
+void halt(void *worker) {
+  static_cast<Worker<BYTES> *>(worker)->queue().stop();
+  store(&world.halted, 1);
+}
+
 std::vector<unsigned> seeds() {
   std::vector<unsigned> all(bounds.seeds);
   std::iota(all.begin(), all.end(), 0u);
@@ -200,7 +207,9 @@ bool recover_pending() {
 extern "C" {
 int32_t atos_config(int32_t key) {
   if (key == ATOS_CONFIG_GROUP) return 1;
-  return key == ATOS_CONFIG_NESTED ? bounds.nested : key == ATOS_CONFIG_VALUE_WORDS ? bounds.nested : bounds.aside != 0;
+  return key == ATOS_CONFIG_NESTED || key == ATOS_CONFIG_VALUE_WORDS ? bounds.nested
+         : key == ATOS_CONFIG_IDLE                                   ? bounds.aside != 0
+                                                                     : key == ATOS_CONFIG_EACH_ROUND && bounds.between;
 }
 
 int64_t atos_task_workload(void *, const void *item, void *values, const void *) {
@@ -218,11 +227,12 @@ void atos_task_body(void *worker, const void *item, int64_t i, const void *value
     for (unsigned u = 0; u < kNodes; ++u)
       if (level(u) < level(v) && !load(&world.ran[u])) model::fail("a level began before the one above was over");
   if (fetch_add(&world.ran[v], uint64_t(1) << i) >> i & 1) model::fail("task " + std::to_string(v) + " ran twice");
-  if (bounds.fails >> v & 1) return static_cast<Worker<BYTES> *>(worker)->queue().fail({v + 1, 0, 0, 0, 0, 0, {}});
+  if (bounds.fails >> v & 1) return static_cast<Worker<BYTES> *>(worker)->queue().fail({v + 1, 0, 0, 0, 0, 0, {0, 0}});
+  if (bounds.halts >> v & 1) halt(worker);
   for (unsigned k = 0; k < bounds.children[v]; ++k) {
     const unsigned child = first_child(v) + k;
     if (bounds.nested && k != uint64_t(i)) continue;
-    if (bounds.aside >> child & 1) store(&world.aside[child], 1);
+    if ((bounds.aside | bounds.between) >> child & 1) store(&world.aside[child], 1);
     else give(worker, child);
   }
 }
@@ -232,6 +242,22 @@ void atos_task_idle(void *worker, const void *) {
     uint64_t there = 1;
     if ((bounds.aside >> v & 1) && compare_exchange(&world.aside[v], there, 0)) give(worker, v);
   }
+}
+
+// The call of number k follows the round of level k, and comes before the next one.
+void atos_task_each_round(void *worker, const void *) {
+  const uint64_t calls = load(&world.calls);
+  for (unsigned v = 0; v < kNodes; ++v) {
+    const bool ran = load(&world.ran[v]);
+    if (level(v) > calls ? ran : !ran && !(bounds.fails >> parent(v) & 1))
+      model::fail("the function between rounds is called " + std::string(ran ? "late, or not at all" : "early, or twice"));
+    if (!(bounds.between >> v & 1) || level(v) != calls + 1) continue;
+    if (!load(&world.aside[v])) model::fail("the function between rounds does not see what a task wrote");
+    store(&world.aside[v], 0);
+    give(worker, v);
+  }
+  store(&world.calls, calls + 1);
+  if (calls + 1 == bounds.ends) halt(worker);
 }
 }
 
@@ -319,9 +345,16 @@ bool host() {
     fail("the report is not complete");
   if (now(world.counters.failures) != failed() || (failed() && (now(world.counters.stop) == kRun || !now(world.counters.failure.failed))))
     fail("a check that failed goes unnoticed");
+  if (now(world.halted) != (now(world.counters.stop) & kStopCalled) / kStopCalled) fail("a stop goes unnoticed");
+  set(world.halted, 0);
   if (now(world.counters.stop) != kRun) return !recover_pending() || failed();
   const uint64_t tail = tickets_of(now(world.counters.tail));
   if (number_ran() < kNodes) fail("the launch ended early");
+  // A launch that goes on after a stop may find nothing left, and has a round of nothing.
+  const bool stops = bounds.stops || bounds.halts || bounds.ends;
+  const uint64_t levels = level(kNodes - 1) + 1, calls = now(world.calls);
+  if (bounds.between && (stops ? calls < levels : calls != levels)) fail("the function between rounds was not called after each round");
+  set(world.calls, 0);
   const uint64_t growths = growths_of(now(world.counters.tail));
   for_slots([](auto &slot) {
     if (sequence_in(slot) % 2) model::fail("an item was left");
@@ -356,10 +389,10 @@ int main(int count, char **arguments) {
   };
   // What nobody writes in this model, or nobody reads, is no step.
   name(c.head, "head"), name(c.tail, "tail"), name(c.finished, "finished"), name(c.gone[0], "gone");
-  name(c.stop, "stop", bounds.capacity >= kNodes && !bounds.stops && !bounds.fails), name(c.spilled, "spilled"), name(c.quiescent, "quiescent", bounds.aside == 0);
+  name(c.stop, "stop", bounds.capacity >= kNodes && !bounds.stops && !bounds.fails && !bounds.halts && !bounds.ends), name(c.spilled, "spilled"), name(c.quiescent, "quiescent", bounds.aside == 0);
   name(c.untracked, "untracked", !bounds.nested), name(c.splits_open, "splits_open", !bounds.nested);
   name(c.arrived, "arrived", !bounds.barrier), name(c.phase, "phase", !bounds.barrier), name(c.round_end, "round_end", !bounds.barrier);
-  name(c.claims[0], "claims", true), name(c.ran, "ran", !bounds.report || !bounds.weak), name(c.pushed, "pushed", !bounds.report || !bounds.weak), name(c.rounds, "rounds", true);
+  name(c.claims[0], "claims", true), name(c.ran, "ran", !bounds.report || !bounds.weak), name(c.pushed, "pushed", !bounds.report || !bounds.weak), name(c.rounds, "rounds", true), name(c.mode, "mode", true);
   name(c.sampled, "sampled", true), name(c.failures, "failures", !bounds.fails), name(c.failure.failed, "failure", !bounds.fails);
   name(model::chance, "chance");
   name(c.growths_granted, "granted", !bounds.grows), name(c.growths_requested, "requested", !bounds.grows);
@@ -379,7 +412,7 @@ int main(int count, char **arguments) {
     name(share.values[0], "share values");
   }
   several(world.spill, "spill", true), several(world.ran, "ran", true), several(world.aside, "aside"), several(world.written, "written");
-  name(world.first_end, "first_end", true), name(world.ran_before, "ran before", true), name(world.launches, "launches", true);
+  name(world.first_end, "first_end", true), name(world.halted, "halted", true), name(world.calls, "calls", true), name(world.ran_before, "ran before", true), name(world.launches, "launches", true);
   name(world.size, "size", true), name(world.stops, "stops", true);
   machine.memory.views.resize(bounds.workers);
   set(c.quiescent, 0);

@@ -65,7 +65,7 @@ BROKEN = {
         in_queue(r"if \(at < spill_size\)", "if (false)"), caught_in="full, two workers", found=LOST
     ),
     "spill_one asks for a stop": Rule(
-        in_queue(r"store\(&counters->stop, kStopFull\);", ""), caught_in="full, two workers", found=STUCK
+        in_queue(r"set_bits\(&counters->stop, kStopFull\);", ""), caught_in="full, two workers", found=STUCK
     ),
     "while_waiting sees the stop": Rule(
         in_worker(r"if \(stop != kRun\) return Waiting::kLeave;(\s*consumer\.look_for_ring)", r"\1"),
@@ -75,8 +75,18 @@ BROKEN = {
     "no round follows a stop": Rule(
         in_worker(r"queue\(\)\.stopped\(\) \? kNever : tickets_of", "tickets_of"), caught_in="stopped from outside, barrier"
     ),
+    "a task stops its launch": Rule(
+        in_queue(r"set_bits\(&counters->stop, kStopCalled\);", ""),
+        caught_in="stopped by a task",
+        found="a stop goes unnoticed",
+    ),
+    "a full ring hides no other stop": Rule(
+        in_queue(r"set_bits\(&counters->stop, kStopFull\);", "store(&counters->stop, kStopFull);"),
+        caught_in="stopped by a task, full",
+        found="a stop goes unnoticed",
+    ),
     "a check that fails asks for a stop": Rule(
-        in_queue(r"store\(&counters->stop, kStopTask\);", ""), caught_in="a check fails"
+        in_queue(r"set_bits\(&counters->stop, kStopTask\);", ""), caught_in="a check fails"
     ),
     "the first failure is kept": Rule(
         in_queue(r"if \((fetch_add\(&counters->failures, uint64_t\(1\)\)) == 0\)", r"\1;"),
@@ -194,7 +204,44 @@ BROKEN = {
     "claims of a round end with it": Rule(
         in_worker(r"end - first < want \? end - first : want;", "want;"), caught_in="barrier, several tickets"
     ),
-    "head goes back to the end of a round": Rule(in_worker(r"store\(&counters->head, end\);", ""), caught_in="barrier"),
+    "head goes back to the end of a round": Rule(
+        in_worker(r"store\(&counters->head, end\); // claims ran past the end of the round\n", ""), caught_in="barrier"
+    ),
+    # Rounds with a function between them.
+    "a round ends behind what the function pushed": Rule(
+        in_worker(r"store\(&counters->round_end, queue\(\)\.stopped\(\)[^;]*;", r"if (!has_each_round()) \g<0>"),
+        in_worker(
+            r"if \(is_last\) fence\(\);",
+            r"if (is_last) { fence();"
+            r" store(&counters->round_end, queue().stopped() ? kNever : tickets_of(load(&counters->tail))); }",
+        ),
+        caught_in="rounds, quiet",
+        found=EARLY,
+    ),
+    "all have reported what they ran": Rule(
+        in_worker(r"if \(has_each_round\(\) && Group::rank\(\) == 0\) header->end\.report\(queue\(\)\);", ""),
+        caught_in="rounds",
+    ),
+    "one worker calls the function": Rule(
+        in_worker(r"is_last && load\(&counters->finished\)", "load(&counters->finished)"), caught_in="rounds"
+    ),
+    "a round that was interrupted has no call": Rule(
+        in_worker(r"is_last && load\(&counters->finished\) == end", "is_last"),
+        caught_in="rounds, stopped from outside",
+        found="is called early",
+    ),
+    "a round that is over has its call also after a stop": Rule(
+        in_worker(r"is_last && load\(&counters->finished\) == end", r"\g<0> && !queue().stopped()"),
+        caught_in="rounds, stopped by a task",
+        found="is called late",
+    ),
+    "a call of idle is no round": Rule(
+        in_worker(r"if \(!idle_called\) (run_each_round)", r"\1"), caught_in="rounds, idle", found="is called early"
+    ),
+    "what the function pushed is flushed": Rule(
+        in_worker(r"if \(header->pushes\) (this->template flush_pushes<Group>\(false, nullptr\);)", r"if (false) \1"),
+        caught_in="rounds, quiet",
+    ),
     # Shares.
     "the bit is set before chunks": Rule(
         in_share(r"set_bit\(&counters->splits_open, at\);", ""),
@@ -310,6 +357,9 @@ BROKEN = {
         found=EARLY,
     ),
     "fence in grid_barrier": Rule(in_worker(r"last\(\);\s*fence\(\);", "last();"), caught_in="weak, barrier"),
+    "fence before the function between rounds": Rule(
+        in_worker(r"if \(is_last\) fence\(\);", ""), caught_in="weak, rounds", found="unordered stores"
+    ),
     "fence in split_item": Rule(in_share(r"fence\(\);(\s*store\(&split\.chunks)", r"\1"), caught_in="weak, split items"),
     "fence in claim_chunk": Rule(
         in_share(r"fence\(\); // after the writes of the opener, also of the bit", ""), caught_in="weak, split items"

@@ -233,7 +233,7 @@ QUEUE = {
         "uint64_t(1)) == 0) store_plain(&counters->failure",
         "uint64_t(1)) != ~0ull) store_plain(&counters->failure",
     ),
-    "Q32": Mutant("protocol/queue_ref.cuh", "a failure is no reason to stop", "store(&counters->stop, kStopTask);"),
+    "Q32": Mutant("protocol/queue_ref.cuh", "a failure is no reason to stop", "set_bits(&counters->stop, kStopTask);"),
     "Q33": Mutant("protocol/queue_ref.cuh", "one sample more than there is room for", "if (at < most)", "if (at <= most)"),
     "Q34": Mutant("protocol/queue_ref.cuh", "a sample does not count what it follows", "before + ran,", "before,"),
     "Q35": Mutant("protocol/counters.h", "growths count as tickets", "tail & (kGrowth - 1)", "tail"),
@@ -260,8 +260,8 @@ QUEUE = {
     "Q40": Mutant(
         "protocol/queue_ref.cuh",
         "one item that spills is no reason to stop",
-        "store(&counters->stop, kStopFull);",
-        "if (at) store(&counters->stop, kStopFull);",
+        "set_bits(&counters->stop, kStopFull);",
+        "if (at) set_bits(&counters->stop, kStopFull);",
     ),
     "Q41": Mutant(
         "protocol/queue_ref.cuh",
@@ -289,6 +289,19 @@ QUEUE = {
     ),
     "Q45": Mutant(
         "protocol/queue_ref.cuh", "a large item is filled before it is put", "slot.put(item);\n      fence();", "fence();"
+    ),
+    "Q46": Mutant("protocol/queue_ref.cuh", "a task's stop does nothing", "set_bits(&counters->stop, kStopCalled);"),
+    "Q47": Mutant(
+        "protocol/queue_ref.cuh",
+        "a full ring hides a task's stop",
+        "set_bits(&counters->stop, kStopFull);",
+        "store(&counters->stop, kStopFull);",
+    ),
+    "Q48": Mutant(
+        "protocol/far_items.cuh",
+        "far items that no worker has opened are missing in a round",
+        "load(&counters->finished) + unopened ==",
+        "load(&counters->finished) ==",
     ),
 }
 
@@ -369,7 +382,10 @@ WORKER = {
         "device/push_buffer.cuh", "keeps although tickets are reserved", "may_keep && !producer.reserved", "may_keep"
     ),
     "W05": Mutant(
-        "device/push_buffer.cuh", "keeps one more than there is room for", "launch.fetch / 2 + 1;", "launch.fetch / 2 + 2;"
+        "device/push_buffer.cuh",
+        "keeps one more than there is room for",
+        "launch.fetch / 2 + 1 - kept;",
+        "launch.fetch / 2 + 2 - kept;",
     ),
     "W06": Mutant(
         "device/group_worker.cuh",
@@ -400,9 +416,9 @@ WORKER = {
         SAME + "in the model: load buffering is argued",
     ),
     "W13": Mutant(
-        "device/bsp_rounds.cuh", "no fence before arrived", "fence();\n    const uint64_t ticket", "const uint64_t ticket"
+        "device/bsp_rounds.cuh", "no fence before arrived", "fence();\n  const uint64_t ticket", "const uint64_t ticket"
     ),
-    "W14": Mutant("device/bsp_rounds.cuh", "no fence behind a barrier", "{}\n    }\n    fence();", "{}\n    }"),
+    "W14": Mutant("device/bsp_rounds.cuh", "no fence behind a barrier", "{}\n  }\n  fence();", "{}\n  }"),
     "W15": Mutant(
         "device/thread_worker.cuh",
         "thread workers: a lane takes more than was claimed",
@@ -427,8 +443,8 @@ WORKER = {
     "W18": Mutant(
         "device/group_worker.cuh",
         "local items of a split batch are counted",
-        "if (header->batch && header->counted)",
-        "if (header->batch)",
+        "header->batch - header->first_counted - header->num_split",
+        "header->batch - header->num_split",
     ),
     "W19": Mutant(
         "device/host_report.cuh",
@@ -442,7 +458,7 @@ WORKER = {
         "pushes ? kNever : candidate",
         "candidate",
     ),
-    "W21": Mutant("device/bsp_rounds.cuh", "no fence before the last block decides", "fence();\n      last();", "last();"),
+    "W21": Mutant("device/bsp_rounds.cuh", "no fence before the last block decides", "fence();\n    last();", "last();"),
     "W22": Mutant("device/host_report.cuh", "no fence behind gone", "- 1) return;\n    fence();", "- 1) return;"),
     "W23": Mutant(
         "protocol/producer.cuh",
@@ -549,9 +565,7 @@ WORKER = {
     ),
     "W39": Mutant("device/host_report.cuh", "gone is not reset", "store(&counters->gone[launch.stream], 0);"),
     "W40": Mutant("device/host_report.cuh", "the report says no stop", "record->stop = stop;", "record->stop = kRun;"),
-    "W41": Mutant(
-        "device/bsp_rounds.cuh", "a round opens despite a stop", "queue().stopped() ? kNever : tickets_of", "tickets_of"
-    ),
+    "W41": Mutant("device/bsp_rounds.cuh", "a round opens despite a stop", "stopped ? kNever : tail", "tail"),
     "W42": Mutant(
         "device/bsp_rounds.cuh",
         "idle in every round of a discrete launch",
@@ -591,11 +605,33 @@ WORKER = {
         "0u, threadIdx.x / 32",
         GPU + "lanes",
     ),
-    "W48": Mutant("device/bsp_rounds.cuh", "head stays ahead of a round", "store(&counters->head, end);"),
     "W80": Mutant(
         "device/work_sharing.cuh",
         "a borrowed item of 32 bytes lies in the header, on top of its values",
         "if (bytes > kHeaderItemBytes) place = reinterpret_cast<unsigned char *>(header) + kHeaderBytes;",
+    ),
+    "W49": Mutant(
+        "device/bsp_rounds.cuh",
+        "an interrupted round is followed by the function between rounds",
+        "is_last && ran_round(end)",
+        "is_last",
+    ),
+    "W50": Mutant(
+        "device/bsp_rounds.cuh",
+        "what the function between rounds pushed stays in the buffer",
+        "if (this->has_pushes()) this->template flush_pushes<Group>(false, false, nullptr);",
+    ),
+    "W51": Mutant(
+        "device/bsp_rounds.cuh",
+        "arrivals of a discrete kernel are counted on",
+        "if (is_last) store(&counters->arrived, 0);",
+        "",
+        GPU + "discrete kernels",
+    ),
+    "W48": Mutant(
+        "device/bsp_rounds.cuh",
+        "head stays ahead of a round",
+        "store(&counters->head, end); // claims ran past the end of the round\n",
     ),
 }
 
@@ -603,7 +639,7 @@ HOST = {
     "C01": Mutant(
         "host/launch.cpp",
         "a launch starts although pending exceeds the capacity",
-        "!storage.overflow.empty() && !storage.ensure_capacity(storage.num_pending())",
+        "storage.over_capacity() && !storage.ensure_capacity(storage.num_pending())",
         "false",
     ),
     "C02": Mutant("host/launch.cpp", "a level is not forgotten after a run", "storage.level = 0;"),
@@ -744,6 +780,10 @@ HOST = {
     "C39": Mutant(
         "host/launch.cpp", "samples of the launch before", "counters.ran_so_far = counters.next_sample = counters.sampled = 0;"
     ),
+    "C43": Mutant("host/launch.cpp", "an interrupted round counts twice", "if (interrupted) --counters.rounds;"),
+    "C44": Mutant("host/queue_storage.cpp", "the mode is lost where the queue grows", "fresh.mode = counters.mode;"),
+    "C41": Mutant("host/launch.cpp", "a launch goes on after a task's stop", "stats->stopped || run.monitor", "run.monitor"),
+    "C42": Mutant("host/launch.cpp", "a task's stop is an error", "if (stats->stopped) return;"),
     "C40": Mutant(
         "host/queue.cpp",
         "a waiting launch ignores its timeout",
@@ -772,8 +812,27 @@ CPU = {
         "}",
         SAME + "`finished` is set by the host",
     ),
+    "B50": Mutant(
+        "cpu/worker.h",
+        "an interrupted round is followed by the function between rounds",
+        "if (!ran_all_below(queue.counters, round_end)) return;",
+    ),
+    "B51": Mutant("cpu/worker.h", "rounds have no numbers", "++view.worker.round;"),
+    "B52": Mutant(
+        "cpu/worker.h",
+        "no report before the end of a round",
+        "if (program.each_round) end.report(queue);\n      barrier",
+        "barrier",
+    ),
+    "B53": Mutant(
+        "cpu/backend.cpp",
+        "an empty queue has no round",
+        "pending == 0 && opened == 0 && run.launch.each_round && counters.rounds == 0",
+        "false",
+    ),
+    "B54": Mutant("cpu/worker.h", "the mode is not kept", "store(&queue.counters->mode, uint64_t(view.worker.next_mode));"),
     "B04": Mutant("cpu/backend.cpp", "barrier counters are not reset", "run.counters->arrived = run.counters->phase = 0;"),
-    "B05": Mutant("cpu/worker.h", "rounds go on after a stop", "queue.stopped() ? kNever : tail()", "tail()"),
+    "B05": Mutant("cpu/worker.h", "rounds go on after a stop", "stopped ? kNever : next", "next"),
     "B06": Mutant(
         "cpu/worker.h",
         "leaves a ring although it has older tickets",
@@ -789,7 +848,12 @@ CPU = {
     "B08": Mutant(
         "cpu/worker.h", "a round does not look for a new ring", "consumer.look_for_ring(queue, load(&queue.counters->tail));"
     ),
-    "B09": Mutant("cpu/backend.cpp", "idle only if something is pending", "pending == 0 && !run.launch.idle", "pending == 0"),
+    "B09": Mutant(
+        "cpu/backend.cpp",
+        "idle only if something is pending",
+        "run.kernel.idle_round && !run.launch.idle",
+        "run.kernel.idle_round",
+    ),
     "B10": Mutant("cpu/backend.cpp", "head stays ahead of a discrete round", "if (run.launch.barrier) counters.head = end;"),
     "B11": Mutant(
         "cpu/backend.cpp",
@@ -841,8 +905,8 @@ CPU = {
     "B23": Mutant(
         "cpu/worker.h",
         "a worker goes on after the others have left",
-        "if (next == round_end || next == kNever) return;",
-        "if (next == round_end) return;",
+        "if ((next == round_end && !opened) || next == kNever) return;",
+        "if (next == round_end && !opened) return;",
     ),
     "B25": Mutant(
         "cpu/backend.cpp",
@@ -862,8 +926,8 @@ CPU = {
     "B28": Mutant(
         "cpu/worker.h",
         "arrivals are relaxed",
-        "fetch_add(&counters->arrived, uint64_t(1))",
-        "__atomic_fetch_add(&counters->arrived, 1, __ATOMIC_RELAXED)",
+        "fetch_add(&queue.counters->arrived, uint64_t(1))",
+        "__atomic_fetch_add(&queue.counters->arrived, 1, __ATOMIC_RELAXED)",
     ),
     "B29": Mutant(
         "cpu/worker.h",

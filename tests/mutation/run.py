@@ -47,6 +47,9 @@ MOST_STATES = (20_000, 1_000_000)
 LAUNCH = [f"runtime/test_launch_{of}.py" for of in ("schedules", "items", "tasks", "arguments", "options", "processes")]
 ON_CPU = [
     "runtime/test_stop.py",
+    "runtime/test_worker_stop.py",
+    "runtime/test_rounds.py",
+    "runtime/test_rounds_of_buckets.py",
     "runtime/test_stop_process.py",
     *LAUNCH,
     "runtime/test_growth.py",
@@ -62,6 +65,9 @@ ON_GPU = [
     *LAUNCH,
     "runtime/test_growth.py",
     "runtime/test_stop.py",
+    "runtime/test_worker_stop.py",
+    "runtime/test_rounds.py",
+    "runtime/test_rounds_of_buckets.py",
     "runtime/test_stop_process.py",
     "runtime/test_stress.py",
     "runtime/test_gpu_launches.py",

@@ -71,7 +71,7 @@ def test_the_representation_is_a_line():
 def test_a_notebook_gets_a_table_in_which_nothing_is_markup():
     text = dataclasses.replace(traced(), task="<b>")._repr_html_()
     assert text.startswith("<table>")
-    assert text.count("<tr>") == text.count("</tr>") == 8
+    assert text.count("<tr>") == text.count("</tr>") == 9
     assert "&lt;b&gt;" in text
     assert "2 samples" in text
     assert "<b>" not in text

@@ -27,7 +27,7 @@ def show(tasks_run: int, rate: float, waiting: int) -> None: ...
 
 def run(queue: atos.Queue, task: atos.Task, graph: atos.Graph, **options: Unpack[atos.LaunchOptions]) -> atos.LaunchStats:
     queue.launch_thread(task, 1, graph, persistent=False, barrier=True, fetch_size=None, num_blocks=2, num_threads=64)
-    queue.launch_warp(task, idle=show, shared_memory=64, stream=0, device="cpu", timeout=3, trace=2.5)
+    queue.launch_warp(task, idle=show, each_round=show, shared_memory=64, stream=0, device="cpu", timeout=3, trace=2.5)
     queue.launch_cta(task, progress=show, debug=None)
     atos.bfs(graph, 0, direction="push", parents=True, worker="cta", capacity=9, timeout=0.5, progress=True)
     atos.pagerank(graph, tolerance=1e-3, find="push", barrier=True)

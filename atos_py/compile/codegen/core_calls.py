@@ -23,6 +23,13 @@ def call_core(builder: ir.IRBuilder, result: ir.Type, name: str, args: list[ir.V
     return builder.call(function, args)
 
 
+def call_cpu_field(builder: ir.IRBuilder, worker: ir.Value, name: str, args: list[ir.Value] | None = None) -> None:
+    """Call a function that a CPU worker has a pointer to, with the worker and `args`."""
+    given = [worker, *(args or [])]
+    function = ir.FunctionType(ir.VoidType(), [arg.type for arg in given]).as_pointer()
+    builder.call(builder.bitcast(builder.load(cpu_field(builder, worker, name)), function), given)
+
+
 def cpu_field(builder: ir.IRBuilder, worker: ir.Value, name: str) -> ir.Value:
     """Return a pointer to a field of a CPU worker."""
     index = list(_FIELDS).index(name)

@@ -15,12 +15,13 @@ from ...errors import TaskCompileError
 from ..arguments import Kind
 from ..debug_checks import Checks, array_names
 from ..task import Task
-from . import lower_arrays as _arrays  # noqa: F401  # these four for what they register with Numba
+from . import lower_arrays as _arrays  # noqa: F401  # these for what they register with Numba
 from . import lower_atomics as _atomics  # noqa: F401
 from . import lower_groups as _groups  # noqa: F401
 from . import lower_local_array as _local_array  # noqa: F401
 from . import lower_packing as _packing  # noqa: F401
 from . import lower_random as _random  # noqa: F401
+from . import lower_rounds as _rounds  # noqa: F401
 from . import lower_vector_atomics as _vector_atomics  # noqa: F401
 from . import lower_worker as _worker  # noqa: F401
 from .error_messages import failure, translated
@@ -49,8 +50,10 @@ class Program:
     taken: int  # how many of the arguments the workload takes
     body: Any
     idle: Any
+    each_round: Any
     worker: WorkerType
     idle_worker: WorkerType
+    round_worker: WorkerType
     items: Items
     values: Packed
     arguments: Packed
@@ -69,6 +72,7 @@ def prepare(
     item_dtype: np.dtype[Any],
     checks: Checks | None = None,
     buckets: bool = False,
+    each_round: Any = None,
 ) -> Program:
     """Check the functions of a task against the arguments of a launch, and compile them: with checks, if `checks` is given.
 
@@ -121,13 +125,21 @@ def prepare(
     idle_dispatcher = None
     if idle is not None:
         idle_dispatcher, _ = compile_function(idle, "idle function", [("worker", flat_worker), *argument_list])
+    round_worker = WorkerType(items.item, nested=False, checked=checked, buckets=buckets, between_rounds=True)
+    round_dispatcher = None
+    if each_round is not None:
+        round_dispatcher, _ = compile_function(each_round, "function each_round", [("worker", round_worker), *argument_list])
+        if checks is not None:
+            checks.without_item = "between rounds" if idle is None else "in the idle function or between rounds"
     return Program(
         workload,
         taken,
         body,
         idle_dispatcher,
+        round_dispatcher,
         worker,
         flat_worker,
+        round_worker,
         items,
         Packed(types.BaseTuple.from_types(values), constant=False),
         Packed(types.BaseTuple.from_types(args), constant=True),
@@ -227,11 +239,11 @@ def cpu_flat(body: Any) -> Any:
     return run
 
 
-def idle_entry(idle: Any) -> Any:
-    """Return the entry point of an idle function, for both targets."""
+def function_entry(function: Any) -> Any:
+    """Return the entry point of a function without an item, such as an idle function, for both targets."""
 
     def run(worker, arguments):  # type: ignore[no-untyped-def]
-        idle(worker, *unpack(arguments))
+        function(worker, *unpack(arguments))
         ended(worker, None)
 
     return run

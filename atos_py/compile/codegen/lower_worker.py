@@ -12,7 +12,7 @@ from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, inf
 from numba.extending import lower_builtin, lower_getattr
 
 from ...core.library import lib
-from .core_calls import call_core, cpu_field
+from .core_calls import call_core, call_cpu_field, cpu_field
 from .lower_arguments import store_item
 from .lower_checks import as_count, cast, leave
 from .lower_scratch import scratch
@@ -85,6 +85,18 @@ def sync(worker: WorkerType | GroupType) -> tuple[types.Type, ...]:
     return (types.none,)
 
 
+def _stop(worker: WorkerType) -> tuple[types.Type, ...]:
+    return (types.none,)
+
+
+def _set_mode(worker: WorkerType, mode: types.Type) -> tuple[types.Type, ...]:
+    if not worker.between_rounds:
+        refuse("worker.set_mode is for the function each_round of a launch; push, stop and read worker.mode elsewhere")
+    if not isinstance(mode, types.Integer):
+        refuse(f"worker.set_mode takes an integer, not {mode}")
+    return types.none, types.int64
+
+
 _TAKES = {
     (0, 0): "no arguments",
     (1, 1): "one argument by position",
@@ -142,9 +154,12 @@ _METHODS: dict[str, Callable[..., tuple[types.Type, ...]]] = {
     "scratch": scratch,
     "group": group,
     "sync": sync,
+    "stop": _stop,
+    "set_mode": _set_mode,
 }
 _TEMPLATES = {name: method_template("worker", name, typing) for name, typing in _METHODS.items()}
-_PLACES = ("rank", "size", "index", "count")
+_NUMBERS = ("rank", "size", "index", "count", "round", "mode")
+_IN_NESTED_TASKS = ("push", "stop", "round", "mode", "scratch")
 
 
 @infer_getattr
@@ -152,8 +167,8 @@ class WorkerAttributes(AttributeTemplate):
     key = WorkerType
 
     def generic_resolve(self, worker: WorkerType, name: str) -> types.Type:
-        if name not in _TEMPLATES and name not in _PLACES:
-            refuse(f"a worker has no {name!r}; it offers rank, size, {', '.join(_TEMPLATES)}, index, count")
+        if name not in _TEMPLATES and name not in _NUMBERS:
+            refuse(f"a worker has no {name!r}; it offers {', '.join([*_NUMBERS, *_TEMPLATES])}")
         if worker.nested and name == "group":
             if worker.group == 1:
                 refuse(
@@ -161,10 +176,10 @@ class WorkerAttributes(AttributeTemplate):
                     " @atos.task(workload=..., group=4)"
                 )
             return GroupType(worker, worker.group)
-        if worker.nested and name not in ("push", "scratch"):
+        if worker.nested and name not in _IN_NESTED_TASKS:
             refuse(
                 f"worker.{name} is for flat tasks: the iterations of a nested task are spread over the threads of the worker,"
-                " so it offers push, scratch(dtype, n) and, with @atos.task(workload=..., group=k), group"
+                " so it offers push, stop, round, mode, scratch(dtype, n) and, with @atos.task(workload=..., group=k), group"
             )
         return types.BoundFunction(_TEMPLATES[name], worker) if name in _TEMPLATES else types.int64
 
@@ -240,9 +255,7 @@ def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
         count = cpu_field(builder, worker, "count")
         full = builder.icmp_unsigned("==", builder.load(count), builder.load(cpu_field(builder, worker, "capacity")))
         with builder.if_then(full, likely=False):
-            flush = builder.load(cpu_field(builder, worker, "flush"))
-            function = ir.FunctionType(ir.VoidType(), [POINTER]).as_pointer()
-            builder.call(builder.bitcast(flush, function), [worker])
+            call_cpu_field(builder, worker, "flush")
         position = builder.load(count)
         buffer = builder.load(cpu_field(builder, worker, "buffer"))
         store_in(builder.gep(buffer, [builder.mul(position, ir.Constant(I64, items_type.stride))]))
@@ -259,9 +272,16 @@ def _push_with_priority(context: Any, builder: ir.IRBuilder, worker: ir.Value, s
     if on_cuda(context):
         call_core(builder, ir.VoidType(), "atos_push_with_priority", [worker, slot, priority])
     else:
-        push = builder.load(cpu_field(builder, worker, "push"))
-        function = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, priority.type]).as_pointer()
-        builder.call(builder.bitcast(push, function), [worker, slot, priority])
+        call_cpu_field(builder, worker, "push", [slot, priority])
+
+
+@lower_builtin("atos.worker.stop", WorkerType)
+def lower_stop(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    if on_cuda(context):
+        call_core(builder, ir.VoidType(), "atos_stop", [args[0]])
+    else:
+        call_cpu_field(builder, args[0], "stop")
+    return context.get_dummy_value()
 
 
 @lower_builtin("atos.worker.sync", WorkerType)

@@ -19,9 +19,10 @@ from ...core.library import ffi, lib
 from ..arguments import Kind
 from ..debug_checks import Checks
 from ..task import Task
-from .entry_points import cpu_flat, cpu_nested, idle_entry, prepare
+from .entry_points import cpu_flat, cpu_nested, function_entry, prepare
 from .error_messages import translated
 from .lower_checks import collecting, intercept
+from .lower_rounds import asks_for_round
 from .lower_scratch import sized_bytes, unsized_itemsize
 from .numba_patches import inlined_dispatcher, start_numba
 from .numba_private import export_library, host_features, is_known_global, load_library
@@ -39,9 +40,11 @@ class CpuCode:
 
     Attributes
     ----------
-    run, idle : int
-        Addresses of `void run(atos_cpu_worker *, const void *items, int64_t n, const void *args)` and of
-        `void idle(atos_cpu_worker *, const void *args)`, which is 0 without an idle function.
+    run, idle, each_round : int
+        Addresses of `void run(atos_cpu_worker *, const void *items, int64_t n, const void *args)`, and of the functions
+        `void idle(atos_cpu_worker *, const void *args)` and `each_round` like it, 0 without such a function.
+    asks_for_round : bool
+        Whether the task uses the number or the mode of the round.
     scratch_itemsize : int
         The size of the largest element that the task takes scratch of the launch's size for; 0 if it takes none.
     sized_scratch : tuple of int
@@ -54,6 +57,8 @@ class CpuCode:
 
     run: int
     idle: int
+    each_round: int
+    asks_for_round: bool
     scratch_itemsize: int
     sized_scratch: tuple[int, ...]
     parts: tuple[bytes, ...]
@@ -81,7 +86,13 @@ class CpuTarget:
 
 
 def compile_cpu(
-    task: Task, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], debug: bool = False, buckets: bool = False
+    task: Task,
+    idle: Any,
+    kinds: tuple[Kind, ...],
+    item_dtype: np.dtype[Any],
+    debug: bool = False,
+    buckets: bool = False,
+    each_round: Any = None,
 ) -> CpuCode:
     """Compile a task for arguments of these kinds and items of this type, with checks if `debug`.
 
@@ -94,7 +105,7 @@ def compile_cpu(
     with global_compiler_lock, collecting(checks):
         target = CpuTarget()
         start_numba(cpu_target.target_context)
-        program = prepare(target, task, idle, kinds, item_dtype, checks, buckets)
+        program = prepare(target, task, idle, kinds, item_dtype, checks, buckets, each_round)
         loop = cpu_nested(program.workload, program.taken, program.body) if task.nested else cpu_flat(program.body)
         name = f"atos_{uuid.uuid4().hex}"  # of this code alone, among all that the process may load
         library = cpu_target.target_context.codegen().create_library(name)
@@ -102,13 +113,15 @@ def compile_cpu(
         with translated(task.name, task.body, "its batch loop"):
             types_of_run = (program.worker, program.items, types.int64, program.arguments)
             _export(library, f"{name}_run", target.dispatcher(loop), types_of_run)
-            if idle is not None:
-                types_of_idle = (program.idle_worker, program.arguments)
-                _export(library, f"{name}_idle", target.dispatcher(idle_entry(program.idle)), types_of_idle)
+            others = {"idle": (program.idle, program.idle_worker), "each_round": (program.each_round, program.round_worker)}
+            others = {role: (function, worker) for role, (function, worker) in others.items() if function is not None}
+            for role, (function, worker) in others.items():
+                _export(library, f"{name}_{role}", target.dispatcher(function_entry(function)), (worker, program.arguments))
         library.finalize()
         text = [library.get_llvm_str()]
+        words = [*others, *(["rounds"] if asks_for_round(text) else [])]
         scratch = json.dumps([unsized_itemsize(text), *sized_bytes(text)]).encode()
-        facts = (name.encode(), b"idle" if idle is not None else b"", scratch)
+        facts = (name.encode(), " ".join(words).encode(), scratch)
         return _look_up_addresses(library, (*facts, *export_library(library)), checks)
 
 
@@ -126,11 +139,13 @@ def host() -> tuple[str, ...]:
 
 
 def _look_up_addresses(library: Any, parts: tuple[bytes, ...], checks: Checks | None) -> CpuCode:
-    name, idle = parts[0].decode(), bool(parts[1])
-    run = library.get_pointer_to_function(f"{name}_run")
-    address_of_idle = library.get_pointer_to_function(f"{name}_idle") if idle else 0
+    name, words = parts[0].decode(), parts[1].decode().split()
+    run, idle, each_round = (
+        library.get_pointer_to_function(f"{name}_{role}") if role in ("run", *words) else 0
+        for role in ("run", "idle", "each_round")
+    )
     itemsize, *sized = json.loads(parts[2])
-    return CpuCode(run, address_of_idle, itemsize, tuple(sized), parts, library, checks)
+    return CpuCode(run, idle, each_round, "rounds" in words, itemsize, tuple(sized), parts, library, checks)
 
 
 def _export(library: Any, symbol: str, dispatcher: Any, args: tuple[types.Type, ...]) -> None:

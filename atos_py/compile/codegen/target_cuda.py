@@ -14,9 +14,10 @@ from ...core.library import lib
 from ..arguments import Kind
 from ..debug_checks import Checks
 from ..task import Task
-from .entry_points import Program, cuda_flat, cuda_nested, cuda_workload, idle_entry, prepare
+from .entry_points import Program, cuda_flat, cuda_nested, cuda_workload, function_entry, prepare
 from .error_messages import translated
 from .lower_checks import collecting, intercept
+from .lower_rounds import asks_for_round
 from .lower_scratch import define_regions, sized_bytes, unsized_itemsize
 from .numba_patches import defer_scipy, patch_current_device, removed_numpy_names, target_capability
 from .numba_private import create_module, is_known_global
@@ -42,13 +43,16 @@ class CudaCode:
     Attributes
     ----------
     modules : list of bytes
-        LTO-IR modules that define `atos_task_workload`, `atos_task_body`, `atos_task_idle` and `atos_config`.
+        LTO-IR modules that define `atos_task_workload`, `atos_task_body`, `atos_task_idle`, `atos_task_each_round` and
+        `atos_config`.
     value_words : int
         How many values the workload hands to the body, a word each.
     scratch_itemsize : int
         The size of the largest element that the task takes scratch of the launch's size for; 0 if it takes none.
     sized_scratch : tuple of int
         As `scratch.sized_scratch` takes it: the scratch whose size the task gives.
+    asks_for_round : bool
+        Whether the task uses the number or the mode of the round.
     checks : Checks or None
         The checks in the code.
     """
@@ -57,6 +61,7 @@ class CudaCode:
     value_words: int
     scratch_itemsize: int = 0
     sized_scratch: tuple[int, ...] = ()
+    asks_for_round: bool = False
     checks: Checks | None = None
 
 
@@ -86,6 +91,7 @@ def compile_cuda(
     cc: tuple[int, int],
     debug: bool = False,
     buckets: bool = False,
+    each_round: Any = None,
 ) -> CudaCode:
     """Compile a task for arguments of these kinds, items of this type, and GPUs of compute capability `cc` or newer.
 
@@ -98,19 +104,10 @@ def compile_cuda(
     """
     checks = Checks() if debug else None
     with global_compiler_lock, collecting(checks), target_capability(cc):
-        return _compile(task, idle, kinds, item_dtype, cc, checks, buckets)
+        return _compile(task, prepare(CudaTarget(), task, idle, kinds, item_dtype, checks, buckets, each_round), cc, checks)
 
 
-def _compile(
-    task: Task,
-    idle: Any,
-    kinds: tuple[Kind, ...],
-    item_dtype: np.dtype[Any],
-    cc: tuple[int, int],
-    checks: Checks | None,
-    buckets: bool,
-) -> CudaCode:
-    program = prepare(CudaTarget(), task, idle, kinds, item_dtype, checks, buckets)
+def _compile(task: Task, program: Program, cc: tuple[int, int], checks: Checks | None) -> CudaCode:
     # Numba's modules by identity, since entry points share helpers.
     modules: dict[int, ir.Module] = {}
 
@@ -127,10 +124,14 @@ def _compile(
         if task.nested:
             workload = cuda_workload(program.workload, program.taken)
             export("atos_task_workload", workload, types.int64, program.worker, program.items, *words)
-        if idle is not None:
-            export("atos_task_idle", idle_entry(program.idle), types.void, program.idle_worker, program.arguments)
+        if program.idle is not None:
+            export("atos_task_idle", function_entry(program.idle), types.void, program.idle_worker, program.arguments)
+        if program.each_round is not None:
+            entry = function_entry(program.each_round)
+            export("atos_task_each_round", entry, types.void, program.round_worker, program.arguments)
     texts = [str(module) for module in modules.values()]
-    rest = _constants_and_stubs(program, task.nested, idle is not None)
+    uses_rounds = asks_for_round(texts)
+    rest = _constants_and_stubs(program, task.nested, uses_rounds)
     define_regions(rest, texts)
     modules[id(rest)] = rest
     for module in modules.values():
@@ -142,10 +143,10 @@ def _compile(
                 function.attributes.add("convergent")
     options = {"opt": 3, "arch": f"compute_{cc[0]}{cc[1]}", "gen-lto": None}
     code = nvvm.compile_ir([str(module) for module in modules.values()], **options)
-    return CudaCode([code], program.value_words, unsized_itemsize(texts), sized_bytes(texts), checks)
+    return CudaCode([code], program.value_words, unsized_itemsize(texts), sized_bytes(texts), uses_rounds, checks)
 
 
-def _constants_and_stubs(program: Program, nested: bool, has_idle: bool) -> ir.Module:
+def _constants_and_stubs(program: Program, nested: bool, uses_rounds: bool) -> ir.Module:
     """Return a module with `atos_config`, and with functions that do nothing for what the task lacks."""
     module = create_module(cuda_target.target_context, "atos_config")
     function = ir.Function(module, ir.FunctionType(I32, [I32]), "atos_config")
@@ -154,10 +155,12 @@ def _constants_and_stubs(program: Program, nested: bool, has_idle: bool) -> ir.M
     constants = {
         lib.ATOS_CONFIG_NESTED: nested,
         lib.ATOS_CONFIG_VALUE_WORDS: program.value_words,
-        lib.ATOS_CONFIG_IDLE: has_idle,
+        lib.ATOS_CONFIG_IDLE: program.idle is not None,
         lib.ATOS_CONFIG_CHECKED: program.worker.checked,
         lib.ATOS_CONFIG_GROUP: program.worker.group,
         lib.ATOS_CONFIG_BUCKETS: program.worker.buckets,
+        lib.ATOS_CONFIG_ROUNDS: uses_rounds,
+        lib.ATOS_CONFIG_EACH_ROUND: program.each_round is not None,
     }
     for key, constant in constants.items():
         is_key = builder.icmp_signed("==", function.args[0], ir.Constant(I32, key))
@@ -166,7 +169,9 @@ def _constants_and_stubs(program: Program, nested: bool, has_idle: bool) -> ir.M
     if not nested:
         stub = ir.Function(module, ir.FunctionType(I64, [POINTER] * 4), "atos_task_workload")
         ir.IRBuilder(stub.append_basic_block()).ret(ir.Constant(I64, 1))
-    if not has_idle:
-        stub = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER] * 2), "atos_task_idle")
+    for symbol, function in {"atos_task_idle": program.idle, "atos_task_each_round": program.each_round}.items():
+        if function is not None:
+            continue
+        stub = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER] * 2), symbol)
         ir.IRBuilder(stub.append_basic_block()).ret_void()
     return module

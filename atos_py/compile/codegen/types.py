@@ -54,24 +54,34 @@ class WorkerType(types.Type):
     """The worker, as the task's first parameter: an opaque pointer. If `checked`, what is pushed is.
 
     If the queue has `buckets`, a push may have a priority. `group` is how many threads run an iteration of a nested task
-    together.
+    together. That of a function `between_rounds` sets the mode of the next round too.
     """
 
     word = "worker"
 
-    def __init__(self, item: types.Type, nested: bool, checked: bool = False, buckets: bool = False, group: int = 1) -> None:
+    def __init__(
+        self,
+        item: types.Type,
+        nested: bool,
+        checked: bool = False,
+        buckets: bool = False,
+        group: int = 1,
+        between_rounds: bool = False,
+    ) -> None:
         self.item = item
         self.nested = nested
         self.checked = checked
         self.buckets = buckets
         self.group = group
-        kind = "flat" if not nested else "nested" if group == 1 else f"nested (group={group})"
+        self.between_rounds = between_rounds
+        flat = "between rounds" if between_rounds else "flat"
+        kind = flat if not nested else "nested" if group == 1 else f"nested (group={group})"
         super().__init__(f"{'checked ' if checked else ''}{kind} worker(pushes {item})")
 
     @property
     def key(self) -> Any:
         """Identity of the type: by their names alone, records of other offsets or field names would be one type."""
-        return self.item, self.nested, self.checked, self.buckets, self.group
+        return self.item, self.nested, self.checked, self.buckets, self.group, self.between_rounds
 
 
 class GroupType(types.Type):

@@ -18,6 +18,9 @@ inline bool compare_exchange(uint64_t *p, uint64_t &expected, uint64_t desired, 
   expected = model::modify("compare_exchange", p, in, [=](uint64_t *word) { return *word == wanted && (*word = desired, true); });
   return expected == wanted;
 }
+inline void set_bits(uint64_t *p, uint64_t bits, const char *in = __builtin_FUNCTION()) {
+  model::modify("set_bits", p, in, [=](uint64_t *word) { return *word |= bits, true; });
+}
 inline void set_bit(uint64_t *p, unsigned bit, const char *in = __builtin_FUNCTION()) {
   model::modify("set_bit", p, in, [=](uint64_t *word) { return *word |= uint64_t(1) << bit, true; });
 }
@@ -32,6 +35,7 @@ template <class T> void store_plain(T *p, const T &value, const char *in = __bui
 }
 inline void ring_used(unsigned k) { model::uses_ring(k); }
 inline void fence() { model::fence(); }
+inline unsigned lowest_bit(uint64_t v) { return unsigned(__builtin_ctzll(v)); }
 // A try that came to nothing is forgotten: the thread does it again, with what it knows now.
 class Spin {
 public:
