@@ -30,6 +30,7 @@ from .graph import generate
 from .graph.graph import Graph
 from .runtime.launch import LaunchOptions
 from .runtime.queue import Queue
+from .runtime.run import Run
 from .runtime.stats import LaunchStats
 from .tools.tune import tune
 from .tools.tuning_cache import tuned
@@ -47,6 +48,7 @@ __all__ = [
     "LaunchStats",
     "PageRankResult",
     "Queue",
+    "Run",
     "Task",
     "Tuning",
     "UNREACHED",

@@ -7,6 +7,7 @@ by DLPack.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -234,7 +235,8 @@ def _on_gpu(array: Array, function: _Function) -> Any:
         try:
             return function(values, cupy)
         except cupy.cuda.memory.OutOfMemoryError:
-            release_memory()
+            with contextlib.suppress(InvalidArgumentError):  # beside an open run, nothing is released
+                release_memory()
         try:
             return function(values, cupy)
         except cupy.cuda.memory.OutOfMemoryError as error:

@@ -97,6 +97,7 @@ def cubin(
     debug: bool = False,
     buckets: bool = False,
     each_round: Callable[..., Any] | None = None,
+    mailbox: bool = False,
 ) -> LinkedKernel:
     """Return the kernel that runs a task on GPUs of compute capability `cc`.
 
@@ -122,6 +123,8 @@ def cubin(
         Whether the queue has buckets, so that pushes may have a priority.
     each_round : callable or None
         Run by one worker between two rounds, as `each_round(worker, *args)`.
+    mailbox : bool
+        Whether its workers look for items that the host sends while they run.
 
     Raises
     ------
@@ -137,7 +140,7 @@ def cubin(
             import_numba()
             from .codegen.target_cuda import compile_cuda  # numba.cuda is imported only where something has to be compiled
 
-            code = compile_cuda(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug, buckets, each_round)
+            code = compile_cuda(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug, buckets, each_round, mailbox)
         with during("link", task.name):
             kernel = _link_best(task.name, core, code, cc, (max_registers,) if max_registers else _REGISTERS)
         return replace(kernel, checks=code.checks)
@@ -153,7 +156,7 @@ def cubin(
 
     if debug:  # not kept on disk: the lines of the source are no part of a name there
         return make()
-    target = ("cuda", core, cc, max_registers, buckets)
+    target = ("cuda", core, cc, max_registers, buckets, mailbox)
     return _find_or_make(_name(task, idle, kinds, item_dtype, target, each_round), make, freeze, thaw)
 
 

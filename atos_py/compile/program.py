@@ -64,6 +64,7 @@ def program_for(
     debug: bool = False,
     buckets: bool = False,
     each_round: Any = None,
+    mailbox: bool = False,
 ) -> Program:
     """Return the program of a task, compiled, linked and loaded on first use."""
     with during("load", task.name):
@@ -76,7 +77,9 @@ def program_for(
         # A block whose threads together need more registers than there are could not start at all.
         allowed = _REGISTERS_OF_A_BLOCK // num_threads // 8 * 8
         limit = allowed if allowed < 255 else None
-        kernel = link.cubin(task, idle, kinds, item_dtype, worker, device.compute_capability, limit, debug, buckets, each_round)
+        kernel = link.cubin(
+            *(task, idle, kinds, item_dtype, worker, device.compute_capability, limit, debug, buckets, each_round, mailbox)
+        )
         check(lib.atos_program_load(device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
         facts = kernel.scratch_itemsize, kernel.sized_scratch, kernel.asks_for_round, kernel.checks
         return Program(_take_ownership(slot[0]), kernel.value_words, *facts, None)

@@ -185,6 +185,8 @@ def release_memory() -> None:
     ------
     DeviceStuckError
         If a task that was asked to stop still holds a GPU.
+    InvalidArgumentError
+        If a `Run` is open on a GPU, whose end it would wait for.
 
     Examples
     --------

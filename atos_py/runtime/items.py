@@ -39,6 +39,8 @@ def check_item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def as_items(items: ArrayLike | Array, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return what is pushed to a queue of `dtype` as the core takes it, after checking that every item fits."""
+    if type(items) is np.ndarray and items.dtype == dtype and items.ndim == 1 and items.flags.c_contiguous:
+        return pad_items(items)  # every value fits
     items = asarray(items) if is_on_gpu(items) else items  # NumPy does not read those of other libraries
     given = _make_records(items, dtype) if dtype.names else np.atleast_1d(_read_integers(items))
     if given.ndim != 1:

@@ -25,11 +25,12 @@ from ..support.validation import check_bool, check_float, check_int, check_optio
 from .callbacks import start_callback
 from .launch_arguments import Arguments, prepare_arguments
 from .launch_errors import LaunchedQueue, check_end
+from .mailbox import Mailbox
 from .progress import check_progress, make_observer
 from .stats import LaunchStats
 from .trace import make_trace
 
-__all__ = ["LaunchConfig", "LaunchOptions", "PlannedLaunch", "compile_ahead", "run_launch"]
+__all__ = ["LaunchConfig", "LaunchOptions", "PlannedLaunch", "compile_ahead", "prepare_launch", "run_launch"]
 
 _DEFAULT_FETCH_SIZE = {"thread": 1, "warp": 32, "cta": 128}
 _DEFAULT_THREADS = 256
@@ -214,7 +215,20 @@ class LaunchConfig:
 def run_launch(
     queue: LaunchedQueue, handle: Any, worker: str, task: Task, args: tuple[Any, ...], options: LaunchOptions
 ) -> LaunchStats:
-    """Run a queue's tasks, and return what there is to say of that; see `Queue.launch_cta`.
+    """Run a queue's tasks, and return what there is to say of that; see `Queue.launch_cta` and `prepare_launch`."""
+    return prepare_launch(queue, handle, worker, task, args, options)()
+
+
+def prepare_launch(
+    queue: LaunchedQueue,
+    handle: Any,
+    worker: str,
+    task: Task,
+    args: tuple[Any, ...],
+    options: LaunchOptions,
+    mailbox: Mailbox | None = None,
+) -> Callable[[], LaunchStats]:
+    """Check and compile a launch, and return the function that runs it, in any thread, once.
 
     Parameters
     ----------
@@ -228,16 +242,28 @@ def run_launch(
         The arguments of the task.
     options : LaunchOptions
         As the caller gave them.
+    mailbox : Mailbox, optional
+        For items that the host sends while the workers run.
     """
     begin = time.perf_counter()
     config = LaunchConfig.from_options(worker, queue.device, options)
     if not isinstance(task, Task):
         raise UnsupportedTypeError(f"launch a task made with @atos.task (got {task!r})")
+    if mailbox is not None and (config.barrier or not config.persistent):
+        raise LaunchConfigError(
+            "a launch that takes items while it runs is persistent and has no barrier"
+            f" (got persistent={config.persistent}, barrier={config.barrier}); leave both out"
+        )
+    if mailbox is not None and queue.buckets is not None:
+        raise LaunchConfigError(
+            "a launch that takes items while it runs has a queue without priorities"
+            f" (got one with buckets={queue.buckets}); make the queue without buckets="
+        )
     arguments = prepare_arguments(args, queue.device)
     on_gpu = queue.device.kind == "cuda"
     stream = launch_stream(config.stream, arguments.values, queue.device) if on_gpu or config.stream is not None else 0
     observer = make_observer(config.progress, task.name)
-    program = program_for(*_program_key(queue, task, arguments, config))
+    program = program_for(*_program_key(queue, task, arguments, config), mailbox is not None)
     sized = _check_scratch(task, program, config, on_gpu)
     _check_rounds(task, program, config)
     samples = zeros((_MAX_SAMPLES, _SAMPLE_WORDS), dtype=np.uint64, device=queue.device) if config.sample_interval else None
@@ -265,15 +291,21 @@ def run_launch(
             "max_samples": 0 if samples is None else len(samples),
             "sample_interval": config.sample_interval,
             "timeout": 0.0 if config.timeout is None else config.timeout,
-            "poll_callback": start_callback(observer),
             "progress": observer is not None,
+            "mailbox": ffi.NULL if mailbox is None else mailbox.handle,
         },
     )
     stats = ffi.new("atos_stats *")
-    with annotated(task.name):
-        status = lib.atos_queue_launch(handle, program.handle, launch, stats)
-    check_end(queue, task, program, status, stats, config.timeout, (arguments.values, samples))
-    return _report(queue, task, config, stats, samples, begin)
+
+    def run() -> LaunchStats:
+        launch.poll_callback = start_callback(observer)  # of the thread that runs it
+        with annotated(task.name):
+            status = lib.atos_queue_launch(handle, program.handle, launch, stats)
+        asked = mailbox is not None and mailbox.stopped
+        check_end(queue, task, program, status, stats, config.timeout, (arguments.values, words, samples, mailbox), asked)
+        return _report(queue, task, config, stats, samples, begin)
+
+    return run
 
 
 def _program_key(queue: LaunchedQueue, task: Task, arguments: Arguments, config: LaunchConfig) -> tuple[Any, ...]:

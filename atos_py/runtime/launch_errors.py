@@ -39,16 +39,26 @@ class LaunchedQueue(Protocol):
 
 
 def check_end(
-    queue: LaunchedQueue, task: Task, program: Program, status: int, stats: Any, timeout: float | None, used: tuple[Any, ...]
+    queue: LaunchedQueue,
+    task: Task,
+    program: Program,
+    status: int,
+    stats: Any,
+    timeout: float | None,
+    used: tuple[Any, ...],
+    asked: bool = False,
 ) -> None:
-    """Raise the error of a launch of `queue` that ended with `status`, if that is one.
+    """Raise the error of a launch of `queue` that ended with `status`, if that is one: no stop that was `asked` for.
 
     If workers are stuck, `used`, with what they may still be using, lives from then on as long as the process.
     """
     interrupt = finish_callback()
     try:
+        if status == lib.ATOS_STOPPED and asked and interrupt is None:
+            return
         if status in (lib.ATOS_STOPPED, lib.ATOS_STUCK, lib.ATOS_HELD):
-            why = "it was interrupted" if interrupt else f"it took longer than its timeout of {timeout} s"
+            late = "stop() was called" if asked else f"it took longer than its timeout of {timeout} s"
+            why = "it was interrupted" if interrupt else late
             raise _describe_stop(queue, task, why, status, stats, (*used, program))
         if status == lib.ATOS_QUEUE_FULL:
             raise _describe_full(queue, stats)

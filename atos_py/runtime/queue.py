@@ -22,6 +22,7 @@ from .checkpoint import QueueSnapshot, QueueState
 from .items import as_items, check_item_dtype, items_on_gpu, pad_items
 from .launch import LaunchOptions, run_launch
 from .priorities import as_priorities, check_buckets
+from .run import Run, start_run
 from .stats import LaunchStats
 
 if TYPE_CHECKING:
@@ -448,3 +449,41 @@ class Queue:
         discrete, relaxed [1 0 1 0]
         """
         return run_launch(self, self._handle, "cta", task, args, options)
+
+    @host_memory_for("a launch")
+    def start(self, task: Task, *args: Any, worker: str = "cta", **options: Unpack[LaunchOptions]) -> Run:
+        """Start a launch that takes items from the host while its workers run, and return at once.
+
+        Parameters
+        ----------
+        task, *args, **options
+            As for `launch_cta`. Neither `barrier=True` nor `persistent=False` is possible, nor a queue with buckets. On a GPU
+            the launch has a stream of its own and begins after what is in `stream`.
+        worker : {"cta", "warp", "thread"}
+            What one worker is.
+
+        Returns
+        -------
+        Run
+
+        Notes
+        -----
+        Other calls of this queue wait for the end. What the options make impossible and errors of compilation are raised here,
+        errors of the run by `Run.wait`.
+
+        On a GPU, other kernels may have to wait for the end too, unless `num_blocks` leaves room for them: launches, functions
+        of arrays, copies from array to array, arrays that are pushed to another queue. New arrays and copies from and to the
+        host need not.
+
+        Examples
+        --------
+        >>> @atos.task
+        ... def mark(worker, v, seen):
+        ...     seen[v] = 1
+        >>> seen, queue = atos.zeros(4, dtype=np.int32), atos.Queue(capacity=10)
+        >>> with queue.start(mark, seen, worker="thread") as run:
+        ...     run.push([0, 2])
+        >>> seen[:]
+        array([1, 0, 1, 0], dtype=int32)
+        """
+        return start_run(self, self._handle, worker, task, args, options)

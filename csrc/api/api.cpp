@@ -147,6 +147,31 @@ atos_status atos_queue_resize(atos_queue *queue, uint64_t capacity) {
   return guarded([&] { queue->resize(capacity); });
 }
 
+atos_status atos_mailbox_create(int32_t device, uint32_t item_bytes, atos_mailbox **mailbox) {
+  return guarded([&] { *mailbox = new atos_mailbox(device, item_bytes); });
+}
+
+void atos_mailbox_destroy(atos_mailbox *mailbox) { delete mailbox; }
+
+atos_status atos_mailbox_begun(atos_mailbox *mailbox) {
+  return guarded([&] {
+    if (!mailbox->has_begun()) throw Failure(ATOS_HELD, "the launch does not have the queue yet");
+  });
+}
+
+atos_status atos_mailbox_push(atos_mailbox *mailbox, const void *items, uint64_t count, uint64_t *pushed) {
+  *pushed = 0;
+  return guarded([&] { *pushed = mailbox->push(static_cast<const unsigned char *>(items), count); });
+}
+
+atos_status atos_mailbox_close(atos_mailbox *mailbox) {
+  return guarded([&] { mailbox->close(); });
+}
+
+uint64_t atos_mailbox_waiting(atos_mailbox *mailbox) { return mailbox->waiting(); }
+
+void atos_mailbox_stop(atos_mailbox *mailbox) { mailbox->stop_asked = true; }
+
 atos_status atos_queue_launch(atos_queue *queue, atos_program *program, const atos_launch *launch, atos_stats *stats) {
   return guarded([&] {
     if (program->device != queue->device)

@@ -10,6 +10,7 @@
 #include "cpu/worker.h"
 #include "host/backend.h"
 #include "host/resource_limits.h"
+#include "protocol/mailbox.cuh"
 
 namespace atos {
 namespace {
@@ -76,6 +77,9 @@ public:
   }
 
   void wait(void *) override {} // what runs here has ended when it returns
+
+  MailboxMemory make_mailbox() override { return {static_cast<Mailbox *>(allocate(mailbox_bytes(kMostItemBytes))), nullptr}; }
+  void release_mailbox(const MailboxMemory &memory) noexcept override { release(memory.ring); }
 
   // Threads beyond the number of cores help nobody, but some more than that do no harm.
   uint32_t resident_blocks(atos_program &, const atos_launch &launch, uint32_t) override {

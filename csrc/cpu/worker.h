@@ -9,6 +9,7 @@
 #include "cpu/thread_pool.h"
 #include "protocol/consumer.cuh"
 #include "protocol/far_items.cuh"
+#include "protocol/mailbox.cuh"
 #include "protocol/producer.cuh"
 #include "protocol/termination.cuh"
 
@@ -107,18 +108,28 @@ private:
         end.unreported += got;
         run_batch(got);
         backoff.reset();
+        if (launch.mailbox && ++steps % kStepsBetweenLooks == 0) take_mail();
         continue;
       }
       if (given.buckets && move_far_chunk(true)) {
         backoff.reset();
         continue;
       }
+      if (launch.mailbox) take_mail();
       const Waiting next = end.while_waiting(queue, consumer, given.idle, launch.workers);
       if (next == Waiting::kLeave) return;
       follow_ring();
       if (next == Waiting::kIdle) end.idle_returned(queue, run_idle(), 1);
       backoff.wait();
     }
+  }
+
+  void take_mail() {
+    Mailbox *mailbox = static_cast<Mailbox *>(launch.mailbox);
+    const Delivery delivery = begin_delivery(queue, mailbox);
+    if (delivery.count == 0) return;
+    deliver(queue, mailbox, delivery, 0, 1);
+    end_delivery(queue, mailbox, delivery);
   }
 
   // Rounds with barriers between them. The last worker at a barrier opens the next round, or says that none follows.
@@ -432,7 +443,7 @@ private:
   View view;
   uint64_t ran = 0, pushed = 0;
   std::atomic<uint32_t> &longest; // batch of any worker
-  unsigned most = 1, batches = 0;
+  unsigned most = 1, batches = 0, steps = 0;
 };
 
 } // namespace atos

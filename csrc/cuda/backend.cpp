@@ -40,6 +40,9 @@ public:
   }
   std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) override { return reserve_range(device, bytes); }
 
+  MailboxMemory make_mailbox() override { return cuda::make_mailbox(device); }
+  void release_mailbox(const MailboxMemory &memory) noexcept override { cuda::release_mailbox(device, memory); }
+
   uint32_t resident_blocks(atos_program &program, const atos_launch &launch, uint32_t item_bytes) override {
     return static_cast<CudaProgram &>(program).resident_blocks(launch, item_bytes);
   }
@@ -80,8 +83,15 @@ void cuda_release_memory() {
   for (cuda::MemoryPool *pool : cuda::existing_instances<cuda::MemoryPool>()) { // elsewhere nothing was ever allocated
     pool->device.refuse_if_stuck();
     cuda::ScopedContext current(pool->device.context);
-    cuda::free_unused_resources(pool->device);
-    pool->give_back();
+    const bool done = pool->device.call_unless_run([&] {
+      cuda::free_unused_resources(pool->device);
+      cuda::free_unused_mailboxes(pool->device);
+      pool->give_back();
+    });
+    if (!done)
+      throw Failure(ATOS_INVALID, format("a run on GPU %d is open, for whose end the release of memory would wait: close or "
+                                         "stop it first",
+                                         pool->device.index));
   }
 }
 

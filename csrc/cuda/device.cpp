@@ -66,6 +66,27 @@ void CudaDevice::add_stuck(const std::vector<StuckKernel> &kernels) {
   has_stuck_kernels = true;
 }
 
+void CudaDevice::begin_run() {
+  std::unique_lock<std::shared_mutex> begins(beginning);
+  std::lock_guard<std::mutex> lock(guard);
+  ++open_runs;
+}
+
+void CudaDevice::end_run() noexcept {
+  std::vector<std::function<void()>> due;
+  {
+    std::lock_guard<std::mutex> lock(guard);
+    if (--open_runs == 0) due.swap(unreleased);
+  }
+  if (stuck()) return;
+  for (const auto &release : due) release_unless_run(release); // another run may have begun
+}
+
+bool CudaDevice::has_run() {
+  std::lock_guard<std::mutex> lock(guard);
+  return open_runs;
+}
+
 } // namespace atos::cuda
 
 #endif

@@ -2,9 +2,12 @@
 // launches are built on it.
 #pragma once
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <shared_mutex>
 #include <utility>
 #include <vector>
 
@@ -76,6 +79,23 @@ public:
   void refuse_if_stuck();
   void add_stuck(const std::vector<StuckKernel> &kernels);
 
+  // Runs that wait for items from the host. A call that waits for all that the GPU runs would wait for them, and they perhaps
+  // for its caller. No run begins during such a call, and those that release something are put off until no run is open. The
+  // context has to be current wherever a call is made, and at the end of a run.
+  void begin_run();
+  void end_run() noexcept;
+  bool has_run();
+  template <class Call> bool call_unless_run(Call call) {
+    std::shared_lock<std::shared_mutex> none_begins(beginning);
+    if (has_run()) return false;
+    call();
+    return true;
+  }
+  template <class Release> void release_unless_run(Release release) noexcept {
+    std::shared_lock<std::shared_mutex> none_begins(beginning);
+    if (!put_off(release)) release();
+  }
+
   const int32_t index;
   CUdevice handle = 0;
   CUcontext context = nullptr;
@@ -85,6 +105,20 @@ private:
   std::mutex guard;
   std::vector<StuckKernel> stuck_kernels; // of all launches
   std::atomic<bool> has_stuck_kernels{false};
+  std::shared_mutex beginning; // held by a run while it begins, and shared by calls during which none shall
+  unsigned open_runs = 0;
+  std::vector<std::function<void()>> unreleased;
+
+  // Keeps a release for the end of the runs that are open; false if there is none.
+  template <class Release> bool put_off(const Release &release) noexcept {
+    std::lock_guard<std::mutex> lock(guard);
+    if (!open_runs) return false;
+    try {
+      unreleased.emplace_back(release);
+    } catch (const std::bad_alloc &) { // then it is never released
+    }
+    return true;
+  }
 };
 
 } // namespace atos::cuda

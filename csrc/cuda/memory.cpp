@@ -5,10 +5,29 @@
 #include "cuda/memory.h"
 
 #include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <vector>
 
 #include "cuda/memory_pool.h"
+#include "protocol/mailbox.cuh"
 
 namespace atos::cuda {
+namespace {
+
+constexpr uint64_t kStaged = 1 << 20; // bytes that are copied at once
+
+// Fills memory beside a run, which may hold all multiprocessors: by the copy engines, since a memset may be a kernel.
+void fill_by_copies(CUdeviceptr at, const void *element, uint64_t element_bytes, uint64_t count) {
+  const uint64_t most = std::min(count, kStaged / element_bytes), bytes = count * element_bytes;
+  std::vector<unsigned char> part(most * element_bytes);
+  for (uint64_t i = 0; i < most; ++i) std::memcpy(&part[i * element_bytes], element, element_bytes);
+  for (uint64_t done = 0; done < bytes; done += part.size())
+    check(driver().cuMemcpy(at + done, address(part.data()), std::min<uint64_t>(part.size(), bytes - done)), "filling");
+  check(driver().cuStreamSynchronize(CU_STREAM_LEGACY), "filling");
+}
+
+} // namespace
 
 void *allocate(CudaDevice &device, uint64_t bytes) {
   device.refuse_if_stuck();
@@ -23,7 +42,9 @@ void *allocate(CudaDevice &device, uint64_t bytes) {
                          (unsigned long long)free_bytes, (unsigned long long)total));
   }
   check(result, "allocating memory");
-  check(driver().cuMemsetD8(pointer, 0, bytes ? bytes : 1), "clearing memory");
+  const unsigned char zero = 0;
+  if (device.has_run()) fill_by_copies(pointer, &zero, 1, bytes);
+  else check(driver().cuMemsetD8(pointer, 0, bytes ? bytes : 1), "clearing memory");
   return reinterpret_cast<void *>(pointer);
 }
 
@@ -48,8 +69,10 @@ void *reserve(CudaDevice &device, uint64_t *bytes, uint64_t least) {
 void release_reserved(CudaDevice &device, const AddressRange &range, uint64_t least, bool written) noexcept {
   if (range.bytes <= least) return release(device, range.begin); // it was allocated
   if (device.stuck() || driver().cuCtxPushCurrent(device.context) != CUDA_SUCCESS) return;
-  const AddressRange unwanted = written ? range : pool_of(device).managed.keep(range);
-  if (unwanted.begin) driver().cuMemFree(address(unwanted.begin));
+  device.release_unless_run([&device, range, written] {
+    const AddressRange unwanted = written ? range : pool_of(device).managed.keep(range);
+    if (unwanted.begin) driver().cuMemFree(address(unwanted.begin));
+  });
   CUcontext popped;
   driver().cuCtxPopCurrent(&popped);
 }
@@ -57,9 +80,54 @@ void release_reserved(CudaDevice &device, const AddressRange &range, uint64_t le
 void release(CudaDevice &device, void *pointer) noexcept {
   if (device.stuck()) return;
   if (driver().cuCtxPushCurrent(device.context) != CUDA_SUCCESS) return; // the context is lost, and the memory with it
-  pool_of(device).free(address(pointer));
+  device.release_unless_run([&device, pointer] { pool_of(device).free(address(pointer)); });
   CUcontext popped;
   driver().cuCtxPopCurrent(&popped);
+}
+
+namespace {
+
+// The mailboxes of a device that are not in use.
+struct FreeMailboxes {
+  explicit FreeMailboxes(int32_t) {}
+  std::mutex guard;
+  std::vector<MailboxMemory> unused;
+};
+
+} // namespace
+
+MailboxMemory make_mailbox(CudaDevice &device) {
+  device.refuse_if_stuck();
+  FreeMailboxes &free = instance_of_device<FreeMailboxes>(device.index);
+  {
+    std::lock_guard<std::mutex> lock(free.guard);
+    if (!free.unused.empty()) {
+      const MailboxMemory memory = free.unused.back();
+      free.unused.pop_back();
+      return memory;
+    }
+  }
+  ScopedContext current(device.context);
+  CUstream stream = nullptr;
+  void *pinned = nullptr;
+  check(driver().cuMemAllocHost(&pinned, mailbox_bytes(kMostItemBytes)), "allocating pinned memory");
+  check(driver().cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "making a stream");
+  return {static_cast<Mailbox *>(pinned), stream};
+}
+
+void release_mailbox(CudaDevice &device, const MailboxMemory &memory) noexcept {
+  FreeMailboxes &free = instance_of_device<FreeMailboxes>(device.index);
+  std::lock_guard<std::mutex> lock(free.guard);
+  free.unused.push_back(memory);
+}
+
+void free_unused_mailboxes(CudaDevice &device) {
+  FreeMailboxes &free = instance_of_device<FreeMailboxes>(device.index);
+  std::lock_guard<std::mutex> lock(free.guard);
+  for (const MailboxMemory &memory : std::exchange(free.unused, {})) {
+    driver().cuMemFreeHost(memory.ring);
+    driver().cuStreamDestroy(static_cast<CUstream>(memory.stream));
+  }
 }
 
 void copy(CudaDevice &device, void *to, const void *from, uint64_t bytes) {
@@ -82,6 +150,7 @@ void fill(CudaDevice &device, void *to, const void *element, uint32_t element_by
   ScopedContext current(device.context);
   const Driver &d = driver();
   const CUdeviceptr at = address(to);
+  if (device.has_run()) return fill_by_copies(at, element, element_bytes, count);
   uint32_t words[4] = {};
   __builtin_memcpy(words, element, element_bytes < 16 ? element_bytes : 16);
   switch (element_bytes) {

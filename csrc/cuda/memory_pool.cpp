@@ -31,8 +31,7 @@ CUresult MemoryPool::allocate(CUdeviceptr *pointer, size_t bytes) {
   };
   const CUresult result = once();
   if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
-  give_back();
-  return once();
+  return device.call_unless_run([&] { give_back(); }) ? once() : result; // giving back may wait for a run
 }
 
 void MemoryPool::free(CUdeviceptr pointer) noexcept {

@@ -3,12 +3,34 @@
 
 #if ATOS_HAS_CUDA
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "cuda/kernel_monitor.h"
 #include "cuda/launch.h"
 
 namespace atos::cuda {
 namespace {
+
+constexpr std::chrono::microseconds kSleep{50};
+constexpr unsigned kSleepsBetweenChecks = 20;
+
+// Says that a run waits for the host, if it does.
+class OpenRun {
+public:
+  OpenRun(CudaDevice &device, bool open) : device(device), open(open) {
+    if (open) device.begin_run();
+  }
+  ~OpenRun() {
+    if (open) device.end_run();
+  }
+  OpenRun(const OpenRun &) = delete;
+  OpenRun &operator=(const OpenRun &) = delete;
+
+private:
+  CudaDevice &device;
+  const bool open;
+};
 
 // Maps memory for one more growth of the queue, and for those that fit into the same blocks; the workers wait for it.
 void grant_growth(CudaDevice &device, Run &run, CompletionRecord &record) {
@@ -43,12 +65,17 @@ void run_persistent(CudaDevice &device, Run &run) {
   run.kernel.stream = 0;
   run.kernel.record = &record;
   run.kernel.sequence = 1;
+  const OpenRun open(device, run.launch.mailbox);
   start_kernel(run, stream);
   check(d.cuEventRecord(resources.stop, stream), "launching");
   run.pending_kernels = {{&resources.records[0], 1}};
+  // Where items come from the host, the workers may wait for them for hours, in which this thread takes no processor.
+  const bool sleeps = run.launch.mailbox;
+  const unsigned between_checks = sleeps ? kSleepsBetweenChecks : kPollsBetweenChecks;
   for (unsigned polls = 1; !has_completed(run.pending_kernels[0]); ++polls) {
+    if (sleeps) std::this_thread::sleep_for(kSleep);
     if (__atomic_load_n(&record.growths_requested, __ATOMIC_ACQUIRE)) grant_growth(device, run, record);
-    if (polls % kPollsBetweenChecks == 0) poll_launch(device, run, stream);
+    if (polls % between_checks == 0) poll_launch(device, run, stream);
   }
   run.counters->growths_requested |= record.growths_requested;
   const bool asked = run.monitor.stopped();

@@ -8,7 +8,7 @@ namespace atos::cuda {
 
 CudaProgram::~CudaProgram() {
   if (!module || gpu.stuck() || driver().cuCtxPushCurrent(gpu.context) != CUDA_SUCCESS) return;
-  driver().cuModuleUnload(module);
+  gpu.release_unless_run([unwanted = module] { driver().cuModuleUnload(unwanted); });
   CUcontext popped;
   driver().cuCtxPopCurrent(&popped);
 }

@@ -37,13 +37,15 @@ CudaGrowableRange::CudaGrowableRange(CudaDevice &device, uint64_t size) : device
 
 CudaGrowableRange::~CudaGrowableRange() {
   if (device.stuck()) return;
-  for (const Part &part : parts) {
-    driver().cuMemUnmap(address(begin) + part.at, part.size);
-    driver().cuMemRelease(part.handle);
-  }
   if (driver().cuCtxPushCurrent(device.context) != CUDA_SUCCESS) return; // the context is lost, and the addresses with it
-  const AddressRange unwanted = pool_of(device).addresses.keep({begin, reserved()});
-  if (unwanted.begin) driver().cuMemAddressFree(address(unwanted.begin), unwanted.bytes);
+  device.release_unless_run([&device = device, range = AddressRange{begin, reserved()}, parts = std::move(parts)] {
+    for (const Part &part : parts) {
+      driver().cuMemUnmap(address(range.begin) + part.at, part.size);
+      driver().cuMemRelease(part.handle);
+    }
+    const AddressRange unwanted = pool_of(device).addresses.keep(range);
+    if (unwanted.begin) driver().cuMemAddressFree(address(unwanted.begin), unwanted.bytes);
+  });
   CUcontext popped;
   driver().cuCtxPopCurrent(&popped);
 }

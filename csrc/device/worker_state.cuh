@@ -39,6 +39,7 @@ ATOS_DEVICE bool has_idle() { return atos_config(ATOS_CONFIG_IDLE); }
 ATOS_DEVICE bool has_buckets() { return atos_config(ATOS_CONFIG_BUCKETS); }
 ATOS_DEVICE bool has_each_round() { return atos_config(ATOS_CONFIG_EACH_ROUND); }
 ATOS_DEVICE bool asks_for_round() { return atos_config(ATOS_CONFIG_ROUNDS); }
+ATOS_DEVICE bool has_mailbox() { return atos_config(ATOS_CONFIG_MAILBOX); }
 ATOS_DEVICE int value_words() { return atos_config(ATOS_CONFIG_VALUE_WORDS); }
 // Consecutive threads of a warp or CTA worker that run an iteration together. 1: each thread runs iterations of its own.
 ATOS_DEVICE unsigned threads_of_iteration() { return unsigned(atos_config(ATOS_CONFIG_GROUP)); }

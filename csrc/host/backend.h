@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "host/mailbox.h"
 #include "host/run.h"
 #include "protocol/queue_ref.cuh"
 #include "protocol/split_item.cuh"
@@ -26,7 +27,9 @@ public:
   virtual void store_items(void *, const void *, uint64_t, uint32_t, uint64_t) {
     throw Failure(ATOS_INVALID, "these items lie in no memory of a GPU");
   }
-  virtual void wait(void *stream) = 0; // for what is in a stream of the device
+  virtual void wait(void *stream) = 0;      // for what is in a stream of the device
+  virtual MailboxMemory make_mailbox() = 0; // for items of any size
+  virtual void release_mailbox(const MailboxMemory &memory) noexcept = 0;
   virtual uint32_t resident_blocks(atos_program &program, const atos_launch &launch, uint32_t item_bytes) = 0;
   virtual uint32_t workers_per_block(const atos_launch &launch) = 0;
 

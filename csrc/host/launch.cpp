@@ -1,12 +1,32 @@
 // One launch of a queue: workers run until no task is left, or they are stopped and what they left is recovered.
 #include "host/queue.h"
+#include "protocol/mailbox.cuh"
 
 #include <algorithm>
 
 using namespace atos;
 
+namespace {
+
+// Lets the mailbox of a launch accept no more items, however that ends.
+struct MailboxEnd {
+  atos_mailbox *mailbox;
+  ~MailboxEnd() {
+    if (mailbox) mailbox->end();
+  }
+};
+
+// Says in the counters that `mail` is where the mailbox stands. While it is open, it counts as an unfinished task.
+void set_mail(Counters &counters, uint64_t mail) {
+  counters.mail = mail;
+  counters.untracked = !(mail & kMailHeld);
+}
+
+} // namespace
+
 void atos_queue::launch(atos_program &program, const atos_launch &given, atos_stats *stats) {
   *stats = atos_stats{};
+  const MailboxEnd at_last{given.mailbox};
   auto run = prepare(program, given, stats);
   const auto lock = enter(&run->monitor);
   const uint64_t grown_before = storage.grown;
@@ -21,8 +41,10 @@ void atos_queue::launch(atos_program &program, const atos_launch &given, atos_st
     over = run_workers(*run, stats);
   } catch (const Failure &failure) {
     if (failure.status == ATOS_STUCK) abandoned = std::move(run);
+    else take_in(*run);
     throw;
   }
+  take_in(*run);
   stats->grown = storage.grown - grown_before;
   finish(*run, over, stats);
 }
@@ -51,6 +73,14 @@ std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launc
   kernel.samples = given.samples;
   kernel.max_samples = given.max_samples;
   kernel.sample_interval = given.sample_interval;
+  if (const atos_mailbox *mailbox = given.mailbox) {
+    if (storage.has_buckets()) throw Failure(ATOS_INVALID, "a queue with buckets takes no items from a mailbox");
+    if (mailbox->device != device || mailbox->item_bytes != storage.item_bytes || !given.persistent || given.barrier)
+      throw Failure(ATOS_INVALID, "a mailbox is for a relaxed, persistent launch of a queue with its device and size of items");
+    storage.backend.wait(given.stream);
+    run->launch.stream = mailbox->memory.stream;
+    kernel.mailbox = mailbox->memory.ring;
+  }
   return run;
 }
 
@@ -86,6 +116,11 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
     run.stale = true;
   }
   counters.ran = counters.pushed = counters.rounds = counters.mode = 0;
+  if (launch.mailbox) {
+    set_mail(counters, 0);
+    run.stale = true;
+    launch.mailbox->begin();
+  }
   storage.stale = true; // until it is known what the device holds
   bool over = false;
   backend.start_clock(launch);
@@ -107,10 +142,12 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
     stats->failure = counters.failure;
     stats->stopped = (counters.stop & kStopCalled) != 0;
     const bool interrupted = launch.barrier && !ran_all_below(&counters, counters.head);
+    const uint64_t mail = counters.mail;
     {
       const ScopedTimer timer(run.copied);
       storage.recover_pending(launch.barrier);
     }
+    if (launch.mailbox) set_mail(counters, mail);
     run.stale = true;
     if (stats->failure.failed || storage.lost || storage.over_capacity() || stats->stopped || run.monitor.stopped()) break;
     if (interrupted) --counters.rounds; // the round that was interrupted goes on
@@ -118,6 +155,14 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
   stats->milliseconds = backend.stop_clock(launch);
   stats->copy_milliseconds = run.copied;
   return over;
+}
+
+// Brings what no worker has taken from the mailbox into the queue, behind what is pending there.
+void atos_queue::take_in(const Run &run) {
+  if (!run.launch.mailbox) return;
+  run.launch.mailbox->end();
+  storage.counters.untracked = 0;
+  storage.append_or_keep(run.launch.mailbox->take_rest());
 }
 
 // Fills in the statistics, and throws what the launch ended with if it was stopped.

@@ -19,6 +19,7 @@ std::unique_lock<ForkSafeTimedMutex> atos_queue::enter(StopMonitor *monitor) {
   if (in_use()) throw Failure(ATOS_BUSY, "a task of an earlier launch of this queue was asked to stop, and still runs");
   if (abandoned) {
     storage.recover_pending(abandoned->launch.barrier);
+    take_in(*abandoned);
     abandoned.reset();
   }
   return lock;

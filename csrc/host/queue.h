@@ -42,5 +42,6 @@ private:
   std::unique_ptr<atos::Run> prepare(atos_program &program, const atos_launch &given, atos_stats *stats);
   void size_grid(atos::Run &run, atos_stats *stats);
   bool run_workers(atos::Run &run, atos_stats *stats);
+  void take_in(const atos::Run &run);
   void finish(const atos::Run &run, bool over, atos_stats *stats);
 };

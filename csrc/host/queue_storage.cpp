@@ -175,6 +175,15 @@ void QueueStorage::append(const unsigned char *items, uint64_t n, bool on_device
   stale = true;
 }
 
+void QueueStorage::append_or_keep(const std::vector<unsigned char> &items) {
+  const uint64_t n = items.size() / item_bytes;
+  if (n == 0) return;
+  uint64_t fit = n;
+  if (!ensure_capacity(num_pending() + n)) fit = overflow.empty() ? std::min(n, size - (counters.tail - counters.head)) : 0;
+  append(items.data(), fit);
+  overflow.insert(overflow.end(), items.begin() + fit * item_bytes, items.end());
+}
+
 void QueueStorage::store(const unsigned char *items, uint64_t n, uint64_t of_level) {
   grow(n, [&](uint64_t capacity) { make_ring(capacity); });
   const uint64_t fit = std::min<uint64_t>(n, size);

@@ -39,6 +39,8 @@ public:
 
   // Stores items behind those pending, for which the ring has to have space; they lie in the host's memory, or in the device's.
   void append(const unsigned char *items, uint64_t n, bool on_device = false);
+  // The same without that condition: what does not fit is kept in `overflow`.
+  void append_or_keep(const std::vector<unsigned char> &items);
   // Stores items into an empty queue, which grows if it may; the first `of_level` of them are left of an interrupted level.
   void store(const unsigned char *items, uint64_t n, uint64_t of_level);
   void clear();

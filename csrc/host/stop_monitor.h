@@ -1,8 +1,10 @@
-// StopMonitor: polls the timeout and the caller's callback (Ctrl-C, progress) while the host waits for workers.
+// StopMonitor: polls the timeout, the caller's callback (Ctrl-C, progress) and what its mailbox says while the host waits for
+// workers.
 #pragma once
 #include <algorithm>
 #include <chrono>
 
+#include "host/mailbox.h"
 #include "host/status.h"
 
 namespace atos {
@@ -12,7 +14,7 @@ public:
   using Clock = std::chrono::steady_clock;
 
   explicit StopMonitor(const atos_launch &launch)
-      : poll_callback(launch.poll_callback), next_callback(Clock::now() + kPollInterval) {
+      : poll_callback(launch.poll_callback), mailbox(launch.mailbox), next_callback(Clock::now() + kPollInterval) {
     // A limit of centuries is none: it would not fit the clock.
     if (launch.timeout > 0 && launch.timeout < 1e9)
       deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(launch.timeout));
@@ -31,7 +33,7 @@ public:
         throw Failure(ATOS_STUCK, format("the workers were asked to stop, and did not for %d ms", int(kGrace.count())));
       return true;
     }
-    stop = now >= deadline;
+    stop = now >= deadline || (mailbox && mailbox->stop_asked);
     if (!stop && poll_callback && now >= next_callback) {
       in_callback() = true;
       stop = poll_callback(state) != 0;
@@ -64,6 +66,7 @@ private:
   static constexpr std::chrono::milliseconds kGrace{1000};
 
   int32_t (*const poll_callback)(const atos_sample *);
+  const atos_mailbox *const mailbox;
   Clock::time_point next_callback, deadline = Clock::time_point::max(), polled{};
   Clock::duration grace = kGrace; // what is left of it
   bool stop = false;

@@ -21,7 +21,8 @@ typedef enum atos_status {
   ATOS_STOPPED = 9,     /* the launch was stopped; what is unfinished is in the queue */
   ATOS_STUCK = 10,      /* the workers of the launch were asked to stop and still run */
   ATOS_BUSY = 11,       /* workers of an earlier launch that is stuck still use the queue, or hold the device */
-  ATOS_HELD = 12        /* another thread uses the queue, launches as a rule; nothing was done: try again */
+  ATOS_HELD = 12,       /* another thread uses the queue, launches as a rule; nothing was done: try again */
+  ATOS_CLOSED = 13      /* the mailbox takes no more items: it was closed, or its launch has ended */
 } atos_status;
 
 /* Link-time constants of a task: the keys of atos_config(). */
@@ -30,10 +31,11 @@ typedef enum atos_config_key {
   ATOS_CONFIG_VALUE_WORDS = 3,
   ATOS_CONFIG_IDLE = 4,
   ATOS_CONFIG_CHECKED = 5,
-  ATOS_CONFIG_GROUP = 6,     /* threads that run an iteration together: a power of two up to 32 */
-  ATOS_CONFIG_BUCKETS = 7,   /* the queue has buckets */
-  ATOS_CONFIG_ROUNDS = 8,    /* 1 if the task asks for the number or the mode of the round */
-  ATOS_CONFIG_EACH_ROUND = 9 /* 1 if it has a function between rounds */
+  ATOS_CONFIG_GROUP = 6,      /* threads that run an iteration together: a power of two up to 32 */
+  ATOS_CONFIG_BUCKETS = 7,    /* the queue has buckets */
+  ATOS_CONFIG_ROUNDS = 8,     /* 1 if the task asks for the number or the mode of the round */
+  ATOS_CONFIG_EACH_ROUND = 9, /* 1 if it has a function between rounds */
+  ATOS_CONFIG_MAILBOX = 11    /* workers look for items from the host */
 } atos_config_key;
 
 typedef enum atos_worker_kind { ATOS_THREAD = 0, ATOS_WARP = 1, ATOS_CTA = 2 } atos_worker_kind;
@@ -78,6 +80,7 @@ typedef struct atos_cpu_worker {
 
 typedef struct atos_queue atos_queue;
 typedef struct atos_program atos_program;
+typedef struct atos_mailbox atos_mailbox;
 
 /* How things stand at one moment of a run. */
 typedef struct atos_sample {
@@ -111,7 +114,8 @@ typedef struct atos_launch {
   /* or null: asked some 50 times a second; what is not 0 stops the workers. With `progress` it is told how things stand, or
    * null where that is not known at the moment. */
   int32_t (*poll_callback)(const atos_sample *now);
-  int32_t progress; /* 1: tasks are counted while they run */
+  int32_t progress;      /* 1: tasks are counted while they run */
+  atos_mailbox *mailbox; /* for items that the host sends while the workers run, or null; of a relaxed, persistent launch */
 } atos_launch;
 
 /* The first check that failed in a launch of a task that was compiled with checks. */
@@ -218,8 +222,21 @@ void atos_program_unload(atos_program *program);
 /* Called by native code with checks, where one fails; the task returns then. */
 void atos_cpu_fail(int64_t site, int64_t value, int64_t bound, int64_t array);
 
+/* A mailbox hands items of the host to the workers of one launch while they run. That launch does not end before the mailbox
+ * is closed and all of its items have run. If it ends otherwise, what no worker has taken is in the queue. Any thread may use
+ * a mailbox. On a GPU its launch runs in a stream of its own, after what is in the one given. */
+atos_status atos_mailbox_create(int32_t device, uint32_t item_bytes, atos_mailbox **mailbox);
+void atos_mailbox_destroy(atos_mailbox *mailbox); /* not during its launch */
+atos_status
+atos_mailbox_begun(atos_mailbox *mailbox); /* waits for 20 ms: ATOS_HELD if its launch does not have the queue yet */
+/* Puts as many items into the mailbox as it has room for and says how many; ATOS_HELD if for 20 ms there is room for none. */
+atos_status atos_mailbox_push(atos_mailbox *mailbox, const void *items, uint64_t count, uint64_t *pushed);
+atos_status atos_mailbox_close(atos_mailbox *mailbox); /* no more items will come */
+uint64_t atos_mailbox_waiting(atos_mailbox *mailbox);  /* items that no worker has taken yet */
+void atos_mailbox_stop(atos_mailbox *mailbox);         /* its launch is stopped, as by its timeout */
+
 /* Runs the queue's tasks until all are done, or one of them stops the launch. The program must have been made for the queue's
- * item size and for the worker, persistent and barrier of `launch`. After ATOS_QUEUE_FULL, ATOS_TASK_FAILED and ATOS_STOPPED,
- * pending tasks are still in the queue. After ATOS_STUCK, the program and whatever the arguments point to must live as long as
- * the process. */
+ * item size and for the worker, persistent and barrier of `launch`, and whether it has a mailbox. After ATOS_QUEUE_FULL,
+ * ATOS_TASK_FAILED and ATOS_STOPPED, pending tasks are still in the queue. After ATOS_STUCK, the program, the mailbox and
+ * whatever the arguments point to must live as long as the process. */
 atos_status atos_queue_launch(atos_queue *queue, atos_program *program, const atos_launch *launch, atos_stats *stats);

@@ -55,6 +55,18 @@ ATOS_DEVICE void clear_bit(uint64_t *p, unsigned bit) {
   asm volatile("red.relaxed.gpu.global.and.b64 [%0], %1;" ::"l"(global(p)), "l"(~(uint64_t(1) << bit)) : "memory");
 }
 ATOS_DEVICE void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
+// The same for words of the host's memory, which the host uses meanwhile.
+ATOS_DEVICE uint64_t load_system(const uint64_t *p) {
+  uint64_t v;
+  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(global(p)) : "memory");
+  return v;
+}
+ATOS_DEVICE void store_system(uint64_t *p, uint64_t v) {
+  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(global(p)), "l"(v) : "memory");
+}
+ATOS_DEVICE void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+
 ATOS_DEVICE uint64_t umulhi(uint64_t a, uint64_t b) { return __umul64hi(a, b); }
 ATOS_DEVICE unsigned lowest_bit(uint64_t v) { return unsigned(__ffsll((long long)v)) - 1; }
 
@@ -74,6 +86,9 @@ ATOS_FUNCTION bool compare_exchange(uint64_t *p, uint64_t &expected, uint64_t de
 ATOS_FUNCTION void set_bits(uint64_t *p, uint64_t bits) { __atomic_fetch_or(p, bits, __ATOMIC_ACQ_REL); }
 ATOS_FUNCTION void fence() {}
 ATOS_FUNCTION unsigned lowest_bit(uint64_t v) { return unsigned(__builtin_ctzll(v)); }
+ATOS_FUNCTION uint64_t load_system(const uint64_t *p) { return load(p); }
+ATOS_FUNCTION void store_system(uint64_t *p, uint64_t v) { store(p, v); }
+ATOS_FUNCTION void fence_system() {}
 ATOS_FUNCTION uint64_t umulhi(uint64_t a, uint64_t b) {
   __extension__ typedef unsigned __int128 wide;
   return static_cast<uint64_t>((static_cast<wide>(a) * b) >> 64);

@@ -51,6 +51,8 @@ struct Launch {
   uint32_t buckets, blocks, directory;
   uint32_t far_at; // offset of FarState in the shared memory of a worker
   double inverse_delta;
+
+  void *mailbox; // of items that the host sends meanwhile (mailbox.cuh), or null
 };
 
 struct Arguments {

@@ -19,6 +19,10 @@ constexpr uint64_t kOpenedBatches = 4;                // full batches for each w
 constexpr uint64_t kOpenedByThread = 64;              // far items for each thread of the CPU that are opened at once, at most
 constexpr uint32_t kThinPart = 4; // of a full batch: a worker that has kept no more items looks for far ones
 
+// Items from the host (mailbox.cuh).
+constexpr uint64_t kMailboxItems = 1 << 15; // for which a mailbox has room
+constexpr unsigned kStepsBetweenLooks = 64; // of a busy worker, on average, between two looks at it
+
 // Waiting.
 constexpr unsigned kPollsBeforeEndTest = 4; // failed polls of its slots before a worker tests for the end, which takes longer
 constexpr unsigned kPollNanoseconds = 20;   // pause after that test

@@ -30,10 +30,10 @@ def trace():
     gc.collect()
     return driver.fake_calls().decode().splitlines()
 
-def run(queue):
+def run(queue, mailbox=ffi.NULL):
     program, stats = ffi.new("atos_program **"), ffi.new("atos_stats *")
     check(lib.atos_program_load(0, ffi.from_buffer(b".entry all(\\0"), b"all", program))
-    options = {"worker": lib.ATOS_CTA, "persistent": 1, "fetch": 1, "threads": 32}
+    options = {"worker": lib.ATOS_CTA, "persistent": 1, "fetch": 1, "threads": 32, "mailbox": mailbox}
     check(lib.atos_queue_launch(queue._handle, program[0], ffi.new("atos_launch *", options), stats))
     lib.atos_program_unload(program[0])
     return stats.tasks_run
@@ -49,7 +49,7 @@ class FakeGpu:
         if shutil.which(COMPILER) is None:
             pytest.skip(f"there is no {COMPILER}")
         self.directory = directory
-        flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-shared", "-fPIC", f"-I{CSRC}"]
+        flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-shared", "-fPIC", "-pthread", f"-I{CSRC}"]
         subprocess.run([COMPILER, *flags, SOURCE, "-o", directory / "libcuda.so.1"], check=True)
 
     def run(self, program: str, **settings: Any) -> str:

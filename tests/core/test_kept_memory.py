@@ -147,6 +147,54 @@ assert atos.device().memory[0] == free
 """)
 
 
+def test_nothing_waits_for_a_run_that_waits_for_items(gpu):
+    """Who frees memory may be the one who sends the items."""
+    gpu.run(
+        """
+import threading
+box, program = ffi.new("atos_mailbox **"), ffi.new("atos_program **")
+check(lib.atos_mailbox_create(0, 4, box))
+check(lib.atos_program_load(0, ffi.from_buffer(b".entry all(\\0"), b"all", program))
+spilled, grown, queue, array = atos.Queue(10, max_capacity=10), atos.Queue(10), atos.Queue(10), atos.zeros(10)
+spilled.push([1, 2])
+run(spilled)
+run(grown)
+trace()
+thread = threading.Thread(target=run, args=(queue, box[0]))
+thread.start()
+while "launch all" not in trace():
+    pass
+free = atos.device().memory[0]
+del spilled, grown, array
+lib.atos_program_unload(program[0])
+for dtype in (np.int8, np.int32):
+    assert atos.full(1000, 7, dtype=dtype).to_numpy().sum() == 7000
+assert atos.zeros(10).to_numpy().sum() == 0
+for call in (atos.release_memory, lambda: atos.zeros(1 << 31)):
+    try:
+        call()
+    except atos.InvalidArgumentError as error:
+        assert "a run on GPU 0 is open" in str(error), error
+    except atos.DeviceMemoryError as error:
+        assert "bytes asked for" in str(error), error
+    else:
+        raise AssertionError
+calls = trace()
+assert not [call for call in calls if "waits" in call or "free" in call], calls
+assert atos.device().memory[0] < free
+check(lib.atos_mailbox_close(box[0]))
+thread.join()
+calls = trace()
+assert not [call for call in calls if "waits" in call], calls
+assert [calls.count(what) for what in ("free", "free to pool", "unload")] == [1, 10, 2], calls
+lib.atos_mailbox_destroy(box[0])
+atos.release_memory()
+assert trace().count("free pinned") == 3 # of the launches in two threads, and the mailbox
+""",
+        spilled=1,
+    )
+
+
 def test_a_forked_child_leaves_the_gpu_alone(gpu):
     gpu.run("""
 import os

@@ -31,6 +31,8 @@ struct Bounds {
   unsigned long_from = 2, chunk = 1, few = 32, backlog = 8; // in place of the constants in csrc
   unsigned keep = 1;    // 0: no worker keeps what it pushed, as thread workers
   unsigned cta = 0;     // 1: a worker is more than its first warp, and flushes all together what are not few
+  unsigned arrive = 0;  // of the seeds, the last ones, which the host sends while workers run,
+  unsigned mailbox = 1; // through a mailbox for so many items
   unsigned weak = 0;    // 1: memory as weak as the C++ and PTX models allow
   unsigned report = 0;  // 1: what the last block reports is looked at
   unsigned most = 5000000; // states
@@ -41,7 +43,7 @@ struct Bounds {
         {"workers", &workers}, {"seeds", &seeds}, {"capacity", &capacity}, {"max_capacity", &max_capacity}, {"grows", &grows},
         {"memory", &memory}, {"fetch", &fetch}, {"buffer", &buffer}, {"barrier", &barrier}, {"launches", &launches}, {"stops", &stops}, {"fails", &fails}, {"halts", &halts}, {"aside", &aside}, {"between", &between}, {"ends", &ends},
         {"nested", &nested}, {"longs", &longs}, {"long_from", &long_from}, {"chunk", &chunk}, {"few", &few}, {"backlog", &backlog},
-        {"keep", &keep}, {"cta", &cta}, {"weak", &weak}, {"report", &report}, {"most", &most}};
+        {"keep", &keep}, {"cta", &cta}, {"arrive", &arrive}, {"mailbox", &mailbox}, {"weak", &weak}, {"report", &report}, {"most", &most}};
     for (int i = 1; i < count; ++i) {
       const char *equals = std::strchr(arguments[i], '=');
       if (!equals) return false;

@@ -59,6 +59,7 @@ struct Memory {
     std::string name;
     bool plain; // not part of the protocol: always coherent, and no step of its own
     bool late;  // stores may come beside modifications that are too late: there is one place for them, behind those
+    bool lock;  // taken by a modification and given back by a store
   };
   struct Message {
     uint64_t value;
@@ -73,10 +74,10 @@ struct Memory {
   std::vector<std::vector<Message>> messages; // of each word, oldest first
   std::vector<Views> views;                   // of each thread
 
-  void name(const uint64_t *p, const std::string &name, bool plain, bool late) {
+  void name(const uint64_t *p, const std::string &name, bool plain, bool late, bool lock) {
     if (words.size() == kMaxWords) fail("too many words");
     index.emplace(p, unsigned(words.size()));
-    words.push_back({name, plain, late});
+    words.push_back({name, plain, late, lock});
     messages.push_back({Message{0, {}}});
   }
   unsigned find(const uint64_t *p) const {
@@ -101,6 +102,7 @@ struct Memory {
     }
     if (!words[w].late && views[thread].seen[w] + 1u != messages[w].size() && newest(w) != value) fail("unordered stores to " + words[w].name);
     append(thread, w, value, views[thread].released);
+    if (words[w].lock) forget_vain_lock(w);
   }
 
   // Applies f to the newest value; returns the one before. f may refuse a value, which is then only loaded, and may be older.
@@ -141,6 +143,8 @@ struct Memory {
     view[w] = uint8_t(messages[w].size());
     messages[w].push_back({value, view});
   }
+  // What is told together with the newest value of a word.
+  View told_with(const uint64_t *p) const { return messages[find(p)].back().view; }
   // Whether a thread has read what tells of the newest value of a word.
   bool told(unsigned thread, const uint64_t *p) const {
     const unsigned w = find(p), newest = unsigned(messages[w].size()) - 1;
@@ -199,6 +203,20 @@ struct Memory {
   }
 
 private:
+  // A lock that was taken and given back as it was leaves no trace: polling has a bounded number of states.
+  void forget_vain_lock(unsigned w) {
+    std::vector<Message> &list = messages[w];
+    const size_t n = list.size();
+    if (n < 3 || list[n - 1].value != list[n - 3].value) return;
+    View before = list[n - 3].view, after = list[n - 1].view;
+    before[w] = after[w] = 0;
+    if (before != after) return;
+    list.resize(n - 2);
+    const auto lower = [&](View &view) { view[w] = std::min(view[w], uint8_t(n - 3)); };
+    for (Views &each : views) lower(each.seen), lower(each.pending), lower(each.released);
+    for (auto &other : messages)
+      for (Message &message : other) lower(message.view);
+  }
   uint64_t read(Views &mine, unsigned w, unsigned at) {
     mine.seen[w] = std::max(mine.seen[w], uint8_t(at));
     join(mine.pending, messages[w][at].view);

@@ -7,6 +7,7 @@
 #include "protocol/atomic.cuh"
 #include "device.hpp"
 #include "device/group_worker.cuh"
+#include "protocol/mailbox.cuh"
 
 using namespace atos;
 
@@ -25,6 +26,7 @@ struct World {
   uint64_t aside[kMostNodes]{}, written[kMostNodes]{};
   uint64_t halted = 0; // 1: a task has stopped the launch
   uint64_t calls = 0;  // of the function between rounds
+  Mailbox mailbox{}; // its padding has room for more items
   uint64_t provided[kMostRings + 1]{}; // 1: there is memory for the ring after so many growths
   uint64_t size = 0, first_end = 0, ran_before = 0, launches = 0, stops = 0; // the host's; stops: those that it still asks for
 } world;
@@ -80,6 +82,7 @@ Launch launch() {
   launch.workers = bounds.workers;
   launch.buffer = bounds.buffer;
   launch.persistent = 1;
+  launch.mailbox = &world.mailbox;
   launch.barrier = bounds.barrier;
   return launch;
 }
@@ -131,8 +134,16 @@ void halt(void *worker) {
   store(&world.halted, 1);
 }
 
+// The seeds that are in the queue from the start, and the number of those that the host has sent since.
+unsigned first_seeds() { return bounds.seeds - bounds.arrive; }
+unsigned sent() { return unsigned(now(world.mailbox.sent) & ~kClosed); }
+void set_mail(uint64_t mail) {
+  set(world.counters.mail, mail);
+  set(world.counters.untracked, bounds.arrive && !(mail & kMailHeld));
+}
+
 std::vector<unsigned> seeds() {
-  std::vector<unsigned> all(bounds.seeds);
+  std::vector<unsigned> all(first_seeds());
   std::iota(all.begin(), all.end(), 0u);
   return all;
 }
@@ -164,8 +175,9 @@ std::vector<unsigned> peek(uint64_t *before_head) {
 // Each task ran, or it is pending, or nobody has pushed it yet; those of the first two kinds are as many as were pushed.
 void check_pending(const std::vector<unsigned> &pending) {
   for (unsigned v = 0; v < kNodes; ++v) {
-    const bool was_pushed = v < bounds.seeds || (!(bounds.fails >> parent(v) & 1) && now(world.ran[parent(v)]) >> (bounds.nested ? v - first_child(parent(v)) : 0) & 1);
-    const auto there = std::count(pending.begin(), pending.end(), v);
+    const bool was_pushed = v < bounds.seeds ? v < first_seeds() + sent() : (!(bounds.fails >> parent(v) & 1) && now(world.ran[parent(v)]) >> (bounds.nested ? v - first_child(parent(v)) : 0) & 1);
+    const bool in_mailbox = v >= first_seeds() + now(world.mailbox.taken) && v < first_seeds() + sent();
+    const auto there = std::count(pending.begin(), pending.end(), v) + in_mailbox;
     if (now(world.ran[v]) && !has_run(v)) model::fail("a task ran in part");
     if (there + has_run(v) + (now(world.aside[v]) != 0) != was_pushed)
       model::fail("task " + std::to_string(v) + (was_pushed ? " was lost, or is there twice" : " is there and was never pushed"));
@@ -194,7 +206,9 @@ bool recover_pending() {
   check_pending(all);
   if (now(world.counters.stop) == kStopFull && number_ran() == now(world.ran_before)) model::fail("nothing ran between two stops");
   set(world.ran_before, number_ran());
+  const uint64_t mail = now(world.counters.mail);
   collapse_rings();
+  set_mail(mail);
   if (all.size() > bounds.max_capacity) return false;
   if (all.size() > now(world.size)) set(world.size, std::min<uint64_t>(bounds.max_capacity, 2 * all.size())); // grow
   append(all);
@@ -207,9 +221,14 @@ bool recover_pending() {
 extern "C" {
 int32_t atos_config(int32_t key) {
   if (key == ATOS_CONFIG_GROUP) return 1;
-  return key == ATOS_CONFIG_NESTED || key == ATOS_CONFIG_VALUE_WORDS ? bounds.nested
-         : key == ATOS_CONFIG_IDLE                                   ? bounds.aside != 0
-                                                                     : key == ATOS_CONFIG_EACH_ROUND && bounds.between;
+  switch (key) {
+  case ATOS_CONFIG_NESTED:
+  case ATOS_CONFIG_VALUE_WORDS: return bounds.nested;
+  case ATOS_CONFIG_IDLE: return bounds.aside != 0;
+  case ATOS_CONFIG_EACH_ROUND: return bounds.between != 0;
+  case ATOS_CONFIG_MAILBOX: return bounds.arrive != 0;
+  default: return 0;
+  }
 }
 
 int64_t atos_task_workload(void *, const void *item, void *values, const void *) {
@@ -222,7 +241,7 @@ void atos_task_body(void *worker, const void *item, int64_t i, const void *value
   const unsigned v = node_of(item);
   if (v >= kNodes) model::fail("an item that nobody pushed");
   if (bounds.nested && *static_cast<const uint64_t *>(values) != 3 * v + 1) model::fail("an item with the values of another");
-  if (bounds.weak && v >= bounds.seeds && !load(&world.written[v])) model::fail("a task does not see what was written before it was pushed");
+  if (bounds.weak && v >= first_seeds() && !load(&world.written[v])) model::fail("a task does not see what was written before it was pushed");
   if (bounds.barrier)
     for (unsigned u = 0; u < kNodes; ++u)
       if (level(u) < level(v) && !load(&world.ran[u])) model::fail("a level began before the one above was over");
@@ -320,13 +339,30 @@ void invariant(const char *in) {
   if (!std::strcmp(in, "leave") && now(world.counters.stop) == kRun && number_ran() < kNodes) fail("a worker leaves early");
 }
 
-// The host provides memory for a growth, or says that there is none. Or it asks for a stop: a timeout, or Ctrl-C; what is
+// The host sends an item, if the mailbox has room, or closes it.
+void send() {
+  const unsigned n = sent(), v = first_seeds() + n;
+  model::View view = machine.memory.told_with(&world.mailbox.sent);
+  if (n < bounds.arrive) {
+    machine.memory.tell(&world.written[v], 1, view);
+    machine.memory.tell(&world.mailbox.items[n % bounds.mailbox], v, view);
+  }
+  machine.memory.tell(&world.mailbox.sent, n < bounds.arrive ? n + 1 : n | kClosed, view);
+}
+bool can_send() {
+  return !(now(world.mailbox.sent) & kClosed) && bounds.arrive &&
+         (sent() == bounds.arrive || sent() - now(world.mailbox.taken) < bounds.mailbox);
+}
+
+// The host provides memory for a growth, or says that there is none. Or it sends an item. Or it asks for a stop: a timeout, or Ctrl-C; what is
 // pending goes on in the next launch.
 bool outside() {
   const uint64_t growths_granted = now(world.counters.growths_granted);
   const bool asked = now(world.counters.growths_requested) > growths_granted;
-  if (!asked && now(world.stops) == 0) return false;
-  const unsigned way = pick(asked ? 2 + (now(world.stops) > 0) : 1); // memory comes in blocks: it may suffice for several growths
+  const unsigned stops = now(world.stops) > 0, sends = can_send();
+  if (!asked && !stops && !sends) return false;
+  const unsigned way = pick((asked ? 2 : 0) + stops + sends); // memory comes in blocks: it may suffice for several growths
+  if (sends && way == (asked ? 2 : 0) + stops) return send(), true;
   if (asked && way < 2) {
     const uint64_t more = std::min<uint64_t>({growths_granted + 1 + way, bounds.memory, launch().growths});
     model::View view{};
@@ -356,6 +392,8 @@ bool host() {
   if (bounds.between && (stops ? calls < levels : calls != levels)) fail("the function between rounds was not called after each round");
   set(world.calls, 0);
   const uint64_t growths = growths_of(now(world.counters.tail));
+  if (bounds.arrive && (sent() != bounds.arrive || now(world.mailbox.taken) != sent() || !(now(world.counters.mail) & kMailHeld)))
+    fail("the mailbox is not as it is when all was taken");
   for_slots([](auto &slot) {
     if (sequence_in(slot) % 2) model::fail("an item was left");
   });
@@ -381,8 +419,8 @@ int main(int count, char **arguments) {
   if (setjmp(model::machine.back)) return std::puts(model::machine.failure.c_str()), 2;
   using model::machine;
   Counters &c = world.counters;
-  const auto name = [](auto &word, const std::string &name, bool plain = false, bool late = false) {
-    machine.memory.name(reinterpret_cast<const uint64_t *>(&word), name, plain, late);
+  const auto name = [](auto &word, const std::string &name, bool plain = false, bool late = false, bool lock = false) {
+    machine.memory.name(reinterpret_cast<const uint64_t *>(&word), name, plain, late, lock);
   };
   const auto several = [&](auto &words, const std::string &what, bool plain = false) {
     for (auto &word : words) name(word, what + " " + std::to_string(&word - words), plain);
@@ -390,7 +428,9 @@ int main(int count, char **arguments) {
   // What nobody writes in this model, or nobody reads, is no step.
   name(c.head, "head"), name(c.tail, "tail"), name(c.finished, "finished"), name(c.gone[0], "gone");
   name(c.stop, "stop", bounds.capacity >= kNodes && !bounds.stops && !bounds.fails && !bounds.halts && !bounds.ends), name(c.spilled, "spilled"), name(c.quiescent, "quiescent", bounds.aside == 0);
-  name(c.untracked, "untracked", !bounds.nested), name(c.splits_open, "splits_open", !bounds.nested);
+  name(c.untracked, "untracked", !bounds.nested && !bounds.arrive), name(c.splits_open, "splits_open", !bounds.nested);
+  name(c.mail, "mail", !bounds.arrive, false, true), name(world.mailbox.sent, "sent", !bounds.arrive), name(world.mailbox.taken, "taken", !bounds.arrive);
+  for (unsigned i = 0; i < bounds.mailbox; ++i) name(world.mailbox.items[i], "mail item " + std::to_string(i), !bounds.arrive);
   name(c.arrived, "arrived", !bounds.barrier), name(c.phase, "phase", !bounds.barrier), name(c.round_end, "round_end", !bounds.barrier);
   name(c.claims[0], "claims", true), name(c.ran, "ran", !bounds.report || !bounds.weak), name(c.pushed, "pushed", !bounds.report || !bounds.weak), name(c.rounds, "rounds", true), name(c.mode, "mode", true);
   name(c.sampled, "sampled", true), name(c.failures, "failures", !bounds.fails), name(c.failure.failed, "failure", !bounds.fails);
@@ -419,6 +459,7 @@ int main(int count, char **arguments) {
   set(world.size, bounds.capacity);
   append(seeds());
   set(world.first_end, bounds.seeds);
+  set_mail(0);
   set(world.launches, bounds.launches);
   set(world.stops, bounds.stops);
   return model::explore();

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from model.source import Change
 
-in_queue = in_ring = in_worker = in_share = Change
+in_queue = in_ring = in_worker = in_share = in_mailbox = Change
 
 EARLY, STUCK, LOST, TWICE = "leaves early", "no way leads to the end", "was lost", "ran twice"
 BEYOND, NO_REPORT = "beyond the end of an array", "the report is not complete"
@@ -336,7 +336,54 @@ BROKEN = {
         caught_in="grows, no memory",
         found=STUCK,
     ),
+    # Items from the host.
+    "an open mailbox is unfinished": Rule(
+        in_mailbox(r"delivery\.last = sent & kClosed && ", "delivery.last = "), caught_in="arrivals", found=EARLY
+    ),
+    "a closed mailbox is unfinished until it is empty": Rule(
+        in_mailbox(r"delivery\.last = sent & kClosed && delivery\.count == there;", "delivery.last = (sent & kClosed) != 0;"),
+        caught_in="arrivals, several at once",
+        found=EARLY,
+    ),
+    "its items are counted before it is finished": Rule(
+        in_mailbox(
+            r"if \(delivery\.count\) delivery\.tail = ",
+            r"if (sent & kClosed && delivery.count == there) queue.finish(1); \g<0>",
+        ),
+        in_mailbox(r"if \(delivery\.last\) queue\.finish\(1\);", "if (delivery.last) {}"),
+        caught_in="arrivals",
+        found=EARLY,
+    ),
+    "it is finished once": Rule(
+        in_mailbox(r"if \(delivery\.last\) queue\.finish\(1\);(.*?)\n\s*else ", r"if (delivery.last) queue.finish(1);\1\n"),
+        caught_in="arrivals",
+        found=EARLY,
+    ),
+    "one worker has the mailbox": Rule(
+        in_mailbox(
+            r"!compare_exchange\(&counters->mail, mail, mail \| kMailHeld\)",
+            "(store(&counters->mail, mail | kMailHeld), false)",
+        ),
+        caught_in="arrivals",
+    ),
+    "places are free when their items were read": Rule(
+        in_mailbox(
+            r"if \(delivery\.count\) delivery\.tail = ",
+            r"if (delivery.count) store_system(&mailbox->taken, delivery.first + delivery.count); \g<0>",
+        ),
+        caught_in="arrivals",
+    ),
+    "a stale look finds nothing": Rule(
+        in_mailbox(r"items > delivery\.first \? items - delivery\.first : 0", "items - delivery.first"),
+        caught_in="weak, arrivals",
+    ),
     # Memory order.
+    "fence behind a look at the mailbox": Rule(
+        in_mailbox(r"fence_system\(\);(\s*// What was read may be older)", r"\1"),
+        in_mailbox(r"fence\(\);\s*// as each thread that publishes needs one", ""),  # in the model the same thread
+        caught_in="weak, arrivals",
+        found="does not see",
+    ),
     "fence between put and commit": Rule(in_queue(r"slot\.put\(item\);\s*fence\(\);", "slot.put(item);"), caught_in="weak"),
     "fence between is_ready and get": Rule(in_worker(r"(if \(got == 0\) return 0;)\s*fence\(\);", r"\1"), caught_in="weak"),
     "fence in flush_pushes": Rule(

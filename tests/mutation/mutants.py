@@ -717,9 +717,9 @@ HOST = {
     "C22": Mutant(
         "host/launch.cpp",
         "untracked is not reset",
-        "counters.untracked = 0;",
-        "",
-        SAME + "the last block resets it, and the CPU has none",
+        "counters.tail;\n      counters.untracked = 0;",
+        "counters.tail;",
+        SAME + "the last block resets it, and on the CPU only a mailbox counts there, behind which take_in does",
     ),
     "C23": Mutant(
         "host/queue_storage.cpp",
@@ -1005,7 +1005,7 @@ THREADS = {
         "if (false)",
     ),
     "V03": Mutant("host/stop_monitor.h", "questions at every look", "next_callback = now + kPollInterval;"),
-    "V04": Mutant("host/stop_monitor.h", "no timeout", "stop = now >= deadline;", "stop = false;"),
+    "V04": Mutant("host/stop_monitor.h", "no timeout", "stop = now >= deadline ||", "stop ="),
     "V05": Mutant("host/stop_monitor.h", "no time of grace", "duration grace = kGrace;", "duration grace{};"),
     "V06": Mutant("host/stop_monitor.h", "a worker that is asked may use a queue", "in_callback() = true;"),
     "V07": Mutant("host/stop_monitor.h", "once asked, nobody may use a queue", "in_callback() = false;"),
@@ -1031,4 +1031,58 @@ KEPT = {
     "Y09": Mutant("host/kept_ranges.h", "one is handed out twice", "      ranges.erase(ranges.begin() + std::ptrdiff_t(i));\n"),
 }
 
-MUTANTS = {**ATOMIC, **RING, **QUEUE, **SHARE, **WORKER, **HOST, **CPU, **THREADS, **KEPT}
+MAIL, BOX, STARTED = "protocol/mailbox.cuh", "host/mailbox.cpp", "host/launch.cpp"
+MAILBOX = {
+    "M01": Mutant(MAIL, "an open mailbox is finished", "delivery.last = sent & kClosed && ", "delivery.last = "),
+    "M02": Mutant(MAIL, "a mailbox with items is finished", " && delivery.count == there;", ";"),
+    "M03": Mutant(MAIL, "two workers have the mailbox", "if (mail & kMailHeld || ", "if ("),
+    "M04": Mutant(MAIL, "places are not given back", "store_system(&mailbox->taken, delivery.first + delivery.count);"),
+    "M05": Mutant(
+        MAIL, "an older look finds items", "items > delivery.first ? items - delivery.first : 0", "items - delivery.first"
+    ),
+    "M06": Mutant(MAIL, "an item again and again", "(delivery.first + i) % kMailboxItems", "delivery.first % kMailboxItems"),
+    "M07": Mutant(
+        MAIL, "the mailbox is kept", "else store(&queue.counters->mail", "else if (delivery.count) store(&queue.counters->mail"
+    ),
+    "M08": Mutant(
+        MAIL,
+        "a ring is filled",
+        "(ring.size + 1) / 2",
+        "ring.size",
+        SAME + "what finds its slot occupied is spilled, and the launch goes on",
+    ),
+    "M09": Mutant(
+        MAIL,
+        "a slot is not looked at",
+        "ring.first_generation(last) || ",
+        "true || ",
+        SAME + "what finds its slot occupied is spilled, and the launch goes on",
+    ),
+    "M10": Mutant(BOX, "closing is not told", "store_system(&memory.ring->sent, sent | kClosed);"),
+    "M11": Mutant(BOX, "a closed mailbox takes items", "if (closed) throw", "if (false) throw"),
+    "M12": Mutant(BOX, "a mailbox takes items after its end", "if (state == State::kEnded) throw", "if (false) throw"),
+    "M13": Mutant(BOX, "items are overwritten", "kMailboxItems - (sent - load_system(&memory.ring->taken))", "kMailboxItems"),
+    "M14": Mutant(BOX, "items are not told", "store_system(&memory.ring->sent, sent);"),
+    "M15": Mutant(BOX, "what was taken is left too", "taken = load_system(&memory.ring->taken);", "taken = 0;"),
+    "M16": Mutant(BOX, "a launch without the queue has begun", "&& !begun) throw", "&& false) throw"),
+    "M17": Mutant(STARTED, "a recovery forgets what was taken", "if (launch.mailbox) set_mail(counters, mail);"),
+    "M18": Mutant(STARTED, "a mailbox does not count", "counters.untracked = !(mail & kMailHeld);", "counters.untracked = 0;"),
+    "M19": Mutant(STARTED, "the rest is dropped", "storage.append_or_keep(run.launch.mailbox->take_rest());"),
+    "M20": Mutant(STARTED, "nobody learns of the begin", "launch.mailbox->begin();"),
+    "M21": Mutant(STARTED, "nobody learns of the end", "if (mailbox) mailbox->end();"),
+    "M22": Mutant(STARTED, "a stopped mailbox goes on counting", "storage.counters.untracked = 0;"),
+    "M23": Mutant(
+        "host/queue_storage.cpp",
+        "what exceeds the queue is dropped",
+        "items.begin() + fit * item_bytes, items.end()",
+        "items.end(), items.end()",
+    ),
+    "M24": Mutant("host/stop_monitor.h", "a mailbox stops nothing", " || (mailbox && mailbox->stop_asked)"),
+    "M25": Mutant("cpu/worker.h", "idle workers do not look", "if (launch.mailbox) take_mail();"),
+    "M26": Mutant(
+        "cpu/worker.h", "busy workers do not look", "if (launch.mailbox && ++steps % kStepsBetweenLooks == 0) take_mail();"
+    ),
+    "M27": Mutant("device/arrivals.cuh", "nothing is delivered too", "if (delivery.count == 0) return;"),
+}
+
+MUTANTS = {**ATOMIC, **RING, **QUEUE, **SHARE, **WORKER, **HOST, **CPU, **THREADS, **KEPT, **MAILBOX}

@@ -53,6 +53,7 @@ ON_CPU = [
     "runtime/test_stop_process.py",
     *LAUNCH,
     "runtime/test_growth.py",
+    "runtime/test_arrivals.py",
     "runtime/test_queue.py",
     "runtime/test_checkpoint.py",
     "runtime/test_checkpoint_killed.py",
@@ -64,6 +65,7 @@ ON_CPU = [
 ON_GPU = [
     *LAUNCH,
     "runtime/test_growth.py",
+    "runtime/test_arrivals.py",
     "runtime/test_stop.py",
     "runtime/test_worker_stop.py",
     "runtime/test_rounds.py",

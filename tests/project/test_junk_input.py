@@ -26,6 +26,12 @@ def search(**options: Any) -> Any:
     return atos.bfs(edges(), 0, **options)
 
 
+def closed_run() -> atos.Run:
+    run = cpu().start(keep, array())
+    run.close()
+    return run
+
+
 class Odd:
     """A number, by what Python asks for; a function that cannot be a key."""
 
@@ -68,6 +74,9 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "push": lambda junk: cpu().push(junk),
     "push, records": lambda junk: cpu([], [("a", "i4"), ("b", "f4")]).push(junk),
     "push, one record": lambda junk: cpu([], [("a", "i4"), ("b", "f4")]).push((junk, junk)),
+    "start, worker": lambda junk: cpu().start(keep, array(), worker=junk),
+    "start, push": lambda junk: cpu().start(keep, array()).push(junk),
+    "start, wait": lambda junk: closed_run().wait(junk),
     "resize": lambda junk: cpu().resize(junk),
     "Queue.load": Queue.load,
     "launch, task": lambda junk: cpu().launch_warp(junk),
@@ -162,6 +171,7 @@ def test_every_public_name_is_tried():
         "LaunchOptions",
         "LaunchStats",
         "PageRankResult",
+        "Run",
         "Task",
         "Tuning",
         "devices",

@@ -92,10 +92,11 @@ def compile_cuda(
     debug: bool = False,
     buckets: bool = False,
     each_round: Any = None,
+    mailbox: bool = False,
 ) -> CudaCode:
     """Compile a task for arguments of these kinds, items of this type, and GPUs of compute capability `cc` or newer.
 
-    If `debug`, it gets checks.
+    If `debug`, it gets checks. If `mailbox`, its workers look for items that the host sends.
 
     Raises
     ------
@@ -104,10 +105,12 @@ def compile_cuda(
     """
     checks = Checks() if debug else None
     with global_compiler_lock, collecting(checks), target_capability(cc):
-        return _compile(task, prepare(CudaTarget(), task, idle, kinds, item_dtype, checks, buckets, each_round), cc, checks)
+        return _compile(
+            task, prepare(CudaTarget(), task, idle, kinds, item_dtype, checks, buckets, each_round), cc, checks, mailbox
+        )
 
 
-def _compile(task: Task, program: Program, cc: tuple[int, int], checks: Checks | None) -> CudaCode:
+def _compile(task: Task, program: Program, cc: tuple[int, int], checks: Checks | None, mailbox: bool) -> CudaCode:
     # Numba's modules by identity, since entry points share helpers.
     modules: dict[int, ir.Module] = {}
 
@@ -131,7 +134,7 @@ def _compile(task: Task, program: Program, cc: tuple[int, int], checks: Checks |
             export("atos_task_each_round", entry, types.void, program.round_worker, program.arguments)
     texts = [str(module) for module in modules.values()]
     uses_rounds = asks_for_round(texts)
-    rest = _constants_and_stubs(program, task.nested, uses_rounds)
+    rest = _constants_and_stubs(program, task.nested, uses_rounds, mailbox)
     define_regions(rest, texts)
     modules[id(rest)] = rest
     for module in modules.values():
@@ -146,7 +149,7 @@ def _compile(task: Task, program: Program, cc: tuple[int, int], checks: Checks |
     return CudaCode([code], program.value_words, unsized_itemsize(texts), sized_bytes(texts), uses_rounds, checks)
 
 
-def _constants_and_stubs(program: Program, nested: bool, uses_rounds: bool) -> ir.Module:
+def _constants_and_stubs(program: Program, nested: bool, uses_rounds: bool, mailbox: bool) -> ir.Module:
     """Return a module with `atos_config`, and with functions that do nothing for what the task lacks."""
     module = create_module(cuda_target.target_context, "atos_config")
     function = ir.Function(module, ir.FunctionType(I32, [I32]), "atos_config")
@@ -161,6 +164,7 @@ def _constants_and_stubs(program: Program, nested: bool, uses_rounds: bool) -> i
         lib.ATOS_CONFIG_BUCKETS: program.worker.buckets,
         lib.ATOS_CONFIG_ROUNDS: uses_rounds,
         lib.ATOS_CONFIG_EACH_ROUND: program.each_round is not None,
+        lib.ATOS_CONFIG_MAILBOX: mailbox,
     }
     for key, constant in constants.items():
         is_key = builder.icmp_signed("==", function.args[0], ir.Constant(I32, key))

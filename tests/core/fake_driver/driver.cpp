@@ -1,7 +1,9 @@
 // A libcuda.so.1 for machines without a GPU: its memory is the host's, and it notes what it is called for. It runs the kernels
 // that the core itself brings; any other takes every item of a queue of 4-byte items, and pushes none. FAKE_GPUS, FAKE_BYTES
-// and FAKE_POOLS say what GPUs there are; with FAKE_SPILLED that kernel first stops with one item in the spill area.
+// and FAKE_POOLS say what GPUs there are; with FAKE_SPILLED that kernel first stops with one item in the spill area. With a
+// mailbox it goes on until that is closed, and calls that would wait for it are noted as such.
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -9,10 +11,12 @@
 #include <mutex>
 #include <string>
 #include <sys/mman.h>
+#include <thread>
 #include <unistd.h>
 
 #include "protocol/counters.h"
 #include "protocol/kernel_params.h"
+#include "protocol/mailbox.cuh"
 
 namespace {
 
@@ -35,6 +39,7 @@ std::map<Pointer, Block> blocks;
 std::map<int, Gpu> gpus;
 std::string noted, read_by_test, module_text;
 pid_t owner = getpid();
+std::atomic<bool> has_open_kernel{false};
 thread_local int current[16], depth = 0; // GPUs of the contexts that are current
 
 uint64_t number(const char *name, uint64_t otherwise) {
@@ -47,6 +52,11 @@ uint64_t free_of(const Gpu &gpu) { return total() - gpu.plain - gpu.reserved; }
 void note(const std::string &what) {
   std::lock_guard<std::recursive_mutex> lock(guard);
   noted += what + "\n";
+}
+
+// Of a call that waits for all kernels.
+void note_wait(const std::string &what) {
+  if (has_open_kernel) note("waits for the kernel: " + what);
 }
 
 // The memory holds nonsense at first.
@@ -111,7 +121,7 @@ int cuCtxPushCurrent(void *context) {
   return kSuccess;
 }
 int cuCtxPopCurrent(void **) { return --depth, kSuccess; }
-int cuCtxSynchronize() { return note("synchronize"), kSuccess; }
+int cuCtxSynchronize() { return note_wait("synchronize"), note("synchronize"), kSuccess; }
 
 int cuMemGetInfo(size_t *free_bytes, size_t *all) {
   std::lock_guard<std::recursive_mutex> lock(guard);
@@ -128,7 +138,7 @@ int cuMemAlloc(Pointer *pointer, size_t bytes) {
   *pointer = make(bytes, false, false);
   return kSuccess;
 }
-int cuMemFree(Pointer pointer) { return note("free"), drop(pointer); }
+int cuMemFree(Pointer pointer) { return note_wait("free"), note("free"), drop(pointer); }
 int cuMemAllocManaged(Pointer *pointer, size_t bytes, unsigned) {
   std::lock_guard<std::recursive_mutex> lock(guard);
   note("allocate managed");
@@ -196,9 +206,11 @@ int cuMemcpyPeer(Pointer to, void *, Pointer from, void *, size_t bytes) {
   std::memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes);
   return kSuccess;
 }
-int cuMemsetD8(Pointer at, unsigned char value, size_t count) { return fill(at, 0, value, count, 1), kSuccess; }
+int cuMemsetD8(Pointer at, unsigned char value, size_t count) {
+  return note_wait("set"), fill(at, 0, value, count, 1), kSuccess;
+}
 int cuMemsetD16(Pointer at, unsigned short value, size_t count) { return fill(at, 0, value, count, 1), kSuccess; }
-int cuMemsetD32(Pointer at, unsigned value, size_t count) { return fill(at, 0, value, count, 1), kSuccess; }
+int cuMemsetD32(Pointer at, unsigned value, size_t count) { return note_wait("set"), fill(at, 0, value, count, 1), kSuccess; }
 int cuMemsetD2D32(Pointer at, size_t pitch, unsigned value, size_t width, size_t height) {
   return fill(at, pitch, value, width, height), kSuccess;
 }
@@ -209,13 +221,14 @@ int cuModuleLoadData(void **module, const void *image) {
   module_text = static_cast<const char *>(image);
   return *module = &module_text, kSuccess;
 }
+int cuModuleUnload(void *) { return note_wait("unload"), note("unload"), kSuccess; }
 int cuModuleGetFunction(void **function, void *, const char *name) {
   if (module_text.find(".entry " + std::string(name) + "(") == std::string::npos) return kNotFound;
   return *function = strdup(name), kSuccess;
 }
 
 int cuMemAllocHost(void **pointer, size_t bytes) { return note("allocate pinned"), *pointer = std::calloc(bytes, 1), kSuccess; }
-int cuMemFreeHost(void *pointer) { return note("free pinned"), std::free(pointer), kSuccess; }
+int cuMemFreeHost(void *pointer) { return note_wait("free pinned"), note("free pinned"), std::free(pointer), kSuccess; }
 int cuMemcpyHtoDAsync(Pointer to, const void *from, size_t bytes, Stream) {
   return std::memcpy(reinterpret_cast<void *>(to), from, bytes), kSuccess;
 }
@@ -257,7 +270,19 @@ int run_all(const atos::Launch &launch) {
     counters.spilled = spilled = true;
     counters.stop = atos::kStopFull;
   }
-  *launch.record = {counters.tail, counters.stop, pending, 0, 1, 0, 0, 0, launch.sequence};
+  *launch.record = {counters.tail, counters.stop, pending, 0, 1, 0, 0, 0, 0};
+  __atomic_store_n(&launch.record->sequence, launch.sequence, __ATOMIC_RELEASE);
+  return kSuccess;
+}
+
+int run_until_closed(const atos::Launch &launch) {
+  has_open_kernel = true;
+  std::thread([launch] {
+    const auto &mailbox = *static_cast<atos::Mailbox *>(launch.mailbox);
+    while (!(atos::load_system(&mailbox.sent) & atos::kClosed)) std::this_thread::yield();
+    has_open_kernel = false;
+    run_all(launch);
+  }).detach();
   return kSuccess;
 }
 
@@ -265,7 +290,10 @@ int cuLaunchKernel(void *function, unsigned blocks, unsigned, unsigned, unsigned
                    void **parameters, void **) {
   const std::string name = static_cast<const char *>(function);
   note("launch " + name);
-  if (name.rfind("store", 0)) return run_all(*static_cast<atos::Launch *>(parameters[0]));
+  if (name.rfind("store", 0)) {
+    const atos::Launch &launch = *static_cast<atos::Launch *>(parameters[0]);
+    return launch.mailbox ? run_until_closed(launch) : run_all(launch);
+  }
   const auto parameter = [&](int i) { return *static_cast<uint64_t *>(parameters[i]); };
   const uint64_t count = parameter(2), sequence = parameter(3);
   if (!blocks || !threads) return kInvalid;
@@ -318,6 +346,7 @@ int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned
       KNOWN(cuStreamSynchronize),
       KNOWN(cuStreamQuery),
       KNOWN(cuModuleLoadData),
+      KNOWN(cuModuleUnload),
       KNOWN(cuModuleGetFunction),
       KNOWN(cuLaunchKernel),
       KNOWN(cuMemAllocHost),

@@ -36,6 +36,9 @@ template <class T> void store_plain(T *p, const T &value, const char *in = __bui
 inline void ring_used(unsigned k) { model::uses_ring(k); }
 inline void fence() { model::fence(); }
 inline unsigned lowest_bit(uint64_t v) { return unsigned(__builtin_ctzll(v)); }
+inline uint64_t load_system(const uint64_t *p, const char *in = __builtin_FUNCTION()) { return model::load(p, in); }
+inline void store_system(uint64_t *p, uint64_t v, const char *in = __builtin_FUNCTION()) { model::store(p, v, in); }
+inline void fence_system() { model::fence(); }
 // A try that came to nothing is forgotten: the thread does it again, with what it knows now.
 class Spin {
 public:

@@ -1,0 +1,100 @@
+// Puts items into a mailbox, and takes out what no worker has taken.
+#include "host/mailbox.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "host/backend.h"
+#include "protocol/mailbox.cuh"
+
+using namespace atos;
+
+namespace {
+
+// As long as a caller waits before it may handle signals.
+constexpr std::chrono::milliseconds kWait{20};
+constexpr std::chrono::microseconds kBetweenTries{50};
+
+} // namespace
+
+atos_mailbox::atos_mailbox(int32_t device, uint32_t item_bytes)
+    : device(device), item_bytes(item_bytes), memory(backend(device).make_mailbox()) {
+  memory.ring->sent = memory.ring->taken = 0;
+}
+
+atos_mailbox::~atos_mailbox() { backend(device).release_mailbox(memory); }
+
+bool atos_mailbox::has_begun() {
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait_for(lock, kWait, [&] { return state != State::kMade; });
+  if (state == State::kEnded && !begun) throw Failure(ATOS_CLOSED, "the launch ended before it began");
+  return begun;
+}
+
+uint64_t atos_mailbox::push(const unsigned char *items, uint64_t n) {
+  const auto until = std::chrono::steady_clock::now() + kWait;
+  for (;;) {
+    const uint64_t done = put(items, n);
+    if (done || !n) return done;
+    if (std::chrono::steady_clock::now() >= until) throw Failure(ATOS_HELD, "the mailbox is full");
+    std::this_thread::sleep_for(kBetweenTries);
+  }
+}
+
+// As many as there is room for now.
+uint64_t atos_mailbox::put(const unsigned char *items, uint64_t n) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (closed) throw Failure(ATOS_CLOSED, "the run was closed");
+  if (state == State::kEnded) throw Failure(ATOS_CLOSED, "the run has ended");
+  const uint64_t words = mail_words(item_bytes), bytes = words * 8;
+  const uint64_t some = std::min(n, kMailboxItems - (sent - load_system(&memory.ring->taken)));
+  for (uint64_t i = 0; i < some;) { // up to the end of the ring, and from its begin
+    uint64_t *to = &memory.ring->items[(sent + i) % kMailboxItems * words];
+    const uint64_t part = std::min(some - i, kMailboxItems - (sent + i) % kMailboxItems);
+    if (bytes == item_bytes) {
+      std::memcpy(to, items + i * bytes, part * bytes);
+    } else {
+      for (uint64_t k = 0; k < part; ++k) {
+        uint32_t word;
+        std::memcpy(&word, items + (i + k) * item_bytes, sizeof word);
+        to[k] = word;
+      }
+    }
+    i += part;
+  }
+  sent += some;
+  store_system(&memory.ring->sent, sent);
+  return some;
+}
+
+void atos_mailbox::close() {
+  std::lock_guard<std::mutex> lock(mutex);
+  closed = true;
+  store_system(&memory.ring->sent, sent | kClosed);
+}
+
+uint64_t atos_mailbox::waiting() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return state == State::kEnded ? 0 : sent - load_system(&memory.ring->taken);
+}
+
+void atos_mailbox::begin() { enter(State::kBegun); }
+void atos_mailbox::end() { enter(State::kEnded); }
+
+void atos_mailbox::enter(State next) {
+  std::lock_guard<std::mutex> lock(mutex);
+  state = next;
+  begun |= state == State::kBegun;
+  changed.notify_all();
+}
+
+std::vector<unsigned char> atos_mailbox::take_rest() {
+  std::lock_guard<std::mutex> lock(mutex);
+  const uint64_t words = mail_words(item_bytes), taken = load_system(&memory.ring->taken);
+  std::vector<unsigned char> left((sent - taken) * item_bytes);
+  for (uint64_t i = taken; i < sent; ++i)
+    std::memcpy(&left[(i - taken) * item_bytes], &memory.ring->items[i % kMailboxItems * words], item_bytes);
+  return left;
+}

@@ -1,0 +1,58 @@
+// atos_mailbox: the host's side of a mailbox, through which items come to the workers of one launch while they run.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "include/interface.h"
+
+namespace atos {
+
+struct Mailbox;
+
+// What the backend of a device provides for one: memory of the host that its workers reach, and a stream for the launch, so
+// that copies in other streams do not wait for it.
+struct MailboxMemory {
+  Mailbox *ring = nullptr;
+  void *stream = nullptr;
+};
+
+} // namespace atos
+
+struct atos_mailbox {
+public:
+  const int32_t device;
+  const uint32_t item_bytes;
+  std::atomic<bool> stop_asked{false};
+
+  atos_mailbox(int32_t device, uint32_t item_bytes);
+  ~atos_mailbox();
+
+  // By the host, in any thread.
+  bool has_begun();                                      // waits a little for it
+  uint64_t push(const unsigned char *items, uint64_t n); // as many as there is room for, for which it waits a little
+  void close();
+  uint64_t waiting(); // items that no worker has taken yet
+
+  // By the launch: `begin` when it has the queue; `end`, from which on no items are accepted; and when its workers have left,
+  // the items that none of them has taken.
+  void begin();
+  void end();
+  std::vector<unsigned char> take_rest();
+
+  const atos::MailboxMemory memory;
+
+private:
+  enum class State { kMade, kBegun, kEnded };
+
+  void enter(State next);
+  uint64_t put(const unsigned char *items, uint64_t n);
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  State state = State::kMade;
+  bool begun = false, closed = false;
+  uint64_t sent = 0; // items, without kClosed
+};
