@@ -4,11 +4,12 @@ r"""A queue and the arrays that its tasks work on, in a file, so that a run that
 bytes                 content
 ====================  ===================================================================================================
 8                     magic, ``b"\x89ATOS\r\n\x1a"``, which a transfer as text would spoil
-4                     version of the format, 1, little-endian as all numbers are
+4                     version of the format, little-endian as all numbers are: 1, or 2 if the queue has buckets
 4                     length of the header
 ...                   header, JSON: ``capacity``, ``dtype``, ``pending``, ``level``, ``tasks_run``, ``tasks_pushed``, and
-                      ``arrays``, a list of ``name``, ``dtype`` and ``shape``
-...                   the pending items, oldest first
+                      ``arrays``, a list of ``name``, ``dtype`` and ``shape``; in version 2 also ``buckets`` and ``delta``
+...                   the pending items, oldest first, or those of the lowest priority in version 2
+...                   in version 2, the priorities of these items, each a float64
 ...                   the arrays, in the order of the header, each C-contiguous
 32                    SHA-256 of all that is before
 ====================  ===================================================================================================
@@ -42,7 +43,7 @@ __all__ = ["QueueSnapshot", "QueueState", "load", "save"]
 _Q = TypeVar("_Q")
 
 _MAGIC = b"\x89ATOS\r\n\x1a"
-_VERSION = 1
+_VERSION, _VERSION_WITH_BUCKETS = 1, 2
 _FIXED_BYTES = len(_MAGIC) + 8
 _CHECKSUM_BYTES = 32
 _MAX_HEADER_BYTES = 1 << 24
@@ -62,20 +63,28 @@ class QueueState(NamedTuple):
     tasks_pushed: int
 
 
-class QueueSnapshot(NamedTuple):
-    """The items and the state of a queue at one moment."""
+class QueueOptions(NamedTuple):
+    """What a queue is made with: the parameters of `Queue` of these names."""
 
     capacity: int
     dtype: np.dtype[Any]
+    buckets: Any = None
+    delta: Any = "auto"
+
+
+class QueueSnapshot(NamedTuple):
+    """The items, their priorities if the queue has buckets, and the state of a queue at one moment."""
+
+    options: QueueOptions
     items: NDArray[Any]
+    priorities: NDArray[np.float64] | None
     state: QueueState
 
 
 class _Header(NamedTuple):
     """Contents of the header of a file, checked."""
 
-    capacity: int
-    dtype: np.dtype[Any]
+    options: QueueOptions
     state: QueueState
     arrays: dict[str, tuple[np.dtype[Any], tuple[int, ...]]]
 
@@ -83,7 +92,12 @@ class _Header(NamedTuple):
     def body_bytes(self) -> int:
         """Bytes between the header and the checksum; Python's integers do not overflow."""
         arrays = sum(dtype.itemsize * math.prod(shape) for dtype, shape in self.arrays.values())
-        return self.state.pending * self.dtype.itemsize + arrays
+        return self.state.pending * (self.options.dtype.itemsize + self.priority_bytes) + arrays
+
+    @property
+    def priority_bytes(self) -> int:
+        """Bytes of an item's priority."""
+        return 0 if self.options.buckets is None else 8
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -117,16 +131,22 @@ def _write(file: BinaryIO, queue: QueueSnapshot, arrays: Mapping[str, Array]) ->
         digest.update(data)
         file.write(data)
 
+    options = queue.options
+    has_buckets = options.buckets is not None
     header = json.dumps(
         {
-            "capacity": queue.capacity,
-            "dtype": _describe_dtype(queue.dtype),
+            "capacity": options.capacity,
+            "dtype": _describe_dtype(options.dtype),
+            **({"buckets": options.buckets, "delta": options.delta} if has_buckets else {}),
             **queue.state._asdict(),
             "arrays": [{"name": name, "dtype": array.dtype.str, "shape": list(array.shape)} for name, array in arrays.items()],
         }
     ).encode()
-    put(_MAGIC + _VERSION.to_bytes(4, "little") + len(header).to_bytes(4, "little") + header)
+    version = _VERSION_WITH_BUCKETS if has_buckets else _VERSION
+    put(_MAGIC + version.to_bytes(4, "little") + len(header).to_bytes(4, "little") + header)
     put(_view_bytes(queue.items))
+    if queue.priorities is not None:
+        put(_view_bytes(queue.priorities))
     for array in arrays.values():
         for flat, part in _split(array):
             put(_view_bytes(flat[part]))
@@ -179,13 +199,13 @@ def _wrap_array(name: str, value: Any) -> Array:
 
 @host_memory_for("Queue.load")
 def load(
-    make: Callable[[int, np.dtype[Any], Device], _Q],
-    restore: Callable[[_Q, NDArray[Any], QueueState], None],
+    make: Callable[[QueueOptions, Device], _Q],
+    restore: Callable[[_Q, QueueSnapshot], None],
     path: str | os.PathLike[str],
     device: Device | str | None,
     arrays: Mapping[str, Any],
 ) -> _Q:
-    """Make a queue of a capacity, dtype and device, restore its items from a file, and fill arrays; see `Queue.load`."""
+    """Make a queue with its options on a device, restore its items from a file, and fill arrays; see `Queue.load`."""
     path = as_path(path)
     place = device_of(device)
     targets = {name: _wrap_array(name, value) for name, value in arrays.items()}
@@ -194,12 +214,16 @@ def load(
             header = _read_header(path, file)
             _check_targets(header, targets)
             try:
-                queue = make(header.capacity, header.dtype, place)
+                queue = make(header.options, place)
             except (InvalidArgumentError, UnsupportedTypeError) as error:
                 raise CheckpointError(path, f"its header makes no sense: {error}") from error
-            items = np.empty(header.state.pending, header.dtype)
+            items = np.empty(header.state.pending, header.options.dtype)
             _read_into(path, file, _view_bytes(items))
-            restore(queue, items, header.state)
+            priorities = None
+            if header.options.buckets is not None:
+                priorities = np.empty(header.state.pending, np.float64)
+                _read_into(path, file, _view_bytes(priorities))
+            restore(queue, QueueSnapshot(header.options, items, priorities, header.state))
             for name in header.arrays:
                 for flat, part in _split(targets[name]):
                     piece = np.empty(len(range(*part.indices(flat.size))), flat.dtype)
@@ -219,8 +243,9 @@ def _read_header(path: Path, file: BinaryIO) -> _Header:
     if size < _FIXED_BYTES + _CHECKSUM_BYTES:
         raise CheckpointError(path, f"it is truncated: {size} bytes are too few for a checkpoint")
     version, length = (int.from_bytes(start[at : at + 4], "little") for at in (len(_MAGIC), len(_MAGIC) + 4))
-    if version != _VERSION:
-        raise CheckpointError(path, f"it is of version {version}, and this package reads version {_VERSION}; use the other one")
+    if version not in (_VERSION, _VERSION_WITH_BUCKETS):
+        known = f"{_VERSION} and {_VERSION_WITH_BUCKETS}"
+        raise CheckpointError(path, f"it is of version {version}, and this package reads versions {known}; use the other one")
     digest = hashlib.sha256(start)
     left = size - _FIXED_BYTES - _CHECKSUM_BYTES
     while left:
@@ -235,7 +260,7 @@ def _read_header(path: Path, file: BinaryIO) -> _Header:
     if length > min(_MAX_HEADER_BYTES, size - _FIXED_BYTES - _CHECKSUM_BYTES):
         raise CheckpointError(path, f"its header cannot have {length} bytes")
     try:
-        header = _parse_header(json.loads(file.read(length)))
+        header = _parse_header(json.loads(file.read(length)), version)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise CheckpointError(path, f"its header makes no sense: {error}") from error
     if header.body_bytes != size - _FIXED_BYTES - _CHECKSUM_BYTES - length:
@@ -243,7 +268,7 @@ def _read_header(path: Path, file: BinaryIO) -> _Header:
     return header
 
 
-def _parse_header(given: Any) -> _Header:
+def _parse_header(given: Any, version: int) -> _Header:
     """Check the header of a file, which may say anything."""
     described: Any = given["dtype"]
     if isinstance(described, str):
@@ -255,7 +280,10 @@ def _parse_header(given: Any) -> _Header:
     if state.level > state.pending:
         raise ValueError(f"a level of {state.level} of {state.pending} items")
     arrays = {str(entry["name"]): (_parse_dtype(entry["dtype"]), _parse_shape(entry["shape"])) for entry in given["arrays"]}
-    return _Header(_parse_count(given["capacity"]), dtype, state, arrays)
+    options = QueueOptions(_parse_count(given["capacity"]), dtype)
+    if version == _VERSION_WITH_BUCKETS:
+        options = options._replace(buckets=_parse_count(given["buckets"]), delta=given["delta"])
+    return _Header(options, state, arrays)
 
 
 def _parse_dtype(value: Any) -> np.dtype[Any]:

@@ -18,10 +18,10 @@ from ..errors import QueueFullError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_dtype, check_int
 from . import checkpoint
-from .checkpoint import QueueSnapshot, QueueState
-from .items import as_items, check_item_dtype, items_on_gpu, pad_items
+from .buckets import as_priorities, check_buckets, read_priorities, restore
+from .checkpoint import QueueOptions, QueueSnapshot, QueueState
+from .items import as_items, check_item_dtype, items_on_gpu
 from .launch import LaunchOptions, run_launch
-from .priorities import as_priorities, check_buckets
 from .run import Run, start_run
 from .stats import LaunchStats
 
@@ -48,13 +48,13 @@ class Queue:
     device : Device or str, optional
         By default the best there is.
     buckets : int, optional
-        Lets items have priorities, of which the lowest goes first: as many buckets, each `delta` wide, are told apart at a
-        time, and what lies beyond the last is kept until they are empty. A power of two from 2 to 65,536. Priorities are a
-        hint: a task may run before one of a lower priority, so results must not depend on them.
+        Lets items have priorities, of which the lowest goes first: this many, each `delta` wide, are told apart at a time,
+        and what lies beyond the last is kept until they are empty. A power of two from 2 to 65,536. Priorities are a hint:
+        a task may run before one of a lower priority, so results must not depend on them.
     delta : float or "auto"
-        Width of a bucket, in the unit of the priorities. Tasks of one bucket run in any order. With "auto", which is the
-        default, buckets are 1 wide at first, and change while the workers run: they double while a bucket has too few items
-        for all workers, and halve where it has many more than they can take.
+        Width of a bucket, in the unit of the priorities. Tasks of one bucket run in any order. With "auto", the default, it is
+        1 at first, and changes while the workers run: it doubles while a bucket has too few items for all workers, and halves
+        where a bucket has many more than they can take.
 
     Raises
     ------
@@ -196,14 +196,18 @@ class Queue:
         >>> queue.push(7)
         >>> len(queue)
         4
+        >>> ordered = atos.Queue(capacity=10, buckets=4, delta=1)
+        >>> ordered.push([3, 1, 2], priority=[30, 10, 20])
+        >>> ordered.peek()
+        array([1, 2, 3], dtype=uint32)
         """
-        priorities: tuple[Any, ...] = ()
         array = None if self._buckets else items_on_gpu(items, self._dtype, self._device)
         if array is not None:
             push, pointer, count = lib.atos_queue_push_device, array.pointer, array.size
         else:
             values = as_items(items, self._dtype)
             push, pointer, count = lib.atos_queue_push, values.ctypes.data, len(values)
+        priorities: tuple[Any, ...] = ()
         if priority is not None:
             numbers = as_priorities(priority, count, self._buckets)
             push, priorities = lib.atos_queue_push_prioritized, (ffi.cast("double *", numbers.ctypes.data),)
@@ -219,7 +223,7 @@ class Queue:
         check(status)
 
     def peek(self) -> NDArray[Any]:
-        """Return a copy of the waiting items, the oldest first; a launch in another thread is waited for.
+        """Return a copy of the waiting items, the oldest first, or by priority; a launch in another thread is waited for.
 
         Examples
         --------
@@ -332,7 +336,11 @@ class Queue:
         10 [5 5]
         """
         return checkpoint.load(
-            lambda capacity, dtype, place: cls(capacity, dtype=dtype, device=place), cls._restore, path, device, arrays
+            lambda options, place: cls(**options._asdict(), device=place),
+            lambda queue, saved: restore(queue._handle, saved),
+            path,
+            device,
+            arrays,
         )
 
     # The oldest items, all of them or at most `room`, and how the queue stood when they were read.
@@ -351,11 +359,9 @@ class Queue:
 
     def _take_snapshot(self) -> QueueSnapshot:
         items, state = self._read()
-        return QueueSnapshot(self.capacity, self._dtype, items, state)
-
-    def _restore(self, items: NDArray[Any], state: QueueState) -> None:
-        raw, given = pad_items(items), ffi.new("atos_queue_state *", state._asdict())
-        check(in_turn(lib.atos_queue_restore, self._handle, ffi.cast("void *", raw.ctypes.data), given))
+        options = QueueOptions(self.capacity, self._dtype, self._buckets, self._delta)
+        priorities = None if self._buckets is None else read_priorities(self._handle, len(items))
+        return QueueSnapshot(options, items, priorities, state)
 
     @host_memory_for("a launch")
     def launch_thread(self, task: Task, *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:

@@ -14,6 +14,7 @@ import atos_py as atos
 EXAMPLES = {
     "bfs": ["of 90,000 vertices reached", "verified"],
     "coloring": ["natural", "random", "degree", "tasks for each vertex", "persistent, barrier"],
+    "knapsack": ["130 things: value 42,320, verified"],
     "isochrones": ["48% of the crossings within 15 minutes"],
     "mandelbrot": ["M steps instead of 60.0 M"],
     "pagerank_idle": ["error at most", "verified"],

@@ -26,6 +26,7 @@ from atos_py.errors import (
     UnsupportedTypeError,
 )
 from atos_py.runtime import checkpoint
+from atos_py.runtime.buckets import restore
 from atos_py.runtime.checkpoint import _MAGIC
 
 
@@ -109,7 +110,8 @@ def test_a_launch_that_ran_full_goes_on_from_the_file(device, path, barrier):
 def test_a_level_goes_on_where_it_was(path):
     """A queue that was stopped within a level knows after loading how many of its items are left of it."""
     queue = atos.Queue(4, device="cpu")
-    queue._restore(np.array([5, 6, 7, 8], np.uint32), checkpoint.QueueState(4, 3, 10, 13))
+    options, state = checkpoint.QueueOptions(4, queue.dtype), checkpoint.QueueState(4, 3, 10, 13)
+    restore(queue._handle, checkpoint.QueueSnapshot(options, np.array([5, 6, 7, 8], np.uint32), None, state))
     queue.save(path)
     loaded = atos.Queue.load(path, device="cpu")
     assert loaded._read(0)[1] == (4, 3, 10, 13)
@@ -196,7 +198,7 @@ def test_every_changed_byte_is_noticed(path):
         (lambda content: content[:100], "checksum is wrong"),
         (lambda content: content + b"\0", "checksum is wrong"),
         (lambda content: content.replace(b"\r\n", b"\n"), "not a checkpoint"),
-        (lambda content: content[:8] + b"\2\0\0\0" + content[12:], "version 2, and this package reads version 1"),
+        (lambda content: content[:8] + b"\3\0\0\0" + content[12:], "version 3, and this package reads versions 1 and 2"),
     ],
 )
 def test_reasons(path, change, reason):
@@ -205,9 +207,9 @@ def test_reasons(path, change, reason):
     assert reason in refused(path).reason
 
 
-def forged(header: bytes, body: bytes) -> bytes:
+def forged(header: bytes, body: bytes, version: int = 1) -> bytes:
     """Return a file of which the checksum is right, whatever it says."""
-    content = _MAGIC + (1).to_bytes(4, "little") + len(header).to_bytes(4, "little") + header + body
+    content = _MAGIC + version.to_bytes(4, "little") + len(header).to_bytes(4, "little") + header + body
     return content + hashlib.sha256(content).digest()
 
 
