@@ -165,7 +165,7 @@ private:
     Counters &counters = *run.counters;
     pool.start(run.launch.blocks); // all of them before the first task runs, since it may fail
     while (counters.stop == kRun) {
-      const uint64_t tail = counters.tail, pending = tail - counters.head;
+      const uint64_t tail = counters.tail, far = counters.far.stored, pending = tail - counters.head;
       const uint64_t end = counters.head < run.first_end ? run.first_end : tail;
       const uint64_t opened = pending == 0 && run.launch.buckets ? open_next(run) : 0; // chunks of far items
       // A queue that is empty from the start has one round of nothing, for the function after it to push.
@@ -181,8 +181,9 @@ private:
       run.kernel.round = counters.rounds - (!is_round && counters.rounds); // idle is called in the round that has ended
       run_workers(run, pool);
       counters.rounds += is_round;
-      if (run.kernel.idle_round && counters.tail == tail) return; // a whole round of idle calls pushed nothing
-      if (run.launch.barrier) counters.head = end;                // claims ran past the end of the round
+      // A whole round of idle calls pushed nothing.
+      if (run.kernel.idle_round && counters.tail == tail && counters.far.stored == far) return;
+      if (run.launch.barrier) counters.head = end; // claims ran past the end of the round
     }
   }
 

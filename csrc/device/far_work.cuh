@@ -126,6 +126,7 @@ template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes
       atomicAdd(&state.taken, 1);
       worker.push_with_level(item, level);
     }
+    fence(); // some may stay with the worker, and need what was written before they were pushed
   }
 
   // [one lane] While the items of a chunk run, which all were taken unless the workers stop.

@@ -143,6 +143,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       if (taken) items[got + __popc(lanes & ((1u << lane_id()) - 1))] = item;
       got += __popc(lanes);
     }
+    fence(); // what was written before the items were pushed
     __syncwarp();
     if (lane_id() == 0) {
       state.taken = got - kept;
@@ -155,7 +156,10 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
   // items.
   ATOS_DEVICE Action fill_up(uint32_t local_items) {
     bool found = false;
-    if (lane_id() == 0 && local_items <= launch.fetch / kThinPart && !this->has_filled_ticket()) found = this->find_far_chunk();
+    // Before the first step (kLeave) the items of the ring come first: what the host has pushed, of the lowest bucket.
+    if (lane_id() == 0 && header->step != Action::kLeave && local_items <= launch.fetch / kThinPart &&
+        !this->has_filled_ticket())
+      found = this->find_far_chunk();
     return __shfl_sync(kAll, found, 0) ? take_far_chunk(local_items) : Action(Action::kWait);
   }
 

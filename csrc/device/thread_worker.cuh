@@ -33,6 +33,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
     const unsigned empty = __ballot_sync(kAll, claimed == 0);
     if (!empty) return true;
     if (lane_id() == 0) {
+      if (has_buckets()) worker.far_state()->window = worker.far_items().window();
       const uint64_t lanes = __popc(empty);
       uint64_t total = 0;
       const Counters *counters = queue().counters;

@@ -1,6 +1,7 @@
 // The items of a queue with buckets between launches, and the memory that workers keep far items in (protocol/far_items.cuh).
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "host/queue_storage.h"
 
@@ -24,21 +25,28 @@ template <class F> void with_far_items(uint32_t item_bytes, F f) {
 } // namespace
 
 void QueueStorage::set_buckets(uint32_t number, double delta) {
-  backend.release(far);
-  far = nullptr;
+  backend.release(std::exchange(far, nullptr));
   buckets = number;
   adapts = delta == 0;
   inverse_delta = adapts ? 1 : 1 / delta;
-  far = make_far(size);
+  try {
+    far = make_far(size);
+  } catch (...) {
+    buckets = 0;
+    throw;
+  }
 }
 
 // Memory for as many far items as the ring has slots, in blocks; the lists may each have a block at their head and one at their
-// tail that are used in part.
+// tail that are used in part. Fails before anything is given up.
 void *QueueStorage::make_far(uint64_t capacity) {
-  blocks = uint32_t(std::min<uint64_t>((capacity + kBlockItems - 1) / kBlockItems + 2 * (buckets + 1), UINT32_MAX));
-  directory = power_of_two(blocks);
+  const uint64_t needed = (capacity + kBlockItems - 1) / kBlockItems + 2 * (uint64_t(buckets) + 1);
+  const uint32_t number = uint32_t(std::min<uint64_t>(needed, UINT32_MAX / 2)), places = power_of_two(number);
+  void *fresh = backend.allocate(far_layout(buckets, number, places, item_bytes).bytes);
+  blocks = number;
+  directory = places;
   far_used = true;
-  return backend.allocate(far_at().bytes);
+  return fresh;
 }
 
 // All lists empty, all blocks free.
@@ -79,28 +87,25 @@ void QueueStorage::read_priorities(double *priorities, uint64_t most) const {
 
 // Items of the lowest bucket go to the ring, the others to the list of those beyond the window.
 void QueueStorage::provide_prioritized(Run &run) {
-  if (!prioritized.empty()) {
-    std::vector<Prioritized> all;
-    all.swap(prioritized);
-    const auto by_level = [](const Prioritized &a, const Prioritized &b) { return a.level < b.level; };
-    Window window{0, inverse_width};
-    window.current = window.bucket_of(std::min_element(all.begin(), all.end(), by_level)->level);
-    const auto first_far =
-        std::stable_partition(all.begin(), all.end(), [&](auto &each) { return window.is_near(each.level); });
-    const uint64_t near = uint64_t(first_far - all.begin()), num_far = all.size() - near;
-    std::vector<unsigned char> items;
-    for (uint64_t i = 0; i < near; ++i) items.insert(items.end(), all[i].item, all[i].item + item_bytes);
-    counters.far = FarCounters{};
-    counters.far.window = window.pack();
-    counters.far.adapts = adapts;
-    counters.far.stored = num_far;
-    counters.far.least = kEmpty;
-    if (num_far) counters.far.least = FarItems<4>::ordered(std::min_element(first_far, all.end(), by_level)->level);
-    append(items.data(), near);
-    if (far_used || num_far) empty_far();
-    if (num_far) put_far(&all[near], num_far);
-    counters.untracked = num_far;
-  }
+  std::vector<Prioritized> all;
+  all.swap(prioritized);
+  const auto by_level = [](const Prioritized &a, const Prioritized &b) { return a.level < b.level; };
+  Window window{0, inverse_width};
+  if (!all.empty()) window.current = window.bucket_of(std::min_element(all.begin(), all.end(), by_level)->level);
+  const auto first_far = std::stable_partition(all.begin(), all.end(), [&](auto &each) { return window.is_near(each.level); });
+  const uint64_t near = uint64_t(first_far - all.begin()), num_far = all.size() - near;
+  std::vector<unsigned char> items;
+  for (uint64_t i = 0; i < near; ++i) items.insert(items.end(), all[i].item, all[i].item + item_bytes);
+  counters.far = FarCounters{};
+  counters.far.window = window.pack();
+  counters.far.adapts = adapts;
+  counters.far.stored = num_far;
+  counters.far.least = kEmpty;
+  if (num_far) counters.far.least = FarItems<4>::ordered(std::min_element(first_far, all.end(), by_level)->level);
+  append(items.data(), near);
+  if (far_used || num_far) empty_far();
+  if (num_far) put_far(&all[near], num_far);
+  counters.untracked = num_far;
   run.kernel.far = far;
   run.kernel.buckets = buckets;
   run.kernel.blocks = blocks;
@@ -115,7 +120,7 @@ void QueueStorage::put_far(const Prioritized *items, uint64_t n) {
   std::vector<uint64_t> directories(used), free(blocks / 64 + 1);
   for (uint64_t block = 0; block < used; ++block) directories[block] = (block + 1) << 32 | block;
   for (uint64_t block = used; block < blocks; ++block) free[block / 64] |= uint64_t(1) << block % 64;
-  const FarList list{n, 0, 0};
+  const FarList list{n, 0};
   backend.copy(memory + buckets * sizeof list, &list, sizeof list);
   backend.copy(memory + at.directory_at + uint64_t(buckets) * directory * 8, directories.data(), used * 8);
   backend.copy(memory + at.free_at, free.data(), (used + 63) / 64 * 8);

@@ -40,7 +40,7 @@ struct FarCounters {
   uint64_t adapts;              // whether the width of buckets adapts
   uint64_t passed;              // buckets since it last might have
   uint64_t inside, beyond;      // items in them, and in all that came after each
-  uint64_t misplaced;           // whether lists may have items from before the width changed
+  uint64_t misplaced;           // lists, the first ones, that may have items of another width
   alignas(128) uint64_t stored; // items that all pushes stored in lists
 };
 

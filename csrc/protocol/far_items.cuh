@@ -25,6 +25,7 @@ namespace atos {
 
 constexpr uint64_t kEmpty = ~uint64_t(0); // level of an entry without an item; no level has these bits, for they are a NaN
 constexpr uint64_t kNoBlock = ~uint64_t(0);
+constexpr float kMostScale = 1e18f; // by which an adapting width may change, so that no level times 1 / width is a NaN
 
 ATOS_FUNCTION uint32_t bits_of(float x) {
   uint32_t bits;
@@ -103,7 +104,6 @@ template <> struct FarItem<4> {
 // A list: tickets [head, tail) are of items that have not been opened.
 struct alignas(32) FarList {
   uint64_t tail, head;
-  uint64_t misplaced; // tickets below this are of items that may belong elsewhere
 };
 
 // A chunk of an opened list: tickets [from, to), all of one block. If `again`, its items are not for the current bucket, or may
@@ -167,12 +167,14 @@ template <unsigned bytes> struct FarItems {
   ATOS_FUNCTION uint64_t reserve(unsigned list, uint64_t n) const { return fetch_add(&lists()[list].tail, n); }
 
   // With a reserved ticket: finds the block for it if it is the block's first. To be called for each ticket of a warp before
-  // `put` for any, which waits for that. If no block is free, the workers stop, as when the ring is full.
+  // `put` for any, which waits for that. If no block is free, or its place in the directory still has another, the workers
+  // stop, as when the ring is full.
   ATOS_FUNCTION void begin_block(unsigned list, uint64_t ticket) const {
     if (ticket % kBlockItems) return;
-    const uint64_t block = take_block(list + ticket / kBlockItems);
+    uint64_t *word = block_word(list, ticket);
+    const uint64_t block = load(word) ? kNoBlock : take_block(list + ticket / kBlockItems);
     if (block == kNoBlock) return set_bits(&queue.counters->stop, kStopFull);
-    store(block_word(list, ticket), tag(ticket) << 32 | block);
+    store(word, tag(ticket) << 32 | block);
   }
 
   // Stores an item under its ticket; if there is no block for it, in the spill area. The one fence orders what the task wrote,
@@ -191,7 +193,9 @@ template <unsigned bytes> struct FarItems {
     uint64_t busy = 0;
     if (load(&state().left) || !compare_exchange(&state().busy, busy, 1)) return 0;
     fence(); // after all that the last opener wrote
-    const uint64_t chunks = load(&state().left) ? 0 : open_locked(most, workers, largest);
+    const bool all_done = load(&state().left) == 0;
+    fence(); // after all that the workers read that finished its chunks
+    const uint64_t chunks = all_done ? open_locked(most, workers, largest) : 0;
     fence();
     store(&state().busy, 0);
     return chunks;
@@ -204,7 +208,7 @@ template <unsigned bytes> struct FarItems {
     if (unclaimed <= kChunkBias) return false;
     fence(); // after the writes of the opener
     const uint64_t begin = load(&state().begin), end = load(&state().end), chunk = load(&state().chunk);
-    const uint64_t from = (begin / chunk + unclaimed - kChunkBias - 1) * chunk;
+    const uint64_t from = ((end - 1) / chunk + 1 - (unclaimed - kChunkBias)) * chunk; // the first one first
     got->from = from < begin ? begin : from;
     got->to = from + chunk < end ? from + chunk : end;
     got->list = uint32_t(load(&state().list));
@@ -212,7 +216,8 @@ template <unsigned bytes> struct FarItems {
     return true;
   }
 
-  // Takes the item of an opened ticket, for which it waits if it is not stored yet. False if the workers stop meanwhile.
+  // Takes the item of an opened ticket, for which it waits if it is not stored yet. False if the workers stop meanwhile. A
+  // fence has to come before the item runs, which then sees what was written before it was pushed.
   ATOS_FUNCTION bool take(unsigned list, uint64_t ticket, Item<bytes> *item, float *level) const {
     FarItem<bytes> *entry = find(list, ticket);
     if (!entry) return false;
@@ -226,8 +231,10 @@ template <unsigned bytes> struct FarItems {
   // After all of a chunk's items were taken: gives its block back if it was the last of that, and counts the chunk as done.
   ATOS_FUNCTION void finish_chunk(const FarChunk &chunk) const {
     fence(); // the entries are empty
-    const uint64_t block = uint32_t(load(block_word(chunk.list, chunk.from))), n = chunk.to - chunk.from;
+    uint64_t *word = block_word(chunk.list, chunk.from);
+    const uint64_t block = uint32_t(load(word)), n = chunk.to - chunk.from;
     if (fetch_add(&unread()[block], 0 - n) == n) {
+      store(word, 0);
       store(&unread()[block], kBlockItems);
       fence();
       fetch_add(&free_blocks()[block / 64], uint64_t(1) << block % 64); // the bit is 0
@@ -268,11 +275,11 @@ private:
     const bool narrow = inside > passed * 2 * most || 8 * beyond < inside;
     const bool widen = !narrow && inside < passed * kFewItems * workers && inside < 3 * beyond;
     if (!widen && !narrow) return false;
-    const float factor = widen ? 0.5f : 2.0f;
+    const float factor = widen ? 0.5f : 2.0f, inverse_width = window->inverse_width * factor;
+    if (inverse_width > kMostScale || inverse_width < 1 / kMostScale) return false; // many items of one level never get fewer
     window->current = floorf(window->current * factor);
-    window->inverse_width *= factor;
-    for (unsigned list = 0; list <= buckets; ++list) store(&lists()[list].misplaced, load(&lists()[list].tail));
-    store(&state().misplaced, 1);
+    window->inverse_width = inverse_width;
+    store(&state().misplaced, buckets + 1);
     return true;
   }
 
@@ -324,53 +331,26 @@ private:
     return kNoBlock;
   }
 
-  // What is opened next: tickets from `begin` on.
-  struct Opening {
-    unsigned list;
-    uint64_t begin, n;
-    bool again; // as in FarChunk
-  };
+  // Items of a list that have not been opened.
+  ATOS_FUNCTION uint64_t waiting(unsigned list) const {
+    const uint64_t begin = load(&lists()[list].head);
+    return load(&lists()[list].tail) - begin;
+  }
 
   ATOS_FUNCTION uint64_t open_locked(uint64_t most, uint64_t workers, uint64_t largest) const {
-    Opening next;
-    if (!find_misplaced(&next) && !find_lowest(&next, most, workers)) return 0;
-    store(&lists()[next.list].head, next.begin + next.n);
-    store(&state().taken_out, load(&state().taken_out) + next.n);
-    uint64_t chunk = largest;
-    while (chunk > kLeastChunk && chunk / 2 * workers >= next.n) chunk /= 2;
-    const uint64_t chunks = (next.begin + next.n - 1) / chunk - next.begin / chunk + 1;
-    store(&state().chunk, chunk);
-    store(&state().again, next.again);
-    store(&state().list, next.list);
-    store(&state().begin, next.begin);
-    store(&state().end, next.begin + next.n);
-    store(&state().left, chunks);
-    fence();
-    store(&state().chunks, kChunkBias + chunks);
-    return chunks;
-  }
-
-  // A list with items from before the width changed.
-  ATOS_FUNCTION bool find_misplaced(Opening *next) const {
-    if (!load(&state().misplaced)) return false;
-    for (unsigned list = 0; list <= buckets; ++list) {
-      const uint64_t begin = load(&lists()[list].head), end = load(&lists()[list].misplaced);
-      if (begin >= end) continue;
-      *next = {list, begin, end - begin, true};
-      return true;
+    // After a change of the width each list is opened once for its items to be pushed again, then the window moves on.
+    for (uint64_t misplaced = load(&state().misplaced); misplaced;) {
+      const unsigned list = unsigned(--misplaced);
+      store(&state().misplaced, misplaced);
+      if (list == buckets) store(&state().least, kEmpty);
+      if (const uint64_t there = waiting(list)) return open_list(list, there, true, workers, largest);
     }
-    store(&state().misplaced, 0);
-    return false;
-  }
-
-  // The list of the lowest bucket that has items, to which the window moves; the one of those beyond the window comes last.
-  ATOS_FUNCTION bool find_lowest(Opening *next, uint64_t most, uint64_t workers) const {
     uint64_t seen = load(&state().window);
     Window window = Window::unpack(seen);
     const unsigned first = list_of_bucket(window.current);
     for (unsigned i = 0; i <= buckets; ++i) {
       const unsigned list = i < buckets ? (first + i) & (buckets - 1) : buckets;
-      const uint64_t begin = load(&lists()[list].head), there = load(&lists()[list].tail) - begin;
+      const uint64_t there = waiting(list);
       if (there == 0) continue;
       bool again = i == buckets;
       if (again) {
@@ -382,11 +362,29 @@ private:
         window.current += float(i);
         again = load(&state().adapts) && adapt(&window, there, workers, most);
       }
-      *next = {list, begin, again || there < most ? there : most, again};
       compare_exchange(&state().window, seen, window.pack()); // unless it has moved down meanwhile
-      return true;
+      return open_list(list, again || there < most ? there : most, again, workers, largest);
     }
-    return false;
+    return 0;
+  }
+
+  // Makes the first n items of a list claimable; returns the number of chunks.
+  ATOS_FUNCTION uint64_t open_list(unsigned list, uint64_t n, bool again, uint64_t workers, uint64_t largest) const {
+    const uint64_t begin = load(&lists()[list].head);
+    store(&lists()[list].head, begin + n);
+    store(&state().taken_out, load(&state().taken_out) + n);
+    uint64_t chunk = largest;
+    while (chunk > kLeastChunk && chunk / 2 * workers >= n) chunk /= 2;
+    const uint64_t chunks = (begin + n - 1) / chunk - begin / chunk + 1;
+    store(&state().chunk, chunk);
+    store(&state().again, again);
+    store(&state().list, list);
+    store(&state().begin, begin);
+    store(&state().end, begin + n);
+    store(&state().left, chunks);
+    fence();
+    store(&state().chunks, kChunkBias + chunks);
+    return chunks;
   }
 };
 

@@ -85,9 +85,10 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
     fetch_add(&counters->finished, n);
   }
 
-  // Whether no task is unfinished; *tail: the tail at that time.
-  ATOS_FUNCTION bool ended(uint64_t *tail) const {
+  // Whether no task is unfinished; *tail: the tail at that time, *counted: then the number of all counted tasks.
+  ATOS_FUNCTION bool ended(uint64_t *tail, uint64_t *counted = nullptr) const {
     const uint64_t finished = load(&counters->finished);
+    if (counted) *counted = finished;
     fence();
     *tail = load(&counters->tail);
     if (finished != tickets_of(*tail) + load(&counters->untracked)) return false;
@@ -125,22 +126,23 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
   // Ends the launch from inside a task: what is unfinished stays in the queue.
   ATOS_FUNCTION void stop() const { set_bits(&counters->stop, kStopCalled); }
 
-  // An idle worker that saw nothing unfinished at some tail, then ran idle without a push, registers as quiescent, for `lanes`
-  // workers; all_quiescent: whether all have done so for the same tail. The upper 44 bits tell which, the lower 20 count. A
-  // worker that comes with an older tail than is there is late, and will call idle again: it must not undo the others'
-  // registrations.
+  // An idle worker that saw nothing unfinished of some number of counted tasks, then ran idle without a push, registers as
+  // quiescent, for `lanes` workers; all_quiescent: whether all have done so for the same number. The upper 44 bits tell which,
+  // the lower 20 count. A worker that comes with an older number than is there is late, and will call idle again: it must not
+  // undo the others' registrations.
   static constexpr uint64_t kQuiescentBits = 20;
-  static ATOS_FUNCTION uint64_t none_quiescent(uint64_t tail) { return tail << kQuiescentBits; }
-  ATOS_FUNCTION void register_quiescent(uint64_t tail, uint64_t lanes) const {
+  static ATOS_FUNCTION uint64_t none_quiescent(uint64_t counted) { return counted << kQuiescentBits; }
+  ATOS_FUNCTION void register_quiescent(uint64_t counted, uint64_t lanes) const {
     uint64_t seen = load(&counters->quiescent);
     for (;;) {
-      const int64_t newer = int64_t((tail << kQuiescentBits) - (seen >> kQuiescentBits << kQuiescentBits));
+      const int64_t newer = int64_t((counted << kQuiescentBits) - (seen >> kQuiescentBits << kQuiescentBits));
       if (newer < 0) return;
-      if (compare_exchange(&counters->quiescent, seen, newer ? (tail << kQuiescentBits) + lanes : seen + lanes)) return;
+      if (compare_exchange(&counters->quiescent, seen, newer ? (counted << kQuiescentBits) + lanes : seen + lanes)) return;
     }
   }
-  ATOS_FUNCTION bool all_quiescent(uint64_t tail, uint64_t workers) const {
-    return load(&counters->quiescent) == (tail << kQuiescentBits) + workers && tickets_of(load(&counters->tail)) == tail;
+  ATOS_FUNCTION bool all_quiescent(uint64_t counted, uint64_t workers) const {
+    return load(&counters->quiescent) == (counted << kQuiescentBits) + workers &&
+           tickets_of(load(&counters->tail)) + load(&counters->untracked) == counted;
   }
 };
 

@@ -11,8 +11,8 @@ enum class Waiting : int32_t { kIdle = 0, kLeave = -1, kPoll = -6 };
 // On the GPU it lies in shared memory, and one lane calls it.
 struct TerminationDetector {
   uint64_t unreported = 0;     // tasks that ran and are not yet counted as finished
-  uint64_t quiescent = kNever; // the tail at which this worker registered as quiescent
-  uint64_t candidate = kNever; // the tail when nothing was unfinished before an idle call, or kNever
+  uint64_t quiescent = kNever; // the counted tasks at which this worker registered as quiescent
+  uint64_t candidate = kNever; // the counted tasks when none was unfinished before an idle call, or kNever
 
   // Counts the tasks that ran as finished. Their pushes have been flushed, and no local item descends from them.
   template <unsigned bytes> ATOS_FUNCTION void report(const QueueRef<bytes> &queue) {
@@ -25,15 +25,14 @@ struct TerminationDetector {
   ATOS_FUNCTION Waiting while_waiting(const QueueRef<bytes> &queue, Consumer &consumer, bool has_idle, uint64_t workers) {
     report(queue);
     const uint64_t stop = load(&queue.counters->stop);
-    uint64_t tail;
-    const bool done = queue.ended(&tail);
+    uint64_t tail, counted;
+    const bool done = queue.ended(&tail, &counted);
     if (stop != kRun) return Waiting::kLeave;
     consumer.look_for_ring(queue, tail);
-    tail = tickets_of(tail);
     if (!has_idle) return done ? Waiting::kLeave : Waiting::kPoll;
     // Registered as quiescent, and nothing has been pushed since: only the others can change anything.
-    if (done && quiescent == tail) return queue.all_quiescent(tail, workers) ? Waiting::kLeave : Waiting::kPoll;
-    candidate = done ? tail : kNever;
+    if (done && quiescent == counted) return queue.all_quiescent(counted, workers) ? Waiting::kLeave : Waiting::kPoll;
+    candidate = done ? counted : kNever;
     return Waiting::kIdle;
   }
 

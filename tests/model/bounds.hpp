@@ -1,4 +1,4 @@
-// How large a model is, as the command line says: name=number, and children=2,1,0,0.
+// How large a model is, as the command line says: name=number, and children=2,1,0,0 or levels=0,1,1,2.
 #pragma once
 #include <cstdlib>
 #include <cstring>
@@ -33,6 +33,10 @@ struct Bounds {
   unsigned cta = 0;     // 1: a worker is more than its first warp, and flushes all together what are not few
   unsigned arrive = 0;  // of the seeds, the last ones, which the host sends while workers run,
   unsigned mailbox = 1; // through a mailbox for so many items
+  unsigned buckets = 0; // of the queue; then it has these:
+  unsigned blocks = 4;  // for far items
+  unsigned adapts = 0;  // 1: the width of a bucket does
+  std::vector<unsigned> levels; // of each task
   unsigned weak = 0;    // 1: memory as weak as the C++ and PTX models allow
   unsigned report = 0;  // 1: what the last block reports is looked at
   unsigned most = 5000000; // states
@@ -43,21 +47,22 @@ struct Bounds {
         {"workers", &workers}, {"seeds", &seeds}, {"capacity", &capacity}, {"max_capacity", &max_capacity}, {"grows", &grows},
         {"memory", &memory}, {"fetch", &fetch}, {"buffer", &buffer}, {"barrier", &barrier}, {"launches", &launches}, {"stops", &stops}, {"fails", &fails}, {"halts", &halts}, {"aside", &aside}, {"between", &between}, {"ends", &ends},
         {"nested", &nested}, {"longs", &longs}, {"long_from", &long_from}, {"chunk", &chunk}, {"few", &few}, {"backlog", &backlog},
-        {"keep", &keep}, {"cta", &cta}, {"arrive", &arrive}, {"mailbox", &mailbox}, {"weak", &weak}, {"report", &report}, {"most", &most}};
+        {"keep", &keep}, {"buckets", &buckets}, {"blocks", &blocks}, {"adapts", &adapts}, {"cta", &cta}, {"arrive", &arrive}, {"mailbox", &mailbox}, {"weak", &weak}, {"report", &report}, {"most", &most}};
     for (int i = 1; i < count; ++i) {
       const char *equals = std::strchr(arguments[i], '=');
       if (!equals) return false;
       const size_t length = size_t(equals - arguments[i]);
       const auto is = [&](const char *name) { return length == std::strlen(name) && !std::strncmp(arguments[i], name, length); };
-      bool known = is("children");
-      for (const char *at = equals; known && at; at = std::strchr(at + 1, ',')) children.push_back(unsigned(std::atoi(at + 1)));
+      bool known = is("children") || is("levels");
+      std::vector<unsigned> &list = is("children") ? children : levels;
+      for (const char *at = equals; known && at; at = std::strchr(at + 1, ',')) list.push_back(unsigned(std::atoi(at + 1)));
       for (const auto &name : names)
         if (is(name.name)) *name.value = unsigned(std::atoi(equals + 1)), known = true;
       if (!known) return false;
     }
     nodes = unsigned(children.size());
     max_capacity = max_capacity ? max_capacity : capacity;
-    return workers <= kMostThreads && std::accumulate(children.begin(), children.end(), seeds) == nodes;
+    return workers <= kMostThreads && levels.size() == (buckets ? nodes : 0) && std::accumulate(children.begin(), children.end(), seeds) == nodes;
   }
 };
 inline Bounds bounds;

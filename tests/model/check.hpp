@@ -17,7 +17,7 @@
 namespace model {
 
 // What a model has to say.
-constexpr unsigned kLocalWords = 96;
+constexpr unsigned kLocalWords = 128;
 void body(unsigned thread);      // one thread, on machine.scratch, from its last commit on
 void tidy_local(unsigned thread); // at a commit: clears what will not be read again
 bool host();                     // when all threads are done: whether that is the end; if not, they all begin anew
@@ -38,6 +38,7 @@ struct Machine {
   unsigned current = 0, cursor = 0;           // the thread that runs, and how much of its log was given to it
   unsigned chosen = 0, alternatives = 1;      // of the step
   bool stepped = false, tell = false;         // whether it has done its operation; whether to print it
+  bool replayed = false;                      // what it loads will not be used: no step
   unsigned teller = 0;                        // as whose
   const uint64_t *last = nullptr;             // the word of the operation before
   alignas(16) uint64_t scratch[kLocalWords];  // the local memory of the thread that runs
@@ -57,6 +58,7 @@ inline unsigned pick(unsigned n) {
 // One operation of the running thread: given, or done, or put off to a later step.
 template <class F> uint64_t step(const char *kind, const uint64_t *p, const char *in, F operation) {
   Machine &m = machine;
+  if (m.replayed) return m.memory.newest(m.memory.find(p));
   Thread &thread = m.threads[m.current];
   const uint64_t *before = std::exchange(m.last, p);
   if (m.cursor < thread.log.size()) return thread.log[m.cursor++];

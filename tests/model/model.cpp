@@ -14,7 +14,7 @@ using namespace atos;
 namespace {
 
 using model::bounds;
-constexpr unsigned kSpill = 8, kMostSlots = 8, kMostRings = 3, kMostNodes = 8;
+constexpr unsigned kFarWords = 128, kSpill = 8, kMostSlots = 8, kMostRings = 3, kMostNodes = 8;
 const unsigned &kNodes = bounds.nodes; // those after it are not there
 
 struct World {
@@ -23,6 +23,7 @@ struct World {
   Item<BYTES> spill[kSpill]{};
   SplitItem split_items[kSplitItems]{};
   uint64_t ran[kMostNodes]{}; // a bit for each iteration
+  alignas(32) uint64_t far[kFarWords]{};
   uint64_t aside[kMostNodes]{}, written[kMostNodes]{};
   uint64_t halted = 0; // 1: a task has stopped the launch
   uint64_t calls = 0;  // of the function between rounds
@@ -42,6 +43,8 @@ unsigned parent(unsigned v) {
   return u;
 }
 unsigned level(unsigned v) { return v < bounds.seeds ? 0 : level(parent(v)) + 1; }
+// Whether barriers keep the order of two tasks. With buckets they run in the order of these, for no task pushes to a lower one.
+bool comes_before(unsigned u, unsigned v) { return bounds.buckets ? bounds.levels[u] < bounds.levels[v] : level(u) < level(v); }
 unsigned length(unsigned v) { return bounds.nested ? std::max(bounds.children[v], bounds.longs >> v & 1 ? bounds.long_from : 1u) : 1; }
 
 // As the host sees it.
@@ -63,7 +66,27 @@ unsigned number_ran() {
   return n;
 }
 
+// A worker of one thread, which may have to behave as if it were one of several warps.
+struct Group : Warp {
+  static bool has_more_warps() { return bounds.cta; }
+};
+using Worker1 = GroupWorker<Group, BYTES>;
+
 CompletionRecord record;
+
+// The memory for far items, as words.
+unsigned directory() {
+  unsigned power = 1;
+  while (power < bounds.blocks) power *= 2;
+  return power;
+}
+FarLayout far_at() { return far_layout(bounds.buckets, bounds.blocks, directory(), BYTES); }
+uint64_t &far_word(uint64_t at, uint64_t i) { return world.far[at / 8 + i]; }
+uint64_t &list_tail(unsigned list) { return world.far[list * sizeof(FarList) / 8]; }
+uint64_t &list_head(unsigned list) { return world.far[list * sizeof(FarList) / 8 + 1]; }
+constexpr unsigned kEntryWords = sizeof(FarItem<BYTES>) / 8; // as those of slots, with the level in place of the sequence number
+unsigned entries() { return bounds.buckets ? bounds.blocks * unsigned(kBlockItems) : 0; }
+uint64_t &entry_word(unsigned entry, unsigned word) { return far_word(far_at().items_at, entry * kEntryWords + word); }
 
 Launch launch() {
   Launch launch{};
@@ -81,17 +104,19 @@ Launch launch() {
   while (bounds.grows && launch.size << (launch.growths + 1) <= bounds.max_capacity) ++launch.growths;
   launch.workers = bounds.workers;
   launch.buffer = bounds.buffer;
+  if (bounds.buckets) {
+    launch.far = world.far;
+    launch.buckets = bounds.buckets;
+    launch.blocks = bounds.blocks;
+    launch.directory = directory();
+    launch.far_at = Worker1::layout(launch).far;
+    launch.inverse_delta = 1;
+  }
   launch.persistent = 1;
   launch.mailbox = &world.mailbox;
   launch.barrier = bounds.barrier;
   return launch;
 }
-
-// A worker of one thread, which may have to behave as if it were one of several warps.
-struct Group : Warp {
-  static bool has_more_warps() { return bounds.cta; }
-};
-using Worker1 = GroupWorker<Group, BYTES>;
 
 // Items, slots and the spill area as one word each, or some: of an item, the words after the first one follow from it.
 uint64_t later_word(uint64_t v, unsigned k) { return v + 16 * k; }
@@ -126,7 +151,8 @@ template <class F> void for_slots(F f) {
 
 void give(void *worker, unsigned v) {
   if (bounds.weak) store(&world.written[v], 1);
-  static_cast<Worker<BYTES> *>(worker)->push(item_of(v));
+  Worker<BYTES> &its = *static_cast<Worker<BYTES> *>(worker);
+  bounds.buckets ? its.push_with_level(item_of(v), float(bounds.levels[v])) : its.push(item_of(v));
 }
 
 void halt(void *worker) {
@@ -139,7 +165,7 @@ unsigned first_seeds() { return bounds.seeds - bounds.arrive; }
 unsigned sent() { return unsigned(now(world.mailbox.sent) & ~kClosed); }
 void set_mail(uint64_t mail) {
   set(world.counters.mail, mail);
-  set(world.counters.untracked, bounds.arrive && !(mail & kMailHeld));
+  if (bounds.arrive) set(world.counters.untracked, !(mail & kMailHeld));
 }
 
 std::vector<unsigned> seeds() {
@@ -155,6 +181,55 @@ void append(const std::vector<unsigned> &nodes) {
   for (unsigned v : nodes) fill_slot(world.slots[tail % size], 2 * (tail / size) + 1, v), ++tail;
   set(world.counters.tail, tail);
   set(world.counters.finished, now(world.counters.head));
+}
+
+// All lists empty, all blocks free.
+void empty_far() {
+  const FarLayout at = far_at();
+  for (uint64_t word = 0; word < at.free_at / 8; ++word)
+    if (word % 4 < 2 || word >= at.directory_at / 8) set(world.far[word], 0);
+  set(far_word(at.free_at, 0), (uint64_t(1) << bounds.blocks) - 1);
+  for (unsigned block = 0; block < bounds.blocks; ++block) set(far_word(at.unread_at, block), kBlockItems);
+  for (unsigned i = 0; i < entries(); ++i)
+    for (unsigned k = 0; k < kEntryWords; ++k) set(entry_word(i, k), kEmpty);
+}
+
+// Items of the lowest bucket go to the ring, the others to the list of those beyond the window.
+void provide(const std::vector<unsigned> &nodes, bool far_used) {
+  if (!bounds.buckets) return append(nodes);
+  const auto lower = [](unsigned a, unsigned b) { return bounds.levels[a] < bounds.levels[b]; };
+  const Window window{nodes.empty() ? 0.0f : float(bounds.levels[*std::min_element(nodes.begin(), nodes.end(), lower)]), 1};
+  std::vector<unsigned> near, far;
+  for (unsigned v : nodes) (window.is_near(float(bounds.levels[v])) ? near : far).push_back(v);
+  FarCounters &c = world.counters.far;
+  for (uint64_t *zero : {&c.chunks, &c.left, &c.busy, &c.list, &c.begin, &c.end, &c.chunk, &c.opened, &c.again, &c.taken_out, &c.passed, &c.inside, &c.beyond, &c.misplaced})
+    set(*zero, 0);
+  set(c.window, window.pack());
+  set(c.adapts, bounds.adapts);
+  set(c.stored, far.size());
+  set(c.least, far.empty() ? kEmpty : FarItems<BYTES>::ordered(float(bounds.levels[*std::min_element(far.begin(), far.end(), lower)])));
+  append(near);
+  if (far_used || !far.empty()) empty_far();
+  for (unsigned i = 0; i < far.size(); ++i) {
+    const uint64_t level_bits = bits_of(float(bounds.levels[far[i]]));
+    set(entry_word(i, 0), far[i]);
+    set(entry_word(i, kEntryWords - 1), BYTES == 4 ? level_bits << 32 | far[i] : level_bits);
+  }
+  set(list_tail(bounds.buckets), far.size());
+  const FarLayout at = far_at();
+  uint64_t used = 0;
+  for (; used * kBlockItems < far.size(); ++used)
+    set(far_word(at.directory_at, bounds.buckets * directory() + used), (used + 1) << 32 | used);
+  set(far_word(at.free_at, 0), now(far_word(at.free_at, 0)) >> used << used);
+  set(world.counters.untracked, far.size());
+}
+
+// The items in the lists.
+std::vector<unsigned> peek_far() {
+  std::vector<unsigned> all;
+  for (unsigned i = 0; i < entries(); ++i)
+    if (now(entry_word(i, kEntryWords - 1)) != kEmpty) all.push_back(unsigned(now(entry_word(i, 0))));
+  return all;
 }
 
 std::vector<unsigned> peek(uint64_t *before_head) {
@@ -200,6 +275,7 @@ void collapse_rings() {
 bool recover_pending() {
   uint64_t of_level = 0;
   std::vector<unsigned> all = peek(&of_level);
+  for (unsigned v : peek_far()) all.push_back(v);
   const uint64_t spilled = now(world.counters.spilled);
   if (spilled > kSpill) model::fail("the spill area of the model is too small");
   for (unsigned k = 0; k < spilled; ++k) all.push_back(unsigned(now(world.spill[k])));
@@ -211,8 +287,8 @@ bool recover_pending() {
   set_mail(mail);
   if (all.size() > bounds.max_capacity) return false;
   if (all.size() > now(world.size)) set(world.size, std::min<uint64_t>(bounds.max_capacity, 2 * all.size())); // grow
-  append(all);
-  set(world.first_end, bounds.barrier && of_level ? of_level : all.size());
+  provide(all, true);
+  set(world.first_end, bounds.barrier && of_level && !bounds.buckets ? of_level : now(world.counters.tail));
   return true;
 }
 
@@ -227,6 +303,7 @@ int32_t atos_config(int32_t key) {
   case ATOS_CONFIG_IDLE: return bounds.aside != 0;
   case ATOS_CONFIG_EACH_ROUND: return bounds.between != 0;
   case ATOS_CONFIG_MAILBOX: return bounds.arrive != 0;
+  case ATOS_CONFIG_BUCKETS: return bounds.buckets != 0;
   default: return 0;
   }
 }
@@ -244,7 +321,7 @@ void atos_task_body(void *worker, const void *item, int64_t i, const void *value
   if (bounds.weak && v >= first_seeds() && !load(&world.written[v])) model::fail("a task does not see what was written before it was pushed");
   if (bounds.barrier)
     for (unsigned u = 0; u < kNodes; ++u)
-      if (level(u) < level(v) && !load(&world.ran[u])) model::fail("a level began before the one above was over");
+      if (comes_before(u, v) && !load(&world.ran[u])) model::fail("a level began before the one above was over");
   if (fetch_add(&world.ran[v], uint64_t(1) << i) >> i & 1) model::fail("task " + std::to_string(v) + " ran twice");
   if (bounds.fails >> v & 1) return static_cast<Worker<BYTES> *>(worker)->queue().fail({v + 1, 0, 0, 0, 0, 0, {0, 0}});
   if (bounds.halts >> v & 1) halt(worker);
@@ -286,7 +363,9 @@ void body(unsigned thread) {
   const Launch given = ::launch();
   const Arguments arguments{};
   std::memset(machine.scratch, 0, sizeof machine.scratch);
+  machine.replayed = machine.threads[thread].begun;
   Worker1 worker(given, arguments, reinterpret_cast<unsigned char *>(machine.scratch));
+  machine.replayed = false;
   if (Worker1::layout(given).bytes > sizeof machine.scratch) fail("a worker needs more memory of its own");
   if (machine.threads[thread].begun) std::memcpy(machine.scratch, machine.threads[thread].local.data(), sizeof machine.scratch);
   worker.work();
@@ -323,11 +402,23 @@ void tidy_local(unsigned) {
   seen.num_split = header.batch ? header.num_split : 0;
   seen.idle_called = header.idle_called;
   const SharedLayout at = Worker1::layout(::launch());
+  FarState *far_state = reinterpret_cast<FarState *>(local + at.far), far{};
+  if (bounds.buckets) {
+    if (far_state->pushes) fail("something is not flushed");
+    far.window = far_state->window;
+    far.filled = far_state->filled;
+    if (header.step == Action::kFar) {
+      seen.step = header.step;
+      far.taken = far_state->taken;
+      far.chunk = far_state->chunk;
+    }
+  }
   const size_t items = at.items + (split_items ? bounds.fetch : header.local_items) * sizeof(Item<BYTES>);
   std::memset(local + sizeof seen, 0, at.items - sizeof seen);
   std::memset(local + items, 0, (split_items ? at.values : sizeof machine.scratch) - items);
   if (split_items) std::memset(local + at.scan, 0, sizeof machine.scratch - at.scan);
   header = seen;
+  if (bounds.buckets) *far_state = far;
 }
 
 void uses_ring(unsigned k) {
@@ -401,13 +492,24 @@ bool host() {
   else if (now(world.counters.head) != tail || now(world.counters.finished) != tail || now(world.counters.untracked) ||
       now(world.counters.splits_open) || now(world.counters.gone[0]))
     fail("the counters are not as the next launch expects them");
+  if (bounds.buckets) {
+    const FarCounters &c = world.counters.far;
+    if (!peek_far().empty()) fail("a far item was left");
+    uint64_t used = 0; // by the items of unfinished blocks
+    for (unsigned list = 0; list <= bounds.buckets; ++list) {
+      if (now(list_head(list)) != now(list_tail(list))) fail("a list is not empty");
+      used += now(list_tail(list)) % kBlockItems != 0;
+    }
+    if (now(c.left) || now(c.busy) || now(c.chunks) > kChunkBias || now(c.stored) != now(c.taken_out)) fail("a list is open at the end");
+    if (uint64_t(__builtin_popcountll(now(far_word(far_at().free_at, 0)))) + used != bounds.blocks) fail("a block was lost");
+  }
   check_pending({});
   set(world.launches, now(world.launches) - 1);
   if (now(world.launches) == 0) return true;
   for (uint64_t &ran : world.ran) set(ran, 0);
   for (unsigned v = bounds.seeds; v < kNodes; ++v) set(world.written[v], 0);
   set(world.ran_before, 0);
-  append(seeds());
+  provide(seeds(), false);
   set(world.first_end, now(world.counters.tail));
   return false;
 }
@@ -427,8 +529,8 @@ int main(int count, char **arguments) {
   };
   // What nobody writes in this model, or nobody reads, is no step.
   name(c.head, "head"), name(c.tail, "tail"), name(c.finished, "finished"), name(c.gone[0], "gone");
-  name(c.stop, "stop", bounds.capacity >= kNodes && !bounds.stops && !bounds.fails && !bounds.halts && !bounds.ends), name(c.spilled, "spilled"), name(c.quiescent, "quiescent", bounds.aside == 0);
-  name(c.untracked, "untracked", !bounds.nested && !bounds.arrive), name(c.splits_open, "splits_open", !bounds.nested);
+  name(c.stop, "stop", bounds.capacity >= kNodes && !bounds.stops && !bounds.fails && !bounds.halts && !bounds.ends && (!bounds.buckets || bounds.blocks >= kNodes)), name(c.spilled, "spilled"), name(c.quiescent, "quiescent", bounds.aside == 0);
+  name(c.untracked, "untracked", !bounds.nested && !bounds.arrive && !bounds.buckets), name(c.splits_open, "splits_open", !bounds.nested);
   name(c.mail, "mail", !bounds.arrive, false, true), name(world.mailbox.sent, "sent", !bounds.arrive), name(world.mailbox.taken, "taken", !bounds.arrive);
   for (unsigned i = 0; i < bounds.mailbox; ++i) name(world.mailbox.items[i], "mail item " + std::to_string(i), !bounds.arrive);
   name(c.arrived, "arrived", !bounds.barrier), name(c.phase, "phase", !bounds.barrier), name(c.round_end, "round_end", !bounds.barrier);
@@ -451,15 +553,33 @@ int main(int count, char **arguments) {
     for (unsigned k = 0; k < (BYTES + 7) / 8; ++k) name(share.item[k], "share item");
     name(share.values[0], "share values");
   }
+  if (bounds.buckets) {
+    const FarLayout at = far_at();
+    if (at.bytes > sizeof world.far) return std::puts("the model has too little memory for far items"), 2;
+    FarCounters &f = c.far;
+    const bool strong = !bounds.weak; // what the opener writes alone is read behind `chunks`
+    name(f.window, "window"), name(f.least, "least", false, true), name(f.chunks, "far chunks", false, true), name(f.left, "far left");
+    name(f.busy, "far busy"), name(f.list, "far list", strong), name(f.begin, "far begin", strong), name(f.end, "far end", strong);
+    name(f.chunk, "far chunk", strong), name(f.opened, "far opened", strong), name(f.again, "far again", strong);
+    name(f.taken_out, "taken out"), name(f.adapts, "adapts", true), name(f.passed, "passed", true), name(f.inside, "inside", true), name(f.beyond, "beyond", true), name(f.misplaced, "misplaced", strong), name(f.stored, "stored");
+    for (unsigned list = 0; list <= bounds.buckets; ++list) {
+      name(list_tail(list), "list " + std::to_string(list) + " tail"), name(list_head(list), "list " + std::to_string(list) + " head", strong);
+      for (unsigned i = 0; i < directory(); ++i) name(far_word(at.directory_at, list * directory() + i), "directory " + std::to_string(list) + "." + std::to_string(i));
+    }
+    name(far_word(at.free_at, 0), "free");
+    for (unsigned i = 0; i < bounds.blocks; ++i) name(far_word(at.unread_at, i), "unread " + std::to_string(i));
+    for (unsigned i = 0; i < entries(); ++i)
+      for (unsigned k = 0; k < kEntryWords; ++k) name(entry_word(i, k), "entry " + std::to_string(i) + (k + 1 == kEntryWords ? "" : " item"));
+  }
   several(world.spill, "spill", true), several(world.ran, "ran", true), several(world.aside, "aside"), several(world.written, "written");
   name(world.first_end, "first_end", true), name(world.halted, "halted", true), name(world.calls, "calls", true), name(world.ran_before, "ran before", true), name(world.launches, "launches", true);
   name(world.size, "size", true), name(world.stops, "stops", true);
   machine.memory.views.resize(bounds.workers);
   set(c.quiescent, 0);
   set(world.size, bounds.capacity);
-  append(seeds());
-  set(world.first_end, bounds.seeds);
-  set_mail(0);
+  provide(seeds(), true);
+  set(world.first_end, now(world.counters.tail));
+  if (bounds.arrive) set_mail(0);
   set(world.launches, bounds.launches);
   set(world.stops, bounds.stops);
   return model::explore();

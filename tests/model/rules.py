@@ -73,7 +73,7 @@ BROKEN = {
         found=STUCK,
     ),
     "no round follows a stop": Rule(
-        in_worker(r"queue\(\)\.stopped\(\) \? kNever : tickets_of", "tickets_of"), caught_in="stopped from outside, barrier"
+        in_worker(r"stopped \? kNever : tail\);", "tail);"), caught_in="stopped from outside, barrier"
     ),
     "a task stops its launch": Rule(
         in_queue(r"set_bits\(&counters->stop, kStopCalled\);", ""),
@@ -97,14 +97,14 @@ BROKEN = {
     "finish after publishing": Rule(
         in_worker(
             r"producer\.reserve\(queue\(\), given\);",
-            r"{ if (header->step == Action::kItems && header->counted)"
-            r" queue().finish(header->step.count()), header->counted = 0; \g<0> }",
+            r"{ if (header->step == Action::kItems && !header->first_counted)"
+            r" queue().finish(header->step.count()), header->first_counted = header->step.count(); \g<0> }",
         ),
         caught_in="full, two workers",
         found=EARLY,
     ),
     "ended reads finished first": Rule(
-        in_queue(r"(const uint64_t finished = [^;]*;)\s*fence\(\);(\s*\*tail = [^;]*;)", r"\2 \1"),
+        in_queue(r"(const uint64_t finished = [^;]*;[^;]*;)\s*fence\(\);(\s*\*tail = [^;]*;)", r"\2 \1"),
         in_queue(r"fetch_add\(&counters->tail, 0\)", "*tail"),  # which would read it last
         caught_in="full, two workers",
         found=EARLY,
@@ -125,17 +125,17 @@ BROKEN = {
     ),
     # Local items, and flushed ones.
     "local items have no ticket": Rule(
-        in_worker(r"header->counted = local_items == 0;", "header->counted = 1;"), caught_in="local items"
+        in_worker(r"header->first_counted = local_items;", "header->first_counted = 0;"), caught_in="local items"
     ),
     "local items run once": Rule(in_worker(r"header->local_items = 0;", ""), caught_in="local items", found=TWICE),
     "local items are not flushed": Rule(
         in_worker(r"worker\.buffer \+ local_items, n - local_items", "worker.buffer, n - local_items"), caught_in="local items"
     ),
     "no more items stay local than fit": Rule(
-        in_worker(r"launch\.fetch / 2 \+ 1;", "launch.fetch / 2 + 2;"), caught_in="local items", found=BEYOND
+        in_worker(r"launch\.fetch / 2 \+ 1 - kept;", "launch.fetch / 2 + 2 - kept;"), caught_in="local items", found=BEYOND
     ),
     "flushed items are not local": Rule(
-        in_worker(r"header->local_items = n - given;", "header->local_items = n;"), caught_in="donation"
+        in_worker(r"header->local_items = kept \+ n - given;", "header->local_items = kept + n;"), caught_in="donation"
     ),
     "flushed items have tickets": Rule(
         in_worker(r"if \(given && !producer\.reserved\) producer\.reserve\(queue\(\), given\);", ""), caught_in="donation"
@@ -165,14 +165,16 @@ BROKEN = {
         in_worker(r"return Action::kFlush;", "return account_step(), Action::kFlush;"), caught_in="flushed by all"
     ),
     "a chunk belongs to the batch before": Rule(
-        in_worker(r"if \(action == Action::kItems\) (header->counted = local_items == 0;)", r"\1"),
+        in_worker(r"if \(action == Action::kItems\) (header->first_counted = local_items;)", r"\1"),
         caught_in="local items, then split",
     ),
-    "a chunk does not end a round": Rule(in_worker(r" && action != Action::kChunk", ""), caught_in="barrier, split items"),
+    "a chunk does not end a round": Rule(
+        in_worker(r" \|\| action == Action::kChunk \|\| ", " || "), caught_in="barrier, split items"
+    ),
     # Idle.
     "a worker that pushes in idle is not quiescent": Rule(
         in_worker(r"pushes \? kNever : candidate", "candidate"),
-        in_queue(r" && tickets_of\(load\(&counters->tail\)\) == tail;", ";"),
+        in_queue(r" &&\s*tickets_of\(load\(&counters->tail\)\) \+ load\(&counters->untracked\) == counted;", ";"),
         caught_in="idle, two workers",
         found=EARLY,
     ),
@@ -180,7 +182,7 @@ BROKEN = {
         in_queue(r"if \(newer < 0\) return;", ""), caught_in="idle, two workers", found=STUCK
     ),
     "all have to be quiescent": Rule(
-        in_queue(r"load\(&counters->quiescent\) == \(tail << kQuiescentBits\) \+ workers && ", ""),
+        in_queue(r"load\(&counters->quiescent\) == \(counted << kQuiescentBits\) \+ workers &&", ""),
         caught_in="idle, two workers",
         found=EARLY,
     ),
@@ -271,9 +273,7 @@ BROKEN = {
         in_share(r"clear_bit\(&counters->splits_open, at\);", r"{ \g<0> store(&split.busy, 0); }"), caught_in="split items"
     ),
     "a split item is counted once": Rule(
-        in_worker(
-            r"header->end\.unreported \+= header->batch - header->num_split;", "header->end.unreported += header->batch;"
-        ),
+        in_worker(r"header->batch - header->first_counted - header->num_split;", "header->batch - header->first_counted;"),
         caught_in="split items",
     ),
     "a split item does not run whole": Rule(
@@ -282,7 +282,7 @@ BROKEN = {
         found=TWICE,
     ),
     "nothing stays local beside a long item": Rule(
-        in_worker(r" && !header->any_long;", ";"), caught_in="local items beside a long item"
+        in_worker(r" && !header->any_long", ""), caught_in="local items beside a long item"
     ),
     # Growth.
     "a growth is one addition": Rule(
@@ -376,6 +376,81 @@ BROKEN = {
     "a stale look finds nothing": Rule(
         in_mailbox(r"items > delivery\.first \? items - delivery\.first : 0", "items - delivery.first"),
         caught_in="weak, arrivals",
+    ),
+    # Far items.
+    "a far item is counted before it can be taken": Rule(
+        in_queue(r"fetch_add\(&queue\.counters->untracked, n\);", ""),
+        in_worker(
+            r"worker\.far_levels\(\), far\);",
+            r"\g<0> if (far) fetch_add(&queue().counters->untracked, uint64_t(far));",
+        ),
+        caught_in="far items, two lists",
+        found=EARLY,
+    ),
+    "a far item counts as unfinished": Rule(
+        in_queue(r"fetch_add\(&queue\.counters->untracked, n\);", ""), caught_in="far items", found=EARLY
+    ),
+    "one worker opens a list": Rule(
+        in_queue(r"\|\| !compare_exchange\(&state\(\)\.busy, busy, 1\)", "|| busy"), caught_in="far items, two lists"
+    ),
+    "a list is open until its chunks are finished": Rule(
+        in_queue(r"if \(load\(&state\(\)\.left\) \|\| ", "if ("),
+        in_queue(r"all_done = load\(&state\(\)\.left\) == 0;", "all_done = true;"),
+        in_queue(r"return left == 0 && stored", "return (void)left, stored"),
+        caught_in="far items, two lists",
+    ),
+    "chunks are claimed once": Rule(
+        in_queue(r"if \(unclaimed <= kChunkBias\) return false;\s*fence\(\); // after the writes of the opener", ""),
+        caught_in="far items, two lists",
+    ),
+    "a chunk is finished after its items were taken": Rule(
+        in_worker(
+            r"(const FarChunk chunk = state\.chunk;)(\s*const FarItems<bytes> far = worker\.far_items\(\);\s*uint32_t got)",
+            r"\1 if (!chunk.again) worker.far_items().finish_chunk(chunk);\2",
+        ),
+        in_worker(r"if \(state\.taken && [^;]*;", ""),
+        caught_in="far items of a block",
+        found=STUCK,
+    ),
+    "a block is free when all of its items were taken": Rule(
+        in_queue(r"if \(fetch_add\(&unread\(\)\[block\], 0 - n\) == n\)", "fetch_add(&unread()[block], 0 - n);"),
+        caught_in="far items of a block",
+    ),
+    "the level is stored after the item": Rule(
+        in_queue(
+            r"(for [^;]*;[^;]*;[^;]*store\(&item\[i\], value\.word\[i\]\);\s*fence\(\);)(\s*store\(&level, bits[^;]*;)",
+            r"\2 \1",
+        ),
+        caught_in="far items, large",
+    ),
+    "an item that has no block is spilled": Rule(
+        in_queue(r"else queue\.spill_one\(item\);", ""), caught_in="far items, few blocks", found=LOST
+    ),
+    "who finds no block asks for a stop": Rule(
+        in_queue(r"return set_bits\(&queue\.counters->stop, kStopFull\);", "return;"),
+        caught_in="far items, few blocks",
+        found=STUCK,
+    ),
+    "items beyond the window are pushed again": Rule(
+        in_queue(r"return open_list\(list, again \|\| [^;]*;", "return open_list(list, there, false, workers, largest);"),
+        caught_in="far items, barrier",
+        found="a level began",
+    ),
+    "a chunk that is pushed again was counted": Rule(
+        in_worker(r"header->end\.unreported \+= state\.taken;", ""), caught_in="far items from the host", found=STUCK
+    ),
+    "a round follows when a bucket was opened": Rule(
+        in_worker(r" \|\| \(has_buckets\(\) && load\(&counters->far\.opened\)\)", ""),
+        caught_in="far items, barrier",
+        found=EARLY,
+    ),
+    "a bucket is opened when the one before is worked off": Rule(
+        in_worker(r"stopped \|\| tail != end \? 0 :", "stopped ? 0 :"), caught_in="far items, barrier", found="a level began"
+    ),
+    "far items end quiescence": Rule(
+        in_queue(r"\*counted = finished;", "*counted = tickets_of(load(&counters->tail));"),
+        in_queue(r" \+ load\(&counters->untracked\) == counted;", " == counted;"),
+        caught_in="far items, idle",
     ),
     # Memory order.
     "fence behind a look at the mailbox": Rule(

@@ -176,13 +176,13 @@ QUEUE = {
     "Q16": Mutant(
         "protocol/queue_ref.cuh",
         "the first registration counts one too many",
-        "(tail << kQuiescentBits) + lanes :",
-        "(tail << kQuiescentBits) + lanes + 1 :",
+        "(counted << kQuiescentBits) + lanes :",
+        "(counted << kQuiescentBits) + lanes + 1 :",
     ),
     "Q17": Mutant(
         "protocol/queue_ref.cuh",
         "all_quiescent does not read the tail",
-        " && tickets_of(load(&counters->tail)) == tail",
+        " &&\n           tickets_of(load(&counters->tail)) + load(&counters->untracked) == counted",
     ),
     "Q18": Mutant("protocol/queue_ref.cuh", "the spill area overflows", "at < spill_size", "at <= spill_size"),
     "Q20": Mutant(
@@ -240,8 +240,8 @@ QUEUE = {
     "Q36": Mutant(
         "protocol/queue_ref.cuh",
         "one is quiescent from the start",
-        "{ return tail << kQuiescentBits; }",
-        "{ return (tail << kQuiescentBits) + 1; }",
+        "{ return counted << kQuiescentBits; }",
+        "{ return (counted << kQuiescentBits) + 1; }",
     ),
     "Q37": Mutant(
         "protocol/queue_ref.cuh",
@@ -842,8 +842,8 @@ CPU = {
     "B07": Mutant(
         "protocol/termination.cuh",
         "registers as quiescent although tasks are unfinished",
-        "candidate = done ? tail : kNever;",
-        "candidate = tail;",
+        "candidate = done ? counted : kNever;",
+        "candidate = counted;",
     ),
     "B08": Mutant(
         "cpu/worker.h", "a round does not look for a new ring", "consumer.look_for_ring(queue, load(&queue.counters->tail));"
@@ -889,8 +889,8 @@ CPU = {
     "B19": Mutant(
         "protocol/termination.cuh",
         "one worker need not be quiescent",
-        "all_quiescent(tail, workers)",
-        "all_quiescent(tail, workers - 1)",
+        "all_quiescent(counted, workers)",
+        "all_quiescent(counted, workers - 1)",
     ),
     "B20": Mutant(
         "protocol/termination.cuh", "a worker that waits does not see a stop", "if (stop != kRun) return Waiting::kLeave;"
@@ -1085,4 +1085,115 @@ MAILBOX = {
     "M27": Mutant("device/arrivals.cuh", "nothing is delivered too", "if (delivery.count == 0) return;"),
 }
 
-MUTANTS = {**ATOMIC, **RING, **QUEUE, **SHARE, **WORKER, **HOST, **CPU, **THREADS, **KEPT, **MAILBOX}
+FAR = {
+    "F01": Mutant("protocol/far_items.cuh", "far items are not unfinished", "fetch_add(&queue.counters->untracked, n);"),
+    "F02": Mutant(
+        "protocol/far_items.cuh",
+        "a list opens while chunks run",
+        "all_done = load(&state().left) == 0;",
+        "all_done = true;",
+        RARE + "`open` has looked at it before",
+    ),
+    "F03": Mutant(
+        "protocol/far_items.cuh", "all chunks are one", "chunks = (begin + n - 1) / chunk - begin / chunk + 1;", "chunks = 1;"
+    ),
+    "F04": Mutant(
+        "protocol/far_items.cuh",
+        "blocks are never free again",
+        "fetch_add(&free_blocks()[block / 64], uint64_t(1) << block % 64);",
+    ),
+    "F05": Mutant(
+        "protocol/far_items.cuh",
+        "a block is free too early",
+        "fetch_add(&unread()[block], 0 - n) == n",
+        "fetch_add(&unread()[block], 0 - n) >= n",
+    ),
+    "F06": Mutant(
+        "protocol/far_items.cuh", "a block takes the place of another", "load(word) ? kNoBlock : take_block", "take_block"
+    ),
+    "F07": Mutant("protocol/far_items.cuh", "a place in the directory is never free", "store(word, 0);"),
+    "F08": Mutant("protocol/far_items.cuh", "the window does not move down", "if (ahead < 0) move_window_down(bucket);"),
+    "F09": Mutant("protocol/far_items.cuh", "the window does not move on", "window.current += float(i);"),
+    "F10": Mutant(
+        "protocol/far_items.cuh", "the lowest level beyond is not known", "least == kEmpty ? window", "true ? window"
+    ),
+    "F11": Mutant(
+        "protocol/far_items.cuh",
+        "no limit of the width",
+        "inverse_width > kMostScale || inverse_width < 1 / kMostScale",
+        "false",
+    ),
+    "F12": Mutant(
+        "protocol/far_items.cuh",
+        "lists of another width are not known",
+        "store(&state().misplaced, misplaced);",
+        "",
+    ),
+    "F13": Mutant("protocol/far_items.cuh", "without a block an item is lost", "else queue.spill_one(item);"),
+    "F14": Mutant(
+        "protocol/far_items.cuh",
+        "without a block nobody stops",
+        "return set_bits(&queue.counters->stop, kStopFull);",
+        "return;",
+    ),
+    "F15": Mutant(
+        "protocol/far_items.cuh",
+        "what is no number comes first",
+        "level == level ? level : INFINITY",
+        "level == level ? level : -INFINITY",
+    ),
+    "F16": Mutant("protocol/far_items.cuh", "an entry is not emptied, small items", "store(&word, kEmpty);"),
+    "F17": Mutant(
+        "protocol/far_items.cuh",
+        "large items lose a word",
+        "store(&item[i], value.word[i]);",
+        "store(&item[0], value.word[i]);",
+    ),
+    "F18": Mutant("protocol/far_items.cuh", "the first tickets of a list come again", "store(&lists()[list].head, begin + n);"),
+    "F19": Mutant("host/prioritized.cpp", "far items of the host are not unfinished", "counters.untracked = num_far;"),
+    "F20": Mutant("host/prioritized.cpp", "lists are not made empty", "if (far_used || num_far) empty_far();"),
+    "F21": Mutant("host/prioritized.cpp", "blocks of the host's items are free", "block = used; block", "block = 0; block"),
+    "F22": Mutant(
+        "host/prioritized.cpp", "far items are not recovered", "if (!each.take(&value, &one.level)) continue;", "continue;"
+    ),
+    "F23": Mutant(
+        "host/prioritized.cpp",
+        "a shortage of blocks does not grow the memory",
+        "spilled && size < max_size ?",
+        "false ?",
+        RARE + "the next try may have blocks",
+    ),
+    "F24": Mutant("cpu/worker.h", "far items that were pushed again are not finished", "end.unreported += taken;"),
+    "F25": Mutant(
+        "cpu/worker.h", "a round ends although a bucket was opened", "(next == round_end && !opened)", "next == round_end"
+    ),
+    "F26": Mutant(
+        "cpu/backend.cpp",
+        "a round of idle calls that pushed far items ends all",
+        " && counters.far.stored == far) return;",
+        ") return;",
+    ),
+    "F27": Mutant(
+        "protocol/queue_ref.cuh",
+        "far items do not end quiescence",
+        "tickets_of(load(&counters->tail)) + load(&counters->untracked) == counted",
+        "tickets_of(load(&counters->tail)) <= counted",
+    ),
+    "F28": Mutant(
+        "device/group_worker.cuh",
+        "GPU: no fence before far items run",
+        "fence(); // what was written before the items were pushed",
+        "",
+        GPU + "order",
+    ),
+    "F29": Mutant(
+        "device/far_work.cuh",
+        "GPU: no fence behind far items that stay",
+        "fence(); // some may stay with the worker, and need what was written before they were pushed",
+        "",
+        GPU + "order",
+    ),
+    "F30": Mutant("protocol/far_items.cuh", "a list is opened and not said to be open", "store(&state().left, chunks);"),
+}
+
+MUTANTS = {**ATOMIC, **RING, **QUEUE, **SHARE, **WORKER, **HOST, **CPU, **THREADS, **KEPT, **MAILBOX, **FAR}
