@@ -20,7 +20,7 @@ __all__ = ["as_priorities", "check_buckets", "read_priorities", "restore"]
 
 def check_buckets(buckets: Any, delta: Any) -> tuple[int | None, float | Literal["auto"]]:
     """Return the number of buckets, which may be None, and their width."""
-    number = None if buckets is None else check_int("buckets", buckets, 2, 1 << 16)
+    number = None if buckets is None else check_int("buckets", buckets, 2, 1 << 10)
     if number is not None and number & (number - 1):
         raise InvalidArgumentError(f"buckets must be a power of two (got {number})")
     if isinstance(delta, str):

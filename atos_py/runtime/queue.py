@@ -49,7 +49,7 @@ class Queue:
         By default the best there is.
     buckets : int, optional
         Lets items have priorities, of which the lowest goes first: this many, each `delta` wide, are told apart at a time,
-        and what lies beyond the last is kept until they are empty. A power of two from 2 to 65,536. Priorities are a hint:
+        and what lies beyond the last is kept until they are empty. A power of two from 2 to 1,024. Priorities are a hint:
         a task may run before one of a lower priority, so results must not depend on them.
     delta : float or "auto"
         Width of a bucket, in the unit of the priorities. Tasks of one bucket run in any order. With "auto", the default, it is

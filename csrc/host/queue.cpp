@@ -49,8 +49,8 @@ uint64_t atos_queue::pending() {
 
 void atos_queue::set_buckets(uint32_t buckets, double delta) {
   const auto lock = enter();
-  if (buckets < 2 || buckets > 1 << 16 || buckets & (buckets - 1))
-    throw Failure(ATOS_INVALID, format("the number of buckets must be a power of two from 2 to 65536 (got %u)", buckets));
+  if (buckets < 2 || buckets > 1 << 10 || buckets & (buckets - 1))
+    throw Failure(ATOS_INVALID, format("the number of buckets must be a power of two from 2 to 1024 (got %u)", buckets));
   if (!(delta >= 0)) throw Failure(ATOS_INVALID, format("delta must be more than 0, or 0 to adapt (got %g)", delta));
   if (storage.num_pending()) throw Failure(ATOS_INVALID, "only an empty queue can be given buckets");
   storage.set_buckets(buckets, delta);

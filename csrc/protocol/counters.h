@@ -38,6 +38,7 @@ struct FarCounters {
   uint64_t again;               // whether the items are to be pushed again
   uint64_t taken_out;           // items of all lists that were opened
   uint64_t adapts;              // whether the width of buckets adapts
+  uint64_t last_beyond;         // items beyond the window when it last went there
   uint64_t passed;              // buckets since it last might have
   uint64_t inside, beyond;      // items in them, and in all that came after each
   uint64_t misplaced;           // lists, the first ones, that may have items of another width

@@ -283,6 +283,19 @@ private:
     return true;
   }
 
+  // When only items beyond the window are left, `there` of them: doubles the width if most of those of the last time were
+  // pushed beyond it again, so that many buckets take few passes; comes back to delta where few were. No item is in a wrong
+  // list.
+  ATOS_FUNCTION void fit_window(Window *window, uint64_t there) const {
+    const uint64_t before = load(&state().last_beyond);
+    store(&state().last_beyond, there);
+    const bool widen = there > before - before / 4 && before, narrow = there < before / 4 && window->inverse_width < 1;
+    if ((!widen && !narrow) || window->inverse_width < 1 / kMostScale) return;
+    const float factor = widen ? 0.5f : 2.0f;
+    window->current = floorf(window->current * factor);
+    window->inverse_width *= factor;
+  }
+
   ATOS_FUNCTION FarLayout layout() const { return far_layout(buckets, blocks, directory, bytes); }
   ATOS_FUNCTION uint64_t *block_word(unsigned list, uint64_t ticket) const {
     return &directories()[list * uint64_t(directory) + (ticket / kBlockItems) % directory];
@@ -354,6 +367,7 @@ private:
       if (there == 0) continue;
       bool again = i == buckets;
       if (again) {
+        fit_window(&window, there);
         // The lowest level may not be known yet, of items for which only tickets are reserved. They are looked at anyhow.
         const uint64_t least = load(&state().least);
         window.current = least == kEmpty ? window.current + float(buckets) : window.bucket_of(of_ordered(least));

@@ -202,7 +202,7 @@ void provide(const std::vector<unsigned> &nodes, bool far_used) {
   std::vector<unsigned> near, far;
   for (unsigned v : nodes) (window.is_near(float(bounds.levels[v])) ? near : far).push_back(v);
   FarCounters &c = world.counters.far;
-  for (uint64_t *zero : {&c.chunks, &c.left, &c.busy, &c.list, &c.begin, &c.end, &c.chunk, &c.opened, &c.again, &c.taken_out, &c.passed, &c.inside, &c.beyond, &c.misplaced})
+  for (uint64_t *zero : {&c.chunks, &c.left, &c.busy, &c.list, &c.begin, &c.end, &c.chunk, &c.opened, &c.again, &c.taken_out, &c.last_beyond, &c.passed, &c.inside, &c.beyond, &c.misplaced})
     set(*zero, 0);
   set(c.window, window.pack());
   set(c.adapts, bounds.adapts);
@@ -561,7 +561,7 @@ int main(int count, char **arguments) {
     name(f.window, "window"), name(f.least, "least", false, true), name(f.chunks, "far chunks", false, true), name(f.left, "far left");
     name(f.busy, "far busy"), name(f.list, "far list", strong), name(f.begin, "far begin", strong), name(f.end, "far end", strong);
     name(f.chunk, "far chunk", strong), name(f.opened, "far opened", strong), name(f.again, "far again", strong);
-    name(f.taken_out, "taken out"), name(f.adapts, "adapts", true), name(f.passed, "passed", true), name(f.inside, "inside", true), name(f.beyond, "beyond", true), name(f.misplaced, "misplaced", strong), name(f.stored, "stored");
+    name(f.taken_out, "taken out"), name(f.adapts, "adapts", true), name(f.last_beyond, "last beyond", true), name(f.passed, "passed", true), name(f.inside, "inside", true), name(f.beyond, "beyond", true), name(f.misplaced, "misplaced", strong), name(f.stored, "stored");
     for (unsigned list = 0; list <= bounds.buckets; ++list) {
       name(list_tail(list), "list " + std::to_string(list) + " tail"), name(list_head(list), "list " + std::to_string(list) + " head", strong);
       for (unsigned i = 0; i < directory(); ++i) name(far_word(at.directory_at, list * directory() + i), "directory " + std::to_string(list) + "." + std::to_string(i));
