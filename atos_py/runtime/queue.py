@@ -17,12 +17,12 @@ from ..core.library import check, ffi, in_turn, lib, message
 from ..errors import QueueFullError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_dtype, check_int
-from . import checkpoint
+from . import checkpoint, run
 from .buckets import as_priorities, check_buckets, read_priorities, restore
 from .checkpoint import QueueOptions, QueueSnapshot, QueueState
 from .items import as_items, check_item_dtype, items_on_gpu
 from .launch import LaunchOptions, run_launch
-from .run import Run, start_run
+from .priorities import as_priorities, check_buckets
 from .stats import LaunchStats
 
 if TYPE_CHECKING:
@@ -441,8 +441,7 @@ class Queue:
 
         Notes
         -----
-        Chen et al. 2022, Listing 3. A larger fetch size gives each worker more to balance over its threads and leaves less
-        to the others.
+        Chen et al. 2022, Listing 3. A larger fetch size gives a worker more to balance over its threads, and the others less.
 
         Examples
         --------
@@ -456,40 +455,4 @@ class Queue:
         """
         return run_launch(self, self._handle, "cta", task, args, options)
 
-    @host_memory_for("a launch")
-    def start(self, task: Task, *args: Any, worker: str = "cta", **options: Unpack[LaunchOptions]) -> Run:
-        """Start a launch that takes items from the host while its workers run, and return at once.
-
-        Parameters
-        ----------
-        task, *args, **options
-            As for `launch_cta`. Neither `barrier=True` nor `persistent=False` is possible, nor a queue with buckets. On a GPU
-            the launch has a stream of its own and begins after what is in `stream`.
-        worker : {"cta", "warp", "thread"}
-            What one worker is.
-
-        Returns
-        -------
-        Run
-
-        Notes
-        -----
-        Other calls of this queue wait for the end. What the options make impossible and errors of compilation are raised here,
-        errors of the run by `Run.wait`.
-
-        On a GPU, other kernels may have to wait for the end too, unless `num_blocks` leaves room for them: launches, functions
-        of arrays, copies from array to array, arrays that are pushed to another queue. New arrays and copies from and to the
-        host need not.
-
-        Examples
-        --------
-        >>> @atos.task
-        ... def mark(worker, v, seen):
-        ...     seen[v] = 1
-        >>> seen, queue = atos.zeros(4, dtype=np.int32), atos.Queue(capacity=10)
-        >>> with queue.start(mark, seen, worker="thread") as run:
-        ...     run.push([0, 2])
-        >>> seen[:]
-        array([1, 0, 1, 0], dtype=int32)
-        """
-        return start_run(self, self._handle, worker, task, args, options)
+    start = run.start

@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Generator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,9 +26,9 @@ from .mailbox import Mailbox
 from .stats import LaunchStats
 
 if TYPE_CHECKING:
-    from typing_extensions import Self  # of typing from Python 3.11 on
+    from typing_extensions import Self, Unpack  # of typing from Python 3.11 on
 
-__all__ = ["Run", "start_run"]
+__all__ = ["Run", "start"]
 
 _Future = concurrent.futures.Future[LaunchStats]
 
@@ -211,12 +211,52 @@ class Run:
         return f"<run of {self._task}: {'ended' if self._future.done() else asked}>"
 
 
-def start_run(queue: LaunchedQueue, handle: Any, worker: str, task: Task, args: tuple[Any, ...], options: LaunchOptions) -> Run:
-    """Start a launch in a thread of its own; see `Queue.start`, and `prepare_launch` for the parameters."""
+class StartableQueue(LaunchedQueue, Protocol):
+    """A queue as `start` needs it, which is one of its methods."""
+
+    _handle: Any
+
+
+@host_memory_for("a launch")
+def start(queue: StartableQueue, task: Task, *args: Any, worker: str = "cta", **options: Unpack[LaunchOptions]) -> Run:
+    """Start a launch that takes items from the host while its workers run, and return at once.
+
+    Parameters
+    ----------
+    task, *args, **options
+        As for `launch_cta`. Neither `barrier=True` nor `persistent=False` is possible, nor a queue with buckets. On a GPU the
+        launch has a stream of its own and begins after what is in `stream`.
+    worker : {"cta", "warp", "thread"}
+        What one worker is.
+
+    Returns
+    -------
+    Run
+
+    Notes
+    -----
+    Other calls of this queue wait for the end. What the options make impossible and errors of compilation are raised here,
+    errors of the run by `Run.wait`.
+
+    On a GPU, other kernels may have to wait for the end too, unless `num_blocks` leaves room for them: launches, functions of
+    arrays, copies from array to array, arrays that are pushed to another queue. New arrays and copies from and to the host need
+    not.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def mark(worker, v, seen):
+    ...     seen[v] = 1
+    >>> seen, queue = atos.zeros(4, dtype=np.int32), atos.Queue(capacity=10)
+    >>> with queue.start(mark, seen, worker="thread") as run:
+    ...     run.push([0, 2])
+    >>> seen[:]
+    array([1, 0, 1, 0], dtype=int32)
+    """
     if not isinstance(worker, str) or worker not in WORKERS:
         raise InvalidArgumentError(f"worker must be one of {', '.join(WORKERS)} (got {worker!r:.80})")
     mailbox = Mailbox(queue.device, queue.dtype)
-    launch = prepare_launch(queue, handle, worker, task, args, options, mailbox)
+    launch = prepare_launch(queue, queue._handle, worker, task, args, options, mailbox)
     future: _Future = concurrent.futures.Future()
     future.set_running_or_notify_cancel()  # a coroutine that is cancelled while it waits does not cancel the run
     run = Run(task.name, queue.dtype, mailbox, future)
