@@ -18,11 +18,10 @@ from ..errors import QueueFullError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_dtype, check_int
 from . import checkpoint, run
-from .buckets import as_priorities, check_buckets, read_priorities, restore
+from .buckets import check_buckets, push_call, read_priorities, restore
 from .checkpoint import QueueOptions, QueueSnapshot, QueueState
-from .items import as_items, check_item_dtype, items_on_gpu
+from .items import check_item_dtype
 from .launch import LaunchOptions, run_launch
-from .priorities import as_priorities, check_buckets
 from .stats import LaunchStats
 
 if TYPE_CHECKING:
@@ -201,17 +200,9 @@ class Queue:
         >>> ordered.peek()
         array([1, 2, 3], dtype=uint32)
         """
-        array = None if self._buckets else items_on_gpu(items, self._dtype, self._device)
-        if array is not None:
-            push, pointer, count = lib.atos_queue_push_device, array.pointer, array.size
-        else:
-            values = as_items(items, self._dtype)
-            push, pointer, count = lib.atos_queue_push, values.ctypes.data, len(values)
-        priorities: tuple[Any, ...] = ()
-        if priority is not None:
-            numbers = as_priorities(priority, count, self._buckets)
-            push, priorities = lib.atos_queue_push_prioritized, (ffi.cast("double *", numbers.ctypes.data),)
-        status = in_turn(push, self._handle, ffi.cast("void *", pointer), *priorities, count)
+        push, arguments, count, owner = push_call(items, priority, self._dtype, self._device, self._buckets)
+        status = in_turn(push, self._handle, *arguments, count)
+        del owner  # of the memory that was pushed from
         if status == lib.ATOS_QUEUE_FULL:
             waiting = len(self)
             raise QueueFullError(

@@ -120,7 +120,7 @@ void QueueStorage::put_far(const Prioritized *items, uint64_t n) {
   std::vector<uint64_t> directories(used), free(blocks / 64 + 1);
   for (uint64_t block = 0; block < used; ++block) directories[block] = (block + 1) << 32 | block;
   for (uint64_t block = used; block < blocks; ++block) free[block / 64] |= uint64_t(1) << block % 64;
-  const FarList list{n, 0, 0};
+  const FarList list{n, 0};
   backend.copy(memory + buckets * sizeof list, &list, sizeof list);
   backend.copy(memory + at.directory_at + uint64_t(buckets) * directory * 8, directories.data(), used * 8);
   backend.copy(memory + at.free_at, free.data(), (used + 63) / 64 * 8);
