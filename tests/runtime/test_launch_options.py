@@ -38,9 +38,13 @@ WRONG_OPTIONS = [
     (
         {"fetch": 3},
         UnsupportedTypeError,
-        "a launch has no option 'fetch'; did you mean 'fetch_size'[?] it has idle, persistent",
+        "a launch has no option 'fetch'; did you mean 'fetch_size'[?] it has idle, each_round, persistent",
     ),
-    ({"qqq": 3}, UnsupportedTypeError, "a launch has no option 'qqq'; it has idle, persistent, barrier, fetch_size"),
+    (
+        {"qqq": 3},
+        UnsupportedTypeError,
+        "a launch has no option 'qqq'; it has idle, each_round, persistent, barrier, fetch_size",
+    ),
     ({"idle": 3}, UnsupportedTypeError, "idle must be a function"),
     ({"idle": lambda worker, x, y: None}, TaskCompileError, "idle function"),
 ]
