@@ -263,7 +263,7 @@ def prepare_launch(
     on_gpu = queue.device.kind == "cuda"
     stream = launch_stream(config.stream, arguments.values, queue.device) if on_gpu or config.stream is not None else 0
     observer = make_observer(config.progress, task.name)
-    program = program_for(*_program_key(queue, task, arguments, config), mailbox is not None)
+    program = program_for(*_program_key(queue, task, arguments, config, mailbox is not None))
     sized = _check_scratch(task, program, config, on_gpu)
     _check_rounds(task, program, config)
     samples = zeros((_MAX_SAMPLES, _SAMPLE_WORDS), dtype=np.uint64, device=queue.device) if config.sample_interval else None
@@ -308,10 +308,12 @@ def prepare_launch(
     return run
 
 
-def _program_key(queue: LaunchedQueue, task: Task, arguments: Arguments, config: LaunchConfig) -> tuple[Any, ...]:
+def _program_key(
+    queue: LaunchedQueue, task: Task, arguments: Arguments, config: LaunchConfig, mailbox: bool = False
+) -> tuple[Any, ...]:
     """Return the parameters of `program_for`."""
     where = queue.device, queue.dtype, config.worker, config.num_threads
-    return task, config.idle, arguments.kinds, *where, config.debug, queue.buckets is not None, config.each_round
+    return task, config.idle, arguments.kinds, *where, config.debug, queue.buckets is not None, config.each_round, mailbox
 
 
 def compile_ahead(queue: LaunchedQueue, launches: Iterable[PlannedLaunch]) -> None:
