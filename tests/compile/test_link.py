@@ -413,7 +413,7 @@ def test_limits_tried_at_once_choose_as_those_in_turn(processors, tried, spilled
     def linked(name: str, core: bytes, code: Any, cc: tuple[int, int], limit: int | None) -> link.LinkedKernel:
         limits.append(limit)
         spills = spilled.get(limit, 0)
-        return link.LinkedKernel(b"", "atos_kernel", 0, 0, limit or 255, spills, spills, 0, "")
+        return link.LinkedKernel(b"", "atos_kernel", 0, 0, False, limit or 255, spills, spills, 0, "")
 
     monkeypatch.setattr(link, "_link", linked)
     monkeypatch.setattr(link, "num_threads", lambda: processors)
