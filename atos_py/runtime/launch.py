@@ -291,6 +291,7 @@ def prepare_launch(
             "max_samples": 0 if samples is None else len(samples),
             "sample_interval": config.sample_interval,
             "timeout": 0.0 if config.timeout is None else config.timeout,
+            "poll_callback": ffi.NULL,  # of the thread that runs it
             "progress": observer is not None,
             "mailbox": ffi.NULL if mailbox is None else mailbox.handle,
         },
@@ -298,7 +299,7 @@ def prepare_launch(
     stats = ffi.new("atos_stats *")
 
     def run() -> LaunchStats:
-        launch.poll_callback = start_callback(observer)  # of the thread that runs it
+        launch.poll_callback = start_callback(observer)
         with annotated(task.name):
             status = lib.atos_queue_launch(handle, program.handle, launch, stats)
         asked = mailbox is not None and mailbox.stopped

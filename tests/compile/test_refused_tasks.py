@@ -386,7 +386,12 @@ REFUSED = [
     (store_text, array("f8"), "an element of type float64 cannot be given", "x[v] ="),
     (unknown_name, array("f8"), "name 'undefined' is not defined", "return undefined + 1"),
     (unknown_attribute, array("f8"), "an array in a task has no 'T'; it has elements, len(), shape", "x.T"),
-    (unknown_method, array("f8"), "a worker has no 'pop'; it offers rank, size, index, count, round, mode, push", "worker.pop()"),
+    (
+        unknown_method,
+        array("f8"),
+        "a worker has no 'pop'; it offers rank, size, index, count, round, mode, push",
+        "worker.pop()",
+    ),
     (push_float, array("f8"), "worker.push takes an integer (uint32) here, not float64", "worker.push(v * 0.5)"),
     (push_keyword, array("f8"), "worker.push takes an item by position, and a priority", "worker.push(item=v)"),
     (raises, array("f8"), "it has a raise, which takes a launch with debug=True", "raise ValueError"),

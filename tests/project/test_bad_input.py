@@ -148,7 +148,7 @@ TABLE: list[tuple[Callable[[], Any], type[AtosError], str]] = [
     (lambda: Queue.load("/nowhere"), MissingFileError, "cannot read checkpoint '/nowhere'"),
     # launches
     (lambda: launch(task=None), Type, "launch a task made with @atos.task"),
-    (lambda: launch(worker_size=3), Type, "no option 'worker_size'; it has idle, persistent"),
+    (lambda: launch(worker_size=3), Type, "no option 'worker_size'; it has idle, each_round, persistent"),
     (lambda: launch(persistent="no"), Type, r"persistent must be True or False \(got 'no'\)"),
     (lambda: launch(barrier=1), Type, r"barrier must be True or False \(got 1\)"),
     (lambda: launch(fetch_size=4097), Wrong, r"fetch_size must be from 1 to 4096 \(got 4097\)"),
