@@ -211,7 +211,7 @@ BROKEN = {
     ),
     # Rounds with a function between them.
     "a round ends behind what the function pushed": Rule(
-        in_worker(r"store\(&counters->round_end, queue\(\)\.stopped\(\)[^;]*;", r"if (!has_each_round()) \g<0>"),
+        in_worker(r"store\(&counters->round_end, stopped \? kNever : tail\);", r"if (!has_each_round()) \g<0>"),
         in_worker(
             r"if \(is_last\) fence\(\);",
             r"if (is_last) { fence();"
@@ -225,15 +225,15 @@ BROKEN = {
         caught_in="rounds",
     ),
     "one worker calls the function": Rule(
-        in_worker(r"is_last && load\(&counters->finished\)", "load(&counters->finished)"), caught_in="rounds"
+        in_worker(r"is_last && ran_round\(end\)", "ran_round(end)"), caught_in="rounds"
     ),
     "a round that was interrupted has no call": Rule(
-        in_worker(r"is_last && load\(&counters->finished\) == end", "is_last"),
+        in_worker(r"is_last && ran_round\(end\)", "is_last"),
         caught_in="rounds, stopped from outside",
         found="is called early",
     ),
     "a round that is over has its call also after a stop": Rule(
-        in_worker(r"is_last && load\(&counters->finished\) == end", r"\g<0> && !queue().stopped()"),
+        in_worker(r"is_last && ran_round\(end\)", r"\g<0> && !queue().stopped()"),
         caught_in="rounds, stopped by a task",
         found="is called late",
     ),
@@ -241,7 +241,7 @@ BROKEN = {
         in_worker(r"if \(!idle_called\) (run_each_round)", r"\1"), caught_in="rounds, idle", found="is called early"
     ),
     "what the function pushed is flushed": Rule(
-        in_worker(r"if \(header->pushes\) (this->template flush_pushes<Group>\(false, nullptr\);)", r"if (false) \1"),
+        in_worker(r"if \(this->has_pushes\(\)\) (this->template flush_pushes<Group>\(false, false, nullptr\);)", r"if (false) \1"),
         caught_in="rounds, quiet",
     ),
     # Shares.
