@@ -224,9 +224,7 @@ BROKEN = {
         in_worker(r"if \(has_each_round\(\) && Group::rank\(\) == 0\) header->end\.report\(queue\(\)\);", ""),
         caught_in="rounds",
     ),
-    "one worker calls the function": Rule(
-        in_worker(r"is_last && ran_round\(end\)", "ran_round(end)"), caught_in="rounds"
-    ),
+    "one worker calls the function": Rule(in_worker(r"is_last && ran_round\(end\)", "ran_round(end)"), caught_in="rounds"),
     "a round that was interrupted has no call": Rule(
         in_worker(r"is_last && ran_round\(end\)", "is_last"),
         caught_in="rounds, stopped from outside",
@@ -241,7 +239,7 @@ BROKEN = {
         in_worker(r"if \(!idle_called\) (run_each_round)", r"\1"), caught_in="rounds, idle", found="is called early"
     ),
     "what the function pushed is flushed": Rule(
-        in_worker(r"if \(this->has_pushes\(\)\) (this->template flush_pushes<Group>\(false, false, nullptr\);)", r"if (false) \1"),
+        in_worker(r"if \(this->has_pushes\(\)\) (this->template flush_pushes<Group>\(false, false, null)", r"if (false) \1"),
         caught_in="rounds, quiet",
     ),
     # Shares.
