@@ -289,7 +289,8 @@ private:
   ATOS_FUNCTION void fit_window(Window *window, uint64_t there) const {
     const uint64_t before = load(&state().last_beyond);
     store(&state().last_beyond, there);
-    const bool widen = there > before - before / 4 && before, narrow = there < before / 4 && window->inverse_width < 1;
+    const bool many = there > 4 * kBlockItems; // few take few passes as it is
+    const bool widen = many && there > before - before / 4, narrow = there < before / 4 && window->inverse_width < 1;
     if ((!widen && !narrow) || window->inverse_width < 1 / kMostScale) return;
     const float factor = widen ? 0.5f : 2.0f;
     window->current = floorf(window->current * factor);
