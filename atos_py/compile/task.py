@@ -193,7 +193,7 @@ class Worker:
     round that has ended."""
 
     mode: int
-    """What `set_mode` has set before this round, 0 in the first one; only with ``barrier=True``."""
+    """The mode that `set_mode` has set before this round, 0 in the first one; only with ``barrier=True``."""
 
     def __init__(self) -> None:
         raise _inside_only("Worker")

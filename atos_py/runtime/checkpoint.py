@@ -64,7 +64,7 @@ class QueueState(NamedTuple):
 
 
 class QueueOptions(NamedTuple):
-    """What a queue is made with: the parameters of `Queue` of these names."""
+    """Options of a queue in a checkpoint, named as the parameters of `Queue`."""
 
     capacity: int
     dtype: np.dtype[Any]

@@ -69,7 +69,7 @@ void run_persistent(CudaDevice &device, Run &run) {
   start_kernel(run, stream);
   check(d.cuEventRecord(resources.stop, stream), "launching");
   run.pending_kernels = {{&resources.records[0], 1}};
-  // Where items come from the host, the workers may wait for them for hours, in which this thread takes no processor.
+  // Sleeps between polls if items come from the host: workers may wait hours for them, during which no core shall be busy.
   const bool sleeps = run.launch.mailbox;
   const unsigned between_checks = sleeps ? kSleepsBetweenChecks : kPollsBetweenChecks;
   for (unsigned polls = 1; !has_completed(run.pending_kernels[0]); ++polls) {

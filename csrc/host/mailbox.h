@@ -12,8 +12,8 @@ namespace atos {
 
 struct Mailbox;
 
-// What the backend of a device provides for one: memory of the host that its workers reach, and a stream for the launch, so
-// that copies in other streams do not wait for it.
+// Resources of a mailbox, from the backend: memory of the host that workers reach, and a stream for the launch, so that copies
+// in other streams do not wait for it.
 struct MailboxMemory {
   Mailbox *ring = nullptr;
   void *stream = nullptr;

@@ -25,7 +25,8 @@ constexpr uint64_t kNever = ~0ull; // no tail or ticket; as the end of a round: 
 constexpr uint64_t kNotGrown = 0, kGrowing = 1, kGrown = 2;
 constexpr uint64_t kNoMore = uint64_t(1) << 63; // a bit of growths_granted: no further growth will be granted
 
-// What workers know of the far items of a queue with buckets (far_items.cuh).
+// Counters of the far items of a queue with buckets: the window, the list that is open, and statistics for the width
+// (far_items.cuh).
 struct FarCounters {
   alignas(128) uint64_t window; // the current bucket and the width
   uint64_t least;               // level of the lowest item beyond the window, in an order of bits; all bits if there is none

@@ -113,8 +113,8 @@ struct FarChunk {
   uint32_t list, again;
 };
 
-// Where the lists, blocks and the rest of the memory for far items lie. `lists` is one more than the buckets of the window,
-// whose number is a power of two; so is `directory`, the blocks that a list can have, at least all.
+// Offsets in the memory for far items, behind the lists, of which there is one more than buckets. The number of buckets is a
+// power of two, as is `directory`: the blocks that a list can have, at least all.
 struct FarLayout {
   uint64_t directory_at, free_at, unread_at, items_at, bytes;
 };

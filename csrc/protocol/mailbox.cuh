@@ -28,7 +28,7 @@ constexpr uint64_t kMailHeld = 1;
 ATOS_FUNCTION constexpr unsigned mail_words(unsigned bytes) { return bytes < 8 ? 1 : bytes / 8; }
 inline uint64_t mailbox_bytes(unsigned bytes) { return sizeof(Mailbox) + kMailboxItems * mail_words(bytes) * 8; }
 
-// What a worker moves at once: the items [first, first + count) of the mailbox, to the tickets that `tail` says.
+// Delivery: items that a worker moves from the mailbox to the ring at once, [first, first + count), and the tickets for them.
 struct Delivery {
   uint64_t first = 0, tail = 0;
   uint32_t count = 0;
@@ -47,8 +47,8 @@ ATOS_FUNCTION void end_delivery(const QueueRef<bytes> &queue, Mailbox *mailbox, 
   else store(&queue.counters->mail, 2 * (delivery.first + delivery.count));
 }
 
-// How many of n items from the mailbox the ring has room for: no more than leave half of it empty, and none while the last of
-// them would find its slot occupied. The host can wait, so what it sends shall neither grow nor fill a queue.
+// Room in the ring for items of the mailbox, at most n: half of the ring stays empty, and there is none while the last item
+// would find its slot occupied. The host can wait, so what it sends shall neither grow nor fill a queue.
 template <unsigned bytes> ATOS_FUNCTION uint32_t room_for_mail(const QueueRef<bytes> &queue, uint64_t n) {
   const uint64_t tail = load(&queue.counters->tail);
   const unsigned growths = growths_of(tail);
@@ -73,7 +73,7 @@ template <unsigned bytes> ATOS_FUNCTION Delivery begin_delivery(const QueueRef<b
   const uint64_t sent = load_system(&mailbox->sent);
   // After what the host stored before `sent`, and what those who had the mailbox before have reserved.
   fence_system();
-  // What was read may be older than what the worker before read, which has taken more by now.
+  // `sent` may be an older value than the worker before has read, which has then taken more than it says.
   const uint64_t items = sent & ~kClosed, there = items > delivery.first ? items - delivery.first : 0;
   if (there) delivery.count = room_for_mail(queue, there);
   if (delivery.count) delivery.tail = queue.reserve(delivery.count);

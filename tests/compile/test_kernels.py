@@ -240,7 +240,7 @@ def test_kernels_with_rounds_spill_nothing(worker, idle):
 
 @pytest.mark.parametrize("worker", WORKERS)
 def test_a_kernel_without_rounds_has_nothing_of_them(worker):
-    """What a function between rounds takes is not in kernels without one: they are those of before there were rounds."""
+    """Kernels without a function between rounds have no code for it."""
     args = (describe(GRAPH), describe(array("u4")))
     without, empty = (
         link.cubin(visit, None, args, np.dtype("u4"), worker, (9, 0), each_round=function)

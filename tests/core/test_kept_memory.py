@@ -148,7 +148,7 @@ assert atos.device().memory[0] == free
 
 
 def test_nothing_waits_for_a_run_that_waits_for_items(gpu):
-    """Who frees memory may be the one who sends the items."""
+    """Releases beside a run are put off, since the thread that frees memory may be the one that sends the items."""
     gpu.run(
         """
 import threading

@@ -173,7 +173,7 @@ int cuMemAllocFromPoolAsync(Pointer *pointer, size_t bytes, void *pool, Stream) 
   Gpu &gpu = gpus[int(reinterpret_cast<uintptr_t>(pool)) - 1];
   note("allocate from pool " + std::to_string(bytes));
   if (gpu.used + bytes > gpu.reserved) {
-    // What is kept does not serve a larger block: the driver's pools are as scattered at worst.
+    // Kept memory never serves a larger block, as in a pool that is scattered.
     if (bytes > free_of(gpu)) return kOutOfMemory;
     gpu.reserved += bytes;
   }
