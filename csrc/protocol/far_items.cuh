@@ -290,8 +290,8 @@ private:
     const uint64_t before = load(&state().last_beyond);
     store(&state().last_beyond, there);
     const bool many = there > 4 * kBlockItems; // few take few passes as it is
-    const bool widen = many && there > before - before / 4, back = there < before / 4 && window->inverse_width < 1;
-    const bool narrow = back && !load(&state().adapts); // `adapt` does that by itself
+    const bool widen = many && there > before - before / 4;
+    const bool narrow = there < before / 4 && window->inverse_width < 1 && !load(&state().adapts); // which narrows by itself
     if ((!widen && !narrow) || window->inverse_width < 1 / kMostScale) return;
     const float factor = widen ? 0.5f : 2.0f;
     window->current = floorf(window->current * factor);
