@@ -452,7 +452,7 @@ BROKEN = {
     ),
     # Memory order.
     "fence behind a look at the mailbox": Rule(
-        in_mailbox(r"fence_system\(\);(\s*// What was read may be older)", r"\1"),
+        in_mailbox(r"fence_system\(\);(\s*// `sent` may be an older value)", r"\1"),
         in_mailbox(r"fence\(\);\s*// as each thread that publishes needs one", ""),  # in the model the same thread
         caught_in="weak, arrivals",
         found="does not see",
