@@ -10,6 +10,7 @@ from fake_arrays import FakeArray, Pair, blob
 
 import atos_py as atos
 from atos_py.compile.arguments import describe
+from atos_py.compile.codegen import stored_bytes
 from atos_py.compile.codegen.target_cpu import compile_cpu
 
 DTYPES = ["bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float32", "float64"]
@@ -37,6 +38,7 @@ CpuWorker._fields_ = [
     ("round", ctypes.c_int64),
     ("mode", ctypes.c_int64),
     ("next_mode", ctypes.c_int64),
+    ("ran_by", ctypes.c_void_p),
 ]
 RUN = ctypes.CFUNCTYPE(None, ctypes.POINTER(CpuWorker), ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 IDLE = ctypes.CFUNCTYPE(None, ctypes.POINTER(CpuWorker), ctypes.c_void_p)
@@ -45,20 +47,20 @@ IDLE = ctypes.CFUNCTYPE(None, ctypes.POINTER(CpuWorker), ctypes.c_void_p)
 class Harness:
     """A worker with a small buffer that stands in for the core."""
 
-    def __init__(self, dtype: Any, capacity: int = 3, scratch_bytes: int = 64) -> None:
-        itemsize = np.dtype(dtype).itemsize
-        self.stride = next(size for size in (4, 8, 16, 32) if itemsize <= size)
+    def __init__(self, dtype: Any, capacity: int = 3, scratch_bytes: int = 64, with_kind: bool = False) -> None:
+        self.stride = stored_bytes(np.dtype(dtype).itemsize, with_kind)
         self.dtype = np.dtype(dtype)
         self.buffer = np.zeros(capacity * self.stride, np.uint8)
         self.scratch = np.zeros(scratch_bytes, np.uint8)
         self.regions: dict[int, np.ndarray] = {}
+        self.ran_by = np.zeros(8, np.uint64)
         self.flushes = 0
         self.flushed = b""
         self.stops = 0
         self.worker = CpuWorker(
             *(self.buffer.ctypes.data, 0, capacity, FLUSH(self.flush), self.scratch.ctypes.data, scratch_bytes),
             *(0, 1, SIZED_SCRATCH(lambda worker, place, size: self.regions.setdefault(place, np.zeros(size)).ctypes.data)),
-            *(PUSH(), FLUSH(self.stop)),
+            *(PUSH(), FLUSH(self.stop), 0, 0, 0, self.ran_by.ctypes.data),
         )
 
     def flush(self, worker: Any) -> None:
@@ -69,10 +71,10 @@ class Harness:
     def stop(self, worker: Any) -> None:
         self.stops += 1
 
-    def spread(self, items: Any) -> np.ndarray:
-        """Lay items out as in the queue."""
+    def spread(self, items: Any, kind: int) -> np.ndarray:
+        """Lay items out as in the queue; the kind is the last byte of those that have one."""
         items = np.asarray(items, self.dtype)
-        raw = np.zeros((len(items), self.stride), np.uint8)
+        raw = np.full((len(items), self.stride), kind, np.uint8)
         raw[:, : self.dtype.itemsize] = items.view(np.uint8).reshape(len(items), -1)
         return raw
 
@@ -82,8 +84,13 @@ class Harness:
         raw = np.frombuffer(self.flushed, np.uint8).reshape(-1, self.stride)[:, : self.dtype.itemsize]
         return np.ascontiguousarray(raw).view(self.dtype).ravel().tolist()
 
-    def run(self, code: Any, items: Any, *args: Any) -> None:
-        raw, words = self.spread(items), blob(*args)
+    @property
+    def pushed_kinds(self) -> list[int]:
+        self.flush(ctypes.pointer(self.worker))
+        return np.frombuffer(self.flushed, np.uint8).reshape(-1, self.stride)[:, -1].tolist()
+
+    def run(self, code: Any, items: Any, *args: Any, kind: int = 0) -> None:
+        raw, words = self.spread(items, kind), blob(*args)
         RUN(code.run)(ctypes.byref(self.worker), raw.ctypes.data, len(raw), words.ctypes.data)
 
 

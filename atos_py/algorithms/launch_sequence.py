@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,13 +58,13 @@ class LaunchSequence:
     def launch(
         self,
         items: NDArray[Any],
-        task: Task,
+        task: Task | Sequence[Task],
         *args: Any,
         worker: str = "cta",
         defaults: LaunchOptions = _NOTHING,
         overrides: LaunchOptions = _NOTHING,
     ) -> None:
-        """Push items and run a task on them.
+        """Push items and run a task on them, or several, the first of which is theirs.
 
         Options of the user take the place of `defaults`, and `overrides` that of the user's.
         """

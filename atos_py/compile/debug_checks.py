@@ -45,9 +45,9 @@ class Site:
 
 @dataclass
 class Checks:
-    """The checks of one compiled task: their sites, whose numbers are in its code, and the names of its arrays."""
+    """The checks of a launch's tasks: their sites, whose numbers are in the code, and the names of the arrays in each task."""
 
-    arrays: tuple[str, ...] = ()
+    arrays: dict[str, tuple[str, ...]] = field(default_factory=dict)
     without_item: str = "in the idle function"  # where a check is that fails in no item
     sites: list[Site] = field(default_factory=list)
 
@@ -88,7 +88,7 @@ def task_error(task: str, checks: Checks, failure: Any, item: Any, lost: int) ->
     """
     site = checks.sites[failure.site]
     index = bound = None
-    name = _NAMES.get(failure.array) or checks.arrays[failure.array] if site.kind in ("index", "alignment") else ""
+    name = _NAMES.get(failure.array) or checks.arrays[task][failure.array] if site.kind in ("index", "alignment") else ""
     if site.kind == "index":
         index, bound = failure.value, failure.bound
         axis = f" along axis {site.detail}" if site.detail else ""

@@ -18,12 +18,12 @@ from ..errors import BuildError, TaskCompileError
 from ..support.disk_cache import read_entry, write_entry
 from ..support.uninterrupted import uninterrupted
 from .arguments import Kind
-from .codegen import item_bytes
+from .codegen import stored_bytes
 from .codegen.introspect import UnhashableError, fingerprint
 from .cubin import registers_and_stack
 from .debug_checks import Checks
 from .host_kernels import num_threads, parallel_map
-from .task import Task
+from .kinds import Launchable, Tasks, tasks_of
 from .timing import during
 from .toolchain import environment, import_numba
 
@@ -87,7 +87,7 @@ class LinkedKernel:
 @functools.lru_cache(maxsize=_KEPT_IN_MEMORY)
 @uninterrupted
 def cubin(
-    task: Task,
+    task: Launchable,
     idle: Callable[..., Any] | None,
     kinds: tuple[Kind, ...],
     item_dtype: np.dtype[Any],
@@ -103,7 +103,7 @@ def cubin(
 
     Parameters
     ----------
-    task : Task
+    task : Task or Tasks
     idle : callable or None
         Run by workers that find nothing to do, as `idle(worker, *args)`.
     kinds : tuple of Kind
@@ -133,7 +133,7 @@ def cubin(
     BuildError
         If the core is not built for GPUs.
     """
-    core = _core(worker, item_dtype)
+    core = _core(worker, stored_bytes(item_dtype.itemsize, isinstance(task, Tasks)))
 
     def make() -> LinkedKernel:
         with during("compile", task.name):
@@ -163,7 +163,7 @@ def cubin(
 @functools.lru_cache(maxsize=_KEPT_IN_MEMORY)
 @uninterrupted
 def native(
-    task: Task,
+    task: Launchable,
     idle: Callable[..., Any] | None,
     kinds: tuple[Kind, ...],
     item_dtype: np.dtype[Any],
@@ -189,9 +189,9 @@ def native(
     )
 
 
-def _core(worker: str, item_dtype: np.dtype[Any]) -> bytes:
+def _core(worker: str, item_bytes: int) -> bytes:
     """Return the worker loop that a task is linked into, for all GPUs that it was built for."""
-    path = CORE_DIR / f"core_{worker}_{item_bytes(item_dtype.itemsize)}.fatbin"
+    path = CORE_DIR / f"core_{worker}_{item_bytes}.fatbin"
     try:
         return path.read_bytes()
     except OSError as error:
@@ -248,7 +248,7 @@ def _link(name: str, core: bytes, task: CudaCode, cc: tuple[int, int], max_regis
 
 
 def _name(
-    task: Task,
+    task: Launchable,
     idle: Callable[..., Any] | None,
     kinds: tuple[Kind, ...],
     item_dtype: np.dtype[Any],
@@ -256,10 +256,10 @@ def _name(
     each_round: Callable[..., Any] | None = None,
 ) -> str | None:
     """Return the name of a cache entry, a hash of all that the code depends on; None if that cannot be told."""
+    functions = [(member.body, member.workload, member.group) for member in tasks_of(task)]
+    names = [member.name for member in task.members] if isinstance(task, Tasks) else None
     try:
-        return fingerprint(
-            task.body, task.workload, task.group, idle, each_round, tuple(map(str, kinds)), item_dtype, target, environment()
-        )
+        return fingerprint(functions, names, idle, each_round, tuple(map(str, kinds)), item_dtype, target, environment())
     except UnhashableError:
         return None
 

@@ -13,7 +13,7 @@ from ..core.library import check, ffi, lib
 from . import linker as link
 from .arguments import Kind
 from .debug_checks import Checks
-from .task import Task
+from .kinds import Launchable, tasks_of
 from .timing import during
 
 __all__ = ["WORKERS", "WORKER_KINDS", "Program", "program_for"]
@@ -39,6 +39,8 @@ class Program:
         As `scratch.sized_scratch` takes it: the scratch whose size the task gives.
     asks_for_round : bool
         Whether the task uses the number or the mode of the round.
+    num_kinds : int
+        Kinds of tasks that it counts; 0 if there is one.
     checks : Checks or None
         The checks in the task, if it was compiled with any.
     """
@@ -48,13 +50,14 @@ class Program:
     scratch_itemsize: int
     sized_scratch: tuple[int, ...]
     asks_for_round: bool
+    num_kinds: int
     checks: Checks | None
     code: object  # native code must outlive the handle
 
 
 @functools.lru_cache(maxsize=1024)
 def program_for(
-    task: Task,
+    task: Launchable,
     idle: Any,
     kinds: tuple[Kind, ...],
     device: Device,
@@ -67,12 +70,14 @@ def program_for(
     mailbox: bool = False,
 ) -> Program:
     """Return the program of a task, compiled, linked and loaded on first use."""
+    members = len(tasks_of(task))
+    num_kinds = members if members > 1 else 0
     with during("load", task.name):
         slot = ffi.new("atos_program **")
         if device.kind == "cpu":
             native = link.native(task, idle, kinds, item_dtype, debug, buckets, each_round)
             check(lib.atos_program_native(native.run, native.idle, native.each_round, debug, slot))
-            facts = native.scratch_itemsize, native.sized_scratch, native.asks_for_round, native.checks
+            facts = native.scratch_itemsize, native.sized_scratch, native.asks_for_round, num_kinds, native.checks
             return Program(_take_ownership(slot[0]), 0, *facts, native)
         # A block whose threads together need more registers than there are could not start at all.
         allowed = _REGISTERS_OF_A_BLOCK // num_threads // 8 * 8
@@ -81,7 +86,7 @@ def program_for(
             *(task, idle, kinds, item_dtype, worker, device.compute_capability, limit, debug, buckets, each_round, mailbox)
         )
         check(lib.atos_program_load(device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
-        facts = kernel.scratch_itemsize, kernel.sized_scratch, kernel.asks_for_round, kernel.checks
+        facts = kernel.scratch_itemsize, kernel.sized_scratch, kernel.asks_for_round, num_kinds, kernel.checks
         return Program(_take_ownership(slot[0]), kernel.value_words, *facts, None)
 
 

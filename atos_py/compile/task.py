@@ -198,13 +198,15 @@ class Worker:
     def __init__(self) -> None:
         raise _inside_only("Worker")
 
-    def push(self, item: Any, /) -> None:
+    def push(self, item: Any, /, *, task: Task | None = None) -> None:
         """Push an item into the queue.
 
         Parameters
         ----------
         item : int or tuple
             Cast to the type of the queue's items; a tuple of the fields in order if those are records.
+        task : Task, optional
+            Which of the launch's tasks runs it; by default the first.
         """
 
     def stop(self) -> None:

@@ -4,12 +4,14 @@ r"""A queue and the arrays that its tasks work on, in a file, so that a run that
 bytes                 content
 ====================  ===================================================================================================
 8                     magic, ``b"\x89ATOS\r\n\x1a"``, which a transfer as text would spoil
-4                     version of the format, little-endian as all numbers are: 1, or 2 if the queue has buckets
+4                     version of the format, little-endian as all numbers are: 1, or 2 if the queue has buckets or kinds
 4                     length of the header
 ...                   header, JSON: ``capacity``, ``dtype``, ``pending``, ``level``, ``tasks_run``, ``tasks_pushed``, and
-                      ``arrays``, a list of ``name``, ``dtype`` and ``shape``; in version 2 also ``buckets`` and ``delta``
-...                   the pending items, oldest first, or those of the lowest priority in version 2
-...                   in version 2, the priorities of these items, each a float64
+                      ``arrays``, a list of ``name``, ``dtype`` and ``shape``; in version 2 also ``buckets`` and ``delta``, or
+                      null, and ``kinds``, the name of the task of each kind of items, or null
+...                   the pending items, oldest first, or those of the lowest priority if there are ``buckets``
+...                   if there are ``buckets``, the priorities of these items, each a float64
+...                   if there are ``kinds``, the kind of each, a byte
 ...                   the arrays, in the order of the header, each C-contiguous
 32                    SHA-256 of all that is before
 ====================  ===================================================================================================
@@ -32,8 +34,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray
+from ..compile.codegen import ITEM_BYTES
 from ..core.devices import Device
 from ..core.devices import device as device_of
+from ..core.library import lib
 from ..errors import CheckpointError, InvalidArgumentError, UnsupportedTypeError
 from ..support.atomic_files import as_path, open_regular, replacing
 from ..support.host_memory import host_memory_for
@@ -43,11 +47,12 @@ __all__ = ["QueueSnapshot", "QueueState", "load", "save"]
 _Q = TypeVar("_Q")
 
 _MAGIC = b"\x89ATOS\r\n\x1a"
-_VERSION, _VERSION_WITH_BUCKETS = 1, 2
+_VERSION, _VERSION_WITH_MORE = 1, 2
 _FIXED_BYTES = len(_MAGIC) + 8
 _CHECKSUM_BYTES = 32
 _MAX_HEADER_BYTES = 1 << 24
 _PIECE_BYTES = 1 << 24
+_MAX_KINDS = lib.ATOS_MAX_KINDS + 1  # with that of items for the first task, whichever it is
 _MAX_DIMENSIONS = 64  # of an array of NumPy
 _DTYPE = re.compile(
     r"[<>|=]?[A-Za-z]\d{0,4}"
@@ -73,11 +78,16 @@ class QueueOptions(NamedTuple):
 
 
 class QueueSnapshot(NamedTuple):
-    """The items, their priorities if the queue has buckets, and the state of a queue at one moment."""
+    """The items and the state of a queue at one moment, with priorities if it has buckets.
+
+    `numbers` are the kinds of the items, which `kinds` names.
+    """
 
     options: QueueOptions
     items: NDArray[Any]
     priorities: NDArray[np.float64] | None
+    kinds: tuple[str | None, ...] | None
+    numbers: NDArray[np.uint8]
     state: QueueState
 
 
@@ -85,6 +95,7 @@ class _Header(NamedTuple):
     """Contents of the header of a file, checked."""
 
     options: QueueOptions
+    kinds: tuple[str | None, ...] | None
     state: QueueState
     arrays: dict[str, tuple[np.dtype[Any], tuple[int, ...]]]
 
@@ -92,12 +103,17 @@ class _Header(NamedTuple):
     def body_bytes(self) -> int:
         """Bytes between the header and the checksum; Python's integers do not overflow."""
         arrays = sum(dtype.itemsize * math.prod(shape) for dtype, shape in self.arrays.values())
-        return self.state.pending * (self.options.dtype.itemsize + self.priority_bytes) + arrays
+        return self.state.pending * (self.options.dtype.itemsize + self.priority_bytes + self.kind_bytes) + arrays
 
     @property
     def priority_bytes(self) -> int:
         """Bytes of an item's priority."""
         return 0 if self.options.buckets is None else 8
+
+    @property
+    def kind_bytes(self) -> int:
+        """Bytes of an item's kind."""
+        return 0 if self.kinds is None else 1
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -132,21 +148,23 @@ def _write(file: BinaryIO, queue: QueueSnapshot, arrays: Mapping[str, Array]) ->
         file.write(data)
 
     options = queue.options
-    has_buckets = options.buckets is not None
+    has_more = options.buckets is not None or queue.kinds is not None
     header = json.dumps(
         {
             "capacity": options.capacity,
             "dtype": _describe_dtype(options.dtype),
-            **({"buckets": options.buckets, "delta": options.delta} if has_buckets else {}),
+            **({"buckets": options.buckets, "delta": options.delta, "kinds": queue.kinds} if has_more else {}),
             **queue.state._asdict(),
             "arrays": [{"name": name, "dtype": array.dtype.str, "shape": list(array.shape)} for name, array in arrays.items()],
         }
     ).encode()
-    version = _VERSION_WITH_BUCKETS if has_buckets else _VERSION
+    version = _VERSION_WITH_MORE if has_more else _VERSION
     put(_MAGIC + version.to_bytes(4, "little") + len(header).to_bytes(4, "little") + header)
     put(_view_bytes(queue.items))
     if queue.priorities is not None:
         put(_view_bytes(queue.priorities))
+    if queue.kinds is not None:
+        put(_view_bytes(queue.numbers))
     for array in arrays.values():
         for flat, part in _split(array):
             put(_view_bytes(flat[part]))
@@ -223,7 +241,12 @@ def load(
             if header.options.buckets is not None:
                 priorities = np.empty(header.state.pending, np.float64)
                 _read_into(path, file, _view_bytes(priorities))
-            restore(queue, QueueSnapshot(header.options, items, priorities, header.state))
+            numbers = np.zeros(header.state.pending, np.uint8)
+            if header.kinds is not None:
+                _read_into(path, file, _view_bytes(numbers))
+                if numbers.max(initial=0) >= len(header.kinds):
+                    raise CheckpointError(path, f"an item is of kind {numbers.max()} of {len(header.kinds)}")
+            restore(queue, QueueSnapshot(header.options, items, priorities, header.kinds, numbers, header.state))
             for name in header.arrays:
                 for flat, part in _split(targets[name]):
                     piece = np.empty(len(range(*part.indices(flat.size))), flat.dtype)
@@ -243,8 +266,8 @@ def _read_header(path: Path, file: BinaryIO) -> _Header:
     if size < _FIXED_BYTES + _CHECKSUM_BYTES:
         raise CheckpointError(path, f"it is truncated: {size} bytes are too few for a checkpoint")
     version, length = (int.from_bytes(start[at : at + 4], "little") for at in (len(_MAGIC), len(_MAGIC) + 4))
-    if version not in (_VERSION, _VERSION_WITH_BUCKETS):
-        known = f"{_VERSION} and {_VERSION_WITH_BUCKETS}"
+    if version not in (_VERSION, _VERSION_WITH_MORE):
+        known = f"{_VERSION} and {_VERSION_WITH_MORE}"
         raise CheckpointError(path, f"it is of version {version}, and this package reads versions {known}; use the other one")
     digest = hashlib.sha256(start)
     left = size - _FIXED_BYTES - _CHECKSUM_BYTES
@@ -281,9 +304,24 @@ def _parse_header(given: Any, version: int) -> _Header:
         raise ValueError(f"a level of {state.level} of {state.pending} items")
     arrays = {str(entry["name"]): (_parse_dtype(entry["dtype"]), _parse_shape(entry["shape"])) for entry in given["arrays"]}
     options = QueueOptions(_parse_count(given["capacity"]), dtype)
-    if version == _VERSION_WITH_BUCKETS:
-        options = options._replace(buckets=_parse_count(given["buckets"]), delta=given["delta"])
-    return _Header(options, state, arrays)
+    kinds = None
+    if version == _VERSION_WITH_MORE:
+        if given["buckets"] is not None:
+            options = options._replace(buckets=_parse_count(given["buckets"]), delta=given["delta"])
+        kinds = _parse_kinds(given["kinds"])
+    if kinds is not None and dtype.itemsize >= ITEM_BYTES[-1]:
+        raise ValueError(f"items of {dtype.itemsize} bytes with kinds")
+    return _Header(options, kinds, state, arrays)
+
+
+def _parse_kinds(value: Any) -> tuple[str | None, ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(name is None or isinstance(name, str) for name in value):
+        raise ValueError(f"{value!r:.80} are no names of tasks")
+    if not 1 <= len(value) <= _MAX_KINDS or len({*value}) != len(value):
+        raise ValueError(f"{len(value)} kinds of tasks, {len({*value})} of them different")
+    return tuple(value)
 
 
 def _parse_dtype(value: Any) -> np.dtype[Any]:

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..arrays.array import Array, asarray
 from ..arrays.casting import cast_values
 from ..arrays.import_external import is_on_gpu
-from ..compile.codegen import ITEM_BYTES, item_bytes
+from ..compile.codegen import ITEM_BYTES
 from ..core.devices import Device
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.validation import as_host_array
 
-__all__ = ["as_items", "check_item_dtype", "items_on_gpu", "pad_items"]
+__all__ = ["as_items", "check_item_dtype", "items_on_gpu"]
 
 
 def check_item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -40,7 +40,7 @@ def check_item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def as_items(items: ArrayLike | Array, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return what is pushed to a queue of `dtype` as the core takes it, after checking that every item fits."""
     if type(items) is np.ndarray and items.dtype == dtype and items.ndim == 1 and items.flags.c_contiguous:
-        return pad_items(items)  # every value fits
+        return items  # every value fits
     items = asarray(items) if is_on_gpu(items) else items  # NumPy does not read those of other libraries
     given = _make_records(items, dtype) if dtype.names else np.atleast_1d(_read_integers(items))
     if given.ndim != 1:
@@ -53,7 +53,7 @@ def as_items(items: ArrayLike | Array, dtype: np.dtype[Any]) -> NDArray[Any]:
             if low < limits.min or high > limits.max:
                 bad = low if low < limits.min else high
                 raise InvalidArgumentError(f"item {bad} does not fit {dtype} ({limits.min} to {limits.max})")
-    return pad_items(np.ascontiguousarray(given, dtype))
+    return np.ascontiguousarray(given, dtype)
 
 
 def items_on_gpu(items: Any, dtype: np.dtype[Any], device: Device) -> Array | None:
@@ -69,16 +69,6 @@ def items_on_gpu(items: Any, dtype: np.dtype[Any], device: Device) -> Array | No
     if array.ndim > 1:
         raise InvalidArgumentError(f"items are pushed as a one-dimensional array (got shape {array.shape})")
     return array
-
-
-def pad_items(items: NDArray[Any]) -> NDArray[Any]:
-    """Return items as the core takes them, each of 4, 8, 16 or 32 bytes."""
-    given, taken = items.dtype.itemsize, item_bytes(items.dtype.itemsize)
-    if given == taken:
-        return items
-    padded = np.zeros((len(items), taken), np.uint8)
-    padded[:, :given] = items.view(np.uint8).reshape(len(items), given)
-    return padded
 
 
 def _are_integers(values: NDArray[Any]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
 
@@ -13,6 +13,7 @@ import numpy as np
 from ..arrays.array import Array, zeros
 from ..arrays.streams import launch_stream
 from ..compile.host_kernels import threads
+from ..compile.kinds import Launchable, Tasks, check_tasks, tasks_of
 from ..compile.program import WORKER_KINDS, Program, program_for
 from ..compile.scratch import MOST_BYTES, sized_scratch
 from ..compile.task import Task
@@ -23,6 +24,7 @@ from ..core.library import ffi, lib
 from ..errors import InvalidArgumentError, LaunchConfigError, TaskCompileError, UnsupportedTypeError
 from ..support.validation import check_bool, check_float, check_int, check_option_names, check_timeout
 from .callbacks import start_callback
+from .core_queue import Form, is_replaced
 from .launch_arguments import Arguments, prepare_arguments
 from .launch_errors import LaunchedQueue, check_end
 from .mailbox import Mailbox
@@ -122,7 +124,7 @@ class PlannedLaunch(NamedTuple):
     """A launch that is still to come."""
 
     worker: str
-    task: Task
+    task: Task | Sequence[Task]
     args: tuple[Any, ...]
     options: LaunchOptions
 
@@ -213,31 +215,41 @@ class LaunchConfig:
 
 
 def run_launch(
-    queue: LaunchedQueue, handle: Any, worker: str, task: Task, args: tuple[Any, ...], options: LaunchOptions
+    queue: LaunchedQueue,
+    form_for: Callable[[tuple[str, ...]], Form],
+    worker: str,
+    task: Task | Sequence[Task],
+    args: tuple[Any, ...],
+    options: LaunchOptions,
 ) -> LaunchStats:
     """Run a queue's tasks, and return what there is to say of that; see `Queue.launch_cta` and `prepare_launch`."""
-    return prepare_launch(queue, handle, worker, task, args, options)()
+    while (stats := prepare_launch(queue, form_for, worker, task, args, options)()) is None:
+        pass
+    return stats
 
 
 def prepare_launch(
     queue: LaunchedQueue,
-    handle: Any,
+    form_for: Callable[[tuple[str, ...]], Form],
     worker: str,
-    task: Task,
+    task: Task | Sequence[Task],
     args: tuple[Any, ...],
     options: LaunchOptions,
     mailbox: Mailbox | None = None,
-) -> Callable[[], LaunchStats]:
+) -> Callable[[], LaunchStats | None]:
     """Check and compile a launch, and return the function that runs it, in any thread, once.
+
+    That function returns None if another thread has changed the form of the queue: nothing was done then, and the launch has to
+    be prepared again.
 
     Parameters
     ----------
     queue : Queue
-    handle : cdata
-        The `atos_queue` of it.
+    form_for : callable
+        Returns the form that the queue takes for tasks of these names.
     worker : str
         "thread", "warp" or "cta".
-    task : Task
+    task : Task or sequence of Task
     args : tuple
         The arguments of the task.
     options : LaunchOptions
@@ -247,8 +259,8 @@ def prepare_launch(
     """
     begin = time.perf_counter()
     config = LaunchConfig.from_options(worker, queue.device, options)
-    if not isinstance(task, Task):
-        raise UnsupportedTypeError(f"launch a task made with @atos.task (got {task!r})")
+    tasks = check_tasks(task)
+    names = tuple(member.name for member in tasks)
     if mailbox is not None and (config.barrier or not config.persistent):
         raise LaunchConfigError(
             "a launch that takes items while it runs is persistent and has no barrier"
@@ -262,10 +274,14 @@ def prepare_launch(
     arguments = prepare_arguments(args, queue.device)
     on_gpu = queue.device.kind == "cuda"
     stream = launch_stream(config.stream, arguments.values, queue.device) if on_gpu or config.stream is not None else 0
-    observer = make_observer(config.progress, task.name)
-    program = program_for(*_program_key(queue, task, arguments, config, mailbox is not None))
-    sized = _check_scratch(task, program, config, on_gpu)
-    _check_rounds(task, program, config)
+    form = form_for(names)
+    if mailbox is not None:
+        mailbox.open(form, names)
+    launched = tasks[0] if form.kinds is None else Tasks(tasks)
+    observer = make_observer(config.progress, launched.name)
+    program = program_for(*_program_key(queue, launched, arguments, config, mailbox is not None))
+    sized = _check_scratch(launched, program, config, on_gpu)
+    _check_rounds(launched, program, config)
     samples = zeros((_MAX_SAMPLES, _SAMPLE_WORDS), dtype=np.uint64, device=queue.device) if config.sample_interval else None
     words = ffi.new("uint64_t[]", arguments.words or [0])
     launch = ffi.new(
@@ -279,11 +295,12 @@ def prepare_launch(
             "threads": config.num_threads,
             "scratch": config.shared_memory,
             "sized_scratch": sized,
-            "nested": task.nested,
+            "nested": launched.nested,
             "value_words": program.value_words,
             "idle": config.idle is not None,
             "buckets": queue.buckets is not None,
             "each_round": config.each_round is not None,
+            "kinds": program.num_kinds,
             "argument_words": len(arguments.words),
             "arguments": words,
             "stream": ffi.cast("void *", stream if on_gpu else 0),
@@ -298,40 +315,45 @@ def prepare_launch(
     )
     stats = ffi.new("atos_stats *")
 
-    def run() -> LaunchStats:
+    def run() -> LaunchStats | None:
         launch.poll_callback = start_callback(observer)
-        with annotated(task.name):
-            status = lib.atos_queue_launch(handle, program.handle, launch, stats)
+        with annotated(launched.name):
+            status = lib.atos_queue_launch(form.handle, program.handle, launch, stats)
         asked = mailbox is not None and mailbox.stopped
-        check_end(queue, task, program, status, stats, config.timeout, (arguments.values, words, samples, mailbox), asked)
-        return _report(queue, task, config, stats, samples, begin)
+        used = arguments.values, words, samples, mailbox
+        check_end(queue, launched, program, status, stats, config.timeout, used, asked)
+        return None if is_replaced(status) else _report(queue, launched, config, stats, samples, begin)
 
     return run
 
 
 def _program_key(
-    queue: LaunchedQueue, task: Task, arguments: Arguments, config: LaunchConfig, mailbox: bool = False
+    queue: LaunchedQueue, launched: Launchable, arguments: Arguments, config: LaunchConfig, mailbox: bool = False
 ) -> tuple[Any, ...]:
     """Return the parameters of `program_for`."""
     where = queue.device, queue.dtype, config.worker, config.num_threads
-    return task, config.idle, arguments.kinds, *where, config.debug, queue.buckets is not None, config.each_round, mailbox
+    return launched, config.idle, arguments.kinds, *where, config.debug, queue.buckets is not None, config.each_round, mailbox
 
 
 def compile_ahead(queue: LaunchedQueue, launches: Iterable[PlannedLaunch]) -> None:
-    """Compile and link the programs of launches to come.
+    """Compile and link the programs of launches to come, of a queue whose items have no kinds so far.
 
     Numba compiles one task at a time. On a GPU those that it has compiled are linked meanwhile, each by a thread. On the CPU
     nothing is linked, and so nothing gained.
     """
     keys: dict[tuple[Any, ...], None] = {}  # in the order of the launches
+    with_kinds = False
     for worker, task, args, options in launches:
         config = LaunchConfig.from_options(worker, queue.device, options)
-        keys[_program_key(queue, task, prepare_arguments(args, queue.device), config)] = None
+        tasks = check_tasks(task)
+        with_kinds |= len(tasks) > 1  # from then on
+        launched = Tasks(tasks) if with_kinds else tasks[0]
+        keys[_program_key(queue, launched, prepare_arguments(args, queue.device), config)] = None
     with threads(max(len(keys), 1)) as pool:
         list(pool.map(lambda key: program_for(*key), keys))
 
 
-def _check_scratch(task: Task, program: Program, config: LaunchConfig, on_gpu: bool) -> int:
+def _check_scratch(task: Launchable, program: Program, config: LaunchConfig, on_gpu: bool) -> int:
     """Return the bytes of scratch that the task sizes, of a worker, and refuse a launch that cannot give what it takes."""
     if config.shared_memory < program.scratch_itemsize:
         raise LaunchConfigError(
@@ -350,7 +372,7 @@ def _check_scratch(task: Task, program: Program, config: LaunchConfig, on_gpu: b
     return sized
 
 
-def _check_rounds(task: Task, program: Program, config: LaunchConfig) -> None:
+def _check_rounds(task: Launchable, program: Program, config: LaunchConfig) -> None:
     """Refuse a launch without barriers, and so without rounds, whose task asks for them."""
     if config.barrier or not (program.asks_for_round or config.each_round):
         return
@@ -359,13 +381,16 @@ def _check_rounds(task: Task, program: Program, config: LaunchConfig) -> None:
 
 
 def _report(
-    queue: LaunchedQueue, task: Task, config: LaunchConfig, stats: Any, samples: Array | None, begin: float
+    queue: LaunchedQueue, task: Launchable, config: LaunchConfig, stats: Any, samples: Array | None, begin: float
 ) -> LaunchStats:
     """Return the statistics of a launch from those of the core; it began at `begin`, by `time.perf_counter`."""
     waits_for_items = config.persistent and not config.barrier
+    members = tasks_of(task)
+    counts = list(stats.tasks_run_by) if len(members) > 1 else [stats.tasks_run]
     return LaunchStats(
         tasks_run=stats.tasks_run,
         tasks_pushed=stats.tasks_pushed,
+        tasks_run_by={member.name: count for member, count in zip(members, counts, strict=False)},
         milliseconds=stats.milliseconds,
         rounds=stats.rounds,
         task=task.name,

@@ -7,13 +7,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..compile.codegen import stored_bytes
 from ..compile.debug_checks import task_error
+from ..compile.kinds import Launchable, Tasks, tasks_of
 from ..compile.program import Program
-from ..compile.task import Task
 from ..core.devices import Device
 from ..core.library import check, ffi, lib, message
 from ..errors import AtosError, LaunchTimeoutError, QueueFullError, TaskError
 from .callbacks import finish_callback
+from .core_queue import is_replaced
 
 __all__ = ["check_end"]
 
@@ -40,7 +42,7 @@ class LaunchedQueue(Protocol):
 
 def check_end(
     queue: LaunchedQueue,
-    task: Task,
+    task: Launchable,
     program: Program,
     status: int,
     stats: Any,
@@ -54,6 +56,8 @@ def check_end(
     """
     interrupt = finish_callback()
     try:
+        if is_replaced(status):
+            status = lib.ATOS_OK  # nothing was done, and it is launched again
         if status == lib.ATOS_STOPPED and asked and interrupt is None:
             return
         if status in (lib.ATOS_STOPPED, lib.ATOS_STUCK, lib.ATOS_HELD):
@@ -83,7 +87,7 @@ def _describe_full(queue: LaunchedQueue, stats: Any) -> QueueFullError:
 
 
 def _describe_stop(
-    queue: LaunchedQueue, task: Task, why: str, status: int, stats: Any, used: tuple[Any, ...]
+    queue: LaunchedQueue, task: Launchable, why: str, status: int, stats: Any, used: tuple[Any, ...]
 ) -> LaunchTimeoutError:
     """Say that a launch was stopped. What is used by one that is stuck lives from now on as long as the process."""
     if status == lib.ATOS_STOPPED:
@@ -107,10 +111,14 @@ def _describe_stop(
     )
 
 
-def _describe_failed_check(queue: LaunchedQueue, task: Task, program: Program, stats: Any) -> TaskError:
+def _describe_failed_check(queue: LaunchedQueue, task: Launchable, program: Program, stats: Any) -> TaskError:
     """Say which check failed."""
     item: Any = None
+    failed, *_ = tasks_of(task)
     if stats.failure.in_item:
-        item = np.frombuffer(bytes(ffi.buffer(stats.failure.item)), queue.dtype, 1)[0].item()
+        stored = bytes(ffi.buffer(stats.failure.item))
+        item = np.frombuffer(stored, queue.dtype, 1)[0].item()
+        if isinstance(task, Tasks):
+            failed = task.members[stored[stored_bytes(queue.dtype.itemsize, True) - 1]]
     assert program.checks is not None
-    return task_error(task.name, program.checks, stats.failure, item, stats.lost)
+    return task_error(failed.name, program.checks, stats.failure, item, stats.lost)

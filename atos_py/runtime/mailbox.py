@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from ..compile.codegen import item_bytes
 from ..core.devices import Device
 from ..core.library import check, ffi, in_turn, lib
 from ..errors import InvalidArgumentError
+from .core_queue import Form
 
 __all__ = ["Mailbox"]
 
 
 class Mailbox:
-    """A mailbox for one launch on `device`, with items of `dtype`.
+    """A mailbox for one launch of a queue on `device`.
 
     Attributes
     ----------
@@ -27,12 +27,19 @@ class Mailbox:
         Whether `close` or `stop` was called.
     """
 
-    def __init__(self, device: Device, dtype: np.dtype[Any]) -> None:
-        slot = ffi.new("atos_mailbox **")
-        check(lib.atos_mailbox_create(device.number, item_bytes(dtype.itemsize), slot))
-        self.handle = ffi.gc(slot[0], lib.atos_mailbox_destroy)
+    handle: Any
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
         self.closed = self.stopped = False
         self._process = os.getpid()
+
+    def open(self, form: Form, tasks: Sequence[str]) -> None:
+        """Make the core's mailbox, for a launch of these tasks on a queue of this form."""
+        slot = ffi.new("atos_mailbox **")
+        check(lib.atos_mailbox_create(self._device.number, form.stride, slot))
+        self.handle = ffi.gc(slot[0], lib.atos_mailbox_destroy)
+        self._form, self._tasks = form, tasks
 
     def has_begun(self) -> bool:
         """Wait until the launch has the queue; False if it has ended without."""
@@ -41,11 +48,22 @@ class Mailbox:
             check(status)
         return status != lib.ATOS_CLOSED  # type: ignore[no-any-return]
 
-    def push(self, items: NDArray[Any]) -> int:
-        """Hand over items, as `as_items` returns them; return how many, which are all unless the launch ends before."""
+    def push(self, items: NDArray[Any], task: str | None) -> int:
+        """Hand over items, as `as_items` returns them, for a task of the launch; None is the first.
+
+        Returns how many, which are all unless the launch ends before.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the launch has no such task.
+        """
         self.refuse_fork()
-        done, count, size, pushed = 0, len(items), items.strides[0], ffi.new("uint64_t *")
-        raw = ffi.from_buffer("char[]", items)  # in a fraction of the time of items.ctypes
+        if task is not None and task not in self._tasks:
+            raise InvalidArgumentError(f"the run has the tasks {', '.join(self._tasks)} (got task={task})")
+        stored = self._form.encode(items, 0 if task is None else self._tasks.index(task))
+        done, count, size, pushed = 0, len(items), self._form.stride, ffi.new("uint64_t *")
+        raw = ffi.from_buffer("char[]", stored)  # in a fraction of the time of stored.ctypes
         while True:
             status = lib.atos_mailbox_push(self.handle, raw + done * size, count - done, pushed)
             done += pushed[0]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -13,14 +14,15 @@ from ..compile.codegen import item_bytes
 from ..compile.task import Task
 from ..core.devices import Device
 from ..core.devices import device as device_of
-from ..core.library import check, ffi, in_turn, lib, message
-from ..errors import QueueFullError, UnsupportedTypeError
+from ..core.library import check, ffi, lib
+from ..errors import UnsupportedTypeError
 from ..support.host_memory import host_memory_for
-from ..support.validation import as_dtype, check_int
+from ..support.validation import as_dtype, check_bool, check_int
 from . import checkpoint, run
-from .buckets import check_buckets, push_call, read_priorities, restore
-from .checkpoint import QueueOptions, QueueSnapshot, QueueState
-from .items import check_item_dtype
+from .buckets import as_priorities, check_buckets
+from .checkpoint import QueueOptions, QueueSnapshot
+from .core_queue import CoreQueue
+from .items import as_items, check_item_dtype, items_on_gpu
 from .launch import LaunchOptions, run_launch
 from .stats import LaunchStats
 
@@ -99,7 +101,7 @@ class Queue:
         most = 0 if max_capacity is None else check_int("max_capacity", max_capacity, first, 1 << 62)
         slot = ffi.new("atos_queue **")
         check(lib.atos_queue_create(self._device.number, first, item_bytes(self._dtype.itemsize), slot))
-        self._handle = ffi.gc(slot[0], lib.atos_queue_destroy)
+        self._core = CoreQueue(ffi.gc(slot[0], lib.atos_queue_destroy), self._dtype)
         check(lib.atos_queue_limit(self._handle, most))
         self._buckets, self._delta = check_buckets(buckets, delta)
         if self._buckets is not None:
@@ -118,21 +120,20 @@ class Queue:
     @property
     def capacity(self) -> int:
         """The items for which it has room now; it grows by itself up to `max_capacity`, and `resize` changes it."""
-        return self._read_capacities()[0]
+        return self._core.capacities()[0]
 
     @property
     def max_capacity(self) -> int:
         """The most items for which the queue makes room by itself; may be set, to `capacity` or more."""
-        return self._read_capacities()[1]
+        return self._core.capacities()[1]
 
     @max_capacity.setter
     def max_capacity(self, most: int) -> None:
-        check(lib.atos_queue_limit(self._handle, check_int("max_capacity", most, 1, 1 << 62)))
+        check(self._core.call(lib.atos_queue_limit, check_int("max_capacity", most, 1, 1 << 62)))
 
-    def _read_capacities(self) -> tuple[int, int]:
-        pair = ffi.new("uint64_t[2]")
-        lib.atos_queue_capacity(self._handle, pair, pair + 1)
-        return pair[0], pair[1]
+    @property
+    def _handle(self) -> Any:
+        return self._core.form.handle
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -147,12 +148,12 @@ class Queue:
     @property
     def tasks_run(self) -> int:
         """Tasks that all launches so far have run, those before a checkpoint included."""
-        return self._read(0)[1].tasks_run
+        return self._core.state().tasks_run
 
     @property
     def tasks_pushed(self) -> int:
         """Items that those tasks pushed."""
-        return self._read(0)[1].tasks_pushed
+        return self._core.state().tasks_pushed
 
     def __reduce__(self) -> Any:
         raise UnsupportedTypeError(
@@ -161,15 +162,13 @@ class Queue:
 
     def __len__(self) -> int:
         """Return how many items are waiting."""
-        count = ffi.new("uint64_t *")
-        check(in_turn(lib.atos_queue_pending, self._handle, count))
-        return count[0]
+        return self._core.pending()
 
     def __repr__(self) -> str:
         return f"<atos queue {len(self):,} of {self.capacity:,} items of {self.dtype} on {self.device}>"
 
     @host_memory_for("Queue.push")
-    def push(self, items: ArrayLike | Array, priority: ArrayLike | None = None) -> None:
+    def push(self, items: ArrayLike | Array, priority: ArrayLike | None = None, *, task: Task | None = None) -> None:
         """Append items.
 
         Parameters
@@ -180,13 +179,17 @@ class Queue:
         priority : array_like, optional
             In a queue with buckets: one number for all, or one for each item; the lowest goes first. By default 0. Such items
             pass through the host.
+        task : Task, optional
+            Which of the tasks of the launch to come runs them; by default the first.
 
         Raises
         ------
         QueueFullError
             If there is no room for all of them, and cannot be made up to `max_capacity`; none is pushed then.
         InvalidArgumentError
-            If a value does not fit the dtype.
+            If a value does not fit the dtype, or items for too many tasks would wait.
+        UnsupportedTypeError
+            If items of the queue have no room for their kind.
 
         Examples
         --------
@@ -200,21 +203,24 @@ class Queue:
         >>> ordered.peek()
         array([1, 2, 3], dtype=uint32)
         """
-        push, arguments, count, owner = push_call(items, priority, self._dtype, self._device, self._buckets)
-        status = in_turn(push, self._handle, *arguments, count)
-        del owner  # of the memory that was pushed from
-        if status == lib.ATOS_QUEUE_FULL:
-            waiting = len(self)
-            raise QueueFullError(
-                f"{message()}; set queue.max_capacity = {waiting + count} or more",
-                capacity=self.capacity,
-                pending=waiting,
-                lost=0,
-            )
-        check(status)
+        if task is not None and not isinstance(task, Task):
+            raise UnsupportedTypeError(f"task must be a task made with @atos.task (got {task!r:.80})")
+        array = None if self._buckets else items_on_gpu(items, self._dtype, self._device)
+        given = as_items(items, self._dtype) if array is None else array
+        priorities = None if priority is None else as_priorities(priority, len(given), self._buckets)
+        self._core.push(given, task.name if task else None, priorities)
 
-    def peek(self) -> NDArray[Any]:
+    @overload
+    def peek(self) -> NDArray[Any]: ...
+    @overload
+    def peek(self, *, kinds: Literal[True]) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    def peek(self, *, kinds: bool = False) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Return a copy of the waiting items, the oldest first, or by priority; a launch in another thread is waited for.
+
+        Parameters
+        ----------
+        kinds : bool
+            Whether to return the names of their tasks too, as a second array; None is the first task of the launch to come.
 
         Examples
         --------
@@ -222,8 +228,16 @@ class Queue:
         >>> queue.push([3, 1, 2])
         >>> queue.peek()
         array([3, 1, 2], dtype=uint32)
+        >>> @atos.task
+        ... def settle(worker, v):
+        ...     pass
+        >>> queue.push(4, task=settle)
+        >>> queue.peek(kinds=True)[1]
+        array([None, None, None, 'settle'], dtype=object)
         """
-        return self._read()[0]
+        form, stored, _ = self._core.read()
+        items, numbers = form.decode(stored)
+        return (items, form.names(numbers)) if check_bool("kinds", kinds) else items
 
     def clear(self) -> None:
         """Drop every waiting item.
@@ -236,7 +250,7 @@ class Queue:
         >>> len(queue)
         0
         """
-        check(in_turn(lib.atos_queue_clear, self._handle))
+        check(self._core.call(lib.atos_queue_clear))
 
     def resize(self, capacity: int) -> None:
         """Change the capacity; what is waiting stays, in order.
@@ -255,7 +269,7 @@ class Queue:
         >>> queue.capacity
         1000
         """
-        check(in_turn(lib.atos_queue_resize, self._handle, check_int("capacity", capacity, 1, 1 << 62)))
+        check(self._core.call(lib.atos_queue_resize, check_int("capacity", capacity, 1, 1 << 62)))
 
     def save(self, path: str | os.PathLike[str], /, **arrays: Any) -> None:
         """Write the waiting items and the counters to a file, together with the arrays that the tasks work on.
@@ -291,7 +305,7 @@ class Queue:
         >>> len(atos.Queue.load("run.atos", done=done))
         2
         """
-        checkpoint.save(self._take_snapshot, lambda: self._read(0)[1], path, arrays)
+        checkpoint.save(self._take_snapshot, self._core.state, path, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], /, *, device: Device | str | None = None, **arrays: Any) -> Queue:
@@ -328,34 +342,17 @@ class Queue:
         """
         return checkpoint.load(
             lambda options, place: cls(**options._asdict(), device=place),
-            lambda queue, saved: restore(queue._handle, saved),
+            lambda queue, saved: queue._core.restore(saved),
             path,
             device,
             arrays,
         )
 
-    # The oldest items, all of them or at most `room`, and how the queue stood when they were read.
-    @host_memory_for("the items of a Queue")
-    def _read(self, room: int | None = None) -> tuple[NDArray[Any], QueueState]:
-        state = ffi.new("atos_queue_state *")
-        space = len(self) if room is None else room
-        while True:
-            raw = np.zeros((space, item_bytes(self._dtype.itemsize)), np.uint8)
-            check(in_turn(lib.atos_queue_read, self._handle, ffi.cast("void *", raw.ctypes.data), space, state))
-            if room is not None or state.pending <= space:
-                break
-            space = state.pending  # another thread pushed meanwhile
-        items = np.ascontiguousarray(raw[: state.pending, : self._dtype.itemsize]).view(self._dtype).reshape(-1)
-        return items, QueueState(*(getattr(state, field) for field in QueueState._fields))
-
     def _take_snapshot(self) -> QueueSnapshot:
-        items, state = self._read()
-        options = QueueOptions(self.capacity, self._dtype, self._buckets, self._delta)
-        priorities = None if self._buckets is None else read_priorities(self._handle, len(items))
-        return QueueSnapshot(options, items, priorities, state)
+        return self._core.snapshot(QueueOptions(self.capacity, self._dtype, self._buckets, self._delta))
 
     @host_memory_for("a launch")
-    def launch_thread(self, task: Task, *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:
+    def launch_thread(self, task: Task | Sequence[Task], *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:
         """Run the queue's tasks with workers of one thread; otherwise as `launch_cta`.
 
         Examples
@@ -368,10 +365,10 @@ class Queue:
         >>> print(queue.launch_thread(mark, seen).worker, seen[:])
         thread [1 0 1 0]
         """
-        return run_launch(self, self._handle, "thread", task, args, options)
+        return run_launch(self, self._core.for_launch, "thread", task, args, options)
 
     @host_memory_for("a launch")
-    def launch_warp(self, task: Task, *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:
+    def launch_warp(self, task: Task | Sequence[Task], *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:
         """Run the queue's tasks with workers of one warp, 32 threads; otherwise as `launch_cta`.
 
         Examples
@@ -384,16 +381,16 @@ class Queue:
         >>> print(queue.launch_warp(mark, seen).worker, seen[:])
         warp [1 0 1 0]
         """
-        return run_launch(self, self._handle, "warp", task, args, options)
+        return run_launch(self, self._core.for_launch, "warp", task, args, options)
 
     @host_memory_for("a launch")
-    def launch_cta(self, task: Task, *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:
+    def launch_cta(self, task: Task | Sequence[Task], *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:
         """Run the queue's tasks, and what they push, with workers of one block (CTA), until all is done.
 
         Parameters
         ----------
-        task : Task
-            What to run on each item.
+        task : Task, or a sequence of Task
+            What to run on each item; several kinds of tasks, nested and flat, each of which takes all of `args`.
         *args
             Handed to the task: arrays on the queue's device, numbers, None, and named tuples of those, such as a `Graph`. They
             take 256 words at most: an array one and one for each dimension, a number one.
@@ -444,6 +441,6 @@ class Queue:
         >>> print(queue.launch_cta(mark, seen, fetch_size=32, persistent=False).schedule, seen[:])
         discrete, relaxed [1 0 1 0]
         """
-        return run_launch(self, self._handle, "cta", task, args, options)
+        return run_launch(self, self._core.for_launch, "cta", task, args, options)
 
     start = run.start

@@ -6,7 +6,7 @@ import atexit
 import concurrent.futures
 import threading
 import weakref
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays.array import Array
+from ..compile.kinds import check_tasks
 from ..compile.program import WORKERS
 from ..compile.task import Task
-from ..errors import InvalidArgumentError, LaunchTimeoutError
+from ..errors import InvalidArgumentError, LaunchTimeoutError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_timeout
+from .core_queue import CoreQueue
 from .items import as_items
 from .launch import LaunchOptions, prepare_launch
 from .launch_errors import LaunchedQueue
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "start"]
 
-_Future = concurrent.futures.Future[LaunchStats]
+_Future = concurrent.futures.Future[Any]  # of LaunchStats, or None for a launch that has to be made again
 
 
 class Run:
@@ -66,18 +68,20 @@ class Run:
         return self._mailbox.waiting()
 
     @host_memory_for("Run.push")
-    def push(self, items: ArrayLike | Array) -> None:
+    def push(self, items: ArrayLike | Array, *, task: Task | None = None) -> None:
         """Send items to the workers; waits only while some 32,768 items that no worker has taken yet are on their way.
 
         Parameters
         ----------
         items : array_like
             As for `Queue.push`.
+        task : Task, optional
+            Which of the tasks of the run they are for; by default the first.
 
         Raises
         ------
         InvalidArgumentError
-            If the run was closed or has ended, or a value does not fit the dtype.
+            If the run was closed or has ended, it lacks the task, or a value does not fit the dtype.
         AtosError
             What ended the run, if that was an error.
 
@@ -92,8 +96,10 @@ class Run:
         >>> seen[:]
         array([0, 1, 0, 1], dtype=int32)
         """
+        if task is not None and not isinstance(task, Task):
+            raise UnsupportedTypeError(f"task must be a task made with @atos.task (got {task!r:.80})")
         values = as_items(items, self._dtype)
-        done = self._mailbox.push(values)
+        done = self._mailbox.push(values, task.name if task else None)
         if done == len(values):
             return
         if not self._mailbox.closed or self._future.done():
@@ -185,7 +191,8 @@ class Run:
             raise LaunchTimeoutError(
                 f"the run of {self._task} goes on: {state}, and has not ended within {timeout} s", pending=None, stuck=False
             )
-        return self._future.result()
+        stats: LaunchStats = self._future.result()
+        return stats
 
     def __enter__(self) -> Self:
         return self
@@ -214,11 +221,17 @@ class Run:
 class StartableQueue(LaunchedQueue, Protocol):
     """A queue as `start` needs it, which is one of its methods."""
 
-    _handle: Any
+    _core: CoreQueue
 
 
 @host_memory_for("a launch")
-def start(queue: StartableQueue, task: Task, *args: Any, worker: str = "cta", **options: Unpack[LaunchOptions]) -> Run:
+def start(
+    queue: StartableQueue,
+    task: Task | Sequence[Task],
+    *args: Any,
+    worker: str = "cta",
+    **options: Unpack[LaunchOptions],
+) -> Run:
     """Start a launch that takes items from the host while its workers run, and return at once.
 
     Parameters
@@ -255,28 +268,30 @@ def start(queue: StartableQueue, task: Task, *args: Any, worker: str = "cta", **
     """
     if not isinstance(worker, str) or worker not in WORKERS:
         raise InvalidArgumentError(f"worker must be one of {', '.join(WORKERS)} (got {worker!r:.80})")
-    mailbox = Mailbox(queue.device, queue.dtype)
-    launch = prepare_launch(queue, queue._handle, worker, task, args, options, mailbox)
-    future: _Future = concurrent.futures.Future()
-    future.set_running_or_notify_cancel()  # a coroutine that is cancelled while it waits does not cancel the run
-    run = Run(task.name, queue.dtype, mailbox, future)
-    # A daemon, since others are waited for before `_stop_all` is called.
-    thread = threading.Thread(target=_serve, args=(launch, future, mailbox), name=f"run of {task.name}", daemon=True)
-    _threads[mailbox] = thread
-    try:
-        thread.start()
-    except BaseException:
-        del _threads[mailbox]
-        raise
-    if not mailbox.has_begun():
-        future.result()  # raises why
-    return run
+    while True:
+        mailbox = Mailbox(queue.device)
+        launch = prepare_launch(queue, queue._core.for_launch, worker, task, args, options, mailbox)
+        future: _Future = concurrent.futures.Future()
+        future.set_running_or_notify_cancel()  # a coroutine that is cancelled while it waits does not cancel the run
+        name = ", ".join(member.name for member in check_tasks(task))
+        run = Run(name, queue.dtype, mailbox, future)
+        # A daemon, since others are waited for before `_stop_all` is called.
+        thread = threading.Thread(target=_serve, args=(launch, future, mailbox), name=f"run of {name}", daemon=True)
+        _threads[mailbox] = thread
+        try:
+            thread.start()
+        except BaseException:
+            del _threads[mailbox]
+            raise
+        # One that has ended without the queue raises why, or returns None: then the queue has another form meanwhile.
+        if mailbox.has_begun() or future.result() is not None:
+            return run
 
 
 _threads: dict[Mailbox, threading.Thread] = {}  # of the runs that have not ended
 
 
-def _serve(launch: Callable[[], LaunchStats] | None, future: _Future | None, mailbox: Mailbox) -> None:
+def _serve(launch: Callable[[], LaunchStats | None] | None, future: _Future | None, mailbox: Mailbox) -> None:
     """Run a launch. It knows nothing of the `Run`, which would never be dropped otherwise."""
     assert launch is not None
     assert future is not None

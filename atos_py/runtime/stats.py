@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,8 @@ class LaunchStats:
     ----------
     tasks_run, tasks_pushed : int
         Items that the task ran on, and items that tasks pushed (those pushed from the host do not count).
+    tasks_run_by : dict
+        Of the tasks run, those of each task function, by its name.
     milliseconds : float
         From the start of the first kernel to the end of the last, by the device's own clock.
     rounds : int
@@ -81,6 +84,7 @@ class LaunchStats:
     stopped: bool = False
     trace: NDArray[Any] | None = None
     profile: Profile = field(default_factory=Profile)
+    tasks_run_by: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def total(cls, runs: Iterable[LaunchStats], task: str | None = None, like: LaunchStats | None = None) -> LaunchStats:
@@ -134,6 +138,7 @@ class LaunchStats:
             stopped=any(run.stopped for run in runs),
             trace=np.concatenate(traces) if traces else None,
             profile=sum((run.profile for run in runs), start=Profile()),
+            tasks_run_by=dict(sum((Counter(run.tasks_run_by) for run in runs), start=Counter())),
         )
 
     @property
@@ -225,10 +230,12 @@ class LaunchStats:
         return f"<table><caption>{html.escape(self.task)}</caption>{cells}</table>"
 
     def __str__(self) -> str:
+        by_task = ", ".join(f"{count:,} {name}" for name, count in self.tasks_run_by.items())
         return (
             f"{self.task}: {self.tasks_run:,} tasks run, {self.tasks_pushed:,} pushed in {self.milliseconds:.3f} ms"
             f" ({self.throughput / 1e6:.1f} M tasks/s)\n"
-            f"  {self.schedule}; {_format_count(self.rounds, 'round')};"
+            + (f"  {by_task}\n" if len(self.tasks_run_by) > 1 else "")
+            + f"  {self.schedule}; {_format_count(self.rounds, 'round')};"
             f" {self.num_workers:,} {self.worker} workers ({self.num_blocks:,} x {self.num_threads} threads),"
             f" fetch size {self.fetch_size}, on {self.device}\n"
             + ("  stopped by worker.stop()\n" if self.stopped else "")

@@ -85,12 +85,23 @@ void atos_cpu_fail(int64_t site, int64_t value, int64_t bound, int64_t array) {
 
 void atos_program_unload(atos_program *program) { delete program; }
 
+static void check_item_bytes(uint32_t item_bytes) {
+  if (item_bytes != 4 && item_bytes != 8 && item_bytes != 16 && item_bytes != 32)
+    throw Failure(ATOS_INVALID, format("items must have 4, 8, 16 or 32 bytes (got %u)", item_bytes));
+}
+
 atos_status atos_queue_create(int32_t device, uint64_t capacity, uint32_t item_bytes, atos_queue **queue) {
   return guarded([&] {
-    if (item_bytes != 4 && item_bytes != 8 && item_bytes != 16 && item_bytes != 32)
-      throw Failure(ATOS_INVALID, format("items must have 4, 8, 16 or 32 bytes (got %u)", item_bytes));
+    check_item_bytes(item_bytes);
     if (capacity == 0) throw Failure(ATOS_INVALID, "the capacity must be at least 1 (got 0)");
     *queue = new atos_queue(device, capacity, item_bytes);
+  });
+}
+
+atos_status atos_queue_convert(atos_queue *queue, uint32_t item_bytes, const uint8_t *kinds, atos_queue **successor) {
+  return guarded([&] {
+    check_item_bytes(item_bytes);
+    *successor = queue->convert(item_bytes, kinds).release();
   });
 }
 

@@ -2,10 +2,10 @@
 #pragma once
 #include <chrono>
 #include <cstring>
-#include <utility>
 #include <vector>
 
 #include "cpu/program.h"
+#include "cpu/scratch.h"
 #include "cpu/thread_pool.h"
 #include "protocol/consumer.cuh"
 #include "protocol/far_items.cuh"
@@ -30,8 +30,8 @@ public:
               launch.spill_size,
               launch.growths},
         far{queue, static_cast<unsigned char *>(launch.far), launch.buckets, launch.blocks, launch.directory},
-        items(launch.fetch), buffer(launch.buffer), levels(given.buckets ? launch.buffer : 0), scratch(launch.scratch + 16),
-        unused_scratch(launch.scratch - (launch.unsized_scratch + 15) / 16 * 16), longest(run.longest_batch) {
+        items(launch.fetch), buffer(launch.buffer), levels(given.buckets ? launch.buffer : 0),
+        scratch(launch.scratch, launch.unsized_scratch), longest(run.longest_batch) {
     consumer.begin(queue);
     producer.begin(queue);
     view.worker.buffer = buffer.data();
@@ -44,18 +44,18 @@ public:
       owner->push(value, level_of(priority, owner->launch.inverse_delta));
     };
     if (given.buckets) window = far.window();
-    view.worker.scratch = scratch.data();
+    view.worker.scratch = scratch.unsized();
     view.worker.scratch_bytes = launch.unsized_scratch;
     view.worker.index = number;
     view.worker.workers = launch.workers;
     view.worker.sized_scratch = [](atos_cpu_worker *worker, uint64_t place, int64_t size) -> void * {
-      return reinterpret_cast<View *>(worker)->owner->sized_scratch(place, uint64_t(size));
+      return reinterpret_cast<View *>(worker)->owner->scratch.region(place, uint64_t(size));
     };
     view.worker.stop = [](atos_cpu_worker *worker) { reinterpret_cast<View *>(worker)->owner->queue.stop(); };
     view.worker.round = int64_t(launch.round);
     view.worker.mode = int64_t(load(&queue.counters->mode));
+    view.worker.ran_by = ran_by;
     view.owner = this;
-    regions.reserve(unused_scratch / 16); // compiled tasks let no exception through
   }
 
   void work() {
@@ -74,6 +74,7 @@ public:
     if (given.buckets) flush_all();
     fetch_add(&queue.counters->ran, ran);
     fetch_add(&queue.counters->pushed, pushed);
+    for (unsigned k = 0; k < given.kinds; ++k) fetch_add(&queue.counters->ran_by[k], ran_by[k]);
     end.report(queue);
   }
 
@@ -87,16 +88,6 @@ private:
   };
 
   uint64_t tail() const { return tickets_of(load(&queue.counters->tail)); }
-
-  // The region of scratch of a place in the task: those that were not met before follow each other.
-  unsigned char *sized_scratch(uint64_t place, uint64_t size) {
-    for (const auto &[known, begin] : regions)
-      if (known == place) return scratch.data() + begin;
-    const uint64_t begin = launch.scratch - unused_scratch;
-    regions.emplace_back(place, begin);
-    unused_scratch -= (size + 15) / 16 * 16;
-    return scratch.data() + begin;
-  }
 
   // A persistent launch without barriers.
   void run_relaxed() {
@@ -437,11 +428,9 @@ private:
   std::vector<float> levels; // of the items in the buffer
   std::vector<FarPush> far_pushes;
   uint64_t kept = 0; // items in the buffer that have been counted as pushed
-  std::vector<unsigned char> scratch;
-  std::vector<std::pair<uint64_t, uint64_t>> regions; // of scratch: the place in the task, and where the region begins
-  uint64_t unused_scratch;
+  Scratch scratch;
   View view;
-  uint64_t ran = 0, pushed = 0;
+  uint64_t ran = 0, pushed = 0, ran_by[ATOS_MAX_KINDS] = {};
   std::atomic<uint32_t> &longest; // batch of any worker
   unsigned most = 1, batches = 0, steps = 0;
 };

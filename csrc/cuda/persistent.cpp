@@ -4,6 +4,7 @@
 #if ATOS_HAS_CUDA
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <thread>
 
 #include "cuda/kernel_monitor.h"
@@ -84,6 +85,7 @@ void run_persistent(CudaDevice &device, Run &run) {
     run.counters->tail = record.tail;
     run.counters->ran = record.ran;
     run.counters->pushed = record.pushed;
+    std::copy(std::begin(record.ran_by), std::end(record.ran_by), run.counters->ran_by);
     run.counters->sampled = record.sampled;
     run.counters->rounds = run.launch.barrier ? record.rounds : run.counters->rounds + 1;
     run.stale = asked; // the word may have come after the end

@@ -18,7 +18,8 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
   static constexpr unsigned kPolls = 4; // slots that a lane polls at once
 
   static ATOS_DEVICE SharedLayout layout(const Launch &launch) {
-    return shared_layout(false, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch, has_buckets());
+    return shared_layout(false, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch, has_buckets(),
+                         num_kinds() != 0);
   }
 
   // [all threads]

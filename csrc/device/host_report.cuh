@@ -27,6 +27,7 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
       if (header->pushed) fetch_add(&counters->pushed, header->pushed);
       header->end.report(queue());
     }
+    if (Group::rank() < num_kinds()) fetch_add(&counters->ran_by[Group::rank()], uint64_t(this->ran_by[Group::rank()]));
     __syncthreads();
     if (threadIdx.x != 0) return;
     fence();
@@ -44,6 +45,7 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
     record->sampled = load(&counters->sampled);
     if (has_buckets() && !launch.persistent) // the next kernel runs these chunks
       record->opened = stop == kRun && tail == launch.round_end ? this->open_next_bucket() : 0;
+    for (unsigned k = 0; k < num_kinds(); ++k) record->ran_by[k] = load(&counters->ran_by[k]);
     if (launch.persistent && stop == kRun) {
       store(&counters->head, tail); // claims that ran ahead are void; if the queue grew, the host makes all of this anew
       store(&counters->finished, tail);
@@ -51,6 +53,7 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
            {&counters->untracked, &counters->arrived, &counters->phase, &counters->ran, &counters->pushed, &counters->rounds})
         store(zero, 0);
       if (has_each_round()) store(&counters->mode, 0);
+      for (unsigned k = 0; k < num_kinds(); ++k) store(&counters->ran_by[k], 0);
       store(&counters->quiescent, QueueRef<bytes>::none_quiescent(tail));
     }
     __threadfence_system();

@@ -35,7 +35,8 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
       const unsigned k = from + Team::rank();
       uint32_t mine = 0, sum;
       if (k < got) {
-        const int64_t length = atos_task_workload(&worker, &items[k], &values[k * value_words()], &args);
+        const int64_t length =
+            is_flat(items[k]) ? 0 : atos_task_workload(&worker, &items[k], &values[k * value_words()], &args);
         lengths[k] = length;
         if (length >= kLong) any_long = true;
         else if (length > 0) mine = uint32_t(length);
@@ -76,9 +77,22 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
     atos_task_body(&worker, item, i, values, &args);
   }
 
+  // [all threads] With flat kinds beside nested ones: runs the flat tasks of a batch, one after another.
+  ATOS_DEVICE void run_flat(unsigned got) {
+    if (atos_config(ATOS_CONFIG_CHECKED)) atos_left(&worker); // a thread may have left a nested task, which nobody waits for
+#pragma unroll 1
+    for (unsigned k = 0; k < got; ++k) {
+      if (!is_flat(items[k])) continue;
+      atos_task_flat(&worker, &items[k], 0, nullptr, &args);
+      Group::sync(); // before the space for scans, reductions and scratch is used again
+    }
+  }
+
   // [all threads] Runs the task on `got` items, but for the long ones. The threads of an iteration may vote and shuffle in it;
   // those of a warp meet again in the search for the next one.
   ATOS_DEVICE void run(unsigned got) {
+    if (num_kinds())
+      for (unsigned k = Group::rank(); k < got; k += Group::size()) this->count_kind(items[k]);
     const bool looks = kKeepsLocalItems && launch.persistent && Group::rank() == Group::size() - 1;
     if (!nested()) {
       if (looks) this->sample_demand();
@@ -88,6 +102,7 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
       }
       return;
     }
+    if (flat_kinds()) run_flat(got);
     const uint32_t total = got > kFew ? measure<Group>(got) : header->total;
     // The last warp, which has the least to do, samples the demand meanwhile.
     if (Group::has_more_warps() && looks) this->sample_demand();

@@ -18,7 +18,8 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
   uint32_t claimed = 0;
 
   static ATOS_DEVICE SharedLayout layout(const Launch &launch) {
-    return shared_layout(true, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch, has_buckets());
+    return shared_layout(true, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch, has_buckets(),
+                         num_kinds() != 0);
   }
 
   // [all threads]
@@ -133,7 +134,10 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
       const unsigned lanes = next(&item, &action);
       if (lanes == 0 && action == Action::kLeave) break;
       if (lanes >> lane_id() & 1) {
-        if (nested()) {
+        this->count_kind(item);
+        if (is_flat(item)) {
+          atos_task_flat(&worker, &item, 0, nullptr, &args);
+        } else if (nested()) {
           uint64_t values[kValueWords];
           const int64_t length = atos_task_workload(&worker, &item, values, &args);
 #pragma unroll 1

@@ -23,13 +23,16 @@
 #include "protocol/termination.cuh"
 
 // The task, compiled from Python and linked in. `args` and `values` are 64-bit words. What atos_config() returns is folded to a
-// constant by the linker, which then drops what it rules out.
+// constant by the linker, which then drops what it rules out. Where some of several kinds of tasks are flat and others nested,
+// atos_task_flat is for the former and the two before it for the latter.
 extern "C" {
 __device__ int64_t atos_task_workload(void *worker, const void *item, void *values, const void *args);
 __device__ void atos_task_body(void *worker, const void *item, int64_t i, const void *values, const void *args);
+__device__ void atos_task_flat(void *worker, const void *item, int64_t i, const void *values, const void *args);
 __device__ void atos_task_idle(void *worker, const void *args);
 __device__ void atos_task_each_round(void *worker, const void *args);
 __device__ int32_t atos_config(int32_t key);
+__device__ void atos_left(void *worker); // debug_rendezvous.cuh
 }
 
 namespace atos {
@@ -43,6 +46,16 @@ ATOS_DEVICE bool has_mailbox() { return atos_config(ATOS_CONFIG_MAILBOX); }
 ATOS_DEVICE int value_words() { return atos_config(ATOS_CONFIG_VALUE_WORDS); }
 // Consecutive threads of a warp or CTA worker that run an iteration together. 1: each thread runs iterations of its own.
 ATOS_DEVICE unsigned threads_of_iteration() { return unsigned(atos_config(ATOS_CONFIG_GROUP)); }
+
+ATOS_DEVICE unsigned num_kinds() { return atos_config(ATOS_CONFIG_KINDS); } // 0: items have none
+ATOS_DEVICE unsigned flat_kinds() { return atos_config(ATOS_CONFIG_FLAT_KINDS); }
+
+// The kind of an item is its last byte.
+template <unsigned bytes> ATOS_DEVICE unsigned kind_of(const Item<bytes> &item) {
+  if constexpr (bytes == 4) return item.word >> 24;
+  else return unsigned(item.word[bytes / 8 - 1] >> 56);
+}
+template <unsigned bytes> ATOS_DEVICE bool is_flat(const Item<bytes> &item) { return flat_kinds() >> kind_of(item) & 1; }
 
 // The state of a worker, at the start of its shared memory. Written by the first lane of the worker.
 struct Header {
@@ -127,11 +140,13 @@ template <class Group, unsigned bytes> struct WorkerState {
   const Launch &launch;
   const Arguments &args;
   Header *header;
+  unsigned long long *ran_by; // with several kinds: tasks run of each
   Worker<bytes> worker;
 
   // [all threads]
   ATOS_DEVICE WorkerState(const Launch &launch, const Arguments &args, unsigned char *shared, const SharedLayout &at)
       : launch(launch), args(args), header(reinterpret_cast<Header *>(shared)),
+        ran_by(reinterpret_cast<unsigned long long *>(shared + at.kinds)),
         worker{&launch, header, reinterpret_cast<Item<bytes> *>(shared + at.buffer),
                reinterpret_cast<uint64_t *>(shared + at.reduce), shared + at.scratch} {
     if (Group::rank() == 0) {
@@ -147,11 +162,17 @@ template <class Group, unsigned bytes> struct WorkerState {
       worker.round = int64_t(launch.round);
       worker.mode = int64_t(load(&queue().counters->mode));
     }
+    if (Group::rank() < num_kinds()) ran_by[Group::rank()] = 0;
     Group::sync();
   }
 
   ATOS_DEVICE QueueRef<bytes> queue() const { return worker.queue(); }
   ATOS_DEVICE bool relaxed() const { return launch.persistent && !launch.barrier; }
+
+  // [any lanes] Counts an item that runs, by its kind.
+  ATOS_DEVICE void count_kind(const Item<bytes> &item) const {
+    if (num_kinds()) atomicAdd(&ran_by[kind_of(item)], 1ull);
+  }
 
   // The counter of the tickets that workers of this kernel have claimed, and the first of those.
   ATOS_DEVICE uint64_t *claims_of_kernel() const {

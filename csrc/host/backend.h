@@ -63,7 +63,7 @@ inline uint32_t scratch_bytes(const atos_launch &launch) { return (launch.scratc
 inline uint32_t shared_bytes(const atos_launch &launch, uint32_t item_bytes, uint32_t buffer) {
   const bool thread = launch.worker == ATOS_THREAD;
   const SharedLayout at = shared_layout(thread, launch.nested, item_bytes, launch.value_words, launch.fetch, buffer,
-                                        scratch_bytes(launch), launch.buckets);
+                                        scratch_bytes(launch), launch.buckets, launch.kinds != 0);
   return at.bytes * (launch.worker == ATOS_CTA ? 1 : launch.threads / 32);
 }
 

@@ -3,6 +3,7 @@
 #include "protocol/mailbox.cuh"
 
 #include <algorithm>
+#include <iterator>
 
 using namespace atos;
 
@@ -66,7 +67,7 @@ std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launc
   kernel.scratch = scratch_bytes(given);
   kernel.unsized_scratch = given.scratch;
   kernel.far_at = shared_layout(given.worker == ATOS_THREAD, given.nested, storage.item_bytes, given.value_words, given.fetch,
-                                kernel.buffer, kernel.scratch, given.buckets)
+                                kernel.buffer, kernel.scratch, given.buckets, given.kinds != 0)
                       .far;
   kernel.persistent = given.persistent;
   kernel.barrier = given.barrier;
@@ -116,6 +117,7 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
     run.stale = true;
   }
   counters.ran = counters.pushed = counters.rounds = counters.mode = 0;
+  std::fill(std::begin(counters.ran_by), std::end(counters.ran_by), 0);
   if (launch.mailbox) {
     set_mail(counters, 0);
     run.stale = true;
@@ -170,6 +172,7 @@ void atos_queue::finish(const Run &run, bool over, atos_stats *stats) {
   const Counters &counters = storage.counters;
   total_ran += stats->tasks_run = counters.ran;
   total_pushed += stats->tasks_pushed = counters.pushed;
+  std::copy(std::begin(counters.ran_by), std::end(counters.ran_by), stats->tasks_run_by);
   stats->rounds = counters.rounds;
   stats->samples = std::min<uint64_t>(counters.sampled, run.launch.max_samples);
   stats->pending = storage.num_pending();

@@ -37,6 +37,12 @@ void QueueStorage::set_buckets(uint32_t number, double delta) {
   }
 }
 
+void QueueStorage::set_buckets_as(const QueueStorage &other) {
+  set_buckets(other.buckets, other.adapts ? 0 : 1);
+  inverse_delta = other.inverse_delta;
+  inverse_width = other.inverse_width;
+}
+
 // Memory for as many far items as the ring has slots, in blocks; the lists may each have a block at their head and one at their
 // tail that are used in part. Fails before anything is given up.
 void *QueueStorage::make_far(uint64_t capacity) {

@@ -16,6 +16,7 @@ std::unique_lock<ForkSafeTimedMutex> atos_queue::enter(StopMonitor *monitor) {
   std::unique_lock<ForkSafeTimedMutex> lock(mutex, std::defer_lock);
   while (!lock.try_lock_for(monitor ? monitor->time_to_next_poll() : kLockWait))
     if (!monitor || monitor->poll()) throw Failure(ATOS_HELD, "another thread uses this queue");
+  if (replaced) throw Failure(ATOS_REPLACED, "another queue has taken the place of this one");
   if (in_use()) throw Failure(ATOS_BUSY, "a task of an earlier launch of this queue was asked to stop, and still runs");
   if (abandoned) {
     storage.recover_pending(abandoned->launch.barrier);

@@ -11,7 +11,8 @@ struct atos_queue {
 public:
   const int32_t device;
 
-  atos_queue(int32_t device, uint64_t capacity, uint32_t item_bytes) : device(device), storage(device, capacity, item_bytes) {}
+  atos_queue(int32_t device, uint64_t capacity, uint32_t item_bytes)
+      : atos_queue(device, std::make_shared<atos::QueueStorage>(device, capacity, item_bytes)) {}
 
   uint64_t capacity() const { return storage.size; }
   uint64_t limit() const { return storage.max_size; }
@@ -28,16 +29,21 @@ public:
   void clear();
   void resize(uint64_t capacity);
   void launch(atos_program &program, const atos_launch &given, atos_stats *stats); // launch.cpp
+  // Returns the queue that takes the place of this one, whose items have another size or other kinds.
+  std::unique_ptr<atos_queue> convert(uint32_t item_bytes, const uint8_t *kinds); // kinds.cpp
 
   // Whether workers that did not stop still use what this queue owns.
   bool in_use() noexcept;
 
 private:
-  atos::QueueStorage storage;
+  const std::shared_ptr<atos::QueueStorage> owned; // shared with the queue that takes the place of this one
+  atos::QueueStorage &storage = *owned;
   atos::ForkSafeTimedMutex mutex;
+  bool replaced = false;                    // another queue has taken its place
   uint64_t total_ran = 0, total_pushed = 0; // over all launches so far
   std::unique_ptr<atos::Run> abandoned;     // the launch that ended with ATOS_STUCK
 
+  atos_queue(int32_t device, std::shared_ptr<atos::QueueStorage> storage) : device(device), owned(std::move(storage)) {}
   std::unique_lock<atos::ForkSafeTimedMutex> enter(atos::StopMonitor *monitor = nullptr);
   std::unique_ptr<atos::Run> prepare(atos_program &program, const atos_launch &given, atos_stats *stats);
   void size_grid(atos::Run &run, atos_stats *stats);

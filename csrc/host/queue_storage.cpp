@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <map>
 
 #include "host/resource_limits.h"
@@ -107,6 +108,7 @@ void QueueStorage::reset_counters() {
   fresh.pushed = counters.pushed;
   fresh.rounds = counters.rounds;
   fresh.mode = counters.mode;
+  std::copy(std::begin(counters.ran_by), std::end(counters.ran_by), fresh.ran_by);
   fresh.ran_so_far = counters.ran_so_far;
   fresh.sampled = counters.sampled;
   counters = fresh;

@@ -48,6 +48,7 @@ public:
   // Buckets (prioritized.cpp). Between launches all items of a queue that has them are on the host, with their levels.
   bool has_buckets() const { return buckets != 0; }
   void set_buckets(uint32_t number, double delta);
+  void set_buckets_as(const QueueStorage &other);
   void append_prioritized(const unsigned char *items, const double *priorities, uint64_t n);
   void read_priorities(double *priorities, uint64_t most) const;
 

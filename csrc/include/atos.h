@@ -22,7 +22,8 @@ typedef enum atos_status {
   ATOS_STUCK = 10,      /* the workers of the launch were asked to stop and still run */
   ATOS_BUSY = 11,       /* workers of an earlier launch that is stuck still use the queue, or hold the device */
   ATOS_HELD = 12,       /* another thread uses the queue, launches as a rule; nothing was done: try again */
-  ATOS_CLOSED = 13      /* the mailbox takes no more items: it was closed, or its launch has ended */
+  ATOS_CLOSED = 13,     /* the mailbox takes no more items: it was closed, or its launch has ended */
+  ATOS_REPLACED = 14    /* another queue has taken its place (atos_queue_convert); nothing was done: use that one */
 } atos_status;
 
 /* Link-time constants of a task: the keys of atos_config(). */
@@ -35,7 +36,9 @@ typedef enum atos_config_key {
   ATOS_CONFIG_BUCKETS = 7,    /* the queue has buckets */
   ATOS_CONFIG_ROUNDS = 8,     /* 1 if the task asks for the number or the mode of the round */
   ATOS_CONFIG_EACH_ROUND = 9, /* 1 if it has a function between rounds */
-  ATOS_CONFIG_MAILBOX = 11    /* workers look for items from the host */
+  ATOS_CONFIG_KINDS = 10,   /* how many kinds of tasks there are, told by the last byte of an item; 0: one, and no such byte */
+  ATOS_CONFIG_MAILBOX = 11, /* workers look for items from the host */
+  ATOS_CONFIG_FLAT_KINDS = 12 /* bits of the kinds that are flat, where others are nested; otherwise 0 */
 } atos_config_key;
 
 typedef enum atos_worker_kind { ATOS_THREAD = 0, ATOS_WARP = 1, ATOS_CTA = 2 } atos_worker_kind;
@@ -43,7 +46,7 @@ typedef enum atos_worker_kind { ATOS_THREAD = 0, ATOS_WARP = 1, ATOS_CTA = 2 } a
 /* Reductions over the threads of a worker: `op` of atos_reduce_i64() and the others. */
 typedef enum atos_reduction { ATOS_SUM = 0, ATOS_MIN = 1, ATOS_MAX = 2 } atos_reduction;
 
-enum { ATOS_MAX_ARGUMENT_WORDS = 256, ATOS_MAX_VALUE_WORDS = 8 };
+enum { ATOS_MAX_ARGUMENT_WORDS = 256, ATOS_MAX_VALUE_WORDS = 8, ATOS_MAX_KINDS = 8 };
 
 typedef struct atos_device_info {
   char name[128];
@@ -76,6 +79,7 @@ typedef struct atos_cpu_worker {
   int64_t round;                                /* of a launch with barriers: the number of the current round */
   int64_t mode;                                 /* what the function between rounds has set for it */
   int64_t next_mode;                            /* what it sets for the next one */
+  uint64_t *ran_by; /* tasks run of each kind, which the compiled code counts if there are several */
 } atos_cpu_worker;
 
 typedef struct atos_queue atos_queue;
@@ -104,6 +108,7 @@ typedef struct atos_launch {
   uint32_t idle;          /* 1 if the program has an idle function */
   uint32_t buckets;       /* 1 if the program is for a queue with buckets */
   uint32_t each_round;    /* 1 if it has a function between rounds; only with barrier */
+  uint32_t kinds;         /* kinds of tasks that the program counts, or 0 */
   uint32_t argument_words;
   const uint64_t *arguments;
   void *stream;         /* a CUstream; null: the legacy default stream */
@@ -145,6 +150,7 @@ typedef struct atos_stats {
   uint32_t threads;
   uint32_t workers;
   atos_failure failure;
+  uint64_t tasks_run_by[ATOS_MAX_KINDS]; /* of each kind, with several kinds */
 } atos_stats;
 
 /* How a queue stands between launches. */
@@ -213,6 +219,12 @@ atos_status atos_queue_clear(atos_queue *queue);
 atos_status atos_queue_resize(atos_queue *queue, uint64_t capacity);
 /* How far the queue may grow by itself; 0: as far as half of the free memory allows. At first it is its capacity. */
 atos_status atos_queue_limit(atos_queue *queue, uint64_t limit);
+
+/* Makes a queue of items of another size or with other kinds, which takes the place of `queue` with all that is in it. The last
+ * byte of an item is its kind: `kinds` has the new one by the old one, 256 in all, and that of an item without kind first. If
+ * an item that is waiting would get ATOS_NO_KIND, *successor is null, and nothing is done. */
+enum { ATOS_NO_KIND = 255 };
+atos_status atos_queue_convert(atos_queue *queue, uint32_t item_bytes, const uint8_t *kinds, atos_queue **successor);
 
 /* programs: a task linked into the worker loops, as a cubin for a GPU or as native code for the CPU */
 atos_status atos_program_load(int32_t device, const void *cubin, const char *symbol, atos_program **program);

@@ -71,6 +71,7 @@ struct Counters {
   alignas(128) uint64_t ran;                    // statistics, added once by each worker
   uint64_t pushed;
   uint64_t rounds;
+  uint64_t ran_by[ATOS_MAX_KINDS];
   alignas(128) uint64_t ran_so_far; // trace: tasks run, added after each batch
   uint64_t next_sample;             // trace: when the next sample is due
   uint64_t sampled;

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "include/interface.h"
 #include "protocol/tuning.h"
 
 namespace atos {
@@ -13,9 +14,10 @@ struct CompletionRecord {
   uint64_t tail;
   uint64_t stop;
   uint64_t ran, pushed, rounds, sampled;
-  uint64_t opened;            // chunks of far items that were opened when the kernel ended
-  uint64_t growths_requested; // 1 while the kernel runs: a growth is requested
-  uint64_t sequence;          // number of the kernel, written last
+  uint64_t opened;                 // chunks of far items that were opened when the kernel ended
+  uint64_t ran_by[ATOS_MAX_KINDS]; // with several kinds of tasks
+  uint64_t growths_requested;      // 1 while the kernel runs: a growth is requested
+  uint64_t sequence;               // number of the kernel, written last
 };
 
 // The first kernel parameter. The second is the argument words of the task.
@@ -61,7 +63,7 @@ struct Arguments {
 
 // Bytes of one worker's part of the shared memory, in this order. Thread workers share one part in each warp.
 struct SharedLayout {
-  uint32_t reduce, items, buffer, values, lengths, scan, far, scratch, bytes;
+  uint32_t reduce, kinds, items, buffer, values, lengths, scan, far, scratch, bytes;
 };
 
 constexpr uint32_t kHeaderBytes = 336;
@@ -73,12 +75,14 @@ constexpr uint32_t kFarStateBytes = 64;
 __host__ __device__
 #endif
 constexpr SharedLayout shared_layout(bool thread, bool nested, uint32_t item_bytes, uint32_t value_words, uint32_t fetch,
-                                     uint32_t buffer, uint32_t scratch, bool buckets) {
+                                     uint32_t buffer, uint32_t scratch, bool buckets, bool kinds) {
   SharedLayout at{};
   uint32_t end = kHeaderBytes;
   end += thread || !nested || item_bytes <= kHeaderItemBytes ? 0 : item_bytes;
   at.reduce = end;
   end += thread ? 0 : kReduceBytes;
+  at.kinds = end;
+  end += kinds ? ATOS_MAX_KINDS * 8 : 0;
   at.items = end;
   end += thread ? 0 : (fetch * item_bytes + 15) / 16 * 16;
   at.buffer = end;

@@ -16,12 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atos_py as atos
-from atos_py.algorithms.coloring import ORDERS, ColoringResult, api, assign_or_check, color, tasks, verify_coloring
-from atos_py.algorithms.coloring.ranges import MAX_DEGREE, assign_or_check_range
+from atos_py.algorithms.coloring import ORDERS, ColoringResult, api, assign, check, color, tasks, verify_coloring
+from atos_py.algorithms.coloring.ranges import MAX_DEGREE, assign_range, check_range
 from atos_py.algorithms.coloring.tasks import LOST, TENTATIVE, UNCOLORED, ColoringParams
 from atos_py.algorithms.launch_sequence import LaunchSequence
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
+from atos_py.compile.kinds import Tasks
 from atos_py.errors import BuildError, InvalidArgumentError, UnsupportedTypeError
 from atos_py.operators.ranges import VERTICES_PER_MIXED_RANGE
 
@@ -31,6 +32,8 @@ DEVICES = [
     pytest.param("cpu"),
     pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(len(atos.devices()) < 2, reason="there is no GPU")]),
 ]
+
+IN_RANGES = (assign_range, check_range, assign, check)
 
 
 def graph_of(graph: nx.Graph[Any], device: str = "cpu") -> atos.Graph:
@@ -45,7 +48,7 @@ def checked(graph: atos.Graph, *args: Any, **options: Any) -> ColoringResult:
     ends = graph.to_scipy().tocoo()
     assert (colors[ends.row] != colors[ends.col])[ends.row != ends.col].all()
     assert result.num_colors == (colors.max() + 1 if colors.size else 0)
-    in_ranges = result.stats.task == assign_or_check_range.name
+    in_ranges = result.stats.task == Tasks(IN_RANGES).name
     assert result.stats.tasks_run >= graph.num_vertices / (VERTICES_PER_MIXED_RANGE if in_ranges else 1)
     return result
 
@@ -154,7 +157,8 @@ def test_ranges(device, order, schedule):
     assert (graph.degrees() > MAX_DEGREE).sum() > 20
     for num_blocks in (1, 16):
         result = checked(graph, order, num_blocks=num_blocks, **schedule)
-        assert result.stats.task == assign_or_check_range.name
+        assert result.stats.task == Tasks(IN_RANGES).name
+        assert set(result.stats.tasks_run_by) == {task.name for task in IN_RANGES}
         assert result.num_colors <= 12
     assert checked(graph_of(nx.complete_graph(6), device), order, **schedule).num_colors == 6
 
@@ -172,7 +176,7 @@ def test_hubs_come_first(device, order, options, monkeypatch):
 
     def noted(launches: LaunchSequence, items: Any, task: atos.Task, *args: Any, worker: str = "cta", **more: Any) -> None:
         launch(launches, items, task, *args, worker=worker, **more)
-        if task is assign_or_check and launches.planned is None:
+        if task == (assign, check) and launches.planned is None:
             done = np.asarray(args[1])
             launched.append((worker, args[2].end, int((done <= tasks.COLOR).sum())))
 
@@ -189,9 +193,9 @@ def test_neighbors_of_one_color_in_ranges():
     graph = graph_of(nx.cycle_graph(n))
     colors = atos.full(n, TENTATIVE, dtype=np.uint32, device="cpu")
     queue = atos.Queue(100, device="cpu")
-    queue.push(2 * (n + np.arange(3)) + 1)
+    queue.push(n + np.arange(3), task=check_range)
     queue.launch_cta(
-        assign_or_check_range,
+        IN_RANGES,
         graph,
         colors,
         ColoringParams(None, n, n, 0),
@@ -207,21 +211,24 @@ def test_neighbors_of_one_color_in_ranges():
 @pytest.mark.parametrize(
     ("v", "entries", "expected", "pushed"),
     [
-        (1, [TENTATIVE, TENTATIVE, 7], [TENTATIVE, TENTATIVE | 1, 7], [3]),
+        (1, [TENTATIVE, TENTATIVE, 7], [TENTATIVE, TENTATIVE | 1, 7], [1]),
         (0, [TENTATIVE, TENTATIVE, 7], [0, TENTATIVE | LOST, 7], []),
-        (0, [TENTATIVE, 0, 7], [TENTATIVE | 1, 0, 7], [1]),
+        (0, [TENTATIVE, 0, 7], [TENTATIVE | 1, 0, 7], [0]),
         (1, [TENTATIVE | LOST, TENTATIVE, 7], [TENTATIVE | LOST, 0, 7], []),
-        (1, [5, TENTATIVE | LOST, 7], [5, TENTATIVE, 7], [3]),
+        (1, [5, TENTATIVE | LOST, 7], [5, TENTATIVE, 7], [1]),
     ],
 )
 def test_who_gives_way(v, entries, expected, pushed):
     graph = atos.Graph.from_edges([0, 0], [1, 2], symmetrize=True, device="cpu")
     colors = atos.asarray(np.array(entries, np.uint32), device="cpu", copy=True)
     order = ColoringParams(None, 3, 3, 0)
-    harness = Harness(np.uint32)
+    harness = Harness(np.uint32, with_kind=True)
     kinds = tuple(map(describe, (graph, colors, order)))
-    harness.run(link.native(assign_or_check, None, kinds, np.dtype(np.uint32)), [2 * v + 1], graph, colors, order)
+    code = link.native(Tasks((assign, check)), None, kinds, np.dtype(np.uint32))
+    harness.run(code, [v], graph, colors, order, kind=1)
     assert (colors.to_numpy().tolist(), harness.pushed) == (expected, pushed)
+    assert harness.pushed_kinds == [1] * len(pushed)
+    assert harness.ran_by[:2].tolist() == [0, 1]
 
 
 class Interleaving:
@@ -237,7 +244,7 @@ class Interleaving:
         self.graph = SimpleNamespace(indptr=csr.indptr.to_numpy().tolist(), indices=csr.indices.to_numpy().tolist())
         self.colors = [UNCOLORED + v for v in range(n)]
         self.order = ColoringParams(None, n, window, patience)
-        self.waiting = [2 * v for v in range(min(window, n))]
+        self.waiting = [(assign, v) for v in range(min(window, n))]
         self.live = set(range(workers))
         self.busy = 0
         self.tasks = 0
@@ -257,7 +264,7 @@ class Interleaving:
 
     # The worker, as the task sees it.
     rank, size, sync, split = 0, 1, (lambda self: None), (lambda self, work: range(work))
-    any, min, push = (lambda self, x: x), (lambda self, x: x), (lambda self, item: self.waiting.append(item))
+    any, min, push = (lambda self, x: x), (lambda self, x: x), (lambda self, item, task: self.waiting.append((task, item)))
 
     def scratch(self, dtype: Any) -> Any:
         return np.zeros(8, np.int64)
@@ -282,10 +289,10 @@ class Interleaving:
         self.gates[number].acquire()
         while self.busy or self.waiting:
             if self.waiting:
-                item = self.waiting.pop(self.choose.randrange(len(self.waiting)))
+                task, item = self.waiting.pop(self.choose.randrange(len(self.waiting)))
                 self.busy += 1
                 self.tasks += 1
-                assign_or_check.body(self, item, self.graph, self, self.order)
+                task.body(self, item, self.graph, self, self.order)
                 self.busy -= 1
             self.step()
         self.live.remove(number)
@@ -359,12 +366,13 @@ def test_any_row_offsets_and_wide_items(dtype, monkeypatch):
             checked(wide, order, num_blocks=1).colors.to_numpy(), checked(graph, order, num_blocks=1).colors.to_numpy()
         )
     kinds = tuple(map(describe, (wide, atos.zeros(512, dtype=np.uint32, device="cpu"), ColoringParams(None, 512, 512, 0))))
-    code = link.native(assign_or_check, None, kinds, np.dtype(np.int64))
+    code = link.native(Tasks((assign, check)), None, kinds, np.dtype(np.int64))
     colors = atos.full(512, UNCOLORED, dtype=np.uint32, device="cpu")
-    harness = Harness(np.int64, capacity=512, scratch_bytes=512)
-    harness.run(code, [2 * v for v in range(512)], wide, colors, ColoringParams(None, 512, 512, 0))
+    harness = Harness(np.int64, capacity=512, scratch_bytes=512, with_kind=True)
+    harness.run(code, range(512), wide, colors, ColoringParams(None, 512, 512, 0))
     connected = graph.degrees() > 0
-    assert harness.pushed == [2 * v + 1 for v in np.flatnonzero(connected)]
+    assert harness.pushed == np.flatnonzero(connected).tolist()
+    assert set(harness.pushed_kinds) == {1}
     verify_coloring(graph, np.asarray(colors) & tasks.COLOR)
 
 
@@ -378,14 +386,14 @@ def test_hash_is_one_to_one():
 
 @pytest.mark.parametrize("worker", WORKERS)
 @pytest.mark.parametrize(("dtype", "given_order"), [(np.uint32, False), (np.uint32, True), (np.int64, False)])
-@pytest.mark.parametrize("task", [assign_or_check, assign_or_check_range], ids=lambda task: task.name)
-def test_kernels_keep_to_registers(task, worker, dtype, given_order):
+@pytest.mark.parametrize("launched", [Tasks((assign, check)), Tasks(IN_RANGES)], ids=["vertices", "ranges"])
+def test_kernels_keep_to_registers(launched, worker, dtype, given_order):
     pytest.importorskip("numba_cuda")
     graph = atos.generate.road(4, device="cpu")
     vertices = atos.asarray(np.arange(16, dtype=np.uint32), device="cpu", readonly=True) if given_order else None
     kinds = tuple(map(describe, (graph, atos.zeros(16, dtype=np.uint32, device="cpu"), ColoringParams(vertices, 16, 16, 0))))
     try:
-        kernel = link.cubin(task, None, kinds, np.dtype(dtype), worker, (9, 0))
+        kernel = link.cubin(launched, None, kinds, np.dtype(dtype), worker, (9, 0))
     except BuildError as error:
         pytest.skip(str(error))
     assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)

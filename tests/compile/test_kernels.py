@@ -15,6 +15,7 @@ import atos_py as atos
 from atos_py.algorithms import bfs
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
+from atos_py.compile.kinds import Launchable, Tasks
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
@@ -180,11 +181,21 @@ def between_rounds(worker, graph, depth):
         worker.stop()
 
 
+@atos.task
+def settle(worker, v, graph, depth):
+    """Use the threads of a worker beside a nested task."""
+    mine = 0
+    for k in worker.split(range(graph.indptr[v], graph.indptr[v + 1])):
+        mine += depth[graph.indices[k]]
+    if worker.sum(mine) > 9 and worker.rank == 0:
+        worker.push(v, task=visit)
+
+
 def nothing(worker, v):
     """Do nothing: what remains is the core's own."""
 
 
-TASKS: dict[str, tuple[atos.Task, Any, tuple[Any, ...], np.dtype]] = {
+TASKS: dict[str, tuple[Launchable, Any, tuple[Any, ...], np.dtype]] = {
     "nothing": (atos.task(nothing), None, (), np.dtype("u4")),
     "bfs": (bfs.visit, None, (GRAPH, array("u4")), np.dtype("u4")),
     "nested": (visit, None, (GRAPH, array("u4")), np.dtype("u4")),
@@ -194,6 +205,7 @@ TASKS: dict[str, tuple[atos.Task, Any, tuple[Any, ...], np.dtype]] = {
     "nested, groups": (nested_groups, None, (GRAPH, array("u4")), np.dtype("u4")),
     "tools": (tools, None, (array("u1"), array("?"), array("u8"), array("f4")), np.dtype("u4")),
     "idle": (visit, rescan, (GRAPH, array("u4")), np.dtype("u4")),
+    "nested and flat": (Tasks((visit, settle)), None, (GRAPH, array("u4")), np.dtype("u4")),
     "record of 8 bytes": (relax, None, (GRAPH, array("u4")), RECORD),
     "record of 16 bytes": (relax, None, (GRAPH, array("f8")), LARGE_RECORD),
     "record of 32 bytes": (branch, None, (GRAPH, array("f8")), LARGEST_RECORD),

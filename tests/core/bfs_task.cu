@@ -37,6 +37,8 @@ __device__ void atos_task_body(void *worker, const void *, int64_t i, const void
   if (load(&a.depth[neighbor]) > next && atomicMin(&a.depth[neighbor], next) > next) atos_push(worker, &neighbor);
 }
 
+__device__ void atos_task_flat(void *, const void *, int64_t, const void *, const void *) {}
+
 __device__ void atos_task_idle(void *, const void *) {}
 __device__ void atos_task_each_round(void *, const void *) {}
 

@@ -30,4 +30,4 @@ template <class T> T __shfl_up_sync(unsigned, T x, unsigned) { return x; }
 inline unsigned __popc(unsigned x) { return unsigned(__builtin_popcount(x)); }
 inline int __ffs(unsigned x) { return __builtin_ffs(int(x)); }
 inline int __ffsll(uint64_t x) { return __builtin_ffsll(static_cast<long long>(x)); }
-inline uint32_t atomicAdd(uint32_t *p, uint32_t v) { return (*p += v) - v; } // of a worker's own memory
+template <class T, class V> T atomicAdd(T *p, V v) { return (*p += T(v)) - T(v); } // of a worker's own memory

@@ -45,7 +45,8 @@ unsigned parent(unsigned v) {
 unsigned level(unsigned v) { return v < bounds.seeds ? 0 : level(parent(v)) + 1; }
 // Whether barriers keep the order of two tasks. With buckets they run in the order of these, for no task pushes to a lower one.
 bool comes_before(unsigned u, unsigned v) { return bounds.buckets ? bounds.levels[u] < bounds.levels[v] : level(u) < level(v); }
-unsigned length(unsigned v) { return bounds.nested ? std::max(bounds.children[v], bounds.longs >> v & 1 ? bounds.long_from : 1u) : 1; }
+bool is_flat(unsigned v) { return !bounds.nested || bounds.flat >> v & 1; }
+unsigned length(unsigned v) { return !is_flat(v) ? std::max(bounds.children[v], bounds.longs >> v & 1 ? bounds.long_from : 1u) : 1; }
 
 // As the host sees it.
 template <class T> uint64_t now(const T &word) {
@@ -118,11 +119,14 @@ Launch launch() {
   return launch;
 }
 
-// Items, slots and the spill area as one word each, or some: of an item, the words after the first one follow from it.
+// Items, slots and the spill area as one word each, or some: of an item, the words after the first one follow from it. The first
+// has the kind, if tasks are of several, whose items have one word.
+uint64_t item_word(uint64_t v) { return v | uint64_t(bounds.flat >> v & 1) << 56; }
 uint64_t later_word(uint64_t v, unsigned k) { return v + 16 * k; }
 Item<BYTES> item_of(uint64_t v) {
   Item<BYTES> item{};
-  std::memcpy(&item, &v, std::min(sizeof item, sizeof v));
+  const uint64_t word = item_word(v);
+  std::memcpy(&item, &word, std::min(sizeof item, sizeof word));
   for (unsigned k = 1; k < BYTES / 8; ++k) reinterpret_cast<uint64_t *>(&item)[k] = later_word(v, k);
   return item;
 }
@@ -137,10 +141,10 @@ constexpr unsigned kSlotWords = sizeof(Slot<BYTES>) / 8; // the item first, the 
 uint64_t *word_of(Slot<BYTES> &slot, unsigned word) { return reinterpret_cast<uint64_t *>(&slot) + word; }
 uint64_t sequence_in(Slot<BYTES> &slot) { return now(*word_of(slot, kSlotWords - 1)) >> (BYTES == 4 ? 32 : 0); }
 unsigned node_in(Slot<BYTES> &slot) { return unsigned(now(*word_of(slot, 0))); }
-void fill_slot(Slot<BYTES> &slot, uint64_t sequence, unsigned v) {
-  set(*word_of(slot, 0), v);
-  for (unsigned k = 1; k + 1 < kSlotWords; ++k) set(*word_of(slot, k), later_word(v, k));
-  set(*word_of(slot, kSlotWords - 1), BYTES == 4 ? sequence << 32 | v : sequence);
+void fill_slot(Slot<BYTES> &slot, uint64_t sequence, uint64_t item) {
+  set(*word_of(slot, 0), item);
+  for (unsigned k = 1; k + 1 < kSlotWords; ++k) set(*word_of(slot, k), later_word(item, k));
+  set(*word_of(slot, kSlotWords - 1), BYTES == 4 ? sequence << 32 | item : sequence);
 }
 // The slots that there are: of the first ring, however large it may become, and of those that may follow it.
 unsigned number_of_more() { return bounds.grows ? 2 * (bounds.max_capacity - bounds.capacity) : 0; }
@@ -178,7 +182,7 @@ std::vector<unsigned> seeds() {
 void append(const std::vector<unsigned> &nodes) {
   const uint64_t size = now(world.size);
   uint64_t tail = now(world.counters.tail);
-  for (unsigned v : nodes) fill_slot(world.slots[tail % size], 2 * (tail / size) + 1, v), ++tail;
+  for (unsigned v : nodes) fill_slot(world.slots[tail % size], 2 * (tail / size) + 1, item_word(v)), ++tail;
   set(world.counters.tail, tail);
   set(world.counters.finished, now(world.counters.head));
 }
@@ -250,7 +254,7 @@ std::vector<unsigned> peek(uint64_t *before_head) {
 // Each task ran, or it is pending, or nobody has pushed it yet; those of the first two kinds are as many as were pushed.
 void check_pending(const std::vector<unsigned> &pending) {
   for (unsigned v = 0; v < kNodes; ++v) {
-    const bool was_pushed = v < bounds.seeds ? v < first_seeds() + sent() : (!(bounds.fails >> parent(v) & 1) && now(world.ran[parent(v)]) >> (bounds.nested ? v - first_child(parent(v)) : 0) & 1);
+    const bool was_pushed = v < bounds.seeds ? v < first_seeds() + sent() : (!(bounds.fails >> parent(v) & 1) && now(world.ran[parent(v)]) >> (is_flat(parent(v)) ? 0 : v - first_child(parent(v))) & 1);
     const bool in_mailbox = v >= first_seeds() + now(world.mailbox.taken) && v < first_seeds() + sent();
     const auto there = std::count(pending.begin(), pending.end(), v) + in_mailbox;
     if (now(world.ran[v]) && !has_run(v)) model::fail("a task ran in part");
@@ -296,28 +300,33 @@ bool recover_pending() {
 
 extern "C" {
 int32_t atos_config(int32_t key) {
-  if (key == ATOS_CONFIG_GROUP) return 1;
   switch (key) {
   case ATOS_CONFIG_NESTED:
   case ATOS_CONFIG_VALUE_WORDS: return bounds.nested;
   case ATOS_CONFIG_IDLE: return bounds.aside != 0;
+  case ATOS_CONFIG_GROUP: return 1;
   case ATOS_CONFIG_EACH_ROUND: return bounds.between != 0;
   case ATOS_CONFIG_MAILBOX: return bounds.arrive != 0;
   case ATOS_CONFIG_BUCKETS: return bounds.buckets != 0;
+  case ATOS_CONFIG_KINDS: return bounds.flat ? 2 : 0;
+  case ATOS_CONFIG_FLAT_KINDS: return bounds.flat ? 2 : 0; // a bit
   default: return 0;
   }
 }
 
+void atos_left(void *) {}
+
 int64_t atos_task_workload(void *, const void *item, void *values, const void *) {
   const unsigned v = node_of(item);
+  if (is_flat(v)) model::fail("the workload of a flat task");
   *static_cast<uint64_t *>(values) = 3 * v + 1;
   return length(v);
 }
 
-void atos_task_body(void *worker, const void *item, int64_t i, const void *values, const void *) {
+static void run_task(void *worker, const void *item, int64_t i, const void *values) {
   const unsigned v = node_of(item);
   if (v >= kNodes) model::fail("an item that nobody pushed");
-  if (bounds.nested && *static_cast<const uint64_t *>(values) != 3 * v + 1) model::fail("an item with the values of another");
+  if (!is_flat(v) && *static_cast<const uint64_t *>(values) != 3 * v + 1) model::fail("an item with the values of another");
   if (bounds.weak && v >= first_seeds() && !load(&world.written[v])) model::fail("a task does not see what was written before it was pushed");
   if (bounds.barrier)
     for (unsigned u = 0; u < kNodes; ++u)
@@ -327,10 +336,20 @@ void atos_task_body(void *worker, const void *item, int64_t i, const void *value
   if (bounds.halts >> v & 1) halt(worker);
   for (unsigned k = 0; k < bounds.children[v]; ++k) {
     const unsigned child = first_child(v) + k;
-    if (bounds.nested && k != uint64_t(i)) continue;
+    if (!is_flat(v) && k != uint64_t(i)) continue;
     if ((bounds.aside | bounds.between) >> child & 1) store(&world.aside[child], 1);
     else give(worker, child);
   }
+}
+
+void atos_task_body(void *worker, const void *item, int64_t i, const void *values, const void *) {
+  if (bounds.flat && is_flat(node_of(item))) model::fail("a flat task in place of a loop");
+  run_task(worker, item, i, values);
+}
+
+void atos_task_flat(void *worker, const void *item, int64_t i, const void *values, const void *) {
+  if (!is_flat(node_of(item))) model::fail("a loop in place of a flat task");
+  run_task(worker, item, i, values);
 }
 
 void atos_task_idle(void *worker, const void *) {
@@ -542,6 +561,7 @@ int main(int count, char **arguments) {
     name(c.ring_first_ticket[k], "first ticket " + std::to_string(k), !bounds.grows);
     name(world.provided[k], "memory " + std::to_string(k), !bounds.grows);
   }
+  several(c.ran_by, "ran by", true);
   unsigned number = 0;
   for_slots([&](auto &slot) {
     for (unsigned k = 0; k < kSlotWords; ++k)

@@ -505,4 +505,16 @@ BROKEN = {
     "fence behind what the last block finds": Rule(
         in_worker(r"(gridDim\.x - 1\) return;)\s*fence\(\);", r"\1"), caught_in="weak, report", found=NO_REPORT
     ),
+    # Kinds of tasks.
+    "flat tasks of a batch run beside its loops": Rule(
+        in_worker(r"if \(flat_kinds\(\)\) run_flat\(got\);", ""), caught_in="two kinds", found=EARLY
+    ),
+    "flat tasks have no loop": Rule(
+        in_worker(r"is_flat\(items\[k\]\)\s*\? 0\s*:", ""), caught_in="two kinds", found="the workload of a flat task"
+    ),
+    "loops are no flat tasks": Rule(
+        in_worker(r"if \(!is_flat\(items\[k\]\)\) continue;", ""),
+        caught_in="two kinds, split items",
+        found="a loop in place of a flat task",
+    ),
 }

@@ -404,8 +404,8 @@ WORKER = {
     "W10": Mutant(
         "device/host_report.cuh",
         "leave does not count the unreported tasks",
-        "header->end.report(queue());\n    }\n    __syncthreads",
-        "}\n    __syncthreads",
+        "header->end.report(queue());\n    }\n    if (Group",
+        "}\n    if (Group",
         SAME + "after a stop or a round `finished` is set by others",
     ),
     "W12": Mutant(
@@ -955,14 +955,14 @@ CPU = {
     "B37": Mutant(
         "cpu/worker.h",
         "scratch is one for all",
-        "view.worker.scratch = scratch.data();",
+        "view.worker.scratch = scratch.unsized();",
         "static unsigned char one[1 << 20];\n    view.worker.scratch = one;",
     ),
-    "B39": Mutant("cpu/worker.h", "the first region overlaps the launch's scratch", "launch.scratch - unused_scratch;", "0;"),
-    "B40": Mutant(
-        "cpu/worker.h", "regions of scratch overlap", "unused_scratch -= (size + 15) / 16 * 16;", "unused_scratch -= size / 2;"
+    "B39": Mutant(
+        "cpu/scratch.h", "the first region overlaps the launch's scratch", "begin((unsized_bytes + 15) / 16 * 16)", "begin(0)"
     ),
-    "B41": Mutant("cpu/worker.h", "each call has another region", "if (known == place) return", "if (known != place) return"),
+    "B40": Mutant("cpu/scratch.h", "regions of scratch overlap", "begin += (bytes + 15) / 16 * 16;", "begin += bytes / 2;"),
+    "B41": Mutant("cpu/scratch.h", "each call has another region", "if (known == place) return", "if (known != place) return"),
     "B42": Mutant("cpu/worker.h", "all workers are the first", "view.worker.index = number;", "view.worker.index = 0;"),
     "B38": Mutant("cpu/worker.h", "the high-water mark counts for one flush only", "producer.reserved = 0;"),
 }
@@ -1196,4 +1196,39 @@ FAR = {
     "F30": Mutant("protocol/far_items.cuh", "a list is opened and not said to be open", "store(&state().left, chunks);"),
 }
 
-MUTANTS = {**ATOMIC, **RING, **QUEUE, **SHARE, **WORKER, **HOST, **CPU, **THREADS, **KEPT, **MAILBOX, **FAR}
+KINDS = {
+    "K01": Mutant("host/kinds.cpp", "the queue before goes on", "replaced = true;"),
+    "K02": Mutant("host/kinds.cpp", "all items get the first kind", "kinds[from == to ? item[from - 1] : 0]", "kinds[0]"),
+    "K03": Mutant("host/kinds.cpp", "an item without kind is kept", "if (now[to - 1] == ATOS_NO_KIND) return false;"),
+    "K04": Mutant("host/kinds.cpp", "kinds keep their numbers", "kind < 256 && same", "kind < 0 && same"),
+    "K05": Mutant("host/kinds.cpp", "the limit is forgotten", "next->storage.max_size = storage.max_size.load();"),
+    "K06": Mutant("host/kinds.cpp", "the tasks that ran are forgotten", "next->total_ran = total_ran;"),
+    "K07": Mutant("host/queue.cpp", "the queue before is used", "if (replaced) throw", "if (false) throw"),
+    "K08": Mutant(
+        "host/launch.cpp",
+        "tasks by kind are those of all launches",
+        "std::fill(std::begin(counters.ran_by), std::end(counters.ran_by), 0);",
+    ),
+    "K09": Mutant("cpu/worker.h", "tasks by kind are not counted", "k < given.kinds", "k < 0 * given.kinds"),
+    "K10": Mutant("device/load_balance.cuh", "flat tasks beside loops do not run", "if (flat_kinds()) run_flat(got);"),
+    "K11": Mutant("device/load_balance.cuh", "loops run as flat tasks too", "if (!is_flat(items[k])) continue;"),
+    "K12": Mutant(
+        "device/load_balance.cuh",
+        "a flat task begins before all have left the one before",
+        "Group::sync(); // before the space for scans, reductions and scratch is used again",
+        "",
+        GPU + "threads of one worker",
+    ),
+    "K13": Mutant(
+        "device/worker_state.cuh", "a kind is another byte", "item.word[bytes / 8 - 1] >> 56", "item.word[bytes / 8 - 1] >> 48"
+    ),
+    "K14": Mutant(
+        "device/host_report.cuh",
+        "the next launch counts on",
+        "for (unsigned k = 0; k < num_kinds(); ++k) store(&counters->ran_by[k], 0);",
+        "",
+        GPU + "the device's counters",
+    ),
+}
+
+MUTANTS = {**ATOMIC, **RING, **QUEUE, **SHARE, **WORKER, **HOST, **CPU, **THREADS, **KEPT, **MAILBOX, **FAR, **KINDS}

@@ -55,6 +55,7 @@ ON_CPU = [
     "runtime/test_growth.py",
     "runtime/test_arrivals.py",
     "runtime/test_queue.py",
+    "runtime/test_kinds.py",
     "runtime/test_checkpoint.py",
     "runtime/test_checkpoint_killed.py",
     "runtime/test_trace.py",
@@ -225,7 +226,7 @@ class Model:
             if not self.checker.exists():
                 compiled(*FLAGS, "-O2", "-c", MODEL / "check.cpp", "-o", self.checker)
         programs = {}
-        for size in (4, 8):
+        for size in {bounds.get("item_bytes", 4) for bounds in SCENARIOS.values()}:
             at = directory / f"model {size}"
             at.mkdir()
             copy_changed(at)

@@ -21,9 +21,11 @@ def test_every_fault_is_one_and_has_no_reason_but_a_good_one():
 def test_there_are_faults_in_every_part_of_the_protocol():
     protocol = {file.name for file in (CSRC / "protocol").iterdir()} - {"kernel_params.h", "tuning.h"}
     layers = "push_buffer", "termination", "host_report", "bsp_rounds", "load_balance", "work_sharing"
-    device = {f"{name}.cuh" for name in ("group", "group_worker", "thread_worker", "arrivals", "far_work", *layers)}
-    host = {f"host/{name}" for name in ("launch.cpp", "queue.cpp", "queue_storage.cpp", "queue_storage.h")}
+    device = {
+        f"{name}.cuh" for name in ("group", "group_worker", "thread_worker", "worker_state", "arrivals", "far_work", *layers)
+    }
+    host = {f"host/{name}" for name in ("kinds.cpp", "launch.cpp", "queue.cpp", "queue_storage.cpp", "queue_storage.h")}
     host |= {"host/fork_safe_mutex.h", "host/kept_ranges.h", "host/stop_monitor.h", "host/mailbox.cpp", "host/prioritized.cpp"}
-    cpu = {f"cpu/{name}" for name in ("backend.cpp", "memory.cpp", "worker.h", "thread_pool.h", "launch_thread.h")}
+    cpu = {f"cpu/{name}" for name in ("backend.cpp", "memory.cpp", "scratch.h", "worker.h", "thread_pool.h", "launch_thread.h")}
     shared = {f"protocol/{name}" for name in protocol} | {f"device/{name}" for name in device}
     assert {mutant.file for mutant in MUTANTS.values()} == shared | host | cpu

@@ -26,7 +26,6 @@ from atos_py.errors import (
     UnsupportedTypeError,
 )
 from atos_py.runtime import checkpoint
-from atos_py.runtime.buckets import restore
 from atos_py.runtime.checkpoint import _MAGIC
 
 
@@ -95,12 +94,12 @@ def test_a_launch_that_ran_full_goes_on_from_the_file(device, path, barrier):
         queue.launch_warp(spread, ran, last, barrier=barrier)
     assert len(queue) == full.value.pending > 40
     queue.save(path, ran=ran)
-    state = queue._read()
+    saved = queue._take_snapshot()
     pushed = queue.tasks_pushed
     ran[:] = 99
     loaded = atos.Queue.load(path, device=device, ran=ran)
-    assert loaded.peek().tolist() == state[0].tolist()
-    assert loaded._read(0)[1] == state[1]
+    assert loaded.peek().tolist() == saved.items.tolist()
+    assert loaded._core.state() == saved.state
     assert loaded.tasks_run == ran.to_numpy().sum() == 1 + pushed - len(loaded)
     loaded.launch_warp(spread, ran, last, barrier=barrier)
     assert ran.to_numpy().tolist() == [0] + [1] * (last - 1)
@@ -111,10 +110,11 @@ def test_a_level_goes_on_where_it_was(path):
     """A queue that was stopped within a level knows after loading how many of its items are left of it."""
     queue = atos.Queue(4, device="cpu")
     options, state = checkpoint.QueueOptions(4, queue.dtype), checkpoint.QueueState(4, 3, 10, 13)
-    restore(queue._handle, checkpoint.QueueSnapshot(options, np.array([5, 6, 7, 8], np.uint32), None, state))
+    items = np.array([5, 6, 7, 8], np.uint32)
+    queue._core.restore(checkpoint.QueueSnapshot(options, items, None, None, np.zeros(4, np.uint8), state))
     queue.save(path)
     loaded = atos.Queue.load(path, device="cpu")
-    assert loaded._read(0)[1] == (4, 3, 10, 13)
+    assert loaded._core.state() == (4, 3, 10, 13)
     assert loaded.launch_warp(spread, np.zeros(9, np.int32), 0, barrier=True).rounds == 2  # 5, 6, 7, and then 8
     assert loaded.tasks_run == 14
 

@@ -14,7 +14,6 @@ from test_checkpoint import BODY, GOOD, forged, json_values, refused
 
 import atos_py as atos
 from atos_py.errors import LaunchTimeoutError, QueueFullError
-from atos_py.runtime.buckets import read_priorities
 
 PRIORITIES = np.array([3, -1.5, np.inf, 0, -np.inf, 1e30, 2, 2])
 
@@ -29,7 +28,7 @@ def test_priorities_come_back(device, path, name, delta):
     loaded = atos.Queue.load(path, device=device)
     assert (loaded.capacity, loaded.buckets, loaded.delta, loaded.dtype) == (100, 8, delta, DTYPES[name])
     assert loaded.peek().tolist() == queue.peek().tolist() == items[np.argsort(PRIORITIES, kind="stable")].tolist()
-    assert read_priorities(loaded._handle, 8) == pytest.approx(np.sort(PRIORITIES))
+    assert loaded._take_snapshot().priorities == pytest.approx(np.sort(PRIORITIES))
     loaded.save(path)
     assert atos.Queue.load(path, device=device).peek().tolist() == queue.peek().tolist()
 
@@ -73,12 +72,12 @@ def test_a_stopped_launch_goes_on_from_the_file(device, path, barrier):
         stops += len(queue) > 0
         seconds *= 2
         queue.save(path, ran=ran)
-        before = queue._read(), read_priorities(queue._handle, len(queue))
+        before = queue._take_snapshot()
         ran[:] = 99
         queue = atos.Queue.load(path, device=device, ran=ran)
-        (items, state), priorities = queue._read(), read_priorities(queue._handle, len(queue))
-        assert (items.tolist(), state) == (before[0][0].tolist(), before[0][1])
-        assert priorities == pytest.approx(before[1])
+        after = queue._take_snapshot()
+        assert (after.items.tolist(), after.state) == (before.items.tolist(), before.state)
+        assert after.priorities == pytest.approx(before.priorities)
     assert stops > 0
     assert (ran.to_numpy()[1:] == 1).all()
     assert (queue.tasks_run, queue.tasks_pushed) == (last - 1, last - 2)
@@ -101,7 +100,7 @@ def test_a_queue_that_holds_more_than_its_capacity(device, path):
 
 # What is damaged
 
-GOOD_2 = GOOD | {"buckets": 4, "delta": 2.5}
+GOOD_2 = GOOD | {"buckets": 4, "delta": 2.5, "kinds": None}
 BODY_2 = bytes(3 * 8) + np.array([0.0, 1.0, np.nan]).tobytes() + bytes(7 * 4)
 
 
@@ -124,7 +123,7 @@ def test_every_truncation_and_changed_byte_is_noticed(path):
         ({"buckets": 0}, "buckets must be from 2"),
         ({"buckets": 2**40}, "buckets must be from 2"),
         ({"buckets": -1}, "-1 is no count"),
-        ({"buckets": None}, "None is no count"),
+        ({"buckets": None}, "bytes of items and arrays"),
         ({"buckets": 4.0}, "4.0 is no count"),
         ({"delta": 0}, "delta must be"),
         ({"delta": -1}, "delta must be"),

@@ -22,9 +22,9 @@ Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 202
 from ..registry import register
 from .api import ORDERS, ColoringResult, color
 from .entry import ENTRY
-from .tasks import assign_or_check
+from .tasks import assign, check
 from .verify import verify_coloring
 
-__all__ = ["ORDERS", "ColoringResult", "assign_or_check", "color", "verify_coloring"]
+__all__ = ["ORDERS", "ColoringResult", "assign", "check", "color", "verify_coloring"]
 
 register(ENTRY)

@@ -12,7 +12,7 @@ from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
-from ...operators.ranges import mixed_ranges
+from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...operators.vertex_map import append, vertex_map, vertex_max
 from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
@@ -21,8 +21,8 @@ from ...support.host_memory import host_memory_for
 from ...support.validation import check_int
 from ..arguments import check_options, check_worker
 from ..launch_sequence import LaunchSequence
-from .ranges import assign_or_check_range
-from .tasks import LAST, UNCOLORED, ColoringParams, assign_or_check, hash32, unhash32, vertex_at
+from .ranges import assign_range, check_range
+from .tasks import LAST, UNCOLORED, ColoringParams, assign, check, hash32, unhash32, vertex_at
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
@@ -140,7 +140,7 @@ def color(
     low_degree = graph.num_edges < _LOW_AVERAGE_DEGREE * n
     by_ranges = low_degree and worker is None and window is None and not patience
     room = max(2 * n, _MIN_CAPACITY) if capacity is None else capacity
-    queue = Queue(room, dtype=np.uint32 if mixed_ranges(n).max(initial=n) < UNCOLORED else np.int64, device=device)
+    queue = Queue(room, dtype=mixed_item_dtype(n), device=device)
     launches = LaunchSequence("color", queue, launch_options, worker)
     colors = full(n, LAST, dtype=np.uint32, device=device)
     largest = zeros(1, dtype=np.uint32, device=device)
@@ -239,9 +239,9 @@ def _run_phase(
         places = mixed_ranges(end)
     else:
         places = np.arange(max_in_flight)
-    task = assign_or_check_range if phase.by_ranges else assign_or_check
-    items = (places << 1).astype(launches.queue.dtype, copy=False)
-    launches.launch(items, task, graph, colors, params, worker=phase.worker, defaults=options)
+    tasks = (assign_range, check_range, assign, check) if phase.by_ranges else (assign, check)
+    items = places.astype(launches.queue.dtype, copy=False)
+    launches.launch(items, tasks, graph, colors, params, worker=phase.worker, defaults=options)
 
 
 def _sort_by_turn(vertices: NDArray[np.uint32], graph: Graph, order: str) -> NDArray[np.uint32]:

@@ -1,4 +1,4 @@
-"""Task of a colouring, a range of low-degree vertices at a time: a worker takes the range, each of its threads a vertex."""
+"""Tasks of a colouring, a range of low-degree vertices at a time: a worker takes the range, each of its threads a vertex."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .tasks import (
     LOST,
     TENTATIVE,
     UNCOLORED,
-    advance_vertex,
+    assign,
     is_final,
     lowest_zero,
     resolve_clash,
@@ -18,7 +18,7 @@ from .tasks import (
     vertex_at,
 )
 
-__all__ = ["MAX_DEGREE", "assign_or_check_range"]
+__all__ = ["MAX_DEGREE", "assign_range", "check_range"]
 
 MAX_DEGREE = 31  # neighbours, whose colours fit a word
 
@@ -44,32 +44,41 @@ def finalize_or_recolor(v, entry, graph, colors):  # type: ignore[no-untyped-def
 
 
 @task
-def assign_or_check_range(worker, item, graph, colors, params):  # type: ignore[no-untyped-def]
-    """Give the vertices of range item // 2 - end colours, or check those that they have; or one vertex, as `assign_or_check`.
+def assign_range(worker, item, graph, colors, params):  # type: ignore[no-untyped-def]
+    """Give the vertices of a range colours.
 
     Vertices with consecutive places are often neighbours: those with even places come first, then those with odd ones.
     A vertex with more than `MAX_DEGREE` neighbours becomes an item of its own.
     """
-    if item >> 1 < params.end:
-        advance_vertex(worker, item, graph, colors, params)
-        return
-    first, size = mixed_range_bounds(item >> 1, params.end)
+    first, size = mixed_range_bounds(item, params.end)
     unfinished = False
     for turn in range(2):
         for k in worker.split((size + 1 - turn) >> 1):
             place = first + 2 * k + turn
             v = vertex_at(place, params.vertices)
             degree = graph.indptr[v + 1] - graph.indptr[v]
-            if item & 1:
-                entry = colors[v]
-                if not is_final(entry) and degree <= MAX_DEGREE:
-                    unfinished |= not finalize_or_recolor(v, entry, graph, colors)
-            elif degree > MAX_DEGREE:
-                worker.push(place << 1)
+            if degree > MAX_DEGREE:
+                worker.push(place, task=assign)
             elif degree == 0:
                 colors[v] = 0
             else:
                 unfinished |= store_tentative(v, find_smallest_free(v, graph, colors), colors)
         worker.sync()
     if worker.any(unfinished) and worker.rank == 0:
-        worker.push(item | 1)
+        worker.push(item, task=check_range)
+
+
+@task
+def check_range(worker, item, graph, colors, params):  # type: ignore[no-untyped-def]
+    """Check the colours of the vertices of a range that have no item of their own, in the order of `assign_range`."""
+    first, size = mixed_range_bounds(item, params.end)
+    unfinished = False
+    for turn in range(2):
+        for k in worker.split((size + 1 - turn) >> 1):
+            v = vertex_at(first + 2 * k + turn, params.vertices)
+            entry = colors[v]
+            if not is_final(entry) and graph.indptr[v + 1] - graph.indptr[v] <= MAX_DEGREE:
+                unfinished |= not finalize_or_recolor(v, entry, graph, colors)
+        worker.sync()
+    if worker.any(unfinished) and worker.rank == 0:
+        worker.push(item, task=check_range)

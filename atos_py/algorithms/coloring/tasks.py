@@ -11,7 +11,7 @@ from ...compile.atomics import atomic_add, atomic_cas, atomic_exch, atomic_or_
 from ...compile.task import task
 from ...operators.ranges import mixed_range_bounds
 
-__all__ = ["COLOR", "LAST", "LOST", "TENTATIVE", "UNCOLORED", "ColoringParams", "assign_or_check", "is_final"]
+__all__ = ["COLOR", "LAST", "LOST", "TENTATIVE", "UNCOLORED", "ColoringParams", "assign", "check", "is_final"]
 
 # The state of a vertex, an entry of `colors`:
 #
@@ -228,35 +228,43 @@ def store_tentative(v, color, colors):  # type: ignore[no-untyped-def]
     return not is_final(atomic_exch(colors, v, TENTATIVE | color))  # a final colour is never replaced
 
 
-def advance_vertex(worker, item, graph, colors, params):  # type: ignore[no-untyped-def]
-    """Give the vertex at place item // 2 of the order a colour, or check the one it has: the lowest bit tells."""
-    place = item >> 1
-    v = vertex_at(place, params.vertices)
-    turn = 0
-    if item & 1:
-        final = try_finalize(worker, v, graph, colors)
-    else:
-        final = graph.indptr[v] == graph.indptr[v + 1]
-        if final:
-            colors[v] = 0
-        else:
-            turn = colors[v]
-            final = is_final(turn)  # since a launch before
-    if not final:
-        color = find_smallest_free(worker, v, turn, graph, colors, params.spin_limit)
-        if worker.rank == 0 and store_tentative(v, color, colors):
-            worker.push(item | 1)
-    elif worker.rank == 0 and place + params.max_in_flight < params.end:
-        worker.push((place + params.max_in_flight) << 1)
+def assign_color(worker, place, v, turn, graph, colors, params):  # type: ignore[no-untyped-def]
+    """Give the vertex v at a place of the order the smallest colour that is free, tentatively, and have it checked."""
+    color = find_smallest_free(worker, v, turn, graph, colors, params.spin_limit)
+    if worker.rank == 0 and store_tentative(v, color, colors):
+        worker.push(place, task=check)
+
+
+def begin_next(worker, place, params):  # type: ignore[no-untyped-def]
+    """Push the vertex that is begun when the one at a place is final."""
+    if worker.rank == 0 and place + params.max_in_flight < params.end:
+        worker.push(place + params.max_in_flight, task=assign)
 
 
 @task
-def assign_or_check(worker, item, graph, colors, params):  # type: ignore[no-untyped-def]
-    """Advance one vertex; or, if the place is past the end, push those of a range."""
-    place = item >> 1
-    if place < params.end:
-        advance_vertex(worker, item, graph, colors, params)
-    else:
+def assign(worker, place, graph, colors, params):  # type: ignore[no-untyped-def]
+    """Give the vertex at a place of the order a colour; or, if the place is past the end, push those of a range."""
+    if place >= params.end:
         first, size = mixed_range_bounds(place, params.end)
         for k in worker.split(size):
-            worker.push((first + k) << 1)
+            worker.push(first + k, task=assign)
+        return
+    v = vertex_at(place, params.vertices)
+    turn = colors[v]
+    if graph.indptr[v] == graph.indptr[v + 1]:
+        colors[v] = 0
+        begin_next(worker, place, params)
+    elif is_final(turn):  # since a launch before
+        begin_next(worker, place, params)
+    else:
+        assign_color(worker, place, v, turn, graph, colors, params)
+
+
+@task
+def check(worker, place, graph, colors, params):  # type: ignore[no-untyped-def]
+    """Make the colour of the vertex at a place of the order final, or give it another one."""
+    v = vertex_at(place, params.vertices)
+    if try_finalize(worker, v, graph, colors):
+        begin_next(worker, place, params)
+    else:
+        assign_color(worker, place, v, np.int64(0), graph, colors, params)  # as `assign` does: of the same types

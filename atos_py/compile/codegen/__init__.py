@@ -1,6 +1,6 @@
 """From task functions to machine code. Numba lives in the modules of this package, and nothing outside imports them early."""
 
-__all__ = ["ITEM_BYTES", "item_bytes"]
+__all__ = ["ITEM_BYTES", "item_bytes", "stored_bytes"]
 
 ITEM_BYTES = (4, 8, 16, 32)  # as the core is compiled for
 
@@ -8,3 +8,8 @@ ITEM_BYTES = (4, 8, 16, 32)  # as the core is compiled for
 def item_bytes(itemsize: int) -> int:
     """Return how far apart items of a size lie in the queue."""
     return next(size for size in ITEM_BYTES if itemsize <= size)
+
+
+def stored_bytes(itemsize: int, with_kind: bool) -> int:
+    """Return how far apart items of a size lie in the queue; their kind, if they have one, is the last byte."""
+    return item_bytes(itemsize + with_kind)

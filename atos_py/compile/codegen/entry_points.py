@@ -14,6 +14,7 @@ from ...core.library import lib
 from ...errors import TaskCompileError
 from ..arguments import Kind
 from ..debug_checks import Checks, array_names
+from ..kinds import Launchable, Tasks, tasks_of
 from ..task import Task
 from . import lower_arrays as _arrays  # noqa: F401  # these for what they register with Numba
 from . import lower_atomics as _atomics  # noqa: F401
@@ -43,30 +44,52 @@ class Target(Protocol):
 
 
 @dataclass(frozen=True)
-class Program:
+class Part:
     """A task whose functions are compiled, ready for entry points: dispatchers and the types they were compiled for."""
 
+    task: Task
     workload: Any
     taken: int  # how many of the arguments the workload takes
     body: Any
+    worker: WorkerType
+    values: Packed
+
+
+@dataclass(frozen=True)
+class Program:
+    """The tasks of a launch, one or several kinds, and its functions without an item, ready for entry points."""
+
+    parts: list[Part]
     idle: Any
     each_round: Any
-    worker: WorkerType
     idle_worker: WorkerType
     round_worker: WorkerType
     items: Items
-    values: Packed
     arguments: Packed
 
     @property
     def value_words(self) -> int:
-        """Number of values that `workload` hands to the body."""
-        return len(self.values.contents)
+        """Number of values, at most, that a workload hands to its body."""
+        return max(len(part.values.contents) for part in self.parts)
+
+    @property
+    def num_kinds(self) -> int:
+        """Number of kinds of tasks; 0 if there is one, and nothing to tell apart."""
+        return len(self.parts) if len(self.parts) > 1 else 0
+
+    @property
+    def group(self) -> int:
+        """Number of threads that run an iteration of a nested task together, the same for all of them."""
+        return max(part.worker.group for part in self.parts)
+
+    def numbered(self, nested: bool) -> dict[int, Part]:
+        """Return the nested or the flat tasks by their kinds."""
+        return {number: part for number, part in enumerate(self.parts) if part.task.nested == nested}
 
 
 def prepare(
     target: Target,
-    task: Task,
+    launched: Launchable,
     idle: Any,
     kinds: tuple[Kind, ...],
     item_dtype: np.dtype[Any],
@@ -74,17 +97,18 @@ def prepare(
     buckets: bool = False,
     each_round: Any = None,
 ) -> Program:
-    """Check the functions of a task against the arguments of a launch, and compile them: with checks, if `checks` is given.
+    """Check the functions of tasks against the arguments of a launch, and compile them: with checks, if `checks` is given.
 
     Pushes may have a priority if the queue has `buckets`.
     """
     checked = checks is not None
     args = tuple(numba_type(kind, checked) for kind in kinds)
-    items = Items(item_type(item_dtype))
+    with_kind = isinstance(launched, Tasks)
+    items = Items(item_type(item_dtype), with_kind)
     specialise = Specialiser(target.dispatcher, target.is_known)
     described = f"items of {item_dtype} and " + (f"arguments {', '.join(map(str, kinds))}" if kinds else "no arguments")
 
-    def compile_function(value: Any, role: str, given: list[tuple[str, types.Type]]) -> tuple[Any, types.Type]:
+    def compile_function(task: Task, value: Any, role: str, given: list[tuple[str, types.Type]]) -> tuple[Any, types.Type]:
         function = plain_function(value)
         if function is None:
             raise TaskCompileError(f"the {role} of task {task.name!r} is no plain Python function: {value!r}")
@@ -100,50 +124,45 @@ def prepare(
         with translated(task.name, function, described):
             return dispatcher, target.compile(dispatcher, _fold_varargs(function, tuple(kind for _, kind in given)))
 
-    flat_worker = WorkerType(items.item, nested=False, checked=checked, buckets=buckets)
-    worker = flat_worker
-    if task.nested:
-        worker = WorkerType(items.item, nested=True, checked=checked, buckets=buckets, group=task.group)
+    tasks = tasks_of(launched)
+    of_launch: dict[str, Any] = {"buckets": buckets, "kinds": tuple(task.name for task in tasks), "with_kind": with_kind}
+    flat_worker = WorkerType(items.item, False, checked, **of_launch)
+    round_worker = WorkerType(items.item, False, checked, between_rounds=True, **of_launch)
     argument_list = [(f"argument {number}", kind) for number, kind in enumerate(args, start=1)]
-    workload: Any = None
-    taken = 0
-    values: tuple[types.Type, ...] = ()
-    inner: list[tuple[str, types.Type]] = []
-    if task.nested:
-        taken = _taken_by_workload(plain_function(task.workload), len(args))
-        workload, plan = compile_function(task.workload, "workload", [("item", items.value), *argument_list[:taken]])
-        length = plain_function(task.workload)
-        assert length is not None
-        note_workload(length.__code__)
-        values = _values(task, length, plan, described)
-        inner = [("i", types.int64), *zip((f"value {number}" for number in range(1, len(values) + 1)), values, strict=True)]
-    body, _ = compile_function(task.body, "body", [("worker", worker), ("item", items.value), *inner, *argument_list])
-    if checks is not None:
-        function = plain_function(task.body)
-        assert function is not None
-        checks.arrays = array_names(_argument_names(function, 2 + len(inner), len(kinds)), kinds)
+
+    def prepare_task(task: Task) -> Part:
+        workload: Any = None
+        taken = 0
+        values: tuple[types.Type, ...] = ()
+        inner: list[tuple[str, types.Type]] = []
+        worker = flat_worker
+        if task.nested:
+            worker = WorkerType(items.item, True, checked, group=task.group, **of_launch)
+            taken = _taken_by_workload(plain_function(task.workload), len(args))
+            workload, plan = compile_function(task, task.workload, "workload", [("item", items.value), *argument_list[:taken]])
+            length = plain_function(task.workload)
+            assert length is not None
+            values = _values(task, length, plan, described)
+            inner = [("i", types.int64), *zip((f"value {number}" for number in range(1, len(values) + 1)), values, strict=True)]
+        body, _ = compile_function(task, task.body, "body", [("worker", worker), ("item", items.value), *inner, *argument_list])
+        if checks is not None:
+            function = plain_function(task.body)
+            assert function is not None
+            checks.arrays[task.name] = array_names(_argument_names(function, 2 + len(inner), len(kinds)), kinds)
+        return Part(task, workload, taken, body, worker, Packed(types.BaseTuple.from_types(values), constant=False))
+
+    parts = [prepare_task(task) for task in tasks]
     idle_dispatcher = None
     if idle is not None:
-        idle_dispatcher, _ = compile_function(idle, "idle function", [("worker", flat_worker), *argument_list])
-    round_worker = WorkerType(items.item, nested=False, checked=checked, buckets=buckets, between_rounds=True)
+        idle_dispatcher, _ = compile_function(tasks[0], idle, "idle function", [("worker", flat_worker), *argument_list])
     round_dispatcher = None
     if each_round is not None:
-        round_dispatcher, _ = compile_function(each_round, "function each_round", [("worker", round_worker), *argument_list])
+        given = [("worker", round_worker), *argument_list]
+        round_dispatcher, _ = compile_function(tasks[0], each_round, "function each_round", given)
         if checks is not None:
             checks.without_item = "between rounds" if idle is None else "in the idle function or between rounds"
-    return Program(
-        workload,
-        taken,
-        body,
-        idle_dispatcher,
-        round_dispatcher,
-        worker,
-        flat_worker,
-        round_worker,
-        items,
-        Packed(types.BaseTuple.from_types(values), constant=False),
-        Packed(types.BaseTuple.from_types(args), constant=True),
-    )
+    arguments = Packed(types.BaseTuple.from_types(args), constant=True)
+    return Program(parts, idle_dispatcher, round_dispatcher, flat_worker, round_worker, items, arguments)
 
 
 def _argument_names(function: FunctionType, skip: int, count: int) -> list[str]:
@@ -205,6 +224,20 @@ def _values(task: Task, function: FunctionType, plan: types.Type, described: str
     return parts[1:]
 
 
+def cpu_loop(part: Part) -> Any:
+    """Return the batch loop of a task for the CPU."""
+    if not part.task.nested:
+        return cpu_flat(part.body)
+    _note_workload(part)
+    return cpu_nested(part.workload, part.taken, part.body)
+
+
+def _note_workload(part: Part) -> None:
+    function = plain_function(part.task.workload)
+    assert function is not None
+    note_workload(function.__code__)
+
+
 def cpu_nested(workload: Any, taken: int, body: Any) -> Any:
     """Return the batch loop of a nested task for the CPU.
 
@@ -249,8 +282,10 @@ def function_entry(function: Any) -> Any:
     return run
 
 
-def cuda_workload(workload: Any, taken: int) -> Any:
+def cuda_workload(part: Part) -> Any:
     """Return the entry point of one item of a nested task for CUDA: writes the values, returns the length."""
+    _note_workload(part)
+    workload, taken = part.workload, part.taken
 
     def entry(worker, items, values, arguments):  # type: ignore[no-untyped-def]
         plan = plan_of(workload(items[0], *unpack(arguments)[:taken]))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..task import Task
 from .numba_private import can_compile, compiler_of, overload_of
 
 __all__ = ["UnhashableError", "codes", "fingerprint", "global_names", "is_library", "line_of", "plain_function"]
@@ -86,6 +87,8 @@ def _parts(value: Any, seen: dict[Any, int]) -> Iterator[bytes]:
         seen[id(function)] = -1
         yield from _parts_of_function(function, seen)
         seen[id(function)] = len(seen)
+    elif isinstance(value, Task):  # named in a push; which kind of the launch that is, its name says
+        yield value.name.encode()
     elif value is None or isinstance(value, (bool, int, float, complex, str)):
         yield repr(value).encode()
     elif isinstance(value, bytes):

@@ -12,7 +12,7 @@ from numba.extending import lower_builtin
 
 from .lower_arrays import bits_of
 from .lower_checks import cast, length_of
-from .types import I64, POINTER, Items, Packed, TaskArray, in_task
+from .types import I8, I64, POINTER, Items, Packed, TaskArray, in_task
 
 
 def unpack(packed: Any) -> Any:
@@ -139,15 +139,28 @@ def lower_getitem(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> i
     return context.make_tuple(builder, items.value, values) if isinstance(items.value, types.BaseTuple) else values[0]
 
 
+def kind_of(builder: ir.IRBuilder, items: Items, item: ir.Value) -> ir.Value:
+    """Return the kind of the item that `item` points to."""
+    pointer, align = _whole(builder, items, item)
+    whole = builder.load(pointer, align=align)
+    return builder.trunc(builder.lshr(whole, ir.Constant(whole.type, 8 * (items.stride - 1))), I8)
+
+
 def store_item(
-    context: Any, builder: ir.IRBuilder, items: Items, item: ir.Value, value_type: types.Type, value: ir.Value
+    context: Any,
+    builder: ir.IRBuilder,
+    items: Items,
+    item: ir.Value,
+    value_type: types.Type,
+    value: ir.Value,
+    kind_of_item: int = 0,
 ) -> None:
     """Write an item where `item` points: an integer, or a tuple whose members are cast to the record's fields."""
     is_record = isinstance(value_type, types.BaseTuple)
     values = cgutils.unpack_tuple(builder, value, len(value_type)) if is_record else [value]
     value_types = value_type if is_record else [value_type]
     pointer, align = _whole(builder, items, item)
-    whole = ir.Constant(pointer.type.pointee, 0)
+    whole = ir.Constant(pointer.type.pointee, kind_of_item << 8 * (items.stride - 1))
     for (kind, offset), member, member_type in zip(_fields(items), values, value_types, strict=True):
         stored = context.data_model_manager[kind].as_data(builder, cast(context, builder, member, member_type, kind))
         bits = builder.zext(builder.bitcast(stored, bits_of(stored.type)), whole.type)

@@ -16,24 +16,29 @@ from .core_calls import call_core, call_cpu_field, cpu_field
 from .lower_arguments import store_item
 from .lower_checks import as_count, cast, leave
 from .lower_scratch import scratch
-from .types import I8, I32, I64, POINTER, GroupType, Items, Split, SplitIterator, WorkerType, on_cuda, refuse
+from .types import I8, I32, I64, POINTER, GroupType, Items, Split, SplitIterator, TaskType, WorkerType, on_cuda, refuse
 
 REDUCTIONS = {"sum": lib.ATOS_SUM, "min": lib.ATOS_MIN, "max": lib.ATOS_MAX}
 _GROUP_SIZES = (2, 4, 8, 16, 32)
 
 
-_PUSH = inspect.signature(lambda item, priority=None: None)
+_PUSH = inspect.signature(lambda item, priority=None, task=None: None)
 
 
-def _push(worker: WorkerType, item: types.Type, priority: types.Type = types.none) -> tuple[types.Type, ...]:
+def _push(
+    worker: WorkerType, item: types.Type, priority: types.Type = types.none, task: types.Type = types.none
+) -> tuple[types.Type, ...]:
     result, item = _push_item(worker, item)
+    task = types.none if isinstance(task, types.Omitted) else task
+    if not isinstance(task, types.NoneType):
+        _number_of(worker, task)
     if isinstance(priority, (types.NoneType, types.Omitted)):
-        return result, item, types.none
+        return result, item, types.none, task
     if not worker.buckets:
         refuse("worker.push takes a priority only if the queue has buckets: make it with atos.Queue(capacity, buckets=...)")
     if not isinstance(priority, (types.Integer, types.Float, types.Boolean)):
         refuse(f"the priority of worker.push is a number or None, not {priority}")
-    return result, item, types.float64
+    return result, item, types.float64, task
 
 
 def _push_item(worker: WorkerType, item: types.Type) -> tuple[types.Type, types.Type]:
@@ -46,6 +51,15 @@ def _push_item(worker: WorkerType, item: types.Type) -> tuple[types.Type, types.
     if not isinstance(item, types.Integer):
         refuse(f"worker.push takes an integer ({worker.item}) here, not {item}; convert it, as in int(x)")
     return types.none, types.unliteral(item) if worker.checked else worker.item
+
+
+def _number_of(worker: WorkerType, task: types.Type) -> int:
+    """Return the number of the kind that a push names."""
+    if not isinstance(task, TaskType):
+        refuse(f"worker.push takes a task made with @atos.task as task=, not {task}")
+    if task.task not in worker.kinds:
+        refuse(f"worker.push names task {task.task!r}, but the tasks of this launch are {', '.join(worker.kinds)}")
+    return worker.kinds.index(task.task)
 
 
 def group(worker: WorkerType, size: types.Type) -> tuple[types.Type, ...]:
@@ -106,11 +120,12 @@ _TAKES = {
 
 
 def _type_push(worker: WorkerType, args: Any, kws: Any) -> Any:
-    """Return the signature of a push; `priority` may be given by name."""
-    by_name = dict(kws)
-    if len(args) != 1 + (len(args) == 2 and not by_name) or not set(by_name) <= {"priority"}:
-        refuse("worker.push takes an item by position, and a priority")
-    typed = signature(*_push(worker, *args, *by_name.values()), recvr=worker)
+    """Return the signature of a push; `priority` may be given by name, and `task` has to be."""
+    by_name = dict(zip(("item", "priority"), args, strict=False))
+    if not 1 <= len(args) <= 2 or by_name.keys() & kws.keys() or not kws.keys() <= {"priority", "task"}:
+        refuse("worker.push takes an item by position, and a priority and task= by name")
+    by_name.update(kws)
+    typed = signature(*_push(worker, **by_name), recvr=worker)
     return typed.replace(pysig=_PUSH)
 
 
@@ -233,13 +248,14 @@ def lower_group(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.
     return args[0]
 
 
-@lower_builtin("atos.worker.push", WorkerType, types.Any, types.Any)
+@lower_builtin("atos.worker.push", WorkerType, types.Any, types.Any, types.Any)
 def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    (worker_type, pushed_type, priority_type), (worker, pushed, priority) = sig.args, args
-    items_type = Items(worker_type.item)
+    (worker_type, pushed_type, priority_type, task), (worker, pushed, priority, _) = sig.args, args
+    items_type = Items(worker_type.item, worker_type.with_kind)
+    kind = _number_of(worker_type, task) if task != types.none and worker_type.with_kind else 0
 
     def store_in(slot: ir.Value) -> None:
-        store_item(context, builder, items_type, slot, pushed_type, pushed)
+        store_item(context, builder, items_type, slot, pushed_type, pushed, kind)
 
     if worker_type.buckets:
         if priority_type == types.none:

@@ -18,8 +18,9 @@ from numba.core.registry import cpu_target
 from ...core.library import ffi, lib
 from ..arguments import Kind
 from ..debug_checks import Checks
-from ..task import Task
-from .entry_points import cpu_flat, cpu_nested, function_entry, prepare
+from ..kinds import Launchable
+from .dispatch import cpu_dispatch
+from .entry_points import cpu_loop, function_entry, prepare
 from .error_messages import translated
 from .lower_checks import collecting, intercept
 from .lower_rounds import asks_for_round
@@ -86,7 +87,7 @@ class CpuTarget:
 
 
 def compile_cpu(
-    task: Task,
+    launched: Launchable,
     idle: Any,
     kinds: tuple[Kind, ...],
     item_dtype: np.dtype[Any],
@@ -94,7 +95,7 @@ def compile_cpu(
     buckets: bool = False,
     each_round: Any = None,
 ) -> CpuCode:
-    """Compile a task for arguments of these kinds and items of this type, with checks if `debug`.
+    """Compile tasks for arguments of these kinds and items of this type, with checks if `debug`.
 
     Raises
     ------
@@ -105,18 +106,27 @@ def compile_cpu(
     with global_compiler_lock, collecting(checks):
         target = CpuTarget()
         start_numba(cpu_target.target_context)
-        program = prepare(target, task, idle, kinds, item_dtype, checks, buckets, each_round)
-        loop = cpu_nested(program.workload, program.taken, program.body) if task.nested else cpu_flat(program.body)
+        program = prepare(target, launched, idle, kinds, item_dtype, checks, buckets, each_round)
         name = f"atos_{uuid.uuid4().hex}"  # of this code alone, among all that the process may load
         library = cpu_target.target_context.codegen().create_library(name)
         library.enable_object_caching()
-        with translated(task.name, task.body, "its batch loop"):
-            types_of_run = (program.worker, program.items, types.int64, program.arguments)
-            _export(library, f"{name}_run", target.dispatcher(loop), types_of_run)
-            others = {"idle": (program.idle, program.idle_worker), "each_round": (program.each_round, program.round_worker)}
-            others = {role: (function, worker) for role, (function, worker) in others.items() if function is not None}
-            for role, (function, worker) in others.items():
-                _export(library, f"{name}_{role}", target.dispatcher(function_entry(function)), (worker, program.arguments))
+        loops = [f"{name}_run_{kind}" for kind in range(program.num_kinds)] or [f"{name}_run"]
+        for symbol, part in zip(loops, program.parts, strict=True):
+            with translated(part.task.name, part.task.body, "its batch loop"):
+                types_of_run = (part.worker, program.items, types.int64, program.arguments)
+                _export(library, symbol, target.dispatcher(cpu_loop(part)), types_of_run)
+        if program.num_kinds:
+            module = library.create_ir_module("dispatch")
+            cpu_dispatch(module, f"{name}_run", loops, program.items)
+            library.add_ir_module(module)
+        others = {
+            "idle": (idle, program.idle, program.idle_worker),
+            "each_round": (each_round, program.each_round, program.round_worker),
+        }
+        others = {role: given for role, given in others.items() if given[0] is not None}
+        for role, (function, dispatcher, worker) in others.items():
+            with translated(launched.name, function, "its entry point"):
+                _export(library, f"{name}_{role}", target.dispatcher(function_entry(dispatcher)), (worker, program.arguments))
         library.finalize()
         text = [library.get_llvm_str()]
         words = [*others, *(["rounds"] if asks_for_round(text) else [])]

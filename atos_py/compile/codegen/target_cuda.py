@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
@@ -13,7 +14,8 @@ from numba.core import types
 from ...core.library import lib
 from ..arguments import Kind
 from ..debug_checks import Checks
-from ..task import Task
+from ..kinds import Launchable
+from .dispatch import cuda_dispatch
 from .entry_points import Program, cuda_flat, cuda_nested, cuda_workload, function_entry, prepare
 from .error_messages import translated
 from .lower_checks import collecting, intercept
@@ -43,8 +45,8 @@ class CudaCode:
     Attributes
     ----------
     modules : list of bytes
-        LTO-IR modules that define `atos_task_workload`, `atos_task_body`, `atos_task_idle`, `atos_task_each_round` and
-        `atos_config`.
+        LTO-IR modules that define `atos_task_workload`, `atos_task_body`, `atos_task_flat`, `atos_task_idle`,
+        `atos_task_each_round` and `atos_config`.
     value_words : int
         How many values the workload hands to the body, a word each.
     scratch_itemsize : int
@@ -84,7 +86,7 @@ class CudaTarget:
 
 
 def compile_cuda(
-    task: Task,
+    launched: Launchable,
     idle: Any,
     kinds: tuple[Kind, ...],
     item_dtype: np.dtype[Any],
@@ -94,9 +96,9 @@ def compile_cuda(
     each_round: Any = None,
     mailbox: bool = False,
 ) -> CudaCode:
-    """Compile a task for arguments of these kinds, items of this type, and GPUs of compute capability `cc` or newer.
+    """Compile tasks for arguments of these kinds, items of this type, and GPUs of compute capability `cc` or newer.
 
-    If `debug`, it gets checks. If `mailbox`, its workers look for items that the host sends.
+    If `debug`, they get checks. If `mailbox`, their workers look for items that the host sends.
 
     Raises
     ------
@@ -105,12 +107,18 @@ def compile_cuda(
     """
     checks = Checks() if debug else None
     with global_compiler_lock, collecting(checks), target_capability(cc):
-        return _compile(
-            task, prepare(CudaTarget(), task, idle, kinds, item_dtype, checks, buckets, each_round), cc, checks, mailbox
-        )
+        program = prepare(CudaTarget(), launched, idle, kinds, item_dtype, checks, buckets, each_round)
+        return _compile(launched, program, {"idle": idle, "each_round": each_round}, cc, checks, mailbox)
 
 
-def _compile(task: Task, program: Program, cc: tuple[int, int], checks: Checks | None, mailbox: bool) -> CudaCode:
+def _compile(
+    launched: Launchable,
+    program: Program,
+    others: dict[str, Any],
+    cc: tuple[int, int],
+    checks: Checks | None,
+    mailbox: bool,
+) -> CudaCode:
     # Numba's modules by identity, since entry points share helpers.
     modules: dict[int, ir.Module] = {}
 
@@ -120,21 +128,23 @@ def _compile(task: Task, program: Program, cc: tuple[int, int], checks: Checks |
         )
         modules.update((id(module), module) for module in compiled.library.modules)
 
-    with translated(task.name, task.body, "its entry points"):
-        body = cuda_nested(program.body) if task.nested else cuda_flat(program.body)
-        words = (program.values, program.arguments)
-        export("atos_task_body", body, types.void, program.worker, program.items, types.int64, *words)
-        if task.nested:
-            workload = cuda_workload(program.workload, program.taken)
-            export("atos_task_workload", workload, types.int64, program.worker, program.items, *words)
-        if program.idle is not None:
-            export("atos_task_idle", function_entry(program.idle), types.void, program.idle_worker, program.arguments)
-        if program.each_round is not None:
-            entry = function_entry(program.each_round)
-            export("atos_task_each_round", entry, types.void, program.round_worker, program.arguments)
+    for kind, part in enumerate(program.parts):
+        with translated(part.task.name, part.task.body, "its entry points"):
+            suffix = f"_{kind}" if program.num_kinds else ""
+            body = cuda_nested(part.body) if part.task.nested else cuda_flat(part.body)
+            words = (part.values, program.arguments)
+            export(f"atos_task_body{suffix}", body, types.void, part.worker, program.items, types.int64, *words)
+            if part.task.nested:
+                workload = cuda_workload(part)
+                export(f"atos_task_workload{suffix}", workload, types.int64, part.worker, program.items, *words)
+    compiled = {"idle": (program.idle, program.idle_worker), "each_round": (program.each_round, program.round_worker)}
+    for role, (dispatcher, worker) in compiled.items():
+        if dispatcher is not None:
+            with translated(launched.name, others[role], "its entry points"):
+                export(f"atos_task_{role}", function_entry(dispatcher), types.void, worker, program.arguments)
     texts = [str(module) for module in modules.values()]
     uses_rounds = asks_for_round(texts)
-    rest = _constants_and_stubs(program, task.nested, uses_rounds, mailbox)
+    rest = _constants_and_stubs(program, uses_rounds, mailbox)
     define_regions(rest, texts)
     modules[id(rest)] = rest
     for module in modules.values():
@@ -149,33 +159,51 @@ def _compile(task: Task, program: Program, cc: tuple[int, int], checks: Checks |
     return CudaCode([code], program.value_words, unsized_itemsize(texts), sized_bytes(texts), uses_rounds, checks)
 
 
-def _constants_and_stubs(program: Program, nested: bool, uses_rounds: bool, mailbox: bool) -> ir.Module:
-    """Return a module with `atos_config`, and with functions that do nothing for what the task lacks."""
+def _constants_and_stubs(program: Program, uses_rounds: bool, mailbox: bool) -> ir.Module:
+    """Return a module with `atos_config`, dispatch by kind, and functions that do nothing for what the tasks lack."""
+    nested, flat = program.numbered(nested=True), program.numbered(nested=False)
+    mixed = bool(nested and flat)
     module = create_module(cuda_target.target_context, "atos_config")
     function = ir.Function(module, ir.FunctionType(I32, [I32]), "atos_config")
     builder = ir.IRBuilder(function.append_basic_block())
     result = ir.Constant(I32, -1)
     constants = {
-        lib.ATOS_CONFIG_NESTED: nested,
+        lib.ATOS_CONFIG_NESTED: bool(nested),
         lib.ATOS_CONFIG_VALUE_WORDS: program.value_words,
         lib.ATOS_CONFIG_IDLE: program.idle is not None,
-        lib.ATOS_CONFIG_CHECKED: program.worker.checked,
-        lib.ATOS_CONFIG_GROUP: program.worker.group,
-        lib.ATOS_CONFIG_BUCKETS: program.worker.buckets,
+        lib.ATOS_CONFIG_CHECKED: program.idle_worker.checked,
+        lib.ATOS_CONFIG_GROUP: program.group,
+        lib.ATOS_CONFIG_BUCKETS: program.idle_worker.buckets,
         lib.ATOS_CONFIG_ROUNDS: uses_rounds,
         lib.ATOS_CONFIG_EACH_ROUND: program.each_round is not None,
         lib.ATOS_CONFIG_MAILBOX: mailbox,
+        lib.ATOS_CONFIG_KINDS: program.num_kinds,
+        lib.ATOS_CONFIG_FLAT_KINDS: sum(1 << kind for kind in flat) if mixed else 0,
     }
     for key, constant in constants.items():
         is_key = builder.icmp_signed("==", function.args[0], ir.Constant(I32, key))
         result = builder.select(is_key, ir.Constant(I32, int(constant)), result)
     builder.ret(result)
+    void, of_workload, of_body = ir.VoidType(), [POINTER] * 4, [POINTER, POINTER, I64, POINTER, POINTER]
+
+    def add_stub(symbol: str, result: ir.Type, parameters: list[ir.Type]) -> None:
+        stub = ir.IRBuilder(ir.Function(module, ir.FunctionType(result, parameters), symbol).append_basic_block())
+        stub.ret_void() if result == void else stub.ret(ir.Constant(result, 1))
+
+    def dispatch(symbol: str, to: str, kinds: Iterable[int], result: ir.Type, parameters: list[ir.Type]) -> None:
+        cuda_dispatch(module, symbol, {kind: f"{to}_{kind}" for kind in kinds}, result, parameters, program.items)
+
     if not nested:
-        stub = ir.Function(module, ir.FunctionType(I64, [POINTER] * 4), "atos_task_workload")
-        ir.IRBuilder(stub.append_basic_block()).ret(ir.Constant(I64, 1))
-    for symbol, function in {"atos_task_idle": program.idle, "atos_task_each_round": program.each_round}.items():
-        if function is not None:
-            continue
-        stub = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER] * 2), symbol)
-        ir.IRBuilder(stub.append_basic_block()).ret_void()
+        add_stub("atos_task_workload", I64, of_workload)
+    elif program.num_kinds:
+        dispatch("atos_task_workload", "atos_task_workload", nested, I64, of_workload)
+    if program.num_kinds:
+        dispatch("atos_task_body", "atos_task_body", nested or flat, void, of_body)
+    if mixed:
+        dispatch("atos_task_flat", "atos_task_body", flat, void, of_body)
+    else:
+        add_stub("atos_task_flat", void, of_body)
+    for symbol, function_without_item in {"atos_task_idle": program.idle, "atos_task_each_round": program.each_round}.items():
+        if function_without_item is None:
+            add_stub(symbol, void, [POINTER] * 2)
     return module

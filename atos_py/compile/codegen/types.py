@@ -15,10 +15,12 @@ from llvmlite import ir
 from numba.core import types
 from numba.core.datamodel import models, register_default
 from numba.core.errors import TypingError
+from numba.extending import typeof_impl
 from numba.np.numpy_support import from_dtype
 
 from ..arguments import ArrayKind, Kind, NoneKind, ScalarKind, TupleKind
-from . import item_bytes
+from ..task import Task
+from . import stored_bytes
 
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = I8.as_pointer()
@@ -54,7 +56,8 @@ class WorkerType(types.Type):
     """The worker, as the task's first parameter: an opaque pointer. If `checked`, what is pushed is.
 
     If the queue has `buckets`, a push may have a priority. `group` is how many threads run an iteration of a nested task
-    together. That of a function `between_rounds` sets the mode of the next round too.
+    together. That of a function `between_rounds` sets the mode of the next round too. `kinds` are the names of the launch's
+    tasks, and items have a kind if `with_kind`.
     """
 
     word = "worker"
@@ -67,6 +70,8 @@ class WorkerType(types.Type):
         buckets: bool = False,
         group: int = 1,
         between_rounds: bool = False,
+        kinds: tuple[str, ...] = (),
+        with_kind: bool = False,
     ) -> None:
         self.item = item
         self.nested = nested
@@ -74,6 +79,8 @@ class WorkerType(types.Type):
         self.buckets = buckets
         self.group = group
         self.between_rounds = between_rounds
+        self.kinds = kinds
+        self.with_kind = with_kind
         flat = "between rounds" if between_rounds else "flat"
         kind = flat if not nested else "nested" if group == 1 else f"nested (group={group})"
         super().__init__(f"{'checked ' if checked else ''}{kind} worker(pushes {item})")
@@ -81,7 +88,8 @@ class WorkerType(types.Type):
     @property
     def key(self) -> Any:
         """Identity of the type: by their names alone, records of other offsets or field names would be one type."""
-        return self.item, self.nested, self.checked, self.buckets, self.group, self.between_rounds
+        launch = self.buckets, self.group, self.between_rounds, self.kinds, self.with_kind
+        return self.item, self.nested, self.checked, *launch
 
 
 class GroupType(types.Type):
@@ -99,6 +107,14 @@ class GroupType(types.Type):
     def key(self) -> Any:
         """As for `WorkerType`."""
         return self.worker.key, self.size
+
+
+class TaskType(types.Dummy):
+    """A task of the program, which `worker.push` takes as the kind of an item."""
+
+    def __init__(self, name: str) -> None:
+        self.task = name
+        super().__init__(f"task {name}")
 
 
 class Split(types.RangeType):
@@ -122,20 +138,21 @@ class SplitIterator(types.SimpleIteratorType):
 
 
 class Items(types.Type):
-    """A pointer to the items fetched; `items[k]` is one of them."""
+    """A pointer to the items fetched; `items[k]` is one of them. If `with_kind`, the last byte of each is its kind."""
 
-    def __init__(self, item: types.Type) -> None:
+    def __init__(self, item: types.Type, with_kind: bool = False) -> None:
         self.item = item
+        self.with_kind = with_kind
         is_record = isinstance(item, types.BaseTuple)
         members = tuple(map(in_task, item)) if is_record else ()
         self.value = types.BaseTuple.from_types(members, item.instance_class) if is_record else in_task(item)
-        self.stride = item_bytes(item.instance_class.itemsize if is_record else item.bitwidth // 8)
-        super().__init__(f"items({item})")
+        self.stride = stored_bytes(item.instance_class.itemsize if is_record else item.bitwidth // 8, with_kind)
+        super().__init__(f"items({item}{', with their kind' if with_kind else ''})")
 
     @property
     def key(self) -> Any:
         """As for `WorkerType`."""
-        return self.item
+        return self.item, self.with_kind
 
 
 class Packed(types.Type):
@@ -152,8 +169,14 @@ class Packed(types.Type):
         return self.contents, self.constant
 
 
-for opaque in (WorkerType, GroupType, Items, Packed):
+for opaque in (WorkerType, GroupType, TaskType, Items, Packed):
     register_default(opaque)(models.OpaqueModel)
+
+
+@typeof_impl.register(Task)
+def type_of_task(task: Task, context: Any) -> types.Type:
+    """Return the Numba type of a task that a task function refers to."""
+    return TaskType(task.name)
 
 
 register_default(Split)(models.RangeModel)

@@ -1,0 +1,238 @@
+"""The core's queue behind a `Queue`, which stores items in one of two forms: alone, or each with its kind.
+
+The kind is the number of the task that runs the item. A queue begins without kinds, and gets them when a push names a task or a
+launch has several. The core then makes a queue with items one byte longer, which takes the place of the one before; so it does
+where the numbers change. A call that another thread made meanwhile on the queue before is told `ATOS_REPLACED` and made again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays.array import Array
+from ..compile.codegen import ITEM_BYTES, stored_bytes
+from ..core.library import check, ffi, in_turn, lib, message
+from ..errors import InvalidArgumentError, QueueFullError, UnsupportedTypeError
+from ..support.host_memory import host_memory_for
+from ..support.uninterrupted import uninterrupted
+from .checkpoint import QueueOptions, QueueSnapshot, QueueState
+
+__all__ = ["CoreQueue", "Form", "is_replaced"]
+
+_KINDS = 256  # numbers that fit the byte
+
+
+def is_replaced(status: int) -> bool:
+    """Whether another form has taken the place of the one that a call was made on, so that it did nothing."""
+    return status == int(lib.ATOS_REPLACED)
+
+
+class Form(NamedTuple):
+    """How a queue stores its items.
+
+    Attributes
+    ----------
+    handle : cdata
+        The core's queue.
+    dtype : numpy.dtype
+        Of the items.
+    kinds : tuple or None
+        The name of the task of each kind, by number; None stands for the first task of the launch to come. None instead of a
+        tuple if items have no kind.
+    """
+
+    handle: Any
+    dtype: np.dtype[Any]
+    kinds: tuple[str | None, ...] | None = None
+
+    @property
+    def stride(self) -> int:
+        """Bytes of a stored item."""
+        return stored_bytes(self.dtype.itemsize, self.kinds is not None)
+
+    def encode(self, items: NDArray[Any], numbers: NDArray[np.uint8] | int = 0) -> NDArray[np.uint8]:
+        """Return items as the core takes them, with the numbers of their kinds."""
+        given = self.dtype.itemsize
+        if given == self.stride:
+            return items.view(np.uint8).reshape(len(items), given)
+        stored = np.zeros((len(items), self.stride), np.uint8)
+        stored[:, :given] = items.view(np.uint8).reshape(len(items), given)
+        if self.kinds is not None:
+            stored[:, -1] = numbers
+        return stored
+
+    def decode(self, stored: NDArray[np.uint8]) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+        """Return the items that the core stores, and the numbers of their kinds."""
+        items = np.ascontiguousarray(stored[:, : self.dtype.itemsize]).view(self.dtype).reshape(-1)
+        return items, stored[:, -1].copy() if self.kinds is not None else np.zeros(len(stored), np.uint8)
+
+    def names(self, numbers: NDArray[np.uint8]) -> NDArray[Any]:
+        """Return the name of the task of each of these kinds."""
+        return np.array(self.kinds or (None,), object)[numbers]
+
+
+class CoreQueue:
+    """The core's queue and its form, which may change while other threads use it."""
+
+    def __init__(self, handle: Any, dtype: np.dtype[Any]) -> None:
+        self.form = Form(handle, dtype)
+
+    def call(self, function: Any, *args: Any) -> int:
+        """Return the status of a function of the core, called with the queue."""
+        while is_replaced(status := in_turn(function, self.form.handle, *args)):
+            pass
+        return status
+
+    def pending(self) -> int:
+        """Return how many items are waiting."""
+        count = ffi.new("uint64_t *")
+        check(self.call(lib.atos_queue_pending, count))
+        return int(count[0])
+
+    def capacities(self) -> tuple[int, int]:
+        """Return the items for which there is room now, and how many there may be."""
+        pair = ffi.new("uint64_t[2]")
+        lib.atos_queue_capacity(self.form.handle, pair, pair + 1)
+        return pair[0], pair[1]
+
+    def push(self, items: NDArray[Any] | Array, task: str | None, priorities: NDArray[np.float64] | None = None) -> None:
+        """Push items for a task, from the host or from the queue's GPU."""
+        while True:
+            form, number = self._number_of(task)
+            more: tuple[Any, ...] = ()
+            if isinstance(items, Array) and form.kinds is None:
+                push, pointer = lib.atos_queue_push_device, items.pointer
+            else:
+                stored = form.encode(np.ascontiguousarray(items), number)
+                push, pointer = lib.atos_queue_push, stored.ctypes.data
+            if priorities is not None:
+                push, more = lib.atos_queue_push_prioritized, (_pointer(priorities),)
+            status = in_turn(push, form.handle, ffi.cast("void *", pointer), *more, len(items))
+            if not is_replaced(status):
+                break
+        if status == lib.ATOS_QUEUE_FULL:
+            text, waiting = message(), self.pending()
+            raise QueueFullError(
+                f"{text}; set queue.max_capacity = {waiting + len(items)} or more",
+                capacity=self.capacities()[0],
+                pending=waiting,
+                lost=0,
+            )
+        check(status)
+
+    @host_memory_for("the items of a Queue")
+    def read(self, room: int | None = None) -> tuple[Form, NDArray[np.uint8], QueueState]:
+        """Return the oldest items, all or at most `room`, as they are stored in some form, and how the queue stood then."""
+        state = ffi.new("atos_queue_state *")
+        space = room or 0
+        while True:
+            form = self.form
+            stored = np.zeros((space, form.stride), np.uint8)
+            status = in_turn(lib.atos_queue_read, form.handle, ffi.cast("void *", stored.ctypes.data), space, state)
+            if is_replaced(status):
+                continue
+            check(status)
+            if room is not None or state.pending <= space:
+                break
+            space = state.pending  # at the first look, or if another thread pushed meanwhile
+        return form, stored[: state.pending], QueueState(*(getattr(state, field) for field in QueueState._fields))
+
+    def state(self) -> QueueState:
+        """Return how the queue stands."""
+        return self.read(0)[2]
+
+    def snapshot(self, options: QueueOptions) -> QueueSnapshot:
+        """Return what a checkpoint holds; of different moments, if another thread launches or pushes meanwhile."""
+        form, stored, state = self.read()
+        items, numbers = form.decode(stored)
+        priorities = None
+        if options.buckets is not None:
+            priorities = np.empty(len(items))
+            check(self.call(lib.atos_queue_read_priorities, _pointer(priorities), len(items)))
+        return QueueSnapshot(options, items, priorities, form.kinds, numbers, state)
+
+    def restore(self, saved: QueueSnapshot) -> None:
+        """Put an empty queue that nobody else uses in a state: with buckets the counters first, and then the items."""
+        if saved.kinds is not None:
+            self._change(self.form, saved.kinds, [lib.ATOS_NO_KIND])
+        stored = self.form.encode(saved.items, saved.numbers)
+        state = saved.state if saved.priorities is None else saved.state._replace(pending=0, level=0)
+        raw = ffi.cast("void *", stored.ctypes.data)
+        check(self.call(lib.atos_queue_restore, raw, ffi.new("atos_queue_state *", state._asdict())))
+        if saved.priorities is not None:
+            check(self.call(lib.atos_queue_push_prioritized, raw, _pointer(saved.priorities), len(stored)))
+
+    def _number_of(self, task: str | None) -> tuple[Form, int]:
+        """Return a form that has a task among its kinds, and the task's number; None is the first task of the next launch."""
+        while True:
+            form = self.form
+            if form.kinds is None and task is None:
+                return form, 0
+            if form.kinds is not None and task in form.kinds:
+                return form, form.kinds.index(task)
+            before = form.kinds or (None,)
+            if self._change(form, (task,), [lib.ATOS_NO_KIND] * len(before)):  # if nothing is waiting
+                continue
+            if len([name for name in (*before, task) if name is not None]) > lib.ATOS_MAX_KINDS:
+                known = ", ".join(name for name in before if name)
+                raise InvalidArgumentError(
+                    f"items for {lib.ATOS_MAX_KINDS} tasks at most can wait in a queue: there are {known}; launch them first"
+                )
+            self._change(form, (*before, task), list(range(len(before))))
+
+    def for_launch(self, tasks: tuple[str, ...]) -> Form:
+        """Return a form whose kinds are the tasks of a launch, in their order; without kinds if one task needs none.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If items are waiting for a task that the launch lacks.
+        """
+        while True:
+            form = self.form
+            if form.kinds == tasks or (form.kinds is None and len(tasks) == 1):
+                return form
+            before = form.kinds or (None,)
+            places: dict[str | None, int] = {None: 0, **{name: number for number, name in enumerate(tasks)}}
+            numbers = [places.get(name, lib.ATOS_NO_KIND) for name in before]
+            if not self._change(form, tasks, numbers) and self.form is form:
+                missing = ", ".join(repr(name) for name in before if name not in places)
+                raise InvalidArgumentError(
+                    f"items are waiting for tasks that the launch of {', '.join(tasks)} lacks (of {missing}); launch these too,"
+                    " or clear() the queue"
+                )
+
+    def _change(self, form: Form, kinds: tuple[str | None, ...], numbers: list[int]) -> bool:
+        """Put a form with other kinds in the place of one; false if an item that is waiting would get no number.
+
+        True also if another thread was first: look at the form anew.
+        """
+        if form.dtype.itemsize >= ITEM_BYTES[-1]:
+            raise UnsupportedTypeError(
+                f"items of {form.dtype.itemsize} bytes have no room for their kind, which takes one byte of {ITEM_BYTES[-1]} at"
+                " most; use smaller items for several tasks"
+            )
+        after = form._replace(kinds=kinds)
+        table = bytes([*numbers, *range(len(numbers), _KINDS)])
+        while (status := self._replace(form, after, table)) == lib.ATOS_HELD:
+            pass  # handlers of signals run
+        if is_replaced(status):
+            return True
+        check(status)
+        return self.form is not form
+
+    # No handler of a signal may come between the core's change and the note of it.
+    @uninterrupted
+    def _replace(self, form: Form, after: Form, table: bytes) -> int:
+        slot = ffi.new("atos_queue **")
+        status = int(lib.atos_queue_convert(form.handle, after.stride, table, slot))
+        if status == lib.ATOS_OK and slot[0]:
+            self.form = after._replace(handle=ffi.gc(slot[0], lib.atos_queue_destroy))
+        return status
+
+
+def _pointer(priorities: NDArray[np.float64]) -> Any:
+    return ffi.cast("double *", priorities.ctypes.data)
