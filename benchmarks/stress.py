@@ -1,7 +1,9 @@
 """Launch random task trees in all configurations, from several threads; print a table of what went wrong.
 
-Queues grow or fill, and some launches run out of time. Every launch is checked: each task ran exactly once. A launch that does
-not end is reported, and the process exits.
+Items are numbers or records, of one kind or two, with priorities or without; they wait or arrive while workers run.
+Functions run when all is idle or between rounds. Queues grow or fill, launches run out of time or are stopped, and go on, now
+and then from a file. Every launch is checked: each task ran exactly once. A launch that does not end is reported, and the
+process exits.
 
     python benchmarks/stress.py --launches 10000 --threads 4
     python benchmarks/stress.py --leak 1000000
@@ -14,10 +16,13 @@ import itertools
 import os
 import random
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,40 +30,87 @@ import numpy as np
 import atos_py as atos
 
 RECORD = np.dtype([("node", np.int64), ("check", np.float64)])
-COUNTS = ("launches", "tasks", "filled", "stopped", "wrong", "lost", "hung", "failed")
+COUNTS = ("launches", "tasks", "filled", "stopped", "restored", "wrong", "lost", "hung", "failed")
 
 
-def children(item, first, seen, aside):  # type: ignore[no-untyped-def]
+def children(item, first, seen, aside, halt):  # type: ignore[no-untyped-def]
     """Count a node; the number of its children."""
     v = np.int64(item)
     atos.atomic_add(seen, v, 1)
     return first[v + 1] - first[v], first[v]
 
 
-@atos.task(workload=children)
-def grow(worker, item, i, begin, first, seen, aside):  # type: ignore[no-untyped-def]
-    """Push child i, or put it aside if there is an idle function to find it."""
-    child = begin + i
-    if aside.size > 1 and child % 7 == 0:
-        atos.atomic_exch(aside, child, 1)
-    else:
-        worker.push(child)
-
-
-def children_of_record(item, first, seen, aside):  # type: ignore[no-untyped-def]
+def children_of_record(item, first, seen, aside, halt):  # type: ignore[no-untyped-def]
     """As `children`; a record that is not whole counts a thousand times."""
     atos.atomic_add(seen, item.node, 1 if item.check == item.node + 0.5 else 1000)
     return first[item.node + 1] - first[item.node], first[item.node]
 
 
-@atos.task(workload=children_of_record)
-def grow_record(worker, item, i, begin, first, seen, aside):  # type: ignore[no-untyped-def]
-    """As `grow`, with records for items."""
-    worker.push((begin + i, begin + i + 0.5))
+def no_priority(child):  # type: ignore[no-untyped-def]
+    """The priority of a node in a queue without buckets."""
+    return None
 
 
-def look(worker, first, seen, aside):  # type: ignore[no-untyped-def]
-    """Push what was put aside."""
+def some_priority(child):  # type: ignore[no-untyped-def]
+    """Any priority, the same each time."""
+    return np.inf if child % 97 == 96 else (child * 7919) % 1000 - 100.5
+
+
+def stop_at(worker, child, halt):  # type: ignore[no-untyped-def]
+    """End the launch at one node, once."""
+    if child == halt[0] and atos.atomic_exch(halt, 0, -1) == child:
+        worker.stop()
+
+
+def make_tasks(priority: Callable[..., Any]) -> dict[str, Any]:
+    """Return what is launched, by name: tasks that push all nodes of a tree."""
+
+    @atos.task(workload=children)
+    def grow(worker, item, i, begin, first, seen, aside, halt):  # type: ignore[no-untyped-def]
+        child = begin + i
+        stop_at(worker, child, halt)
+        if aside.size > 1 and child % 7 == 0:  # there is a function that finds it
+            atos.atomic_exch(aside, child, 1)
+        else:
+            worker.push(child, priority(child))
+
+    @atos.task(workload=children_of_record)
+    def grow_record(worker, item, i, begin, first, seen, aside, halt):  # type: ignore[no-untyped-def]
+        stop_at(worker, begin + i, halt)
+        worker.push((begin + i, begin + i + 0.5), priority(begin + i))
+
+    @atos.task(workload=children, group=8)
+    def grow_in_groups(worker, item, i, begin, first, seen, aside, halt):  # type: ignore[no-untyped-def]
+        child = begin + i
+        if worker.group.sum(1) == worker.group.size and worker.group.rank == 0:
+            stop_at(worker, child, halt)
+            worker.push(child, priority(child))
+
+    @atos.task
+    def settle(worker, item, first, seen, aside, halt):  # type: ignore[no-untyped-def]
+        if worker.rank == 0:
+            atos.atomic_add(seen, item, 1)
+        for child in worker.split(range(first[item], first[item + 1])):
+            stop_at(worker, child, halt)
+            worker.push(child, priority(child))
+
+    @atos.task(workload=children)
+    def grow_or_settle(worker, item, i, begin, first, seen, aside, halt):  # type: ignore[no-untyped-def]
+        child = begin + i
+        stop_at(worker, child, halt)
+        if child % 3 == 0:
+            worker.push(child, priority(child), task=settle)
+        else:
+            worker.push(child, priority(child))
+
+    return {"one": grow, "records": grow_record, "groups": grow_in_groups, "two kinds": (grow_or_settle, settle)}
+
+
+TASKS = {False: make_tasks(no_priority), True: make_tasks(some_priority)}
+
+
+def look(worker, first, seen, aside, halt):  # type: ignore[no-untyped-def]
+    """Push what was put aside; when no worker has anything to do, or between rounds."""
     for v in worker.split(aside.size):
         if aside[v] == 1 and atos.atomic_exch(aside, v, 0) == 1:
             worker.push(v)
@@ -104,48 +156,96 @@ class Progress:
 class Places:
     """The trees and counters of one thread on one device; `seen` goes on from launch to launch."""
 
-    def __init__(self, device: atos.Device) -> None:
+    def __init__(self, device: atos.Device, file: Path) -> None:
         self.first = [atos.asarray(first, device=device, readonly=True) for first in TREES]
         self.seen = [atos.zeros(len(first) - 1, dtype=np.int32, device=device) for first in TREES]
         self.aside = [atos.zeros(len(first) - 1, dtype=np.int32, device=device) for first in TREES]
         self.nothing = atos.zeros(1, dtype=np.int32, device=device)
+        self.halt = atos.zeros(1, dtype=np.int64, device=device)
         self.times = [0] * len(TREES)
         self.queues: dict[tuple[Any, ...], atos.Queue] = {}
+        self.file = file
+
+    def queue(self, chance: random.Random, device: atos.Device, nodes: int, dtype: np.dtype[Any], ordered: bool) -> atos.Queue:
+        """Return an empty queue of some size, which may have served before."""
+        size = chance.choice((1, 8, nodes // 4 + 1, nodes, 2 * nodes))
+        most = chance.choice((size, 3 * size, None))  # how far it grows
+        buckets: dict[str, Any] = {}
+        if ordered:
+            buckets = {"buckets": chance.choice((2, 64)), "delta": chance.choice((1, 90.0, "auto"))}
+        key = dtype, size, most, *buckets.values()
+        if len(self.queues) == 24:
+            self.queues.clear()
+        queue = self.queues.get(key)
+        if queue is None or queue.capacity > size:
+            queue = atos.Queue(size, dtype=dtype, device=device, max_capacity=most, **buckets)
+            self.queues[key] = queue
+        return queue
+
+
+def feed(run: atos.Run, root: Any, most: int) -> Iterator[int]:
+    """Push the root to a launch that runs, and say so each time."""
+    for _ in range(most):
+        try:
+            run.push(root)
+        except atos.InvalidArgumentError:  # a task has stopped it
+            return
+        yield 1
 
 
 def one(chance: random.Random, device: atos.Device, places: Places, progress: Progress, stream: Any) -> None:
-    """Do one random launch, going on as often as the queue fills or the time is over, and check it."""
+    """Do one random launch, going on as often as the queue fills, the time is over or a task ends it, and check it."""
     worker = chance.choice(("thread", "warp", "cta"))
+    ordered = chance.random() < 0.4
+    name = chance.choice(("one", *TASKS[ordered]))
+    task = TASKS[ordered][name]
     persistent, barrier = chance.choice(tuple(itertools.product((True, False), repeat=2)))
-    number, record = chance.randrange(len(TREES)), chance.random() < 0.3
+    started = persistent and not barrier and not ordered and chance.random() < 0.5
+    number = chance.randrange(len(TREES))
     nodes = len(TREES[number]) - 1
-    idle = look if not record and nodes < 1000 and chance.random() < 0.3 else None
-    size = chance.choice((1, 8, nodes // 4 + 1, nodes, 2 * nodes))
-    row = (str(device), worker, "persistent" if persistent else "discrete", "barrier" if barrier else "no barrier")
-    dtype = RECORD if record else np.dtype(np.uint32)
-    key = dtype, size, chance.choice((size, 3 * size, None))  # how far it grows
-    queue = places.queues.get(key)
-    if queue is None:
-        if len(places.queues) == 24:
-            places.queues.clear()
-        queue = places.queues[key] = atos.Queue(size, dtype=dtype, device=device, max_capacity=key[2])
-    queue.push(np.array([(0, 0.5)], RECORD) if record else [0])
+    looks = name == "one" and not started and nodes < 1000 and chance.random() < 0.4
+    row = (
+        str(device),
+        name,
+        "started" if started else "persistent" if persistent else "discrete",
+        " and ".join(["priorities"] * ordered + ["barrier"] * barrier) or "relaxed",
+    )
+    queue = places.queue(chance, device, nodes, RECORD if name == "records" else np.dtype(np.uint32), ordered)
+    root = np.array([(0, 0.5)], RECORD) if name == "records" else [0]
     options: dict[str, Any] = {
-        "persistent": persistent,
-        "barrier": barrier,
         "fetch_size": chance.choice((1, 7, 32, 128)),
         "num_blocks": chance.choice((1, 2, 5, None)),
         "num_threads": chance.choice((32, 128, 256)),
-        "timeout": chance.choice((None, None, 0.001)),
+        "stream": stream,
     }
-    arguments = (places.first[number], places.seen[number], places.aside[number] if idle else places.nothing)
-    tasks = filled = stopped = 0
+    if looks:
+        options["each_round" if barrier and chance.random() < 0.5 else "idle"] = look
+    places.halt[0] = chance.randrange(1, 2 * nodes + 1)
+    arguments = (places.first[number], places.seen[number], places.aside[number] if looks else places.nothing, places.halt)
+    schedule = {"persistent": persistent, "barrier": barrier}
+    timeout = None if started else chance.choice((None, None, 0.001))
+    times = 1 - started
+    if times:
+        queue.push(root)
+    tasks = filled = stopped = restored = 0
     while True:
         progress.running[threading.get_ident()] = (time.monotonic(), row, options)
         try:
-            launch = getattr(queue, f"launch_{worker}")
-            tasks += launch(grow_record if record else grow, *arguments, idle=idle, stream=stream, **options).tasks_run
-            break
+            ended = started and chance.random() < 0.3
+            if started:
+                started = False
+                with queue.start(task, *arguments, worker=worker, **options) as run:
+                    for pushed in feed(run, root, chance.randrange(1, 4)):
+                        times += pushed
+                    if ended:
+                        run.stop()
+                stats = run.wait()
+            else:
+                stats = getattr(queue, f"launch_{worker}")(task, *arguments, timeout=timeout, **schedule, **options)
+            tasks += stats.tasks_run
+            if not stats.stopped and not ended:
+                break
+            stopped += 1
         except atos.QueueFullError as error:
             filled += 1
             if error.lost:
@@ -157,20 +257,25 @@ def one(chance: random.Random, device: atos.Device, places: Places, progress: Pr
             if error.stuck:
                 raise
             stopped += 1
-            options["timeout"] = None  # the rest may take its time
+            timeout = None  # the rest may take its time
         finally:
             progress.running.pop(threading.get_ident(), None)
-    if queue.capacity > size:
-        del places.queues[key]
-    places.times[number] += 1
+        if chance.random() < 0.1:
+            queue.save(places.file)
+            queue.clear()
+            queue = atos.Queue.load(places.file, device=device)
+            restored += 1
+    places.times[number] += times
     seen = places.seen[number].to_numpy()
     in_one = not filled and not stopped  # so that its statistics are of all tasks
-    wrong = int(np.any(seen != places.times[number]) or (in_one and tasks != nodes) or len(queue) != 0)
+    wrong = int(np.any(seen != places.times[number]) or (in_one and tasks != nodes * times) or len(queue) != 0)
     if wrong:
         places.seen[number][:] = 0
         places.times[number] = 0
+        places.aside[number][:] = 0
         queue.clear()
-    progress.add(row, launches=1, tasks=nodes, filled=filled, stopped=stopped, wrong=wrong)
+    counts = {"filled": filled, "stopped": stopped, "restored": restored, "wrong": wrong}
+    progress.add(row, launches=1, tasks=nodes * times, **counts)
 
 
 def stream_of_thread(device: atos.Device) -> Any:
@@ -189,19 +294,21 @@ def stream_of_thread(device: atos.Device) -> Any:
 def work(seed: int, device: atos.Device, progress: Progress) -> None:
     """Do launches until there are enough."""
     chance, stream = random.Random(seed), stream_of_thread(device)
-    places = Places(device)
-    while progress.take():
-        try:
-            one(chance, device, places, progress, stream if chance.random() < 0.7 else None)
-        except Exception as error:
-            print(f"{device}: {error!r}", file=sys.stderr, flush=True)
-            progress.add((str(device), "", "", ""), failed=1)
-            places = Places(device)
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "queue.atos"
+        places = Places(device, file)
+        while progress.take():
+            try:
+                one(chance, device, places, progress, stream if chance.random() < 0.7 else None)
+            except Exception as error:
+                print(f"{device}: {error!r}", file=sys.stderr, flush=True)
+                progress.add((str(device), "", "", ""), failed=1)
+                places = Places(device, file)
 
 
 def table(progress: Progress) -> str:
     """Return the table in Markdown."""
-    lines = [f"| device | worker | schedule | levels | {' | '.join(COUNTS)} |", "| --- " * (4 + len(COUNTS)) + "|"]
+    lines = [f"| device | tasks | schedule | order | {' | '.join(COUNTS)} |", "| --- " * (4 + len(COUNTS)) + "|"]
     total: Counter[str] = Counter()
     for row, counts in sorted(progress.rows.items()):
         total.update(counts)
@@ -243,6 +350,8 @@ def leak(device: atos.Device, launches: int) -> bool:
         atos.zeros(len(SMALL) - 1, dtype=np.int32, device=device),
         atos.zeros(1, dtype=np.int32, device=device),
     )
+    halt = atos.full(1, -1, dtype=np.int64, device=device)
+    grow = TASKS[False]["one"]
     queue = atos.Queue(100, device=device)
     before: tuple[int, int] | None = None
 
@@ -252,7 +361,7 @@ def leak(device: atos.Device, launches: int) -> bool:
 
     def launch(number: int) -> None:
         queue.push([0])
-        queue.launch_warp(grow, first, seen, nothing, num_blocks=2, fetch_size=4, persistent=number % 4 != 0)
+        queue.launch_warp(grow, first, seen, nothing, halt, num_blocks=2, fetch_size=4, persistent=number % 4 != 0)
 
     for number in range(launches):
         if number == launches // 10:
