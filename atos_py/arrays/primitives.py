@@ -7,20 +7,17 @@ by DLPack.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..core.devices import release_memory
-from ..core.library import check, ffi, lib
-from ..errors import DeviceMemoryError, InvalidArgumentError, MissingPackageError, UnsupportedTypeError
+from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_dtype
 from .array import Array, asarray
-from .array_library import current_stream
+from .compute import compute, on_gpu
 
 __all__ = ["argsort", "cumsum", "max", "min", "nonzero", "sort", "sum"]
 
@@ -201,16 +198,14 @@ def _sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def _array_of(array: Array, function: _Function) -> Array:
     """Return an array on the device of another, of whose elements it is a function."""
-    if array.device.kind == "cuda" and array.size:
-        result: Array = _on_gpu(array, lambda values, cupy: asarray(cupy.ascontiguousarray(function(values, cupy))))
-        result.library = array.library  # whose stream a launch takes; CuPy has written the result
-        return result
+    if array.size:
+        return compute(lambda numpy, values: (function(values, numpy),), array)[0]
     return asarray(_on_host(array, function), device=array.device)
 
 
 def _scalar_of(array: Array, function: _Function) -> Any:
     if array.device.kind == "cuda" and array.size:
-        return _on_gpu(array, lambda values, cupy: cupy.asnumpy(function(values, cupy)))[()]
+        return on_gpu(lambda cupy, values: cupy.asnumpy(function(values, cupy)), array)[()]
     return _on_host(array, function)
 
 
@@ -218,26 +213,3 @@ def _on_host(array: Array, function: _Function) -> Any:
     values: NDArray[Any] = np.asarray(array)
     with np.errstate(over="ignore", invalid="ignore"):  # as on a GPU
         return function(values, np)
-
-
-def _on_gpu(array: Array, function: _Function) -> Any:
-    try:
-        import cupy
-    except ImportError as error:
-        raise MissingPackageError(
-            f"this operation on an array on {array.device} needs CuPy: python -m pip install cupy-cuda13x ({error})"
-        ) from error
-    stream = current_stream(array.library, array.device)
-    if stream is not None:  # its library may still be writing
-        check(lib.atos_stream_wait(array.device.number, ffi.cast("void *", stream)))
-    with cupy.cuda.Device(array.device.index):
-        values = cupy.asarray(array)
-        try:
-            return function(values, cupy)
-        except cupy.cuda.memory.OutOfMemoryError:
-            with contextlib.suppress(InvalidArgumentError):  # beside an open run, nothing is released
-                release_memory()
-        try:
-            return function(values, cupy)
-        except cupy.cuda.memory.OutOfMemoryError as error:
-            raise DeviceMemoryError(f"{array.device} has too little free memory for the result: {error}") from error

@@ -16,8 +16,9 @@ from ..core.devices import device as device_of
 from ..support.host_memory import host_memory_for
 from .conversions import as_scipy, check_matrix, read_networkx
 from .csr import CSR, EdgeChunk, EdgeList, build_csr, check_csr, chunk_edges, convert_weights, csr_to_chunks, weight_dtype
+from .derived import DerivedGraphs
 from .device_validation import csr_on_device
-from .graph_arrays import GraphArrays, check_graph
+from .graph_arrays import check_graph
 from .graph_input import edge_index_rows
 from .io import load_csr, save_csr
 from .symmetry import is_symmetric
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Graph"]
 
 
-class Graph(GraphArrays):
+class Graph(DerivedGraphs):
     """A directed graph as compressed sparse rows: the edges of vertex ``v`` lead to ``indices[indptr[v]:indptr[v + 1]]``.
 
     Make one with `load`, `from_edges`, `from_edge_index`, `from_csr`, `from_scipy`, `from_networkx` or `atos_py.generate`.

@@ -72,10 +72,7 @@ class AtosGraph:
     @functools.cached_property
     def backward(self) -> Graph:
         """The same with all edges turned round."""
-        if not self._directed:
-            return self.forward
-        sources = np.repeat(np.arange(len(self), dtype=np.uint32), np.diff(self.indptr))
-        return Graph.from_edges(self.indices, sources, num_vertices=len(self))
+        return self.forward.transpose() if self._directed else self.forward
 
 
 def convert_from_nx(graph: Any, **options: Any) -> AtosGraph:
