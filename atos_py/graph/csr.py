@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..compile.host_kernels import compile_kernel, parallel_map, ranges, returnable
-from ..errors import InvalidArgumentError, UnsupportedTypeError
-from ..support.validation import as_dtype, as_host_array, as_integers, check_bool, check_int, require_host_memory
+from ..errors import InvalidArgumentError
+from ..support.validation import as_integers, check_bool, check_int, require_host_memory
+from .weights import SUM, check_combine, check_weights, combine_two, summed_dtype
 
 __all__ = [
     "CSR",
@@ -24,10 +25,8 @@ __all__ = [
     "build_csr",
     "check_csr",
     "chunk_edges",
-    "convert_weights",
     "csr_to_chunks",
     "indptr_dtype",
-    "weight_dtype",
 ]
 
 #: Most vertices that a graph may have: ids fit 32 bits with one value to spare, which algorithms use to say "none".
@@ -62,11 +61,6 @@ class EdgeList(NamedTuple):
 # Checking what a caller hands in
 
 _CHUNK_EDGES = 1 << 20
-_WEIGHT_DTYPES = {
-    "b1": "i4", "i1": "i4", "i2": "i4", "i4": "i4", "i8": "i8",
-    "u1": "u4", "u2": "u4", "u4": "u4", "u8": "u8",
-    "f2": "f4", "f4": "f4", "f8": "f8",
-}  # fmt: skip
 
 
 def indptr_dtype(num_edges: int) -> np.dtype[Any]:
@@ -78,33 +72,9 @@ def indptr_dtype(num_edges: int) -> np.dtype[Any]:
     return np.dtype(np.int32 if num_edges < 2**31 else np.int64)
 
 
-def weight_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """Return the dtype in which weights of `dtype` are kept: integers and floats of 32 and 64 bits stay as they are."""
-    given = as_dtype(dtype)
-    kept = _WEIGHT_DTYPES.get(given.str[1:])
-    if kept is None:
-        raise UnsupportedTypeError(f"weights must be integers or floats of at most 64 bits, not {given}")
-    return np.dtype(kept)
-
-
 def _plain(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return an array as compiled code takes it, contiguous and aligned; copied only where it is not so already."""
     return np.require(values, dtype, ["C_CONTIGUOUS", "ALIGNED"])
-
-
-def _check_weights(weights: ArrayLike, num_edges: int) -> NDArray[Any]:
-    given = as_host_array("weights", weights)
-    if given.ndim != 1 or given.size != num_edges:
-        raise InvalidArgumentError(
-            f"weights must be one-dimensional with one entry for each of the {num_edges} edges (got shape {given.shape})"
-        )
-    if not given.size and given.dtype == np.float64 and not isinstance(weights, np.ndarray):
-        given = given.astype(np.int32)  # an empty list says nothing of its type, and NumPy calls it float64
-    checked = _plain(given, weight_dtype(given.dtype))
-    # The minimum of an array with a NaN is NaN, and needs no array of flags beside it.
-    if checked.dtype.kind == "f" and checked.size and np.isnan(checked.min()):
-        raise InvalidArgumentError(f"weights[{int(np.argmax(np.isnan(checked)))}] is NaN; give every edge a number")
-    return checked
 
 
 def _check_ids(name: str, ids: NDArray[Any], num_vertices: int) -> None:
@@ -147,7 +117,7 @@ def check_csr(indptr: ArrayLike, indices: ArrayLike, weights: ArrayLike | None =
     return CSR(
         _plain(offsets, indptr_dtype(targets.size)),
         _plain(targets, np.dtype(np.uint32)),
-        None if weights is None else _check_weights(weights, targets.size),
+        None if weights is None else check_weights(weights, targets.size),
     )
 
 
@@ -158,7 +128,7 @@ def chunk_edges(
     tails, heads = as_integers("sources", sources), as_integers("targets", targets)
     if tails.size != heads.size:
         raise InvalidArgumentError(f"sources and targets must have the same length (got {tails.size} and {heads.size})")
-    costs = None if weights is None else _check_weights(weights, tails.size)
+    costs = None if weights is None else check_weights(weights, tails.size)
     if num_vertices is None:
         num_vertices = 1 + max(int(tails.max()), int(heads.max())) if tails.size else 0
         limit = MAX_VERTICES  # so that a negative or giant id is what the message names
@@ -175,23 +145,6 @@ def chunk_edges(
         for first, end in ranges(tails.size, _CHUNK_EDGES) or [(0, 0)]  # which still tells the type of the weights
     ]
     return EdgeList(chunks, num_vertices, symmetric=False)
-
-
-def convert_weights(weights: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Convert weights to `dtype`, refusing what would change a whole number."""
-    if dtype.kind in "iu":
-        if weights.dtype.kind == "f" and weights.size and not (np.floor(weights) == weights).all():
-            raise InvalidArgumentError(f"weights are not whole numbers, so they cannot be made {dtype}")
-        if weights.size:
-            low, high = weights.min(), weights.max()
-            limits = np.iinfo(dtype)
-            if int(low) < limits.min or int(high) > limits.max:
-                raise InvalidArgumentError(f"weights from {low} to {high} do not fit {dtype}")
-    with np.errstate(over="ignore"):
-        converted = weights.astype(dtype, copy=False)
-    if dtype.kind == "f" and weights.size and not np.isinf(weights).any() and np.isinf(converted).any():
-        raise InvalidArgumentError(f"weights as large as {np.abs(weights).max()} do not fit {dtype}")
-    return converted
 
 
 def csr_to_chunks(csr: CSR) -> Iterator[EdgeChunk]:
@@ -276,12 +229,13 @@ def _sort_kernel(
     num_digits: int,
     digit_bits: int,
     deduplicate: bool,
+    combine: int,
     degrees: Any,
 ) -> int:  # pragma: no cover - compiled
     """Sort one bucket by row, stably, and before that by the `num_digits` digits of the column; return how many edges remain.
 
     The arrays with a 2 are scratch space; the result is at the start of `columns` and `values`. Of parallel edges the
-    lightest stays.
+    first stays, with their weights combined.
     """
     mask = (1 << digit_bits) - 1
     counts = np.empty(max(1 << digit_bits, degrees.size), np.int64)
@@ -321,7 +275,7 @@ def _sort_kernel(
         for i in range(start, end):
             if deduplicate and out > first and columns[out - 1] == c[i]:
                 if values is not None:
-                    values[out - 1] = min(values[out - 1], w[i])
+                    values[out - 1] = combine_two(combine, values[out - 1], w[i])
             else:
                 columns[out] = c[i]
                 if values is not None:
@@ -332,12 +286,12 @@ def _sort_kernel(
     return out
 
 
-def _one_weight_dtype(chunks: list[EdgeChunk]) -> np.dtype[Any] | None:
-    """Return the dtype that holds the weights of all chunks, and bring them to it; None if there are no weights."""
+def _one_weight_dtype(chunks: list[EdgeChunk], summed: bool) -> np.dtype[Any] | None:
+    """Return the dtype that holds the weights of all chunks, or their sums, and bring them to it; None without weights."""
     found = {chunk.weights.dtype for chunk in chunks if chunk.weights is not None}
     if not found:
         return None
-    common = np.result_type(*found)
+    common = summed_dtype(np.result_type(*found)) if summed else np.result_type(*found)
     for i, chunk in enumerate(chunks):
         if chunk.weights is not None:
             chunks[i] = chunk._replace(weights=chunk.weights.astype(common, copy=False))
@@ -352,8 +306,9 @@ def build_csr(
     deduplicate: bool = False,
     remove_loops: bool = False,
     sort: bool = False,
+    combine: str = "min",
 ) -> CSR:
-    """Build a CSR from edges; see `Graph.from_edges` for the options. The list of chunks is emptied on the way.
+    """Build a CSR from edges; see `Graph.simplify` for the options. The list of chunks is emptied on the way.
 
     Edges are first scattered to buckets of neighbouring source vertices, then every bucket is sorted by itself: by source
     with one counting sort, and by target, if asked, with counting sorts of up to 11 bits before it. Since chunks are released
@@ -361,7 +316,8 @@ def build_csr(
     """
     symmetrize, deduplicate = check_bool("symmetrize", symmetrize), check_bool("deduplicate", deduplicate)
     remove_loops, sort = check_bool("remove_loops", remove_loops), check_bool("sort", sort)
-    indptr, columns, values, starts = _sorted_buckets(chunks, num_vertices, symmetrize, deduplicate, remove_loops, sort)
+    rule = check_combine(combine)
+    indptr, columns, values, starts = _sorted_buckets(chunks, num_vertices, symmetrize, deduplicate, remove_loops, sort, rule)
     num_buckets = starts.size - 1
     first_vertices = np.minimum(np.arange(num_buckets + 1) << _bucket_bits(num_vertices), num_vertices)
     ends = indptr[first_vertices].astype(np.int64)
@@ -394,10 +350,11 @@ def _sorted_buckets(
     deduplicate: bool,
     remove_loops: bool,
     sort: bool,
+    combine: int,
 ) -> tuple[NDArray[Any], NDArray[np.uint32], NDArray[Any] | None, NDArray[np.int64]]:
     """Return row offsets, and targets and weights in buckets that begin at the offsets returned last and may end early."""
     require_host_memory(f"the row offsets of {num_vertices} vertices", (num_vertices + 1) * indptr_dtype(0).itemsize)
-    weight_type = _one_weight_dtype(chunks)
+    weight_type = _one_weight_dtype(chunks, deduplicate and combine == SUM)
     shift = _bucket_bits(num_vertices)
     num_buckets = (num_vertices + (1 << shift) - 1) >> shift
 
@@ -437,7 +394,7 @@ def _sorted_buckets(
         given = rows[part], columns[part], None if values is None else values[part]
         scratch = [None if array is None else np.empty_like(array) for array in given]
         degrees = indptr[1 + (bucket << shift) : 1 + ((bucket + 1) << shift)]
-        compile_kernel(_sort_kernel)(*given, *scratch, num_digits, digit_bits, deduplicate, degrees)
+        compile_kernel(_sort_kernel)(*given, *scratch, num_digits, digit_bits, deduplicate, combine, degrees)
 
     parallel_map(finish, range(num_buckets))
     np.cumsum(indptr, out=indptr)

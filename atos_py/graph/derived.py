@@ -14,6 +14,8 @@ from ..support.host_memory import host_memory_for
 from ..support.validation import check_bool
 from .graph_arrays import GraphArrays
 from .kept import GraphReference, kept
+from .simplify import simplify_rows
+from .symmetry import is_symmetric, remember_symmetric
 from .transpose import transpose_rows
 
 if TYPE_CHECKING:
@@ -62,6 +64,79 @@ class DerivedGraphs(GraphArrays):
         if not check_bool("return_edges", return_edges):
             return self._transpose()
         return self._transpose(), as_library(self._transpose_edges(), self.library)
+
+    @host_memory_for("Graph.is_symmetric")
+    def is_symmetric(self) -> bool:
+        """Return whether every edge has its reverse, as often as it is there: whether the graph is undirected.
+
+        Weights are not looked at. The answer is remembered as long as the arrays of the graph live.
+
+        Notes
+        -----
+        Hashes of 64 bits of all edges are added up, and those of their reverses taken off. A graph that is not symmetric is
+        taken for one that is with a probability of 2**-64.
+
+        Examples
+        --------
+        >>> graph = atos.Graph.from_edges([0, 1], [1, 2])
+        >>> print(graph.is_symmetric(), graph.to_symmetric().is_symmetric())
+        False True
+        """
+        return is_symmetric(self.indptr, self.indices)
+
+    @host_memory_for("Graph.to_symmetric")
+    def to_symmetric(self) -> Self:
+        """Return this graph if every edge has its reverse, otherwise one with the reverse of every edge, and each edge once.
+
+        Of the weights of parallel edges the least counts. The graph is made once, on the device of this one, and kept as long.
+
+        Examples
+        --------
+        >>> graph = atos.Graph.from_edges([0, 1], [1, 2])
+        >>> graph.to_symmetric()
+        Graph(3 vertices, 4 directed edges, no weights, on cpu)
+        """
+        if self.is_symmetric():
+            return self
+        found = kept(self)
+        if "symmetric" not in found:
+            symmetric = self.simplify(symmetrize=True, deduplicate=True)
+            remember_symmetric(symmetric.indptr, symmetric.indices)
+            found["symmetric"] = symmetric
+        return cast("Self", found["symmetric"])
+
+    @host_memory_for("Graph.simplify")
+    def simplify(
+        self,
+        *,
+        symmetrize: bool = False,
+        deduplicate: bool = False,
+        remove_loops: bool = False,
+        sort: bool = False,
+        combine: str = "min",
+    ) -> Self:
+        """Return a graph changed as the options say, made on the device of this one.
+
+        Parameters
+        ----------
+        symmetrize, deduplicate, remove_loops, sort : bool
+            As in `Graph.from_edges`.
+        combine : {"min", "max", "sum", "first"}
+            With `deduplicate`, what the weight of one edge that is left of several is: the least, the greatest, their sum, in
+            which integers get 64 bits, or that of the first of them.
+
+        Examples
+        --------
+        >>> graph = atos.Graph.from_edges([0, 0, 1], [1, 1, 1], weights=[5, 6, 7])
+        >>> simple = graph.simplify(deduplicate=True, remove_loops=True, combine="sum")
+        >>> print(simple, simple.weights[:])
+        Graph(2 vertices, 1 directed edges, int64 weights, on cpu) [11]
+        """
+        return self._made(
+            *simplify_rows(
+                self, symmetrize=symmetrize, deduplicate=deduplicate, remove_loops=remove_loops, sort=sort, combine=combine
+            )
+        )
 
     def _transpose(self) -> Self:
         found = kept(self)

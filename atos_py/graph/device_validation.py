@@ -12,7 +12,8 @@ from ..compile.task import task
 from ..core.devices import Device
 from ..operators.ranges import range_items, split_range
 from ..runtime.queue import Queue
-from .csr import CSR, MAX_VERTICES, check_csr, weight_dtype
+from .csr import CSR, MAX_VERTICES, check_csr
+from .weights import weight_dtype
 
 __all__ = ["csr_on_device"]
 

@@ -15,13 +15,13 @@ from ..core.devices import Device
 from ..core.devices import device as device_of
 from ..support.host_memory import host_memory_for
 from .conversions import as_scipy, check_matrix, read_networkx
-from .csr import CSR, EdgeChunk, EdgeList, build_csr, check_csr, chunk_edges, convert_weights, csr_to_chunks, weight_dtype
+from .csr import CSR, build_csr, check_csr, chunk_edges
 from .derived import DerivedGraphs
 from .device_validation import csr_on_device
 from .graph_arrays import check_graph
 from .graph_input import edge_index_rows
 from .io import load_csr, save_csr
-from .symmetry import is_symmetric
+from .weights import convert_weights, weight_dtype
 
 if TYPE_CHECKING:
     import networkx
@@ -343,25 +343,6 @@ class Graph(DerivedGraphs):
         """The largest number of edges that leave a vertex; 0 if there are no vertices."""
         return int(self.degrees().max(initial=0))
 
-    @host_memory_for("Graph.is_symmetric")
-    def is_symmetric(self) -> bool:
-        """Return whether every edge has its reverse, as often as it is there: whether the graph is undirected.
-
-        Weights are not looked at. The answer is remembered as long as the arrays of the graph live.
-
-        Notes
-        -----
-        Hashes of 64 bits of all edges are added up, and those of their reverses taken off. A graph that is not symmetric is
-        taken for one that is with a probability of 2**-64.
-
-        Examples
-        --------
-        >>> graph = atos.Graph.from_edges([0, 1], [1, 2])
-        >>> print(graph.is_symmetric(), graph.to_symmetric().is_symmetric())
-        False True
-        """
-        return is_symmetric(self.indptr, self.indices)
-
     @host_memory_for("Graph.to")
     def to(self, device: Device | str | None) -> Graph:
         """Return the graph on `device`: itself if it is there already, otherwise a copy.
@@ -391,40 +372,6 @@ class Graph(DerivedGraphs):
                [0, 0, 0]])
         """
         return as_scipy(self)
-
-    @host_memory_for("Graph.simplify")
-    def simplify(
-        self, *, symmetrize: bool = False, deduplicate: bool = False, remove_loops: bool = False, sort: bool = False
-    ) -> Graph:
-        """Return a graph changed as the options say, which are those of `from_edges`, on the same device.
-
-        Examples
-        --------
-        >>> atos.Graph.from_edges([0, 0, 1], [1, 1, 1]).simplify(deduplicate=True, remove_loops=True)
-        Graph(2 vertices, 1 directed edges, no weights, on cpu)
-        """
-        csr = self._on_host()
-        edges = EdgeList(list(map(EdgeChunk._make, csr_to_chunks(csr))), self.num_vertices, symmetric=False)
-        csr = build_csr(
-            edges.chunks,
-            edges.num_vertices,
-            symmetrize=symmetrize,
-            deduplicate=deduplicate,
-            remove_loops=remove_loops,
-            sort=sort,
-        )
-        return self._on(csr, self.device, self.library)
-
-    @host_memory_for("Graph.to_symmetric")
-    def to_symmetric(self) -> Graph:
-        """Return this graph if every edge has its reverse, otherwise one with the reverse of every edge, and each edge once.
-
-        Examples
-        --------
-        >>> atos.Graph.from_edges([0, 1], [1, 2]).to_symmetric()
-        Graph(3 vertices, 4 directed edges, no weights, on cpu)
-        """
-        return self if self.is_symmetric() else self.simplify(symmetrize=True, deduplicate=True)
 
     @host_memory_for("Graph.save")
     def save(self, path: str | os.PathLike[str], *, compress: bool = False) -> None:

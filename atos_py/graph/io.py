@@ -19,12 +19,13 @@ from ..errors import InvalidArgumentError
 from ..support.atomic_files import as_path
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_bool
-from .csr import CSR, EdgeList, build_csr, convert_weights, csr_to_chunks, weight_dtype
+from .csr import CSR, EdgeList, build_csr, csr_to_chunks
 from .formats.dimacs import read_dimacs
 from .formats.edge_list import read_edge_list
 from .formats.matrix_market import read_matrix_market
 from .formats.npz import read_npz, save_npz
 from .formats.text import Text, open_text
+from .weights import convert_weights, weight_dtype
 
 __all__ = ["load_csr", "read_edges", "save_csr"]
 

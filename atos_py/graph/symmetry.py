@@ -12,7 +12,7 @@ from ..operators.ranges import range_items
 from ..runtime.queue import Queue
 from ..support.splitmix64 import splitmix64
 
-__all__ = ["is_symmetric"]
+__all__ = ["is_symmetric", "remember_symmetric"]
 
 _VERTICES_PER_ITEM = 128
 
@@ -56,3 +56,8 @@ def is_symmetric(indptr: Array, indices: Array) -> bool:
         found = int(total[0]) == 0
         _known[indices] = weakref.ref(indptr), found
     return found
+
+
+def remember_symmetric(indptr: Array, indices: Array) -> None:
+    """Spare the pass over edges that were made so that each has its reverse."""
+    _known[indices] = weakref.ref(indptr), True

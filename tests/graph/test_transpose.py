@@ -8,26 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_graphs import graphs, sources_of
 
 import atos_py as atos
 from atos_py.graph import derived
 from atos_py.graph.kept import _kept
 from atos_py.graph.transpose import turn_round
-
-
-@st.composite
-def graphs(draw: st.DrawFn) -> atos.Graph:
-    """Graphs of few vertices, with loops and parallel edges, and weights or none; neighbours in any order."""
-    n = draw(st.integers(0, 8))
-    vertex = st.integers(0, max(n - 1, 0))
-    edges = draw(st.lists(st.tuples(vertex, vertex), max_size=20 if n else 0))
-    tails, heads = np.array(edges, np.int64).reshape(-1, 2).T
-    weights = np.arange(len(edges)) * 1.5 if draw(st.booleans()) else None
-    return atos.Graph.from_edges(tails, heads, weights, n, device="cpu")
-
-
-def sources_of(graph: atos.Graph) -> np.ndarray:
-    return np.repeat(np.arange(graph.num_vertices), graph.degrees())
 
 
 def check(graph: atos.Graph, turned: atos.Graph, edges: np.ndarray) -> None:

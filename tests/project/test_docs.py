@@ -199,7 +199,8 @@ def public_docstrings() -> Iterator[tuple[str, object]]:
         if inspect.isclass(thing) or inspect.isfunction(thing):
             yield name, thing
         if inspect.isclass(thing) and thing not in (atos_py.Worker, atos_py.Group):
-            for member, value in vars(thing).items():
+            own = [base for base in thing.__mro__ if base.__module__.startswith("atos_py")]
+            for member, value in [pair for base in own for pair in vars(base).items()]:
                 if not member.startswith("_") and (isinstance(value, classmethod) or inspect.isfunction(value)):
                     yield f"{name}.{member}", getattr(thing, member)
 

@@ -81,8 +81,8 @@ def color(
     Parameters
     ----------
     graph : Graph
-        Taken as undirected: if an edge lacks its reverse, a symmetric copy is made first, which takes longer than to colour it;
-        `Graph.to_symmetric` makes one that serves several calls. Loops are ignored.
+        Taken as undirected: if an edge lacks its reverse, `Graph.to_symmetric` is coloured, which the first call makes. Loops
+        are ignored.
     order : {'natural', 'random', 'degree'}
         Which vertices come first: those of small ids; any, in an order that is random but always the same; or those of large
         degree, which takes the fewest colours. Where neighbours have similar ids, a random order keeps them from being

@@ -1,0 +1,111 @@
+"""Simplified and symmetric graphs: the same on every device, with a rule for the weights of parallel edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fake_arrays import array
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_graphs import graphs, triples
+
+import atos_py as atos
+from atos_py.compile.arguments import describe
+from atos_py.graph import derived
+from atos_py.graph.simplify import combine_run, simplify_on_gpu
+from atos_py.graph.weights import COMBINE, check_combine
+
+RULES = {"min": min, "max": max, "sum": sum, "first": lambda weights: weights[0]}
+OPTIONS = ("symmetrize", "deduplicate", "remove_loops", "sort")
+
+
+@given(graphs(), st.tuples(*[st.booleans()] * 4), st.sampled_from(COMBINE))
+@settings(deadline=None, max_examples=200)
+def test_what_comes_out(graph: atos.Graph, chosen: tuple[bool, ...], rule: str) -> None:
+    options = dict(zip(OPTIONS, chosen, strict=True))
+    expected = []
+    for u, v, *weight in triples(graph):
+        if not (options["remove_loops"] and u == v):
+            expected.append((u, v, *weight))
+            if options["symmetrize"] and u != v:
+                expected.append((v, u, *weight))
+    expected.sort(key=lambda edge: edge[:2] if options["sort"] or options["deduplicate"] else edge[:1])
+    if options["deduplicate"]:
+        runs: dict[tuple[float, ...], list[float]] = {}
+        for u, v, *weight in expected:
+            runs.setdefault((u, v), []).extend(weight)
+        expected = [(*ends, *([RULES[rule](weights)] if weights else [])) for ends, weights in runs.items()]
+    found = graph.simplify(**options, combine=rule)
+    assert triples(found) == expected
+    # A GPU makes the same: by what CuPy is asked for, done by NumPy.
+    for one, other in zip(simplify_on_gpu(graph, options, check_combine(rule)), found, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert one.dtype == other.dtype
+            np.testing.assert_array_equal(one.to_numpy(), other.to_numpy())
+
+
+@pytest.mark.parametrize("rule", COMBINE)
+@pytest.mark.parametrize("dtype", ["int32", "uint64", "float32"])
+def test_weights_of_every_dtype(device: atos.Device, rule: str, dtype: str) -> None:
+    weights = np.array([3, 2, 1, 2**31 - 1, 2**30, 7], dtype)
+    graph = atos.Graph.from_edges([1, 1, 0, 0, 1, 0], [0, 0, 1, 2, 0, 1], weights, device=device)
+    simple = graph.simplify(deduplicate=True, combine=rule)
+    assert simple.device == device
+    wide = {"int32": "int64"}.get(dtype, dtype) if rule == "sum" else dtype
+    assert simple.weights.dtype == wide
+    groups = [weights[[2, 5]], weights[[3]], weights[[0, 1, 4]]]
+    expected = [RULES[rule](group.astype(wide)) for group in groups]
+    assert simple.weights[:].tolist() == expected
+    both = graph.simplify(symmetrize=True, deduplicate=True, combine=rule)
+    assert both.weights[0] == both.weights[2] == RULES[rule](weights[[0, 1, 2, 4, 5] if rule != "first" else [2]].astype(wide))
+
+
+def test_large_graphs(device: atos.Device) -> None:
+    random = np.random.default_rng(1)
+    ends = random.integers(0, 300, (2, 20_000))
+    graph = atos.Graph.from_edges(*ends, random.integers(1, 99, 20_000), 300, device=device)
+    matrix = graph.to_scipy()
+    matrix.setdiag(0)
+    matrix.eliminate_zeros()
+    total = graph.simplify(deduplicate=True, remove_loops=True, combine="sum").to_scipy()
+    assert (total != matrix).nnz == 0
+
+
+def test_symmetric_graphs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = atos.Graph.from_edges([0, 1, 2, 2], [1, 2, 2, 1], [5, 6, 7, 4], device="cpu")
+    symmetric = graph.to_symmetric()
+    assert triples(symmetric) == [(0, 1, 5), (1, 0, 5), (1, 2, 4), (2, 1, 4), (2, 2, 7)]
+    light = graph._replace(weights=None).to_symmetric()
+    assert light.weights is None
+    monkeypatch.setattr(derived, "simplify_rows", None)
+    assert graph.to_symmetric() == symmetric
+    monkeypatch.setattr("atos_py.graph.symmetry.Queue", None)
+    assert symmetric.is_symmetric()  # without a look at it
+    assert symmetric.to_symmetric() is symmetric
+
+
+def test_colors_of_a_directed_graph_make_it_symmetric_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = atos.Graph.from_edges([0, 1, 2], [1, 2, 3], device="cpu")
+    first = atos.color(graph)
+    monkeypatch.setattr(derived, "simplify_rows", None)
+    assert atos.color(graph).num_colors == first.num_colors == 2
+
+
+def test_refused() -> None:
+    graph = atos.Graph.from_edges([0, 0], [1, 1], [np.inf, -np.inf], device="cpu")
+    with pytest.raises(atos.InvalidArgumentError, match=r"combine must be one of min, max, sum, first \(got 'mean'\)"):
+        graph.simplify(deduplicate=True, combine="mean")
+    with pytest.raises(atos.InvalidArgumentError, match="infinite with both signs"):
+        graph.simplify(deduplicate=True, combine="sum")
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f8"])
+def test_the_task_for_gpus_spills_nothing(dtype: str) -> None:
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
+    link = pytest.importorskip("atos_py.compile.linker")
+    if not any(link.CORE_DIR.glob("core_*.fatbin")):
+        pytest.skip("the core was built without GPU support")
+    arrays = [array("i8"), array("i4"), array(dtype, readonly=True), array("i8" if dtype == "i4" else dtype)]
+    found = link.cubin(combine_run, None, tuple(map(describe, (9, 2, *arrays))), np.dtype("u4"), "cta", (9, 0))
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
