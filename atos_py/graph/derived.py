@@ -7,16 +7,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
-from ..arrays.array import Array, asarray
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arrays.array import Array, asarray, to_host
 from ..arrays.array_library import as_library
 from ..arrays.compute import compute
+from ..arrays.import_external import is_on_gpu
+from ..arrays.primitives import min as least
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_bool
 from .graph_arrays import GraphArrays
 from .kept import GraphReference, kept
+from .reverse import reverse_edges
 from .simplify import simplify_rows
+from .subgraph import choose_vertices, induce_rows
 from .symmetry import is_symmetric, remember_symmetric
 from .transpose import transpose_rows
+from .weights import check_weights, weight_dtype
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # of typing from Python 3.11 on
@@ -64,6 +72,92 @@ class DerivedGraphs(GraphArrays):
         if not check_bool("return_edges", return_edges):
             return self._transpose()
         return self._transpose(), as_library(self._transpose_edges(), self.library)
+
+    @host_memory_for("Graph.reverse_edges")
+    def reverse_edges(self) -> Any:
+        """Return the number of the reverse of each edge of a symmetric graph without parallel edges; a loop is its own.
+
+        They are found once, on the device of the graph, and kept as long: do not change them.
+
+        Returns
+        -------
+        Array, or an array of the library that the graph's arrays came from
+            int32, or int64 if `indptr` has to be.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If an edge has no reverse, or there are parallel edges.
+
+        Examples
+        --------
+        >>> path = atos.Graph.from_edges([0, 1], [1, 2], symmetrize=True)
+        >>> print(path.indices[:], path.reverse_edges()[:])
+        [1 0 2 1] [1 0 3 2]
+        """
+        found = kept(self)
+        if "reverse edges" not in found:
+            found["reverse edges"] = reverse_edges(self)
+        return as_library(found["reverse edges"], self.library)
+
+    @host_memory_for("Graph.with_weights")
+    def with_weights(self, weights: ArrayLike | Array | None) -> Self:
+        """Return the graph with other weights, or with none; it shares the rows.
+
+        Parameters
+        ----------
+        weights : array of numbers, of shape (num_edges,), or None
+            In the order of the edges. They are checked, and copied only where dtype, layout or device require it: do not change
+            them afterwards.
+
+        Examples
+        --------
+        >>> graph = atos.Graph.from_edges([0, 1], [1, 2]).with_weights([0.5, 2])
+        >>> graph
+        Graph(3 vertices, 2 directed edges, float64 weights, on cpu)
+        """
+        if weights is None:
+            return type(self)(self.indptr, self.indices, None)
+        if is_on_gpu(weights):
+            given = asarray(weights, device=self.device, readonly=True)
+            right = given.shape == self.indices.shape and given.dtype == weight_dtype(given.dtype)
+            if right and not (given.dtype.kind == "f" and given.size and np.isnan(least(given))):
+                return type(self)(self.indptr, self.indices, given)
+        # What is wrong is named by the check on the host.
+        checked = check_weights(to_host(weights), self.num_edges)
+        return type(self)(self.indptr, self.indices, asarray(checked, device=self.device, readonly=True))
+
+    @host_memory_for("Graph.subgraph")
+    def subgraph(self, vertices: ArrayLike | Array) -> tuple[Self, Any]:
+        """Return some vertices with all edges between them, made on the device of the graph.
+
+        Parameters
+        ----------
+        vertices : array of int, or of bool with one for each vertex
+            Which vertices; ids in the order that they shall have, each once.
+
+        Returns
+        -------
+        subgraph : Graph
+            Neighbours are in the order that they had.
+        vertices : Array, or an array of the library that the graph's arrays came from
+            The id that each vertex of the subgraph has in this graph, uint32.
+
+        Examples
+        --------
+        >>> graph = atos.Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
+        >>> part, vertices = graph.subgraph([3, 2, 0])
+        >>> print(part, vertices[:])
+        Graph(3 vertices, 2 directed edges, no weights, on cpu) [3 2 0]
+        >>> print(part.indices[part.indptr[0] : part.indptr[1]])  # 3 -> 0
+        [2]
+        """
+        chosen = choose_vertices(self, vertices)
+        return self._induced(chosen), as_library(chosen, self.library)
+
+    def _induced(self, vertices: Array) -> Self:
+        indptr, indices, edges = induce_rows(self, vertices)
+        return self._made(indptr, indices, None if self.weights is None else compute(_take, self.weights, edges)[0])
 
     @host_memory_for("Graph.is_symmetric")
     def is_symmetric(self) -> bool:
