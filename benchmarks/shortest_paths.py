@@ -57,14 +57,6 @@ def relax_current(worker, item, i, first, length, indptr, indices, weights, dist
         worker.push((neighbor, candidate), candidate)
 
 
-def weights_of(source: Any, target: Any, most: int) -> Any:
-    """Return random weights that are the same in both directions."""
-    low, high = np.minimum(source, target).astype(np.uint64), np.maximum(source, target).astype(np.uint64)
-    mixed = low * np.uint64(0x9E3779B97F4A7C15) ^ high * np.uint64(0xC2B2AE3D27D4EB4F)
-    mixed = (mixed ^ mixed >> np.uint64(31)) * np.uint64(0xD6E8FEB86659FD93)
-    return (1 + (mixed >> np.uint64(40)) % np.uint64(most)).astype(np.uint32)
-
-
 def is_proved(source: Any, target: Any, weights: Any, distance: Any, start: int) -> bool:
     """Whether these are the shortest distances: no edge shortens one, and an edge explains each."""
     reached = distance != atos.UNREACHED
@@ -103,9 +95,8 @@ def main() -> None:
         start = source_of(spec, graph)
         target = graph.indices.to_numpy()
         source = np.repeat(np.arange(graph.num_vertices, dtype=np.uint32), graph.degrees())
-        weights = (
-            weights_of(source, target, given.most) if graph.weights is None else graph.weights.to_numpy().astype(np.uint32)
-        )
+        drawn = atos.generate.random_weights(graph, 1, given.most) if graph.weights is None else graph.weights
+        weights = drawn.to_numpy().astype(np.uint32)
         if not (weights > 0).all():
             raise SystemExit(f"{spec}: weights have to be positive integers")
         host = graph.indptr.to_numpy(), target, weights

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.devices import Device
 from ..errors import InvalidArgumentError
@@ -14,17 +17,44 @@ from .graph import Graph
 
 __all__ = ["SPEC_HELP", "graph_of", "names_of", "source_of"]
 
-SPEC_HELP = "a graph file, rmat:SCALE[:EDGE_FACTOR[:SEED]] or road:SIDE[:KEEP[:SEED]]"
+
+class _Generator(NamedTuple):
+    make: Callable[..., Graph]
+    types: tuple[Callable[[str], Any], ...]
+    required: int
+    words: str
+
+
+def _matrix(text: str) -> NDArray[np.float64]:
+    """Return a square matrix of the numbers that commas separate."""
+    numbers = np.array([float(number) for number in text.split(",")])
+    return numbers.reshape(round(numbers.size**0.5), -1)
+
+
+_GENERATORS = {
+    "rmat": _Generator(generate.rmat, (int, int, int), 1, "SCALE[:EDGE_FACTOR[:SEED]]"),
+    "road": _Generator(generate.road, (int, float, int), 1, "SIDE[:KEEP[:SEED]]"),
+    "barabasi_albert": _Generator(generate.barabasi_albert, (int, int, int), 2, "VERTICES:EDGES[:SEED]"),
+    "bipartite": _Generator(generate.bipartite, (int, int, int, int), 3, "LEFT:RIGHT:EDGES[:SEED]"),
+    "grid2d": _Generator(generate.grid2d, (int, int), 2, "ROWS:COLUMNS"),
+    "grid3d": _Generator(generate.grid3d, (int, int, int), 3, "LAYERS:ROWS:COLUMNS"),
+    "kronecker": _Generator(generate.kronecker, (_matrix, int, int, int), 2, "A,B,C,D:SCALE[:EDGE_FACTOR[:SEED]]"),
+    "small_world": _Generator(generate.small_world, (int, int, float, int), 3, "VERTICES:NEIGHBORS:REWIRE[:SEED]"),
+    "uniform": _Generator(generate.uniform, (int, int, int), 2, "VERTICES:EDGES[:SEED]"),
+}
+_WORDS = ", ".join(f"{name}:{generator.words}" for name, generator in _GENERATORS.items())
+SPEC_HELP = f"a graph file, or one of {_WORDS}; one that ends in @LOW-HIGH has random weights"
 
 
 def graph_of(spec: str, *, device: Device | str | None = None) -> Graph:
-    """Return the graph that a word names, without weights.
+    """Return the graph that a word names, without weights unless the word ends in some.
 
     Parameters
     ----------
     spec : str
         A path, or a generator and its parameters: ``rmat:22:16`` is ``generate.rmat(22, 16)``, ``road:4900:0.62`` is
-        ``generate.road(4900, 0.62)``; a third number is the seed.
+        ``generate.road(4900, 0.62)``; a further number is the seed. With ``@1-255`` behind that, edges have random weights from
+        1 to 255 (`generate.random_weights`).
     device : Device or str, optional
         Where the graph goes; the best device there is unless given.
 
@@ -35,27 +65,31 @@ def graph_of(spec: str, *, device: Device | str | None = None) -> Graph:
     MissingFileError, GraphFormatError
         If there is no such file, or it is malformed.
     """
-    kind, _, numbers = spec.partition(":")
     if not _generated(spec):
         return Graph.load(spec, device=device, weights=False)
-    given = numbers.split(":")
+    numbers, weighted, bounds = spec.partition("@")
+    kind, *given = numbers.split(":")
+    generator = _GENERATORS[kind]
     try:
-        if len(given) > 3:
+        if not generator.required <= len(given) <= len(generator.types):
             raise ValueError
-        size = int(given[0])
-        seed = int(given[2]) if len(given) > 2 else 0
-        if kind == "rmat":
-            return generate.rmat(size, int(given[1]) if len(given) > 1 else 16, seed, device=device)
-        return generate.road(size, float(given[1]) if len(given) > 1 else 0.62, seed, device=device)
+        values = [read(text) for read, text in zip(generator.types, given, strict=False)]
+        low, high = map(_number, bounds.split("-")) if weighted else (0, 0)
+        graph = generator.make(*values, device=device)
+        return graph.with_weights(generate.random_weights(graph, low, high)) if weighted else graph
     except InvalidArgumentError:
         raise
     except ValueError:
         raise InvalidArgumentError(f"{spec!r} names no graph: give {SPEC_HELP}") from None
 
 
+def _number(text: str) -> int | float:
+    return int(text) if text.isdecimal() else float(text)
+
+
 def _generated(spec: str) -> bool:
     kind, _, numbers = spec.partition(":")
-    return kind in ("rmat", "road") and bool(numbers)
+    return kind in _GENERATORS and bool(numbers)
 
 
 def names_of(specs: Sequence[str]) -> list[str]:
@@ -66,7 +100,8 @@ def names_of(specs: Sequence[str]) -> list[str]:
 
 def source_of(spec: str, graph: Graph) -> int:
     """Return where a search of that graph begins: a grid's middle, otherwise a vertex of largest degree."""
-    if spec.startswith("road:"):
-        side = round(graph.num_vertices**0.5)
-        return side // 2 * side + side // 2
+    kind, *given = spec.partition("@")[0].split(":")
+    if kind in ("road", "grid2d", "grid3d") and _generated(spec):
+        extents = [int(given[0])] * 2 if kind == "road" else [int(extent) for extent in given]
+        return sum(extent // 2 * math.prod(extents[axis + 1 :]) for axis, extent in enumerate(extents))
     return int(np.argmax(graph.degrees())) if graph.num_vertices else 0

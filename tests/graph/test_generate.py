@@ -13,7 +13,9 @@ from atos_py.compile import host_kernels as parallel
 from atos_py.errors import InvalidArgumentError
 from atos_py.graph import generate
 from atos_py.graph.csr import CSR, check_csr
-from atos_py.graph.generate import rmat_csr, road_csr
+from atos_py.graph.generate import grids, hashing
+from atos_py.graph.generate.grids import road_csr
+from atos_py.graph.generate.scale_free import rmat_csr
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
@@ -74,7 +76,7 @@ class TestRmat:
     def test_threads_and_chunks_make_no_difference(self, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
         expected = rmat(11)
         monkeypatch.setattr(parallel, "num_threads", lambda: threads)
-        monkeypatch.setattr(generate, "_CHUNK_EDGES", 777)
+        monkeypatch.setattr(hashing, "_CHUNK_EDGES", 777)
         assert equal(rmat(11), expected)
 
     def test_scale_free(self) -> None:
@@ -150,7 +152,7 @@ class TestRoad:
     def test_threads_and_chunks_make_no_difference(self, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
         expected = road_csr(50, 0.62, 0)
         monkeypatch.setattr(parallel, "num_threads", lambda: threads)
-        monkeypatch.setattr(generate, "_CHUNK_EDGES", 99)
+        monkeypatch.setattr(grids, "_CHUNK_EDGES", 99)
         assert equal(road_csr(50, 0.62, 0), expected)
         assert not equal(road_csr(50, 0.62, 1), expected)
 

@@ -75,6 +75,19 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
     "Graph.save": (lambda folder: folder / "b.npz", lambda path: GRAPH.save(path)),
     "rmat": (lambda _: None, lambda _: generate.rmat(4, device=CPU)),
     "road": (lambda _: None, lambda _: generate.road(4, device=CPU)),
+    **{
+        f"generate.{name}": (lambda _: None, lambda _, name=name, args=args: getattr(generate, name)(*args))
+        for name, args in {
+            "barabasi_albert": (9, 2),
+            "bipartite": (4, 5, 6),
+            "grid2d": (2, 3),
+            "grid3d": (2, 3, 4),
+            "kronecker": ([[1, 2], [3, 4]], 4),
+            "random_weights": (GRAPH, 1, 5),
+            "small_world": (9, 2, 0.5),
+            "uniform": (9, 5),
+        }.items()
+    },
     "zeros": (lambda _: None, lambda _: atos.zeros(8, device=CPU)),
     "empty": (lambda _: None, lambda _: atos.empty(8, device=CPU)),
     "full": (lambda _: None, lambda _: atos.full(8, 3, device=CPU)),
@@ -180,7 +193,7 @@ def test_every_public_call_is_tried() -> None:
     assert functions - others <= tried
     inherited = {"count", "index"}  # of a tuple
     methods = {name for name in dir(Graph) if not name.startswith("_") and callable(getattr(Graph, name))} - inherited
-    assert methods <= tried
+    assert methods | set(generate.__all__) <= tried
 
 
 @pytest.mark.parametrize("said_by", SHORTAGES)
