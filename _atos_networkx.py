@@ -15,15 +15,20 @@ _FUNCTIONS = {
     "bfs_predecessors": f"{_SAME} Not with `sort_neighbors`.",
     "bfs_successors": f"{_SAME} Not with `sort_neighbors`.",
     "bfs_tree": f"{_SAME} Not with `sort_neighbors`, nor with `reverse` in a directed graph.",
+    "connected_components": _SAME,
     "descendants": _SAME,
     "descendants_at_distance": _SAME,
     "greedy_color": "A colouring with at most one colour more than the largest degree. Only `strategy='random_sequential'`.",
     "is_connected": _SAME,
+    "is_weakly_connected": _SAME,
     "node_connected_component": _SAME,
+    "number_connected_components": _SAME,
+    "number_weakly_connected_components": _SAME,
     "pagerank": "Ranks with an error of at most `len(G) * tol`. Not with weights other than 1, `dangling`, or `alpha=1`. There "
     "are no iterations to be limited by `max_iter`, as long as that is at least 1.",
     "single_source_shortest_path_length": _SAME,
     "single_target_shortest_path_length": _SAME,
+    "weakly_connected_components": _SAME,
 }
 
 

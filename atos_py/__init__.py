@@ -3,6 +3,7 @@
 from . import errors
 from .algorithms.bfs import UNREACHED, BFSResult, bfs, verify_bfs
 from .algorithms.coloring import ColoringResult, color, verify_coloring
+from .algorithms.connected_components import ComponentsResult, connected_components, verify_connected_components
 from .algorithms.pagerank import PageRankResult, pagerank, verify_pagerank
 from .arrays.array import Array, asarray, empty, full, zeros
 from .arrays.primitives import argsort, cumsum, max, min, nonzero, sort, sum
@@ -41,6 +42,7 @@ __all__ = [
     "Array",
     "BFSResult",
     "ColoringResult",
+    "ComponentsResult",
     "Device",
     "Graph",
     "Group",
@@ -68,6 +70,7 @@ __all__ = [
     "atomic_xor",
     "bfs",
     "color",
+    "connected_components",
     "cumsum",
     "device",
     "devices",
@@ -91,6 +94,7 @@ __all__ = [
     "unpack",
     "verify_bfs",
     "verify_coloring",
+    "verify_connected_components",
     "verify_pagerank",
     "zeros",
 ]

@@ -1,4 +1,4 @@
-"""Time atos_py on CPU threads against SciPy's BFS and networkx's PageRank (which is SciPy's), alternating, whole calls.
+"""Time atos_py on CPU threads against SciPy's graph functions and networkx's PageRank (SciPy's too), alternating, whole calls.
 
 networkx gets its matrix made beforehand, and the largest tolerance with which its error is at most that of atos_py's result.
 """
@@ -22,6 +22,7 @@ from atos_py.algorithms.bfs import DIRECTIONS
 from atos_py.graph.spec import SPEC_HELP, graph_of, source_of
 
 DAMPING = 0.85
+ALGORITHMS = ("bfs", "components", "pagerank")
 
 
 def exact_ranks(graph: atos.Graph) -> NDArray[np.float64]:
@@ -72,7 +73,7 @@ def compare(name: str, ours: Callable[[], object], theirs: Callable[[], object],
 def main() -> None:
     """Print two rows for each algorithm, and direction of BFS."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--algorithm", nargs="+", choices=("bfs", "pagerank"), default=["bfs", "pagerank"])
+    parser.add_argument("--algorithm", nargs="+", choices=ALGORITHMS, default=ALGORITHMS)
     parser.add_argument("--graph", default="rmat:18:16", help=SPEC_HELP)
     parser.add_argument("--tolerance", type=float, default=5e-4)
     parser.add_argument("--repeat", type=int, default=15)
@@ -86,6 +87,12 @@ def main() -> None:
             ours = functools.partial(atos.bfs, graph, source, direction=direction)
             atos.verify_bfs(graph, source, ours().depth)
             compare(f"BFS, direction {direction}", ours, theirs, options.repeat)
+    if "components" in options.algorithm:
+        matrix = graph.to_scipy().astype(np.float64)  # what SciPy computes with
+        ours = functools.partial(atos.connected_components, graph)
+        atos.verify_connected_components(graph, ours().label)
+        theirs = functools.partial(csgraph.connected_components, matrix, directed=False)
+        compare("connected components", ours, theirs, options.repeat)
     if "pagerank" in options.algorithm:
         result = atos.pagerank(graph, DAMPING, options.tolerance)
         atos.verify_pagerank(graph, result, options.tolerance)

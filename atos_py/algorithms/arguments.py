@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays.array import to_host
 from ..compile.program import WORKERS
-from ..errors import InvalidArgumentError, UnsupportedTypeError
+from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from ..graph.csr import CSR
 from ..graph.graph_arrays import check_graph
 from ..runtime.launch import LaunchOptions
 from ..support.validation import as_host_array, check_option_names, list_parameters
 
-__all__ = ["check_options", "check_sources", "check_worker", "per_vertex", "rows_on_host"]
+__all__ = ["check_options", "check_rounds", "check_sources", "check_worker", "per_vertex", "rows_on_host"]
 
 
 def rows_on_host(graph: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -58,3 +58,11 @@ def per_vertex(name: str, values: Any, num_vertices: int) -> NDArray[Any]:
     if found.shape != (num_vertices,):
         raise InvalidArgumentError(f"{name} must have one entry for each of {num_vertices} vertices (got shape {found.shape})")
     return found
+
+
+def check_rounds(name: str, options: Mapping[str, Any]) -> None:
+    """Raise if the options of a launch take away the rounds in which an algorithm proceeds, or the function between them."""
+    if not options.get("barrier", True):
+        raise LaunchConfigError(f"{name} proceeds in rounds, which take barriers (got barrier=False); leave it out")
+    if options.get("each_round") is not None:
+        raise LaunchConfigError(f"{name} has a function between rounds of its own (got each_round); leave it out")

@@ -6,6 +6,13 @@ networkx finds here, by their names, the functions that it may call instead of i
 
 from .choice import can_run, should_run
 from .colors import greedy_color
+from .components import (
+    connected_components,
+    is_weakly_connected,
+    number_connected_components,
+    number_weakly_connected_components,
+    weakly_connected_components,
+)
 from .graphs import AtosGraph, convert_from_nx, convert_to_nx
 from .ranks import pagerank
 from .searches import (
@@ -30,15 +37,20 @@ __all__ = [
     "bfs_successors",
     "bfs_tree",
     "can_run",
+    "connected_components",
     "convert_from_nx",
     "convert_to_nx",
     "descendants",
     "descendants_at_distance",
     "greedy_color",
     "is_connected",
+    "is_weakly_connected",
     "node_connected_component",
+    "number_connected_components",
+    "number_weakly_connected_components",
     "pagerank",
     "should_run",
     "single_source_shortest_path_length",
     "single_target_shortest_path_length",
+    "weakly_connected_components",
 ]

@@ -54,8 +54,8 @@ def test_what_is_no_time_is_refused_by_the_launch(queue, timeout):
 
 @pytest.mark.parametrize(
     "call",
-    [lambda graph, **options: atos.bfs(graph, 0, **options), atos.pagerank, atos.color],
-    ids=["bfs", "pagerank", "color"],
+    [lambda graph, **options: atos.bfs(graph, 0, **options), atos.pagerank, atos.color, atos.connected_components],
+    ids=["bfs", "pagerank", "color", "connected_components"],
 )
 def test_algorithms_end_in_time(device, call):
     graph = atos.generate.road(300, device=device)

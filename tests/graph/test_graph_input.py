@@ -189,6 +189,8 @@ WANT_A_GRAPH = {
     "bfs": lambda graph: atos.bfs(graph, 0),
     "pagerank": atos.pagerank,
     "color": atos.color,
+    "connected_components": atos.connected_components,
+    "verify_connected_components": lambda graph: atos.verify_connected_components(graph, [0]),
     "verify_bfs": lambda graph: atos.verify_bfs(graph, 0, [0]),
     "verify_pagerank": lambda graph: atos.verify_pagerank(graph, [1.0]),
     "verify_coloring": lambda graph: atos.verify_coloring(graph, [0]),

@@ -26,6 +26,7 @@ KINDS = [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]
 THEIRS = [
     "coloring.tests.test_coloring",
     "components.tests.test_connected",
+    "components.tests.test_weakly_connected",
     "link_analysis.tests.test_pagerank",
     "shortest_paths.tests.test_generic",
     "shortest_paths.tests.test_unweighted",
@@ -162,6 +163,19 @@ def test_searches_are_the_same(description, cutoff):
                 module.node_connected_component(given, "nowhere")
 
 
+@settings(max_examples=40, deadline=None)
+@given(graphs)
+def test_components_are_the_same(description):
+    graph, ours = build(description)
+    kinds = ("weakly_connected",) if graph.is_directed() else ("connected",)
+    for kind in kinds:
+        for name in (f"{kind}_components", f"number_{kind}_components", f"is_{kind}"):
+            found, expected = getattr(nx_backend, name)(ours), getattr(nx, name)(graph)
+            if name == f"{kind}_components":
+                found, expected = list(found), list(expected)
+            assert found == expected, name
+
+
 @settings(max_examples=25, deadline=None)
 @given(graphs, st.sampled_from([0.0, 0.5, 0.85]), st.booleans(), st.booleans())
 def test_ranks_are_the_same(description, alpha, personal, warm):
@@ -269,6 +283,9 @@ def test_wrong_arguments_raise_what_networkx_does():
         nx_backend.ancestors(ours, 9)
     with pytest.raises(nx.NetworkXPointlessConcept):
         nx_backend.is_connected(nx_backend.convert_from_nx(nx.Graph()))
+    with pytest.raises(nx.NetworkXPointlessConcept):
+        nx_backend.is_weakly_connected(nx_backend.convert_from_nx(nx.DiGraph()))
+    assert list(nx_backend.connected_components(nx_backend.convert_from_nx(nx.Graph()))) == []
     with pytest.raises(nx.PowerIterationFailedConvergence):
         nx_backend.pagerank(ours, max_iter=0)
     with pytest.raises(ZeroDivisionError):

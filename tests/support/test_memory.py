@@ -118,6 +118,11 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
     "BFSResult.num_levels": (lambda _: atos.bfs(GRAPH, 0), lambda found: found.num_levels),
     "pagerank": (lambda _: None, lambda _: atos.pagerank(GRAPH)),
     "color": (lambda _: None, lambda _: atos.color(GRAPH)),
+    "connected_components": (lambda _: None, lambda _: atos.connected_components(GRAPH)),
+    "verify_connected_components": (
+        lambda _: atos.connected_components(GRAPH),
+        lambda found: atos.verify_connected_components(GRAPH, found.label),
+    ),
     "verify_bfs": (lambda _: atos.bfs(GRAPH, 0), lambda found: atos.verify_bfs(GRAPH, 0, found.depth)),
     "verify_pagerank": (lambda _: atos.pagerank(GRAPH), lambda found: atos.verify_pagerank(GRAPH, found)),
     "verify_coloring": (lambda _: atos.color(GRAPH), lambda found: atos.verify_coloring(GRAPH, found.colors)),

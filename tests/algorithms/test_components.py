@@ -1,0 +1,139 @@
+"""Components of graphs: right on any graph, with any schedule and worker, and proved so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from fake_arrays import FakeArray
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csgraph
+
+import atos_py as atos
+from atos_py.algorithms import connected_components as module
+from atos_py.compile import linker as link
+from atos_py.compile.arguments import describe
+from atos_py.errors import BuildError, InvalidArgumentError, LaunchConfigError, VerificationError
+from atos_py.operators.edge_map import THREAD_MAX_DEGREE
+
+WORKERS = ["thread", "warp", "cta"]
+OPTIONS = [{"worker": worker, "persistent": persistent} for worker in WORKERS for persistent in (True, False)]
+
+
+def checked(graph: atos.Graph, **options: Any) -> atos.ComponentsResult:
+    """Find the components, verify them, compare them with SciPy's, and return them."""
+    result = atos.connected_components(graph, **options)
+    atos.verify_connected_components(graph, result.label, result.num_components)
+    count, theirs = csgraph.connected_components(graph.to_scipy(), directed=False)
+    smallest = np.full(count, graph.num_vertices)
+    np.minimum.at(smallest, theirs, np.arange(graph.num_vertices))
+    assert result.label.to_numpy().tolist() == smallest[theirs].tolist()
+    assert result.num_components == count
+    return result
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> atos.Graph:
+    """Any multigraph with loops and isolated vertices, directed or not; of one vertex or more, since SciPy has no others."""
+    n = draw(st.integers(1, 24))
+    vertex = st.integers(0, n - 1)
+    tails, heads = np.array(draw(st.lists(st.tuples(vertex, vertex), max_size=40)), np.int64).reshape(-1, 2).T
+    return atos.Graph.from_edges(tails, heads, num_vertices=n, symmetrize=draw(st.booleans()), device="cpu")
+
+
+@given(graphs(), st.sampled_from(OPTIONS), st.sampled_from([1, 3]), st.booleans(), st.sampled_from([1, 1 << 62]))
+@settings(deadline=None, max_examples=200)
+def test_random_graphs(graph: atos.Graph, options: dict[str, Any], blocks: int, spare: bool, thread_max_degree: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_MIN_DEGREE", 0 if spare else 1 << 40)
+        patch.setitem(THREAD_MAX_DEGREE, "cpu", thread_max_degree)
+        checked(graph, num_blocks=blocks, **options)
+
+
+KNOWN = {
+    "one vertex": nx.empty_graph(1),
+    "isolated": nx.empty_graph(5000),
+    "loops": nx.Graph([(v, v) for v in range(9)]),
+    "star": nx.star_graph(9000),
+    "path": nx.path_graph(9000),
+    "path backwards": nx.DiGraph([(v + 1, v) for v in range(9000)]),
+    "two of a size": nx.disjoint_union(nx.complete_graph(40), nx.complete_graph(40)),
+    "parallel edges": nx.MultiDiGraph([(0, 1), (0, 1), (3, 2), (2, 2)]),
+    "hub that is not in the largest": nx.disjoint_union(nx.star_graph(300), nx.cycle_graph(4000)),
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_known_graphs(device: atos.Device, options: dict[str, Any]) -> None:
+    for graph in KNOWN.values():
+        checked(atos.Graph.from_networkx(graph, device=device), **options)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_many_ranges(device: atos.Device, worker: str, symmetric: bool) -> None:
+    graph = atos.generate.rmat(14, 4, device=device)
+    if not symmetric:
+        tails, heads = np.repeat(np.arange(graph.num_vertices), graph.degrees()), graph.indices.to_numpy()
+        kept = (tails + heads) % 2 == (tails < heads)
+        graph = atos.Graph.from_edges(tails[kept], heads[kept], num_vertices=graph.num_vertices, device=device)
+    result = checked(graph, worker=worker)
+    assert graph.is_symmetric() == symmetric
+    assert result.stats.rounds == (4 if symmetric else 3)
+
+
+def test_no_vertices(device: atos.Device) -> None:
+    graph = atos.Graph.from_edges([], [], device=device)
+    result = atos.connected_components(graph)
+    atos.verify_connected_components(graph, result.label, result.num_components)
+    assert (result.label.shape, result.num_components) == ((0,), 0)
+
+
+def test_wrong_labels_are_noticed() -> None:
+    graph = atos.Graph.from_edges([1, 2, 4], [2, 3, 5], num_vertices=7, device="cpu")
+    right = np.array([0, 1, 1, 1, 4, 4, 6])
+    atos.verify_connected_components(graph, right, 4)
+    for v, label, message in (
+        (3, 2, r"edge 2 -> 3 \(number 1\) joins label 1 and label 2"),
+        (6, 0, r"label\[6\] is 0, but the smallest vertex of its component is 6"),
+        (0, -1, r"label\[0\] is -1"),
+        ([4, 5], 1, r"label\[4\] is 1, but the smallest vertex of its component is 4"),  # two as one
+        ([4, 5], 5, r"label\[4\] is 5, but"),  # not the smallest
+    ):
+        wrong = right.copy()
+        wrong[v] = label
+        with pytest.raises(VerificationError, match=message):
+            atos.verify_connected_components(graph, wrong)
+    with pytest.raises(VerificationError, match="num_components is 3, but there are 4"):
+        atos.verify_connected_components(graph, right, 3)
+    with pytest.raises(InvalidArgumentError, match="one entry for each of 7 vertices"):
+        atos.verify_connected_components(graph, right[1:])
+
+
+def test_refusals() -> None:
+    graph = atos.Graph.from_edges([0], [1], device="cpu")
+    with pytest.raises(
+        LaunchConfigError, match=r"connected_components proceeds in rounds, which take barriers \(got barrier=False\)"
+    ):
+        atos.connected_components(graph, barrier=False)
+    with pytest.raises(LaunchConfigError, match="has a function between rounds of its own"):
+        atos.connected_components(graph, each_round=lambda *args: None)
+    with pytest.raises(InvalidArgumentError, match="worker must be one of"):
+        atos.connected_components(graph, worker="grid")
+    assert atos.connected_components(graph, barrier=True).num_components == 1
+
+
+@pytest.mark.parametrize("worker", WORKERS)
+def test_kernels_spill_nothing(worker: str) -> None:
+    pytest.importorskip("numba_cuda")
+    graph = atos.generate.road(2, device="cpu")
+    uint32, int64 = FakeArray(np.zeros(2, np.uint32)), FakeArray(np.zeros(2, np.int64))
+    kinds = tuple(map(describe, (16, 2, graph, uint32, int64, uint32, int64)))
+    try:
+        kernel = link.cubin(module.connect, None, kinds, np.dtype(np.int64), worker, (9, 0), each_round=module.choose_largest)
+    except BuildError as error:
+        pytest.skip(str(error))
+    assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)
+    assert kernel.registers <= 64
