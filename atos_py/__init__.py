@@ -4,6 +4,8 @@ from . import errors
 from .algorithms.bfs import UNREACHED, BFSResult, bfs, verify_bfs
 from .algorithms.coloring import ColoringResult, color, verify_coloring
 from .algorithms.connected_components import ComponentsResult, connected_components, verify_connected_components
+from .algorithms.core_number import CoreResult, core_number, verify_core_number
+from .algorithms.k_core import KCoreResult, k_core, verify_k_core
 from .algorithms.pagerank import PageRankResult, pagerank, verify_pagerank
 from .arrays.array import Array, asarray, empty, full, zeros
 from .arrays.primitives import argsort, cumsum, max, min, nonzero, sort, sum
@@ -43,9 +45,11 @@ __all__ = [
     "BFSResult",
     "ColoringResult",
     "ComponentsResult",
+    "CoreResult",
     "Device",
     "Graph",
     "Group",
+    "KCoreResult",
     "LaunchOptions",
     "LaunchStats",
     "PageRankResult",
@@ -71,12 +75,14 @@ __all__ = [
     "bfs",
     "color",
     "connected_components",
+    "core_number",
     "cumsum",
     "device",
     "devices",
     "empty",
     "full",
     "generate",
+    "k_core",
     "local_array",
     "max",
     "min",
@@ -95,6 +101,8 @@ __all__ = [
     "verify_bfs",
     "verify_coloring",
     "verify_connected_components",
+    "verify_core_number",
+    "verify_k_core",
     "verify_pagerank",
     "zeros",
 ]

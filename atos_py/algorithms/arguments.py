@@ -17,6 +17,15 @@ from ..runtime.launch import LaunchOptions
 from ..support.validation import as_host_array, check_option_names, list_parameters
 
 __all__ = ["check_options", "check_rounds", "check_sources", "check_worker", "per_vertex", "rows_on_host"]
+__all__ = [
+    "check_options",
+    "check_rounds",
+    "check_sources",
+    "check_worker",
+    "members_per_vertex",
+    "per_vertex",
+    "rows_on_host",
+]
 
 
 def rows_on_host(graph: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -57,6 +66,16 @@ def per_vertex(name: str, values: Any, num_vertices: int) -> NDArray[Any]:
         raise UnsupportedTypeError(f"{name} must be an array of integers, not {found.dtype}")
     if found.shape != (num_vertices,):
         raise InvalidArgumentError(f"{name} must have one entry for each of {num_vertices} vertices (got shape {found.shape})")
+    return found
+
+
+def members_per_vertex(members: Any, num_vertices: int) -> NDArray[np.bool_]:
+    """Return the flags that a verifier was given, one for each vertex, on the host."""
+    found = as_host_array("members", to_host(members))
+    if found.dtype != np.bool_:
+        raise UnsupportedTypeError(f"members must be an array of bool, not {found.dtype}")
+    if found.shape != (num_vertices,):
+        raise InvalidArgumentError(f"members must have one entry for each of {num_vertices} vertices (got shape {found.shape})")
     return found
 
 

@@ -13,6 +13,7 @@ from .components import (
     number_weakly_connected_components,
     weakly_connected_components,
 )
+from .cores import core_number, k_core
 from .graphs import AtosGraph, convert_from_nx, convert_to_nx
 from .ranks import pagerank
 from .searches import (
@@ -40,11 +41,13 @@ __all__ = [
     "connected_components",
     "convert_from_nx",
     "convert_to_nx",
+    "core_number",
     "descendants",
     "descendants_at_distance",
     "greedy_color",
     "is_connected",
     "is_weakly_connected",
+    "k_core",
     "node_connected_component",
     "number_connected_components",
     "number_weakly_connected_components",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from typing import Any
 
 import networkx as nx
@@ -32,6 +33,7 @@ class AtosGraph:
 
     def __init__(self, graph: nx.Graph[Any]) -> None:
         self._directed, self._multigraph = graph.is_directed(), graph.is_multigraph()
+        self._source = weakref.ref(graph)  # as networkx keeps this with the graph
         self.nodes = list(graph)
         self.number = {node: i for i, node in enumerate(self.nodes)}
         # Lists, since a filtered view of networkx may not know how many neighbours it shows.
@@ -68,6 +70,21 @@ class AtosGraph:
     def forward(self) -> Graph:
         """The graph on the best device there is."""
         return Graph.from_csr(self.indptr, self.indices)
+
+    @functools.cached_property
+    def both(self) -> Graph:
+        """The undirected graph; of a directed one, with each edge in both directions, so that degrees are those in and out."""
+        return self.forward.simplify(symmetrize=True) if self._directed else self.forward
+
+    @functools.cached_property
+    def has_loops(self) -> bool:
+        """Whether an edge joins a node to itself."""
+        return bool((np.repeat(np.arange(len(self)), np.diff(self.indptr)) == self.indices).any())
+
+    def to_networkx(self) -> nx.Graph[Any]:
+        """Return the graph of networkx that this was made of, with its attributes, if that is still there, or one without."""
+        graph = self._source()
+        return convert_to_nx(self) if graph is None else graph  # type: ignore[no-any-return]
 
     @functools.cached_property
     def backward(self) -> Graph:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 
 import numpy as np
@@ -9,8 +10,13 @@ import pytest
 
 import atos_py as atos
 from atos_py.algorithms.launch_sequence import LaunchSequence
+from atos_py.algorithms.registry import find_algorithms
 
 ONE = np.zeros(1, np.uint32)
+CALLS = {
+    name: functools.partial(entry.run, **entry.defaults, **({"source": 0} if entry.has_source else {}))
+    for name, entry in find_algorithms().items()
+}
 
 
 @atos.task
@@ -54,8 +60,8 @@ def test_what_is_no_time_is_refused_by_the_launch(queue, timeout):
 
 @pytest.mark.parametrize(
     "call",
-    [lambda graph, **options: atos.bfs(graph, 0, **options), atos.pagerank, atos.color, atos.connected_components],
-    ids=["bfs", "pagerank", "color", "connected_components"],
+    CALLS.values(),
+    ids=CALLS,
 )
 def test_algorithms_end_in_time(device, call):
     graph = atos.generate.road(300, device=device)

@@ -121,6 +121,7 @@ CALLS = {
     "pagerank, start": lambda: atos.pagerank(atos.generate.road(9, device="cpu"), start=np.ones(81), dtype="f8"),
     "color": lambda: atos.color(atos.generate.rmat(8, device="cpu")),
     "color, mesh": lambda: atos.color(atos.generate.road(9, device="cpu"), order="degree"),
+    "core_number": lambda: atos.core_number(atos.generate.rmat(8, device="cpu")),
     "color, turns": lambda: atos.color(atos.generate.rmat(8, device="cpu"), order="random", patience=2, window=50),
 }
 

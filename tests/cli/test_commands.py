@@ -37,7 +37,7 @@ def actions(name):
 
 
 class TestAlgorithms:
-    @pytest.mark.parametrize("algorithm", ["bfs", "pagerank", "color", "connected_components"])
+    @pytest.mark.parametrize("algorithm", registry.find_algorithms())
     def test_verified_printed_and_told(self, algorithm, capsys):
         code, told, said = run(capsys, algorithm, GRAPH)
         assert code == 0

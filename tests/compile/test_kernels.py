@@ -16,6 +16,7 @@ from atos_py.algorithms import bfs
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Launchable, Tasks
+from atos_py.operators import peeling
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
@@ -248,6 +249,15 @@ def test_kernels_with_rounds_spill_nothing(worker, idle):
     assert found.asks_for_round
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert 16 <= found.registers <= MOST_REGISTERS
+
+
+def test_peeling_spills_nothing():
+    shared = peeling.Peeling(array("i4"), array("u4"), array("u4"), array("i8"), 0, 0, 16)
+    graph = atos.Graph._make([*GRAPH, None])
+    task, args = peeling.peel, tuple(map(describe, (graph, shared)))
+    found = link.cubin(task, None, args, np.dtype("u4"), "cta", (9, 0), each_round=peeling.open_next_level)
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+    assert found.registers <= MOST_REGISTERS
 
 
 @pytest.mark.parametrize("worker", WORKERS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -30,6 +31,7 @@ THEIRS = [
     "link_analysis.tests.test_pagerank",
     "shortest_paths.tests.test_generic",
     "shortest_paths.tests.test_unweighted",
+    "tests.test_core",
     "tests.test_dag",
     "traversal.tests.test_bfs",
 ]
@@ -174,6 +176,33 @@ def test_components_are_the_same(description):
             if name == f"{kind}_components":
                 found, expected = list(found), list(expected)
             assert found == expected, name
+
+
+@given(graphs, st.sampled_from([None, 0, 1, 2.5, 3]))
+def test_cores_are_the_same(description, k):
+    graph, _ = build(description)
+    if graph.is_multigraph():
+        return  # networkx refuses it before it asks a backend
+    loops = list(nx.selfloop_edges(graph))
+    if loops:
+        with pytest.raises(nx.NetworkXNotImplemented, match="self loops"):
+            nx_backend.core_number(nx_backend.convert_from_nx(graph))
+    graph.remove_edges_from(loops)
+    nx.set_node_attributes(graph, {node: i for i, node in enumerate(graph)}, "number")
+    ours = nx_backend.convert_from_nx(graph)
+    cores = nx.core_number(graph)
+    assert list(nx_backend.core_number(ours).items()) == list(cores.items())
+    for given_cores in (None, cores):
+        expected, found = nx.k_core(graph, k, given_cores), nx_backend.k_core(ours, k, given_cores)
+        assert type(found) is type(graph)
+        assert list(found.nodes(data=True)) == list(expected.nodes(data=True))
+        assert list(found.edges) == list(expected.edges)
+
+
+def test_a_core_without_the_graph_it_was_made_of():
+    ours = nx_backend.convert_from_nx(nx.disjoint_union(nx.complete_graph(4), PATH))
+    gc.collect()
+    assert sorted(nx_backend.k_core(ours).edges) == sorted(nx.complete_graph(4).edges)
 
 
 @settings(max_examples=25, deadline=None)

@@ -1,0 +1,249 @@
+"""Core numbers by peeling, all levels in one launch: `operators.peeling` says how.
+
+Sources: Kabir and Madduri, "Parallel k-core decomposition on multicore platforms", IPDPS Workshops 2017; for the verifier,
+Batagelj and Zaversnik, "An O(m) algorithm for cores decomposition of networks", 2003.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays.array import Array, asarray, full, zeros
+from ..arrays.array_library import as_library
+from ..compile.host_kernels import compile_kernel
+from ..errors import VerificationError
+from ..graph.graph import Graph
+from ..graph.graph_arrays import check_graph
+from ..operators.edge_map import gather
+from ..operators.peeling import LAST_LEVEL, REMOVED, list_ranges, make_peeling, open_next_level, peel
+from ..operators.ranges import mixed_item_dtype, range_items
+from ..runtime.launch import LaunchOptions
+from ..runtime.queue import Queue
+from ..runtime.stats import LaunchStats
+from ..support.host_memory import host_memory_for
+from .arguments import check_options, check_rounds, check_worker, per_vertex, rows_on_host
+from .launch_sequence import LaunchSequence
+from .registry import Algorithm, register
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # of typing from Python 3.11 on
+
+__all__ = ["REST", "CoreResult", "core_number", "find_serial_cores", "peel_levels", "verify_core_number"]
+
+REST = 0xFFFF_FFFF  # the core number of what is left after the last level
+_VERTICES_PER_ITEM = 128
+
+
+def is_no_loop(v, u, degree, lists):  # type: ignore[no-untyped-def]
+    """Count an edge unless it is a loop."""
+    return np.int64(u != v)
+
+
+def list_vertex(v, row, received, degree, lists):  # type: ignore[no-untyped-def]
+    """Write down the degree of a vertex, and list it."""
+    degree[v], lists[v] = received, v
+    return (np.int64(0),)
+
+
+list_vertices = gather(is_no_loop, list_vertex, lambda degree, lists: np.int64(0), zero=np.int64(0))
+
+
+@dataclass(frozen=True)
+class CoreResult:
+    """Result of `core_number`.
+
+    Attributes
+    ----------
+    core : Array, or an array of the library that the graph's arrays came from
+        The core number of each vertex, uint32.
+    stats : LaunchStats
+
+    Examples
+    --------
+    >>> result = atos.core_number(atos.Graph.from_edges([0, 1, 2, 2], [1, 2, 0, 3], symmetrize=True))
+    >>> print(result.core[:], result.max_core)
+    [2 2 2 1] 2
+    """
+
+    core: Any
+    stats: LaunchStats
+
+    @property
+    @host_memory_for("CoreResult.max_core")
+    def max_core(self) -> int:
+        """The largest core number, the degeneracy of the graph; 0 if there are no vertices."""
+        return int(np.asarray(asarray(self.core)).max(initial=0))
+
+
+@host_memory_for("atos.core_number")
+def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Unpack[LaunchOptions]) -> CoreResult:
+    """Return the core number of each vertex: the largest k such that it is in the k-core.
+
+    The k-core is the largest part of the graph in which each vertex has at least k edges to others of it.
+
+    Parameters
+    ----------
+    graph : Graph
+        If every edge has its reverse, it is undirected, and the degree of a vertex is the number of its edges; otherwise the
+        degree is that of edges in and out, as in networkx, and a symmetric copy is made for that. Parallel edges count each.
+        Loops do not count; networkx refuses them.
+    worker : {'thread', 'warp', 'cta'}, optional
+        By default "cta".
+    **launch_options : LaunchOptions
+        As for `Queue.launch_cta`: `persistent`, `fetch_size`, `num_blocks`, `num_threads`, ... The launch has rounds, so
+        `barrier` is True. `timeout` is for the whole call, which keeps nothing then.
+
+    Returns
+    -------
+    CoreResult
+
+    Raises
+    ------
+    LaunchConfigError
+        If `barrier` is False, or `each_round` is given.
+
+    See Also
+    --------
+    k_core : one core, by peeling one level.
+
+    Examples
+    --------
+    >>> triangle_with_tail = atos.Graph.from_edges([0, 1, 2, 2], [1, 2, 0, 3], symmetrize=True)
+    >>> atos.core_number(triangle_with_tail).core.to_numpy()
+    array([2, 2, 2, 1], dtype=uint32)
+    """
+    check_graph(graph)
+    check_options(core_number, launch_options)
+    core, launches = peel_levels("core_number", graph, 0, LAST_LEVEL, worker, launch_options)
+    return CoreResult(as_library(core, graph.library), launches.total(peel.name))
+
+
+def peel_levels(
+    name: str, graph: Graph, first: int, last: int, worker: str | None, options: LaunchOptions
+) -> tuple[Array, LaunchSequence]:
+    """Return the core numbers from level `first` to `last`, and `REST` for what is left after that."""
+    check_rounds(name, options)
+    if worker is not None:
+        check_worker(worker)
+    if not graph.is_symmetric():
+        graph = graph.simplify(symmetrize=True, remove_loops=True)
+    rows, n, device = graph._replace(weights=None), graph.num_vertices, graph.device
+    core = full(n, REST, dtype=np.uint32, device=device)
+    p = make_peeling(n, core, first, last, np.int32 if graph.num_edges < -REMOVED else np.int64, device)
+    sums = zeros(1, dtype=np.int64, device=device)
+    items = list_ranges(n)
+    queue = Queue(n + len(items) + 1, dtype=mixed_item_dtype(n), device=device)
+    launches = LaunchSequence(name, queue, options, worker)
+
+    def launch_all() -> None:
+        gathered = _VERTICES_PER_ITEM, p.thread_max_degree, rows.indptr, rows.indices, sums, p.degree, p.lists
+        launches.launch(range_items(n, _VERTICES_PER_ITEM), list_vertices, *gathered, worker="warp")
+        launches.launch(items, peel, rows, p, overrides={"barrier": True, "each_round": open_next_level})
+
+    launches.compile_ahead((graph.indptr.dtype, p.degree.dtype), launch_all)
+    launch_all()
+    return core, launches
+
+
+def _order_kernel(
+    indptr: Any, indices: Any, core: Any, order: Any, place: Any, begin: Any
+) -> None:  # pragma: no cover - compiled
+    """Turn degrees into core numbers: remove vertices in the order of their degrees, which stays sorted.
+
+    `begin` has the place in `order` where the vertices of each degree begin.
+    """
+    for at in range(order.size):
+        v = order[at]
+        for edge in range(indptr[v], indptr[v + 1]):
+            u = indices[edge]
+            if core[u] > core[v]:
+                first = begin[core[u]]
+                w = order[first]
+                order[place[u]], place[w] = w, place[u]
+                order[first], place[u] = u, first
+                begin[core[u]] += 1
+                core[u] -= 1
+
+
+def find_serial_cores(graph: Graph) -> NDArray[np.int64]:
+    """Return core numbers by the algorithm of Batagelj and Zaversnik, one vertex after the other on the host."""
+    check_graph(graph)
+    undirected = graph if graph.is_symmetric() else graph.to("cpu").simplify(symmetrize=True)
+    indptr, indices = rows_on_host(undirected)
+    degree, n = np.diff(indptr), indptr.size - 1
+    rows = np.repeat(np.arange(n, dtype=np.uint32), degree)
+    core: NDArray[np.int64] = degree - np.bincount(rows[rows == indices], minlength=n)  # without loops
+    order = np.argsort(core, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(n)
+    begin = np.searchsorted(core[order], np.arange(core.max(initial=0) + 2))
+    compile_kernel(_order_kernel)(indptr, indices, core, order, place, begin)
+    return core
+
+
+@host_memory_for("atos.verify_core_number")
+def verify_core_number(graph: Graph, core: Any) -> None:
+    """Prove that `core` has the core number of each vertex.
+
+    The algorithm of Batagelj and Zaversnik computes them anew on the host, one vertex after the other: always the vertex of
+    smallest degree among those left is removed next, and its core number is the largest degree with which any was removed so
+    far. It shares nothing with the rounds of `core_number`, and core numbers are unique.
+
+    Parameters
+    ----------
+    graph : Graph
+        Directed or not, as for `core_number`.
+    core : array
+        The core numbers, of any integer type; one for each vertex.
+
+    Raises
+    ------
+    VerificationError
+        Some are wrong. The message names the first vertex.
+
+    Examples
+    --------
+    >>> triangle = atos.Graph.from_edges([0, 1, 2], [1, 2, 0], symmetrize=True)
+    >>> atos.verify_core_number(triangle, [2, 2, 2])
+    >>> atos.verify_core_number(triangle, [2, 3, 2])
+    Traceback (most recent call last):
+    atos_py.errors.VerificationError: ...
+    """
+    expected = find_serial_cores(graph)
+    found = per_vertex("core", core, expected.size)
+    wrong = found != expected
+    if wrong.any():
+        v = int(np.argmax(wrong))
+        raise VerificationError(f"core[{v}] is {found[v]}, but the core number of vertex {v} is {expected[v]}")
+
+
+def _verify(graph: Graph, result: CoreResult, _options: Mapping[str, Any]) -> dict[str, Any]:
+    verify_core_number(graph, result.core)
+    return _describe(result)
+
+
+def _describe(result: CoreResult) -> dict[str, Any]:
+    return {"largest": result.max_core}
+
+
+register(
+    Algorithm(
+        name="core_number",
+        run=core_number,
+        verify=_verify,
+        describe=_describe,
+        arrays=lambda result: {"core": result.core},
+        help="find the core number of each vertex",
+        description="""\
+Finds the core number of each vertex: the largest k such that it is in a part of the graph in which each vertex has at least k
+edges to others of it. All levels are peeled in one launch with rounds (Kabir and Madduri 2017). A serial algorithm of another
+kind checks them. The degree in a graph with edges in one direction only is that of edges in and out.""",
+        examples=("rmat:16:16 --out core.npy", "road:1000:0.62 --worker warp"),
+        launch_defaults=True,
+    )
+)

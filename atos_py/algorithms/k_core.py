@@ -1,0 +1,163 @@
+"""The k-core of a graph: one level of what finds core numbers (`core_number`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays.array import asarray, empty
+from ..arrays.array_library import as_library
+from ..errors import VerificationError
+from ..graph.graph import Graph
+from ..graph.graph_arrays import check_graph
+from ..operators.peeling import peel
+from ..operators.vertex_map import vertex_map
+from ..runtime.launch import LaunchOptions
+from ..runtime.stats import LaunchStats
+from ..support.host_memory import host_memory_for
+from ..support.validation import check_int
+from .arguments import check_options, members_per_vertex
+from .core_number import REST, find_serial_cores, peel_levels
+from .registry import Algorithm, Option, register
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # of typing from Python 3.11 on
+
+__all__ = ["KCoreResult", "k_core", "verify_k_core"]
+
+
+@vertex_map
+def mark_rest(v, core, members):  # type: ignore[no-untyped-def]
+    """Mark what is left after the level."""
+    members[v] = core[v] == REST
+
+
+@dataclass(frozen=True)
+class KCoreResult:
+    """Result of `k_core`.
+
+    Attributes
+    ----------
+    members : Array, or an array of the library that the graph's arrays came from
+        Whether each vertex is in the k-core, bool.
+    stats : LaunchStats
+
+    Examples
+    --------
+    >>> result = atos.k_core(atos.Graph.from_edges([0, 1, 2, 2], [1, 2, 0, 3], symmetrize=True), 2)
+    >>> print(result.members[:], result.num_members)
+    [ True  True  True False] 3
+    """
+
+    members: Any
+    stats: LaunchStats
+
+    @property
+    @host_memory_for("KCoreResult.num_members")
+    def num_members(self) -> int:
+        """Number of vertices in the k-core."""
+        return int(np.count_nonzero(np.asarray(asarray(self.members))))
+
+
+@host_memory_for("atos.k_core")
+def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options: Unpack[LaunchOptions]) -> KCoreResult:
+    """Return the k-core: the largest part of the graph in which each vertex has at least k edges to others of it.
+
+    Parameters
+    ----------
+    graph : Graph
+        As for `core_number`: directed or not, parallel edges count each, and loops do not.
+    k : int
+        The degree, at least 0.
+    worker : {'thread', 'warp', 'cta'}, optional
+        By default "cta".
+    **launch_options : LaunchOptions
+        As for `core_number`.
+
+    Returns
+    -------
+    KCoreResult
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `k` is negative.
+    LaunchConfigError
+        If `barrier` is False, or `each_round` is given.
+
+    Examples
+    --------
+    >>> triangle_with_tail = atos.Graph.from_edges([0, 1, 2, 2], [1, 2, 0, 3], symmetrize=True)
+    >>> atos.k_core(triangle_with_tail, 2).members.to_numpy()
+    array([ True,  True,  True, False])
+    """
+    check_graph(graph)
+    check_options(k_core, launch_options)
+    level = min(check_int("k", k, 0, 2**62), REST) - 1
+    core, launches = peel_levels("k_core", graph, level, level, worker, launch_options)
+    members = empty(core.size, dtype=np.bool_, device=graph.device)
+    launches.over_vertices(mark_rest, core.size, core, members)
+    return KCoreResult(as_library(members, graph.library), launches.total(peel.name))
+
+
+@host_memory_for("atos.verify_k_core")
+def verify_k_core(graph: Graph, k: int, members: Any) -> None:
+    """Prove that `members` marks the vertices of the k-core.
+
+    Those are the vertices with a core number of at least k, and a serial algorithm finds the core numbers on the host, as for
+    `verify_core_number`.
+
+    Parameters
+    ----------
+    graph : Graph
+    k : int
+    members : array of bool
+
+    Raises
+    ------
+    VerificationError
+        The message names the first vertex that is wrong.
+
+    Examples
+    --------
+    >>> triangle_with_tail = atos.Graph.from_edges([0, 1, 2, 2], [1, 2, 0, 3], symmetrize=True)
+    >>> atos.verify_k_core(triangle_with_tail, 2, [True, True, True, False])
+    """
+    core = find_serial_cores(graph)
+    found = members_per_vertex(members, core.size)
+    wrong = found != (core >= check_int("k", k, 0, 2**62))
+    if wrong.any():
+        v = int(np.argmax(wrong))
+        is_member = "is" if found[v] else "is not"
+        raise VerificationError(f"vertex {v} {is_member} among the members of the {k}-core, but its core number is {core[v]}")
+
+
+def _verify(graph: Graph, result: KCoreResult, options: Mapping[str, Any]) -> dict[str, Any]:
+    verify_k_core(graph, options["k"], result.members)
+    return _describe(result)
+
+
+def _describe(result: KCoreResult) -> dict[str, Any]:
+    return {"members": result.num_members}
+
+
+register(
+    Algorithm(
+        name="k_core",
+        run=k_core,
+        verify=_verify,
+        describe=_describe,
+        arrays=lambda result: {"members": result.members},
+        help="find the k-core of a graph",
+        description="""\
+Finds the largest part of the graph in which each vertex has at least k edges to others of it, by peeling off what has fewer, in
+one launch with rounds. A serial algorithm checks it.""",
+        examples=("rmat:16:16 --k 10 --out members.npy",),
+        options={"k": Option("the degree within the core", int)},
+        defaults={"k": 2},
+        launch_defaults=True,
+    )
+)
