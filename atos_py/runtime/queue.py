@@ -214,6 +214,7 @@ class Queue:
     def peek(self) -> NDArray[Any]: ...
     @overload
     def peek(self, *, kinds: Literal[True]) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    @host_memory_for("the items of a Queue")
     def peek(self, *, kinds: bool = False) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Return a copy of the waiting items, the oldest first, or by priority; a launch in another thread is waited for.
 
