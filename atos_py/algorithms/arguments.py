@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -14,14 +15,16 @@ from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeErr
 from ..graph.csr import CSR
 from ..graph.graph_arrays import check_graph
 from ..runtime.launch import LaunchOptions
-from ..support.validation import as_host_array, check_option_names, list_parameters
+from ..support.validation import as_host_array, check_int, check_option_names, list_parameters
 
-__all__ = ["check_options", "check_rounds", "check_sources", "check_worker", "per_vertex", "rows_on_host"]
 __all__ = [
+    "check_cutoff",
     "check_options",
     "check_rounds",
     "check_sources",
+    "check_target",
     "check_worker",
+    "largest_whole",
     "members_per_vertex",
     "per_vertex",
     "rows_on_host",
@@ -56,6 +59,32 @@ def check_sources(sources: ArrayLike, num_vertices: int) -> NDArray[Any]:
         outside = int(vertices[0] if vertices[0] < 0 else vertices[-1])
         raise InvalidArgumentError(f"source {outside} is not a vertex: there are {num_vertices}, numbered from 0")
     return vertices
+
+
+def check_target(target: Any, num_vertices: int) -> int | None:
+    """Return the vertex at which a search may end, or None if there is none."""
+    if target is None:
+        return None
+    vertex = check_int("target", target, -(2**63), 2**64)
+    if not 0 <= vertex < num_vertices:
+        raise InvalidArgumentError(f"target {vertex} is not a vertex: there are {num_vertices}, numbered from 0")
+    return vertex
+
+
+def check_cutoff(cutoff: Any) -> int | float | None:
+    """Return the distance up to which a search goes, or None if there is none: a number that is no NaN, maybe infinite."""
+    if cutoff is None:
+        return None
+    if isinstance(cutoff, (bool, np.bool_)) or not isinstance(cutoff, (int, float, np.integer, np.floating)):
+        raise UnsupportedTypeError(f"cutoff must be a number (got {cutoff!r:.80})")
+    if cutoff != cutoff:
+        raise InvalidArgumentError("cutoff must be a distance, and is NaN; for all distances leave it out")
+    return cutoff.item() if isinstance(cutoff, np.generic) else cutoff
+
+
+def largest_whole(cutoff: int | float | None, most: int) -> int:
+    """Return the largest integer up to `most` that is not above a cutoff; -1 if that is negative."""
+    return most if cutoff is None or cutoff >= most else math.floor(max(cutoff, -1))
 
 
 def per_vertex(name: str, values: Any, num_vertices: int) -> NDArray[Any]:

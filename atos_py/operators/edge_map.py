@@ -133,12 +133,20 @@ def search(wants: Callable[..., Any], accepts: Callable[..., Any], found: Callab
     return Task(named(run, found))
 
 
+def _without_edge(relax: Callable[..., Any]) -> Callable[..., Any]:
+    def relax_edge(worker, v, u, edge, value, *args):  # type: ignore[no-untyped-def]
+        relax(worker, v, u, value, *args)
+
+    return relax_edge
+
+
 def push(
     active: Callable[..., Any],
     begin: Callable[..., Any],
     relax: Callable[..., Any],
     empty: Callable[..., Any] = lambda *args: 0,
     low_degree_inline: bool = False,
+    with_edge: bool = False,
 ) -> Task:
     """Return the nested task by which active vertices change their neighbours.
 
@@ -150,8 +158,11 @@ def push(
     `thread_max_degree` edges, without asking whether it is active; that number then is the third argument of a launch.
     ``empty(*args)`` is a value of the type of those of `begin`.
 
+    With `with_edge`, ``relax(worker, v, u, edge, value, *args)`` gets the number of the edge too, as for its weight.
+
     The arguments of a launch are ``(indptr, indices, *args)``, or ``(indptr, indices, thread_max_degree, *args)``.
     """
+    relax_edge = relax if with_edge else _without_edge(relax)
 
     def trip_count(item, indptr, indices, *args):  # type: ignore[no-untyped-def]
         n = indptr.size - 1
@@ -165,7 +176,7 @@ def push(
 
     def run(worker, item, i, first, value, indptr, indices, *args):  # type: ignore[no-untyped-def]
         if item < indptr.size - 1:
-            relax(worker, item, indices[first + i], value, *args)
+            relax_edge(worker, item, indices[first + i], first + i, value, *args)
         else:
             v = first + i
             if active(v, indptr[v + 1] - indptr[v], *args):
@@ -176,7 +187,7 @@ def push(
 
     def run_inline(worker, item, i, first, value, indptr, indices, thread_max_degree, *args):  # type: ignore[no-untyped-def]
         if item < indptr.size - 1:
-            relax(worker, item, indices[first + i], value, *args)
+            relax_edge(worker, item, indices[first + i], first + i, value, *args)
             return
         v = first + i
         edge = indptr[v]
@@ -188,7 +199,7 @@ def push(
             goes_on, own = begin(v, end - edge, *args)
             if goes_on:
                 while edge < end:
-                    relax(worker, v, indices[edge], own, *args)
+                    relax_edge(worker, v, indices[edge], edge, own, *args)
                     edge += 1
 
     if low_degree_inline:

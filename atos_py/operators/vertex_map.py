@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..compile.atomics import atomic_add, atomic_max
+from ..compile.atomics import atomic_add, atomic_max, atomic_min
 from ..compile.task import Task
 from .ranges import VERTICES_PER_ITEM, split_range
 from .reductions import plus, store_sums
 
-__all__ = ["append", "vertex_map", "vertex_max", "vertex_sums"]
+__all__ = ["append", "vertex_map", "vertex_max", "vertex_range", "vertex_sums"]
 
 
 def named(body: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,6 +63,33 @@ def vertex_max(function: Callable[..., Any]) -> Task:
         most = worker.max(most)
         if worker.rank == 0:
             atomic_max(found, 0, most)
+
+    return Task(named(run, function))
+
+
+def vertex_range(function: Callable[..., Any]) -> Task:
+    """Return the task that finds the least and the greatest number ``function(v, *args)``, and adds all of them up.
+
+    It is launched with arguments ``(n, ends, totals, *args)``: it lowers ``ends[0]`` and raises ``ends[1]``, of the type of
+    those numbers, and adds to `totals`, an array of float64.
+    """
+    store = store_sums(1)
+
+    def run(worker, item, n, ends, totals, *args):  # type: ignore[no-untyped-def]
+        least = ends[0]
+        most = ends[1]
+        total = 0.0
+        for v in split_range(worker, item, n, VERTICES_PER_ITEM):
+            value = function(v, *args)
+            least = min(least, value)
+            most = max(most, value)
+            total += value
+        least = worker.min(least)
+        most = worker.max(most)
+        if worker.rank == 0:
+            atomic_min(ends, 0, least)
+            atomic_max(ends, 1, most)
+        store(worker, (total,), totals)
 
     return Task(named(run, function))
 

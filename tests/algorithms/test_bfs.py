@@ -156,6 +156,34 @@ def test_parents_do_not_depend_on_the_schedule(device: atos.Device) -> None:
     assert all(np.array_equal(first, other) for other in others)
 
 
+@given(searches(), st.sampled_from([-1, 0, 1, 1.5, 2, 2**40, float("inf")]), st.data())
+@settings(deadline=None, max_examples=60)
+def test_cutoffs_and_targets(search: tuple[atos.Graph, Any], cutoff: float, data: st.DataObject) -> None:
+    graph, source = search
+    depth = atos.bfs(graph, source).depth.to_numpy()
+    near = np.where(depth.astype(float) <= max(cutoff, 0), depth, UNREACHED)
+    target = data.draw(st.integers(0, graph.num_vertices - 1))
+    for direction in ("push", "auto") if graph.is_symmetric() else ("push",):
+        found = atos.bfs(graph, source, cutoff=cutoff, direction=direction, parents=True)
+        assert np.array_equal(found.depth.to_numpy(), near)
+        verify_bfs(graph, source, found.depth, found.parent, cutoff=cutoff)
+        for limit, expected in ((None, depth), (cutoff, near)):
+            found = atos.bfs(graph, source, target=target, cutoff=limit, direction=direction, parents=True)
+            assert found.depth[target] == expected[target]
+            verify_bfs(graph, source, found.depth, found.parent, target=target, cutoff=limit)
+
+
+@pytest.mark.parametrize("direction", ["push", "auto"])
+def test_a_search_with_a_target_or_a_cutoff_ends_early(device: atos.Device, worker: str, direction: str) -> None:
+    graph = atos.generate.road(100, 1.0, device=device)
+    whole = atos.bfs(graph, 0, direction=direction, worker=worker)
+    for options in ({"target": 303}, {"cutoff": 6}):
+        found = atos.bfs(graph, 0, direction=direction, worker=worker, **options)
+        assert found.depth[303] == 6
+        assert found.stats.tasks_run < whole.stats.tasks_run / 2
+        atos.verify_bfs(graph, 0, found.depth, **options)
+
+
 def test_parents_come_only_on_request() -> None:
     graph = atos.generate.road(20, device="cpu")
     without, with_parents = atos.bfs(graph, 0), atos.bfs(graph, 0, parents=True)
@@ -193,6 +221,10 @@ def test_other_refusals() -> None:
         atos.bfs(graph, 0, direction="pull")
     with pytest.raises(InvalidArgumentError, match="capacity"):
         atos.bfs(graph, 0, capacity=0)
+    with pytest.raises(InvalidArgumentError, match="target 5 is not a vertex: there are 5, numbered from 0"):
+        atos.bfs(graph, 0, target=5)
+    with pytest.raises(InvalidArgumentError, match="cutoff must be a distance, and is NaN"):
+        atos.bfs(graph, 0, cutoff=float("nan"))
     assert atos.bfs(atos.Graph.from_networkx(nx.star_graph(50), device="cpu"), 0, capacity=4, num_blocks=1).stats.grown > 0
 
 

@@ -89,6 +89,21 @@ def test_each_kind_of_fault_is_named(depth: list[int], message: str) -> None:
     assert isinstance(caught.value, AtosError)
 
 
+def test_results_of_a_cutoff_and_a_target() -> None:
+    near = np.array([0, 1, 1, NONE, NONE], np.uint32)
+    verify_bfs(DIAMOND, 0, near, cutoff=1.5)
+    with pytest.raises(VerificationError, match="edge 2 -> 3"):
+        verify_bfs(DIAMOND, 0, near, cutoff=2)
+    with pytest.raises(VerificationError, match=r"depth\[1\] is 1, beyond the cutoff of 0"):
+        verify_bfs(DIAMOND, 0, near, cutoff=0)
+    loose = np.array([0, 1, 1, 7, 9], np.uint32)  # nothing that is not less deep than the target is looked at
+    verify_bfs(DIAMOND, 0, loose, target=2)
+    with pytest.raises(VerificationError, match="edge 2 -> 3"):
+        verify_bfs(DIAMOND, 0, loose, target=3)
+    with pytest.raises(VerificationError, match=r"depth\[4\] is 9, but no edge leads to it"):
+        verify_bfs(DIAMOND, 0, np.array([0, 1, 1, 2, 9], np.uint32), target=4)
+
+
 def test_a_negative_depth() -> None:
     with pytest.raises(VerificationError, match=r"depth\[4\] is -1, but a depth cannot be negative"):
         verify_bfs(csr_of([(0, 1)], 5), 0, np.array([0, 1, *[2**31 - 1] * 2, -1], np.int32))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import atos_py as atos
 from atos_py.operators.edge_map import NUM_PARTIAL_SUMS, gather, push, search
 from atos_py.operators.ranges import VERTICES_PER_ITEM, VERTICES_PER_MIXED_RANGE, mixed_item_dtype, mixed_ranges, range_items
-from atos_py.operators.vertex_map import append, vertex_map, vertex_max, vertex_sums
+from atos_py.operators.vertex_map import append, vertex_map, vertex_max, vertex_range, vertex_sums
 
 
 @vertex_map
@@ -34,6 +34,11 @@ sum_of_one, sum_of_two = vertex_sums(value), vertex_sums(pair, 2)
 
 @vertex_max
 def largest(v, values):
+    return values[v]
+
+
+@vertex_range
+def least_to_largest(v, values):
     return values[v]
 
 
@@ -72,6 +77,10 @@ def test_vertex_maps(device, worker, n):
     found = atos.zeros(1, dtype=np.int64, device=device)
     run(largest, range_items(n), n, found, array, device=device, n=n, worker=worker)
     assert found[0] == (2 * values).max(initial=0)
+    ends, totals = atos.asarray(np.array([100, 100]), device=device), atos.zeros(1, dtype=np.float64, device=device)
+    run(least_to_largest, range_items(n), n, ends, totals, array, device=device, n=n, worker=worker)
+    assert (ends[0], ends[1]) == ((2 * values).min(initial=100), (2 * values).max(initial=100))
+    assert totals[0] == 2 * values.sum()
     array = atos.asarray(values, device=device)
     listed = atos.zeros(n + 1, dtype=np.int64, device=device)
     run(list_even, range_items(n), n, array, listed, device=device, n=n, worker=worker)
@@ -191,7 +200,13 @@ def add_value(worker, v, u, value, state, sums):
     atos.atomic_add(sums, u, value)
 
 
+def add_value_of_edge(worker, v, u, edge, value, state, sums):
+    atos.atomic_add(sums, u, value + 1_000_000 * edge)
+
+
 spread, spread_inline = push(is_source, has_value, add_value), push(is_source, has_value, add_value, low_degree_inline=True)
+spread_by_edge = push(is_source, has_value, add_value_of_edge, with_edge=True)
+spread_by_edge_inline = push(is_source, has_value, add_value_of_edge, low_degree_inline=True, with_edge=True)
 
 
 @given(
@@ -217,6 +232,18 @@ def check_push(matrix: sp.csr_matrix, seed: int, thread_max_degree: int | None, 
     for items in (mixed_ranges(n), np.flatnonzero(state)):  # a dense frontier, and a list
         run(task, items, *rows(matrix, device), *extra, array, sums, device=device, n=n, worker=worker)
     np.testing.assert_array_equal(sums.to_numpy(), 2 * (matrix.T @ (state * np.arange(1, n + 1))).astype(np.int64))
+
+
+def test_pushing_tells_the_number_of_an_edge(device, worker):
+    matrix, sums = star(300), [atos.zeros(300, dtype=np.int64, device=device) for _ in range(2)]
+    state = atos.asarray(np.ones(300, np.int32), device=device)
+    run(spread_by_edge, mixed_ranges(300), *rows(matrix, device), state, sums[0], device=device, n=300, worker=worker)
+    run(spread_by_edge_inline, mixed_ranges(300), *rows(matrix, device), 5, state, sums[1], device=device, n=300, worker=worker)
+    expected = np.zeros(300, np.int64)
+    tails = np.repeat(np.arange(300), np.diff(matrix.indptr))
+    np.add.at(expected, matrix.indices, tails + 1 + 1_000_000 * np.arange(matrix.nnz))
+    for found in sums:
+        np.testing.assert_array_equal(found.to_numpy(), expected)
 
 
 def test_items_of_many_vertices_have_64_bits():

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arrays.array import Array, full, to_host
 from ...arrays.array_library import as_library
+from ...core.devices import Device
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
@@ -18,15 +19,15 @@ from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ...support.validation import check_bool
-from ..arguments import check_options, check_sources, check_worker
+from ..arguments import check_cutoff, check_options, check_sources, check_target, check_worker, largest_whole
 from ..launch_sequence import LaunchSequence
 from .direction import search_by_level
-from .tasks import UNREACHED, assign_parents, visit
+from .tasks import UNREACHED, assign_parents, visit, visit_within
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
 
-__all__ = ["DIRECTIONS", "BFSResult", "bfs"]
+__all__ = ["DIRECTIONS", "SCHEDULE", "BFSResult", "bfs", "choose_direction", "find_depths", "zero_at"]
 
 DIRECTIONS = ("push", "auto")
 _OLD_NAMES = {"switch": "auto"}
@@ -34,7 +35,7 @@ _OLD_NAMES = {"switch": "auto"}
 # Edges, in all and to a vertex, from which on switching direction is worth its launches, and telling whether it may be done.
 _LARGE = {"cpu": 1_500_000, "cuda": 16_000_000}
 _DENSE = 8
-_SCHEDULE = {"persistent", "barrier"}
+SCHEDULE = {"persistent", "barrier"}  # options that choose one
 
 
 class BFSResult(NamedTuple):
@@ -91,6 +92,8 @@ def bfs(
     graph: Graph,
     source: ArrayLike,
     *,
+    target: int | None = None,
+    cutoff: float | None = None,
     direction: str | None = None,
     parents: bool = False,
     worker: str | None = None,
@@ -105,6 +108,12 @@ def bfs(
         Its out-edges are followed; the search runs on its device.
     source : int or array of int
         The vertex to start from; or several, each of depth 0, in any order and as often as you like.
+    target : int, optional
+        A vertex whose depth is all that is wanted: the search ends soon after it is known. ``depth[target]`` is right then, and
+        so are the parents from there to a source; what is not less deep than the target may have a depth that is too large,
+        or `UNREACHED`.
+    cutoff : float, optional
+        The largest depth that is wanted, inclusive: what is deeper counts as not reached.
     direction : {'push', 'auto'}, optional
         'push': along the edges of what is reached, every vertex as soon as a worker is free. 'auto': level by level, pushing or
         pulling, whichever saves work (direction-optimizing search); where it pulls, vertices that are not reached yet look for
@@ -128,9 +137,17 @@ def bfs(
     Raises
     ------
     InvalidArgumentError
-        If there is no such vertex, worker or direction, or the direction is 'auto' and some edge lacks its reverse.
+        If there is no such vertex, worker or direction, the cutoff is NaN, or the direction is 'auto' and some edge lacks its
+        reverse.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
+
+    Notes
+    -----
+    *Why `target` is right.* A vertex does not pass on its depth if its neighbours would be no less deep than the target is at
+    that time. Take a shortest path to the target, of length D. As long as the target is deeper than D, a vertex of the path
+    with its final depth k < D is either still to be visited, or was visited with that depth and passed it on: k + 1 <= D is
+    less than the target's depth. So depths along the path become final, one after the other, until the target's is.
 
     Examples
     --------
@@ -143,14 +160,16 @@ def bfs(
     check_options(bfs, launch_options)
     if worker is not None:
         check_worker(worker)
-    direction = _direction(graph, direction, chosen=worker is not None or not _SCHEDULE.isdisjoint(launch_options))
+    limit = largest_whole(check_cutoff(cutoff), int(UNREACHED))
+    target = check_target(target, graph.num_vertices)
+    direction = choose_direction(graph, direction, chosen=worker is not None or not SCHEDULE.isdisjoint(launch_options))
     worker = worker or "cta"
     parents = check_bool("parents", parents)
     sources = check_sources(source, graph.num_vertices)
     n = graph.num_vertices
     queue = Queue(2 * n if capacity is None else capacity, dtype=mixed_item_dtype(n), device=graph.device)
     launches = LaunchSequence("bfs", queue, launch_options, worker)
-    depth = _search(graph, sources, direction, launches)
+    depth = find_depths(graph, sources, direction, launches, target, limit)
     stats = launches.total(None if direction == "push" else "direction_optimizing")
     parent = None
     if parents:
@@ -159,7 +178,7 @@ def bfs(
     return BFSResult(as_library(depth, graph.library), stats, None if parent is None else as_library(parent, graph.library))
 
 
-def _direction(graph: Graph, asked: str | None, chosen: bool) -> str:
+def choose_direction(graph: Graph, asked: str | None, chosen: bool) -> str:
     """Return the direction that was asked for, if it suits the graph, or the likely better one."""
     if asked is None:
         large = graph.num_edges >= max(_LARGE[graph.device.kind], _DENSE * graph.num_vertices)
@@ -175,20 +194,30 @@ def _direction(graph: Graph, asked: str | None, chosen: bool) -> str:
     return direction
 
 
-def _search(graph: Graph, sources: NDArray[Any], direction: str, launches: LaunchSequence) -> Array:
-    """Return the depths."""
-    depth = full(graph.num_vertices, UNREACHED, dtype=np.uint32, device=graph.device)
-    if len(sources) == 1:
-        depth[sources[0]] = 0
-    else:
-        begin = np.full(graph.num_vertices, UNREACHED)
-        begin[sources] = 0
-        depth[...] = begin
-    if direction == "push":
+def find_depths(
+    graph: Graph, sources: NDArray[Any], direction: str, launches: LaunchSequence, target: int | None, limit: int
+) -> Array:
+    """Return the depths, up to a limit, or so many as it takes to know that of a target."""
+    depth = zero_at(sources, graph.num_vertices, UNREACHED, graph.device)
+    if direction == "auto" and limit > 0:
+        search_by_level(graph, sources, depth, launches, target, limit)
+    elif target is None and limit == UNREACHED:
         launches.launch(sources, visit, graph, depth)
     else:
-        search_by_level(graph, sources, depth, launches)
+        launches.launch(sources, visit_within, graph, depth, target, limit)
     return depth
+
+
+def zero_at(sources: NDArray[Any], n: int, unreached: Any, device: Device) -> Array:
+    """Return an array of the type of `unreached` that is 0 at the sources, and that elsewhere."""
+    distance = full(n, unreached, dtype=unreached.dtype, device=device)
+    if len(sources) == 1:
+        distance[sources[0]] = 0
+    else:
+        begin = np.full(n, unreached)
+        begin[sources] = 0
+        distance[...] = begin
+    return distance
 
 
 def _find_parents(graph: Graph, depth: Array, launches: LaunchSequence) -> Array:

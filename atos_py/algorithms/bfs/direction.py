@@ -70,8 +70,18 @@ expand = push(is_in_level, child_depth, expand_edge)
 pull = search(is_unreached, is_parent, adopt_parent, PREFIX)
 
 
-def search_by_level(graph: Graph, sources: NDArray[Any], depth: Array, launches: LaunchSequence) -> None:
-    """Find the depths of an undirected graph, level by level."""
+def search_by_level(
+    graph: Graph,
+    sources: NDArray[Any],
+    depth: Array,
+    launches: LaunchSequence,
+    target: int | None = None,
+    limit: int = int(UNREACHED),
+) -> None:
+    """Find the depths of an undirected graph, level by level: up to a limit, or to the level in which a target is reached.
+
+    After the last level that switches direction the rest is searched to its end, whatever the target.
+    """
     ranges = mixed_ranges(graph.num_vertices)
     found = zeros(NUM_PARTIAL_SUMS, dtype=np.uint64, device=graph.device)  # edges of what has been reached
     rows = graph.indptr, graph.indices
@@ -90,6 +100,8 @@ def search_by_level(graph: Graph, sources: NDArray[Any], depth: Array, launches:
     launches.compile_ahead(graph.indptr.dtype, plan)
     push_level(sources, 0, 1)
     for level in itertools.count(1):
+        if level >= limit or (target is not None and depth[target] != UNREACHED):
+            break
         before, explored = explored, int(found.to_numpy().sum())
         edges = explored - before
         if not edges:
@@ -98,7 +110,7 @@ def search_by_level(graph: Graph, sources: NDArray[Any], depth: Array, launches:
             pull_level(level)
             pulled = True
         elif pulled or level == MAX_PUSHED_LEVELS:  # the frontier stays small: the rest needs no levels
-            push_level(ranges, level, int(UNREACHED))
+            push_level(ranges, level, min(limit, int(UNREACHED)))
             break
         else:
             push_level(ranges, level, level + 1)

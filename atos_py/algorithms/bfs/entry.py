@@ -12,11 +12,24 @@ from .api import DIRECTIONS, BFSResult, bfs
 from .tasks import visit
 from .verify import verify_bfs
 
-__all__ = ["ENTRY"]
+__all__ = ["CUTOFF", "ENTRY", "TARGET"]
+
+
+def _number_of(word: str) -> int | float:
+    try:
+        return int(word)
+    except ValueError:
+        return float(word)
+
+
+#: Options of every search.
+TARGET = Option("a vertex that is all that is wanted: the search ends soon after", int)
+CUTOFF = Option("the largest distance that is wanted, inclusive", _number_of)
 
 
 def _verify(graph: Graph, result: BFSResult, options: Mapping[str, Any]) -> dict[str, Any]:
-    verify_bfs(graph, options["source"], result.depth, result.parent)
+    given = {name: options[name] for name in ("target", "cutoff") if name in options}
+    verify_bfs(graph, options["source"], result.depth, result.parent, **given)
     return _describe(result)
 
 
@@ -54,6 +67,8 @@ level by level and switches direction. An unreached vertex has the largest value
         "road:1000:0.62 --worker warp --fetch-size 32 --plot run.png",
     ),
     options={
+        "target": TARGET,
+        "cutoff": CUTOFF,
         "direction": Option(
             "push, or auto: unreached vertices look for reached ones where that saves work (undirected graphs)"
         ),

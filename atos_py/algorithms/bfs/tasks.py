@@ -8,7 +8,7 @@ from ...compile.atomics import atomic_min
 from ...compile.task import task
 from ...operators.edge_map import push
 
-__all__ = ["UNREACHED", "assign_parents", "degree", "visit"]
+__all__ = ["UNREACHED", "assign_parents", "degree", "visit", "visit_within"]
 
 UNREACHED = np.uint32(0xFFFF_FFFF)
 
@@ -22,6 +22,24 @@ def degree(v, graph, depth):  # type: ignore[no-untyped-def]
 @task(workload=degree)
 def visit(worker, v, i, first, next_depth, graph, depth):  # type: ignore[no-untyped-def]
     """Relax edge i of vertex v."""
+    neighbor = graph.indices[first + i]
+    if atomic_min(depth, neighbor, next_depth) > next_depth:
+        worker.push(neighbor)
+
+
+def degree_within(v, graph, depth, target, limit):  # type: ignore[no-untyped-def]
+    """Return the same, but no neighbours where they would be deeper than the limit, or no less deep than the target."""
+    first = graph.indptr[v]
+    next_depth = depth[v] + 1
+    ends = next_depth > limit
+    if target is not None:
+        ends |= next_depth >= depth[target]
+    return 0 if ends else graph.indptr[v + 1] - first, first, next_depth
+
+
+@task(workload=degree_within)
+def visit_within(worker, v, i, first, next_depth, graph, depth, target, limit):  # type: ignore[no-untyped-def]
+    """Relax edge i of vertex v, in a search that may end early."""
     neighbor = graph.indices[first + i]
     if atomic_min(depth, neighbor, next_depth) > next_depth:
         worker.push(neighbor)

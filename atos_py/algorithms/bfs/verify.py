@@ -12,7 +12,7 @@ from ...errors import VerificationError
 from ...graph.csr import CSR
 from ...graph.graph import Graph
 from ...support.host_memory import host_memory_for
-from ..arguments import check_sources, per_vertex, rows_on_host
+from ..arguments import check_cutoff, check_sources, check_target, largest_whole, per_vertex, rows_on_host
 
 __all__ = ["verify_bfs"]
 
@@ -21,9 +21,11 @@ _CHUNK_EDGES = 1 << 20
 
 
 def _edges_kernel(
-    indptr: Any, indices: Any, depth: Any, unreached: Any, first: int, end: int, has_parent: Any
+    indptr: Any, indices: Any, depth: Any, unreached: Any, most: Any, first: int, end: int, has_parent: Any
 ) -> int:  # pragma: no cover - compiled
-    """Check the edges of vertices `first` to `end`, flag vertices that have a parent; return the first bad edge or -1.
+    """Flag vertices to which an edge of vertices `first` to `end` leads from a depth one less; return a bad edge or -1.
+
+    It is the first one along which the depth grows by more than 1, from a depth below `most`.
 
     Threads share `has_parent`: all that any of them writes there is 1, so it does not matter who comes first.
     """
@@ -35,9 +37,10 @@ def _edges_kernel(
             v = indices[edge]
             depth_v = depth[v]
             if depth_v > depth_u:
-                if depth_v == unreached or depth_v - depth_u > 1:
+                if depth_v != unreached and depth_v - depth_u == 1:
+                    has_parent[v] = 1
+                elif depth_u < most:
                     return edge
-                has_parent[v] = 1
     return -1
 
 
@@ -53,7 +56,15 @@ def _tree_kernel(
 
 
 @host_memory_for("atos.verify_bfs")
-def verify_bfs(graph: Graph | CSR, sources: ArrayLike, depth: Any, parent: Any = None) -> None:
+def verify_bfs(
+    graph: Graph | CSR,
+    sources: ArrayLike,
+    depth: Any,
+    parent: Any = None,
+    *,
+    target: int | None = None,
+    cutoff: float | None = None,
+) -> None:
     """Prove that depths are every vertex's distance, in edges, from the nearest source, and parents those on shortest paths.
 
     Four conditions are checked of depths. With D the value that says "unreached" (the largest of the dtype):
@@ -74,6 +85,12 @@ def verify_bfs(graph: Graph | CSR, sources: ArrayLike, depth: Any, parent: Any =
     Given parents, a fifth: the parent of a source is itself; that of an unreached vertex is the largest value of the dtype; and
     from that of any other vertex an edge leads to it, and its depth is one less. So parents lead to a source, along d(v) edges.
 
+    Of a search with a cutoff, no depth may be larger, and (3) is checked where depth[u] + 1 is within it; by the first part,
+    restricted to such paths, each vertex with d(v) up to the cutoff has its distance, and by the second no other has a depth.
+    Of one with a target, (3) is checked where depth[u] + 1 < depth[target], and (4) for the target and vertices less deep. A
+    path to the target of fewer edges than its depth would have depths by (3) that grow by at most one per edge, up to the
+    target's; (4) leads back from the target as before. So its depth is right, and those of vertices less deep are.
+
     The check reads every edge once, or twice with parents, needs one byte for each vertex, and knows nothing of how the
     result was found.
 
@@ -87,6 +104,8 @@ def verify_bfs(graph: Graph | CSR, sources: ArrayLike, depth: Any, parent: Any =
         The depths, of any integer type; one for each vertex.
     parent : array, optional
         The parents, of any integer type.
+    target, cutoff : optional
+        Those that the search was given.
 
     Raises
     ------
@@ -108,31 +127,49 @@ def verify_bfs(graph: Graph | CSR, sources: ArrayLike, depth: Any, parent: Any =
     depths = per_vertex("depth", depth, num_vertices)
     parents = None if parent is None else per_vertex("parent", parent, num_vertices)
     starts = check_sources(sources, num_vertices)
-    _verify_depths(indptr, indices, starts, depths)
+    end, limit = check_target(target, num_vertices), check_cutoff(cutoff)
+    final = depths != np.iinfo(depths.dtype).max  # the reached vertices whose depth is proved
+    beyond = final & (depths > (np.inf if limit is None else max(limit, 0)))
+    if beyond.any():
+        v = int(np.argmax(beyond))
+        raise VerificationError(f"depth[{v}] is {depths[v]}, beyond the cutoff of {cutoff}")
+    most = max(largest_whole(limit, int(np.iinfo(depths.dtype).max)), 0)
+    if end is not None and final[end]:
+        most = min(most, max(int(depths[end]) - 1, 0))
+        final &= depths < depths[end]
+        final[end] = True
+    _verify_depths(indptr, indices, starts, depths, final, most)
     if parents is not None:
-        _verify_parents(indptr, indices, starts, depths, parents)
+        _verify_parents(indptr, indices, starts, depths, parents, final)
 
 
 def _shown(value: Any) -> str:
     return "unreached" if value == np.iinfo(value.dtype).max else str(value)
 
 
-def _verify_depths(indptr: NDArray[Any], indices: NDArray[Any], starts: NDArray[Any], depths: NDArray[Any]) -> None:
-    """Check conditions 1 to 4."""
+def _verify_depths(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    starts: NDArray[Any],
+    depths: NDArray[Any],
+    final: NDArray[np.bool_],
+    most: int,
+) -> None:
+    """Check conditions 1 to 4: that on edges from depths below `most`, and the last of final vertices."""
     wrong = starts[depths[starts] != 0]
     if wrong.size:
         raise VerificationError(
             f"depth[{wrong[0]}] is {_shown(depths[wrong[0]])}, but vertex {wrong[0]} is a source, so it must be 0"
         )
-    unreached = depths.dtype.type(np.iinfo(depths.dtype).max)
+    unreached, bound = depths.dtype.type(np.iinfo(depths.dtype).max), depths.dtype.type(most)
     has_parent = np.zeros(depths.size, np.uint8)
 
     def check_edges(piece: tuple[int, int]) -> int:
-        return int(compile_kernel(_edges_kernel)(indptr, indices, depths, unreached, *piece, has_parent))
+        return int(compile_kernel(_edges_kernel)(indptr, indices, depths, unreached, bound, *piece, has_parent))
 
     def check_vertices(piece: tuple[int, int]) -> int:
         part = depths[slice(*piece)]
-        bad = (part != unreached) & (has_parent[slice(*piece)] == 0)
+        bad = final[slice(*piece)] & (has_parent[slice(*piece)] == 0)
         bad[starts[(starts >= piece[0]) & (starts < piece[1])] - piece[0]] = False
         if part.dtype.kind == "i":
             bad |= part < 0
@@ -158,14 +195,19 @@ def _verify_depths(indptr: NDArray[Any], indices: NDArray[Any], starts: NDArray[
 
 
 def _verify_parents(
-    indptr: NDArray[Any], indices: NDArray[Any], starts: NDArray[Any], depths: NDArray[Any], parents: NDArray[Any]
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    starts: NDArray[Any],
+    depths: NDArray[Any],
+    parents: NDArray[Any],
+    final: NDArray[np.bool_],
 ) -> None:
-    """Check condition 5, where the depths are right."""
+    """Check condition 5 of final vertices, where the depths are right, and of those that are not reached."""
     has_edge = np.zeros(depths.size, np.uint8)
     kernel = compile_kernel(_tree_kernel)
     parallel_map(lambda piece: kernel(indptr, indices, parents, *piece, has_edge), even_rows(indptr, _CHUNK_EDGES))
     reached = depths != np.iinfo(depths.dtype).max
-    inner = reached & (depths > 0)
+    inner = final & (depths > 0)
     known = inner & (has_edge != 0)
     bad = inner != known
     bad[known] = depths[parents[known]] != depths[known] - 1
