@@ -7,6 +7,7 @@ from .algorithms.connected_components import ComponentsResult, connected_compone
 from .algorithms.core_number import CoreResult, core_number, verify_core_number
 from .algorithms.k_core import KCoreResult, k_core, verify_k_core
 from .algorithms.pagerank import PageRankResult, pagerank, verify_pagerank
+from .algorithms.sssp import SSSPResult, sssp, verify_sssp
 from .arrays.array import Array, asarray, empty, full, zeros
 from .arrays.primitives import argsort, cumsum, max, min, nonzero, sort, sum
 from .compile.atomics import (
@@ -55,6 +56,7 @@ __all__ = [
     "PageRankResult",
     "Queue",
     "Run",
+    "SSSPResult",
     "Task",
     "Tuning",
     "UNREACHED",
@@ -93,6 +95,7 @@ __all__ = [
     "random_bits",
     "release_memory",
     "sort",
+    "sssp",
     "sum",
     "task",
     "tune",
@@ -104,6 +107,7 @@ __all__ = [
     "verify_core_number",
     "verify_k_core",
     "verify_pagerank",
+    "verify_sssp",
     "zeros",
 ]
 

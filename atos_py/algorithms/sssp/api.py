@@ -1,0 +1,204 @@
+"""Launching a search for shortest paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arrays.array import Array, full
+from ...arrays.array_library import as_library
+from ...graph.graph import Graph
+from ...graph.graph_arrays import check_graph
+from ...graph.weight_range import weight_range
+from ...operators.ranges import mixed_item_dtype, mixed_ranges
+from ...runtime.buckets import check_buckets
+from ...runtime.launch import LaunchOptions
+from ...runtime.queue import Queue
+from ...runtime.stats import LaunchStats
+from ...support.host_memory import host_memory_for
+from ...support.validation import check_bool
+from ..arguments import check_cutoff, check_options, check_sources, check_target, check_worker, largest_whole
+from ..bfs.api import SCHEDULE, choose_direction, find_depths, zero_at
+from ..bfs.tasks import UNREACHED
+from ..launch_sequence import LaunchSequence
+from .distances import BUCKETS, distance_dtype, distance_limit, suit_delta, unreached_of
+from .tasks import assign_along_hops, assign_predecessors, count_orphans, find_hops, relax
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # of typing from Python 3.11 on
+
+__all__ = ["SSSPResult", "sssp"]
+
+_IN_32_BITS = 2**31  # vertices of which int32 can name each
+
+
+@dataclass(frozen=True)
+class SSSPResult:
+    """Result of `sssp`.
+
+    Attributes
+    ----------
+    distance : Array, or an array of the library that the graph's arrays came from
+        Length of the shortest path from the nearest source to each vertex. Where weights are floats it has their type, and
+        is infinite where there is no path. Otherwise it is uint32 if the largest weight times the number of vertices less
+        one fits, else int64, and the type's largest value where there is no path.
+    predecessor : as `distance`, or None
+        With `predecessors=True`, the vertex before each on a shortest path, int32 (int64 if there are more than 2**31
+        vertices); -1 at sources and where there is no path. Of those that could be it is the one of smallest id, so that the
+        result does not depend on chance; but one at a smaller distance comes before those at the same, along edges of
+        weight 0, and of these the ones to which the fewest such edges lead. So predecessors always lead to a source.
+    stats : LaunchStats
+        Of all launches together.
+
+    Examples
+    --------
+    >>> graph = atos.Graph.from_edges([0, 0, 1], [1, 2, 2], weights=[5, 9, 3])
+    >>> result = atos.sssp(graph, 0, predecessors=True)
+    >>> print(result.distance[:], result.predecessor[:])
+    [0 5 8] [-1  0  1]
+    """
+
+    distance: Any
+    predecessor: Any
+    stats: LaunchStats
+
+
+@host_memory_for("atos.sssp")
+def sssp(
+    graph: Graph,
+    source: ArrayLike,
+    *,
+    target: int | None = None,
+    cutoff: float | None = None,
+    predecessors: bool = False,
+    delta: float | Literal["auto"] = "auto",
+    worker: str | None = None,
+    **launch_options: Unpack[LaunchOptions],
+) -> SSSPResult:
+    """Return the length of the shortest path from a source to every vertex, along edges with weights of at least 0.
+
+    Parameters
+    ----------
+    graph : Graph
+        Its out-edges are followed; the search runs on its device. Without weights, edges have the length 1, and the search is
+        that of `bfs`.
+    source : int or array of int
+        The vertex to start from; or several, each at distance 0, in any order and as often as you like.
+    target : int, optional
+        A vertex whose distance is all that is wanted: the search ends soon after it is known. ``distance[target]`` is right
+        then, and so are the predecessors from there to a source; what is not nearer than the target may have a distance that
+        is too large.
+    cutoff : float, optional
+        The largest distance that is wanted, inclusive: what is farther away counts as not reached.
+    predecessors : bool
+        Whether to find a tree of shortest paths too; that takes another pass over the edges, and some more where edges of
+        weight 0 matter.
+    delta : float or "auto"
+        Width of the buckets of distances, in the unit of the weights. Lower buckets run first: narrow ones save tasks, and wide
+        ones keep more workers busy. With "auto" it follows from the mean weight and the number of edges to a vertex.
+    worker : {'thread', 'warp', 'cta'}, optional
+        By default "cta".
+    **launch_options : LaunchOptions
+        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ... With ``barrier=True``
+        a bucket is worked off before the next one opens. `timeout` is for the whole call, which keeps nothing then.
+
+    Returns
+    -------
+    SSSPResult
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a weight is negative or NaN, there is no such vertex or worker, the cutoff is NaN, or integer weights are so large
+        that a path may be longer than an int64 can tell.
+    QueueFullError
+        If the queue has to grow, and there is no memory for that.
+
+    Notes
+    -----
+    *Floats.* A distance is the least sum of the weights along any path to the vertex, where each sum is rounded to the type of
+    the weights from the source on. It does not depend on the schedule, since rounding never changes the order of two sums. A
+    sum that is too large for the type is infinite, and so is the distance along an edge of infinite weight: no path.
+
+    *Why `target` is right.* An item (vertex, distance) is skipped, and an edge not relaxed, if the distance is no less than the
+    target's at that time. Take a shortest path to the target, of length D. As long as the target's distance is more than D,
+    some vertex of the path has its final distance k, and the next one has not got its own from it: the item (vertex, k) has
+    not run, or not that edge of it. When they do, k and the next distance are at most D, less than the target's, and are not
+    skipped. So the distances along the path become final, one after the other, until the target's is. The search ends early
+    because few items are left then. It relies on their order for speed, and for nothing else.
+
+    Examples
+    --------
+    >>> graph = atos.Graph.from_edges([0, 0, 1], [1, 2, 2], weights=[0.5, 2, 0.25])
+    >>> print(atos.sssp(graph, 0).distance[:])
+    [0.   0.5  0.75]
+    """
+    check_graph(graph)
+    check_options(sssp, launch_options)
+    if worker is not None:
+        check_worker(worker)
+    n = graph.num_vertices
+    end, limit = check_target(target, n), check_cutoff(cutoff)
+    _, width = check_buckets(BUCKETS, delta)
+    tree_wanted = check_bool("predecessors", predecessors)
+    sources = check_sources(source, n)
+    kind = distance_dtype(graph)
+    tree = LaunchSequence("sssp", Queue(2 * n, dtype=mixed_item_dtype(n), device=graph.device), launch_options, worker or "cta")
+    if graph.weights is None:
+        chosen = worker is not None or not SCHEDULE.isdisjoint(launch_options)
+        whole = largest_whole(limit, int(UNREACHED))
+        distance = find_depths(graph, sources, choose_direction(graph, None, chosen), tree, end, whole)
+    else:
+        step = np.dtype([("vertex", np.uint32), ("distance", kind)])
+        queue = Queue(2 * n, dtype=step, device=graph.device, buckets=BUCKETS, delta=suit_delta(graph, width))
+        search = LaunchSequence("sssp", queue, launch_options, worker or "cta")
+        distance = zero_at(sources, n, unreached_of(kind), graph.device)
+        items = np.zeros(len(sources), step)
+        items["vertex"] = sources
+        search.launch(items, relax, graph, distance, end, distance_limit(limit, kind))
+        tree.runs += search.runs
+    first = tree.total()
+    predecessor = None
+    if tree_wanted:
+        predecessor = as_library(_find_predecessors(graph, sources, distance, tree), graph.library)
+    return SSSPResult(as_library(distance, graph.library), predecessor, tree.total(first.task, like=first))
+
+
+def _find_predecessors(graph: Graph, sources: NDArray[Any], distance: Array, launches: LaunchSequence) -> Array:
+    """Return the predecessors, by a pass over the edges, and by a search along edges of weight 0 where it takes one."""
+    n = graph.num_vertices
+    word = np.dtype(np.uint32 if n <= _IN_32_BITS else np.uint64)
+    predecessor = full(n, np.iinfo(word).max, dtype=word, device=graph.device)  # which is -1
+    unreached = unreached_of(distance.dtype)
+    edges = graph.indptr, graph.indices, graph.weights
+    rounds: LaunchOptions = {"persistent": False, "barrier": True}  # two: ranges, then vertices
+
+    def name_by_distance() -> None:
+        launches.launch(mixed_ranges(n), assign_predecessors, *edges, distance, unreached, predecessor, overrides=rounds)
+
+    def count() -> None:
+        launches.over_vertices(count_orphans, n, launches.totals, distance, unreached, predecessor)
+
+    def name_by_hops(items: NDArray[Any]) -> None:
+        hops = zero_at(sources, n, UNREACHED, graph.device)
+        launches.launch(items, find_hops, *edges, distance, predecessor, hops)
+        launches.launch(items, assign_along_hops, *edges, distance, predecessor, hops, overrides=rounds)
+
+    def plan() -> None:
+        name_by_distance()
+        count()
+        name_by_hops(mixed_ranges(n))
+
+    if distance.dtype.kind == "f" or (graph.weights is not None and weight_range(graph.weights).least == 0):
+        launches.compile_ahead((graph.indptr.dtype, distance.dtype, word), plan)
+        name_by_distance()
+        count()
+        orphans = int(launches.totals[0]) > len(sources)
+        name_by_hops(mixed_ranges(n if orphans else 0))  # of nothing, so that a later call finds it compiled
+    else:
+        name_by_distance()
+    kind = np.dtype(f"i{word.itemsize}")
+    return Array(predecessor.pointer, (n,), kind, graph.device, readonly=False, owner=predecessor, library=predecessor.library)

@@ -1,0 +1,115 @@
+"""Tasks of shortest paths: relaxing edges, and naming predecessors."""
+
+from __future__ import annotations
+
+from ...compile.atomics import atomic_min
+from ...compile.task import task
+from ...operators.edge_map import push
+from ...operators.vertex_map import vertex_sums
+from ..bfs.tasks import UNREACHED
+
+__all__ = ["assign_along_hops", "assign_predecessors", "count_orphans", "find_hops", "relax", "weight_of"]
+
+
+def weight_of(weights, edge, distance):  # type: ignore[no-untyped-def]
+    """Return the weight of an edge, 1 without weights, in the type of distances: so a sum of two is rounded to it."""
+    if weights is None:
+        return distance.dtype.type(1)
+    return distance.dtype.type(weights[edge])
+
+
+def out_edges(item, graph, distance, target, cutoff):  # type: ignore[no-untyped-def]
+    """Return how many edges to relax, the first one, and the distance of the vertex."""
+    first = graph.indptr[item.vertex]
+    skipped = item.distance > distance[item.vertex]
+    if target is not None:
+        skipped |= item.distance >= distance[target]
+    return 0 if skipped else graph.indptr[item.vertex + 1] - first, first, item.distance
+
+
+@task(workload=out_edges)
+def relax(worker, item, i, first, length, graph, distance, target, cutoff):  # type: ignore[no-untyped-def]
+    """Relax an edge; push its end with the distance if that went down."""
+    neighbor = graph.indices[first + i]
+    candidate = length + weight_of(graph.weights, first + i, distance)
+    if cutoff is not None and candidate > cutoff:
+        return
+    if target is not None and candidate >= distance[target]:
+        return
+    if atomic_min(distance, neighbor, candidate) > candidate:
+        worker.push((neighbor, candidate), candidate)
+
+
+def is_reached(v, degree, weights, distance, unreached, predecessor):  # type: ignore[no-untyped-def]
+    """Whether there is a path to a vertex."""
+    return distance[v] != unreached
+
+
+def own_distance(v, degree, weights, distance, unreached, predecessor):  # type: ignore[no-untyped-def]
+    """Return the distance of a vertex, whose edges are to be looked at."""
+    return True, distance[v]
+
+
+def no_distance(weights, distance, unreached, predecessor):  # type: ignore[no-untyped-def]
+    """Return a value of the type of distances: a float32 would become a float64 beside another."""
+    return distance[0]
+
+
+def offer_predecessor(worker, v, u, edge, length, weights, distance, unreached, predecessor):  # type: ignore[no-untyped-def]
+    """Make v the predecessor of u if the edge is tight, u is farther away, and has no smaller predecessor."""
+    found = distance[u]
+    if length < found and found != unreached and length + weight_of(weights, edge, distance) == found:
+        atomic_min(predecessor, u, v)
+
+
+def has_none(v, predecessor):  # type: ignore[no-untyped-def]
+    """Whether a vertex has no predecessor yet."""
+    return predecessor[v] >= predecessor.size
+
+
+def is_orphan(v, distance, unreached, predecessor):  # type: ignore[no-untyped-def]
+    """Return 1 of a vertex with a path and no predecessor."""
+    return (1 if distance[v] != unreached and has_none(v, predecessor) else 0,)
+
+
+def is_rooted(v, degree, weights, distance, predecessor, hops):  # type: ignore[no-untyped-def]
+    """Whether a vertex is a source or has a predecessor at a smaller distance."""
+    return not has_none(v, predecessor) or hops[v] == 0
+
+
+def next_hops(v, hops):  # type: ignore[no-untyped-def]
+    """Return the hops of what a vertex leads to by an edge between equal distances; those that are rooted have none."""
+    return 1 if hops[v] == UNREACHED else hops[v] + 1
+
+
+def count_hops(v, degree, weights, distance, predecessor, hops):  # type: ignore[no-untyped-def]
+    """Return the hops that the neighbours of a vertex get."""
+    return True, next_hops(v, hops)
+
+
+def is_flat(v, u, edge, weights, distance):  # type: ignore[no-untyped-def]
+    """Whether an edge is tight and joins equal distances."""
+    return distance[v] == distance[u] and distance[v] + weight_of(weights, edge, distance) == distance[u]
+
+
+def hop(worker, v, u, edge, count, weights, distance, predecessor, hops):  # type: ignore[no-untyped-def]
+    """Relax the hops of an orphan."""
+    if is_flat(v, u, edge, weights, distance) and has_none(u, predecessor) and atomic_min(hops, u, count) > count:
+        worker.push(u)
+
+
+def offer_along_hops(worker, v, u, edge, count, weights, distance, predecessor, hops):  # type: ignore[no-untyped-def]
+    """Make v the predecessor of an orphan that is one hop farther, unless that has a smaller one."""
+    if hops[u] == count and is_flat(v, u, edge, weights, distance):
+        atomic_min(predecessor, u, v)
+
+
+def is_before(v, degree, weights, distance, predecessor, hops):  # type: ignore[no-untyped-def]
+    """Whether a vertex may be the predecessor of an orphan."""
+    return True
+
+
+assign_predecessors = push(is_reached, own_distance, offer_predecessor, no_distance, with_edge=True)
+count_orphans = vertex_sums(is_orphan)
+find_hops = push(is_rooted, count_hops, hop, with_edge=True)
+assign_along_hops = push(is_before, count_hops, offer_along_hops, with_edge=True)
