@@ -7,6 +7,11 @@ from .algorithms.connected_components import ComponentsResult, connected_compone
 from .algorithms.core_number import CoreResult, core_number, verify_core_number
 from .algorithms.k_core import KCoreResult, k_core, verify_k_core
 from .algorithms.pagerank import PageRankResult, pagerank, verify_pagerank
+from .algorithms.shortest_path_lengths import (
+    ShortestPathLengthsResult,
+    shortest_path_lengths,
+    verify_shortest_path_lengths,
+)
 from .algorithms.sssp import SSSPResult, sssp, verify_sssp
 from .arrays.array import Array, asarray, empty, full, zeros
 from .arrays.primitives import argsort, cumsum, max, min, nonzero, sort, sum
@@ -57,6 +62,7 @@ __all__ = [
     "Queue",
     "Run",
     "SSSPResult",
+    "ShortestPathLengthsResult",
     "Task",
     "Tuning",
     "UNREACHED",
@@ -94,6 +100,7 @@ __all__ = [
     "random",
     "random_bits",
     "release_memory",
+    "shortest_path_lengths",
     "sort",
     "sssp",
     "sum",
@@ -107,6 +114,7 @@ __all__ = [
     "verify_core_number",
     "verify_k_core",
     "verify_pagerank",
+    "verify_shortest_path_lengths",
     "verify_sssp",
     "zeros",
 ]

@@ -111,7 +111,7 @@ class TestOneModuleIsEnough:
     def test_for_help(self, capsys):
         with pytest.raises(SystemExit, match="0"):
             main(["--help"])
-        assert re.search(r"shifted +add a number to degrees", capsys.readouterr().out)
+        assert re.search(r"^ *shifted +add a number to degrees$", capsys.readouterr().out, re.MULTILINE)
         with pytest.raises(SystemExit, match="0"):
             main(["shifted", "--help"])
         text = capsys.readouterr().out

@@ -51,7 +51,7 @@ class TestCommand:
         code, report = run(tmp_path, *given, "--order", "degree", "--tolerance", "1e-3", "--find", "push", "--worker", "warp")
         assert code == 0
         rows = {row.algorithm: row for row in report.rows}
-        assert list(rows) == ["tree", "chain", *registry.find_algorithms()]
+        assert list(rows) == [*workloads.SCHEDULER, *registry.find_algorithms()]
         assert rows["tree"].launch["tasks_run"] == rows["chain"].launch["tasks_run"] == 500
         assert rows["pagerank"].options == {"worker": "warp", "tolerance": 1e-3, "find": "push"}
         assert rows["pagerank"].result["error"] <= 1e-3

@@ -1,0 +1,253 @@
+"""Shortest distances from many sources at once, in one launch: a row of distances for each source.
+
+An item of the queue is a row, a vertex and the distance with which it was pushed. Each row is a search as in `sssp`, and all of
+them run side by side, so that many short searches keep all workers busy where one of them would not. With weights, items of all
+rows share the buckets of a queue: near vertices go first, whosever they are. Without, the order of arrival does.
+
+Source: Meyer and Sanders, "Delta-stepping: a parallelizable shortest path algorithm", J. Algorithms 2003.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arrays.array import full, to_host
+from ..arrays.array_library import as_library
+from ..compile.atomics import atomic_min
+from ..compile.task import task
+from ..errors import InvalidArgumentError, VerificationError
+from ..graph.csr import CSR
+from ..graph.graph import Graph
+from ..graph.graph_arrays import check_graph
+from ..runtime.launch import LaunchOptions
+from ..runtime.queue import Queue
+from ..runtime.stats import LaunchStats
+from ..support.host_memory import host_memory_for
+from ..support.validation import as_host_array, check_bool
+from .arguments import check_cutoff, check_options, check_sources, check_worker
+from .bfs.entry import CUTOFF
+from .launch_sequence import LaunchSequence
+from .registry import Algorithm, Option, register
+from .sssp.distances import BUCKETS, distance_dtype, distance_limit, suit_delta, unreached_of
+from .sssp.tasks import weight_of
+from .sssp.verify import verify_sssp
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # of typing from Python 3.11 on
+
+__all__ = ["ShortestPathLengthsResult", "shortest_path_lengths", "verify_shortest_path_lengths"]
+
+
+@dataclass(frozen=True)
+class ShortestPathLengthsResult:
+    """Result of `shortest_path_lengths`.
+
+    Attributes
+    ----------
+    distance : Array, or an array of the library that the graph's arrays came from
+        ``distance[i, v]`` is the length of the shortest path from source i to vertex v; of the types that `SSSPResult` names.
+    stats : LaunchStats
+
+    Examples
+    --------
+    >>> graph = atos.Graph.from_edges([0, 1, 2], [1, 2, 0])
+    >>> print(atos.shortest_path_lengths(graph, [2, 0]).distance[1, 2])
+    2
+    """
+
+    distance: Any
+    stats: LaunchStats
+
+
+def out_edges(item, graph, distance, cutoff):  # type: ignore[no-untyped-def]
+    """Return how many edges to relax, the first one, the distance of the vertex, and the row; store the 0 of a source."""
+    first = graph.indptr[item.vertex]
+    skipped = atomic_min(distance, (item.row, item.vertex), item.distance) < item.distance
+    return 0 if skipped else graph.indptr[item.vertex + 1] - first, first, item.distance, item.row
+
+
+def push_step(worker, weights, row, vertex, distance):  # type: ignore[no-untyped-def]
+    """Push an item; without weights in order of arrival, which is about that of distances then."""
+    if weights is None:
+        worker.push((row, vertex, distance))
+    else:
+        worker.push((row, vertex, distance), distance)
+
+
+@task(workload=out_edges)
+def relax_in_row(worker, item, i, first, length, row, graph, distance, cutoff):  # type: ignore[no-untyped-def]
+    """Relax an edge in a row; push its end with the distance if that went down."""
+    neighbor = graph.indices[first + i]
+    candidate = length + weight_of(graph.weights, first + i, distance)
+    if cutoff is not None and candidate > cutoff:
+        return
+    if atomic_min(distance, (row, neighbor), candidate) > candidate:
+        push_step(worker, graph.weights, row, neighbor, candidate)
+
+
+@host_memory_for("atos.shortest_path_lengths")
+def shortest_path_lengths(
+    graph: Graph,
+    sources: ArrayLike,
+    *,
+    weighted: bool = False,
+    cutoff: float | None = None,
+    worker: str | None = None,
+    **launch_options: Unpack[LaunchOptions],
+) -> ShortestPathLengthsResult:
+    """Return the length of the shortest path from each of several sources to every vertex.
+
+    Parameters
+    ----------
+    graph : Graph
+        Its out-edges are followed; all searches run on its device in one launch.
+    sources : int or array of int
+        The vertices to start from, a row of the result for each, in their order; one may be there several times. The result
+        takes the number of sources times the number of vertices, in memory of the device.
+    weighted : bool
+        Whether to add up the weights of edges, which must be at least 0, rather than count edges.
+    cutoff : float, optional
+        The largest distance that is wanted, inclusive: what is farther away counts as not reached.
+    worker : {'thread', 'warp', 'cta'}, optional
+        By default "cta".
+    **launch_options : LaunchOptions
+        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, `timeout`, ...
+
+    Returns
+    -------
+    ShortestPathLengthsResult
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such vertex or worker, the graph has no weights to add up, one of them is negative or NaN, the cutoff is
+        NaN, or integer weights are so large that a path may be longer than an int64 can tell.
+    QueueFullError
+        If the queue has to grow, and there is no memory for that.
+
+    Examples
+    --------
+    >>> graph = atos.Graph.from_edges([0, 1, 2], [1, 2, 0], weights=[5, 9, 3])
+    >>> atos.shortest_path_lengths(graph, [2, 0], weighted=True).distance.to_numpy()
+    array([[ 3,  8,  0],
+           [ 0,  5, 14]], dtype=uint32)
+    """
+    check_graph(graph)
+    check_options(shortest_path_lengths, launch_options)
+    if worker is not None:
+        check_worker(worker)
+    n = graph.num_vertices
+    rows, limit = _rows(sources, n), check_cutoff(cutoff)
+    graph = _weighted(graph, weighted)
+    kind = distance_dtype(graph)
+    distance = full((len(rows), n), unreached_of(kind), dtype=kind, device=graph.device)
+    items = np.zeros(len(rows), [("row", np.uint32), ("vertex", np.uint32), ("distance", kind)])
+    items["row"], items["vertex"] = np.arange(len(rows)), rows
+    ordered: dict[str, Any] = {} if graph.weights is None else {"buckets": BUCKETS, "delta": suit_delta(graph, "auto")}
+    queue = Queue(2 * n, dtype=items.dtype, device=graph.device, **ordered)
+    launches = LaunchSequence("shortest_path_lengths", queue, launch_options, worker)
+    launches.launch(items, relax_in_row, graph, distance, distance_limit(limit, kind))
+    return ShortestPathLengthsResult(as_library(distance, graph.library), launches.total())
+
+
+def _rows(sources: ArrayLike, n: int) -> NDArray[Any]:
+    """Return the sources in their order."""
+    check_sources(sources, n)
+    rows = np.atleast_1d(as_host_array("sources", to_host(sources))).astype(np.int64)
+    if rows.ndim > 1:
+        raise InvalidArgumentError(f"sources must be one vertex or a list of them (got shape {rows.shape})")
+    return rows
+
+
+def _weighted(graph: Any, weighted: bool) -> Any:
+    """Return the graph with weights if they are to be added up, otherwise without."""
+    if not check_bool("weighted", weighted):
+        return graph._replace(weights=None)
+    if graph.weights is None:
+        raise InvalidArgumentError("the graph has no weights to add up: leave out weighted=True, or make it with weights")
+    return graph
+
+
+@host_memory_for("atos.verify_shortest_path_lengths")
+def verify_shortest_path_lengths(
+    graph: Graph | CSR, sources: ArrayLike, distance: Any, *, weighted: bool = False, cutoff: float | None = None
+) -> None:
+    """Prove that each row of distances is right, as `verify_sssp` does for one; its docstring has the proof.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph; directed or not.
+    sources : int or array of int
+        Where the searches began.
+    distance : array of shape (sources, vertices)
+        Float32, float64, or integers of at most 63 bits.
+    weighted, cutoff : optional
+        Those that the searches were given.
+
+    Raises
+    ------
+    VerificationError
+        A distance is wrong. The message names the row, and an offending edge or vertex.
+
+    Examples
+    --------
+    >>> graph = atos.Graph.from_edges([0, 1, 2], [1, 2, 0])
+    >>> atos.verify_shortest_path_lengths(graph, [2, 0], [[1, 2, 0], [0, 1, 2]])
+    >>> atos.verify_shortest_path_lengths(graph, [2, 0], [[1, 2, 0], [0, 1, 1]])
+    Traceback (most recent call last):
+    atos_py.errors.VerificationError: row 1: ...
+    """
+    rows = _rows(sources, graph.indptr.size - 1)
+    graph = _weighted(graph, weighted)
+    found = as_host_array("distance", to_host(distance))
+    if found.shape != (shape := (len(rows), graph.indptr.size - 1)):
+        raise InvalidArgumentError(f"distance must have a row for each source, of shape {shape} (got shape {found.shape})")
+    for row, vertex in enumerate(rows.tolist()):
+        try:
+            verify_sssp(graph, vertex, found[row], cutoff=cutoff)
+        except VerificationError as error:
+            raise VerificationError(f"row {row}: {error}") from None
+
+
+def _vertices_of(word: str) -> list[int]:
+    return [int(vertex) for vertex in word.split(",")]
+
+
+def _verify(graph: Graph, result: ShortestPathLengthsResult, options: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name: options[name] for name in ("weighted", "cutoff") if name in options}
+    verify_shortest_path_lengths(graph, options["sources"], result.distance, **given)
+    return _describe(result)
+
+
+def _describe(result: ShortestPathLengthsResult) -> dict[str, Any]:
+    distance = np.asarray(result.distance)
+    return {"rows": len(distance), "reached": int(np.count_nonzero(distance != unreached_of(distance.dtype)))}
+
+
+register(
+    Algorithm(
+        name="shortest_path_lengths",
+        run=shortest_path_lengths,
+        verify=_verify,
+        describe=_describe,
+        arrays=lambda result: {"distance": result.distance},
+        help="find shortest distances from many sources at once",
+        description="""\
+Finds how far each vertex is from each of several sources, in one launch: by edges, or along weights of at least 0. Each row is
+verified as the result of one search.""",
+        examples=("rmat:12:16 --sources 0,5,9 --out distance.npy", "roads.gr.gz --sources 0,70000 --weighted"),
+        options={
+            "sources": Option("the vertices to start from, separated by commas", _vertices_of),
+            "weighted": Option("add up the weights of edges", convert=None),
+            "cutoff": CUTOFF,
+        },
+        defaults={"sources": [0]},
+        launch_defaults=True,
+    )
+)
