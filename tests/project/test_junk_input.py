@@ -160,6 +160,19 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "verify_k_core": lambda junk: atos.verify_k_core(junk, 1, [True, False]),
     "verify_k_core, k": lambda junk: atos.verify_k_core(edges(), junk, [True, True]),
     "verify_k_core, members": lambda junk: atos.verify_k_core(edges(), 1, junk),
+    "sssp": lambda junk: atos.sssp(junk, 0),
+    "sssp, source": lambda junk: atos.sssp(edges(), junk),
+    **{
+        f"sssp, {option}": lambda junk, option=option: atos.sssp(edges(), 0, **{option: junk})
+        for option in ("target", "cutoff", "predecessors", "delta", "worker")
+    },
+    "verify_sssp": lambda junk: atos.verify_sssp(junk, 0, [0, 1]),
+    "verify_sssp, distance": lambda junk: atos.verify_sssp(edges(), 0, junk),
+    "shortest_path_lengths": lambda junk: atos.shortest_path_lengths(junk, [0]),
+    "shortest_path_lengths, sources": lambda junk: atos.shortest_path_lengths(edges(), junk),
+    "shortest_path_lengths, weighted": lambda junk: atos.shortest_path_lengths(edges(), [0], weighted=junk),
+    "verify_shortest_path_lengths": lambda junk: atos.verify_shortest_path_lengths(junk, [0], [[0, 1]]),
+    "verify_shortest_path_lengths, distance": lambda junk: atos.verify_shortest_path_lengths(edges(), [0], junk),
     "verify_bfs": lambda junk: atos.verify_bfs(junk, 0, [0, 1]),
     "verify_bfs, depth": lambda junk: atos.verify_bfs(edges(), 0, junk),
     "verify_bfs, parent": lambda junk: atos.verify_bfs(edges(), 0, [0, 1], junk),
@@ -210,6 +223,8 @@ def test_every_public_name_is_tried():
         "LaunchStats",
         "PageRankResult",
         "Run",
+        "SSSPResult",
+        "ShortestPathLengthsResult",
         "Task",
         "Tuning",
         "devices",
