@@ -7,6 +7,7 @@ from typing import Any
 __all__ = ["get_info"]
 
 _SAME = "The same result as networkx's own."
+_WEIGHTS = "Not with weights that are negative, infinite, functions, or no integers or floats."
 _FUNCTIONS = {
     "all_pairs_shortest_path_length": _SAME,
     "ancestors": _SAME,
@@ -28,6 +29,10 @@ _FUNCTIONS = {
     "number_weakly_connected_components": _SAME,
     "pagerank": "Ranks with an error of at most `len(G) * tol`. Not with weights other than 1, `dangling`, or `alpha=1`. There "
     "are no iterations to be limited by `max_iter`, as long as that is at least 1.",
+    "shortest_path_length": f"{_SAME} Not with weights and `method='bellman-ford'`. {_WEIGHTS}",
+    "single_source_dijkstra": f"{_SAME} {_WEIGHTS}",
+    "single_source_dijkstra_path": f"{_SAME} {_WEIGHTS}",
+    "single_source_dijkstra_path_length": f"{_SAME} {_WEIGHTS}",
     "single_source_shortest_path_length": _SAME,
     "single_target_shortest_path_length": _SAME,
     "weakly_connected_components": _SAME,

@@ -15,6 +15,12 @@ from .components import (
 )
 from .cores import core_number, k_core
 from .graphs import AtosGraph, convert_from_nx, convert_to_nx
+from .paths import (
+    shortest_path_length,
+    single_source_dijkstra,
+    single_source_dijkstra_path,
+    single_source_dijkstra_path_length,
+)
 from .ranks import pagerank
 from .searches import (
     all_pairs_shortest_path_length,
@@ -52,7 +58,11 @@ __all__ = [
     "number_connected_components",
     "number_weakly_connected_components",
     "pagerank",
+    "shortest_path_length",
     "should_run",
+    "single_source_dijkstra",
+    "single_source_dijkstra_path",
+    "single_source_dijkstra_path_length",
     "single_source_shortest_path_length",
     "single_target_shortest_path_length",
     "weakly_connected_components",

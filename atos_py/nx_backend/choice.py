@@ -6,6 +6,8 @@ import inspect
 import sys
 from typing import Any
 
+import numpy as np
+
 from .graphs import AtosGraph
 
 __all__ = ["can_run", "should_run"]
@@ -31,6 +33,28 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
         return "vertices are coloured in no certain order, and without interchange"
     if name == "pagerank":
         return _can_rank(**given)
+    if name.startswith(("shortest_path", "single_source_dijkstra")):
+        return _can_measure(**given)
+    return True
+
+
+def _can_measure(G: Any, weight: Any = None, method: str = "dijkstra", cutoff: Any = None, **_: Any) -> bool | str:  # noqa: N803
+    if method not in ("dijkstra", "bellman-ford") or (method != "dijkstra" and weight is not None):
+        return "weights are for Dijkstra's algorithm"
+    if cutoff is not None and not (isinstance(cutoff, (int, float)) and cutoff == cutoff):
+        return "the cutoff has to be a number"
+    if weight is None:
+        return True
+    if callable(weight):
+        return "weights have to be an attribute of edges"
+    if isinstance(G, AtosGraph):
+        values = G.attributes.get(weight, np.zeros(0))
+        weights = [None] if values is None else values.tolist()
+    else:
+        weights = [w for *_, w in G.edges(data=weight, default=1)]
+    most = 2**53 // (len(G) + 1)  # of integers, so that no sum of them is rounded, whatever is beside them
+    if not all(isinstance(w, (int, float)) and 0 <= w <= (most if isinstance(w, int) else 1e290) for w in weights):
+        return "weights have to be integers or floats of at least 0, and not too large"
     return True
 
 

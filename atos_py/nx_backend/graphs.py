@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import weakref
+from collections.abc import Mapping
 from typing import Any
 
 import networkx as nx
@@ -17,7 +19,7 @@ __all__ = ["AtosGraph", "convert_from_nx", "convert_to_nx"]
 
 
 class AtosGraph:
-    """A graph that networkx hands to this backend; it has no attributes of nodes and edges.
+    """A graph that networkx hands to this backend; of attributes it has those of edges that a function asks for.
 
     Attributes
     ----------
@@ -27,11 +29,13 @@ class AtosGraph:
         The vertex of each node.
     indptr, indices : numpy.ndarray
         A CSR with the neighbours, or successors, in networkx's order.
+    attributes : dict
+        Arrays of the attributes of edges, by their names: int64, or float64 if some are floats. None if some are no numbers.
     """
 
     __networkx_backend__ = "atos"
 
-    def __init__(self, graph: nx.Graph[Any]) -> None:
+    def __init__(self, graph: nx.Graph[Any], edge_attrs: Mapping[str, Any] | None = None) -> None:
         self._directed, self._multigraph = graph.is_directed(), graph.is_multigraph()
         self._source = weakref.ref(graph)  # as networkx keeps this with the graph
         self.nodes = list(graph)
@@ -48,6 +52,20 @@ class AtosGraph:
         np.cumsum(degrees, out=indptr[1:])
         self.indptr: NDArray[Any] = indptr
         self.indices: NDArray[np.uint32] = indices
+        self.attributes = {name: self._read(graph, name, default) for name, default in (edge_attrs or {}).items()}
+        self._graphs: dict[str, Graph] = {}
+
+    def _read(self, graph: nx.Graph[Any], name: str, default: Any) -> NDArray[Any] | None:
+        edges = (data for _, row in graph.adjacency() for data in row.values())
+        if self._multigraph:
+            edges = (data for parallel in edges for data in parallel.values())
+        values = [data.get(name, default) for data in edges]
+        if not all(isinstance(value, (int, float)) for value in values):
+            return None
+        try:
+            return np.array(values, np.float64 if any(isinstance(value, float) for value in values) else np.int64)
+        except OverflowError:
+            return None
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -91,10 +109,36 @@ class AtosGraph:
         """The same with all edges turned round."""
         return self.forward.transpose() if self._directed else self.forward
 
+    def weighted(self, name: str | None) -> Graph:
+        """Return the graph with an attribute of edges as weights; without weights if that was not asked for: 1 an edge."""
+        values = None if name is None else self.attributes.get(name)
+        if name is None or values is None:
+            return self.forward
+        if name not in self._graphs:
+            self._graphs[name] = Graph.from_csr(self.indptr, self.indices, values)
+        return self._graphs[name]
 
-def convert_from_nx(graph: Any, **options: Any) -> AtosGraph:
-    """Return a graph of networkx as one of this backend; what it has to preserve, `options`, is looked at by `can_run`."""
-    return graph if isinstance(graph, AtosGraph) else AtosGraph(graph)
+    def reversed(self) -> AtosGraph:
+        """Return the graph with all edges turned round, for one call; itself if they have no direction."""
+        if not self._directed:
+            return self
+        turned = copy.copy(self)
+        # By target, and by source among those: the order in which networkx turns edges round.
+        order = np.argsort(self.indices, kind="stable")
+        sources = np.repeat(np.arange(len(self), dtype=np.uint32), np.diff(self.indptr))
+        turned.indices = sources[order]
+        turned.indptr = np.zeros_like(self.indptr)
+        np.cumsum(np.bincount(self.indices, minlength=len(self)), out=turned.indptr[1:])
+        turned.attributes = {name: None if values is None else values[order] for name, values in self.attributes.items()}
+        turned._graphs = {}
+        for name in ("forward", "backward"):
+            turned.__dict__.pop(name, None)
+        return turned
+
+
+def convert_from_nx(graph: Any, edge_attrs: Mapping[str, Any] | None = None, **options: Any) -> AtosGraph:
+    """Return a graph of networkx as one of this backend; what else it has to preserve is looked at by `can_run`."""
+    return graph if isinstance(graph, AtosGraph) else AtosGraph(graph, edge_attrs)
 
 
 def convert_to_nx(result: Any, *, name: str | None = None) -> Any:

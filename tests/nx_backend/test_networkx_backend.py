@@ -32,6 +32,7 @@ THEIRS = [
     "shortest_paths.tests.test_generic",
     "shortest_paths.tests.test_unweighted",
     "tests.test_core",
+    "shortest_paths.tests.test_weighted",
     "tests.test_dag",
     "traversal.tests.test_bfs",
 ]
@@ -205,6 +206,50 @@ def test_a_core_without_the_graph_it_was_made_of():
     assert sorted(nx_backend.k_core(ours).edges) == sorted(nx.complete_graph(4).edges)
 
 
+def outcome(function, *args, **options):
+    """What a function of networkx returns, in order if there are weights, or raises."""
+    try:
+        found = function(*args, **options)
+    except nx.NetworkXException as error:
+        return type(error), str(error)
+    if isinstance(found, dict):
+        return list(found.items()) if options["weight"] or "cutoff" in options else found
+    if isinstance(found, tuple) and isinstance(found[0], dict):
+        return [list(part.items()) for part in found]
+    return found if isinstance(found, (int, float, tuple)) else dict(found)
+
+
+COSTS = st.lists(st.sampled_from([0, 0, 1, 2, 2, 3, 0.5, 0.1, None]), min_size=25, max_size=25)
+
+
+@settings(max_examples=30, deadline=None)
+@given(graphs, COSTS, st.booleans(), st.data())
+def test_weighted_paths_are_the_same(description, weights, whole, data):
+    """With the same choice among paths of one length, and in the same order."""
+    graph, _ = build(description)
+    for (*_, attributes), weight in zip(graph.edges(data=True), weights, strict=False):
+        if weight is not None:  # otherwise it is 1
+            attributes["cost"] = int(2 * weight) if whole else weight
+    ours = nx_backend.convert_from_nx(graph, edge_attrs={"cost": 1})
+    target, cutoff = data.draw(st.sampled_from(["node 0", "node 3", "nowhere"])), data.draw(st.sampled_from([None, 0, 2.5, -1]))
+    for weight in ("cost", None):
+        for name, options in (
+            ("single_source_dijkstra", {"cutoff": cutoff}),
+            ("single_source_dijkstra", {"cutoff": cutoff, "target": target}),
+            ("single_source_dijkstra_path", {"cutoff": cutoff}),
+            ("single_source_dijkstra_path_length", {"cutoff": cutoff}),
+            ("shortest_path_length", {}),
+            ("shortest_path_length", {"target": target}),
+        ):
+            assert nx_backend.can_run(name, (graph, "node 0"), options | {"weight": weight}) is True
+            expected = outcome(getattr(nx, name), graph, "node 0", weight=weight, **options)
+            assert outcome(getattr(nx_backend, name), ours, "node 0", weight=weight, **options) == expected, (name, options)
+        to_one = nx_backend.shortest_path_length(ours, target="node 0", weight=weight)
+        assert to_one == nx.shortest_path_length(graph, target="node 0", weight=weight)
+        pairs = outcome(nx_backend.shortest_path_length, ours, weight=weight)
+        assert pairs == outcome(nx.shortest_path_length, graph, weight=weight)
+
+
 @settings(max_examples=25, deadline=None)
 @given(graphs, st.sampled_from([0.0, 0.5, 0.85]), st.booleans(), st.booleans())
 def test_ranks_are_the_same(description, alpha, personal, warm):
@@ -258,6 +303,7 @@ def test_views_are_as_their_copies(description, chosen):
 
 
 WEIGHTED = nx.DiGraph([(0, 1, {"weight": 2.5})])
+ODD = nx.Graph([(0, 1, {"less": -1, "far": float("inf"), "big": 2**60, "word": "a"})])
 PATH, ARC = nx.path_graph(3), nx.path_graph(3, nx.DiGraph)
 
 
@@ -269,6 +315,11 @@ PATH, ARC = nx.path_graph(3), nx.path_graph(3, nx.DiGraph)
         ("greedy_color", (PATH,), {}, "certain order"),
         ("greedy_color", (PATH, "random_sequential"), {"interchange": True}, "interchange"),
         ("pagerank", (WEIGHTED,), {}, "weights"),
+        ("shortest_path_length", (WEIGHTED, 0), {"weight": "weight", "method": "bellman-ford"}, "Dijkstra"),
+        ("shortest_path_length", (WEIGHTED, 0), {"method": "SPAM"}, "Dijkstra"),
+        ("single_source_dijkstra", (WEIGHTED, 0), {"weight": lambda u, v, data: 1}, "attribute"),
+        ("single_source_dijkstra", (WEIGHTED, 0), {"cutoff": "3"}, "number"),
+        *(("single_source_dijkstra", (ODD, 0), {"weight": name}, "at least 0") for name in ("less", "far", "big", "word")),
         ("pagerank", (PATH,), {"alpha": 1}, "alpha"),
         ("pagerank", (PATH,), {"dangling": {0: 1}}, "without edges"),
         ("pagerank", (PATH,), {"tol": 1e-14}, "rounding"),
@@ -285,6 +336,9 @@ def test_what_is_left_to_networkx(name, args, options, reason):
     [
         ("bfs_edges", (PATH, 0, True), {}),
         ("pagerank", (WEIGHTED,), {"weight": None}),
+        ("single_source_dijkstra", (WEIGHTED, 0), {}),
+        ("single_source_dijkstra", (nx_backend.convert_from_nx(WEIGHTED, edge_attrs={"weight": 1}), 0), {}),
+        ("shortest_path_length", (WEIGHTED, 0), {"method": "bellman-ford"}),
         ("pagerank", (WEIGHTED,), {"weight": "cost"}),
         ("greedy_color", (PATH,), {"strategy": "random_sequential"}),
         ("is_connected", (PATH,), {}),
