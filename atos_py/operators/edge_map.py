@@ -31,18 +31,27 @@ THREAD_MAX_DEGREE = {"cuda": 16, "cpu": 1 << 62}
 NUM_PARTIAL_SUMS = 1024
 
 
+def _term_without_edge(term: Callable[..., Any]) -> Callable[..., Any]:
+    def edge_term(v, u, edge, *args):  # type: ignore[no-untyped-def]
+        return term(v, u, *args)
+
+    return edge_term
+
+
 def gather(
     term: Callable[..., Any],
     update: Callable[..., Any],
     empty: Callable[..., Any] = lambda *args: 0,
     zero: Any = 0.0,
     count: int = 1,
+    with_edge: bool = False,
 ) -> Task:
     """Return the flat task by which every vertex gathers along its edges, like a product of a sparse matrix with a vector.
 
     For each vertex v, ``received`` is the sum, in the type of `zero`, of ``term(v, u, *args)`` over its edges (v, u), and one
     thread calls ``update(v, degree, received, *args)``, whose `count` numbers, a tuple, are added up over all vertices.
-    ``empty(*args)`` is the term of no edge: 0, of the type of the others.
+    ``empty(*args)`` is the term of no edge: 0, of the type of the others. With `with_edge`, ``term(v, u, edge, *args)`` gets
+    the number of the edge too, as for its weight.
 
     The items are range items (`ranges.range_items`), and the arguments of a launch ``(size, thread_max_degree, indptr,
     indices, totals, *args)``: vertices of a range; edges up to which one thread gathers alone; the rows of the graph; and an
@@ -51,16 +60,17 @@ def gather(
     add, store = plus(count), store_sums(count)
     wide = np.dtype(type(zero)).type  # as Numba converts: float() of a float32 would stay one
     zeros = (zero,) * count
+    edge_term = term if with_edge else _term_without_edge(term)
 
     def accumulate(v, edge, end, step, indices, *args):  # type: ignore[no-untyped-def]
         # Four edges at a time, since a GPU then has four loads of `term` under way at once.
         total = zero
         none = empty(*args)
         while edge < end:
-            a = term(v, indices[edge], *args)
-            b = term(v, indices[edge + step], *args) if edge + step < end else none
-            c = term(v, indices[edge + 2 * step], *args) if edge + 2 * step < end else none
-            d = term(v, indices[edge + 3 * step], *args) if edge + 3 * step < end else none
+            a = edge_term(v, indices[edge], edge, *args)
+            b = edge_term(v, indices[edge + step], edge + step, *args) if edge + step < end else none
+            c = edge_term(v, indices[edge + 2 * step], edge + 2 * step, *args) if edge + 2 * step < end else none
+            d = edge_term(v, indices[edge + 3 * step], edge + 3 * step, *args) if edge + 3 * step < end else none
             total += wide(a) + wide(b) + (wide(c) + wide(d))
             edge += 4 * step
         return total
