@@ -27,7 +27,7 @@ _FUNCTIONS = {
     "node_connected_component": _SAME,
     "number_connected_components": _SAME,
     "number_weakly_connected_components": _SAME,
-    "pagerank": "Ranks with an error of at most `len(G) * tol`. Not with weights other than 1, `dangling`, or `alpha=1`. There "
+    "pagerank": "Ranks with an error of at most `len(G) * tol`. Not with negative weights, or `alpha=1`. There "
     "are no iterations to be limited by `max_iter`, as long as that is at least 1.",
     "shortest_path_length": f"{_SAME} Not with weights and `method='bellman-ford'`. {_WEIGHTS}",
     "single_source_dijkstra": f"{_SAME} {_WEIGHTS}",

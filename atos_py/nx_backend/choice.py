@@ -47,11 +47,7 @@ def _can_measure(G: Any, weight: Any = None, method: str = "dijkstra", cutoff: A
         return True
     if callable(weight):
         return "weights have to be an attribute of edges"
-    if isinstance(G, AtosGraph):
-        values = G.attributes.get(weight, np.zeros(0))
-        weights = [None] if values is None else values.tolist()
-    else:
-        weights = [w for *_, w in G.edges(data=weight, default=1)]
+    weights = _weights(G, weight)
     most = 2**53 // (len(G) + 1)  # of integers, so that no sum of them is rounded, whatever is beside them
     if not all(isinstance(w, (int, float)) and 0 <= w <= (most if isinstance(w, int) else 1e290) for w in weights):
         return "weights have to be integers or floats of at least 0, and not too large"
@@ -70,18 +66,29 @@ def _can_rank(
 ) -> bool | str:
     if not 0 <= alpha < 1:
         return "alpha has to be less than 1"
-    if dangling is not None:
-        return "the rank of nodes without edges goes where jumps go"
-    for values in (personalization, nstart):
+    for values in (personalization, nstart, dangling):
         if values is not None and not all(0 <= value < float("inf") for value in values.values()):
-            return "personalization and nstart may not be negative"
+            return "personalization, nstart and dangling may not be negative"
+    if dangling is not None and not any(dangling.get(node, 0) for node in G):
+        return "dangling has to have a positive sum"
     if nstart is not None and not any(nstart.get(node, 0) for node in G):
         return "nstart has to have a positive sum"
     if len(G) * tol < 1e-9 / (1 - alpha):
         return "the tolerance is near the rounding of float64"
-    if weight is not None and not isinstance(G, AtosGraph) and any(w != 1 for _, _, w in G.edges(data=weight, default=1)):
-        return "edges have weights"
+    if weight is not None and not all(map(_is_weight, _weights(G, weight))):
+        return "weights have to be numbers, not negative"
     return True
+
+
+def _weights(G: Any, name: str) -> list[Any]:  # noqa: N803
+    if not isinstance(G, AtosGraph):
+        return [weight for *_, weight in G.edges(data=name, default=1)]
+    values = G.attributes.get(name, np.zeros(0))
+    return [None] if values is None else values.tolist()
+
+
+def _is_weight(weight: Any) -> bool:
+    return isinstance(weight, (int, float, np.integer, np.floating)) and bool(0 <= weight < 2**63)
 
 
 def should_run(name: str, args: Any, kwargs: Any) -> bool | str:

@@ -60,10 +60,12 @@ class AtosGraph:
         if self._multigraph:
             edges = (data for parallel in edges for data in parallel.values())
         values = [data.get(name, default) for data in edges]
-        if not all(isinstance(value, (int, float)) for value in values):
+        if not all(isinstance(value, (int, float, np.integer, np.floating)) for value in values):
             return None
         try:
-            return np.array(values, np.float64 if any(isinstance(value, float) for value in values) else np.int64)
+            return np.array(
+                values, np.float64 if any(isinstance(value, (float, np.floating)) for value in values) else np.int64
+            )
         except OverflowError:
             return None
 
@@ -115,7 +117,7 @@ class AtosGraph:
         if name is None or values is None:
             return self.forward
         if name not in self._graphs:
-            self._graphs[name] = Graph.from_csr(self.indptr, self.indices, values)
+            self._graphs[name] = self.forward.with_weights(values)
         return self._graphs[name]
 
     def reversed(self) -> AtosGraph:

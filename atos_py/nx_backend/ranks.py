@@ -37,7 +37,20 @@ def pagerank(
     if jumps is not None and jumps.sum() == 0:
         raise ZeroDivisionError("personalization names no node of the graph")
     tolerance = min(max(len(G) * tol * min(1.0, alpha / (1 - alpha)), 1e-11 / (1 - alpha)), 1.0)
-    found = solve(G.forward, alpha, tolerance, dtype=np.float64, personalization=jumps, start=_values(G, nstart))
+    weights = G.attributes.get(weight or "")
+    weighted = weights is not None and bool(
+        (weights != weights[:1]).any() or (weights[:1] == 0).any()
+    )  # otherwise each edge is as likely
+    found = solve(
+        G.weighted(weight) if weighted else G.forward,
+        alpha,
+        tolerance,
+        dtype=np.float64,
+        personalization=jumps,
+        weighted=weighted,
+        dangling=_values(G, dangling),
+        start=_values(G, nstart),
+    )
     return dict(zip(G.nodes, np.asarray(found.rank).tolist(), strict=True))
 
 

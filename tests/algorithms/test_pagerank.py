@@ -161,7 +161,7 @@ def test_a_launch_ends_with_no_residual_above_the_limit(device: atos.Device, wor
         graph = SPECIAL[name].to(device)
         n = graph.num_vertices
         launches = LaunchSequence("pagerank", atos.Queue(4 * n, device=device), options, worker)
-        teleport = atos.asarray(teleport_distribution(None, n), device=device)
+        teleport = atos.asarray(teleport_distribution("personalization", None, n), device=device)
         pushing = ResidualPush(graph, launches, 0.85, teleport, "push")
         rank = pushing.zeros(np.float64)
         launches.over_vertices(set_ranks, n, graph.indptr, teleport, 1.0, 0.0, rank)

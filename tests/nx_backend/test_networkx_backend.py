@@ -104,7 +104,7 @@ assert nx.single_source_shortest_path_length(graph, "a", backend="atos") == {"a"
 assert "atos_py" in sys.modules
 assert list(nx.bfs_edges(graph, "b", backend="atos")) == [("b", "a"), ("b", "c")]
 try:
-    nx.pagerank(graph, dangling={"a": 1}, backend="atos")
+    nx.pagerank(graph, dangling={"a": -1}, backend="atos")
 except NotImplementedError as error:
     print(error)
 nx.config.backend_priority = ["atos"]
@@ -264,6 +264,24 @@ def test_ranks_are_the_same(description, alpha, personal, warm):
 
 
 @settings(max_examples=25, deadline=None)
+@given(graphs, st.booleans(), st.data())
+def test_ranks_by_weights_are_the_same(description, sinks, data):
+    graph, _ = build(description)
+    for *_, attributes in graph.edges(data=True):
+        weight = data.draw(st.none() | st.sampled_from([0, 1, 2.5]))
+        attributes |= {} if weight is None else {"cost": weight}
+    some = {node: i for i, node in enumerate(graph)} | {"no node": 7} if sinks and len(graph) > 1 else None
+    exact = nx.pagerank(graph, tol=1e-12, max_iter=1000, weight="cost", dangling=some)
+    assert nx_backend.can_run("pagerank", (graph,), {"weight": "cost", "dangling": some}) is True
+    ours = nx_backend.convert_from_nx(graph, edge_attrs={"cost": 1})
+    found = nx_backend.pagerank(ours, tol=1e-8, weight="cost", dangling=some)
+    assert sum(abs(found[node] - exact[node]) for node in exact) <= 1.1e-8 * len(graph)
+    plain = nx_backend.pagerank(ours, tol=1e-8, weight=None)
+    exact = nx.pagerank(graph, tol=1e-12, max_iter=1000, weight=None)
+    assert sum(abs(plain[node] - exact[node]) for node in exact) <= 1.1e-8 * len(graph)
+
+
+@settings(max_examples=25, deadline=None)
 @given(graphs)
 def test_colourings_are_some(description):
     graph, ours = build(description)
@@ -320,8 +338,11 @@ PATH, ARC = nx.path_graph(3), nx.path_graph(3, nx.DiGraph)
         ("single_source_dijkstra", (WEIGHTED, 0), {"weight": lambda u, v, data: 1}, "attribute"),
         ("single_source_dijkstra", (WEIGHTED, 0), {"cutoff": "3"}, "number"),
         *(("single_source_dijkstra", (ODD, 0), {"weight": name}, "at least 0") for name in ("less", "far", "big", "word")),
+        ("pagerank", (nx.DiGraph([(0, 1, {"weight": -2.5})]),), {}, "weights"),
+        ("pagerank", (nx.DiGraph([(0, 1, {"weight": "heavy"})]),), {}, "weights"),
         ("pagerank", (PATH,), {"alpha": 1}, "alpha"),
-        ("pagerank", (PATH,), {"dangling": {0: 1}}, "without edges"),
+        ("pagerank", (PATH,), {"dangling": {7: 1}}, "positive sum"),
+        ("pagerank", (PATH,), {"dangling": {0: -1}}, "negative"),
         ("pagerank", (PATH,), {"tol": 1e-14}, "rounding"),
         ("pagerank", (PATH,), {"personalization": {0: -1}}, "negative"),
         ("pagerank", (PATH,), {"nstart": {7: 1}}, "positive sum"),
@@ -335,6 +356,7 @@ def test_what_is_left_to_networkx(name, args, options, reason):
     ("name", "args", "options"),
     [
         ("bfs_edges", (PATH, 0, True), {}),
+        ("pagerank", (WEIGHTED,), {}),
         ("pagerank", (WEIGHTED,), {"weight": None}),
         ("single_source_dijkstra", (WEIGHTED, 0), {}),
         ("single_source_dijkstra", (nx_backend.convert_from_nx(WEIGHTED, edge_attrs={"weight": 1}), 0), {}),

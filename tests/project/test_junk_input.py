@@ -144,7 +144,18 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "pagerank": atos.pagerank,
     **{
         f"pagerank, {option}": lambda junk, option=option: atos.pagerank(edges(), **{option: junk})
-        for option in ("damping", "tolerance", "find", "dtype", "personalization", "start", "worker", "capacity")
+        for option in (
+            "damping",
+            "tolerance",
+            "find",
+            "dtype",
+            "personalization",
+            "weighted",
+            "dangling",
+            "start",
+            "worker",
+            "capacity",
+        )
     },
     "color": atos.color,
     **{

@@ -13,13 +13,14 @@ from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError, UnsupportedTypeError
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
+from ...graph.strength import out_strength
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
-from ...operators.vertex_map import append, vertex_sums
+from ...operators.vertex_map import append, vertex_map, vertex_sums
 from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
-from ...support.validation import as_dtype, as_host_array, check_float
+from ...support.validation import as_dtype, as_host_array, check_bool, check_float
 from ..arguments import check_options, check_worker
 from ..launch_sequence import LaunchSequence
 from . import chebyshev_pull
@@ -66,16 +67,18 @@ def pagerank(
     *,
     dtype: DTypeLike = np.float32,
     personalization: ArrayLike | Array | None = None,
+    weighted: bool = False,
+    dangling: ArrayLike | Array | None = None,
     start: ArrayLike | Array | None = None,
     find: str | None = None,
     worker: str | None = None,
     capacity: int | None = None,
     **launch_options: Unpack[LaunchOptions],
 ) -> PageRankResult:
-    """Return the PageRank of every vertex, as networkx defines it; weights are not looked at.
+    """Return the PageRank of every vertex, as networkx defines it.
 
-    Parallel edges count as often as they are there, and so do loops. A dangling vertex, one without out-edges, is taken to have
-    an edge to every vertex, or with `personalization` to those that it names, in its proportions.
+    Parallel edges count as often as they are there, and so do loops. A dangling vertex, one without out-edges, or only such
+    of weight 0, is taken to have an edge to every vertex, or with `personalization` to those that it names, in its proportions.
 
     Parameters
     ----------
@@ -91,6 +94,12 @@ def pagerank(
     personalization : array_like, optional
         Where jumps lead (the teleport distribution): a non-negative number for each vertex, in any scale. By default every
         vertex is as likely.
+    weighted : bool
+        Whether an out-edge is followed with a probability in proportion to its weight, which may not be negative, rather than
+        each as likely. Without weights all edges weigh the same.
+    dangling : array_like, optional
+        Where dangling vertices lead instead: a non-negative number for each vertex, in any scale. If there is such a vertex,
+        two rankings are found and added up, so this takes twice as long.
     start : array_like, optional
         Ranks to start from, in any scale: those of a similar graph, say. By default a vertex starts with its share of the
         jumps and a part in proportion to its out-edges, which is near the answer if the graph is undirected.
@@ -98,8 +107,8 @@ def pagerank(
         How vertices with work are found: by tasks that check all of them, launch after launch; all have some, and gather from
         their neighbours, which is for undirected graphs; or by the atomic operation that gives them work, which with
         `barrier=True` is a bulk-synchronous algorithm. By default "gather" if the graph is undirected (`Graph.is_symmetric`),
-        otherwise "sweep"; "sweep" also where a GPU has 8 or more edges to a vertex and you choose the worker, since gathering
-        then takes warps.
+        otherwise "sweep"; "sweep" also where weights count, by which nothing is gathered, and where a GPU has 8 or more edges
+        to a vertex and you choose the worker, since gathering then takes warps.
     worker : str, optional
         "thread", "warp" or "cta". By default CTAs, or warps where those suit gathering.
     capacity : int, optional
@@ -141,14 +150,21 @@ def pagerank(
     damping, tolerance = check_damping(damping), check_float("tolerance", tolerance)
     if find is not None and (not isinstance(find, str) or find not in METHODS):
         raise InvalidArgumentError(f"find must be one of {', '.join(METHODS)} (got {find!r:.80})")
+    weighted = check_bool("weighted", weighted) and graph.weights is not None
+    if weighted and find == "gather":
+        raise InvalidArgumentError("find='gather' does not look at weights; leave it out, or weighted=True")
     kind = as_dtype(dtype)
     if kind not in (np.float32, np.float64):
         raise UnsupportedTypeError(f"ranks are float32 or float64 (got {kind})")
     rounding = (1 + damping) / (1 - damping) * (2.0**-24 if kind == np.float32 else 2.0**-53 * 1e3)
+    if dangling is not None:
+        rounding *= 2  # once more, of the sum of two rankings
     if not rounding < tolerance < math.inf:
         raise InvalidArgumentError(f"tolerance must be more than {rounding:.1e}, the rounding of {kind} (got {tolerance})")
     n = graph.num_vertices
-    teleport = asarray(teleport_distribution(personalization, n), device=graph.device, readonly=True)
+    jumps = teleport_distribution("personalization", personalization, n)
+    sinks = None if dangling is None else teleport_distribution("dangling", dangling, n)
+    strength = out_strength(graph) if weighted else None
     if start is not None:
         start = _load_start(start, graph)
     # Everything at once; where vertices are pushed while others run, as much again, since a claimed slot is not free.
@@ -156,8 +172,12 @@ def pagerank(
     most = room if capacity is None else None
     queue = Queue(room if capacity is None else capacity, max_capacity=most, dtype=mixed_item_dtype(n), device=graph.device)
     launches = LaunchSequence("pagerank", queue, launch_options, worker)
-    rank, bound = _solve(graph, launches, damping, teleport, start, find, kind, tolerance - rounding)
-    search = [run for run in launches.runs if run.task in (sweep.name, push_marked.name, chebyshev_round.name)]
+    call = _Call(graph, launches, damping, strength, start, find, kind, tolerance - rounding)
+    rank, bound = call.solve(jumps)
+    if sinks is not None and not np.array_equal(sinks, jumps):
+        rank, bound = call.move_dangling(rank, bound, sinks)
+    searches = sweep.name, push_marked.name, chebyshev_round.name
+    search = [run for run in launches.runs if run.task in searches]
     stats = launches.total(task=find or "pagerank", like=search[-1] if search else None)
     return PageRankResult(as_library(rank, graph.library), stats, bound + rounding)
 
@@ -189,48 +209,90 @@ def list_hub(v, indptr, teleport, hubs):  # type: ignore[no-untyped-def]
 find_hubs = vertex_sums(list_hub)
 
 
-def _solve(
-    graph: Graph,
-    launches: LaunchSequence,
-    damping: float,
-    teleport: Array,
-    start: Array | None,
-    find: str | None,
-    dtype: np.dtype[Any],
-    tolerance: float,
-) -> tuple[Array, float]:
-    """Return ranks and a bound of their error, which is at most `tolerance`."""
-    n, undirected = graph.num_vertices, graph.is_symmetric()
-    hubs = zeros(2 + graph.num_edges // HUB_DEGREE, dtype=np.int64, device=graph.device)
-    rank = zeros(n, dtype=dtype, device=graph.device)
-    pulls = find == "gather" or (find is None and undirected and (is_low_degree(graph) or launches.worker is None))
+@vertex_sums
+def dangling_rank(v, indptr, strength, rank):  # type: ignore[no-untyped-def]
+    """Return the rank of v if it is dangling."""
+    dangles = indptr[v] == indptr[v + 1] if strength is None else strength[v] == 0
+    return (np.float64(rank[v]) if dangles else 0.0,)
 
-    def set_start(dangling: float) -> None:
-        per_vertex, per_edge = 1.0, 0.0
-        if start is None and undirected and tolerance > 1e-5:
-            # Ranks are nearly in proportion to degrees; but not so in each of the small components.
-            per_vertex, per_edge = 1 - damping, damping * (1 - dangling) / max(graph.num_edges, 1)
-        launches.over_vertices(set_ranks, n, graph.indptr, teleport if start is None else start, per_vertex, per_edge, rank)
 
-    def pull(hubs: NDArray[Any]) -> float | None:
-        return chebyshev_pull.solve(
-            graph, launches, damping, teleport, rank, tolerance, hubs=hubs, any_scale=start is not None, undirected=undirected
-        )
+@vertex_map
+def mix(v, first, second, part, result):  # type: ignore[no-untyped-def]
+    """Add up two rankings, `part` of the first."""
+    result[v] = part * first[v] + (1 - part) * second[v]
 
-    def plan() -> None:
-        launches.sums(find_hubs, n, graph.indptr, teleport, hubs)
-        set_start(0.0)
-        pull(np.arange(0))
 
-    if pulls:
-        launches.compile_ahead((graph.indptr.dtype, dtype, start is None or start.dtype, is_low_degree(graph)), plan)
-    set_start(launches.sums(find_hubs, n, graph.indptr, teleport, hubs)[0])
-    pushing = ResidualPush(graph, launches, damping, teleport, "push" if find == "push" else "sweep")
-    if pulls:
-        bound = pull(hubs[1 : 1 + int(hubs[0])])
-        if bound is not None and undirected:
+class _Call(NamedTuple):
+    """What the rankings of one call have in common."""
+
+    graph: Graph
+    launches: LaunchSequence
+    damping: float
+    strength: Array | None  # sums of the weights of out-edges, if those count
+    start: Array | None
+    find: str | None
+    dtype: np.dtype[Any]
+    tolerance: float
+
+    def move_dangling(self, rank: Array, bound: float, sinks: NDArray[np.float64]) -> tuple[Array, float]:
+        """Return ranks where dangling vertices lead to `sinks`, and a bound, from those where they lead where jumps do.
+
+        The solution is linear in where jumps and dangling vertices lead, so it is a mean of both rankings, in a proportion
+        that follows from the rank of the dangling vertices in the first (docs/algorithms/pagerank.md).
+        """
+        launches, damping, n = self.launches, self.damping, self.graph.num_vertices
+        (lost,) = launches.sums(dangling_rank, n, self.graph.indptr, self.strength, rank)[:1]
+        if lost == 0:
             return rank, bound
-    return pushing.solve(rank, tolerance, check_first=pulls)
+        other, other_bound = self.solve(sinks)
+        part = (1 - damping) / (1 - damping + damping * lost)
+        result = zeros(n, dtype=self.dtype, device=self.graph.device)
+        launches.over_vertices(mix, n, rank, other, part, result)
+        return result, part * bound + (1 - part) * other_bound
+
+    def solve(self, jumps: NDArray[np.float64]) -> tuple[Array, float]:
+        """Return ranks and a bound of their error, which is at most `tolerance`."""
+        graph, launches, damping, strength, start, find, dtype, tolerance = self
+        n, undirected = graph.num_vertices, strength is None and graph.is_symmetric()
+        teleport = asarray(jumps, device=graph.device, readonly=True)
+        hubs = zeros(2 + graph.num_edges // HUB_DEGREE, dtype=np.int64, device=graph.device)
+        rank = zeros(n, dtype=dtype, device=graph.device)
+        pulls = find == "gather" or (find is None and undirected and (is_low_degree(graph) or launches.worker is None))
+
+        def set_start(dangling: float) -> None:
+            per_vertex, per_edge = 1.0, 0.0
+            if start is None and undirected and tolerance > 1e-5:
+                # Ranks are nearly in proportion to degrees; but not so in each of the small components.
+                per_vertex, per_edge = 1 - damping, damping * (1 - dangling) / max(graph.num_edges, 1)
+            launches.over_vertices(set_ranks, n, graph.indptr, teleport if start is None else start, per_vertex, per_edge, rank)
+
+        def pull(hubs: NDArray[Any]) -> float | None:
+            return chebyshev_pull.solve(
+                graph,
+                launches,
+                damping,
+                teleport,
+                rank,
+                tolerance,
+                hubs=hubs,
+                any_scale=start is not None,
+                undirected=undirected,
+            )
+
+        def plan() -> None:
+            launches.sums(find_hubs, n, graph.indptr, teleport, hubs)
+            set_start(0.0)
+            pull(np.arange(0))
+
+        if pulls:
+            launches.compile_ahead((graph.indptr.dtype, dtype, start is None or start.dtype, is_low_degree(graph)), plan)
+        set_start(launches.sums(find_hubs, n, graph.indptr, teleport, hubs)[0])
+        pushing = ResidualPush(graph, launches, damping, teleport, "push" if find == "push" else "sweep", strength)
+        if pulls:
+            bound = pull(hubs[1 : 1 + int(hubs[0])])
+            if bound is not None and undirected:
+                return rank, bound
+        return pushing.solve(rank, tolerance, check_first=pulls)
 
 
 def check_damping(value: Any) -> float:
@@ -241,15 +303,15 @@ def check_damping(value: Any) -> float:
     return damping
 
 
-def teleport_distribution(personalization: Any, n: int) -> NDArray[np.float64]:
-    """Return the teleport distribution, of sum 1; one number if it is the same for all vertices."""
-    if personalization is None:
+def teleport_distribution(name: str, values: Any, n: int) -> NDArray[np.float64]:
+    """Return where jumps lead, or dangling vertices, of sum 1; one number if it is the same for all vertices."""
+    if values is None:
         return np.full(min(n, 1), 1 / max(n, 1))
-    given = as_host_array("personalization", to_host(personalization))
+    given = as_host_array(name, to_host(values))
     if given.shape != (n,) or given.dtype.kind not in "iufb":
         got = f"got shape {given.shape} of {given.dtype}"
-        raise InvalidArgumentError(f"personalization must have one number for each of {n} vertices ({got})")
+        raise InvalidArgumentError(f"{name} must have one number for each of {n} vertices ({got})")
     given = given.astype(np.float64)
     if n and not (given.min() >= 0 and 0 < given.sum() < math.inf):
-        raise InvalidArgumentError("personalization must hold finite numbers, not negative, with a positive sum")
+        raise InvalidArgumentError(f"{name} must hold finite numbers, not negative, with a positive sum")
     return given / given.sum() if n else given

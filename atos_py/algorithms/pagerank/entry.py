@@ -19,7 +19,7 @@ _HIGHEST = 5
 
 
 def _verify(graph: Graph, result: PageRankResult, options: Mapping[str, Any]) -> dict[str, Any]:
-    return {"error": verify_pagerank(graph, result, options["tolerance"])}
+    return {"error": verify_pagerank(graph, result, options["tolerance"], weighted=options.get("weighted", False))}
 
 
 def _describe(result: PageRankResult) -> dict[str, Any]:
@@ -47,6 +47,7 @@ tolerance. A float64 pass over all edges proves that. The ranks sum to 1.""",
         "tolerance": Option(f"relative error that the ranks may have (default: {_TOLERANCE:g})", float),
         "dtype": Option("of the ranks: float32 or float64"),
         "find": Option("how vertices with work are found: sweep, gather or push"),
+        "weighted": Option("follow edges in proportion to their weights, if the graph has some", convert=None),
     },
     tunable=_list_methods,
     defaults={"tolerance": _TOLERANCE},

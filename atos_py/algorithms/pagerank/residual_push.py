@@ -14,6 +14,7 @@ Source: Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from numpy.typing import DTypeLike
 
 from ...arrays.array import Array, zeros
 from ...compile.atomics import atomic_add, atomic_exch
+from ...compile.task import Task
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
 from ...operators.edge_map import THREAD_MAX_DEGREE, push
@@ -40,59 +42,112 @@ class PushParams(NamedTuple):
     from_ranks: bool  # pass on the rank and not the residual: makes residuals from ranks
 
 
-def is_above(v, degree, indptr, indices, rank, residual, marks, params):  # type: ignore[no-untyped-def]
+def residual_tasks(
+    nothing: Callable[..., Any], share: Callable[..., Any], along: Callable[..., Any], comes_back: Callable[..., Any]
+) -> tuple[Task, Task]:
+    """Return the tasks `sweep` and `push_marked` for one kind of steps along edges.
+
+    What a vertex v passes on is ``share(v, degree, amount, residual, *weighted)``, of the type of ``nothing(residual)``, of
+    which an edge carries ``along(edge, value, residual, *weighted)``. If the only edge of v is a loop,
+    ``comes_back(edge, *weighted)`` is whether it carries all.
+    """
+
+    def take_residual(v, degree, indptr, indices, rank, residual, marks, params, *weighted):  # type: ignore[no-untyped-def]
+        """Move the residual of v, if it is worth it, to its rank; return whether, and what its edges share."""
+        number = residual.dtype.type
+        if params.from_ranks:
+            return rank[v] != 0, share(v, degree, params.damping * number(rank[v]), residual, *weighted)
+        if not is_above(v, degree, indptr, indices, rank, residual, marks, params):
+            return False, nothing(residual)
+        r = atomic_exch(residual, v, 0)
+        taken = r
+        if degree == 1 and indices[indptr[v]] == v and comes_back(indptr[v], *weighted):
+            taken = r / (number(1) - params.damping)  # all of it would come back, again and again
+            atomic_add(residual, v, r - taken)
+        atomic_add(rank, v, taken)
+        return taken != 0, share(v, degree, params.damping * taken, residual, *weighted)
+
+    def add_residual(worker, v, u, edge, value, indptr, indices, rank, residual, marks, params, *weighted):  # type: ignore[no-untyped-def]
+        """Add what v passes on to the residual of u."""
+        atomic_add(residual, u, along(edge, value, residual, *weighted))
+
+    def no_contribution(indptr, indices, rank, residual, marks, params, *weighted):  # type: ignore[no-untyped-def]
+        """Return a contribution of nothing."""
+        return nothing(residual)
+
+    def take_marked(v, degree, indptr, indices, rank, residual, marks, params, *weighted):  # type: ignore[no-untyped-def]
+        """Clear the mark of v and take its residual, in this order: an add that comes after the taking has to find no mark."""
+        if atomic_exch(marks, v, 0) == 0:
+            return False, nothing(residual)
+        return take_residual(v, degree, indptr, indices, rank, residual, marks, params, *weighted)
+
+    def add_and_push(worker, v, u, edge, value, indptr, indices, rank, residual, marks, params, *weighted):  # type: ignore[no-untyped-def]
+        """Add what v passes on to the residual of u, and push u if that lifted it above the limit."""
+        contribution = along(edge, value, residual, *weighted)
+        old = atomic_add(residual, u, contribution)
+        if abs(old) <= params.limit and abs(old + contribution) > params.limit and atomic_exch(marks, u, 1) == 0:
+            worker.push(u)
+
+    return (
+        push(is_above, take_residual, add_residual, no_contribution, low_degree_inline=True, with_edge=True),
+        push(try_mark, take_marked, add_and_push, no_contribution, with_edge=True),
+    )
+
+
+def is_above(v, degree, indptr, indices, rank, residual, marks, params, *weighted):  # type: ignore[no-untyped-def]
     """Whether the residual of v is worth passing on."""
     return params.from_ranks or abs(residual[v]) > params.limit + params.limit_per_edge * residual.dtype.type(degree)
 
 
-def take_residual(v, degree, indptr, indices, rank, residual, marks, params):  # type: ignore[no-untyped-def]
-    """Move the residual of v, if it is worth it, to its rank; return whether, and what each neighbour gets."""
-    number = residual.dtype.type
-    edges = number(max(degree, 1))
-    if params.from_ranks:
-        return rank[v] != 0, params.damping * number(rank[v]) / edges
-    if not is_above(v, degree, indptr, indices, rank, residual, marks, params):
-        return False, number(0)
-    r = atomic_exch(residual, v, 0)
-    taken = r
-    if degree == 1 and indices[indptr[v]] == v:
-        taken = r / (number(1) - params.damping)  # all of it would come back, again and again
-        atomic_add(residual, v, r - taken)
-    atomic_add(rank, v, taken)
-    return taken != 0, params.damping * taken / edges
-
-
-def add_residual(worker, v, u, contribution, indptr, indices, rank, residual, marks, params):  # type: ignore[no-untyped-def]
-    """Add what v passes on to the residual of u."""
-    atomic_add(residual, u, contribution)
-
-
-def no_contribution(indptr, indices, rank, residual, marks, params):  # type: ignore[no-untyped-def]
-    """Return a contribution of nothing."""
-    return residual.dtype.type(0)
-
-
-def try_mark(v, degree, indptr, indices, rank, residual, marks, params):  # type: ignore[no-untyped-def]
+def try_mark(v, degree, indptr, indices, rank, residual, marks, params, *weighted):  # type: ignore[no-untyped-def]
     """Mark v if it has work and is not marked yet; return whether."""
     return abs(residual[v]) > params.limit and atomic_exch(marks, v, 1) == 0
 
 
-def take_marked(v, degree, indptr, indices, rank, residual, marks, params):  # type: ignore[no-untyped-def]
-    """Clear the mark of v and take its residual, in this order: an add that comes after the taking has to find no mark."""
-    if atomic_exch(marks, v, 0) == 0:
-        return False, residual.dtype.type(0)
-    return take_residual(v, degree, indptr, indices, rank, residual, marks, params)
+def zero_of_residuals(residual):  # type: ignore[no-untyped-def]
+    """Return 0 of the type of the residuals."""
+    return residual.dtype.type(0)
 
 
-def add_and_push(worker, v, u, contribution, indptr, indices, rank, residual, marks, params):  # type: ignore[no-untyped-def]
-    """Add what v passes on to the residual of u, and push u if that lifted it above the limit."""
-    old = atomic_add(residual, u, contribution)
-    if abs(old) <= params.limit and abs(old + contribution) > params.limit and atomic_exch(marks, u, 1) == 0:
-        worker.push(u)
+def share_evenly(v, degree, amount, residual):  # type: ignore[no-untyped-def]
+    """Return the part of each edge."""
+    return amount / residual.dtype.type(max(degree, 1))
 
 
-sweep = push(is_above, take_residual, add_residual, no_contribution, low_degree_inline=True)
-push_marked = push(try_mark, take_marked, add_and_push, no_contribution)
+def all_of_it(edge, value, residual):  # type: ignore[no-untyped-def]
+    """Return what every edge carries."""
+    return value
+
+
+def always(edge):  # type: ignore[no-untyped-def]
+    """Whether an edge carries anything."""
+    return True
+
+
+sweep, push_marked = residual_tasks(zero_of_residuals, share_evenly, all_of_it, always)
+
+
+def zero_share(residual):  # type: ignore[no-untyped-def]
+    """Return 0 of float64, in which shares of weights are, since those may be of any size."""
+    return np.float64(0)
+
+
+def share_by_strength(v, degree, amount, residual, weights, strength):  # type: ignore[no-untyped-def]
+    """Return the part for each unit of weight."""
+    return np.float64(amount) / strength[v] if strength[v] > 0 else np.float64(0)
+
+
+def by_weight(edge, value, residual, weights, strength):  # type: ignore[no-untyped-def]
+    """Return what an edge carries by its weight."""
+    return residual.dtype.type(value * np.float64(weights[edge]))
+
+
+def has_weight(edge, weights, strength):  # type: ignore[no-untyped-def]
+    """Whether an edge carries anything."""
+    return weights[edge] > 0
+
+
+weighted_sweep, weighted_push_marked = residual_tasks(zero_share, share_by_strength, by_weight, has_weight)
 
 
 @vertex_map
@@ -126,9 +181,18 @@ measure = vertex_sums(shift_and_measure, 3)
 class ResidualPush:
     """The residuals of ranks on one graph, and the launches that push them."""
 
-    def __init__(self, graph: Graph, launches: LaunchSequence, damping: float, teleport: Array, method: str) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        launches: LaunchSequence,
+        damping: float,
+        teleport: Array,
+        method: str,
+        strength: Array | None = None,
+    ) -> None:
         self.graph, self.launches, self.damping, self.teleport, self.method = graph, launches, damping, teleport, method
         self.n = graph.num_vertices
+        self.weighted = () if strength is None else (graph.weights, strength)
         self.marks = self.zeros(np.int32) if method == "push" else None
 
     def solve(self, rank: Array, tolerance: float, *, check_first: bool) -> tuple[Array, float]:
@@ -198,11 +262,13 @@ class ResidualPush:
         number = residual.dtype.type
         params = PushParams(number(self.damping), number(limit), number(per_edge), from_ranks)
         rows = self.graph.indptr, self.graph.indices
+        sweeping, marking = (weighted_sweep, weighted_push_marked) if self.weighted else (sweep, push_marked)
         if method == "push":
-            self.launches.launch(mixed_ranges(self.n), push_marked, *rows, *rows, rank, residual, self.marks, params)
+            arguments = *rows, rank, residual, self.marks, params, *self.weighted
+            self.launches.launch(mixed_ranges(self.n), marking, *rows, *arguments)
         else:
-            thread_max_degree = THREAD_MAX_DEGREE[self.graph.device.kind]
-            self.launches.launch(mixed_ranges(self.n), sweep, *rows, thread_max_degree, *rows, rank, residual, None, params)
+            arguments = *rows, rank, residual, None, params, *self.weighted
+            self.launches.launch(mixed_ranges(self.n), sweeping, *rows, THREAD_MAX_DEGREE[self.graph.device.kind], *arguments)
 
     def zeros(self, dtype: DTypeLike) -> Array:
         """Return an array with a place for each vertex."""
