@@ -24,6 +24,8 @@ _FUNCTIONS = {
     "is_connected": _SAME,
     "is_weakly_connected": _SAME,
     "k_core": _SAME,
+    "minimum_spanning_edges": f"{_SAME} Only `algorithm='kruskal'`.",
+    "minimum_spanning_tree": f"{_SAME} Only `algorithm='kruskal'`.",
     "node_connected_component": _SAME,
     "number_connected_components": _SAME,
     "number_weakly_connected_components": _SAME,

@@ -6,6 +6,11 @@ from .algorithms.coloring import ColoringResult, color, verify_coloring
 from .algorithms.connected_components import ComponentsResult, connected_components, verify_connected_components
 from .algorithms.core_number import CoreResult, core_number, verify_core_number
 from .algorithms.k_core import KCoreResult, k_core, verify_k_core
+from .algorithms.minimum_spanning_forest import (
+    SpanningForestResult,
+    minimum_spanning_forest,
+    verify_minimum_spanning_forest,
+)
 from .algorithms.pagerank import PageRankResult, pagerank, verify_pagerank
 from .algorithms.shortest_path_lengths import (
     ShortestPathLengthsResult,
@@ -63,6 +68,7 @@ __all__ = [
     "Run",
     "SSSPResult",
     "ShortestPathLengthsResult",
+    "SpanningForestResult",
     "Task",
     "Tuning",
     "UNREACHED",
@@ -94,6 +100,7 @@ __all__ = [
     "local_array",
     "max",
     "min",
+    "minimum_spanning_forest",
     "nonzero",
     "pack",
     "pagerank",
@@ -113,6 +120,7 @@ __all__ = [
     "verify_connected_components",
     "verify_core_number",
     "verify_k_core",
+    "verify_minimum_spanning_forest",
     "verify_pagerank",
     "verify_shortest_path_lengths",
     "verify_sssp",

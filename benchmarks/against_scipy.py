@@ -20,9 +20,18 @@ from numpy.typing import NDArray
 import atos_py as atos
 from atos_py.algorithms.bfs import DIRECTIONS
 from atos_py.graph.spec import SPEC_HELP, graph_of, source_of
+from atos_py.support.splitmix64 import splitmix64
 
 DAMPING = 0.85
-ALGORITHMS = ("bfs", "components", "pagerank")
+ALGORITHMS = ("bfs", "components", "forest", "pagerank")
+
+
+def with_weights(graph: atos.Graph) -> atos.Graph:
+    """Return an undirected graph with weights from 1 to 255, the same in both directions."""
+    tails = np.repeat(np.arange(graph.num_vertices, dtype=np.uint64), graph.degrees())
+    heads = graph.indices.to_numpy().astype(np.uint64)
+    hashes = splitmix64(np.minimum(tails, heads) << np.uint64(32) | np.maximum(tails, heads))
+    return atos.Graph.from_csr(graph.indptr, graph.indices, (1 + hashes % np.uint64(255)).astype(np.int32))
 
 
 def exact_ranks(graph: atos.Graph) -> NDArray[np.float64]:
@@ -93,6 +102,12 @@ def main() -> None:
         atos.verify_connected_components(graph, ours().label)
         theirs = functools.partial(csgraph.connected_components, matrix, directed=False)
         compare("connected components", ours, theirs, options.repeat)
+    if "forest" in options.algorithm:
+        weighted = with_weights(graph)
+        matrix = weighted.to_scipy().astype(np.float64)
+        ours = functools.partial(atos.minimum_spanning_forest, weighted)
+        atos.verify_minimum_spanning_forest(weighted, ours().edges, ours().edge_ids)
+        compare("spanning forest", ours, functools.partial(csgraph.minimum_spanning_tree, matrix), options.repeat)
     if "pagerank" in options.algorithm:
         result = atos.pagerank(graph, DAMPING, options.tolerance)
         atos.verify_pagerank(graph, result, options.tolerance)

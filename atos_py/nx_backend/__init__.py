@@ -32,6 +32,7 @@ from .searches import (
     single_source_shortest_path_length,
     single_target_shortest_path_length,
 )
+from .spanning_trees import minimum_spanning_edges, minimum_spanning_tree
 from .trees import bfs_edges, bfs_layers, bfs_predecessors, bfs_successors, bfs_tree
 
 __all__ = [
@@ -54,6 +55,8 @@ __all__ = [
     "is_connected",
     "is_weakly_connected",
     "k_core",
+    "minimum_spanning_edges",
+    "minimum_spanning_tree",
     "node_connected_component",
     "number_connected_components",
     "number_weakly_connected_components",

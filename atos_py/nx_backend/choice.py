@@ -31,6 +31,10 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
         return "the order of predecessors is not kept"
     if name == "greedy_color" and (given["strategy"] != "random_sequential" or given["interchange"]):
         return "vertices are coloured in no certain order, and without interchange"
+    if name.startswith("minimum_spanning") and given["G"].is_directed():
+        return "spanning trees are those of undirected graphs"
+    if name.startswith("minimum_spanning") and given["algorithm"] != "kruskal":
+        return "edges are those of Kruskal's algorithm, in its order"
     if name == "pagerank":
         return _can_rank(**given)
     if name.startswith(("shortest_path", "single_source_dijkstra")):
@@ -83,7 +87,7 @@ def _can_rank(
 def _weights(G: Any, name: str) -> list[Any]:  # noqa: N803
     if not isinstance(G, AtosGraph):
         return [weight for *_, weight in G.edges(data=name, default=1)]
-    values = G.attributes.get(name, np.zeros(0))
+    values = G.attribute(name)
     return [None] if values is None else values.tolist()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +18,7 @@ __all__ = ["AtosGraph", "convert_from_nx", "convert_to_nx"]
 
 
 class AtosGraph:
-    """A graph that networkx hands to this backend; of attributes it has those of edges that a function asks for.
+    """A graph that networkx hands to this backend; of attributes it has those that a function asks for.
 
     Attributes
     ----------
@@ -29,15 +28,15 @@ class AtosGraph:
         The vertex of each node.
     indptr, indices : numpy.ndarray
         A CSR with the neighbours, or successors, in networkx's order.
-    attributes : dict
-        Arrays of the attributes of edges, by their names: int64, or float64 if some are floats. None if some are no numbers.
+    original : networkx.Graph or None
+        The graph that this one was made of, where a function asked for its attributes.
     """
 
     __networkx_backend__ = "atos"
 
-    def __init__(self, graph: nx.Graph[Any], edge_attrs: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, graph: nx.Graph[Any], edge_attrs: Mapping[str, Any] | None = None, *, preserve: bool = False) -> None:
+        self.original = graph if preserve else None
         self._directed, self._multigraph = graph.is_directed(), graph.is_multigraph()
-        self._source = weakref.ref(graph)  # as networkx keeps this with the graph
         self.nodes = list(graph)
         self.number = {node: i for i, node in enumerate(self.nodes)}
         # Lists, since a filtered view of networkx may not know how many neighbours it shows.
@@ -52,7 +51,7 @@ class AtosGraph:
         np.cumsum(degrees, out=indptr[1:])
         self.indptr: NDArray[Any] = indptr
         self.indices: NDArray[np.uint32] = indices
-        self.attributes = {name: self._read(graph, name, default) for name, default in (edge_attrs or {}).items()}
+        self._attributes = {name: self._read(graph, name, default) for name, default in (edge_attrs or {}).items()}
         self._graphs: dict[str, Graph] = {}
 
     def _read(self, graph: nx.Graph[Any], name: str, default: Any) -> NDArray[Any] | None:
@@ -62,12 +61,18 @@ class AtosGraph:
         values = [data.get(name, default) for data in edges]
         if not all(isinstance(value, (int, float, np.integer, np.floating)) for value in values):
             return None
+        dtype = np.float64 if any(isinstance(value, (float, np.floating)) for value in values) else np.int64
         try:
-            return np.array(
-                values, np.float64 if any(isinstance(value, (float, np.floating)) for value in values) else np.int64
-            )
+            return np.array(values, dtype)
         except OverflowError:
             return None
+
+    def attribute(self, name: str) -> NDArray[Any] | None:
+        """Return an attribute of the edges: int64, or float64 if some are floats; None if some are no numbers; 1 by default."""
+        if name not in self._attributes:
+            ones = np.ones(self.indices.size, np.int64)
+            self._attributes[name] = ones if self.original is None else self._read(self.original, name, 1)
+        return self._attributes[name]
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -102,9 +107,8 @@ class AtosGraph:
         return bool((np.repeat(np.arange(len(self)), np.diff(self.indptr)) == self.indices).any())
 
     def to_networkx(self) -> nx.Graph[Any]:
-        """Return the graph of networkx that this was made of, with its attributes, if that is still there, or one without."""
-        graph = self._source()
-        return convert_to_nx(self) if graph is None else graph  # type: ignore[no-any-return]
+        """Return the graph of networkx that this was made of, or one without attributes if none were asked for."""
+        return convert_to_nx(self) if self.original is None else self.original
 
     @functools.cached_property
     def backward(self) -> Graph:
@@ -112,18 +116,18 @@ class AtosGraph:
         return self.forward.transpose() if self._directed else self.forward
 
     def weighted(self, name: str | None) -> Graph:
-        """Return the graph with an attribute of edges as weights; without weights if that was not asked for: 1 an edge."""
-        values = None if name is None else self.attributes.get(name)
-        if name is None or values is None:
+        """Return the graph with an attribute of the edges as weights, or without any."""
+        if name is None:
             return self.forward
         if name not in self._graphs:
-            self._graphs[name] = self.forward.with_weights(values)
+            self._graphs[name] = self.forward.with_weights(self.attribute(name))
         return self._graphs[name]
 
-    def reversed(self) -> AtosGraph:
-        """Return the graph with all edges turned round, for one call; itself if they have no direction."""
+    def reversed(self, name: str | None = None) -> AtosGraph:
+        """Return the graph, and an attribute, with all edges turned round, for one call; itself if they have no direction."""
         if not self._directed:
             return self
+        values = None if name is None else self.attribute(name)
         turned = copy.copy(self)
         # By target, and by source among those: the order in which networkx turns edges round.
         order = np.argsort(self.indices, kind="stable")
@@ -131,8 +135,8 @@ class AtosGraph:
         turned.indices = sources[order]
         turned.indptr = np.zeros_like(self.indptr)
         np.cumsum(np.bincount(self.indices, minlength=len(self)), out=turned.indptr[1:])
-        turned.attributes = {name: None if values is None else values[order] for name, values in self.attributes.items()}
-        turned._graphs = {}
+        turned._attributes = {} if name is None or values is None else {name: values[order]}
+        turned.original, turned._graphs = None, {}
         for name in ("forward", "backward"):
             turned.__dict__.pop(name, None)
         return turned
@@ -140,7 +144,10 @@ class AtosGraph:
 
 def convert_from_nx(graph: Any, edge_attrs: Mapping[str, Any] | None = None, **options: Any) -> AtosGraph:
     """Return a graph of networkx as one of this backend; what else it has to preserve is looked at by `can_run`."""
-    return graph if isinstance(graph, AtosGraph) else AtosGraph(graph, edge_attrs)
+    if isinstance(graph, AtosGraph):
+        return graph
+    preserve = bool(edge_attrs) or any(options.get(f"preserve_{kind}_attrs") for kind in ("edge", "node", "graph"))
+    return AtosGraph(graph, edge_attrs, preserve=preserve)
 
 
 def convert_to_nx(result: Any, *, name: str | None = None) -> Any:

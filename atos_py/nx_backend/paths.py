@@ -177,4 +177,4 @@ def shortest_path_length(
         if target not in G:
             raise nx.NodeNotFound(f"Source {target} is not in G")  # as networkx says, which turns the graph round
         return single_target_shortest_path_length(G, target)
-    return single_source_dijkstra_path_length(G.reversed(), target, weight=weight)
+    return single_source_dijkstra_path_length(G.reversed(weight), target, weight=weight)

@@ -37,7 +37,7 @@ def pagerank(
     if jumps is not None and jumps.sum() == 0:
         raise ZeroDivisionError("personalization names no node of the graph")
     tolerance = min(max(len(G) * tol * min(1.0, alpha / (1 - alpha)), 1e-11 / (1 - alpha)), 1.0)
-    weights = G.attributes.get(weight or "")
+    weights = None if weight is None else G.attribute(weight)
     weighted = weights is not None and bool(
         (weights != weights[:1]).any() or (weights[:1] == 0).any()
     )  # otherwise each edge is as likely

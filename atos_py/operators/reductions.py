@@ -1,5 +1,7 @@
 """Sums over all vertices: a thread adds up tuples, a worker combines those of its threads, and one atomic adds the result.
 
+And prefix sums over the threads of a worker, by which they write the elements of a list next to each other.
+
 A tuple has one to three numbers. Each number of them is written out, since indexing a tuple in a loop would take a GPU's stack.
 """
 
@@ -8,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..compile.atomics import atomic_add
 
-__all__ = ["plus", "store_sums"]
+__all__ = ["plus", "store_sums", "sum_of_lower_ranks"]
+
+_MOST_THREADS = 1024  # of a worker
 
 
 def _plus_1(a, b):  # type: ignore[no-untyped-def]
@@ -61,3 +67,20 @@ def plus(count: int) -> Callable[..., Any]:
 def store_sums(count: int) -> Callable[..., Any]:
     """Return the function by which the threads of a worker add their tuples to the array `totals`."""
     return _STORE[count]
+
+
+def sum_of_lower_ranks(worker, count):  # type: ignore[no-untyped-def]
+    """Return the sum of an integer over the threads of the worker before this one, below 2**31; collective, for flat tasks."""
+    sums = worker.scratch(np.int32, _MOST_THREADS)
+    sums[worker.rank] = count
+    worker.sync()
+    distance = 1
+    while distance < worker.size:
+        before = sums[worker.rank - distance] if worker.rank >= distance else 0
+        worker.sync()
+        sums[worker.rank] += before
+        worker.sync()
+        distance *= 2
+    found = sums[worker.rank] - count
+    worker.sync()  # before the next call
+    return found

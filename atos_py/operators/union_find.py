@@ -1,7 +1,8 @@
 """Union-find for tasks: a forest in an array of parents, which threads link and shorten at the same time.
 
-A parent has a smaller number than its child, and a root is its own parent. So a root is the smallest of its tree, no chain is a
-cycle, and whatever ancestor a thread reads, its way leads to the root. A link is one compare-and-swap on a root; nothing waits.
+A root is its own parent. Of what `unite` links, a parent has a smaller number than its child: so a root is the smallest of its
+tree, and no chain is a cycle. Whatever ancestor a thread reads, its way leads to the root. A link is one compare-and-swap on a
+root, and nothing waits.
 
 Sources: Patwary, Refsnes and Manne, "Multi-core spanning forest algorithms using the disjoint-set data structure", IPDPS 2012;
 Jaiganesh and Burtscher, "A high-performance connected components implementation for GPUs", HPDC 2018 (ECL-CC).

@@ -119,6 +119,7 @@ CALLS = {
     "bfs": lambda: atos.bfs(atos.generate.rmat(8, device="cpu"), 0, direction="auto"),
     "pagerank": lambda: atos.pagerank(atos.generate.rmat(8, device="cpu")),
     "pagerank, start": lambda: atos.pagerank(atos.generate.road(9, device="cpu"), start=np.ones(81), dtype="f8"),
+    "minimum_spanning_forest": lambda: atos.minimum_spanning_forest(atos.generate.rmat(8, device="cpu")),
     "color": lambda: atos.color(atos.generate.rmat(8, device="cpu")),
     "color, mesh": lambda: atos.color(atos.generate.road(9, device="cpu"), order="degree"),
     "core_number": lambda: atos.core_number(atos.generate.rmat(8, device="cpu")),

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import networkx as nx
@@ -34,6 +35,7 @@ THEIRS = [
     "tests.test_core",
     "shortest_paths.tests.test_weighted",
     "tests.test_dag",
+    "tree.tests.test_mst",
     "traversal.tests.test_bfs",
 ]
 PLUGIN = """
@@ -179,6 +181,7 @@ def test_components_are_the_same(description):
             assert found == expected, name
 
 
+@settings(max_examples=40, deadline=None)
 @given(graphs, st.sampled_from([None, 0, 1, 2.5, 3]))
 def test_cores_are_the_same(description, k):
     graph, _ = build(description)
@@ -190,7 +193,7 @@ def test_cores_are_the_same(description, k):
             nx_backend.core_number(nx_backend.convert_from_nx(graph))
     graph.remove_edges_from(loops)
     nx.set_node_attributes(graph, {node: i for i, node in enumerate(graph)}, "number")
-    ours = nx_backend.convert_from_nx(graph)
+    ours = nx_backend.convert_from_nx(graph, preserve_node_attrs=True)
     cores = nx.core_number(graph)
     assert list(nx_backend.core_number(ours).items()) == list(cores.items())
     for given_cores in (None, cores):
@@ -248,6 +251,45 @@ def test_weighted_paths_are_the_same(description, weights, whole, data):
         assert to_one == nx.shortest_path_length(graph, target="node 0", weight=weight)
         pairs = outcome(nx_backend.shortest_path_length, ours, weight=weight)
         assert pairs == outcome(nx.shortest_path_length, graph, weight=weight)
+
+
+def test_a_graph_that_was_converted_with_all_attributes_has_weights():
+    """As networkx may hand over one that it keeps from another call."""
+    graph = nx.DiGraph([(0, 1, {"cost": 5}), (1, 2, {"cost": 7}), (0, 2, {"cost": 13}), (2, 0)])
+    ours = nx_backend.convert_from_nx(graph, preserve_edge_attrs=True)
+    for ends in ({"source": 0}, {"target": 2}):
+        assert nx_backend.shortest_path_length(ours, weight="cost", **ends) == nx.shortest_path_length(
+            graph, weight="cost", **ends
+        )
+
+
+weights = st.sampled_from([-1, 0.0, 0.5, 1, 2**70, Fraction(1, 3), float("inf")])
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs, st.lists(weights, min_size=25, max_size=25), st.booleans())
+def test_spanning_trees_are_the_same(description, values, attributes):
+    graph, ours = build((KINDS[2 * (description[0] in KINDS[2:])], *description[1:]))
+    if attributes:
+        graph.graph["name"] = "some"
+        graph.nodes["node 3"]["color"] = "red"
+        for (*_, given), value in zip(graph.edges(data=True), values, strict=False):
+            given |= {"cost": value, "other": 7}
+        ours = nx_backend.convert_from_nx(graph, preserve_edge_attrs=True)
+    for options in ({}, {"data": False}, {"keys": False}, {"keys": False, "data": False}):
+        expected = list(nx.minimum_spanning_edges(graph, weight="cost", **options))
+        assert list(nx_backend.minimum_spanning_edges(ours, weight="cost", **options)) == expected
+    tree, expected = nx_backend.minimum_spanning_tree(ours, "cost"), nx.minimum_spanning_tree(graph, "cost")
+    assert nx.utils.graphs_equal(tree, expected)
+    assert (type(tree), tree.graph, list(tree)) == (type(graph), graph.graph, list(graph))
+
+
+def test_spanning_trees_and_nan():
+    graph = nx.Graph([(0, 1, {"weight": float("nan")}), (1, 2, {"weight": 2})])
+    ours = nx_backend.convert_from_nx(graph, edge_attrs={"weight": 1})
+    with pytest.raises(ValueError, match=r"NaN found as an edge weight\. Edge \(0, 1, {'weight': nan}\)"):
+        list(nx_backend.minimum_spanning_edges(ours))
+    assert list(nx_backend.minimum_spanning_edges(ours, data=False, ignore_nan=True)) == [(1, 2)]
 
 
 @settings(max_examples=25, deadline=None)
@@ -332,7 +374,9 @@ PATH, ARC = nx.path_graph(3), nx.path_graph(3, nx.DiGraph)
         ("bfs_tree", (ARC, 0), {"reverse": True}, "predecessors"),
         ("greedy_color", (PATH,), {}, "certain order"),
         ("greedy_color", (PATH, "random_sequential"), {"interchange": True}, "interchange"),
-        ("pagerank", (WEIGHTED,), {}, "weights"),
+        ("minimum_spanning_tree", (PATH,), {"algorithm": "prim"}, "Kruskal"),
+        ("minimum_spanning_edges", (PATH, "boruvka"), {}, "Kruskal"),
+        ("minimum_spanning_tree", (ARC,), {}, "undirected"),
         ("shortest_path_length", (WEIGHTED, 0), {"weight": "weight", "method": "bellman-ford"}, "Dijkstra"),
         ("shortest_path_length", (WEIGHTED, 0), {"method": "SPAM"}, "Dijkstra"),
         ("single_source_dijkstra", (WEIGHTED, 0), {"weight": lambda u, v, data: 1}, "attribute"),
@@ -364,6 +408,7 @@ def test_what_is_left_to_networkx(name, args, options, reason):
         ("pagerank", (WEIGHTED,), {"weight": "cost"}),
         ("greedy_color", (PATH,), {"strategy": "random_sequential"}),
         ("is_connected", (PATH,), {}),
+        ("minimum_spanning_tree", (PATH, "cost"), {}),
     ],
 )
 def test_what_is_taken(name, args, options):

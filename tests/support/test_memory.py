@@ -129,6 +129,11 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
     "k_core": (lambda _: None, lambda _: atos.k_core(GRAPH, 2)),
     "verify_core_number": (lambda _: atos.core_number(GRAPH), lambda found: atos.verify_core_number(GRAPH, found.core)),
     "verify_k_core": (lambda _: atos.k_core(GRAPH, 2), lambda found: atos.verify_k_core(GRAPH, 2, found.members)),
+    "minimum_spanning_forest": (lambda _: None, lambda _: atos.minimum_spanning_forest(GRAPH)),
+    "verify_minimum_spanning_forest": (
+        lambda _: atos.minimum_spanning_forest(GRAPH),
+        lambda found: atos.verify_minimum_spanning_forest(GRAPH, found.edges, found.edge_ids),
+    ),
     "verify_bfs": (lambda _: atos.bfs(GRAPH, 0), lambda found: atos.verify_bfs(GRAPH, 0, found.depth)),
     "verify_pagerank": (lambda _: atos.pagerank(GRAPH), lambda found: atos.verify_pagerank(GRAPH, found)),
     "verify_coloring": (lambda _: atos.color(GRAPH), lambda found: atos.verify_coloring(GRAPH, found.colors)),

@@ -1,0 +1,175 @@
+"""The call `minimum_spanning_forest`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays.array import Array, asarray, zeros
+from ...arrays.array_library import as_library
+from ...errors import InvalidArgumentError
+from ...graph.graph import Graph
+from ...graph.graph_arrays import check_graph
+from ...graph.symmetric_weights import has_symmetric_weights
+from ...operators.edge_map import THREAD_MAX_DEGREE
+from ...operators.ranges import range_items
+from ...runtime.launch import LaunchOptions
+from ...runtime.queue import Queue
+from ...runtime.stats import LaunchStats
+from ...support.host_memory import host_memory_for
+from ..arguments import check_options, check_rounds, check_worker
+from ..launch_sequence import LaunchSequence
+from .tasks import Trees, collect_floats, collect_integers, grow
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # of typing from Python 3.11 on
+
+__all__ = ["SpanningForestResult", "minimum_spanning_forest"]
+
+
+@dataclass(frozen=True)
+class SpanningForestResult:
+    """Result of `minimum_spanning_forest`.
+
+    Attributes
+    ----------
+    edges : Array, or an array of the library that the graph's arrays came from, of shape (m, 2)
+        The two ends of each edge of the forest, uint32, each edge in one direction.
+    edge_ids : as `edges`, of shape (m,)
+        The numbers of these edges: their places in the `indices` and `weights` of the graph.
+    weight : int or float
+        The sum of their weights, as a number of Python.
+    stats : LaunchStats
+
+    Examples
+    --------
+    >>> graph = atos.Graph.from_edges([0, 1, 2], [1, 2, 0], weights=[5, 1, 3], symmetrize=True)
+    >>> result = atos.minimum_spanning_forest(graph)
+    >>> print(result.weight, result.num_edges)
+    4 2
+    """
+
+    edges: Any
+    edge_ids: Any
+    weight: int | float
+    stats: LaunchStats
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges: that of vertices less that of components."""
+        return int(self.edge_ids.shape[0])
+
+
+@host_memory_for("atos.minimum_spanning_forest")
+def minimum_spanning_forest(
+    graph: Graph, *, worker: str | None = None, **launch_options: Unpack[LaunchOptions]
+) -> SpanningForestResult:
+    """Find edges of the least total weight that join every two vertices which paths join.
+
+    Among equal weights the edge whose smaller end is smaller is taken first, then the one whose larger end is. So the result is
+    the same on every device. The edges come in no order that means anything, but always in the same.
+
+    Parameters
+    ----------
+    graph : Graph
+        Undirected: every edge has its reverse, of the same weight. Weights may be negative or equal; without any, each is 1.
+        Loops are ignored, and of parallel edges the lightest counts.
+    worker : {'thread', 'warp', 'cta'}, optional
+        By default "cta".
+    **launch_options : LaunchOptions
+        As for `Queue.launch_cta`: `persistent`, `fetch_size`, `num_blocks`, `num_threads`, ... The launch always has rounds,
+        so there is no `barrier=False`, and no `each_round`. `timeout` is for the whole call.
+
+    Returns
+    -------
+    SpanningForestResult
+
+    Raises
+    ------
+    InvalidArgumentError
+        If some edge lacks its reverse, or weighs another than it, or there is no such worker.
+    LaunchConfigError
+        If an option does not go with rounds.
+
+    References
+    ----------
+    Fallin, Gonzalez, Seo and Burtscher, "A high-performance MST implementation for GPUs", SC 2023.
+
+    Examples
+    --------
+    >>> grid = atos.generate.road(10, 1.0)
+    >>> atos.minimum_spanning_forest(grid).weight
+    99
+    """
+    check_graph(graph)
+    check_options(minimum_spanning_forest, launch_options)
+    check_rounds("minimum_spanning_forest", launch_options)
+    if worker is not None:
+        check_worker(worker)
+    _check_undirected(graph)
+    n, device = graph.num_vertices, graph.device
+    items = range_items(n)
+    kind = np.dtype(np.int32) if graph.weights is None else graph.weights.dtype
+
+    def array(size: int | tuple[int, ...], dtype: Any) -> Array:
+        return zeros(size, dtype=dtype, device=device)
+
+    rows, vertices = graph.indptr.dtype, np.uint32
+    trees = Trees(
+        parent=array(n, vertices),
+        root=array(n, vertices),
+        candidate=array(n, rows),
+        weight=array(2 * n, kind),
+        ends=array(2 * n, np.uint64),
+        edge=array(n, rows),
+        source=array(n, vertices),
+        hooked=array(items.size, np.int32),
+        limit=kind.type(np.inf if kind.kind == "f" else np.iinfo(kind).max),
+    )
+    queue = Queue(max(2 * items.size, 1), device=device)
+    launches = LaunchSequence("minimum_spanning_forest", queue, launch_options, worker)
+    arguments = THREAD_MAX_DEGREE[device.kind], graph, trees
+    collect, sums = (
+        (collect_floats, array((items.size, 3), np.float64))
+        if kind.kind == "f"
+        else (collect_integers, array((items.size, 3), np.int64))
+    )
+
+    def gather_edges(hooked: NDArray[Any]) -> tuple[Array, Array]:
+        places = np.concatenate([[0], np.cumsum(hooked, dtype=np.int64)])
+        found = array((int(places[-1]), 2), vertices), array(int(places[-1]), rows)
+        launches.launch(items, collect, graph, trees, asarray(places, device=device), *found, sums)
+        return found
+
+    def plan() -> None:
+        launches.launch(items, grow, *arguments, overrides={"barrier": True})
+        gather_edges(np.zeros(items.size))
+
+    launches.compile_ahead((rows, kind, graph.weights is None), plan)
+    launches.launch(items, grow, *arguments, overrides={"barrier": True})
+    edges, edge_ids = gather_edges(trees.hooked.to_numpy())
+    weight = edge_ids.size if graph.weights is None else _total(sums.to_numpy())
+    library = graph.library
+    return SpanningForestResult(as_library(edges, library), as_library(edge_ids, library), weight, launches.total())
+
+
+def _check_undirected(graph: Graph) -> None:
+    name = "minimum_spanning_forest takes undirected graphs, and here some edge"
+    if not graph.is_symmetric():
+        raise InvalidArgumentError(f"{name} has no reverse; pass graph.to_symmetric()")
+    if graph.weights is not None and not has_symmetric_weights(graph):
+        raise InvalidArgumentError(
+            f"{name} weighs another than its reverse; pass graph.simplify(symmetrize=True, deduplicate=True), "
+            "which keeps the lighter of both"
+        )
+
+
+def _total(sums: NDArray[Any]) -> int | float:
+    """Return the sum of all weights, exact if they are integers."""
+    if sums.dtype.kind == "f":
+        return float(sums[:, 0].sum())
+    low, high, negative = (sum(column) for column in sums.T.tolist())
+    return int(low + (high << 32) - (negative << 64))

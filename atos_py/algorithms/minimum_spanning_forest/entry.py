@@ -1,0 +1,36 @@
+"""Entry of minimum spanning forests in the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...graph.graph import Graph
+from ..registry import Algorithm
+from .api import SpanningForestResult, minimum_spanning_forest
+from .verify import verify_minimum_spanning_forest
+
+__all__ = ["ENTRY"]
+
+
+def _describe(result: SpanningForestResult) -> dict[str, Any]:
+    return {"edges": result.num_edges, "weight": result.weight}
+
+
+def _verify(graph: Graph, result: SpanningForestResult, _options: Mapping[str, Any]) -> dict[str, Any]:
+    verify_minimum_spanning_forest(graph, result.edges, result.edge_ids, result.weight)
+    return _describe(result)
+
+
+ENTRY = Algorithm(
+    name="minimum_spanning_forest",
+    run=minimum_spanning_forest,
+    verify=_verify,
+    describe=_describe,
+    arrays=lambda result: {"edge_ids": result.edge_ids, "edges": result.edges},
+    help="find the lightest edges that join a graph",
+    description="""\
+Finds a spanning forest of the least total weight of an undirected graph, by Boruvka's algorithm. Ties are broken by one order
+of all edges, so that the result is the same on every device. The cycle property, for every edge, proves it.""",
+    examples=("road:1000:0.62 --out forest.npz", "roads.gr.gz --worker warp"),
+)

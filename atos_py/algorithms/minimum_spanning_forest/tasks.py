@@ -1,0 +1,224 @@
+"""Tasks of a minimum spanning forest: the rounds of a step of Boruvka's algorithm, and listing the edges that were found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...arrays.array import Array
+from ...compile.atomics import atomic_add, atomic_min
+from ...compile.task import Task, task
+from ...operators.ranges import VERTICES_PER_ITEM
+from ...operators.reductions import plus, sum_of_lower_ranks
+from ...operators.row_map import row_map
+from ...operators.union_find import find_root
+
+__all__ = ["Trees", "collect_floats", "collect_integers", "grow"]
+
+_UNKNOWN, _DONE = -1, -2  # instead of a candidate
+_NO_VERTEX, _NO_EDGE = 1 << 32, 1 << 62  # larger than all
+_32, _ALL_ONES = np.uint64(32), np.uint64(2**64 - 1)
+_LOW = np.uint64(2**32 - 1)
+
+
+class Trees(NamedTuple):
+    """What is known of vertices and trees. The values of a tree are those of its root; of two steps, in turns."""
+
+    parent: Array  # of union-find
+    root: Array  # of each vertex that is not done, at the beginning of the step
+    candidate: Array  # edge of each vertex, or _UNKNOWN or _DONE
+    weight: Array  # (2 n) least weight
+    ends: Array  # (2 n) least pair of ends of that weight
+    edge: Array  # by which a root was hooked
+    source: Array  # of that edge
+    hooked: Array  # how many in each range
+    limit: np.generic  # the largest weight of the type
+
+
+def weight_of(edge, weights, trees):  # type: ignore[no-untyped-def]
+    """Return the weight of an edge; without weights, one that is the same for all."""
+    return trees.limit if weights is None else weights[edge]
+
+
+def ends_of(v, edge, indices):  # type: ignore[no-untyped-def]
+    """Return the smaller and the larger end of an edge of v, as one number."""
+    u = indices[edge]
+    return np.uint64(min(v, u)) << _32 | np.uint64(max(v, u))
+
+
+def find_lightest(v, root, edge, last, step, graph, trees):  # type: ignore[no-untyped-def]
+    """Return the lightest edge from v to another tree, of every `step`-th one, its weight and its target; _NO_EDGE if none.
+
+    Among equal weights the smallest target also has the smallest pair of ends.
+    """
+    found = _NO_EDGE
+    target = _NO_VERTEX
+    least = weight_of(min(edge, last - 1), graph.weights, trees)
+    while edge < last:
+        u = graph.indices[edge]
+        if find_root(u, trees.parent) != root:
+            weight = weight_of(edge, graph.weights, trees)
+            if found == _NO_EDGE or weight < least or (weight == least and u < target):
+                found = edge
+                least = weight
+                target = u
+        edge += step
+    return found, least, target
+
+
+def find_lightest_by_all(worker, v, root, edge, last, graph, trees):  # type: ignore[no-untyped-def]
+    """Return the lightest edge from v to another tree, found by all threads of a worker."""
+    found, weight, target = find_lightest(v, root, edge + worker.rank, last, worker.size, graph, trees)
+    least = worker.min(weight if found != _NO_EDGE else trees.limit)
+    if weight != least:
+        target = _NO_VERTEX
+    nearest = worker.min(target)
+    if target != nearest or target == _NO_VERTEX:
+        found = _NO_EDGE
+    return worker.min(found)
+
+
+def offer(v, root, edge, shift, graph, trees):  # type: ignore[no-untyped-def]
+    """Make an edge the candidate of v, and offer its weight to the tree; return whether there is one."""
+    trees.candidate[v] = _DONE if edge == _NO_EDGE else edge
+    if edge == _NO_EDGE:
+        return 0
+    trees.root[v] = root
+    atomic_min(trees.weight, shift + root, weight_of(edge, graph.weights, trees))
+    return 1
+
+
+def leads_out(root, found, graph, parent):  # type: ignore[no-untyped-def]
+    """Whether there is a candidate, and it leads to another tree."""
+    return found != _UNKNOWN and find_root(graph.indices[found], parent) != root
+
+
+def choose(v, edge, last, shift, graph, trees):  # type: ignore[no-untyped-def]
+    """Find the candidate of a vertex, if it needs another one, and offer it."""
+    found = trees.candidate[v]
+    if found == _DONE or edge == last:
+        return 0
+    root = find_root(v, trees.parent)
+    if not leads_out(root, found, graph, trees.parent):
+        found, _, _ = find_lightest(v, root, np.int64(edge), last, 1, graph, trees)
+    return offer(v, root, found, shift, graph, trees)
+
+
+def choose_by_all(worker, v, edge, last, shift, graph, trees):  # type: ignore[no-untyped-def]
+    """Do the same by all threads of a worker. No tree changes in this round, so that all of them take the same way."""
+    found = trees.candidate[v]
+    if found == _DONE:
+        return 0
+    root = find_root(v, trees.parent)
+    if not leads_out(root, found, graph, trees.parent):
+        found = find_lightest_by_all(worker, v, root, edge, last, graph, trees)
+    worker.sync()  # all have read the candidate
+    return offer(v, root, found, shift, graph, trees) if worker.rank == 0 else 0
+
+
+choose_rows = row_map(choose, choose_by_all)
+
+
+def is_lightest(v, shift, graph, trees):  # type: ignore[no-untyped-def]
+    """Whether a vertex has a candidate, of the least weight in its tree."""
+    edge = trees.candidate[v]
+    return edge >= 0 and weight_of(edge, graph.weights, trees) == trees.weight[shift + trees.root[v]]
+
+
+def hook(v, shift, other_shift, graph, trees):  # type: ignore[no-untyped-def]
+    """Put the tree of v under the one at the other end of its edge, if it is v that has the edge."""
+    root = trees.root[v]
+    edge = trees.candidate[v]
+    ends = ends_of(v, edge, graph.indices)
+    if trees.ends[shift + root] != ends:
+        return
+    trees.weight[other_shift + root] = trees.limit  # for the next step
+    trees.ends[other_shift + root] = _ALL_ONES
+    other = trees.root[graph.indices[edge]]
+    weight = weight_of(edge, graph.weights, trees)
+    same = trees.weight[shift + other] == weight and trees.ends[shift + other] == ends
+    if not (same and root < other):
+        trees.parent[root] = other
+        trees.edge[root] = edge
+        trees.source[root] = v
+        atomic_add(trees.hooked, root // VERTICES_PER_ITEM, 1)
+
+
+@task
+def grow(worker, item, thread_max_degree, graph, trees):  # type: ignore[no-untyped-def]
+    """Do the part of the round for a range of vertices: begin, or in turns choose, compare ends, and hook."""
+    n = trees.parent.size
+    first = item * VERTICES_PER_ITEM
+    end = min(first + VERTICES_PER_ITEM, n)
+    part = (worker.round + 2) % 3
+    shift = (worker.round + 2) // 3 % 2 * n
+    active = 1
+    if worker.round == 0:
+        for v in worker.split(range(first, end)):
+            trees.parent[v] = v
+            trees.candidate[v] = _UNKNOWN
+            trees.weight[n + v] = trees.limit
+            trees.ends[n + v] = _ALL_ONES
+    elif part == 0:
+        active = choose_rows(worker, first, end, thread_max_degree, graph.indptr, shift, graph, trees)
+    elif part == 1:
+        for v in worker.split(range(first, end)):
+            if is_lightest(v, shift, graph, trees):
+                atomic_min(trees.ends, shift + trees.root[v], ends_of(v, trees.candidate[v], graph.indices))
+    else:
+        for v in worker.split(range(first, end)):
+            if is_lightest(v, shift, graph, trees):
+                hook(v, shift, n - shift, graph, trees)
+    if worker.any(active > 0) and worker.rank == 0:
+        worker.push(item)
+
+
+def parts_of_integer(weight):  # type: ignore[no-untyped-def]
+    """Return three numbers of which many can be added up: the halves of a weight as 64 bits, and whether it is negative."""
+    bits = np.uint64(weight)
+    return np.int64(bits & _LOW), np.int64(bits >> _32), np.int64(weight < 0)
+
+
+def parts_of_float(weight):  # type: ignore[no-untyped-def]
+    """Return a weight as three numbers that are its sum."""
+    return np.float64(weight), 0.0, 0.0
+
+
+def collection(parts: Callable[..., Any], zero: Any) -> Task:
+    """Return the task that lists the edges of a range of vertices from a place on, and adds up their weights."""
+    add, zeros = plus(3), (zero,) * 3
+
+    def collect(worker, item, graph, trees, places, edges, edge_ids, sums):  # type: ignore[no-untyped-def]
+        first = item * VERTICES_PER_ITEM
+        last = min(first + VERTICES_PER_ITEM, trees.parent.size)
+        share = (last - first + worker.size - 1) // worker.size
+        begin = min(first + worker.rank * share, last)
+        end = min(begin + share, last)
+        count = 0
+        for v in range(begin, end):
+            count += trees.parent[v] != v
+        place = places[item] + sum_of_lower_ranks(worker, count)
+        total = zeros
+        for v in range(begin, end):
+            if trees.parent[v] != v:
+                edge = trees.edge[v]
+                edge_ids[place] = edge
+                edges[place, 0] = trees.source[v]
+                edges[place, 1] = graph.indices[edge]
+                total = add(total, parts(weight_of(edge, graph.weights, trees)))
+                place += 1
+        a = worker.sum(total[0])
+        b = worker.sum(total[1])
+        c = worker.sum(total[2])
+        if worker.rank == 0:
+            sums[item, 0] = a
+            sums[item, 1] = b
+            sums[item, 2] = c
+
+    return Task(collect)
+
+
+collect_integers = collection(parts_of_integer, 0)
+collect_floats = collection(parts_of_float, 0.0)
