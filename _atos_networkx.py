@@ -17,6 +17,7 @@ _FUNCTIONS = {
     "bfs_successors": f"{_SAME} Not with `sort_neighbors`.",
     "bfs_tree": f"{_SAME} Not with `sort_neighbors`, nor with `reverse` in a directed graph.",
     "connected_components": _SAME,
+    "clustering": f"{_SAME} Not with `weight`, nor of a directed graph.",
     "core_number": _SAME,
     "descendants": _SAME,
     "descendants_at_distance": _SAME,
@@ -38,6 +39,7 @@ _FUNCTIONS = {
     "single_source_shortest_path_length": _SAME,
     "single_target_shortest_path_length": _SAME,
     "weakly_connected_components": _SAME,
+    "triangles": _SAME,
 }
 
 

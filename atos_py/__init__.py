@@ -5,6 +5,7 @@ from .algorithms.bfs import UNREACHED, BFSResult, bfs, verify_bfs
 from .algorithms.coloring import ColoringResult, color, verify_coloring
 from .algorithms.connected_components import ComponentsResult, connected_components, verify_connected_components
 from .algorithms.core_number import CoreResult, core_number, verify_core_number
+from .algorithms.count_triangles import TriangleResult, count_triangles, verify_triangles
 from .algorithms.k_core import KCoreResult, k_core, verify_k_core
 from .algorithms.minimum_spanning_forest import (
     SpanningForestResult,
@@ -70,6 +71,7 @@ __all__ = [
     "ShortestPathLengthsResult",
     "SpanningForestResult",
     "Task",
+    "TriangleResult",
     "Tuning",
     "UNREACHED",
     "Worker",
@@ -90,6 +92,7 @@ __all__ = [
     "color",
     "connected_components",
     "core_number",
+    "count_triangles",
     "cumsum",
     "device",
     "devices",
@@ -124,6 +127,7 @@ __all__ = [
     "verify_pagerank",
     "verify_shortest_path_lengths",
     "verify_sssp",
+    "verify_triangles",
     "zeros",
 ]
 

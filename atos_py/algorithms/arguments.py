@@ -25,10 +25,11 @@ __all__ = [
     "check_target",
     "check_worker",
     "largest_whole",
-    "members_per_vertex",
     "per_vertex",
     "rows_on_host",
 ]
+
+_KINDS = {"iu": "integers", "f": "floats", "b": "bool"}
 
 
 def rows_on_host(graph: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -87,24 +88,17 @@ def largest_whole(cutoff: int | float | None, most: int) -> int:
     return most if cutoff is None or cutoff >= most else math.floor(max(cutoff, -1))
 
 
-def per_vertex(name: str, values: Any, num_vertices: int) -> NDArray[Any]:
-    """Return integers that a verifier was given, one for each vertex, on the host and in its byte order."""
+def per_vertex(name: str, values: Any, num_vertices: int, kinds: str = "iu") -> NDArray[Any]:
+    """Return numbers that a verifier was given, one for each vertex, on the host and in its byte order.
+
+    `kinds` are those of NumPy: "iu" for integers, "f" for floats, "b" for bool.
+    """
     found = np.ascontiguousarray(as_host_array(name, to_host(values)))
     found = found.astype(found.dtype.newbyteorder("="), copy=False)
-    if found.dtype.kind not in "iu":
-        raise UnsupportedTypeError(f"{name} must be an array of integers, not {found.dtype}")
+    if found.dtype.kind not in kinds:
+        raise UnsupportedTypeError(f"{name} must be an array of {_KINDS[kinds]}, not {found.dtype}")
     if found.shape != (num_vertices,):
         raise InvalidArgumentError(f"{name} must have one entry for each of {num_vertices} vertices (got shape {found.shape})")
-    return found
-
-
-def members_per_vertex(members: Any, num_vertices: int) -> NDArray[np.bool_]:
-    """Return the flags that a verifier was given, one for each vertex, on the host."""
-    found = as_host_array("members", to_host(members))
-    if found.dtype != np.bool_:
-        raise UnsupportedTypeError(f"members must be an array of bool, not {found.dtype}")
-    if found.shape != (num_vertices,):
-        raise InvalidArgumentError(f"members must have one entry for each of {num_vertices} vertices (got shape {found.shape})")
     return found
 
 

@@ -19,6 +19,7 @@ from ..compile.host_kernels import compile_kernel
 from ..errors import VerificationError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
+from ..graph.kept import kept
 from ..operators.edge_map import gather
 from ..operators.peeling import LAST_LEVEL, REMOVED, list_ranges, make_peeling, open_next_level, peel
 from ..operators.ranges import mixed_item_dtype, range_items
@@ -131,7 +132,10 @@ def peel_levels(
     if worker is not None:
         check_worker(worker)
     if not graph.is_symmetric():
-        graph = graph.simplify(symmetrize=True, remove_loops=True)
+        found = kept(graph)
+        if "both ways" not in found:
+            found["both ways"] = graph.simplify(symmetrize=True, remove_loops=True)
+        graph = found["both ways"]
     rows, n, device = graph._replace(weights=None), graph.num_vertices, graph.device
     core = full(n, REST, dtype=np.uint32, device=device)
     p = make_peeling(n, core, first, last, np.int32 if graph.num_edges < -REMOVED else np.int64, device)
@@ -224,10 +228,6 @@ def verify_core_number(graph: Graph, core: Any) -> None:
 
 def _verify(graph: Graph, result: CoreResult, _options: Mapping[str, Any]) -> dict[str, Any]:
     verify_core_number(graph, result.core)
-    return _describe(result)
-
-
-def _describe(result: CoreResult) -> dict[str, Any]:
     return {"largest": result.max_core}
 
 
@@ -236,7 +236,7 @@ register(
         name="core_number",
         run=core_number,
         verify=_verify,
-        describe=_describe,
+        describe=lambda result: {"largest": result.max_core},
         arrays=lambda result: {"core": result.core},
         help="find the core number of each vertex",
         description="""\

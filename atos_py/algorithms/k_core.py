@@ -19,7 +19,7 @@ from ..runtime.launch import LaunchOptions
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_int
-from .arguments import check_options, members_per_vertex
+from .arguments import check_options, per_vertex
 from .core_number import REST, find_serial_cores, peel_levels
 from .registry import Algorithm, Option, register
 
@@ -127,7 +127,7 @@ def verify_k_core(graph: Graph, k: int, members: Any) -> None:
     >>> atos.verify_k_core(triangle_with_tail, 2, [True, True, True, False])
     """
     core = find_serial_cores(graph)
-    found = members_per_vertex(members, core.size)
+    found = per_vertex("members", members, core.size, "b")
     wrong = found != (core >= check_int("k", k, 0, 2**62))
     if wrong.any():
         v = int(np.argmax(wrong))

@@ -5,6 +5,7 @@ networkx finds here, by their names, the functions that it may call instead of i
 """
 
 from .choice import can_run, should_run
+from .clusters import clustering, triangles
 from .colors import greedy_color
 from .components import (
     connected_components,
@@ -45,6 +46,7 @@ __all__ = [
     "bfs_successors",
     "bfs_tree",
     "can_run",
+    "clustering",
     "connected_components",
     "convert_from_nx",
     "convert_to_nx",
@@ -68,5 +70,6 @@ __all__ = [
     "single_source_dijkstra_path_length",
     "single_source_shortest_path_length",
     "single_target_shortest_path_length",
+    "triangles",
     "weakly_connected_components",
 ]

@@ -35,6 +35,11 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
         return "spanning trees are those of undirected graphs"
     if name.startswith("minimum_spanning") and given["algorithm"] != "kruskal":
         return "edges are those of Kruskal's algorithm, in its order"
+    if name == "clustering" and (given["weight"] is not None or given["G"].is_directed()):
+        return "clustering coefficients are those of undirected graphs without weights"
+    one_by_one = name == "clustering" or (name == "triangles" and given["nodes"] is not None)
+    if one_by_one and given["G"].is_multigraph():
+        return "networkx has none of single nodes of multigraphs"
     if name == "pagerank":
         return _can_rank(**given)
     if name.startswith(("shortest_path", "single_source_dijkstra")):

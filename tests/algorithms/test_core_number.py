@@ -48,7 +48,7 @@ def graphs(draw: st.DrawFn) -> atos.Graph:
 
 
 @given(graphs(), st.sampled_from(WORKERS), st.booleans(), st.sampled_from([1, 3]), st.integers(0, 6))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_random_graphs(graph, worker, persistent, blocks, k):
     options: dict[str, Any] = {"worker": worker, "persistent": persistent, "num_blocks": blocks}
     result = atos.core_number(graph, **options)

@@ -12,11 +12,11 @@ import pytest
 from fake_arrays import FakeArray
 
 import atos_py as atos
-from atos_py.algorithms import bfs
+from atos_py.algorithms import bfs, count_triangles
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Launchable, Tasks
-from atos_py.operators import peeling
+from atos_py.operators import orientation, peeling
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
@@ -249,6 +249,20 @@ def test_kernels_with_rounds_spill_nothing(worker, idle):
     assert found.asks_for_round
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert 16 <= found.registers <= MOST_REGISTERS
+
+
+def test_triangles_spill_nothing():
+    rows = orientation.Oriented(GRAPH.indptr, *(array("u4") for _ in range(3)))
+    divided = orientation.Oriented(GRAPH.indptr, *(array("u4", readonly=True) for _ in range(3)))
+    graph, numbers = atos.Graph._make([*GRAPH, None]), array("i8")
+    tasks = [
+        (orientation.orient, (graph, rows, 16, array("i4"))),
+        (count_triangles.count_in_rows, (divided, 4, numbers, numbers)),
+    ]
+    for task, args in tasks:
+        found = link.cubin(task, None, tuple(map(describe, args)), np.dtype("u4"), "cta", (9, 0))
+        assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+        assert found.registers <= MOST_REGISTERS
 
 
 def test_peeling_spills_nothing():

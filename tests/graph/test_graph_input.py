@@ -193,6 +193,8 @@ WANT_A_GRAPH = {
     "verify_connected_components": lambda graph: atos.verify_connected_components(graph, [0]),
     "core_number": atos.core_number,
     "k_core": lambda graph: atos.k_core(graph, 2),
+    "count_triangles": atos.count_triangles,
+    "verify_triangles": lambda graph: atos.verify_triangles(graph, [0]),
     "verify_core_number": lambda graph: atos.verify_core_number(graph, [0]),
     "verify_k_core": lambda graph: atos.verify_k_core(graph, 2, [True]),
     "minimum_spanning_forest": atos.minimum_spanning_forest,

@@ -32,6 +32,7 @@ THEIRS = [
     "link_analysis.tests.test_pagerank",
     "shortest_paths.tests.test_generic",
     "shortest_paths.tests.test_unweighted",
+    "tests.test_cluster",
     "tests.test_core",
     "shortest_paths.tests.test_weighted",
     "tests.test_dag",
@@ -201,6 +202,21 @@ def test_cores_are_the_same(description, k):
         assert type(found) is type(graph)
         assert list(found.nodes(data=True)) == list(expected.nodes(data=True))
         assert list(found.edges) == list(expected.edges)
+
+
+@settings(max_examples=40, deadline=None)
+@given(graphs, st.sampled_from([None, "node 1", [], ["node 3", "nowhere", "node 0"]]))
+def test_triangles_are_the_same(description, nodes):
+    graph, ours = build(description)
+    for name in ("triangles", "clustering"):
+        if nx_backend.can_run(name, (graph, nodes), {}) is True and not graph.is_directed():
+            found, expected = getattr(nx_backend, name)(ours, nodes), getattr(nx, name)(graph, nodes)
+            assert found == expected
+            assert not isinstance(found, dict) or list(found) == list(expected)
+    for wrong, message in ((7, "Node 7 is not in the graph"), ([[]], "not a valid node")):
+        for module, of in ((nx_backend, ours), (nx, nx.Graph(graph))):
+            with pytest.raises(nx.NetworkXError, match=message):
+                module.triangles(of, wrong)
 
 
 def test_a_core_without_the_graph_it_was_made_of():
@@ -384,6 +400,10 @@ PATH, ARC = nx.path_graph(3), nx.path_graph(3, nx.DiGraph)
         *(("single_source_dijkstra", (ODD, 0), {"weight": name}, "at least 0") for name in ("less", "far", "big", "word")),
         ("pagerank", (nx.DiGraph([(0, 1, {"weight": -2.5})]),), {}, "weights"),
         ("pagerank", (nx.DiGraph([(0, 1, {"weight": "heavy"})]),), {}, "weights"),
+        ("clustering", (PATH,), {"weight": "weight"}, "without weights"),
+        ("clustering", (ARC,), {}, "undirected graphs"),
+        ("clustering", (nx.MultiGraph(PATH),), {}, "multigraphs"),
+        ("triangles", (nx.MultiGraph(PATH), 0), {}, "multigraphs"),
         ("pagerank", (PATH,), {"alpha": 1}, "alpha"),
         ("pagerank", (PATH,), {"dangling": {7: 1}}, "positive sum"),
         ("pagerank", (PATH,), {"dangling": {0: -1}}, "negative"),
@@ -409,6 +429,8 @@ def test_what_is_left_to_networkx(name, args, options, reason):
         ("greedy_color", (PATH,), {"strategy": "random_sequential"}),
         ("is_connected", (PATH,), {}),
         ("minimum_spanning_tree", (PATH, "cost"), {}),
+        ("clustering", (PATH, 1), {}),
+        ("triangles", (nx.MultiGraph(PATH),), {}),
     ],
 )
 def test_what_is_taken(name, args, options):

@@ -127,6 +127,11 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
     "CoreResult.max_core": (lambda _: atos.core_number(GRAPH), lambda found: found.max_core),
     "KCoreResult.num_members": (lambda _: atos.k_core(GRAPH, 2), lambda found: found.num_members),
     "k_core": (lambda _: None, lambda _: atos.k_core(GRAPH, 2)),
+    "count_triangles": (lambda _: None, lambda _: atos.count_triangles(GRAPH)),
+    "verify_triangles": (
+        lambda _: atos.count_triangles(GRAPH),
+        lambda found: atos.verify_triangles(GRAPH, found.triangles, found.total, found.clustering),
+    ),
     "verify_core_number": (lambda _: atos.core_number(GRAPH), lambda found: atos.verify_core_number(GRAPH, found.core)),
     "verify_k_core": (lambda _: atos.k_core(GRAPH, 2), lambda found: atos.verify_k_core(GRAPH, 2, found.members)),
     "minimum_spanning_forest": (lambda _: None, lambda _: atos.minimum_spanning_forest(GRAPH)),
