@@ -27,6 +27,7 @@ _FUNCTIONS = {
     "k_core": _SAME,
     "minimum_spanning_edges": f"{_SAME} Only `algorithm='kruskal'`.",
     "minimum_spanning_tree": f"{_SAME} Only `algorithm='kruskal'`.",
+    "maximal_independent_set": "Any such set, by preference of nodes with few neighbors. Not with `seed`.",
     "node_connected_component": _SAME,
     "number_connected_components": _SAME,
     "number_weakly_connected_components": _SAME,

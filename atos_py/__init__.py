@@ -7,6 +7,7 @@ from .algorithms.connected_components import ComponentsResult, connected_compone
 from .algorithms.core_number import CoreResult, core_number, verify_core_number
 from .algorithms.count_triangles import TriangleResult, count_triangles, verify_triangles
 from .algorithms.k_core import KCoreResult, k_core, verify_k_core
+from .algorithms.maximal_independent_set import MISResult, maximal_independent_set, verify_maximal_independent_set
 from .algorithms.minimum_spanning_forest import (
     SpanningForestResult,
     minimum_spanning_forest,
@@ -64,6 +65,7 @@ __all__ = [
     "KCoreResult",
     "LaunchOptions",
     "LaunchStats",
+    "MISResult",
     "PageRankResult",
     "Queue",
     "Run",
@@ -102,6 +104,7 @@ __all__ = [
     "k_core",
     "local_array",
     "max",
+    "maximal_independent_set",
     "min",
     "minimum_spanning_forest",
     "nonzero",
@@ -124,6 +127,7 @@ __all__ = [
     "verify_core_number",
     "verify_k_core",
     "verify_minimum_spanning_forest",
+    "verify_maximal_independent_set",
     "verify_pagerank",
     "verify_shortest_path_lengths",
     "verify_sssp",

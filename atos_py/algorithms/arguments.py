@@ -50,15 +50,16 @@ def check_worker(worker: str) -> None:
         raise InvalidArgumentError(f"worker must be one of {', '.join(WORKERS)} (got {worker!r:.80})")
 
 
-def check_sources(sources: ArrayLike, num_vertices: int) -> NDArray[Any]:
+def check_sources(sources: ArrayLike, num_vertices: int, name: str = "sources") -> NDArray[Any]:
     """Return the vertices that are named, one or more of them, each once and in ascending order."""
-    given = as_host_array("sources", to_host(sources))
+    given = as_host_array(name, to_host(sources))
     if not given.size or given.dtype.kind not in "iu":
-        raise InvalidArgumentError(f"sources must be one or more vertex ids (got {sources!r:.80})")
+        raise InvalidArgumentError(f"{name} must be one or more vertex ids (got {sources!r:.80})")
     vertices = np.unique(given)
     if int(vertices[0]) < 0 or int(vertices[-1]) >= num_vertices:
         outside = int(vertices[0] if vertices[0] < 0 else vertices[-1])
-        raise InvalidArgumentError(f"source {outside} is not a vertex: there are {num_vertices}, numbered from 0")
+        one = name.removesuffix("s")
+        raise InvalidArgumentError(f"{one} {outside} is not a vertex: there are {num_vertices}, numbered from 0")
     return vertices
 
 

@@ -16,6 +16,7 @@ from .components import (
 )
 from .cores import core_number, k_core
 from .graphs import AtosGraph, convert_from_nx, convert_to_nx
+from .independent_sets import maximal_independent_set
 from .paths import (
     shortest_path_length,
     single_source_dijkstra,
@@ -57,6 +58,7 @@ __all__ = [
     "is_connected",
     "is_weakly_connected",
     "k_core",
+    "maximal_independent_set",
     "minimum_spanning_edges",
     "minimum_spanning_tree",
     "node_connected_component",

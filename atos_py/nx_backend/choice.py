@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .graphs import AtosGraph
+from .independent_sets import has_no_seed
 
 __all__ = ["can_run", "should_run"]
 
@@ -40,6 +41,8 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
     one_by_one = name == "clustering" or (name == "triangles" and given["nodes"] is not None)
     if one_by_one and given["G"].is_multigraph():
         return "networkx has none of single nodes of multigraphs"
+    if name == "maximal_independent_set" and not has_no_seed(given["seed"]):
+        return "the set that networkx finds for a seed is one of its own"
     if name == "pagerank":
         return _can_rank(**given)
     if name.startswith(("shortest_path", "single_source_dijkstra")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -37,6 +38,7 @@ THEIRS = [
     "shortest_paths.tests.test_weighted",
     "tests.test_dag",
     "tree.tests.test_mst",
+    "tests.test_mis",
     "traversal.tests.test_bfs",
 ]
 PLUGIN = """
@@ -217,6 +219,31 @@ def test_triangles_are_the_same(description, nodes):
         for module, of in ((nx_backend, ours), (nx, nx.Graph(graph))):
             with pytest.raises(nx.NetworkXError, match=message):
                 module.triangles(of, wrong)
+
+
+@settings(max_examples=40, deadline=None)
+@given(graphs, st.sampled_from([None, ["node 1"], {"node 2", "node 3"}, ["nowhere"]]), st.booleans())
+def test_independent_sets_are_some(description, nodes, seeded):
+    graph, ours = build(description)
+    if graph.is_directed():
+        return  # networkx refuses it before it asks a backend
+    options = {"nodes": nodes, "seed": random.Random(1)} if seeded else {"nodes": nodes}
+    try:
+        expected = nx.maximal_independent_set(graph, nodes, seed=1)
+    except nx.NetworkXUnfeasible:
+        if nodes is not None:
+            with pytest.raises(nx.NetworkXUnfeasible, match="is not a"):
+                nx_backend.maximal_independent_set(ours, **options)
+        return  # otherwise a node with a loop was the random one
+    try:
+        found = nx_backend.maximal_independent_set(ours, **options)
+    except nx.NetworkXUnfeasible:
+        assert nodes is None
+        return
+    assert len(found) == len(set(found))
+    assert set(nodes or expected[:0]) <= set(found)
+    assert all(not set(graph[u]) & set(found) - {u} for u in found)
+    assert all(set(graph[u]) & set(found) for u in set(graph) - set(found))
 
 
 def test_a_core_without_the_graph_it_was_made_of():
@@ -404,6 +431,8 @@ PATH, ARC = nx.path_graph(3), nx.path_graph(3, nx.DiGraph)
         ("clustering", (ARC,), {}, "undirected graphs"),
         ("clustering", (nx.MultiGraph(PATH),), {}, "multigraphs"),
         ("triangles", (nx.MultiGraph(PATH), 0), {}, "multigraphs"),
+        ("maximal_independent_set", (PATH,), {"seed": random.Random(1)}, "seed"),
+        ("pagerank", (WEIGHTED,), {}, "weights"),
         ("pagerank", (PATH,), {"alpha": 1}, "alpha"),
         ("pagerank", (PATH,), {"dangling": {7: 1}}, "positive sum"),
         ("pagerank", (PATH,), {"dangling": {0: -1}}, "negative"),
@@ -431,6 +460,7 @@ def test_what_is_left_to_networkx(name, args, options, reason):
         ("minimum_spanning_tree", (PATH, "cost"), {}),
         ("clustering", (PATH, 1), {}),
         ("triangles", (nx.MultiGraph(PATH),), {}),
+        ("maximal_independent_set", (PATH, [1], random._inst), {}),
     ],
 )
 def test_what_is_taken(name, args, options):

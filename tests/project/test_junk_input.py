@@ -171,6 +171,15 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "verify_triangles": lambda junk: atos.verify_triangles(junk, [0, 0]),
     "verify_triangles, triangles": lambda junk: atos.verify_triangles(edges(), junk),
     "verify_triangles, clustering": lambda junk: atos.verify_triangles(edges(), [0, 0], 0, junk),
+    "maximal_independent_set": atos.maximal_independent_set,
+    **{
+        f"maximal_independent_set, {option}": lambda junk, option=option: atos.maximal_independent_set(
+            edges(), **{option: junk}
+        )
+        for option in ("seed", "include", "worker")
+    },
+    "verify_maximal_independent_set": lambda junk: atos.verify_maximal_independent_set(junk, [True, False]),
+    "verify_maximal_independent_set, members": lambda junk: atos.verify_maximal_independent_set(edges(), junk),
     "verify_core_number": lambda junk: atos.verify_core_number(junk, [0, 1]),
     "verify_core_number, core": lambda junk: atos.verify_core_number(edges(), junk),
     "verify_k_core": lambda junk: atos.verify_k_core(junk, 1, [True, False]),
@@ -242,6 +251,7 @@ def test_every_public_name_is_tried():
         "KCoreResult",
         "LaunchOptions",
         "LaunchStats",
+        "MISResult",
         "PageRankResult",
         "Run",
         "SSSPResult",

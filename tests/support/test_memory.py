@@ -132,6 +132,12 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
         lambda _: atos.count_triangles(GRAPH),
         lambda found: atos.verify_triangles(GRAPH, found.triangles, found.total, found.clustering),
     ),
+    "maximal_independent_set": (lambda _: None, lambda _: atos.maximal_independent_set(GRAPH, include=[0])),
+    "MISResult.num_members": (lambda _: atos.maximal_independent_set(GRAPH), lambda found: found.num_members),
+    "verify_maximal_independent_set": (
+        lambda _: atos.maximal_independent_set(GRAPH),
+        lambda found: atos.verify_maximal_independent_set(GRAPH, found.members),
+    ),
     "verify_core_number": (lambda _: atos.core_number(GRAPH), lambda found: atos.verify_core_number(GRAPH, found.core)),
     "verify_k_core": (lambda _: atos.k_core(GRAPH, 2), lambda found: atos.verify_k_core(GRAPH, 2, found.members)),
     "minimum_spanning_forest": (lambda _: None, lambda _: atos.minimum_spanning_forest(GRAPH)),

@@ -1,0 +1,304 @@
+"""Maximal independent set: the one that a greedy algorithm finds in an order of few neighbours first, found in parallel.
+
+In this order, a vertex comes before another one if its degree class is better, and within a class by a hash of the id and the
+seed. A vertex is in the set exactly if no neighbour before it is. So the set depends on the order alone, not on who looks when:
+it is the same on every device, with every worker and schedule, for the same seed.
+
+A task looks at the undecided vertices of a range. Such a vertex is out if it meets a neighbour that is in; it waits if it meets
+an undecided one before it; and otherwise, at the end of its row, it is in, and puts out its neighbours. A range with vertices
+that wait is pushed again. One thread looks at the first edges of a vertex, which mostly decide; where they do not, the vertex
+becomes an item of its own, at whose other edges all threads of a worker look. The first undecided vertex of all never waits, so
+there is an end. States change only once, from undecided to in or out, so one that is out of date costs time and nothing else.
+
+Sources: Burtscher, Devale, Azimi, Jaiganesh and Powers, "A high-quality and fast maximal independent set implementation for
+GPUs", ACM TOPC 5 (2018); Blelloch, Fineman and Shun, "Greedy sequential maximal independent set and matching are parallel on
+average", SPAA 2012.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arrays.array import Array, asarray, empty, to_host
+from ..arrays.array_library import as_library
+from ..compile.atomics import atomic_cas
+from ..compile.host_kernels import compile_kernel, even_rows, parallel_map
+from ..compile.task import task
+from ..errors import InvalidArgumentError, VerificationError
+from ..graph.graph import Graph
+from ..graph.graph_arrays import check_graph
+from ..operators.ranges import mixed_item_dtype, mixed_range_bounds, mixed_ranges
+from ..operators.vertex_map import vertex_map
+from ..runtime.launch import LaunchOptions
+from ..runtime.queue import Queue
+from ..runtime.stats import LaunchStats
+from ..support.host_memory import host_memory_for
+from ..support.splitmix64 import splitmix64
+from ..support.validation import as_host_array, check_int
+from .arguments import check_options, check_sources, check_worker, per_vertex, rows_on_host
+from .launch_sequence import LaunchSequence
+from .registry import Algorithm, Option, register
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # of typing from Python 3.11 on
+
+__all__ = ["MISResult", "decide", "maximal_independent_set", "verify_maximal_independent_set"]
+
+# The state of a vertex. In the end, states are flags. An undecided vertex has its degree class in the bits from 2 on, the best
+# one being the largest; `SHARED` is set when the vertex has become an item of its own.
+OUT, IN, SHARED, UNDECIDED = 0, 1, 1, 2
+_INCLUDED = 62  # the class of vertices that have to be in the set
+_ONE_THREAD = 64  # edges of a vertex at which one thread looks
+
+
+def is_before(u, state_u, v, state_v, base):  # type: ignore[no-untyped-def]
+    """Whether an undecided vertex u comes before v."""
+    if state_u >> 2 != state_v >> 2:
+        return state_u >> 2 > state_v >> 2
+    return splitmix64(base + np.uint64(u)) < splitmix64(base + np.uint64(v))
+
+
+@vertex_map
+def set_state(v, indptr, average, included, state):  # type: ignore[no-untyped-def]
+    """Make a vertex undecided, in the class of its degree."""
+    degree = np.int64(indptr[v + 1]) - np.int64(indptr[v])
+    rank = (_INCLUDED - 1) * average // (average + degree)
+    if included is not None and included[v]:
+        rank = _INCLUDED
+    state[v] = rank << 2 | UNDECIDED
+
+
+def look(v, own, edge, end, step, graph, state, base):  # type: ignore[no-untyped-def]
+    """Look at every `step`-th edge of v until one decides: return `IN` or `UNDECIDED` by the neighbour, or `OUT` for none."""
+    while edge < end:
+        u = graph.indices[edge]
+        found = state[u]
+        if found == IN:
+            return IN
+        if found >= UNDECIDED and u != v and is_before(u, found, v, own, base):
+            return UNDECIDED
+        edge += step
+    return OUT
+
+
+def join(v, first, step, graph, state):  # type: ignore[no-untyped-def]
+    """Put v in the set and its neighbours out, of which this thread has every `step`-th one."""
+    if first == 0:
+        state[v] = IN
+    for edge in range(graph.indptr[v] + first, graph.indptr[v + 1], step):
+        u = graph.indices[edge]
+        if u != v and state[u] != OUT:
+            state[u] = OUT
+
+
+@task
+def decide(worker, item, graph, state, base):  # type: ignore[no-untyped-def]
+    """Decide the vertices of a range by one thread each, or one vertex by all threads; push again what has to wait."""
+    n = graph.indptr.size - 1
+    if item < n:
+        own = state[item]
+        edge, end = np.int64(graph.indptr[item]) + _ONE_THREAD + worker.rank, np.int64(graph.indptr[item + 1])
+        met = look(item, own, edge, end, np.int64(worker.size), graph, state, base) if own >= UNDECIDED else OUT
+        is_out, waits = worker.any(met == IN or own < UNDECIDED), worker.any(met == UNDECIDED)
+        if not is_out and not waits:
+            join(item, worker.rank, worker.size, graph, state)
+        elif worker.rank == 0 and not is_out:
+            worker.push(item)
+        elif worker.rank == 0:
+            state[item] = OUT
+        return
+    first, size = mixed_range_bounds(item, n)
+    waiting = False
+    for v in worker.split(range(first, first + size)):
+        own = state[v]
+        if own >= UNDECIDED and own & SHARED == 0:
+            edge, end = np.int64(graph.indptr[v]), np.int64(graph.indptr[v + 1])
+            met = look(v, own, edge, min(end, edge + _ONE_THREAD), np.int64(1), graph, state, base)
+            if met == IN:
+                state[v] = OUT
+            elif met == UNDECIDED:
+                waiting = True
+            elif end - edge <= _ONE_THREAD:
+                join(v, 0, 1, graph, state)
+            elif atomic_cas(state, v, own, own | SHARED) == own:
+                worker.push(v)
+    if worker.any(waiting) and worker.rank == 0:
+        worker.push(item)
+
+
+@dataclass(frozen=True)
+class MISResult:
+    """Result of `maximal_independent_set`.
+
+    Attributes
+    ----------
+    members : Array, or an array of the library that the graph's arrays came from
+        Whether each vertex is in the set, bool.
+    stats : LaunchStats
+
+    Examples
+    --------
+    >>> result = atos.maximal_independent_set(atos.Graph.from_edges([0, 0, 0], [1, 2, 3], symmetrize=True))
+    >>> print(result.members[:], result.num_members)
+    [False  True  True  True] 3
+    """
+
+    members: Any
+    stats: LaunchStats
+
+    @property
+    @host_memory_for("MISResult.num_members")
+    def num_members(self) -> int:
+        """Number of vertices in the set."""
+        return int(np.count_nonzero(np.asarray(asarray(self.members))))
+
+
+@host_memory_for("atos.maximal_independent_set")
+def maximal_independent_set(
+    graph: Graph,
+    *,
+    seed: int = 0,
+    include: ArrayLike | None = None,
+    worker: str | None = None,
+    **launch_options: Unpack[LaunchOptions],
+) -> MISResult:
+    """Find a set of vertices of which no two are neighbours, and to which no vertex can be added.
+
+    Vertices of small degree are preferred, which makes the set large. It is the one that a greedy algorithm finds in a certain
+    order, so it is the same in every run, on every device, with every worker and schedule.
+
+    Parameters
+    ----------
+    graph : Graph
+        Taken as undirected, as `Graph.to_symmetric` makes it. Loops are ignored.
+    seed : int
+        Of 64 bits. Decides the order of vertices of about the same degree.
+    include : array of int, optional
+        Vertices that have to be in the set, no two of which may be neighbours.
+    worker : {'thread', 'warp', 'cta'}, optional
+        By default "cta".
+    **launch_options : LaunchOptions
+        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
+        `timeout` is for the whole call, which keeps nothing then.
+
+    Returns
+    -------
+    MISResult
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `include` names neighbours, or what is no vertex.
+
+    Examples
+    --------
+    >>> path = atos.Graph.from_edges([0, 1, 2], [1, 2, 3], symmetrize=True)
+    >>> atos.maximal_independent_set(path, include=[1]).members.to_numpy()
+    array([False,  True, False,  True])
+    """
+    check_graph(graph)
+    check_options(maximal_independent_set, launch_options)
+    if worker is not None:
+        check_worker(worker)
+    base = splitmix64(np.array([check_int("seed", seed, -(2**63), 2**64 - 1) % 2**64], np.uint64))[0]
+    n, device, flags, chosen = graph.num_vertices, graph.device, None, None
+    if include is not None and (given := as_host_array("include", to_host(include))).size:
+        chosen = check_sources(given, n, "include")
+        flags = np.zeros(n, np.bool_)
+        flags[chosen] = True
+    graph = graph.to_symmetric()
+    rows, average = graph._replace(weights=None), max(graph.num_edges // max(n, 1), 1)
+    included = None if flags is None else asarray(flags, device=device, readonly=True)
+    state = empty(n, dtype=np.uint8, device=device)
+    queue = Queue(2 * n + 1, dtype=mixed_item_dtype(n), device=device)
+    launches = LaunchSequence("maximal_independent_set", queue, launch_options, worker)
+
+    def launch_all() -> None:
+        launches.over_vertices(set_state, n, graph.indptr, average, included, state)
+        launches.launch(mixed_ranges(n), decide, rows, state, base)
+
+    launches.compile_ahead((graph.indptr.dtype, included is None), launch_all)
+    launch_all()
+    # States are 0 or 1 now, as bool is.
+    members = Array(state.pointer, state.shape, np.dtype(np.bool_), device, readonly=False, owner=state)
+    if chosen is not None and not (kept := members.to_numpy()[chosen]).all():
+        raise InvalidArgumentError(
+            f"include names vertex {chosen[np.argmin(kept)]} and a neighbour of it, which cannot both be in an independent set"
+        )
+    return MISResult(as_library(members, graph.library), launches.total(decide.name))
+
+
+def _set_kernel(indptr: Any, indices: Any, members: Any, first: int, end: int) -> int:  # pragma: no cover - compiled
+    """Return the first of vertices `first` to `end` that is a member beside a member, or is none and can be one; or -1."""
+    for v in range(first, end):
+        met = False
+        for edge in range(indptr[v], indptr[v + 1]):
+            met |= indices[edge] != v and members[indices[edge]]
+        if met == members[v]:
+            return v
+    return -1
+
+
+@host_memory_for("atos.verify_maximal_independent_set")
+def verify_maximal_independent_set(graph: Graph, members: Any) -> None:
+    """Prove that no two members are neighbours, and that every other vertex has a member as a neighbour.
+
+    Parameters
+    ----------
+    graph : Graph
+        Taken as undirected. Loops are ignored.
+    members : array of bool
+        One for each vertex.
+
+    Raises
+    ------
+    VerificationError
+        The message names the first vertex that is wrong.
+
+    Examples
+    --------
+    >>> path = atos.Graph.from_edges([0, 1, 2], [1, 2, 3], symmetrize=True)
+    >>> atos.verify_maximal_independent_set(path, [False, True, False, True])
+    >>> atos.verify_maximal_independent_set(path, [False, True, False, False])
+    Traceback (most recent call last):
+    atos_py.errors.VerificationError: ...
+    """
+    check_graph(graph)
+    indptr, indices = rows_on_host(graph.to_symmetric())
+    found = per_vertex("members", members, indptr.size - 1, "b")
+    kernel = compile_kernel(_set_kernel)
+    for v in parallel_map(lambda piece: int(kernel(indptr, indices, found, *piece)), even_rows(indptr, 1 << 20)):
+        if v >= 0 and found[v]:
+            neighbors = indices[indptr[v] : indptr[v + 1]]
+            other = neighbors[found[neighbors] & (neighbors != v)][0]
+            raise VerificationError(f"vertices {v} and {other} are neighbours, and both in the set")
+        if v >= 0:
+            raise VerificationError(f"vertex {v} is not in the set, and no neighbour of it is: it can be added")
+
+
+def _verify(graph: Graph, result: MISResult, _options: Mapping[str, Any]) -> dict[str, Any]:
+    verify_maximal_independent_set(graph, result.members)
+    return {"members": result.num_members}
+
+
+register(
+    Algorithm(
+        name="maximal_independent_set",
+        run=maximal_independent_set,
+        verify=_verify,
+        describe=lambda result: {"members": result.num_members},
+        arrays=lambda result: {"members": result.members},
+        help="find a maximal independent set",
+        description="""\
+Finds vertices of which no two are neighbours, and to which none can be added (Burtscher et al. 2018), by preference of small
+degree. A pass over all edges proves both. The set depends on the seed alone. Edges are taken as undirected.""",
+        examples=("rmat:16:16 --out members.npy", "road:1000:0.62 --seed 7"),
+        options={"seed": Option("decides the order of vertices of about the same degree", int)},
+        launch_defaults=True,
+    )
+)
