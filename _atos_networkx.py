@@ -11,6 +11,7 @@ _WEIGHTS = "Not with weights that are negative, infinite, functions, or no integ
 _FUNCTIONS = {
     "all_pairs_shortest_path_length": _SAME,
     "ancestors": _SAME,
+    "betweenness_centrality": f"{_SAME} Not from a sample of `k` nodes, along weights, or with `endpoints`.",
     "bfs_edges": f"{_SAME} Not with `sort_neighbors`, nor with `reverse` in a directed graph.",
     "bfs_layers": _SAME,
     "bfs_predecessors": f"{_SAME} Not with `sort_neighbors`.",

@@ -1,6 +1,7 @@
 """Task-parallel irregular work on GPUs: one shared queue, tasks in Python, persistent and discrete launches."""
 
 from . import errors
+from .algorithms.betweenness import BetweennessResult, betweenness, verify_betweenness
 from .algorithms.bfs import UNREACHED, BFSResult, bfs, verify_bfs
 from .algorithms.coloring import ColoringResult, color, verify_coloring
 from .algorithms.connected_components import ComponentsResult, connected_components, verify_connected_components
@@ -56,6 +57,7 @@ __all__ = [
     *errors.__all__,
     "Array",
     "BFSResult",
+    "BetweennessResult",
     "ColoringResult",
     "ComponentsResult",
     "CoreResult",
@@ -90,6 +92,7 @@ __all__ = [
     "atomic_mul",
     "atomic_or_",
     "atomic_xor",
+    "betweenness",
     "bfs",
     "color",
     "connected_components",
@@ -121,6 +124,7 @@ __all__ = [
     "tune",
     "tuned",
     "unpack",
+    "verify_betweenness",
     "verify_bfs",
     "verify_coloring",
     "verify_connected_components",

@@ -30,7 +30,7 @@ from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_host_array, check_bool
 from .arguments import check_cutoff, check_options, check_sources, check_worker
-from .bfs.entry import CUTOFF
+from .bfs.entry import CUTOFF, SOURCES
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, Option, register
 from .sssp.distances import BUCKETS, distance_dtype, distance_limit, suit_delta, unreached_of
@@ -215,10 +215,6 @@ def verify_shortest_path_lengths(
             raise VerificationError(f"row {row}: {error}") from None
 
 
-def _vertices_of(word: str) -> list[int]:
-    return [int(vertex) for vertex in word.split(",")]
-
-
 def _verify(graph: Graph, result: ShortestPathLengthsResult, options: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: options[name] for name in ("weighted", "cutoff") if name in options}
     verify_shortest_path_lengths(graph, options["sources"], result.distance, **given)
@@ -243,7 +239,7 @@ Finds how far each vertex is from each of several sources, in one launch: by edg
 verified as the result of one search.""",
         examples=("rmat:12:16 --sources 0,5,9 --out distance.npy", "roads.gr.gz --sources 0,70000 --weighted"),
         options={
-            "sources": Option("the vertices to start from, separated by commas", _vertices_of),
+            "sources": SOURCES,
             "weighted": Option("add up the weights of edges", convert=None),
             "cutoff": CUTOFF,
         },

@@ -4,6 +4,7 @@ networkx finds here, by their names, the functions that it may call instead of i
 `should_run`, `convert_from_nx` and `convert_to_nx`.
 """
 
+from .centrality import betweenness_centrality
 from .choice import can_run, should_run
 from .clusters import clustering, triangles
 from .colors import greedy_color
@@ -41,6 +42,7 @@ __all__ = [
     "AtosGraph",
     "all_pairs_shortest_path_length",
     "ancestors",
+    "betweenness_centrality",
     "bfs_edges",
     "bfs_layers",
     "bfs_predecessors",

@@ -43,6 +43,10 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
         return "networkx has none of single nodes of multigraphs"
     if name == "maximal_independent_set" and not has_no_seed(given["seed"]):
         return "the set that networkx finds for a seed is one of its own"
+    if name == "betweenness_centrality":
+        sampled = given["k"] is not None and given["k"] != len(given["G"])
+        special = sampled or given["weight"] is not None or given["endpoints"]
+        return "paths are counted by edges, between all nodes, and without their ends" if special else True
     if name == "pagerank":
         return _can_rank(**given)
     if name.startswith(("shortest_path", "single_source_dijkstra")):

@@ -115,6 +115,11 @@ class AtosGraph:
         """The same with all edges turned round."""
         return self.forward.transpose() if self._directed else self.forward
 
+    @functools.cached_property
+    def simple(self) -> Graph:
+        """The graph with one of several parallel edges."""
+        return self.forward.simplify(deduplicate=True) if self._multigraph else self.forward
+
     def weighted(self, name: str | None) -> Graph:
         """Return the graph with an attribute of the edges as weights, or without any."""
         if name is None:
@@ -137,7 +142,7 @@ class AtosGraph:
         np.cumsum(np.bincount(self.indices, minlength=len(self)), out=turned.indptr[1:])
         turned._attributes = {} if name is None or values is None else {name: values[order]}
         turned.original, turned._graphs = None, {}
-        for name in ("forward", "backward"):
+        for name in ("forward", "backward", "both", "simple"):
             turned.__dict__.pop(name, None)
         return turned
 

@@ -27,6 +27,7 @@ tomllib = pytest.importorskip("tomllib" if sys.version_info >= (3, 11) else "tom
 KINDS = [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]
 # Of networkx, the test files of the functions that are dispatched.
 THEIRS = [
+    "centrality.tests.test_betweenness_centrality",
     "coloring.tests.test_coloring",
     "components.tests.test_connected",
     "components.tests.test_weakly_connected",
@@ -335,6 +336,14 @@ def test_spanning_trees_and_nan():
     assert list(nx_backend.minimum_spanning_edges(ours, data=False, ignore_nan=True)) == [(1, 2)]
 
 
+@settings(max_examples=40, deadline=None)
+@given(graphs, st.booleans())
+def test_betweenness_is_the_same(description, normalized):
+    graph, ours = build(description)
+    found = nx_backend.betweenness_centrality(ours, normalized=normalized)
+    assert found == pytest.approx(nx.betweenness_centrality(graph, normalized=normalized))
+
+
 @settings(max_examples=25, deadline=None)
 @given(graphs, st.sampled_from([0.0, 0.5, 0.85]), st.booleans(), st.booleans())
 def test_ranks_are_the_same(description, alpha, personal, warm):
@@ -415,6 +424,10 @@ PATH, ARC = nx.path_graph(3), nx.path_graph(3, nx.DiGraph)
     [
         ("bfs_edges", (PATH, 0), {"sort_neighbors": sorted}, "order"),
         ("bfs_tree", (ARC, 0), {"reverse": True}, "predecessors"),
+        *(
+            ("betweenness_centrality", (PATH,), option, "by edges")
+            for option in ({"k": 2}, {"weight": "w"}, {"endpoints": True})
+        ),
         ("greedy_color", (PATH,), {}, "certain order"),
         ("greedy_color", (PATH, "random_sequential"), {"interchange": True}, "interchange"),
         ("minimum_spanning_tree", (PATH,), {"algorithm": "prim"}, "Kruskal"),
@@ -448,6 +461,7 @@ def test_what_is_left_to_networkx(name, args, options, reason):
 @pytest.mark.parametrize(
     ("name", "args", "options"),
     [
+        ("betweenness_centrality", (PATH,), {"k": 3, "normalized": False}),
         ("bfs_edges", (PATH, 0, True), {}),
         ("pagerank", (WEIGHTED,), {}),
         ("pagerank", (WEIGHTED,), {"weight": None}),

@@ -12,7 +12,7 @@ from .api import DIRECTIONS, BFSResult, bfs
 from .tasks import visit
 from .verify import verify_bfs
 
-__all__ = ["CUTOFF", "ENTRY", "TARGET"]
+__all__ = ["CUTOFF", "ENTRY", "SOURCES", "TARGET"]
 
 
 def _number_of(word: str) -> int | float:
@@ -22,8 +22,13 @@ def _number_of(word: str) -> int | float:
         return float(word)
 
 
-#: Options of every search.
+def _vertices_of(word: str) -> int | list[int]:
+    return [int(vertex) for vertex in word.split(",")] if "," in word else int(word)
+
+
+#: Options of several searches.
 TARGET = Option("a vertex that is all that is wanted: the search ends soon after", int)
+SOURCES = Option("vertices to start from, separated by commas; of betweenness also how many, as one number", _vertices_of)
 CUTOFF = Option("the largest distance that is wanted, inclusive", _number_of)
 
 

@@ -1,0 +1,416 @@
+"""Betweenness centrality: of the shortest paths between two vertices, the part that leads through a third, over all pairs.
+
+An item of the queue is a source, and a worker works it off with all of its threads: a breadth-first search that counts shortest
+paths, level after level, and then the levels backwards, where each vertex adds up what it carries of the paths to all that lies
+behind it. Many sources are under way at once, one for each worker, which has arrays of its own for all vertices and leaves them
+as it found them.
+
+A vertex gathers from those one level deeper, along its own edges, so that no edges are needed in the other direction, and no
+atomic operations backwards. Vertices with many edges are taken by all threads of the worker, others by one.
+
+Source: Brandes, "A faster algorithm for betweenness centrality", J. Math. Sociology 2001; Madduri et al., "A faster parallel
+algorithm and efficient multithreaded implementations for evaluating betweenness centrality on massive datasets", IPDPS 2009.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arrays.array import asarray, empty, full, to_host, zeros
+from ..arrays.array_library import as_library
+from ..compile.atomics import atomic_add, atomic_cas
+from ..compile.host_kernels import compile_kernel, parallel_map, ranges
+from ..compile.task import task
+from ..errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
+from ..graph.graph import Graph
+from ..graph.graph_arrays import check_graph
+from ..operators.edge_map import THREAD_MAX_DEGREE
+from ..operators.ranges import range_items
+from ..operators.vertex_map import vertex_map
+from ..runtime.launch import LaunchOptions
+from ..runtime.queue import Queue
+from ..runtime.stats import LaunchStats
+from ..support.host_memory import host_memory_for
+from ..support.splitmix64 import splitmix64
+from ..support.validation import as_host_array, check_bool, check_int
+from .arguments import check_options, check_sources, check_worker, rows_on_host
+from .bfs.entry import SOURCES
+from .launch_sequence import LaunchSequence
+from .registry import Algorithm, register
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # of typing from Python 3.11 on
+
+__all__ = ["BetweennessResult", "betweenness", "verify_betweenness"]
+
+UNREACHED = 0xFFFF_FFFF
+_WORKSPACE = 8 << 30  # bytes that arrays of workers may take, unless one block's take more
+_BLOCKS = {"cpu": 1, "cuda": 4}  # of each processor
+_TOLERANCE = 1e-9  # by which sums in another order may differ, relative to the largest
+
+
+@dataclass(frozen=True)
+class BetweennessResult:
+    """Result of `betweenness`.
+
+    Attributes
+    ----------
+    centrality : Array, or an array of the library that the graph's arrays came from
+        Of each vertex, float64.
+    stats : LaunchStats
+
+    Examples
+    --------
+    >>> path = atos.Graph.from_edges([0, 1, 2], [1, 2, 3], symmetrize=True)
+    >>> print(atos.betweenness(path, normalized=False).centrality[:])
+    [0. 2. 2. 0.]
+    """
+
+    centrality: Any
+    stats: LaunchStats
+
+
+def reach(worker, row, u, next_level, paths, depth, count, order, ends):  # type: ignore[no-untyped-def]
+    """Give u its level and list it, if it has none; count the paths to it, if this is its level."""
+    found = depth[row, u]
+    if found == UNREACHED:
+        found = atomic_cas(depth, (row, u), UNREACHED, next_level)
+        if found == UNREACHED:
+            order[row, atomic_add(ends, (row, 0), 1)] = u
+            found = next_level
+    if found == next_level:
+        atomic_add(count, (row, u), paths)
+
+
+def carried(row, u, next_level, depth, share):  # type: ignore[no-untyped-def]
+    """Return what u adds to a vertex one level above it, for each path to that."""
+    return share[row, u] if depth[row, u] == next_level else 0.0
+
+
+def finish(row, v, source, total, count, share, centrality):  # type: ignore[no-untyped-def]
+    """Add what a vertex carries of the paths from the source; keep what it adds to those above it, for each path to them."""
+    paths = count[row, v]
+    if v != source:
+        atomic_add(centrality, v, total * paths)
+    share[row, v] = 1 / paths + total
+
+
+@task
+def accumulate(worker, source, indptr, indices, thread_max_degree, depth, count, share, order, ends, centrality):  # type: ignore[no-untyped-def]
+    """Add the part of all shortest paths from a source that leads through each vertex."""
+    row = worker.index
+    if worker.rank == 0:
+        depth[row, source] = 0
+        count[row, source] = 1.0
+        order[row, 0] = source
+        ends[row, 0] = 1  # of what is listed
+        ends[row, 1] = 0  # of the level before the first
+    worker.sync()
+    begin, end, level = 0, 1, 0
+    while begin < end:
+        any_high = False
+        for place in worker.split(range(begin, end)):
+            v = order[row, place]
+            if indptr[v + 1] - indptr[v] > thread_max_degree:
+                any_high = True
+            else:
+                for edge in range(indptr[v], indptr[v + 1]):
+                    reach(worker, row, indices[edge], level + 1, count[row, v], depth, count, order, ends)
+        if worker.any(any_high):
+            for place in range(begin, end):
+                v = order[row, place]
+                if indptr[v + 1] - indptr[v] > thread_max_degree:
+                    for edge in worker.split(range(indptr[v], indptr[v + 1])):
+                        reach(worker, row, indices[edge], level + 1, count[row, v], depth, count, order, ends)
+        worker.sync()
+        level += 1
+        begin, end = end, ends[row, 0]
+        if worker.rank == 0:
+            ends[row, level + 1] = begin
+        worker.sync()  # before anyone lists more
+    # The last level is empty. Those before it are between ends[row, k + 1] and ends[row, k + 2].
+    while level > 0:
+        level -= 1
+        begin, end = ends[row, level + 1], ends[row, level + 2]
+        any_high = False
+        for place in worker.split(range(begin, end)):
+            v = order[row, place]
+            if indptr[v + 1] - indptr[v] > thread_max_degree:
+                any_high = True
+            else:
+                total = 0.0
+                for edge in range(indptr[v], indptr[v + 1]):
+                    total += carried(row, indices[edge], level + 1, depth, share)
+                finish(row, v, source, total, count, share, centrality)
+        if worker.any(any_high):
+            for place in range(begin, end):
+                v = order[row, place]
+                if indptr[v + 1] - indptr[v] > thread_max_degree:
+                    total = 0.0
+                    for edge in worker.split(range(indptr[v], indptr[v + 1])):
+                        total += carried(row, indices[edge], level + 1, depth, share)
+                    total = worker.sum(total)
+                    if worker.rank == 0:
+                        finish(row, v, source, total, count, share, centrality)
+        worker.sync()
+    for place in worker.split(ends[row, 0]):
+        v = order[row, place]
+        depth[row, v] = UNREACHED
+        count[row, v] = 0.0
+    worker.sync()
+
+
+@vertex_map
+def rescale(v, centrality, sampled, factors):  # type: ignore[no-untyped-def]
+    """Multiply by the factor of a vertex: those that were sources may have another."""
+    centrality[v] *= factors[sampled[v]]
+
+
+@host_memory_for("atos.betweenness")
+def betweenness(
+    graph: Graph,
+    sources: ArrayLike | None = None,
+    *,
+    normalized: bool = True,
+    seed: int = 0,
+    worker: str | None = None,
+    **launch_options: Unpack[LaunchOptions],
+) -> BetweennessResult:
+    """Return the betweenness centrality of every vertex, by edges.
+
+    The centrality of v is the sum, over all pairs of other vertices s and t, of the part of all shortest paths from s to t that
+    lead through v. It is defined and scaled as in networkx; but each of several parallel edges makes a path of its own
+    (`Graph.simplify` leaves one of them).
+
+    Parameters
+    ----------
+    graph : Graph
+        Its out-edges are followed. If each has its reverse (`Graph.is_symmetric`), it is taken as undirected.
+    sources : int or array of int, optional
+        To estimate the centrality from paths that begin at some vertices only: at most how many, chosen at random, or an array
+        of the vertices themselves. By default all, which is exact. Each takes as long as two breadth-first searches.
+    normalized : bool
+        Whether to divide by the number of pairs. Otherwise, a pair of an undirected graph counts once.
+    seed : int
+        For the choice of sources; the same on every machine.
+    worker : {'thread', 'warp', 'cta'}, optional
+        By default "cta". A worker works on one source at a time.
+    **launch_options : LaunchOptions
+        As for `Queue.launch_cta`. Every worker of `num_blocks` blocks takes 28 bytes for each vertex; by default there are so
+        many blocks that all workers together take at most 8 GiB.
+
+    Returns
+    -------
+    BetweennessResult
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such vertex or worker, or no source.
+    DeviceMemoryError
+        If the arrays of the workers do not fit the memory of the device.
+
+    Notes
+    -----
+    Paths are counted in float64, as in networkx. Where there are more than 1e308 between two vertices, as in large grids of
+    which no edge is missing, the result is NaN.
+
+    Examples
+    --------
+    >>> star = atos.Graph.from_edges([0, 0, 0], [1, 2, 3], symmetrize=True)
+    >>> print(atos.betweenness(star).centrality[:])
+    [1. 0. 0. 0.]
+    """
+    check_graph(graph)
+    check_options(betweenness, launch_options)
+    if worker is not None:
+        check_worker(worker)
+    n, device = graph.num_vertices, graph.device
+    chosen = _choose_sources(sources, n, seed)
+    factors = _factors(n, len(chosen), check_bool("normalized", normalized), n > 0 and graph.is_symmetric())
+    centrality = zeros(n, dtype=np.float64, device=device)
+    queue = Queue(max(len(chosen), len(range_items(n)), 1), dtype=np.uint32, device=device)
+    launches = LaunchSequence("betweenness", queue, launch_options, worker)
+    blocks, workers = _count_workers(graph, len(chosen), worker or "cta", launch_options)
+    arrays = (
+        full((workers, n), UNREACHED, dtype=np.uint32, device=device),
+        zeros((workers, n), dtype=np.float64, device=device),
+        empty((workers, n), dtype=np.float64, device=device),
+        empty((workers, n), dtype=np.uint32, device=device),
+        empty((workers, n + 2), dtype=np.uint32, device=device),
+    )
+    high = THREAD_MAX_DEGREE[device.kind]
+    rows = graph.indptr, graph.indices
+    launches.launch(chosen, accumulate, *rows, high, *arrays, centrality, defaults={"num_blocks": blocks, "fetch_size": 1})
+    sampled = np.zeros(n, np.uint8)
+    sampled[chosen] = 1
+    where, by = asarray(sampled, device=device, readonly=True), asarray(np.array(factors), device=device, readonly=True)
+    launches.over_vertices(rescale, n, centrality, where, by)
+    return BetweennessResult(as_library(centrality, graph.library), launches.total(accumulate.name))
+
+
+def _choose_sources(sources: ArrayLike | None, n: int, seed: int) -> NDArray[np.uint32]:
+    """Return the vertices that paths begin at."""
+    if sources is None:
+        return np.arange(n, dtype=np.uint32)
+    if np.ndim(to_host(sources)) == 0:
+        k = min(check_int("sources", sources, 1, 2**63), n)
+        start = splitmix64(np.array([check_int("seed", seed, 0, 2**64 - 1)], np.uint64))
+        hashes = splitmix64(np.arange(n, dtype=np.uint64) ^ start)
+        return np.sort(np.argsort(hashes, kind="stable")[:k]).astype(np.uint32)
+    return check_sources(sources, n).astype(np.uint32)
+
+
+def _factors(n: int, k: int, normalized: bool, undirected: bool) -> tuple[float, float]:
+    """Return by what the sums of k sources are multiplied, of vertices that are no sources and of those that are.
+
+    A vertex is an end of no pair that counts for it, so that of the pairs from k sources a source has those of k - 1.
+    """
+    if n < 3:
+        return 0.0, 0.0
+    pairs = n - 2 if normalized else (2 if undirected else 1) / (n - 1)
+    return 1 / (k * pairs), 1 / ((k - 1) * pairs) if k > 1 else math.nan
+
+
+def _count_workers(graph: Graph, sources: int, worker: str, options: LaunchOptions) -> tuple[int, int]:
+    """Return the number of blocks, as was asked for or as many as are useful, and how many workers they have at most."""
+    kind, threads = graph.device.kind, options.get("num_threads") or 256
+    lanes = {"cta": 1, "warp": check_int("num_threads", threads, 1, 1024) // 32, "thread": threads}
+    of_block = 1 if kind == "cpu" else max(lanes[worker], 1)
+    useful = min(_BLOCKS[kind] * graph.device.processors, -(-sources // of_block))
+    fitting = _WORKSPACE // (28 * of_block * (graph.num_vertices + 2))
+    asked = options.get("num_blocks")
+    blocks = max(1, min(useful, fitting)) if asked is None else check_int("num_blocks", asked, 1, 2**31 - 1)
+    return blocks, blocks * of_block
+
+
+def _paths_kernel(
+    indptr: Any, indices: Any, sources: Any, first: int, end: int, found: Any
+) -> None:  # pragma: no cover - compiled
+    """Add up the dependencies of some sources on all vertices: one after the other, with a list of predecessors' edges."""
+    n = indptr.size - 1
+    depth, paths, behind = np.empty(n, np.int64), np.empty(n), np.empty(n)
+    order = np.empty(n, np.int64)
+    tails, heads = np.empty(indices.size, np.uint32), np.empty(indices.size, np.uint32)
+    for k in range(first, end):
+        source = sources[k]
+        depth[:], paths[:], behind[:] = -1, 0.0, 0.0
+        depth[source], paths[source], order[0] = 0, 1.0, source
+        at, count, edges = 0, 1, 0
+        while at < count:
+            u = order[at]
+            at += 1
+            for edge in range(indptr[u], indptr[u + 1]):
+                v = indices[edge]
+                if depth[v] < 0:
+                    depth[v] = depth[u] + 1
+                    order[count] = v
+                    count += 1
+                if depth[v] == depth[u] + 1:
+                    paths[v] += paths[u]
+                    tails[edges], heads[edges] = u, v
+                    edges += 1
+        while edges > 0:  # the farthest ends first
+            edges -= 1
+            u, v = tails[edges], heads[edges]
+            behind[u] += paths[u] / paths[v] * (1 + behind[v])
+        behind[source] = 0.0
+        found += behind
+
+
+@host_memory_for("atos.verify_betweenness")
+def verify_betweenness(
+    graph: Graph, centrality: Any, sources: ArrayLike | None = None, *, normalized: bool = True, seed: int = 0
+) -> None:
+    """Compare centralities with those of a serial implementation: Brandes' algorithm on the host, each source by one thread.
+
+    It keeps the edges of shortest paths in a list, and goes through that backwards, from the end of each edge to its
+    beginning. So it shares neither the levels nor the direction of the sums with what it checks. Sums of floats in another
+    order differ by rounding: they may differ by 1e-9 of the largest centrality.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph; directed or not.
+    centrality : array of float
+        One for each vertex.
+    sources, normalized, seed : optional
+        Those that `betweenness` was given.
+
+    Raises
+    ------
+    VerificationError
+        A centrality is wrong. The message names the vertex that differs most.
+
+    Examples
+    --------
+    >>> star = atos.Graph.from_edges([0, 0, 0], [1, 2, 3], symmetrize=True)
+    >>> atos.verify_betweenness(star, [1.0, 0, 0, 0])
+    >>> atos.verify_betweenness(star, [1.0, 0.1, 0, 0])
+    Traceback (most recent call last):
+    atos_py.errors.VerificationError: ...
+    """
+    indptr, indices = rows_on_host(graph)
+    n = indptr.size - 1
+    found = as_host_array("centrality", to_host(centrality))
+    if found.dtype.kind != "f":
+        raise UnsupportedTypeError(f"centrality must be an array of floats, not {found.dtype}")
+    if found.shape != (n,):
+        raise InvalidArgumentError(f"centrality must have one entry for each of {n} vertices (got shape {found.shape})")
+    chosen = _choose_sources(sources, n, seed)
+
+    def add_up(piece: tuple[int, int]) -> NDArray[np.float64]:
+        sums = np.zeros(n)
+        compile_kernel(_paths_kernel)(indptr, indices, chosen, *piece, sums)
+        return sums
+
+    expected = np.zeros(n)
+    for sums in parallel_map(add_up, ranges(len(chosen), max(len(chosen) // 16, 1))):
+        expected += sums
+    other, own = _factors(n, len(chosen), check_bool("normalized", normalized), n > 0 and graph.is_symmetric())
+    factor = np.full(n, other)
+    factor[chosen] = own
+    expected *= factor
+    scale = max(np.nanmax(np.abs(expected), initial=0.0), 1e-300)
+    difference = np.abs(found - expected) / scale
+    difference[np.isnan(found) & np.isnan(expected)] = 0
+    wrong = ~(difference <= _TOLERANCE)
+    if wrong.any():
+        v = int(np.argmax(np.where(np.isnan(difference), np.inf, difference)))
+        raise VerificationError(f"the centrality of vertex {v} is {found[v]}, but a serial computation gives {expected[v]}")
+
+
+def _verify(graph: Graph, result: BetweennessResult, options: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name: options[name] for name in ("sources", "normalized", "seed") if name in options}
+    verify_betweenness(graph, result.centrality, **given)
+    return _describe(result)
+
+
+def _describe(result: BetweennessResult) -> dict[str, Any]:
+    centrality = np.asarray(result.centrality)
+    return {"largest": float(centrality.max(initial=0.0)), "of vertex": int(centrality.argmax()) if centrality.size else None}
+
+
+register(
+    Algorithm(
+        name="betweenness",
+        run=betweenness,
+        verify=_verify,
+        describe=_describe,
+        arrays=lambda result: {"centrality": result.centrality},
+        help="find on how many shortest paths vertices lie",
+        description="""\
+Finds the part of all shortest paths, by edges, that leads through each vertex, or an estimate from the paths that begin at some
+vertices (Brandes 2001). The command takes 32 of them unless told otherwise. A serial implementation checks the result.""",
+        examples=("rmat:8:8 --out centrality.npy", "rmat:16:16 --sources 64"),
+        options={"sources": SOURCES},
+        defaults={"sources": 32},
+        launch_defaults=True,
+    )
+)
