@@ -17,8 +17,10 @@ from ..arrays.import_external import is_on_gpu
 from ..arrays.primitives import min as least
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_bool
+from .components import largest_component
 from .graph_arrays import GraphArrays
 from .kept import GraphReference, kept
+from .reorder import check_order, order_vertices
 from .reverse import reverse_edges
 from .simplify import simplify_rows
 from .subgraph import choose_vertices, induce_rows
@@ -154,6 +156,60 @@ class DerivedGraphs(GraphArrays):
         """
         chosen = choose_vertices(self, vertices)
         return self._induced(chosen), as_library(chosen, self.library)
+
+    @host_memory_for("Graph.largest_component")
+    def largest_component(self) -> tuple[Self, Any]:
+        """Return the largest component with all its edges, made on the device of the graph; of a directed graph the weak one.
+
+        Of several as large, it is the one with the smallest vertex.
+
+        Returns
+        -------
+        component : Graph
+        vertices : Array, or an array of the library that the graph's arrays came from
+            The id that each of its vertices has in this graph, ascending, uint32.
+
+        Examples
+        --------
+        >>> graph = atos.Graph.from_edges([0, 2, 3], [1, 3, 5])
+        >>> component, vertices = graph.largest_component()
+        >>> print(component, vertices[:])
+        Graph(3 vertices, 2 directed edges, no weights, on cpu) [2 3 5]
+        """
+        chosen = largest_component(self)
+        return self._induced(chosen), as_library(chosen, self.library)
+
+    @host_memory_for("Graph.reorder")
+    def reorder(self, order: str, *, seed: int = 0) -> tuple[Self, Any]:
+        """Return the graph with its vertices in another order, and neighbours ascending, made on the device of the graph.
+
+        Where neighbours have similar ids, what is read of them is often in a cache.
+
+        Parameters
+        ----------
+        order : {"bfs", "rcm", "degree", "random"}
+            That of a breadth-first search from the smallest vertex of each component; reverse Cuthill-McKee, which makes the
+            bandwidth small, the largest difference of the ids of neighbours; by degree, the largest first; or a random one. The
+            first two take edges in either direction, and components in the order of their smallest vertices, or from the last
+            to the first; their time grows with the number of levels.
+        seed : int
+            Of the random order, which is the same on every machine.
+
+        Returns
+        -------
+        reordered : Graph
+        vertices : Array, or an array of the library that the graph's arrays came from
+            The id that each vertex of it has in this graph, uint32.
+
+        Examples
+        --------
+        >>> path = atos.Graph.from_edges([3, 0, 2], [0, 2, 1], symmetrize=True)
+        >>> reordered, vertices = path.reorder("rcm")
+        >>> print(vertices[:], reordered.indices[:])
+        [1 2 0 3] [1 0 2 1 3 2]
+        """
+        chosen = order_vertices(self.to_symmetric() if check_order(order) in ("bfs", "rcm") else self, order, seed)
+        return self._induced(chosen).simplify(sort=True), as_library(chosen, self.library)
 
     def _induced(self, vertices: Array) -> Self:
         indptr, indices, edges = induce_rows(self, vertices)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 from hypothesis import strategies as st
 
 import atos_py as atos
+
+#: Stands in for CuPy: has NumPy's functions, and is not NumPy.
+CUPY = SimpleNamespace(**{name: getattr(np, name) for name in dir(np)})
 
 
 @st.composite

@@ -7,12 +7,12 @@ import pytest
 from fake_arrays import array
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_graphs import graphs, triples
+from small_graphs import CUPY, graphs, triples
 
 import atos_py as atos
 from atos_py.compile.arguments import describe
 from atos_py.graph import derived
-from atos_py.graph.simplify import combine_run, simplify_on_gpu
+from atos_py.graph.simplify import combine_run, rearrange, simplify_on_gpu
 from atos_py.graph.weights import COMBINE, check_combine
 
 RULES = {"min": min, "max": max, "sum": sum, "first": lambda weights: weights[0]}
@@ -43,6 +43,9 @@ def test_what_comes_out(graph: atos.Graph, chosen: tuple[bool, ...], rule: str) 
         if one is not None:
             assert one.dtype == other.dtype
             np.testing.assert_array_equal(one.to_numpy(), other.to_numpy())
+    rows = np.asarray(graph.indptr), np.asarray(graph.indices)
+    for one, other in zip(rearrange(CUPY, *rows, **options), rearrange(np, *rows, **options), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("rule", COMBINE)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_graphs import graphs, sources_of
+from small_graphs import CUPY, graphs, sources_of
 
 import atos_py as atos
 from atos_py.graph import derived
@@ -47,7 +47,7 @@ def test_every_edge_is_turned_round_once(graph: atos.Graph, edges_first: bool) -
 def test_a_gpu_makes_the_same(graph: atos.Graph) -> None:
     """By what CuPy is asked for, done by NumPy."""
     turned, edges = graph.transpose(return_edges=True)
-    indptr, indices, numbers = turn_round(np, np.asarray(graph.indptr), np.asarray(graph.indices))
+    indptr, indices, numbers = turn_round(CUPY, np.asarray(graph.indptr), np.asarray(graph.indices))
     for found, expected in ((indptr, turned.indptr), (indices, turned.indices), (numbers, edges)):
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected.to_numpy())

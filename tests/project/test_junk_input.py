@@ -117,6 +117,8 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "simplify, combine": lambda junk: edges().simplify(combine=junk),
     "with_weights": lambda junk: edges().with_weights(junk),
     "subgraph": lambda junk: edges().subgraph(junk),
+    "reorder": lambda junk: edges().reorder(junk),
+    "reorder, seed": lambda junk: edges().reorder("random", seed=junk),
     "uniform": lambda junk: generate.uniform(junk, 1),
     "uniform, num_edges": lambda junk: generate.uniform(9, junk),
     "uniform, directed": lambda junk: generate.uniform(9, 9, directed=junk),

@@ -72,6 +72,8 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
     "Graph.reverse_edges": (lambda _: GRAPH.simplify(sort=True), lambda graph: graph.reverse_edges()),
     "Graph.with_weights": (lambda _: None, lambda _: GRAPH.with_weights(np.arange(8))),
     "Graph.subgraph": (lambda _: None, lambda _: GRAPH.subgraph([0, 2])),
+    "Graph.largest_component": (lambda _: None, lambda _: GRAPH.largest_component()),
+    "Graph.reorder": (lambda _: None, lambda _: [GRAPH.reorder("rcm"), GRAPH.reorder("random")]),
     "Graph.save": (lambda folder: folder / "b.npz", lambda path: GRAPH.save(path)),
     "rmat": (lambda _: None, lambda _: generate.rmat(4, device=CPU)),
     "road": (lambda _: None, lambda _: generate.road(4, device=CPU)),
