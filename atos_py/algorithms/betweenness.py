@@ -259,7 +259,7 @@ def _choose_sources(sources: ArrayLike | None, n: int, seed: int) -> NDArray[np.
     """Return the vertices that paths begin at."""
     if sources is None:
         return np.arange(n, dtype=np.uint32)
-    if np.ndim(to_host(sources)) == 0:
+    if as_host_array("sources", to_host(sources)).ndim == 0:
         k = min(check_int("sources", sources, 1, 2**63), n)
         start = splitmix64(np.array([check_int("seed", seed, 0, 2**64 - 1)], np.uint64))
         hashes = splitmix64(np.arange(n, dtype=np.uint64) ^ start)

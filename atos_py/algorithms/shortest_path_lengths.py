@@ -240,7 +240,7 @@ verified as the result of one search.""",
         examples=("rmat:12:16 --sources 0,5,9 --out distance.npy", "roads.gr.gz --sources 0,70000 --weighted"),
         options={
             "sources": SOURCES,
-            "weighted": Option("add up the weights of edges", convert=None),
+            "weighted": Option("use the weights of the edges", convert=None),
             "cutoff": CUTOFF,
         },
         defaults={"sources": [0]},

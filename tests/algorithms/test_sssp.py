@@ -393,7 +393,7 @@ def test_kernels_spill_nothing(name: str) -> None:
         "along": (assign_along_hops, (*edges, words, words), np.dtype("u4")),
     }[name]
     try:
-        kernel = link.cubin(task, None, tuple(map(describe, arguments)), items, "cta", (9, 0), buckets=name == "relax")
+        kernel = link.cubin(task, None, tuple(map(describe, arguments)), items, "cta", (9, 0), 64, buckets=name == "relax")
     except BuildError as error:
         pytest.skip(str(error))
     assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)

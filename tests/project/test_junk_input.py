@@ -143,6 +143,22 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "bfs, parents": lambda junk: atos.bfs(edges(), 0, parents=junk),
     "bfs, worker": lambda junk: atos.bfs(edges(), 0, worker=junk),
     "bfs, capacity": lambda junk: atos.bfs(edges(), 0, capacity=junk),
+    "bfs, target": lambda junk: atos.bfs(edges(), 0, target=junk),
+    "bfs, cutoff": lambda junk: atos.bfs(edges(), 0, cutoff=junk),
+    "betweenness": atos.betweenness,
+    **{
+        f"betweenness, {option}": lambda junk, option=option: atos.betweenness(edges(), **{"sources": 1} | {option: junk})
+        for option in ("sources", "normalized", "seed", "worker", "num_blocks")
+    },
+    "sssp": lambda junk: atos.sssp(junk, 0),
+    "sssp, source": lambda junk: atos.sssp(edges(), junk),
+    **{
+        f"sssp, {option}": lambda junk, option=option: atos.sssp(edges(weights=[1]), 0, **{option: junk})
+        for option in ("target", "cutoff", "predecessors", "delta", "worker")
+    },
+    "shortest_path_lengths": lambda junk: atos.shortest_path_lengths(junk, 0),
+    "shortest_path_lengths, sources": lambda junk: atos.shortest_path_lengths(edges(), junk),
+    "shortest_path_lengths, weighted": lambda junk: atos.shortest_path_lengths(edges(weights=[1]), 0, weighted=junk),
     "pagerank": atos.pagerank,
     **{
         f"pagerank, {option}": lambda junk, option=option: atos.pagerank(edges(), **{option: junk})
@@ -187,22 +203,17 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "verify_k_core": lambda junk: atos.verify_k_core(junk, 1, [True, False]),
     "verify_k_core, k": lambda junk: atos.verify_k_core(edges(), junk, [True, True]),
     "verify_k_core, members": lambda junk: atos.verify_k_core(edges(), 1, junk),
-    "sssp": lambda junk: atos.sssp(junk, 0),
-    "sssp, source": lambda junk: atos.sssp(edges(), junk),
-    **{
-        f"sssp, {option}": lambda junk, option=option: atos.sssp(edges(), 0, **{option: junk})
-        for option in ("target", "cutoff", "predecessors", "delta", "worker")
-    },
-    "verify_sssp": lambda junk: atos.verify_sssp(junk, 0, [0, 1]),
-    "verify_sssp, distance": lambda junk: atos.verify_sssp(edges(), 0, junk),
-    "shortest_path_lengths": lambda junk: atos.shortest_path_lengths(junk, [0]),
-    "shortest_path_lengths, sources": lambda junk: atos.shortest_path_lengths(edges(), junk),
-    "shortest_path_lengths, weighted": lambda junk: atos.shortest_path_lengths(edges(), [0], weighted=junk),
-    "verify_shortest_path_lengths": lambda junk: atos.verify_shortest_path_lengths(junk, [0], [[0, 1]]),
-    "verify_shortest_path_lengths, distance": lambda junk: atos.verify_shortest_path_lengths(edges(), [0], junk),
     "verify_bfs": lambda junk: atos.verify_bfs(junk, 0, [0, 1]),
     "verify_bfs, depth": lambda junk: atos.verify_bfs(edges(), 0, junk),
     "verify_bfs, parent": lambda junk: atos.verify_bfs(edges(), 0, [0, 1], junk),
+    "verify_bfs, target": lambda junk: atos.verify_bfs(edges(), 0, [0, 1], target=junk),
+    "verify_betweenness": lambda junk: atos.verify_betweenness(edges(), junk),
+    "verify_sssp": lambda junk: atos.verify_sssp(junk, 0, [0, 1]),
+    "verify_sssp, distance": lambda junk: atos.verify_sssp(edges(), 0, junk),
+    "verify_sssp, predecessor": lambda junk: atos.verify_sssp(edges(), 0, [0, 1], junk),
+    "verify_sssp, cutoff": lambda junk: atos.verify_sssp(edges(), 0, [0, 1], cutoff=junk),
+    "verify_shortest_path_lengths": lambda junk: atos.verify_shortest_path_lengths(edges(), 0, junk),
+    "verify_shortest_path_lengths, sources": lambda junk: atos.verify_shortest_path_lengths(edges(), junk, [[0, 1]]),
     "verify_pagerank": lambda junk: atos.verify_pagerank(junk, [0.5, 0.5]),
     "verify_pagerank, result": lambda junk: atos.verify_pagerank(edges(), junk),
     "verify_pagerank, tolerance": lambda junk: atos.verify_pagerank(edges(), [0.5, 0.5], junk),
@@ -247,6 +258,7 @@ def test_every_public_name_is_tried():
         "UNREACHED",
         "Array",
         "BFSResult",
+        "BetweennessResult",
         "ColoringResult",
         "ComponentsResult",
         "CoreResult",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ...arrays.array import Array, full
 from ...arrays.array_library import as_library
@@ -146,25 +146,34 @@ def sssp(
     tree_wanted = check_bool("predecessors", predecessors)
     sources = check_sources(source, n)
     kind = distance_dtype(graph)
-    tree = LaunchSequence("sssp", Queue(2 * n, dtype=mixed_item_dtype(n), device=graph.device), launch_options, worker or "cta")
+
+    def launches_on(dtype: DTypeLike, **buckets: Any) -> LaunchSequence:
+        return LaunchSequence(
+            "sssp", Queue(2 * n, dtype=dtype, device=graph.device, **buckets), launch_options, worker or "cta"
+        )
+
     if graph.weights is None:
         chosen = worker is not None or not SCHEDULE.isdisjoint(launch_options)
         whole = largest_whole(limit, int(UNREACHED))
-        distance = find_depths(graph, sources, choose_direction(graph, None, chosen), tree, end, whole)
+        search = tree = launches_on(mixed_item_dtype(n))
+        distance = find_depths(graph, sources, choose_direction(graph, None, chosen), search, end, whole)
     else:
         step = np.dtype([("vertex", np.uint32), ("distance", kind)])
-        queue = Queue(2 * n, dtype=step, device=graph.device, buckets=BUCKETS, delta=suit_delta(graph, width))
-        search = LaunchSequence("sssp", queue, launch_options, worker or "cta")
+        search = launches_on(step, buckets=BUCKETS, delta=suit_delta(graph, width))
         distance = zero_at(sources, n, unreached_of(kind), graph.device)
         items = np.zeros(len(sources), step)
         items["vertex"] = sources
         search.launch(items, relax, graph, distance, end, distance_limit(limit, kind))
-        tree.runs += search.runs
-    first = tree.total()
-    predecessor = None
+    first, runs, predecessor = search.total(), list(search.runs), None
     if tree_wanted:
+        if graph.weights is not None:
+            tree = launches_on(mixed_item_dtype(n))
+            tree.end = search.end  # one time limit for both
+        before = len(tree.runs)
         predecessor = as_library(_find_predecessors(graph, sources, distance, tree), graph.library)
-    return SSSPResult(as_library(distance, graph.library), predecessor, tree.total(first.task, like=first))
+        runs += tree.runs[before:]
+    stats = LaunchStats.total(runs, task=first.task, like=first)
+    return SSSPResult(as_library(distance, graph.library), predecessor, stats)
 
 
 def _find_predecessors(graph: Graph, sources: NDArray[Any], distance: Array, launches: LaunchSequence) -> Array:
