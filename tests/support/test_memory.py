@@ -118,6 +118,18 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
     "bfs": (lambda _: None, lambda _: atos.bfs(GRAPH, 0, parents=True)),
     "BFSResult.reached": (lambda _: atos.bfs(GRAPH, 0), lambda found: found.num_reached),
     "BFSResult.num_levels": (lambda _: atos.bfs(GRAPH, 0), lambda found: found.num_levels),
+    "sssp": (lambda _: None, lambda _: atos.sssp(GRAPH, 0, predecessors=True)),
+    "verify_sssp": (lambda _: atos.sssp(GRAPH, 0), lambda found: atos.verify_sssp(GRAPH, 0, found.distance)),
+    "shortest_path_lengths": (lambda _: None, lambda _: atos.shortest_path_lengths(GRAPH, [0, 1])),
+    "verify_shortest_path_lengths": (
+        lambda _: atos.shortest_path_lengths(GRAPH, 0),
+        lambda found: atos.verify_shortest_path_lengths(GRAPH, 0, found.distance),
+    ),
+    "betweenness": (lambda _: None, lambda _: atos.betweenness(GRAPH)),
+    "verify_betweenness": (
+        lambda _: atos.betweenness(GRAPH),
+        lambda found: atos.verify_betweenness(GRAPH, found.centrality),
+    ),
     "pagerank": (lambda _: None, lambda _: atos.pagerank(GRAPH)),
     "color": (lambda _: None, lambda _: atos.color(GRAPH)),
     "connected_components": (lambda _: None, lambda _: atos.connected_components(GRAPH)),
