@@ -73,7 +73,35 @@ class DerivedGraphs(GraphArrays):
         """
         if not check_bool("return_edges", return_edges):
             return self._transpose()
-        return self._transpose(), as_library(self._transpose_edges(), self.library)
+        edges = self._transpose_edges()
+        return self._transpose(), as_library(edges, self.library)
+
+    def _transpose(self) -> Self:
+        found = kept(self)
+        origin = found["transpose of"].parts() if "transpose of" in found else None
+        if origin is not None:
+            return type(self)(*origin)
+        if "transpose" not in found:
+            self._keep_transpose(*transpose_rows(self, with_edges=False))
+        return cast("Self", found["transpose"])
+
+    def _keep_transpose(self, indptr: Array, indices: Array, weights: Array | None) -> None:
+        turned = kept(self)["transpose"] = self._made(indptr, indices, weights)
+        kept(turned)["transpose of"] = GraphReference.to(self)
+
+    def _transpose_edges(self) -> Array:
+        found = kept(self)
+        if "transpose edges" not in found:
+            if "transpose of" in found and (origin := found["transpose of"].parts()) is not None:
+                (edges,) = compute(_inverse, type(self)(*origin)._transpose_edges())
+            else:
+                indptr, indices, numbers = transpose_rows(self, with_edges=True)
+                edges = cast(Array, numbers)
+                if "transpose" not in found:
+                    weights = None if self.weights is None else compute(_take, self.weights, edges)[0]
+                    self._keep_transpose(indptr, indices, weights)
+            found["transpose edges"] = edges
+        return cast(Array, found["transpose edges"])
 
     @host_memory_for("Graph.reverse_edges")
     def reverse_edges(self) -> Any:
@@ -287,31 +315,6 @@ class DerivedGraphs(GraphArrays):
                 self, symmetrize=symmetrize, deduplicate=deduplicate, remove_loops=remove_loops, sort=sort, combine=combine
             )
         )
-
-    def _transpose(self) -> Self:
-        found = kept(self)
-        origin = found["transpose of"].parts() if "transpose of" in found else None
-        if origin is not None:
-            return type(self)(*origin)
-        if "transpose" not in found:
-            indptr, indices, edges = transpose_rows(self, with_edges=self.weights is not None)
-            weights = None
-            if self.weights is not None and edges is not None:
-                found["transpose edges"] = edges
-                (weights,) = compute(_take, self.weights, edges)
-            turned = found["transpose"] = self._made(indptr, indices, weights)
-            kept(turned)["transpose of"] = GraphReference.to(self)
-        return cast("Self", found["transpose"])
-
-    def _transpose_edges(self) -> Array:
-        found = kept(self)
-        if "transpose edges" not in found:
-            if "transpose of" in found and (origin := found["transpose of"].parts()) is not None:
-                (edges,) = compute(_inverse, type(self)(*origin)._transpose_edges())
-            else:
-                edges = cast(Array, transpose_rows(self, with_edges=True)[2])
-            found["transpose edges"] = edges
-        return cast(Array, found["transpose edges"])
 
     def _made(self, indptr: Array, indices: Array, weights: Array | None) -> Self:
         """Return a graph of new arrays on the same device, whose results are of the same library."""

@@ -19,26 +19,25 @@ __all__ = ["row_offsets", "row_sources", "transpose_rows"]
 
 
 def transpose_rows(graph: GraphArrays, *, with_edges: bool) -> tuple[Array, Array, Array | None]:
-    """Return `indptr` and `indices` of the transpose, and if asked the number that each of its edges has in `graph`."""
+    """Return the arrays of the transpose, or with the number that each edge has in `graph` in place of its weight."""
     if graph.device.kind == "cpu":
         csr = graph._on_host()
-        numbers = np.arange(graph.num_edges, dtype=indptr_dtype(graph.num_edges)) if with_edges else None
-        chunks = [EdgeChunk(v, u, values) for u, v, values in csr_to_chunks(csr._replace(weights=numbers))]
-        made = build_csr(chunks, graph.num_vertices)
+        if with_edges:
+            csr = csr._replace(weights=np.arange(graph.num_edges, dtype=indptr_dtype(graph.num_edges)))
+        made = build_csr([EdgeChunk(v, u, values) for u, v, values in csr_to_chunks(csr)], graph.num_vertices)
         return tuple(None if part is None else asarray(part, device=graph.device) for part in made)  # type: ignore[return-value]
-    indptr, indices, *edges = compute(turn_round if with_edges else _without_edges, graph.indptr, graph.indices)
-    return indptr, indices, edges[0] if edges else None
+    if with_edges or graph.weights is None:
+        indptr, indices, edges = compute(turn_round, graph.indptr, graph.indices)
+        return indptr, indices, edges if with_edges else None
+    return tuple(compute(turn_round, graph.indptr, graph.indices, graph.weights))  # type: ignore[return-value]
 
 
-def turn_round(xp: Any, indptr: Any, indices: Any) -> tuple[Any, Any, Any]:
-    """Return the rows of the transpose, and the number that each edge had; for `compute`."""
+def turn_round(xp: Any, indptr: Any, indices: Any, weights: Any = None) -> tuple[Any, Any, Any]:
+    """Return the rows of the transpose, and its weights, or if there are none the number that each edge had; for `compute`."""
     order = xp.argsort(indices, kind="stable")
     turned = row_sources(xp, indptr, indices.size)[order]
-    return row_offsets(xp, indices[order], indptr.size - 1), turned, order.astype(indptr_dtype(indices.size), copy=False)
-
-
-def _without_edges(xp: Any, indptr: Any, indices: Any) -> tuple[Any, Any]:
-    return turn_round(xp, indptr, indices)[:2]
+    values = order.astype(indptr_dtype(indices.size), copy=False) if weights is None else weights[order]
+    return row_offsets(xp, indices[order], indptr.size - 1), turned, values
 
 
 def row_sources(xp: Any, indptr: Any, num_edges: int) -> Any:

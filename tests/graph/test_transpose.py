@@ -47,8 +47,14 @@ def test_every_edge_is_turned_round_once(graph: atos.Graph, edges_first: bool) -
 def test_a_gpu_makes_the_same(graph: atos.Graph) -> None:
     """By what CuPy is asked for, done by NumPy."""
     turned, edges = graph.transpose(return_edges=True)
-    indptr, indices, numbers = turn_round(CUPY, np.asarray(graph.indptr), np.asarray(graph.indices))
-    for found, expected in ((indptr, turned.indptr), (indices, turned.indices), (numbers, edges)):
+    arrays = (
+        np.asarray(graph.indptr),
+        np.asarray(graph.indices),
+        *([] if graph.weights is None else [np.asarray(graph.weights)]),
+    )
+    made = *turn_round(CUPY, *arrays[:2]), *turn_round(CUPY, *arrays)
+    values = edges if turned.weights is None else turned.weights
+    for found, expected in zip(made, (*turned[:2], edges, *turned[:2], values), strict=True):
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected.to_numpy())
 
@@ -65,13 +71,13 @@ def test_large_graphs(device: atos.Device) -> None:
 
 def test_kept_for_the_same_arrays_only(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = atos.Graph.from_edges([0, 0, 2], [1, 2, 1], [5, 6, 7], device="cpu")
-    turned = graph.transpose()
+    turned, _ = graph.transpose(return_edges=True)
     heavy = graph._replace(weights=atos.asarray(np.array([8, 9, 10]), device="cpu", readonly=True))
     assert heavy.transpose().weights[:].tolist() == [8, 10, 9]
     assert graph._replace(weights=None).transpose().weights is None
     monkeypatch.setattr(derived, "transpose_rows", None)
     assert graph.transpose() == turned
-    assert graph.transpose(return_edges=True)[1][:].tolist() == [0, 2, 1]  # which the weights took
+    assert graph.transpose(return_edges=True)[1][:].tolist() == [0, 2, 1]
 
 
 def test_nothing_is_kept_longer_than_the_graph() -> None:
@@ -79,6 +85,7 @@ def test_nothing_is_kept_longer_than_the_graph() -> None:
     before = len(_kept)
     graph = atos.Graph.from_edges([0, 0, 2], [1, 2, 1], [5, 6, 7], device="cpu")
     turned = graph.transpose()
+    assert graph.transpose() == turned
     assert len(_kept) == before + 2
     gc.disable()
     try:
