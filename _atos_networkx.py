@@ -24,6 +24,7 @@ _FUNCTIONS = {
     "descendants_at_distance": _SAME,
     "greedy_color": "A colouring with at most one colour more than the largest degree. Only `strategy='random_sequential'`.",
     "is_connected": _SAME,
+    "is_strongly_connected": _SAME,
     "is_weakly_connected": _SAME,
     "k_core": _SAME,
     "minimum_spanning_edges": f"{_SAME} Only `algorithm='kruskal'`.",
@@ -31,6 +32,7 @@ _FUNCTIONS = {
     "maximal_independent_set": "Any such set, by preference of nodes with few neighbors. Not with `seed`.",
     "node_connected_component": _SAME,
     "number_connected_components": _SAME,
+    "number_strongly_connected_components": _SAME,
     "number_weakly_connected_components": _SAME,
     "pagerank": "Ranks with an error of at most `len(G) * tol`. Not with negative weights, or `alpha=1`. There "
     "are no iterations to be limited by `max_iter`, as long as that is at least 1.",
@@ -40,6 +42,7 @@ _FUNCTIONS = {
     "single_source_dijkstra_path_length": f"{_SAME} {_WEIGHTS}",
     "single_source_shortest_path_length": _SAME,
     "single_target_shortest_path_length": _SAME,
+    "strongly_connected_components": _SAME,
     "weakly_connected_components": _SAME,
     "triangles": _SAME,
 }

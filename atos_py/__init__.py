@@ -21,6 +21,7 @@ from .algorithms.shortest_path_lengths import (
     verify_shortest_path_lengths,
 )
 from .algorithms.sssp import SSSPResult, sssp, verify_sssp
+from .algorithms.strongly_connected_components import strongly_connected_components, verify_strongly_connected_components
 from .arrays.array import Array, asarray, empty, full, zeros
 from .arrays.primitives import argsort, cumsum, max, min, nonzero, sort, sum
 from .compile.atomics import (
@@ -119,6 +120,7 @@ __all__ = [
     "shortest_path_lengths",
     "sort",
     "sssp",
+    "strongly_connected_components",
     "sum",
     "task",
     "tune",
@@ -136,6 +138,7 @@ __all__ = [
     "verify_shortest_path_lengths",
     "verify_sssp",
     "verify_triangles",
+    "verify_strongly_connected_components",
     "zeros",
 ]
 

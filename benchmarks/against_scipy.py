@@ -23,7 +23,7 @@ from atos_py.graph.spec import SPEC_HELP, graph_of, source_of
 from atos_py.support.splitmix64 import splitmix64
 
 DAMPING = 0.85
-ALGORITHMS = ("bfs", "components", "forest", "pagerank")
+ALGORITHMS = ("bfs", "components", "forest", "pagerank", "strong")
 
 
 def with_weights(graph: atos.Graph) -> atos.Graph:
@@ -102,6 +102,15 @@ def main() -> None:
         atos.verify_connected_components(graph, ours().label)
         theirs = functools.partial(csgraph.connected_components, matrix, directed=False)
         compare("connected components", ours, theirs, options.repeat)
+    if "strong" in options.algorithm:
+        tails = np.repeat(np.arange(graph.num_vertices), graph.degrees())
+        kept = np.random.default_rng(0).random(graph.num_edges) < 0.5  # each direction with a probability of a half
+        directed = atos.Graph.from_edges(tails[kept], graph.indices.to_numpy()[kept], num_vertices=graph.num_vertices)
+        ours = functools.partial(atos.strongly_connected_components, directed)
+        atos.verify_strongly_connected_components(directed, ours().label)
+        matrix = directed.to_scipy().astype(np.float64)
+        theirs = functools.partial(csgraph.connected_components, matrix, connection="strong")
+        compare("strongly connected components", ours, theirs, options.repeat)
     if "forest" in options.algorithm:
         weighted = with_weights(graph)
         matrix = weighted.to_scipy().astype(np.float64)

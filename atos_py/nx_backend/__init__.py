@@ -10,9 +10,12 @@ from .clusters import clustering, triangles
 from .colors import greedy_color
 from .components import (
     connected_components,
+    is_strongly_connected,
     is_weakly_connected,
     number_connected_components,
+    number_strongly_connected_components,
     number_weakly_connected_components,
+    strongly_connected_components,
     weakly_connected_components,
 )
 from .cores import core_number, k_core
@@ -58,6 +61,7 @@ __all__ = [
     "descendants_at_distance",
     "greedy_color",
     "is_connected",
+    "is_strongly_connected",
     "is_weakly_connected",
     "k_core",
     "maximal_independent_set",
@@ -65,6 +69,7 @@ __all__ = [
     "minimum_spanning_tree",
     "node_connected_component",
     "number_connected_components",
+    "number_strongly_connected_components",
     "number_weakly_connected_components",
     "pagerank",
     "shortest_path_length",
@@ -74,6 +79,7 @@ __all__ = [
     "single_source_dijkstra_path_length",
     "single_source_shortest_path_length",
     "single_target_shortest_path_length",
+    "strongly_connected_components",
     "triangles",
     "weakly_connected_components",
 ]

@@ -14,6 +14,8 @@ from scipy.sparse import csgraph
 
 import atos_py as atos
 from atos_py.algorithms import connected_components as module
+from atos_py.algorithms.strongly_connected_components import api
+from atos_py.algorithms.strongly_connected_components.tasks import separate, set_mode
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError, LaunchConfigError, VerificationError
@@ -23,11 +25,18 @@ WORKERS = ["thread", "warp", "cta"]
 OPTIONS = [{"worker": worker, "persistent": persistent} for worker in WORKERS for persistent in (True, False)]
 
 
-def checked(graph: atos.Graph, **options: Any) -> atos.ComponentsResult:
+FUNCTIONS = {
+    "weak": (atos.connected_components, atos.verify_connected_components),
+    "strong": (atos.strongly_connected_components, atos.verify_strongly_connected_components),
+}
+
+
+def checked(graph: atos.Graph, kind: str, **options: Any) -> atos.ComponentsResult:
     """Find the components, verify them, compare them with SciPy's, and return them."""
-    result = atos.connected_components(graph, **options)
-    atos.verify_connected_components(graph, result.label, result.num_components)
-    count, theirs = csgraph.connected_components(graph.to_scipy(), directed=False)
+    find, verify = FUNCTIONS[kind]
+    result = find(graph, **options)
+    verify(graph, result.label, result.num_components)
+    count, theirs = csgraph.connected_components(graph.to_scipy(), directed=True, connection=kind)
     smallest = np.full(count, graph.num_vertices)
     np.minimum.at(smallest, theirs, np.arange(graph.num_vertices))
     assert result.label.to_numpy().tolist() == smallest[theirs].tolist()
@@ -45,12 +54,25 @@ def graphs(draw: st.DrawFn) -> atos.Graph:
 
 
 @given(graphs(), st.sampled_from(OPTIONS), st.sampled_from([1, 3]), st.booleans(), st.sampled_from([1, 1 << 62]))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 def test_random_graphs(graph: atos.Graph, options: dict[str, Any], blocks: int, spare: bool, thread_max_degree: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_MIN_DEGREE", 0 if spare else 1 << 40)
         patch.setitem(THREAD_MAX_DEGREE, "cpu", thread_max_degree)
-        checked(graph, num_blocks=blocks, **options)
+        checked(graph, "weak", num_blocks=blocks, **options)
+
+
+@given(
+    graphs(), st.sampled_from(OPTIONS), st.sampled_from([1, 3]), st.sampled_from([0, 1 << 40]), st.sampled_from([1, 1 << 62])
+)
+@settings(deadline=None, max_examples=150)
+def test_random_graphs_strongly(
+    graph: atos.Graph, options: dict[str, Any], blocks: int, dense: int, thread_max_degree: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(api, "_DENSE", dense)
+        patch.setitem(THREAD_MAX_DEGREE, "cpu", thread_max_degree)
+        checked(graph, "strong", num_blocks=blocks, **options)
 
 
 KNOWN = {
@@ -60,6 +82,9 @@ KNOWN = {
     "star": nx.star_graph(9000),
     "path": nx.path_graph(9000),
     "path backwards": nx.DiGraph([(v + 1, v) for v in range(9000)]),
+    "long cycle": nx.DiGraph([(v, (v + 1) % 9000) for v in range(9000)]),
+    "cycles in a row": nx.DiGraph([(v, v + 1) for v in range(5000)] + [(v + 2, v) for v in range(0, 4990, 3)]),
+    "no cycle": nx.gn_graph(5000, seed=1),
     "two of a size": nx.disjoint_union(nx.complete_graph(40), nx.complete_graph(40)),
     "parallel edges": nx.MultiDiGraph([(0, 1), (0, 1), (3, 2), (2, 2)]),
     "hub that is not in the largest": nx.disjoint_union(nx.star_graph(300), nx.cycle_graph(4000)),
@@ -67,9 +92,10 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_known_graphs(device: atos.Device, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("kind", FUNCTIONS)
+def test_known_graphs(device: atos.Device, kind: str, options: dict[str, Any]) -> None:
     for graph in KNOWN.values():
-        checked(atos.Graph.from_networkx(graph, device=device), **options)
+        checked(atos.Graph.from_networkx(graph, device=device), kind, **options)
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
@@ -79,15 +105,25 @@ def test_many_ranges(device: atos.Device, worker: str, symmetric: bool) -> None:
         tails, heads = np.repeat(np.arange(graph.num_vertices), graph.degrees()), graph.indices.to_numpy()
         kept = (tails + heads) % 2 == (tails < heads)
         graph = atos.Graph.from_edges(tails[kept], heads[kept], num_vertices=graph.num_vertices, device=device)
-    result = checked(graph, worker=worker)
+    result = checked(graph, "weak", worker=worker)
     assert graph.is_symmetric() == symmetric
     assert result.stats.rounds == (4 if symmetric else 3)
+    checked(graph, "strong", worker=worker)
 
 
-def test_no_vertices(device: atos.Device) -> None:
+def test_many_edges_strongly(device: atos.Device, worker: str) -> None:
+    tails, heads = np.random.default_rng(3).zipf(1.4, size=(2, 60_000)) % 5000
+    graph = atos.Graph.from_edges(tails, heads, num_vertices=5000, device=device)
+    result = checked(graph, "strong", worker=worker)
+    assert 3 < result.num_components < 4500
+
+
+@pytest.mark.parametrize("kind", FUNCTIONS)
+def test_no_vertices(device: atos.Device, kind: str) -> None:
     graph = atos.Graph.from_edges([], [], device=device)
-    result = atos.connected_components(graph)
-    atos.verify_connected_components(graph, result.label, result.num_components)
+    find, verify = FUNCTIONS[kind]
+    result = find(graph)
+    verify(graph, result.label, result.num_components)
     assert (result.label.shape, result.num_components) == ((0,), 0)
 
 
@@ -112,28 +148,51 @@ def test_wrong_labels_are_noticed() -> None:
         atos.verify_connected_components(graph, right[1:])
 
 
-def test_refusals() -> None:
-    graph = atos.Graph.from_edges([0], [1], device="cpu")
-    with pytest.raises(
-        LaunchConfigError, match=r"connected_components proceeds in rounds, which take barriers \(got barrier=False\)"
+def test_wrong_strong_labels_are_noticed() -> None:
+    graph = atos.Graph.from_edges([0, 1, 2, 3, 4], [1, 2, 1, 4, 3], num_vertices=5, device="cpu")
+    right = [0, 1, 1, 3, 3]
+    verify = atos.verify_strongly_connected_components
+    verify(graph, right, 3)
+    for wrong, message in (
+        ([0, 0, 0, 3, 3], r"label\[1\] is 0, but the smallest vertex of its strongly connected component is 1"),
+        ([0, 2, 2, 3, 3], r"label\[1\] is 2"),
+        ([0, 1, 2, 3, 3], r"label\[2\] is 2"),
+        ([0, 1, 1, 1, 1], r"label\[3\] is 1"),
+        ([-1, 1, 1, 3, 3], r"label\[0\] is -1"),
     ):
-        atos.connected_components(graph, barrier=False)
+        with pytest.raises(VerificationError, match=message):
+            verify(graph, wrong)
+    with pytest.raises(VerificationError, match="num_components is 4, but there are 3"):
+        verify(graph, right, 4)
+
+
+@pytest.mark.parametrize("kind", FUNCTIONS)
+def test_refusals(kind: str) -> None:
+    graph = atos.Graph.from_edges([0, 1], [1, 0], device="cpu")
+    find, _ = FUNCTIONS[kind]
+    with pytest.raises(LaunchConfigError, match=r"proceeds in rounds, which take barriers \(got barrier=False\)"):
+        find(graph, barrier=False)
     with pytest.raises(LaunchConfigError, match="has a function between rounds of its own"):
-        atos.connected_components(graph, each_round=lambda *args: None)
+        find(graph, each_round=lambda *args: None)
     with pytest.raises(InvalidArgumentError, match="worker must be one of"):
-        atos.connected_components(graph, worker="grid")
-    assert atos.connected_components(graph, barrier=True).num_components == 1
+        find(graph, worker="grid")
+    assert find(graph, barrier=True).num_components == 1
 
 
-@pytest.mark.parametrize("worker", WORKERS)
+@pytest.mark.parametrize("worker", ["thread", "cta"])
 def test_kernels_spill_nothing(worker: str) -> None:
     pytest.importorskip("numba_cuda")
     graph = atos.generate.road(2, device="cpu")
     uint32, int64 = FakeArray(np.zeros(2, np.uint32)), FakeArray(np.zeros(2, np.int64))
-    kinds = tuple(map(describe, (16, 2, graph, uint32, int64, uint32, int64)))
-    try:
-        kernel = link.cubin(module.connect, None, kinds, np.dtype(np.int64), worker, (9, 0), each_round=module.choose_largest)
-    except BuildError as error:
-        pytest.skip(str(error))
-    assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)
-    assert kernel.registers <= 64
+    known = FakeArray(np.zeros((2, 4), np.uint32))
+    for task, each_round, args in (
+        (module.connect, module.choose_largest, (16, 2, graph, uint32, int64, uint32, int64)),
+        (separate, set_mode, (16, 1, graph, int64, known, uint32, uint32, int64, int64)),
+    ):
+        kinds = tuple(map(describe, args))
+        try:
+            kernel = link.cubin(task, None, kinds, np.dtype(np.int64), worker, (9, 0), each_round=each_round)
+        except BuildError as error:
+            pytest.skip(str(error))
+        assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0), task
+        assert kernel.registers <= 64

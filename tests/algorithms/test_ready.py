@@ -120,6 +120,7 @@ CALLS = {
     "pagerank": lambda: atos.pagerank(atos.generate.rmat(8, device="cpu")),
     "pagerank, start": lambda: atos.pagerank(atos.generate.road(9, device="cpu"), start=np.ones(81), dtype="f8"),
     "minimum_spanning_forest": lambda: atos.minimum_spanning_forest(atos.generate.rmat(8, device="cpu")),
+    "strongly_connected_components": lambda: atos.strongly_connected_components(atos.generate.rmat(8, device="cpu")),
     "color": lambda: atos.color(atos.generate.rmat(8, device="cpu")),
     "color, mesh": lambda: atos.color(atos.generate.road(9, device="cpu"), order="degree"),
     "core_number": lambda: atos.core_number(atos.generate.rmat(8, device="cpu")),

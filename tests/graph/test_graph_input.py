@@ -201,6 +201,8 @@ WANT_A_GRAPH = {
     "verify_k_core": lambda graph: atos.verify_k_core(graph, 2, [True]),
     "minimum_spanning_forest": atos.minimum_spanning_forest,
     "verify_minimum_spanning_forest": lambda graph: atos.verify_minimum_spanning_forest(graph, [[0, 1]], [0]),
+    "strongly_connected_components": atos.strongly_connected_components,
+    "verify_strongly_connected_components": lambda graph: atos.verify_strongly_connected_components(graph, [0]),
     "verify_bfs": lambda graph: atos.verify_bfs(graph, 0, [0]),
     "verify_pagerank": lambda graph: atos.verify_pagerank(graph, [1.0]),
     "verify_coloring": lambda graph: atos.verify_coloring(graph, [0]),

@@ -30,6 +30,7 @@ THEIRS = [
     "centrality.tests.test_betweenness_centrality",
     "coloring.tests.test_coloring",
     "components.tests.test_connected",
+    "components.tests.test_strongly_connected",
     "components.tests.test_weakly_connected",
     "link_analysis.tests.test_pagerank",
     "shortest_paths.tests.test_generic",
@@ -176,7 +177,7 @@ def test_searches_are_the_same(description, cutoff):
 @given(graphs)
 def test_components_are_the_same(description):
     graph, ours = build(description)
-    kinds = ("weakly_connected",) if graph.is_directed() else ("connected",)
+    kinds = ("weakly_connected", "strongly_connected") if graph.is_directed() else ("connected",)
     for kind in kinds:
         for name in (f"{kind}_components", f"number_{kind}_components", f"is_{kind}"):
             found, expected = getattr(nx_backend, name)(ours), getattr(nx, name)(graph)
@@ -499,8 +500,9 @@ def test_wrong_arguments_raise_what_networkx_does():
         nx_backend.ancestors(ours, 9)
     with pytest.raises(nx.NetworkXPointlessConcept):
         nx_backend.is_connected(nx_backend.convert_from_nx(nx.Graph()))
-    with pytest.raises(nx.NetworkXPointlessConcept):
-        nx_backend.is_weakly_connected(nx_backend.convert_from_nx(nx.DiGraph()))
+    for name in ("is_weakly_connected", "is_strongly_connected"):
+        with pytest.raises(nx.NetworkXPointlessConcept):
+            getattr(nx_backend, name)(nx_backend.convert_from_nx(nx.DiGraph()))
     assert list(nx_backend.connected_components(nx_backend.convert_from_nx(nx.Graph()))) == []
     with pytest.raises(nx.PowerIterationFailedConvergence):
         nx_backend.pagerank(ours, max_iter=0)

@@ -159,6 +159,11 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
         lambda _: atos.minimum_spanning_forest(GRAPH),
         lambda found: atos.verify_minimum_spanning_forest(GRAPH, found.edges, found.edge_ids),
     ),
+    "strongly_connected_components": (lambda _: None, lambda _: atos.strongly_connected_components(GRAPH)),
+    "verify_strongly_connected_components": (
+        lambda _: atos.strongly_connected_components(GRAPH),
+        lambda found: atos.verify_strongly_connected_components(GRAPH, found.label),
+    ),
     "verify_bfs": (lambda _: atos.bfs(GRAPH, 0), lambda found: atos.verify_bfs(GRAPH, 0, found.depth)),
     "verify_pagerank": (lambda _: atos.pagerank(GRAPH), lambda found: atos.verify_pagerank(GRAPH, found)),
     "verify_coloring": (lambda _: atos.color(GRAPH), lambda found: atos.verify_coloring(GRAPH, found.colors)),
