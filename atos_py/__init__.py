@@ -8,6 +8,7 @@ from .algorithms.connected_components import ComponentsResult, connected_compone
 from .algorithms.core_number import CoreResult, core_number, verify_core_number
 from .algorithms.count_triangles import TriangleResult, count_triangles, verify_triangles
 from .algorithms.k_core import KCoreResult, k_core, verify_k_core
+from .algorithms.label_propagation import LabelResult, label_propagation, verify_label_propagation
 from .algorithms.maximal_independent_set import MISResult, maximal_independent_set, verify_maximal_independent_set
 from .algorithms.minimum_spanning_forest import (
     SpanningForestResult,
@@ -66,6 +67,7 @@ __all__ = [
     "Graph",
     "Group",
     "KCoreResult",
+    "LabelResult",
     "LaunchOptions",
     "LaunchStats",
     "MISResult",
@@ -106,6 +108,7 @@ __all__ = [
     "full",
     "generate",
     "k_core",
+    "label_propagation",
     "local_array",
     "max",
     "maximal_independent_set",
@@ -133,6 +136,7 @@ __all__ = [
     "verify_core_number",
     "verify_k_core",
     "verify_minimum_spanning_forest",
+    "verify_label_propagation",
     "verify_maximal_independent_set",
     "verify_pagerank",
     "verify_shortest_path_lengths",

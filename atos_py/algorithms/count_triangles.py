@@ -226,7 +226,7 @@ def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options
     launches.compile_ahead(graph.indptr.dtype, lambda: count(divide_rows(undirected, launches)[0]))
     count(oriented_rows(undirected, launches))
     counts, coefficients = (as_library(values, graph.library) for values in (triangles, clustering))
-    return TriangleResult(int(total[0]), counts, coefficients, launches.total(count_in_rows.name))
+    return TriangleResult(int(total[0]), counts, coefficients, launches.total(count_in_rows.name, like=launches.runs[-2]))
 
 
 def _mark_kernel(

@@ -100,7 +100,7 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
     core, launches = peel_levels("k_core", graph, level, level, worker, launch_options)
     members = empty(core.size, dtype=np.bool_, device=graph.device)
     launches.over_vertices(mark_rest, core.size, core, members)
-    return KCoreResult(as_library(members, graph.library), launches.total(peel.name))
+    return KCoreResult(as_library(members, graph.library), launches.total(peel.name, like=launches.runs[1]))
 
 
 @host_memory_for("atos.verify_k_core")

@@ -298,7 +298,7 @@ register(
 Finds vertices of which no two are neighbours, and to which none can be added (Burtscher et al. 2018), by preference of small
 degree. A pass over all edges proves both. The set depends on the seed alone. Edges are taken as undirected.""",
         examples=("rmat:16:16 --out members.npy", "road:1000:0.62 --seed 7"),
-        options={"seed": Option("decides the order of vertices of about the same degree", int)},
+        options={"seed": Option("what chance decides depends on it", int)},
         launch_defaults=True,
     )
 )

@@ -126,6 +126,7 @@ CALLS = {
     "core_number": lambda: atos.core_number(atos.generate.rmat(8, device="cpu")),
     "count_triangles": lambda: atos.count_triangles(atos.generate.rmat(8, device="cpu")),
     "maximal_independent_set": lambda: atos.maximal_independent_set(atos.generate.rmat(8, device="cpu")),
+    "label_propagation": lambda: atos.label_propagation(atos.generate.rmat(8, device="cpu")),
     "color, turns": lambda: atos.color(atos.generate.rmat(8, device="cpu"), order="random", patience=2, window=50),
 }
 

@@ -12,7 +12,7 @@ import pytest
 from fake_arrays import FakeArray
 
 import atos_py as atos
-from atos_py.algorithms import bfs, count_triangles, maximal_independent_set
+from atos_py.algorithms import bfs, count_triangles, label_propagation, maximal_independent_set
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Launchable, Tasks
@@ -269,6 +269,15 @@ def test_deciding_spills_nothing():
     graph, state = atos.Graph._make([*GRAPH, None]), array("u1")
     task, args = maximal_independent_set.decide, tuple(map(describe, (graph, state, np.uint64(0))))
     found = link.cubin(task, None, args, np.dtype("u4"), "cta", (9, 0))
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+    assert found.registers <= MOST_REGISTERS
+
+
+def test_propagation_spills_nothing():
+    graph, label, flag = atos.Graph._make([*GRAPH, None]), array("u4"), array("u1")
+    shared = label_propagation.Labels(label, label, flag, flag, array("i8"), np.uint64(0), 0)
+    task, args = label_propagation.propagate, tuple(map(describe, (graph, shared)))
+    found = link.cubin(task, None, args, np.dtype("u4"), "cta", (9, 0), each_round=label_propagation.end_step)
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert found.registers <= MOST_REGISTERS
 

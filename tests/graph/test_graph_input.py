@@ -197,6 +197,8 @@ WANT_A_GRAPH = {
     "verify_triangles": lambda graph: atos.verify_triangles(graph, [0]),
     "maximal_independent_set": atos.maximal_independent_set,
     "verify_maximal_independent_set": lambda graph: atos.verify_maximal_independent_set(graph, [True]),
+    "label_propagation": atos.label_propagation,
+    "verify_label_propagation": lambda graph: atos.verify_label_propagation(graph, [0]),
     "verify_core_number": lambda graph: atos.verify_core_number(graph, [0]),
     "verify_k_core": lambda graph: atos.verify_k_core(graph, 2, [True]),
     "minimum_spanning_forest": atos.minimum_spanning_forest,

@@ -198,6 +198,13 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     },
     "verify_maximal_independent_set": lambda junk: atos.verify_maximal_independent_set(junk, [True, False]),
     "verify_maximal_independent_set, members": lambda junk: atos.verify_maximal_independent_set(edges(), junk),
+    "label_propagation": atos.label_propagation,
+    **{
+        f"label_propagation, {option}": lambda junk, option=option: atos.label_propagation(edges(), **{option: junk})
+        for option in ("seed", "max_steps", "worker", "shared_memory")
+    },
+    "verify_label_propagation": lambda junk: atos.verify_label_propagation(junk, [0, 0]),
+    "verify_label_propagation, label": lambda junk: atos.verify_label_propagation(edges(), junk),
     "verify_core_number": lambda junk: atos.verify_core_number(junk, [0, 1]),
     "verify_core_number, core": lambda junk: atos.verify_core_number(edges(), junk),
     "verify_k_core": lambda junk: atos.verify_k_core(junk, 1, [True, False]),
@@ -267,6 +274,7 @@ def test_every_public_name_is_tried():
         "ComponentsResult",
         "CoreResult",
         "KCoreResult",
+        "LabelResult",
         "LaunchOptions",
         "LaunchStats",
         "MISResult",

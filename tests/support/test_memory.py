@@ -152,6 +152,11 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
         lambda _: atos.maximal_independent_set(GRAPH),
         lambda found: atos.verify_maximal_independent_set(GRAPH, found.members),
     ),
+    "label_propagation": (lambda _: None, lambda _: atos.label_propagation(GRAPH)),
+    "verify_label_propagation": (
+        lambda _: atos.label_propagation(GRAPH),
+        lambda found: atos.verify_label_propagation(GRAPH, found.label),
+    ),
     "verify_core_number": (lambda _: atos.core_number(GRAPH), lambda found: atos.verify_core_number(GRAPH, found.core)),
     "verify_k_core": (lambda _: atos.k_core(GRAPH, 2), lambda found: atos.verify_k_core(GRAPH, 2, found.members)),
     "minimum_spanning_forest": (lambda _: None, lambda _: atos.minimum_spanning_forest(GRAPH)),
