@@ -10,9 +10,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..core.library import lib
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 
-__all__ = ["ArrayKind", "Kind", "NoneKind", "ScalarKind", "TupleKind", "describe", "is_named_tuple", "words"]
+__all__ = [
+    "ArrayKind",
+    "Kind",
+    "NoneKind",
+    "QueueArgument",
+    "QueueKind",
+    "ScalarKind",
+    "TupleKind",
+    "describe",
+    "is_named_tuple",
+    "words",
+]
 
 _WORD = 0xFFFF_FFFF_FFFF_FFFF
 _INT64 = np.dtype(np.int64)
@@ -60,6 +72,23 @@ class NoneKind(Kind):
 
     def __str__(self) -> str:
         return "None"
+
+
+@dataclass(frozen=True, eq=False)
+class QueueKind(Kind):
+    """Another queue, which tasks push into; the core fills in its words."""
+
+    dtype: np.dtype[Any]
+
+    def __str__(self) -> str:
+        return f"queue({self.dtype})"
+
+
+@dataclass(frozen=True)
+class QueueArgument:
+    """A queue as an argument: what is known of it when the task is compiled."""
+
+    dtype: np.dtype[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +185,7 @@ _handlers: dict[type[Any], _Handler] = {
     bool: _scalar_handler(np.dtype(np.bool_)),
     int: (lambda value, kind=ScalarKind(_INT64): kind, _words_of_int),  # type: ignore[misc]
     float: _scalar_handler(_FLOAT64),
+    QueueArgument: (lambda value: QueueKind(value.dtype), lambda value: (0,) * lib.ATOS_RECEIVER_WORDS),
 }
 
 
@@ -207,4 +237,4 @@ def _advice(value: Any) -> str:
         return "make it with a typing.NamedTuple, which gives each member a name"
     if isinstance(value, np.generic):
         return "numbers are integers of 8 to 64 bits, float32, float64 or bool"
-    return "it takes arrays made by atos.asarray, numbers, None, and named tuples of those"
+    return "it takes arrays made by atos.asarray, numbers, None, named tuples of those, and, by themselves, queues"

@@ -11,20 +11,25 @@ import numpy as np
 
 from ..arrays.array import Array, asarray, to_host
 from ..arrays.import_external import is_on_gpu
-from ..compile.arguments import Kind, describe, is_named_tuple, words
+from ..compile.arguments import Kind, QueueArgument, describe, is_named_tuple, words
 from ..core.devices import Device
 from ..core.library import lib
 from ..errors import InvalidArgumentError, UnsupportedTypeError
+from .core_queue import CoreQueue
 
 __all__ = ["Arguments", "prepare_arguments"]
 
 
 class Arguments(NamedTuple):
-    """The arguments of one launch: as the task takes them, their types, and the words that carry them."""
+    """The arguments of one launch: as the task takes them, their types, and the words that carry them.
+
+    `receivers` are the queues among them that tasks push into, each with the number of the first of its words.
+    """
 
     values: list[Any]
     kinds: tuple[Kind, ...]
     words: list[int]
+    receivers: list[tuple[Any, int]]
 
 
 def prepare_arguments(args: tuple[Any, ...], device: Device) -> Arguments:
@@ -35,13 +40,31 @@ def prepare_arguments(args: tuple[Any, ...], device: Device) -> Arguments:
     UnsupportedTypeError, InvalidArgumentError
         If a task cannot take one of them, if it is somewhere else, or if they are too many.
     """
-    values = [_wrap(i, arg, device) for i, arg in enumerate(args)]
+    queues = {i: arg for i, arg in enumerate(args) if isinstance(getattr(arg, "_core", None), CoreQueue)}
+    values = [_receiver(i, arg, device) if i in queues else _wrap(i, arg, device) for i, arg in enumerate(args)]
     kinds = tuple([describe(value) for value in values])
-    packed = [word for value in values for word in words(value)]
+    packed: list[int] = []
+    receivers = []
+    for i, value in enumerate(values):
+        if i in queues:
+            receivers.append((queues[i], len(packed)))
+        packed += words(value)
+    if len(receivers) > lib.ATOS_MAX_RECEIVERS:
+        raise InvalidArgumentError(f"a task takes at most {lib.ATOS_MAX_RECEIVERS} other queues (got {len(receivers)})")
     if len(packed) > lib.ATOS_MAX_ARGUMENT_WORDS:
         most = lib.ATOS_MAX_ARGUMENT_WORDS
         raise InvalidArgumentError(f"the arguments take {len(packed)} words of 8 bytes, but at most {most} can be passed")
-    return Arguments(values, kinds, packed)
+    return Arguments(values, kinds, packed, receivers)
+
+
+def _receiver(position: int, queue: Any, device: Device) -> QueueArgument:
+    """Return what a task has to know of a queue that it pushes into."""
+    if queue.device != device:
+        raise InvalidArgumentError(f"argument {position} is a queue on {queue.device}, and the task runs on {device}")
+    if queue.buckets is not None or queue._core.form.kinds is not None:
+        why = "has buckets" if queue.buckets is not None else "holds items of several tasks; launch or clear() it first"
+        raise InvalidArgumentError(f"argument {position} is a queue that {why}: tasks push into plain queues")
+    return QueueArgument(queue.dtype)
 
 
 def _wrap(position: int, value: Any, device: Device) -> Any:

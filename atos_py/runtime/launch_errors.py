@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +23,9 @@ __all__ = ["check_end"]
 
 class LaunchedQueue(Protocol):
     """The properties of a queue that errors mention."""
+
+    def __len__(self) -> int:
+        """Return how many items are waiting."""
 
     @property
     def capacity(self) -> int:
@@ -49,8 +53,11 @@ def check_end(
     timeout: float | None,
     used: tuple[Any, ...],
     asked: bool = False,
+    receivers: Sequence[LaunchedQueue] = (),
 ) -> None:
     """Raise the error of a launch of `queue` that ended with `status`, if that is one: no stop that was `asked` for.
+
+    `receivers` are the queues that its tasks push into.
 
     If workers are stuck, `used`, with what they may still be using, lives from then on as long as the process.
     """
@@ -65,7 +72,7 @@ def check_end(
             why = "it was interrupted" if interrupt else late
             raise _describe_stop(queue, task, why, status, stats, (*used, program))
         if status == lib.ATOS_QUEUE_FULL:
-            raise _describe_full(queue, stats)
+            raise _describe_full(queue, receivers, stats)
         if status == lib.ATOS_TASK_FAILED:
             raise _describe_failed_check(queue, task, program, stats)
         check(status)
@@ -77,13 +84,17 @@ def check_end(
         raise interrupt
 
 
-def _describe_full(queue: LaunchedQueue, stats: Any) -> QueueFullError:
-    """Say that tasks pushed more than the queue may hold, now or in an earlier launch."""
+def _describe_full(queue: LaunchedQueue, receivers: Sequence[LaunchedQueue], stats: Any) -> QueueFullError:
+    """Say that tasks pushed more than their queue, or another one, may hold, now or in an earlier launch."""
+    full, pending = queue, stats.pending
+    if stats.full_receiver:
+        full = receivers[stats.full_receiver - 1]
+        pending = len(full)
     if stats.lost:
         advice = f"{stats.lost} of them were lost: start again with a larger capacity"
     else:
         advice = "all are still in it: raise max_capacity and launch again, or start with a larger one"
-    return QueueFullError(f"{message()}; {advice}", capacity=queue.capacity, pending=stats.pending, lost=stats.lost)
+    return QueueFullError(f"{message()}; {advice}", capacity=full.capacity, pending=pending, lost=stats.lost)
 
 
 def _describe_stop(

@@ -2,6 +2,7 @@
 // scratch.
 #pragma once
 #include "device/this_worker.cuh"
+#include "protocol/receiver.cuh"
 
 namespace atos {
 
@@ -24,6 +25,10 @@ template <class T> ATOS_DEVICE T reduce(void *worker, T value, int op) {
   return value;
 }
 
+template <unsigned bytes> ATOS_DEVICE void push_item_into(const void *receiver, const void *item) {
+  push_into(*static_cast<const Receiver *>(receiver), *static_cast<const Item<bytes> *>(item));
+}
+
 extern "C" {
 
 __device__ void atos_push(void *worker, const void *item) {
@@ -34,6 +39,11 @@ __device__ void atos_push_with_priority(void *worker, const void *item, double p
   Worker<kBytes> *its = static_cast<Worker<kBytes> *>(worker);
   its->push_with_level(*static_cast<const Item<kBytes> *>(item), level_of(priority, its->launch->inverse_delta));
 }
+
+__device__ void atos_push_into_4(const void *to, const void *item) { push_item_into<4>(to, item); }
+__device__ void atos_push_into_8(const void *to, const void *item) { push_item_into<8>(to, item); }
+__device__ void atos_push_into_16(const void *to, const void *item) { push_item_into<16>(to, item); }
+__device__ void atos_push_into_32(const void *to, const void *item) { push_item_into<32>(to, item); }
 
 __device__ void atos_stop(void *worker) { static_cast<Worker<kBytes> *>(worker)->queue().stop(); }
 

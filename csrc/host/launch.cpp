@@ -28,21 +28,26 @@ void set_mail(Counters &counters, uint64_t mail) {
 void atos_queue::launch(atos_program &program, const atos_launch &given, atos_stats *stats) {
   *stats = atos_stats{};
   const MailboxEnd at_last{given.mailbox};
-  auto run = prepare(program, given, stats);
-  const auto lock = enter(&run->monitor);
+  const std::shared_ptr<Run> run = prepare(program, given, stats);
+  const auto locks = enter_all(run);
   const uint64_t grown_before = storage.grown;
   stats->pending = storage.num_pending();
   if (storage.over_capacity() && !storage.ensure_capacity(storage.num_pending()))
     throw Failure(ATOS_QUEUE_FULL,
                   format("the queue still holds %llu tasks more than its capacity of %llu: resize it first",
                          (unsigned long long)(storage.num_pending() - storage.size), (unsigned long long)storage.size));
+  check_receivers(*run, stats);
   size_grid(*run, stats);
   bool over;
   try {
     over = run_workers(*run, stats);
   } catch (const Failure &failure) {
-    if (failure.status == ATOS_STUCK) abandoned = std::move(run);
-    else take_in(*run);
+    if (failure.status == ATOS_STUCK) {
+      abandoned = run;
+      abandon_receivers(run);
+    } else {
+      take_in(*run);
+    }
     throw;
   }
   take_in(*run);
@@ -129,8 +134,10 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
   for (;; storage.provide(run)) {
     run.first_end = launch.barrier && storage.level ? counters.head + storage.level : counters.tail;
     run.kernel.round = counters.rounds;
+    provide_receivers(run);
     if (launch.persistent) backend.run_persistent(run);
     else backend.run_discrete(run);
+    const bool room = collect_receivers(run);
     storage.level = 0;           // only now: workers that could not start leave the queue as it was
     if (counters.stop == kRun) { // every item was taken; claims that ran ahead of the tail are void
       counters.head = counters.finished = counters.tail;
@@ -151,7 +158,8 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
     }
     if (launch.mailbox) set_mail(counters, mail);
     run.stale = true;
-    if (stats->failure.failed || storage.lost || storage.over_capacity() || stats->stopped || run.monitor.stopped()) break;
+    if (!room || stats->failure.failed || storage.lost || storage.over_capacity() || stats->stopped || run.monitor.stopped())
+      break;
     if (interrupted) --counters.rounds; // the round that was interrupted goes on
   }
   stats->milliseconds = backend.stop_clock(launch);
@@ -179,6 +187,7 @@ void atos_queue::finish(const Run &run, bool over, atos_stats *stats) {
   stats->lost = storage.lost;
   storage.lost = 0;
   if (stats->failure.failed) throw Failure(ATOS_TASK_FAILED, "a check inside the task failed");
+  report_full_receiver(run, stats);
   if (stats->lost || storage.over_capacity())
     throw Failure(ATOS_QUEUE_FULL,
                   format("the tasks pushed so far leave %llu unfinished, more than the queue's capacity of %llu%s",

@@ -10,10 +10,10 @@ using namespace atos;
 constexpr std::chrono::milliseconds kLockWait{20};
 
 // Every use of the queue begins here. What a launch that was abandoned has left is recovered when its workers have ended.
-std::unique_lock<ForkSafeTimedMutex> atos_queue::enter(StopMonitor *monitor) {
+atos_queue::Lock atos_queue::enter(StopMonitor *monitor) {
   if (StopMonitor::in_callback())
     throw Failure(ATOS_INVALID, "a signal handler or progress function that runs during a launch cannot use a queue");
-  std::unique_lock<ForkSafeTimedMutex> lock(mutex, std::defer_lock);
+  Lock lock(mutex, std::defer_lock);
   while (!lock.try_lock_for(monitor ? monitor->time_to_next_poll() : kLockWait))
     if (!monitor || monitor->poll()) throw Failure(ATOS_HELD, "another thread uses this queue");
   if (replaced) throw Failure(ATOS_REPLACED, "another queue has taken the place of this one");
@@ -23,12 +23,16 @@ std::unique_lock<ForkSafeTimedMutex> atos_queue::enter(StopMonitor *monitor) {
     take_in(*abandoned);
     abandoned.reset();
   }
+  if (pushed_by) {
+    storage.collect();
+    pushed_by.reset();
+  }
   return lock;
 }
 
 bool atos_queue::in_use() noexcept {
   try {
-    return abandoned && !storage.backend.ended(*abandoned);
+    return (abandoned && !storage.backend.ended(*abandoned)) || (pushed_by && !storage.backend.ended(*pushed_by));
   } catch (...) {
     return true;
   }

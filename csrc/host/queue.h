@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "host/fork_safe_mutex.h"
 #include "host/queue_storage.h"
@@ -41,13 +42,24 @@ private:
   atos::ForkSafeTimedMutex mutex;
   bool replaced = false;                    // another queue has taken its place
   uint64_t total_ran = 0, total_pushed = 0; // over all launches so far
-  std::unique_ptr<atos::Run> abandoned;     // the launch that ended with ATOS_STUCK
+  std::shared_ptr<atos::Run> abandoned;     // the launch that ended with ATOS_STUCK
+  std::shared_ptr<atos::Run> pushed_by;     // another queue's launch that ended so, and whose tasks push into this one
 
   atos_queue(int32_t device, std::shared_ptr<atos::QueueStorage> storage) : device(device), owned(std::move(storage)) {}
-  std::unique_lock<atos::ForkSafeTimedMutex> enter(atos::StopMonitor *monitor = nullptr);
+  using Lock = std::unique_lock<atos::ForkSafeTimedMutex>;
+  Lock enter(atos::StopMonitor *monitor = nullptr);
   std::unique_ptr<atos::Run> prepare(atos_program &program, const atos_launch &given, atos_stats *stats);
   void size_grid(atos::Run &run, atos_stats *stats);
   bool run_workers(atos::Run &run, atos_stats *stats);
   void take_in(const atos::Run &run);
   void finish(const atos::Run &run, bool over, atos_stats *stats);
+
+  // Other queues that the tasks of a launch push into (receivers.cpp).
+  std::vector<Lock> enter_all(const std::shared_ptr<atos::Run> &run);
+  void check_receivers(const atos::Run &run, atos_stats *stats);
+  void provide_receivers(atos::Run &run);
+  bool collect_receivers(const atos::Run &run);
+  void abandon_receivers(const std::shared_ptr<atos::Run> &run);
+  void report_full_receiver(const atos::Run &run, atos_stats *stats);
+  [[noreturn]] static void throw_full(const atos::Run &run, uint32_t k, atos_stats *stats);
 };

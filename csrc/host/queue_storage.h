@@ -10,6 +10,8 @@
 
 namespace atos {
 
+struct Receiver;
+
 // Between launches all pending items lie under the tickets [head, tail) of one ring, but for those of `overflow`. While workers
 // run, larger rings may follow (protocol/growth.cuh), and items may go to the spill area; `recover_pending` brings all of them
 // back into one ring.
@@ -65,6 +67,10 @@ public:
   // After a stop: brings what is pending in the rings and the spill area back into one ring, in order. With barriers, `head` is
   // the end of the level that was interrupted, and what is left of that level has to run before what it pushed.
   void recover_pending(bool barrier);
+
+  // For a launch of another queue whose tasks push into this one (receivers.cpp): before and after each run of its workers.
+  void provide_to(const Counters *own, Receiver *receiver);
+  void collect();
 
 private:
   // A pending item of a queue with buckets, in order of push.

@@ -46,7 +46,13 @@ typedef enum atos_worker_kind { ATOS_THREAD = 0, ATOS_WARP = 1, ATOS_CTA = 2 } a
 /* Reductions over the threads of a worker: `op` of atos_reduce_i64() and the others. */
 typedef enum atos_reduction { ATOS_SUM = 0, ATOS_MIN = 1, ATOS_MAX = 2 } atos_reduction;
 
-enum { ATOS_MAX_ARGUMENT_WORDS = 256, ATOS_MAX_VALUE_WORDS = 8, ATOS_MAX_KINDS = 8 };
+enum {
+  ATOS_MAX_ARGUMENT_WORDS = 256,
+  ATOS_MAX_VALUE_WORDS = 8,
+  ATOS_MAX_KINDS = 8,
+  ATOS_MAX_RECEIVERS = 4,
+  ATOS_RECEIVER_WORDS = 8
+};
 
 typedef struct atos_device_info {
   char name[128];
@@ -94,6 +100,12 @@ typedef struct atos_sample {
   uint64_t claimed;     /* tasks that workers took or wait for so far, ever; a discrete launch's latest kernel alone counts */
 } atos_sample;
 
+/* Another queue that the tasks push into, an argument of ATOS_RECEIVER_WORDS words that the core fills in. */
+typedef struct atos_receiver {
+  atos_queue *queue;
+  uint32_t word; /* which one of the arguments' words is the first */
+} atos_receiver;
+
 typedef struct atos_launch {
   int32_t worker; /* atos_worker_kind */
   int32_t persistent;
@@ -121,6 +133,8 @@ typedef struct atos_launch {
   int32_t (*poll_callback)(const atos_sample *now);
   int32_t progress;      /* 1: tasks are counted while they run */
   atos_mailbox *mailbox; /* for items that the host sends while the workers run, or null; of a relaxed, persistent launch */
+  uint32_t num_receivers;
+  atos_receiver receivers[ATOS_MAX_RECEIVERS];
 } atos_launch;
 
 /* The first check that failed in a launch of a task that was compiled with checks. */
@@ -151,6 +165,7 @@ typedef struct atos_stats {
   uint32_t workers;
   atos_failure failure;
   uint64_t tasks_run_by[ATOS_MAX_KINDS]; /* of each kind, with several kinds */
+  uint64_t full_receiver;                /* with ATOS_QUEUE_FULL: 1 plus the number of the receiver that is full, or 0 */
 } atos_stats;
 
 /* How a queue stands between launches. */

@@ -14,7 +14,7 @@ from fake_arrays import FakeArray
 import atos_py as atos
 from atos_py.algorithms import bfs, count_triangles, label_propagation, maximal_independent_set
 from atos_py.compile import linker as link
-from atos_py.compile.arguments import describe
+from atos_py.compile.arguments import QueueKind, describe
 from atos_py.compile.kinds import Launchable, Tasks
 from atos_py.operators import orientation, peeling
 
@@ -370,6 +370,20 @@ def test_an_array_of_a_thread_is_all_that_its_stack_holds(worker):
     found = link.cubin(local, None, (describe(array("i4")),), np.dtype("u4"), worker, (9, 0))
     assert 32 * 4 <= found.stack_bytes <= 32 * 4 + 16
     assert found.spill_bytes == 0
+
+
+def send(worker, v, numbers, records):
+    """Push into queues of items of two sizes."""
+    for child in worker.split(v):
+        numbers.push(child)
+        records.push((child, v, child + v))
+
+
+@pytest.mark.parametrize("worker", WORKERS)
+def test_pushes_into_other_queues_spill_nothing(worker):
+    kinds = QueueKind(np.dtype("u4")), QueueKind(np.dtype([(name, "i8") for name in "abc"]))
+    found = link.cubin(atos.task(send), None, kinds, np.dtype("u8"), worker, (9, 0))
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
 
 
 @pytest.mark.parametrize("worker", WORKERS)

@@ -1231,4 +1231,21 @@ KINDS = {
     ),
 }
 
-MUTANTS = {**ATOMIC, **RING, **QUEUE, **SHARE, **WORKER, **HOST, **CPU, **THREADS, **KEPT, **MAILBOX, **FAR, **KINDS}
+RECEIVE, RECEIVERS = "protocol/receiver.cuh", "host/receivers.cpp"
+OTHERS = {
+    "O01": Mutant(RECEIVE, "who fills a receiver asks for no stop", "if (full) set_bits", "if (false) set_bits"),
+    "O02": Mutant(RECEIVE, "each push asks for a stop", "if (full) set_bits", "if (true) set_bits"),
+    "O03": Mutant(RECEIVE, "all items have one ticket", "queue.reserve(1)", "queue.reserve(0)"),
+    "O04": Mutant(RECEIVERS, "what was spilled is forgotten", "if (counters.spilled) recover_pending(false);"),
+    "O05": Mutant(RECEIVERS, "what was pushed is forgotten", "backend.copy(&counters, device_counters, sizeof counters);"),
+    "O06": Mutant(RECEIVERS, "the receiver's counters are old", "backend.copy(device_counters, &counters, sizeof counters);"),
+    "O07": Mutant(RECEIVERS, "a queue may be its own receiver", "given.queue == this || "),
+    "O08": Mutant(RECEIVERS, "a receiver may have buckets", "its.has_buckets() ||", "false ||"),
+    "O09": Mutant(RECEIVERS, "a full receiver is no end", "room &= !its.lost && !its.over_capacity();"),
+    "O10": Mutant(
+        RECEIVERS, "queues are locked in any order", "std::sort(queues.begin(), queues.end(), std::less<atos_queue *>());"
+    ),
+    "O11": Mutant("host/launch.cpp", "a full receiver is not reported", "  report_full_receiver(run, stats);\n"),
+}
+
+MUTANTS = {**ATOMIC, **RING, **QUEUE, **SHARE, **WORKER, **HOST, **CPU, **THREADS, **KEPT, **MAILBOX, **FAR, **KINDS, **OTHERS}

@@ -10,9 +10,10 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
+from ...core.library import lib
 from .lower_arrays import bits_of
 from .lower_checks import cast, length_of
-from .types import I8, I64, POINTER, Items, Packed, TaskArray, in_task
+from .types import I8, I64, POINTER, Items, Packed, ReceiverType, TaskArray, in_task
 
 
 def unpack(packed: Any) -> Any:
@@ -69,7 +70,7 @@ def lower_unpack(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir
         return word
 
     def value(kind: types.Type) -> ir.Value:
-        nonlocal number
+        nonlocal number, position
         if isinstance(kind, types.BaseTuple):
             return context.make_tuple(builder, kind, [value(member) for member in kind])
         if isinstance(kind, TaskArray):
@@ -80,6 +81,10 @@ def lower_unpack(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir
                 array.number = ir.Constant(I64, number)
             number += 1
             return array._getvalue()
+        if isinstance(kind, ReceiverType):
+            words_of_it = builder.gep(words, [ir.Constant(I64, position)], inbounds=True)
+            position += lib.ATOS_RECEIVER_WORDS
+            return builder.bitcast(words_of_it, POINTER)
         if kind == types.none:
             return context.get_dummy_value()
         stored = context.get_data_type(kind)

@@ -16,7 +16,21 @@ from .core_calls import call_core, call_cpu_field, cpu_field
 from .lower_arguments import store_item
 from .lower_checks import as_count, cast, leave
 from .lower_scratch import scratch
-from .types import I8, I32, I64, POINTER, GroupType, Items, Split, SplitIterator, TaskType, WorkerType, on_cuda, refuse
+from .types import (
+    I8,
+    I32,
+    I64,
+    POINTER,
+    GroupType,
+    Items,
+    ReceiverType,
+    Split,
+    SplitIterator,
+    TaskType,
+    WorkerType,
+    on_cuda,
+    refuse,
+)
 
 REDUCTIONS = {"sum": lib.ATOS_SUM, "min": lib.ATOS_MIN, "max": lib.ATOS_MAX}
 _GROUP_SIZES = (2, 4, 8, 16, 32)
@@ -28,7 +42,7 @@ _PUSH = inspect.signature(lambda item, priority=None, task=None: None)
 def _push(
     worker: WorkerType, item: types.Type, priority: types.Type = types.none, task: types.Type = types.none
 ) -> tuple[types.Type, ...]:
-    result, item = _push_item(worker, item)
+    result, item = push_item(worker, item)
     task = types.none if isinstance(task, types.Omitted) else task
     if not isinstance(task, types.NoneType):
         _number_of(worker, task)
@@ -41,15 +55,17 @@ def _push(
     return result, item, types.float64, task
 
 
-def _push_item(worker: WorkerType, item: types.Type) -> tuple[types.Type, types.Type]:
+def push_item(worker: WorkerType | ReceiverType, item: types.Type) -> tuple[types.Type, types.Type]:
+    """Return the types of the result and the item of a push by a worker, or into another queue."""
+    word = f"{worker.word}.push takes"
     if isinstance(worker.item, types.BaseTuple):
         if not isinstance(item, types.BaseTuple) or len(item) != len(worker.item):
-            refuse(f"worker.push takes a tuple of {len(worker.item)} numbers here, the fields of the queue's items, not {item}")
+            refuse(f"{word} a tuple of {len(worker.item)} numbers here, the fields of the queue's items, not {item}")
         if not all(isinstance(member, (types.Number, types.Boolean)) for member in item):
-            refuse(f"worker.push takes a tuple of numbers here, not {item}")
+            refuse(f"{word} a tuple of numbers here, not {item}")
         return types.none, item
     if not isinstance(item, types.Integer):
-        refuse(f"worker.push takes an integer ({worker.item}) here, not {item}; convert it, as in int(x)")
+        refuse(f"{word} an integer ({worker.item}) here, not {item}; convert it, as in int(x)")
     return types.none, types.unliteral(item) if worker.checked else worker.item
 
 
@@ -134,7 +150,7 @@ def method_template(word: str, name: str, typing: Callable[..., tuple[types.Type
 
     Parameters
     ----------
-    word : {'worker', 'group'}
+    word : {'worker', 'group', 'queue'}
     name : str
     typing : callable
         Takes the type of the object and those of the arguments, and returns the result's and those of the arguments as they
@@ -148,7 +164,7 @@ def method_template(word: str, name: str, typing: Callable[..., tuple[types.Type
         prefer_literal = name in ("group", "scratch")
 
         def generic(self, args: Any, kws: Any) -> Any:
-            if name == "push":
+            if isinstance(self.this, WorkerType) and name == "push":
                 return _type_push(self.this, args, kws)
             if kws or not least <= len(args) <= most:
                 refuse(f"{word}.{name} takes {_TAKES[least, most]}")
@@ -260,11 +276,11 @@ def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
     if worker_type.buckets:
         if priority_type == types.none:
             priority = ir.Constant(ir.DoubleType(), 0)
-        slot = _slot(builder, items_type)
+        slot = item_slot(builder, items_type)
         store_in(slot)
         _push_with_priority(context, builder, worker, slot, priority)
     elif on_cuda(context):
-        slot = _slot(builder, items_type)
+        slot = item_slot(builder, items_type)
         store_in(slot)
         call_core(builder, ir.VoidType(), "atos_push", [worker, slot])
     else:
@@ -279,7 +295,7 @@ def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
     return context.get_dummy_value()
 
 
-def _slot(builder: ir.IRBuilder, items: Items) -> ir.Value:
+def item_slot(builder: ir.IRBuilder, items: Items) -> ir.Value:
     """Return a pointer to memory for an item that is handed to the core."""
     return builder.bitcast(cgutils.alloca_once(builder, ir.ArrayType(I64, max(2, items.stride // 8))), POINTER)
 

@@ -18,7 +18,7 @@ from numba.core.errors import TypingError
 from numba.extending import typeof_impl
 from numba.np.numpy_support import from_dtype
 
-from ..arguments import ArrayKind, Kind, NoneKind, ScalarKind, TupleKind
+from ..arguments import ArrayKind, Kind, NoneKind, QueueKind, ScalarKind, TupleKind
 from ..task import Task
 from . import stored_bytes
 
@@ -109,6 +109,22 @@ class GroupType(types.Type):
         return self.worker.key, self.size
 
 
+class ReceiverType(types.Type):
+    """Another queue that tasks push into: a pointer to its words. If `checked`, what is pushed is."""
+
+    word = "queue"
+
+    def __init__(self, item: types.Type, checked: bool = False) -> None:
+        self.item = item
+        self.checked = checked
+        super().__init__(f"{'checked ' if checked else ''}queue({item})")
+
+    @property
+    def key(self) -> Any:
+        """As for `WorkerType`."""
+        return self.item, self.checked
+
+
 class TaskType(types.Dummy):
     """A task of the program, which `worker.push` takes as the kind of an item."""
 
@@ -169,7 +185,7 @@ class Packed(types.Type):
         return self.contents, self.constant
 
 
-for opaque in (WorkerType, GroupType, TaskType, Items, Packed):
+for opaque in (WorkerType, GroupType, ReceiverType, TaskType, Items, Packed):
     register_default(opaque)(models.OpaqueModel)
 
 
@@ -218,6 +234,8 @@ def numba_type(kind: Kind, checked: bool = False) -> types.Type:
         return in_task(from_dtype(kind.dtype))
     if isinstance(kind, TupleKind):
         return types.BaseTuple.from_types(tuple(numba_type(member, checked) for member in kind.kinds), kind.cls)
+    if isinstance(kind, QueueKind):
+        return ReceiverType(item_type(kind.dtype), checked)
     assert isinstance(kind, NoneKind)
     return types.none
 

@@ -1,0 +1,38 @@
+// Receiver: a queue that the tasks of another queue's launch push into. Nobody takes from it while that launch runs.
+//
+// So its ring has no consumers, and fills once. A push reserves one ticket and stores the item into its slot. Where the slot is
+// occupied, it spills the item and asks its own launch for a stop; the host then grows the receiver, and the launch goes on.
+// The end of the launch does not depend on receivers: the kernel's end makes visible what was stored.
+#pragma once
+#include "protocol/queue_ref.cuh"
+
+namespace atos {
+
+// The words of an argument that is a receiver, which the core fills in.
+struct Receiver {
+  Counters *counters;
+  void *slots, *spill;
+  uint64_t size, reciprocal, spill_size;
+  Counters *own;                                    // of the launch
+  void (*push)(const Receiver *, const void *item); // for tasks on the CPU
+};
+static_assert(sizeof(Receiver) == 8 * ATOS_RECEIVER_WORDS);
+
+template <unsigned bytes> ATOS_FUNCTION void push_into(const Receiver &receiver, const Item<bytes> &item) {
+  const QueueRef<bytes> queue{receiver.counters,
+                              static_cast<Slot<bytes> *>(receiver.slots),
+                              nullptr,
+                              static_cast<Item<bytes> *>(receiver.spill),
+                              receiver.size,
+                              receiver.reciprocal,
+                              receiver.spill_size,
+                              0};
+  const uint64_t ticket = queue.reserve(1);
+  const Ring ring = queue.ring(0, 0);
+  const Place place = ring.at(ticket);
+  const bool full = !ring.first_generation(ticket) && !ring.template slot<bytes>(place.index).is_free(place.sequence);
+  queue.publish(ring, ticket, item);
+  if (full) set_bits(&receiver.own->stop, kStopFull);
+}
+
+} // namespace atos
