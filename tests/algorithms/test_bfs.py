@@ -16,6 +16,7 @@ import atos_py as atos
 from atos_py.algorithms.bfs import UNREACHED, assign_parents, verify_bfs
 from atos_py.algorithms.bfs import api as driver
 from atos_py.algorithms.bfs.direction import MAX_PUSHED_LEVELS, PREFIX, expand, pull
+from atos_py.algorithms.bfs.tasks import visit_within
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError
@@ -182,6 +183,24 @@ def test_a_search_with_a_target_or_a_cutoff_ends_early(device: atos.Device, work
         assert found.depth[303] == 6
         assert found.stats.tasks_run < whole.stats.tasks_run / 2
         atos.verify_bfs(graph, 0, found.depth, **options)
+
+
+def test_a_cutoff_beyond_the_levels_that_are_searched_one_by_one(device: atos.Device) -> None:
+    path = atos.Graph.from_networkx(nx.path_graph(3 * MAX_PUSHED_LEVELS), device=device)
+    found = atos.bfs(path, 0, direction="auto", cutoff=2 * MAX_PUSHED_LEVELS)
+    assert found.num_levels == 2 * MAX_PUSHED_LEVELS + 1
+    verify_bfs(path, 0, found.depth, cutoff=2 * MAX_PUSHED_LEVELS)
+
+
+@pytest.mark.parametrize("known", [4, 5])
+def test_a_target_that_was_met_too_deep_is_met_again(device: atos.Device, worker: str, known: int) -> None:
+    """As if a longer path had been faster: what may still shorten it goes on."""
+    path = atos.Graph.from_networkx(nx.path_graph(4), device=device)
+    depth = atos.asarray(np.array([0, UNREACHED, UNREACHED, known], np.uint32), device=device, copy=True)
+    queue = atos.Queue(10, device=device)
+    queue.push(0)
+    getattr(queue, f"launch_{worker}")(visit_within, path, depth, 3, int(UNREACHED))
+    assert depth.to_numpy().tolist() == [0, 1, 2, 3]
 
 
 def test_parents_come_only_on_request() -> None:

@@ -138,6 +138,8 @@ def test_a_search_with_a_target_ends_early(device: atos.Device) -> None:
     assert found.distance[near] == whole.distance[near]
     assert found.stats.tasks_run < whole.stats.tasks_run / 2
     assert atos.sssp(graph, 1830, target=1830).stats.tasks_run == 1
+    for target in range(0, 3600, 101):
+        assert atos.sssp(graph, 1830, target=target).distance[target] == whole.distance[target]
 
 
 def test_edges_of_weight_0_make_no_cycles_of_predecessors(device: atos.Device) -> None:
