@@ -157,14 +157,13 @@ def test_refused_arguments(options: dict[str, Any], error: type[Exception], mess
         atos.betweenness(atos.Graph.from_edges([0, 1], [1, 2], device="cpu"), **options)
 
 
-@pytest.mark.parametrize("worker", ["thread", "cta"])
-def test_kernels_spill_nothing(worker: str) -> None:
+def test_kernels_spill_nothing() -> None:
     pytest.importorskip("numba_cuda")
     graph, numbers = atos.generate.road(2, device="cpu"), atos.zeros(1, dtype=np.float64, device="cpu")
     ids, floats = (atos.zeros((1, 4), dtype=dtype, device="cpu") for dtype in (np.uint32, np.float64))
     arguments = (graph.indptr, graph.indices, 16, ids, floats, floats, ids, ids, numbers)
     try:
-        kernel = link.cubin(accumulate, None, tuple(map(describe, arguments)), np.dtype("u4"), worker, (9, 0))
+        kernel = link.cubin(accumulate, None, tuple(map(describe, arguments)), np.dtype("u4"), "cta", (9, 0), 64)
     except BuildError as error:
         pytest.skip(str(error))
     assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)

@@ -96,7 +96,7 @@ def test_kernels_spill_nothing() -> None:
     graph, distance = atos.generate.road(2, device="cpu"), atos.zeros((1, 4), dtype=np.uint32, device="cpu")
     step = np.dtype([("row", "u4"), ("vertex", "u4"), ("distance", "u4")])
     try:
-        kernel = link.cubin(relax_in_row, None, tuple(map(describe, (graph, distance, 3))), step, "cta", (9, 0))
+        kernel = link.cubin(relax_in_row, None, tuple(map(describe, (graph, distance, 3))), step, "cta", (9, 0), 64)
     except BuildError as error:
         pytest.skip(str(error))
     assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)
