@@ -59,6 +59,8 @@ class Algorithm:
         The options of `run` beside those of a launch.
     has_source : bool
         Whether `run` takes `source`, one vertex or several. The tools choose one where none is given.
+    weighted : bool
+        Whether `run` reads the weights of edges, if there are some. For other algorithms the tools leave them out.
     defaults : mapping
         Values of options that commands and tools give unless the user does, where they are not those of `run`.
     tunable : callable
@@ -83,6 +85,7 @@ class Algorithm:
     examples: Sequence[str]
     options: Mapping[str, Option] = field(default_factory=dict)
     has_source: bool = False
+    weighted: bool = False
     defaults: Mapping[str, Any] = field(default_factory=dict)
     tunable: Callable[[Graph], Mapping[str, Sequence[Any]]] = lambda _graph: {}
     launch_defaults: bool = False

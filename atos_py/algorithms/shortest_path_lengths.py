@@ -243,6 +243,7 @@ verified as the result of one search.""",
             "weighted": Option("use the weights of the edges", convert=None),
             "cutoff": CUTOFF,
         },
+        weighted=True,
         defaults={"sources": [0]},
         launch_defaults=True,
     )

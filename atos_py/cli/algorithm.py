@@ -70,7 +70,7 @@ class AlgorithmCommand:
             raise InvalidArgumentError(f"--out names an .npy or .npz file (got '{options.out}')")
         check_outputs(options.out, options.json, picture=options.plot)
         on = device(options.device)
-        host = graph_of(options.graph, device="cpu")
+        host = graph_of(options.graph, device="cpu", weights=algorithm.weighted)
         graph = host.to(on)
         say(options, f"{options.graph}: {graph.num_vertices:,} vertices, {graph.num_edges:,} edges")
         source = getattr(options, "source", None)

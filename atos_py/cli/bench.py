@@ -146,7 +146,7 @@ def _measure_rows(options: argparse.Namespace, chosen: Sequence[Device], report:
     registry = find_algorithms()
     algorithms = [registry[name] for name in names if name in registry]
     for spec in dict.fromkeys(options.graph or _choose_graphs(chosen)) if algorithms else ():
-        host = _make_graph(spec, report)
+        host = _make_graph(spec, report, any(algorithm.weighted for algorithm in algorithms))
         say(options, report.graphs[-1])
         source = source_of(spec, host) if options.source is None else options.source
         for on in chosen:
@@ -163,13 +163,13 @@ def _choose_graphs(chosen: Sequence[Device]) -> tuple[str, str]:
     return ("rmat:22:16", "road:4900:0.62") if large else ("rmat:14:16", "road:300:0.62")
 
 
-def _make_graph(spec: str, report: Report) -> Graph:
+def _make_graph(spec: str, report: Report, weights: bool) -> Graph:
     for small in ("rmat:4:4", "road:4"):
         graph_of(small, device="cpu")  # so that compilers are loaded already
     begin = time.perf_counter()
-    host, peak = measure_peak(lambda: graph_of(spec, device="cpu"))
+    host, peak = measure_peak(lambda: graph_of(spec, device="cpu", weights=weights))
     seconds = time.perf_counter() - begin
-    size = host.indptr.nbytes + host.indices.nbytes
+    size = sum(part.nbytes for part in host if part is not None)
     report.graphs.append(GraphFacts(spec, host.num_vertices, host.num_edges, seconds, size, peak))
     return host
 

@@ -55,10 +55,10 @@ def command(options: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     check_outputs(options.json, options.csv, picture=options.draw)
     on = device(options.device)
-    host = graph_of(options.graph, device="cpu")
+    algorithm = find_algorithms()[options.algorithm]
+    host = graph_of(options.graph, device="cpu", weights=algorithm.weighted)
     graph = host.to(on)
     source = source_of(options.graph, host) if options.source is None else options.source
-    algorithm = find_algorithms()[options.algorithm]
     workload = bind_algorithm(algorithm, graph, source, host)
 
     verified = set()

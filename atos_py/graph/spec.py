@@ -46,8 +46,8 @@ _WORDS = ", ".join(f"{name}:{generator.words}" for name, generator in _GENERATOR
 SPEC_HELP = f"a graph file, or one of {_WORDS}; one that ends in @LOW-HIGH has random weights"
 
 
-def graph_of(spec: str, *, device: Device | str | None = None) -> Graph:
-    """Return the graph that a word names, without weights unless the word ends in some.
+def graph_of(spec: str, *, device: Device | str | None = None, weights: bool = False) -> Graph:
+    """Return the graph that a word names.
 
     Parameters
     ----------
@@ -57,6 +57,8 @@ def graph_of(spec: str, *, device: Device | str | None = None) -> Graph:
         1 to 255 (`generate.random_weights`).
     device : Device or str, optional
         Where the graph goes; the best device there is unless given.
+    weights : bool
+        Whether to keep the weights of a file that has some; what is generated has those that the word ends in.
 
     Raises
     ------
@@ -66,7 +68,7 @@ def graph_of(spec: str, *, device: Device | str | None = None) -> Graph:
         If there is no such file, or it is malformed.
     """
     if not _generated(spec):
-        return Graph.load(spec, device=device, weights=False)
+        return Graph.load(spec, device=device, weights=weights)
     numbers, weighted, bounds = spec.partition("@")
     kind, *given = numbers.split(":")
     generator = _GENERATORS[kind]

@@ -49,6 +49,8 @@ def bind_algorithm(algorithm: Algorithm, graph: Graph, source: int | Sequence[in
         A copy of the graph on the host, for verification.
     """
     checked = graph if host is None else host
+    if not algorithm.weighted and graph.weights is not None:
+        graph, checked = graph._replace(weights=None), checked._replace(weights=None)
     defaults = {**algorithm.defaults, **({"source": source} if algorithm.has_source else {})}
 
     def run(**options: Any) -> Any:

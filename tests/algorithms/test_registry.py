@@ -181,5 +181,17 @@ class TestEntries:
     def test_every_algorithm_has_a_command(self):
         assert set(find_algorithms()) < set(find_commands())
 
+    def test_weights_of_files_are_for_those_that_read_them(self, tmp_path, capsys):
+        path = str(tmp_path / "detour.npz")
+        atos.Graph.from_edges([0, 1, 0], [1, 2, 2], [2, 3, 9], device="cpu").save(path)
+        for name, farthest in (("sssp", {"reached": 3, "farthest": 5}), ("bfs", {"reached": 3, "levels": 2})):
+            code, found, _ = told(capsys, name, path, "--source", "0")
+            assert (code, found["result"]) == (0, farthest)
+        code, found, _ = told(capsys, "bench", "--algorithm", "bfs", "sssp", "--graph", path, "--repeat", "1", "--source", "0")
+        assert [row["result"] for row in found["rows"]] == [{"reached": 3, "levels": 2}, {"reached": 3, "farthest": 5}]
+        code, found, _ = told(capsys, "shortest_path_lengths", path, "--weighted")
+        assert (code, found["options"]["weighted"]) == (0, True)
+        assert told(capsys, "tune", "--algorithm", "sssp", "--graph", path, "--budget", "0.2")[0] == 0
+
     def test_attributes_are_described(self):
         assert [each.name for each in fields(Algorithm) if each.name not in str(Algorithm.__doc__)] == []

@@ -66,6 +66,7 @@ inequality over all edges and a tight edge into each vertex prove the distances 
         "delta": Option("width of the buckets of distances, or auto", _delta_of),
     },
     has_source=True,
+    weighted=True,
     tunable=_list_widths,
     launch_defaults=True,
 )
