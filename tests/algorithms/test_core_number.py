@@ -92,8 +92,8 @@ def test_few_rounds_where_paths_are_long():
 
 
 def test_parallel_edges_count_and_loops_do_not():
-    graph = atos.Graph.from_edges([0, 0, 1, 1], [1, 1, 1, 2], symmetrize=True, device="cpu")
-    assert atos.core_number(graph).core.to_numpy().tolist() == [2, 2, 1]
+    graph = atos.Graph.from_edges([0, 0, 1, 1, 3], [1, 1, 1, 2, 3], symmetrize=True, device="cpu")
+    assert atos.core_number(graph).core.to_numpy().tolist() == [2, 2, 1, 0]
 
 
 def test_what_is_refused():

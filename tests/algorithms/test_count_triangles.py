@@ -71,6 +71,15 @@ def test_rows_of_many_edges_keep_their_order(device):
     check(graph, atos.count_triangles(graph))
 
 
+@pytest.mark.parametrize("shortest", [0, 4])
+def test_sorted_rows_with_parallel_edges_and_loops(device, shortest, monkeypatch):
+    """These are not sorted anew, so the first launch leaves them out."""
+    monkeypatch.setattr(module, "_PAIRS_MAX_LENGTH", shortest)
+    edges = np.array([*nx.complete_graph(6).edges, *nx.wheel_graph(9).edges, *((v, v) for v in range(9))]).T
+    graph = atos.Graph.from_edges(*np.tile(edges, 3), symmetrize=True, sort=True, device=device)
+    check(graph, atos.count_triangles(graph))
+
+
 def test_oriented_rows_are_kept_with_the_graph():
     graph = atos.generate.rmat(7, 8, device="cpu")
     first = atos.count_triangles(graph)
