@@ -67,6 +67,7 @@ class Labels(NamedTuple):
     state: Array
     base: np.uint64  # of the hashes
     max_steps: int
+    thread_max_degree: int  # edges of a vertex up to which one thread compares labels
 
 
 def store_choice(v, chosen, p):  # type: ignore[no-untyped-def]
@@ -118,7 +119,7 @@ def propagate(worker, item, graph, p):  # type: ignore[no-untyped-def]
     for v in split_range(worker, item, n, _VERTICES_PER_ITEM):
         begin, end = np.int64(graph.indptr[v]), np.int64(graph.indptr[v + 1])
         if is_due(v, number, p):
-            if end - begin > _THREAD_MAX_DEGREE:
+            if end - begin > p.thread_max_degree:
                 any_high = True
             elif number & 1 == 0:
                 wanting += store_choice(v, find_by_thread(v, graph, p.label, p.base), p)
@@ -127,7 +128,7 @@ def propagate(worker, item, graph, p):  # type: ignore[no-untyped-def]
     if worker.any(any_high):
         for v in range(first, min(first + _VERTICES_PER_ITEM, n)):
             begin, end = np.int64(graph.indptr[v]), np.int64(graph.indptr[v + 1])
-            if end - begin > _THREAD_MAX_DEGREE and worker.any(is_due(v, number, p)):
+            if end - begin > p.thread_max_degree and worker.any(is_due(v, number, p)):
                 if number & 1 == 0:
                     chosen = find_by_table(worker, v, graph, p.label, p.base)
                     if worker.rank == 0:
@@ -252,7 +253,7 @@ def label_propagation(
     label, wanted = (empty(n, dtype=np.uint32, device=device) for _ in range(2))
     wants, active = (empty(n, dtype=np.uint8, device=device) for _ in range(2))
     state = zeros(3, dtype=np.int64, device=device)
-    p = Labels(label, wanted, wants, active, state, base, limit)
+    p = Labels(label, wanted, wants, active, state, base, limit, _THREAD_MAX_DEGREE)
     smallest = full(n, 0xFFFF_FFFF, dtype=np.uint32, device=device)
     items = range_items(n, _VERTICES_PER_ITEM)
     queue = Queue(2 * len(items) + 1, device=device)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from test_core_number import WORKERS, graphs
 
 import atos_py as atos
+from atos_py.algorithms import label_propagation as module
 from atos_py.errors import InvalidArgumentError, LaunchConfigError, VerificationError
 
 
@@ -59,11 +60,13 @@ def test_the_same_labels_everywhere(device, worker, persistent):
         assert result.steps == expected.steps
 
 
-def test_tables_in_parts_find_the_same(device):
-    """The way in which the most frequent label is found makes no difference."""
+def test_threads_and_tables_find_the_same(device, monkeypatch):
+    """The way in which the most frequent label is found makes no difference, and a small table takes the labels in parts."""
     graph = atos.Graph.from_networkx(many_sizes(), device=device)
     expected = atos.label_propagation(graph).label.to_numpy().tolist()
-    assert atos.label_propagation(graph, shared_memory=512).label.to_numpy().tolist() == expected
+    for most, memory in ((0, 32768), (0, 512), (1000, 512)):
+        monkeypatch.setattr(module, "_THREAD_MAX_DEGREE", most)
+        assert atos.label_propagation(graph, shared_memory=memory).label.to_numpy().tolist() == expected
 
 
 def test_communities_that_are_there():

@@ -275,7 +275,7 @@ def test_deciding_spills_nothing():
 
 def test_propagation_spills_nothing():
     graph, label, flag = atos.Graph._make([*GRAPH, None]), array("u4"), array("u1")
-    shared = label_propagation.Labels(label, label, flag, flag, array("i8"), np.uint64(0), 0)
+    shared = label_propagation.Labels(label, label, flag, flag, array("i8"), np.uint64(0), 0, 16)
     task, args = label_propagation.propagate, tuple(map(describe, (graph, shared)))
     found = link.cubin(task, None, args, np.dtype("u4"), "cta", (9, 0), each_round=label_propagation.end_step)
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
