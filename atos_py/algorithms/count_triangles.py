@@ -31,7 +31,7 @@ from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..operators.orientation import VERTICES_PER_ITEM, Oriented, comes_before, is_in_row
 from ..operators.ranges import range_items, split_range
-from ..operators.scratch_table import add_to_count, clear_table, find_slot, insert, table_bits
+from ..operators.scratch_table import add_to_count, fill_table, find_slot, table_bits
 from ..operators.vertex_map import vertex_map
 from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
@@ -93,10 +93,7 @@ def count_by_table(worker, x, rows, pairs_max_length, triangles):  # type: ignor
     for first in range(begin, begin + later, half >> 1):
         last = min(first + (half >> 1), begin + later)
         bits = table_bits(last - first, half)
-        clear_table(worker, table, bits)
-        for k in worker.split(range(first, last)):
-            insert(np.int64(rows.indices[k]), table, bits)
-        worker.sync()
+        fill_table(worker, rows.indices, first, last, table, bits)
         for i in range(group.index, degree, group.count):
             y = rows.indices[begin + i if i < later else end - 1 - (i - later)]
             if is_intersected_at(x, y, i < later, rows, pairs_max_length):
@@ -146,8 +143,7 @@ def count_in_rows(worker, item, rows, pairs_max_length, triangles, total):  # ty
 @vertex_map
 def divide(v, degree, triangles, clustering):  # type: ignore[no-untyped-def]
     """Set the clustering coefficient of a vertex."""
-    pairs = degree[v] * (degree[v] - 1) // 2
-    clustering[v] = triangles[v] / pairs if pairs > 0 else 0.0
+    clustering[v] = 2 * triangles[v] / (degree[v] * (degree[v] - 1)) if degree[v] > 1 else 0.0
 
 
 @dataclass(frozen=True)
@@ -207,8 +203,7 @@ def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options
     check_options(count_triangles, launch_options)
     if worker is not None:
         check_worker(worker)
-    if (scratch := launch_options.get("shared_memory")) is not None:
-        check_int("shared_memory", scratch, 64, 1 << 20)
+    check_int("shared_memory", launch_options.get("shared_memory", 64), 64, 1 << 20)
     undirected = graph.to_symmetric()
     n, device = graph.num_vertices, graph.device
     items = range_items(n, VERTICES_PER_ITEM)

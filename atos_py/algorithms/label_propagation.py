@@ -25,7 +25,7 @@ import numpy as np
 
 from ..arrays.array import Array, empty, full, zeros
 from ..arrays.array_library import as_library
-from ..compile.atomics import atomic_add, atomic_min
+from ..compile.atomics import atomic_add
 from ..compile.host_kernels import compile_kernel, even_rows, parallel_map
 from ..compile.task import task
 from ..errors import VerificationError
@@ -33,7 +33,8 @@ from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..operators.most_frequent import find_by_table, find_by_thread
 from ..operators.ranges import range_items, split_range
-from ..operators.vertex_map import vertex_map, vertex_sums
+from ..operators.smallest_vertex import find_smallest, rename
+from ..operators.vertex_map import vertex_map
 from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
@@ -158,20 +159,6 @@ def begin_alone(v, indptr, p):  # type: ignore[no-untyped-def]
     """Give a vertex a label of its own."""
     p.label[v] = v
     p.active[v] = 1 if indptr[v + 1] > indptr[v] else 0
-
-
-@vertex_map
-def find_smallest(v, label, smallest):  # type: ignore[no-untyped-def]
-    """Find the smallest vertex with each label."""
-    atomic_min(smallest, label[v], v)
-
-
-@vertex_sums
-def rename(v, label, smallest):  # type: ignore[no-untyped-def]
-    """Replace a label by the smallest vertex that has it; count that vertex."""
-    found = smallest[label[v]]
-    label[v] = found
-    return (1.0 if found == v else 0.0,)
 
 
 @dataclass(frozen=True)
@@ -351,10 +338,7 @@ register(
 Gives each vertex a label that is most frequent among its neighbours (Raghavan et al. 2007), in one launch with rounds. A pass
 over all edges proves that. The result depends on the seed alone. An edge without its reverse is taken as undirected.""",
         examples=("rmat:16:16 --out label.npy", "road:1000:0.62 --seed 7"),
-        options={
-            "seed": Option("what chance decides depends on it", int),
-            "max_steps": Option("steps after which the search ends", int),
-        },
+        options={"seed": Option("what chance decides depends on it", int), "max_steps": Option("steps at most", int)},
         launch_defaults=True,
     )
 )

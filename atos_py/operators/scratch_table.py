@@ -6,9 +6,11 @@ many as `table_bits` says. A vertex is at the place that its hash names, or in t
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..compile.atomics import atomic_add, atomic_cas
 
-__all__ = ["EMPTY", "add_to_count", "clear_table", "find_slot", "insert", "table_bits"]
+__all__ = ["EMPTY", "add_to_count", "clear_table", "fill_table", "find_slot", "insert", "table_bits"]
 
 EMPTY = 0xFFFF_FFFF  # no vertex
 
@@ -49,6 +51,14 @@ def insert(v, table, bits):  # type: ignore[no-untyped-def]
         elif entry != v:
             slot, entry = find_slot(v, table, bits)  # another thread has put something else there
     return slot
+
+
+def fill_table(worker, vertices, first, end, table, bits):  # type: ignore[no-untyped-def]
+    """Make a table of a part of an array, by all threads of the worker."""
+    clear_table(worker, table, bits)
+    for k in worker.split(range(first, end)):
+        insert(np.int64(vertices[k]), table, bits)
+    worker.sync()
 
 
 def add_to_count(worker, table, slot, number):  # type: ignore[no-untyped-def]
