@@ -29,8 +29,8 @@ from ..errors import VerificationError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..operators.edge_map import THREAD_MAX_DEGREE
-from ..operators.ranges import VERTICES_PER_ITEM, range_items
-from ..operators.row_map import row_map
+from ..operators.ranges import range_items
+from ..operators.row_map import VERTICES_PER_ROW_ITEM, row_map
 from ..operators.union_find import find_root, unite
 from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
@@ -71,12 +71,12 @@ def link_edges(v, edge, last, skip, end, largest, indices, parent):  # type: ign
     return 0
 
 
-def link_edges_by_all(worker, v, edge, last, skip, end, largest, indices, parent):  # type: ignore[no-untyped-def]
-    """Do the same by all threads of a worker."""
+def link_edges_by_all(team, v, edge, last, skip, end, largest, indices, parent):  # type: ignore[no-untyped-def]
+    """Do the same by all threads of a team."""
     last = min(last, edge + end)
     root = find_root(v, parent)
     if largest < 0 or root != find_root(largest, parent):
-        for each in worker.split(range(edge + skip, last)):
+        for each in team.split(range(edge + skip, last)):
             root = unite(root, indices[each], parent)
     return 0
 
@@ -85,11 +85,11 @@ link_rows = row_map(link_edges, link_edges_by_all)
 
 
 @task
-def connect(worker, item, thread_max_degree, sampled, graph, parent, largest, samples, count):  # type: ignore[no-untyped-def]
+def connect(worker, item, size, thread_max_degree, sampled, graph, parent, largest, samples, count):  # type: ignore[no-untyped-def]
     """Do the step of the round for a range of vertices: the first link, links along `sampled` edges, along all, or labels."""
     n = parent.size
-    first = item * VERTICES_PER_ITEM
-    end = min(first + VERTICES_PER_ITEM, n)
+    first = item * size
+    end = min(first + size, n)
     step = worker.round
     if step == 2 and sampled == _ALL:
         step = 3
@@ -117,7 +117,7 @@ def connect(worker, item, thread_max_degree, sampled, graph, parent, largest, sa
         worker.push(item)
 
 
-def choose_largest(worker, thread_max_degree, sampled, graph, parent, largest, samples, count):  # type: ignore[no-untyped-def]
+def choose_largest(worker, size, thread_max_degree, sampled, graph, parent, largest, samples, count):  # type: ignore[no-untyped-def]
     """Find the most frequent root of a sample of vertices, after the links that every vertex has."""
     if worker.round == 1 and sampled != _ALL:
         n = np.uint64(parent.size)
@@ -205,10 +205,11 @@ def connected_components(
     label = zeros(n, dtype=np.uint32, device=device)
     samples = zeros(_SAMPLES, dtype=np.uint32, device=device)
     largest, count = (zeros(1, dtype=np.int64, device=device) for _ in range(2))
-    items = range_items(n)
+    size = VERTICES_PER_ROW_ITEM[device.kind]
+    items = range_items(n, size)
     launches = LaunchSequence("connected_components", Queue(max(2 * items.size, 1), device=device), launch_options, worker)
     sampled = 2 if graph.num_edges >= _MIN_DEGREE * n and graph.is_symmetric() else _ALL
-    arguments = THREAD_MAX_DEGREE[device.kind], sampled, graph, label, largest, samples, count
+    arguments = size, THREAD_MAX_DEGREE[device.kind], sampled, graph, label, largest, samples, count
     launches.launch(items, connect, *arguments, overrides={"barrier": True, "each_round": choose_largest})
     return ComponentsResult(as_library(label, graph.library), int(count[0]), launches.total())
 

@@ -43,9 +43,9 @@ def sum_row(v, edge, last, indices, bits, minus_zero):  # type: ignore[no-untype
     return sum_differences(v, np.int64(edge), last, 1, indices, bits, minus_zero)
 
 
-def sum_row_by_all(worker, v, edge, last, indices, bits, minus_zero):  # type: ignore[no-untyped-def]
+def sum_row_by_all(team, v, edge, last, indices, bits, minus_zero):  # type: ignore[no-untyped-def]
     """Return the part of this thread in the sum of a row."""
-    return sum_differences(v, edge + worker.rank, last, worker.size, indices, bits, minus_zero)
+    return sum_differences(v, edge + team.rank, last, team.size, indices, bits, minus_zero)
 
 
 sum_rows = row_map(sum_row, sum_row_by_all)

@@ -99,7 +99,8 @@ def test_known_graphs(device: atos.Device, kind: str, options: dict[str, Any]) -
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
-def test_many_ranges(device: atos.Device, worker: str, symmetric: bool) -> None:
+def test_many_ranges(device: atos.Device, worker: str, symmetric: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(THREAD_MAX_DEGREE, "cpu", 1)  # so that there are rows for threads, groups and workers
     graph = atos.generate.rmat(14, 4, device=device)
     if not symmetric:
         tails, heads = np.repeat(np.arange(graph.num_vertices), graph.degrees()), graph.indices.to_numpy()
@@ -186,8 +187,8 @@ def test_kernels_spill_nothing(worker: str) -> None:
     uint32, int64 = FakeArray(np.zeros(2, np.uint32)), FakeArray(np.zeros(2, np.int64))
     known = FakeArray(np.zeros((2, 4), np.uint32))
     for task, each_round, args in (
-        (module.connect, module.choose_largest, (16, 2, graph, uint32, int64, uint32, int64)),
-        (separate, set_mode, (16, 1, graph, int64, known, uint32, uint32, int64, int64)),
+        (module.connect, module.choose_largest, (1024, 16, 2, graph, uint32, int64, uint32, int64)),
+        (separate, set_mode, (1024, 16, 1, graph, int64, known, uint32, uint32, int64, int64)),
     ):
         kinds = tuple(map(describe, args))
         try:

@@ -116,7 +116,8 @@ def test_weights_of_32_bits(device: atos.Device, kind: str) -> None:
     checked(with_weights(KNOWN["grid"], device, lambda low, high: ((low * 7 + high * 13) % 9).astype(kind)))
 
 
-def test_many_ranges_with_equal_weights(device: atos.Device, worker: str) -> None:
+def test_many_ranges_with_equal_weights(device: atos.Device, worker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(THREAD_MAX_DEGREE, "cpu", 1)  # so that there are rows for threads, groups and workers
     checked(atos.generate.rmat(13, 4, device=device), worker=worker)
 
 
@@ -182,9 +183,9 @@ def test_kernels_spill_nothing(worker: str, kind: str) -> None:
     graph = atos.Graph.from_edges([0, 1], [1, 0], weights=np.ones(2, kind), device="cpu")
     of_vertices = array("u4"), array("u4"), array("i4")
     trees = Trees(*of_vertices, array(kind), array("u8"), array("i4"), array("u4"), array("i4"), np.dtype(kind).type(9))
-    launches = {grow: (16, graph, trees)}
+    launches = {grow: (1024, 16, graph, trees)}
     if kind == "f4":
-        launches[collect_floats] = graph, trees, array("i8"), array("u4", 2), array("i4"), array("f8", 2)
+        launches[collect_floats] = 1024, graph, trees, array("i8"), array("u4", 2), array("i4"), array("f8", 2)
     for task, args in launches.items():
         try:
             kernel = link.cubin(task, None, tuple(map(describe, args)), np.dtype(np.int64), worker, (9, 0))

@@ -16,6 +16,7 @@ from ...graph.graph_arrays import check_graph
 from ...graph.symmetric_weights import has_symmetric_weights
 from ...operators.edge_map import THREAD_MAX_DEGREE
 from ...operators.ranges import range_items
+from ...operators.row_map import VERTICES_PER_ROW_ITEM
 from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
@@ -111,7 +112,8 @@ def minimum_spanning_forest(
         check_worker(worker)
     _check_undirected(graph)
     n, device = graph.num_vertices, graph.device
-    items = range_items(n)
+    size = VERTICES_PER_ROW_ITEM[device.kind]
+    items = range_items(n, size)
     kind = np.dtype(np.int32) if graph.weights is None else graph.weights.dtype
 
     def array(size: int | tuple[int, ...], dtype: Any) -> Array:
@@ -131,7 +133,7 @@ def minimum_spanning_forest(
     )
     queue = Queue(max(2 * items.size, 1), device=device)
     launches = LaunchSequence("minimum_spanning_forest", queue, launch_options, worker)
-    arguments = THREAD_MAX_DEGREE[device.kind], graph, trees
+    arguments = size, THREAD_MAX_DEGREE[device.kind], graph, trees
     collect, sums = (
         (collect_floats, array((items.size, 3), np.float64))
         if kind.kind == "f"
@@ -141,7 +143,7 @@ def minimum_spanning_forest(
     def gather_edges(hooked: NDArray[Any]) -> tuple[Array, Array]:
         places = np.concatenate([[0], np.cumsum(hooked, dtype=np.int64)])
         found = array((int(places[-1]), 2), vertices), array(int(places[-1]), rows)
-        launches.launch(items, collect, graph, trees, asarray(places, device=device), *found, sums)
+        launches.launch(items, collect, size, graph, trees, asarray(places, device=device), *found, sums)
         return found
 
     def plan() -> None:

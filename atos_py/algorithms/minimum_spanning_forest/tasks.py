@@ -10,7 +10,6 @@ import numpy as np
 from ...arrays.array import Array
 from ...compile.atomics import atomic_add, atomic_min
 from ...compile.task import Task, task
-from ...operators.ranges import VERTICES_PER_ITEM
 from ...operators.reductions import plus, sum_of_lower_ranks
 from ...operators.row_map import row_map
 from ...operators.union_find import find_root
@@ -68,16 +67,16 @@ def find_lightest(v, root, edge, last, step, graph, trees):  # type: ignore[no-u
     return found, least, target
 
 
-def find_lightest_by_all(worker, v, root, edge, last, graph, trees):  # type: ignore[no-untyped-def]
-    """Return the lightest edge from v to another tree, found by all threads of a worker."""
-    found, weight, target = find_lightest(v, root, edge + worker.rank, last, worker.size, graph, trees)
-    least = worker.min(weight if found != _NO_EDGE else trees.limit)
+def find_lightest_by_all(team, v, root, edge, last, graph, trees):  # type: ignore[no-untyped-def]
+    """Return the lightest edge from v to another tree, found by all threads of a team."""
+    found, weight, target = find_lightest(v, root, edge + team.rank, last, team.size, graph, trees)
+    least = team.min(weight if found != _NO_EDGE else trees.limit)
     if weight != least:
         target = _NO_VERTEX
-    nearest = worker.min(target)
+    nearest = team.min(target)
     if target != nearest or target == _NO_VERTEX:
         found = _NO_EDGE
-    return worker.min(found)
+    return team.min(found)
 
 
 def offer(v, root, edge, shift, graph, trees):  # type: ignore[no-untyped-def]
@@ -106,16 +105,16 @@ def choose(v, edge, last, shift, graph, trees):  # type: ignore[no-untyped-def]
     return offer(v, root, found, shift, graph, trees)
 
 
-def choose_by_all(worker, v, edge, last, shift, graph, trees):  # type: ignore[no-untyped-def]
-    """Do the same by all threads of a worker. No tree changes in this round, so that all of them take the same way."""
+def choose_by_all(team, v, edge, last, shift, graph, trees):  # type: ignore[no-untyped-def]
+    """Do the same by all threads of a team. No tree changes in this round, so that all of them take the same way."""
     found = trees.candidate[v]
     if found == _DONE:
         return 0
     root = find_root(v, trees.parent)
     if not leads_out(root, found, graph, trees.parent):
-        found = find_lightest_by_all(worker, v, root, edge, last, graph, trees)
-    worker.sync()  # all have read the candidate
-    return offer(v, root, found, shift, graph, trees) if worker.rank == 0 else 0
+        found = find_lightest_by_all(team, v, root, edge, last, graph, trees)
+    team.sync()  # all have read the candidate
+    return offer(v, root, found, shift, graph, trees) if team.rank == 0 else 0
 
 
 choose_rows = row_map(choose, choose_by_all)
@@ -127,7 +126,7 @@ def is_lightest(v, shift, graph, trees):  # type: ignore[no-untyped-def]
     return edge >= 0 and weight_of(edge, graph.weights, trees) == trees.weight[shift + trees.root[v]]
 
 
-def hook(v, shift, other_shift, graph, trees):  # type: ignore[no-untyped-def]
+def hook(v, size, shift, other_shift, graph, trees):  # type: ignore[no-untyped-def]
     """Put the tree of v under the one at the other end of its edge, if it is v that has the edge."""
     root = trees.root[v]
     edge = trees.candidate[v]
@@ -143,15 +142,15 @@ def hook(v, shift, other_shift, graph, trees):  # type: ignore[no-untyped-def]
         trees.parent[root] = other
         trees.edge[root] = edge
         trees.source[root] = v
-        atomic_add(trees.hooked, root // VERTICES_PER_ITEM, 1)
+        atomic_add(trees.hooked, root // size, 1)
 
 
 @task
-def grow(worker, item, thread_max_degree, graph, trees):  # type: ignore[no-untyped-def]
+def grow(worker, item, size, thread_max_degree, graph, trees):  # type: ignore[no-untyped-def]
     """Do the part of the round for a range of vertices: begin, or in turns choose, compare ends, and hook."""
     n = trees.parent.size
-    first = item * VERTICES_PER_ITEM
-    end = min(first + VERTICES_PER_ITEM, n)
+    first = item * size
+    end = min(first + size, n)
     part = (worker.round + 2) % 3
     shift = (worker.round + 2) // 3 % 2 * n
     active = 1
@@ -170,7 +169,7 @@ def grow(worker, item, thread_max_degree, graph, trees):  # type: ignore[no-unty
     else:
         for v in worker.split(range(first, end)):
             if is_lightest(v, shift, graph, trees):
-                hook(v, shift, n - shift, graph, trees)
+                hook(v, size, shift, n - shift, graph, trees)
     if worker.any(active > 0) and worker.rank == 0:
         worker.push(item)
 
@@ -190,9 +189,9 @@ def collection(parts: Callable[..., Any], zero: Any) -> Task:
     """Return the task that lists the edges of a range of vertices from a place on, and adds up their weights."""
     add, zeros = plus(3), (zero,) * 3
 
-    def collect(worker, item, graph, trees, places, edges, edge_ids, sums):  # type: ignore[no-untyped-def]
-        first = item * VERTICES_PER_ITEM
-        last = min(first + VERTICES_PER_ITEM, trees.parent.size)
+    def collect(worker, item, size, graph, trees, places, edges, edge_ids, sums):  # type: ignore[no-untyped-def]
+        first = item * size
+        last = min(first + size, trees.parent.size)
         share = (last - first + worker.size - 1) // worker.size
         begin = min(first + worker.rank * share, last)
         end = min(begin + share, last)

@@ -12,6 +12,7 @@ from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
 from ...operators.edge_map import THREAD_MAX_DEGREE
 from ...operators.ranges import range_items
+from ...operators.row_map import VERTICES_PER_ROW_ITEM
 from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
 from ...support.host_memory import host_memory_for
@@ -81,12 +82,13 @@ def strongly_connected_components(
     known = zeros((n, 4), dtype=np.uint32, device=device)
     smallest = zeros(n, dtype=np.uint32, device=device)
     pivot, changed, count = (zeros(1, dtype=np.int64, device=device) for _ in range(3))
-    items = range_items(n)
+    size = VERTICES_PER_ROW_ITEM[device.kind]
+    items = range_items(n, size)
     launches = LaunchSequence(
         "strongly_connected_components", Queue(max(2 * items.size, 1), device=device), launch_options, worker
     )
     repeats = 1 if graph.num_edges >= _DENSE * n else _REPEATS
-    arguments = THREAD_MAX_DEGREE[device.kind], repeats, graph, pivot, known, label, smallest, changed, count
+    arguments = size, THREAD_MAX_DEGREE[device.kind], repeats, graph, pivot, known, label, smallest, changed, count
 
     def run() -> None:
         launches.launch(items, separate, *arguments, overrides={"barrier": True, "each_round": set_mode})

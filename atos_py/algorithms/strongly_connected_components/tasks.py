@@ -6,7 +6,6 @@ import numpy as np
 
 from ...compile.atomics import atomic_add, atomic_max, atomic_min
 from ...compile.task import task
-from ...operators.ranges import VERTICES_PER_ITEM
 from ...operators.row_map import row_map
 from ...operators.vertex_map import vertex_map
 from ...support.splitmix64 import splitmix64
@@ -91,17 +90,17 @@ def propagate(v, edge, last, pivot, indices, known, label, smallest):  # type: i
     return _LEFT + max(changed, take(v, start, least, pivot, known))
 
 
-def propagate_by_all(worker, v, edge, last, pivot, indices, known, label, smallest):  # type: ignore[no-untyped-def]
-    """Do the same by all threads of a worker."""
+def propagate_by_all(team, v, edge, last, pivot, indices, known, label, smallest):  # type: ignore[no-untyped-def]
+    """Do the same by all threads of a team."""
     if known[v, _CLASS] == 0:
         return 0
-    start = worker.min(smallest_known(v, _FROM, pivot, known))
+    start = team.min(smallest_known(v, _FROM, pivot, known))
     if is_settled(v, start, known):
-        return _LEFT if worker.rank == 0 else 0
-    leaves, least, changed = propagate_edges(v, edge + worker.rank, last, worker.size, start, indices, known)
-    leaves = worker.any(leaves)
-    least = worker.min(least)
-    if worker.rank > 0:
+        return _LEFT if team.rank == 0 else 0
+    leaves, least, changed = propagate_edges(v, edge + team.rank, last, team.size, start, indices, known)
+    leaves = team.any(leaves)
+    least = team.min(least)
+    if team.rank > 0:
         return changed
     if not leaves:
         return found(v, key_of(v, pivot), pivot, known, label, smallest)
@@ -128,10 +127,10 @@ def split(v, classes, pivot, known, label, smallest):  # type: ignore[no-untyped
 
 
 @task
-def separate(worker, item, thread_max_degree, repeats, graph, pivot, known, label, smallest, changed, count):  # type: ignore[no-untyped-def]
+def separate(worker, item, size, thread_max_degree, repeats, graph, pivot, known, label, smallest, changed, count):  # type: ignore[no-untyped-def]
     """Do for a range of vertices what the mode of the round says."""
-    first = item * VERTICES_PER_ITEM
-    end = min(first + VERTICES_PER_ITEM, label.size)
+    first = item * size
+    end = min(first + size, label.size)
     total = 0  # what is left and changed
     components = 0
     if worker.mode == _BEGIN:
@@ -170,7 +169,7 @@ def separate(worker, item, thread_max_degree, repeats, graph, pivot, known, labe
         atomic_add(count, 0, components)
 
 
-def set_mode(worker, thread_max_degree, repeats, graph, pivot, known, label, smallest, changed, count):  # type: ignore[no-untyped-def]
+def set_mode(worker, size, thread_max_degree, repeats, graph, pivot, known, label, smallest, changed, count):  # type: ignore[no-untyped-def]
     """Choose what the next round does: start, propagate until nothing changes, split, propagate again, and so on."""
     if worker.mode == _BEGIN:
         worker.set_mode(_START)
