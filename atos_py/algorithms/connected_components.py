@@ -54,6 +54,8 @@ __all__ = [
 
 _MIN_DEGREE = 4  # mean degree from which on sparing edges is worth knowing whether the graph is symmetric
 _SAMPLES = 128
+# Places in `notes`: the root of the largest component, how many components there are, and the roots of the sample.
+_LARGEST, _COUNT, _ROOTS = 0, 1, 2
 _CHUNK_EDGES = 1 << 20
 _ALL = 1 << 40  # edges of a vertex: more than any has
 
@@ -85,7 +87,7 @@ link_rows = row_map(link_edges, link_edges_by_all)
 
 
 @task
-def connect(worker, item, size, thread_max_degree, sampled, graph, parent, largest, samples, count):  # type: ignore[no-untyped-def]
+def connect(worker, item, size, thread_max_degree, sampled, graph, parent, notes):  # type: ignore[no-untyped-def]
     """Do the step of the round for a range of vertices: the first link, links along `sampled` edges, along all, or labels."""
     n = parent.size
     first = item * size
@@ -102,7 +104,7 @@ def connect(worker, item, size, thread_max_degree, sampled, graph, parent, large
     elif step == 1:
         link_rows(worker, first, end, thread_max_degree, graph.indptr, 0, sampled, -1, graph.indices, parent)
     elif step == 2:
-        chosen = largest[0] & 0xFFFF_FFFF
+        chosen = notes[_LARGEST] & 0xFFFF_FFFF
         link_rows(worker, first, end, thread_max_degree, graph.indptr, sampled, _ALL, chosen, graph.indices, parent)
     else:
         roots = 0
@@ -112,23 +114,23 @@ def connect(worker, item, size, thread_max_degree, sampled, graph, parent, large
             roots += root == v
         roots = worker.sum(roots)
         if worker.rank == 0:
-            atomic_add(count, 0, roots)
+            atomic_add(notes, _COUNT, roots)
     if step < 3 and worker.rank == 0:
         worker.push(item)
 
 
-def choose_largest(worker, size, thread_max_degree, sampled, graph, parent, largest, samples, count):  # type: ignore[no-untyped-def]
+def choose_largest(worker, size, thread_max_degree, sampled, graph, parent, notes):  # type: ignore[no-untyped-def]
     """Find the most frequent root of a sample of vertices, after the links that every vertex has."""
     if worker.round == 1 and sampled != _ALL:
         n = np.uint64(parent.size)
         for k in worker.split(_SAMPLES):
-            samples[k] = find_root(np.int64(splitmix64(np.uint64(k)) % n), parent)
+            notes[_ROOTS + k] = find_root(np.int64(splitmix64(np.uint64(k)) % n), parent)
         worker.sync()
         for k in worker.split(_SAMPLES):
             same = 0
             for other in range(_SAMPLES):
-                same += samples[other] == samples[k]
-            atomic_max(largest, 0, same << 32 | samples[k])
+                same += notes[_ROOTS + other] == notes[_ROOTS + k]
+            atomic_max(notes, _LARGEST, same << 32 | notes[_ROOTS + k])
 
 
 @dataclass(frozen=True)
@@ -203,15 +205,14 @@ def connected_components(
         check_worker(worker)
     n, device = graph.num_vertices, graph.device
     label = zeros(n, dtype=np.uint32, device=device)
-    samples = zeros(_SAMPLES, dtype=np.uint32, device=device)
-    largest, count = (zeros(1, dtype=np.int64, device=device) for _ in range(2))
+    notes = zeros(_ROOTS + _SAMPLES, dtype=np.int64, device=device)
     size = VERTICES_PER_ROW_ITEM[device.kind]
     items = range_items(n, size)
     launches = LaunchSequence("connected_components", Queue(max(2 * items.size, 1), device=device), launch_options, worker)
     sampled = 2 if graph.num_edges >= _MIN_DEGREE * n and graph.is_symmetric() else _ALL
-    arguments = size, THREAD_MAX_DEGREE[device.kind], sampled, graph, label, largest, samples, count
+    arguments = size, THREAD_MAX_DEGREE[device.kind], sampled, graph, label, notes
     launches.launch(items, connect, *arguments, overrides={"barrier": True, "each_round": choose_largest})
-    return ComponentsResult(as_library(label, graph.library), int(count[0]), launches.total())
+    return ComponentsResult(as_library(label, graph.library), int(notes[_COUNT]), launches.total())
 
 
 def _edges_kernel(indptr: Any, indices: Any, label: Any, first: int, end: int) -> int:  # pragma: no cover - compiled

@@ -187,8 +187,8 @@ def test_kernels_spill_nothing(worker: str) -> None:
     uint32, int64 = FakeArray(np.zeros(2, np.uint32)), FakeArray(np.zeros(2, np.int64))
     known = FakeArray(np.zeros((2, 4), np.uint32))
     for task, each_round, args in (
-        (module.connect, module.choose_largest, (1024, 16, 2, graph, uint32, int64, uint32, int64)),
-        (separate, set_mode, (1024, 16, 1, graph, int64, known, uint32, uint32, int64, int64)),
+        (module.connect, module.choose_largest, (1024, 16, 2, graph, uint32, int64)),
+        (separate, set_mode, (1024, 16, 1, graph, int64, known, uint32, uint32)),
     ):
         kinds = tuple(map(describe, args))
         try:

@@ -19,7 +19,7 @@ from ...support.host_memory import host_memory_for
 from ..arguments import check_options, check_rounds, check_worker
 from ..connected_components import ComponentsResult
 from ..launch_sequence import LaunchSequence
-from .tasks import name_by_smallest, separate, set_mode
+from .tasks import COUNT, name_by_smallest, separate, set_mode
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
@@ -81,14 +81,14 @@ def strongly_connected_components(
     label = zeros(n, dtype=np.uint32, device=device)
     known = zeros((n, 4), dtype=np.uint32, device=device)
     smallest = zeros(n, dtype=np.uint32, device=device)
-    pivot, changed, count = (zeros(1, dtype=np.int64, device=device) for _ in range(3))
+    notes = zeros(COUNT + 1, dtype=np.int64, device=device)
     size = VERTICES_PER_ROW_ITEM[device.kind]
     items = range_items(n, size)
     launches = LaunchSequence(
         "strongly_connected_components", Queue(max(2 * items.size, 1), device=device), launch_options, worker
     )
     repeats = 1 if graph.num_edges >= _DENSE * n else _REPEATS
-    arguments = size, THREAD_MAX_DEGREE[device.kind], repeats, graph, pivot, known, label, smallest, changed, count
+    arguments = size, THREAD_MAX_DEGREE[device.kind], repeats, graph, notes, known, label, smallest
 
     def run() -> None:
         launches.launch(items, separate, *arguments, overrides={"barrier": True, "each_round": set_mode})
@@ -96,4 +96,4 @@ def strongly_connected_components(
 
     launches.compile_ahead(graph.indptr.dtype, run)
     run()
-    return ComponentsResult(as_library(label, graph.library), int(count[0]), launches.total())
+    return ComponentsResult(as_library(label, graph.library), int(notes[COUNT]), launches.total())

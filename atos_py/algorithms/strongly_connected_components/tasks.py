@@ -10,27 +10,29 @@ from ...operators.row_map import row_map
 from ...operators.vertex_map import vertex_map
 from ...support.splitmix64 import splitmix64
 
-__all__ = ["name_by_smallest", "separate", "set_mode"]
+__all__ = ["COUNT", "name_by_smallest", "separate", "set_mode"]
 
 _BEGIN, _START, _PROPAGATE, _SPLIT = 0, 1, 2, 3  # modes of rounds
 # What is known of a vertex: columns of `known`, with keys for vertices. The class is 0 where the component is known. Edges
 # between classes are left out.
 _FROM, _TO, _CLASS, _GIVEN = 0, 1, 2, 3
 _NONE = 0xFFFF_FFFF
+# Places in `notes`: the vertex of key 0, with its degree; whether anything changed; and how many components were found.
+_PIVOT, _ANY_CHANGE, COUNT = 0, 1, 2
 # What is counted of a range: vertices that are left, those that changed, and components that were found.
 _LEFT, _CHANGED, _FOUND = 1, 1 << 20, 1 << 40
 _ALL_LEFT, _CHANGES = _CHANGED - 1, _FOUND - _CHANGED
 
 
-def key_of(v, pivot):  # type: ignore[no-untyped-def]
+def key_of(v, notes):  # type: ignore[no-untyped-def]
     """Return the number by which vertices are compared, 0 for the pivot; and the vertex of a key."""
-    return v ^ (pivot[0] & _NONE)
+    return v ^ (notes[_PIVOT] & _NONE)
 
 
-def found(v, key, pivot, known, label, smallest):  # type: ignore[no-untyped-def]
+def found(v, key, notes, known, label, smallest):  # type: ignore[no-untyped-def]
     """Write down the component of v, by the vertex of a key, and its smallest vertex."""
     known[v, _CLASS] = 0
-    name = key_of(key, pivot)
+    name = key_of(key, notes)
     label[v] = name
     atomic_min(smallest, name, v)
     return _FOUND if name == v else 0
@@ -53,10 +55,10 @@ def propagate_edges(v, edge, last, step, start, indices, known):  # type: ignore
     return leaves, least, changed
 
 
-def smallest_known(v, column, pivot, known):  # type: ignore[no-untyped-def]
+def smallest_known(v, column, notes, known):  # type: ignore[no-untyped-def]
     """Return the key that v knows, or the one known of its vertex."""
     key = known[v, column]
-    return min(key, known[key_of(key, pivot), column])
+    return min(key, known[key_of(key, notes), column])
 
 
 def is_settled(v, start, known):  # type: ignore[no-untyped-def]
@@ -64,10 +66,10 @@ def is_settled(v, start, known):  # type: ignore[no-untyped-def]
     return known[v, _GIVEN] == start and known[v, _TO] == 0
 
 
-def take(v, start, least, pivot, known):  # type: ignore[no-untyped-def]
+def take(v, start, least, notes, known):  # type: ignore[no-untyped-def]
     """Store what v has learned and given; return what changed."""
     known[v, _GIVEN] = start
-    least = min(least, smallest_known(v, _TO, pivot, known))
+    least = min(least, smallest_known(v, _TO, notes, known))
     changed = 0
     if least < known[v, _TO]:
         known[v, _TO] = least  # which others only read
@@ -77,24 +79,24 @@ def take(v, start, least, pivot, known):  # type: ignore[no-untyped-def]
     return changed
 
 
-def propagate(v, edge, last, pivot, indices, known, label, smallest):  # type: ignore[no-untyped-def]
+def propagate(v, edge, last, notes, indices, known, label, smallest):  # type: ignore[no-untyped-def]
     """Propagate smallest keys along the edges of v."""
     if known[v, _CLASS] == 0:
         return 0
-    start = smallest_known(v, _FROM, pivot, known)
+    start = smallest_known(v, _FROM, notes, known)
     if is_settled(v, start, known):
         return _LEFT
     leaves, least, changed = propagate_edges(v, np.int64(edge), last, 1, start, indices, known)
     if not leaves:
-        return found(v, key_of(v, pivot), pivot, known, label, smallest)
-    return _LEFT + max(changed, take(v, start, least, pivot, known))
+        return found(v, key_of(v, notes), notes, known, label, smallest)
+    return _LEFT + max(changed, take(v, start, least, notes, known))
 
 
-def propagate_by_all(team, v, edge, last, pivot, indices, known, label, smallest):  # type: ignore[no-untyped-def]
+def propagate_by_all(team, v, edge, last, notes, indices, known, label, smallest):  # type: ignore[no-untyped-def]
     """Do the same by all threads of a team."""
     if known[v, _CLASS] == 0:
         return 0
-    start = team.min(smallest_known(v, _FROM, pivot, known))
+    start = team.min(smallest_known(v, _FROM, notes, known))
     if is_settled(v, start, known):
         return _LEFT if team.rank == 0 else 0
     leaves, least, changed = propagate_edges(v, edge + team.rank, last, team.size, start, indices, known)
@@ -103,14 +105,14 @@ def propagate_by_all(team, v, edge, last, pivot, indices, known, label, smallest
     if team.rank > 0:
         return changed
     if not leaves:
-        return found(v, key_of(v, pivot), pivot, known, label, smallest)
-    return _LEFT + max(changed, take(v, start, least, pivot, known))
+        return found(v, key_of(v, notes), notes, known, label, smallest)
+    return _LEFT + max(changed, take(v, start, least, notes, known))
 
 
 propagate_rows = row_map(propagate, propagate_by_all)
 
 
-def split(v, classes, pivot, known, label, smallest):  # type: ignore[no-untyped-def]
+def split(v, classes, notes, known, label, smallest):  # type: ignore[no-untyped-def]
     """Give v its component, or the class of those that reach and are reached by the same vertices, and let it begin again."""
     if known[v, _CLASS] == 0:
         return 0
@@ -118,16 +120,16 @@ def split(v, classes, pivot, known, label, smallest):  # type: ignore[no-untyped
         start = known[v, _FROM]
         end = known[v, _TO]
         if start == end:
-            return found(v, start, pivot, known, label, smallest)
+            return found(v, start, notes, known, label, smallest)
         known[v, _CLASS] = np.int64(splitmix64(np.uint64(start) << np.uint64(32) | np.uint64(end)) >> np.uint64(33)) + 1
-    known[v, _FROM] = key_of(v, pivot)
-    known[v, _TO] = key_of(v, pivot)
+    known[v, _FROM] = key_of(v, notes)
+    known[v, _TO] = key_of(v, notes)
     known[v, _GIVEN] = _NONE
     return _LEFT
 
 
 @task
-def separate(worker, item, size, thread_max_degree, repeats, graph, pivot, known, label, smallest, changed, count):  # type: ignore[no-untyped-def]
+def separate(worker, item, size, thread_max_degree, repeats, graph, notes, known, label, smallest):  # type: ignore[no-untyped-def]
     """Do for a range of vertices what the mode of the round says."""
     first = item * size
     end = min(first + size, label.size)
@@ -142,13 +144,13 @@ def separate(worker, item, size, thread_max_degree, repeats, graph, pivot, known
             total = _LEFT
         largest = worker.max(largest)
         if worker.rank == 0 and repeats == 1:
-            atomic_max(pivot, 0, largest)
+            atomic_max(notes, _PIVOT, largest)
     elif worker.mode == _PROPAGATE:
         again = True
         changes = 0
         while again:
             total = propagate_rows(
-                worker, first, end, thread_max_degree, graph.indptr, pivot, graph.indices, known, label, smallest
+                worker, first, end, thread_max_degree, graph.indptr, notes, graph.indices, known, label, smallest
             )
             components += total // _FOUND
             changes |= total & _CHANGES
@@ -158,29 +160,29 @@ def separate(worker, item, size, thread_max_degree, repeats, graph, pivot, known
         total |= changes
     else:
         for v in worker.split(range(first, end)):
-            total += split(v, worker.mode == _SPLIT, pivot, known, label, smallest)
+            total += split(v, worker.mode == _SPLIT, notes, known, label, smallest)
         components = total // _FOUND
     components = worker.sum(components)
     if worker.any(total & _CHANGES > 0) and worker.rank == 0:
-        changed[0] = 1
+        notes[_ANY_CHANGE] = 1
     if worker.any(total & _ALL_LEFT > 0) and worker.rank == 0:
         worker.push(item)
     if worker.rank == 0 and components > 0:
-        atomic_add(count, 0, components)
+        atomic_add(notes, COUNT, components)
 
 
-def set_mode(worker, size, thread_max_degree, repeats, graph, pivot, known, label, smallest, changed, count):  # type: ignore[no-untyped-def]
+def set_mode(worker, size, thread_max_degree, repeats, graph, notes, known, label, smallest):  # type: ignore[no-untyped-def]
     """Choose what the next round does: start, propagate until nothing changes, split, propagate again, and so on."""
     if worker.mode == _BEGIN:
         worker.set_mode(_START)
     elif worker.mode != _PROPAGATE:
         worker.set_mode(_PROPAGATE)
     else:
-        if changed[0] == 0:
+        if notes[_ANY_CHANGE] == 0:
             worker.set_mode(_SPLIT)
         worker.sync()  # all have read it
         if worker.rank == 0:
-            changed[0] = 0
+            notes[_ANY_CHANGE] = 0
 
 
 @vertex_map
