@@ -61,12 +61,12 @@ def largest_component(graph: GraphArrays) -> Array:
 
 
 def _most_frequent(xp: Any, label: Any) -> tuple[Any]:
+    if not label.size:
+        return (label,)
     ordered = xp.sort(label)
     first = xp.ones(ordered.size, bool)
     first[1:] = ordered[1:] != ordered[:-1]
     starts = xp.flatnonzero(first)
-    if not starts.size:
-        return (ordered,)
     sizes = xp.empty_like(starts)
     sizes[:-1] = starts[1:] - starts[:-1]
     sizes[-1] = ordered.size - starts[-1]

@@ -240,8 +240,7 @@ class DerivedGraphs(GraphArrays):
         return self._induced(chosen).simplify(sort=True), as_library(chosen, self.library)
 
     def _induced(self, vertices: Array) -> Self:
-        indptr, indices, edges = induce_rows(self, vertices)
-        return self._made(indptr, indices, None if self.weights is None else compute(_take, self.weights, edges)[0])
+        return self._made(*induce_rows(self, vertices))
 
     @host_memory_for("Graph.is_symmetric")
     def is_symmetric(self) -> bool:

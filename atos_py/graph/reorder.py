@@ -28,7 +28,7 @@ from ..support.splitmix64 import GOLDEN, splitmix64
 from ..support.validation import check_int
 from .components import component_labels
 from .graph_arrays import GraphArrays
-from .transpose import row_sources
+from .transpose import row_sources, stable_order
 
 __all__ = ["ORDERS", "check_order", "order_vertices"]
 
@@ -60,7 +60,7 @@ def _degrees(xp: Any, indptr: Any) -> Any:
 
 
 def _argsort(xp: Any, keys: Any) -> Any:
-    return xp.argsort(keys, kind="stable").astype(np.uint32)
+    return stable_order(xp, keys).astype(np.uint32)
 
 
 def _shuffle(xp: Any, n: int, start: Any) -> Any:
@@ -82,31 +82,45 @@ def reverse_cuthill_mckee(xp: Any, indptr: Any, indices: Any, label: Any) -> tup
     open_ends = xp.arange(roots.size)  # components whose end may lie further away
     for _ in range(_MOST_SWEEPS):
         _, level = _search(xp, indptr, indices, chosen[open_ends], None)
-        searched = xp.flatnonzero(level >= 0)
-        found, levels = _ends(xp, level[searched], degree[searched], label[searched])
+        found, levels = _ends(xp, level, degree, label)
         further = levels > depth[open_ends]
         open_ends = open_ends[further]
         if not open_ends.size:
             break
         depth[open_ends] = levels[further]
-        chosen[open_ends] = searched[found[further]].astype(np.uint32)
+        chosen[open_ends] = found[further]
     order, _ = _search(xp, indptr, indices, chosen, degree)
     return (_by_component(xp, order, label)[::-1],)
 
 
 def _ends(xp: Any, level: Any, degree: Any, label: Any) -> tuple[Any, Any]:
-    """Return, of each component in the order of labels, the vertex of fewest edges in its last level, and that level."""
+    """Return, of each component searched, by labels, the vertex of fewest edges in its last level, and that level."""
+    if xp is np:
+        best = np.full(level.size, -1)
+        compile_kernel(_ends_kernel)(level, degree, label, best)
+        ends = best[best >= 0]
+        return ends.astype(np.uint32), level[ends]
+    searched = xp.flatnonzero(level >= 0)
     most = int(level.max()) if level.size else 0
-    order = xp.argsort((most - level).astype(np.uint64) << _32 | degree, kind="stable")
-    order = order[xp.argsort(label[order], kind="stable")]
+    order = searched[stable_order(xp, (most - level[searched]).astype(np.uint64) << _32 | degree[searched])]
+    order = order[stable_order(xp, label[order])]
     first = xp.ones(order.size, bool)
     first[1:] = label[order[1:]] != label[order[:-1]]
     ends = order[first]
     return ends.astype(np.uint32), level[ends]
 
 
+def _ends_kernel(level: Any, degree: Any, label: Any, best: Any) -> None:  # pragma: no cover - compiled
+    """Leave the end of each component at its label in `best`, which is -1 elsewhere."""
+    for v in range(level.size):
+        if level[v] >= 0:
+            other = best[label[v]]
+            if other < 0 or level[v] > level[other] or (level[v] == level[other] and degree[v] < degree[other]):
+                best[label[v]] = v
+
+
 def _by_component(xp: Any, order: Any, label: Any) -> Any:
-    return order[xp.argsort(label[order], kind="stable")]
+    return order[stable_order(xp, label[order])]
 
 
 def _search(xp: Any, indptr: Any, indices: Any, roots: Any, degree: Any) -> tuple[Any, Any]:
@@ -157,13 +171,13 @@ def search_levels(xp: Any, indptr: Any, indices: Any, roots: Any, degree: Any) -
         rows = row_sources(xp, places, int(places[-1]))
         ends = indices[xp.arange(rows.size, dtype=indptr.dtype) + (begin - places[:-1])[rows]]
         new = xp.flatnonzero(level[ends] < 0)
-        order = new[xp.argsort(ends[new], kind="stable")]
+        order = new[stable_order(xp, ends[new])]
         ends = ends[order]
         first = xp.ones(ends.size, bool)
         first[1:] = ends[1:] != ends[:-1]
         ends, order = ends[first], order[first]  # each vertex once, with its first edge
         keys = order if degree is None else (rows[order].astype(np.uint64) << _32) | degree[ends]
-        frontier = ends[xp.argsort(keys, kind="stable")]
+        frontier = ends[stable_order(xp, keys)]
         level[frontier] = len(parts)
         parts.append(frontier)
     return xp.concatenate(parts), level

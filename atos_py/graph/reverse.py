@@ -10,7 +10,7 @@ from ..arrays.array import Array
 from ..arrays.compute import compute
 from ..errors import InvalidArgumentError
 from .graph_arrays import GraphArrays
-from .transpose import row_sources, transpose_rows
+from .transpose import row_sources, stable_order, transpose_rows
 
 __all__ = ["reverse_edges"]
 
@@ -29,7 +29,7 @@ def _match(xp: Any, indptr: Any, indices: Any, turned_indptr: Any, turned_indice
     symmetric = bool((indptr == turned_indptr).all())
     order = None
     if symmetric and not (indices == turned_indices).all():  # neighbours may be in another order
-        order = xp.argsort((row_sources(xp, indptr, indices.size).astype(np.uint64) << np.uint64(32)) | indices, kind="stable")
+        order = stable_order(xp, (row_sources(xp, indptr, indices.size).astype(np.uint64) << np.uint64(32)) | indices)
         symmetric = bool((indices[order] == turned_indices).all())
     if not symmetric:
         raise InvalidArgumentError("an edge has no reverse, or not as often as it is there: take graph.to_symmetric()")

@@ -20,7 +20,7 @@ from ..runtime.queue import Queue
 from ..support.validation import check_bool
 from .csr import EdgeChunk, build_csr, csr_to_chunks, indptr_dtype
 from .graph_arrays import GraphArrays
-from .transpose import row_offsets, row_sources
+from .transpose import row_offsets, row_sources, stable_order
 from .weights import SUM, check_combine, combine_two, summed_dtype
 
 __all__ = ["simplify_rows"]
@@ -87,10 +87,10 @@ def rearrange(
     if symmetrize or remove_loops:
         sources, targets, edges = sources[wanted], targets[wanted], edges[wanted]
     if sort or deduplicate:
-        order = xp.argsort((sources.astype(np.uint64) << np.uint64(32)) | targets, kind="stable")
+        order = stable_order(xp, (sources.astype(np.uint64) << np.uint64(32)) | targets)
         sources, targets, edges = sources[order], targets[order], edges[order]
     elif symmetrize:
-        order = xp.argsort(sources, kind="stable")
+        order = stable_order(xp, sources)
         sources, targets, edges = sources[order], targets[order], edges[order]
     first = xp.ones(sources.size, bool)
     if deduplicate:

@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray
 from ..arrays.compute import compute
+from ..compile.host_kernels import compile_kernel, parallel_map, ranges
 from ..errors import InvalidArgumentError, UnsupportedTypeError
+from .csr import CSR, indptr_dtype
 from .graph_arrays import GraphArrays
 from .transpose import row_offsets, row_sources
 
 __all__ = ["choose_vertices", "induce_rows"]
 
 _NONE = np.uint32(2**32 - 1)  # the number of no vertex
+_CHUNK_VERTICES = 1 << 14
 
 
 def choose_vertices(graph: GraphArrays, vertices: Any) -> Array:
@@ -42,23 +46,73 @@ def _check_ids(ids: Any, n: int) -> Any:
     return ids.astype(np.uint32)
 
 
-def induce_rows(graph: GraphArrays, vertices: Array) -> tuple[Array, Array, Array]:
-    """Return `indptr` and `indices` of the subgraph of some vertices, and the number that each of its edges has in `graph`."""
-    return tuple(compute(_induce, graph.indptr, graph.indices, vertices))  # type: ignore[return-value]
+def induce_rows(graph: GraphArrays, vertices: Array) -> tuple[Array, Array, Array | None]:
+    """Return the arrays of the subgraph of some vertices."""
+    if graph.device.kind == "cpu":
+        csr = _induce_on_host(graph._on_host(), np.asarray(vertices))
+        return tuple(None if part is None else asarray(part, device=graph.device) for part in csr)  # type: ignore[return-value]
+    given = graph.indptr, graph.indices, vertices, *([] if graph.weights is None else [graph.weights])
+    indptr, indices, *weights = compute(induce, *given)
+    return indptr, indices, weights[0] if weights else None
 
 
-def _induce(xp: Any, indptr: Any, indices: Any, vertices: Any) -> tuple[Any, Any, Any]:
-    count = vertices.size
-    number = xp.full(indptr.size - 1, _NONE)
-    number[vertices] = xp.arange(count, dtype=np.uint32)
-    twice = number[vertices] != xp.arange(count, dtype=np.uint32)
+def _number_vertices(xp: Any, count: int, vertices: Any) -> Any:
+    """Return the number that each vertex gets, or `_NONE`."""
+    number = xp.full(count, _NONE)
+    places = xp.arange(vertices.size, dtype=np.uint32)
+    number[vertices] = places
+    twice = number[vertices] != places
     if twice.any():
         raise InvalidArgumentError(f"vertex {int(vertices[int(twice.argmax())])} is there twice; give each vertex once")
+    return number
+
+
+def induce(xp: Any, indptr: Any, indices: Any, vertices: Any, *weights: Any) -> tuple[Any, ...]:
+    """Return the rows of the subgraph, and the weights of its edges if there are any; for `compute`."""
+    number = _number_vertices(xp, indptr.size - 1, vertices)
     begin = indptr[vertices]
-    places = xp.zeros(count + 1, indptr.dtype)  # of all edges of these vertices
-    places[1:] = xp.cumsum(indptr[1:][vertices] - begin)
+    places = xp.zeros(vertices.size + 1, indptr.dtype)  # of all edges of these vertices
+    if vertices.size:
+        places[1:] = xp.cumsum(indptr[1:][vertices] - begin)
     rows = row_sources(xp, places, int(places[-1]))
     edges = xp.arange(rows.size, dtype=indptr.dtype) + (begin - places[:-1])[rows]
     targets = number[indices[edges]]
     inside = targets != _NONE
-    return row_offsets(xp, rows[inside], count), targets[inside], edges[inside]
+    chosen = [each[edges[inside]] for each in weights]
+    return row_offsets(xp, rows[inside], vertices.size), targets[inside], *chosen
+
+
+def _induce_kernel(
+    csr: Any, vertices: Any, number: Any, first: int, end: int, indptr: Any, indices: Any, weights: Any
+) -> None:  # pragma: no cover - compiled
+    """Go through some rows: without `indices`, leave their lengths at ``indptr[row + 1]``, else fill them in."""
+    for row in range(first, end):
+        place = np.int64(0) if indices is None else np.int64(indptr[row])
+        for edge in range(csr.indptr[vertices[row]], csr.indptr[vertices[row] + 1]):
+            target = number[csr.indices[edge]]
+            if target != _NONE:
+                if indices is not None:
+                    indices[place] = target
+                if weights is not None:
+                    weights[place] = csr.weights[edge]
+                place += 1
+        if indices is None:
+            indptr[row + 1] = place
+
+
+def _induce_on_host(csr: CSR, vertices: NDArray[np.uint32]) -> CSR:
+    """Return the subgraph: once to count, once to write."""
+    number = _number_vertices(np, csr.indptr.size - 1, vertices)
+    pieces = ranges(vertices.size, _CHUNK_VERTICES)
+
+    def go_through(*made: Any) -> None:
+        parallel_map(lambda rows: compile_kernel(_induce_kernel)(csr, vertices, number, *rows, *made), pieces)
+
+    indptr = np.zeros(vertices.size + 1, csr.indptr.dtype)
+    go_through(indptr, None, None)
+    np.cumsum(indptr, out=indptr)
+    indptr = indptr.astype(indptr_dtype(int(indptr[-1])), copy=False)
+    indices = np.empty(int(indptr[-1]), np.uint32)
+    weights = None if csr.weights is None else np.empty(indices.size, csr.weights.dtype)
+    go_through(indptr, indices, weights)
+    return CSR(indptr, indices, weights)

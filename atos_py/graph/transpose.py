@@ -15,7 +15,7 @@ from ..arrays.compute import compute
 from .csr import EdgeChunk, build_csr, csr_to_chunks, indptr_dtype
 from .graph_arrays import GraphArrays
 
-__all__ = ["row_offsets", "row_sources", "transpose_rows"]
+__all__ = ["row_offsets", "row_sources", "stable_order", "transpose_rows"]
 
 
 def transpose_rows(graph: GraphArrays, *, with_edges: bool) -> tuple[Array, Array, Array | None]:
@@ -34,10 +34,15 @@ def transpose_rows(graph: GraphArrays, *, with_edges: bool) -> tuple[Array, Arra
 
 def turn_round(xp: Any, indptr: Any, indices: Any, weights: Any = None) -> tuple[Any, Any, Any]:
     """Return the rows of the transpose, and its weights, or if there are none the number that each edge had; for `compute`."""
-    order = xp.argsort(indices, kind="stable")
+    order = stable_order(xp, indices)
     turned = row_sources(xp, indptr, indices.size)[order]
     values = order.astype(indptr_dtype(indices.size), copy=False) if weights is None else weights[order]
     return row_offsets(xp, indices[order], indptr.size - 1), turned, values
+
+
+def stable_order(xp: Any, keys: Any) -> Any:
+    """Return the places of keys in ascending order, of equal ones the first first; for `compute`."""
+    return xp.argsort(keys, kind="stable") if keys.size else xp.zeros(0, np.int64)  # nothing is not sorted by CuPy
 
 
 def row_sources(xp: Any, indptr: Any, num_edges: int) -> Any:

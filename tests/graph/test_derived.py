@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_graphs import graphs, sources_of, triples
+from small_graphs import CUPY, graphs, sources_of, triples
 
 import atos_py as atos
 from atos_py.graph import derived
+from atos_py.graph.subgraph import induce
 
 
 class TestReverseEdges:
@@ -96,6 +97,11 @@ class TestSubgraph:
         by_mask, vertices = graph.subgraph(mask)
         assert vertices.to_numpy().tolist() == sorted(chosen)
         assert triples(by_mask) == triples(graph.subgraph(sorted(chosen))[0])
+        # A GPU makes the same: by what CuPy is asked for, done by NumPy.
+        given = [np.asarray(each) for each in (*graph[:2], np.array(chosen, np.uint32), *graph[2:]) if each is not None]
+        for one, other in zip(induce(CUPY, *given), part, strict=False):
+            assert one.dtype == other.dtype
+            np.testing.assert_array_equal(one, other.to_numpy())
 
     def test_large_graphs(self, device: atos.Device) -> None:
         graph = atos.generate.rmat(11, 8, device=device)
@@ -121,3 +127,25 @@ class TestSubgraph:
         graph = atos.Graph.from_edges([0, 1, 1], [1, 0, 2], device=device)
         with pytest.raises(atos.AtosError, match=message):
             graph.subgraph(vertices)
+
+
+@pytest.mark.parametrize(
+    ("n", "ends", "weighted"), [(0, [], False), (3, [], True), (2, [(1, 1)], True), (2, [(1, 0), (1, 0)], True)]
+)
+def test_graphs_of_little(device: atos.Device, n: int, ends: list[tuple[int, int]], weighted: bool) -> None:
+    """All that is derived, where there is next to nothing to derive it from."""
+    tails, heads = np.array(ends, np.int64).reshape(-1, 2).T
+    graph = atos.Graph.from_edges(tails, heads, np.arange(len(ends)) + 1.5 if weighted else None, n, device=device)
+    turned, edges = graph.transpose(return_edges=True)
+    assert sorted((v, u, *weight) for u, v, *weight in triples(turned)) == sorted(triples(graph))
+    assert edges.to_numpy().tolist() == list(range(len(ends)))
+    assert graph.to_symmetric().is_symmetric()
+    simple = graph.simplify(symmetrize=True, deduplicate=True, remove_loops=True)
+    assert simple.num_edges == (2 if len(ends) > 1 else 0)
+    assert sources_of(simple)[simple.reverse_edges().to_numpy()].tolist() == simple.indices.to_numpy().tolist()
+    for order in ("bfs", "rcm", "degree", "random"):
+        assert graph.reorder(order)[0].num_edges == len(ends)
+    assert graph.largest_component()[0].num_vertices == min(n, max(len(ends), 1))
+    assert graph.subgraph([])[0].num_vertices == 0
+    assert graph.subgraph(np.zeros(n, bool))[0].num_edges == 0
+    assert atos.generate.random_weights(graph, 1, 9).size == len(ends)

@@ -40,6 +40,7 @@ def test_files_are_read_without_weights(tmp_path):
     read = graph_of(str(tmp_path / "two.npz"), device="cpu")
     assert same(read, graph)
     assert read.weights is None
+    assert graph_of(str(tmp_path / "two.npz"), device="cpu", weights=True).weights[:].tolist() == [5, 7]
 
 
 def test_weights_are_random():

@@ -33,4 +33,5 @@ ENTRY = Algorithm(
 Finds a spanning forest of the least total weight of an undirected graph, by Boruvka's algorithm. Ties are broken by one order
 of all edges, so that the result is the same on every device. The cycle property, for every edge, proves it.""",
     examples=("road:1000:0.62 --out forest.npz", "roads.gr.gz --worker warp"),
+    weighted=True,
 )
