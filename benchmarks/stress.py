@@ -1,9 +1,9 @@
 """Launch random task trees in all configurations, from several threads; print a table of what went wrong.
 
-Items are numbers or records, of one kind or two, with priorities or without; they wait or arrive while workers run.
-Functions run when all is idle or between rounds. Queues grow or fill, launches run out of time or are stopped, and go on, now
-and then from a file. Every launch is checked: each task ran exactly once. A launch that does not end is reported, and the
-process exits.
+Items are numbers or records, of one kind or two, for one queue or two, with priorities or without. They wait or arrive while
+workers run. Functions run when all is idle or between rounds. Queues grow or fill, launches run out of time or are stopped, and
+go on, now and then from a file. Every launch is checked: each task ran exactly once. A launch that does not end is reported,
+and the process exits.
 
     python benchmarks/stress.py --launches 10000 --threads 4
     python benchmarks/stress.py --leak 1000000
@@ -103,7 +103,20 @@ def make_tasks(priority: Callable[..., Any]) -> dict[str, Any]:
         else:
             worker.push(child, priority(child))
 
-    return {"one": grow, "records": grow_record, "groups": grow_in_groups, "two kinds": (grow_or_settle, settle)}
+    @atos.task(workload=children)
+    def grow_and_send(worker, item, i, begin, first, seen, other, halt):  # type: ignore[no-untyped-def]
+        child = begin + i
+        stop_at(worker, child, halt)
+        worker.push(child, priority(child))
+        other.push((child, child + 0.5))
+
+    return {
+        "one": grow,
+        "records": grow_record,
+        "groups": grow_in_groups,
+        "two kinds": (grow_or_settle, settle),
+        "two queues": grow_and_send,
+    }
 
 
 TASKS = {False: make_tasks(no_priority), True: make_tasks(some_priority)}
@@ -221,7 +234,12 @@ def one(chance: random.Random, device: atos.Device, places: Places, progress: Pr
     if looks:
         options["each_round" if barrier and chance.random() < 0.5 else "idle"] = look
     places.halt[0] = chance.randrange(1, 2 * nodes + 1)
-    arguments = (places.first[number], places.seen[number], places.aside[number] if looks else places.nothing, places.halt)
+    third = places.aside[number] if looks else places.nothing
+    other = None
+    if name == "two queues":
+        size = chance.choice((1, nodes, 4 * nodes))
+        third = other = atos.Queue(size, max_capacity=chance.choice((size, None)), dtype=RECORD, device=device)
+    arguments = (places.first[number], places.seen[number], third, places.halt)
     schedule = {"persistent": persistent, "barrier": barrier}
     timeout = None if started else chance.choice((None, None, 0.001))
     times = 1 - started
@@ -252,7 +270,10 @@ def one(chance: random.Random, device: atos.Device, places: Places, progress: Pr
                 progress.add(row, lost=error.lost)
                 queue.clear()
                 break
-            queue.resize(max(error.pending, queue.capacity + queue.capacity // 2 + 1))
+            if other is not None and len(other) > other.max_capacity:
+                other.max_capacity = 2 * len(other)
+            else:
+                queue.resize(max(error.pending, queue.capacity + queue.capacity // 2 + 1))
         except atos.LaunchTimeoutError as error:
             if error.stuck:
                 raise
@@ -269,6 +290,10 @@ def one(chance: random.Random, device: atos.Device, places: Places, progress: Pr
     seen = places.seen[number].to_numpy()
     in_one = not filled and not stopped  # so that its statistics are of all tasks
     wrong = int(np.any(seen != places.times[number]) or (in_one and tasks != nodes * times) or len(queue) != 0)
+    if other is not None:
+        sent = np.sort(other.peek(), order="node")
+        expected = np.repeat(np.arange(1, nodes), times)
+        wrong |= not np.array_equal(sent["node"], expected) or not np.array_equal(sent["check"], expected + 0.5)
     if wrong:
         places.seen[number][:] = 0
         places.times[number] = 0
