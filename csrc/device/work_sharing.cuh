@@ -14,8 +14,9 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
   using Batch::queue;
   using Batch::values;
 
-  // [one lane] Finds the next chunk to run: splits the long items of this worker's batch, then claims a chunk of any split
-  // item. An item whose entry is taken is not split: it is one chunk, for this worker. False if there is no chunk.
+  // [one lane] Puts the next chunk to run into `header->chunk`, with its item and values; false if there is none. First it
+  // offers each long item of this worker's batch to all workers (`split_item`). If the entry for an item is taken, this worker
+  // runs that item alone, as one chunk. Then it claims a chunk of any split item. Items before `first_counted` are local.
   ATOS_DEVICE bool next_chunk() {
     while (header->next_long < header->batch) {
       const unsigned k = header->next_long++;
@@ -23,7 +24,7 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
       const uint64_t *its_values = &values[k * value_words()];
       if (split_item<bytes>(queue().counters, split_items(), hint() + k, items[k], its_values, value_words(), lengths[k],
                             chunk_size(), k >= header->first_counted)) {
-        header->num_split += k >= header->first_counted;
+        header->num_split += k >= header->first_counted; // whoever finishes the last chunk reports it
         continue;
       }
       *borrowed() = items[k];
@@ -42,10 +43,11 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
   }
 
   ATOS_DEVICE SplitItem *split_items() const { return static_cast<SplitItem *>(launch.split_items); }
-  // The entry of the table at which this worker begins to look.
+  // Spreads workers over the table: the first bit that `claim_chunk` tests and, plus an item's place in the batch, the only
+  // entry that `split_item` tries.
   ATOS_DEVICE unsigned hint() const { return block_index() + 31 * Group::index_in_block(); }
   ATOS_DEVICE uint64_t chunk_size() const { return kChunkPart * this->iterations_at_once(); }
-  // The item of the chunk that runs: a copy from the table, or this worker's own item if that was not split.
+  // The item of the chunk that runs, copied here, since its entry may get another one.
   ATOS_DEVICE Item<bytes> *borrowed() const {
     void *place = header->borrowed_item;
     static_assert(sizeof header->borrowed_item == kHeaderItemBytes, "what is larger lies behind the header");

@@ -1,6 +1,7 @@
 // Split items: long items cut into chunks that any warp or CTA worker can claim (self-scheduling of a loop, in chunks), so that
 // an item of 160,000 iterations does not hold one worker while the others wait. A few items can be split at a time, each in an
-// entry of a table; if its entry is taken, the owner, whose batch has the item, runs it by itself.
+// entry of a table. The *owner* of a split item is the worker whose batch has it; if the entry is taken, it runs the item
+// alone.
 #pragma once
 #include "protocol/counters.h"
 #include "protocol/slot.cuh"
@@ -10,9 +11,10 @@ namespace atos {
 
 constexpr int kValueWords = ATOS_MAX_VALUE_WORDS;
 
-// An entry of the table. `chunks` holds a bias plus the number of unclaimed chunks; a claim subtracts one. Claims that come
-// after the last chunk subtract more, which is harmless: the bias leaves room for 2^31 of them, and the next owner stores it
-// anew.
+// An entry of the table, which has one owner at a time: while `busy` is 1. `chunks` is a bias plus the number of unclaimed
+// chunks. A worker claims by subtracting one. Several may try for the last chunk, so the number can fall below the bias;
+// without it, it would wrap around to a huge number. The next owner stores it anew. Bit i of `counters->splits_open` says that
+// entry i may have unclaimed chunks: workers search that one word, not the table.
 struct alignas(128) SplitItem {
   uint64_t chunks;
   uint64_t left; // chunks that are not finished
@@ -32,18 +34,18 @@ struct Chunk {
   int32_t split; // its entry in the table, or -1: the item is not split
 };
 
-// [one lane] Makes the chunks of an item claimable; false if its entry is taken. An item with a ticket (an index into the
-// queue: counters.h) was counted as an unfinished task when its ticket was reserved. A local item (push_buffer.cuh) has none
-// and was not counted; since others may finish it now, it is counted here, in `untracked`.
+// [one lane] Makes the chunks of an item claimable; false if its entry is taken. `counted`: the item was counted as unfinished
+// when it was pushed, since it has a ticket or is a far item. A local item (push_buffer.cuh) was not; since others may finish
+// it now, it is counted here, in `untracked`.
 template <unsigned bytes> ATOS_DEVICE bool split_item(Counters *counters, SplitItem *split_items, unsigned hint,
                                                       const Item<bytes> &item, const uint64_t *values, int value_words,
-                                                      uint64_t length, uint64_t chunk, bool has_ticket) {
+                                                      uint64_t length, uint64_t chunk, bool counted) {
   const unsigned at = hint % kSplitItems;
   SplitItem &split = split_items[at];
   uint64_t busy = 0;
   if (!compare_exchange(&split.busy, busy, 1)) return false;
-  // Pairs with the fence before `busy` in `finish_chunk`: the workers that ran chunks of that owner's item have read its words.
-  fence(); // the last owner of the place has read it
+  // Pairs with the fence before `busy` in `finish_chunk`: all workers that read the entry's old words are done with them.
+  fence(); // before the words are overwritten
   const uint64_t chunks = (length + chunk - 1) / chunk;
   if constexpr (bytes == 4) store(&split.item[0], item.word);
   else
@@ -51,8 +53,8 @@ template <unsigned bytes> ATOS_DEVICE bool split_item(Counters *counters, SplitI
   for (int i = 0; i < value_words; ++i) store(&split.values[i], values[i]);
   store(&split.length, length);
   store(&split.left, chunks);
-  if (!has_ticket) fetch_add(&counters->untracked, 1); // before any of it can be finished
-  // The bit first: the worker that claims the last chunk clears it, and that must not come before it is set.
+  if (!counted) fetch_add(&counters->untracked, 1); // before any of it can be finished
+  // The bit is set before chunks can be claimed: the worker that claims the last one clears it, and must not do so earlier.
   set_bit(&counters->splits_open, at);
   fence();
   store(&split.chunks, kChunkBias + chunks);
@@ -74,8 +76,8 @@ template <unsigned bytes> ATOS_DEVICE bool claim_chunk(Counters *counters, Split
     if (load(&split.chunks) <= kChunkBias) continue;
     const uint64_t unclaimed = fetch_add(&split.chunks, ~uint64_t(0));
     if (unclaimed <= kChunkBias) continue;
-    // Pairs with the fence before `chunks` in `split_item`; the opener is the worker that called it.
-    fence(); // after the writes of the opener, also of the bit
+    // Pairs with the fence before `chunks` in `split_item`.
+    fence(); // after the writes of the owner, also of the bit
     if (unclaimed == kChunkBias + 1) clear_bit(&counters->splits_open, at);
     const uint64_t number = unclaimed - kChunkBias - 1, length = load(&split.length);
     got->from = int64_t(number * chunk);

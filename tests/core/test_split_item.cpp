@@ -41,10 +41,10 @@ struct World {
   Counters counters{};
   std::vector<SplitItem> split_items{kSplitItems};
 
-  bool open(unsigned hint, uint64_t value, uint64_t length, uint64_t chunk, bool has_ticket = true) {
+  bool open(unsigned hint, uint64_t value, uint64_t length, uint64_t chunk, bool counted = true) {
     const uint64_t values[2] = {value * 3, ~value};
     return split_item<8>(&counters, split_items.data(), hint, Item<8>{{value}}, values, 2, length, chunk,
-                         has_ticket);
+                         counted);
   }
   bool claim(unsigned hint, uint64_t chunk, uint64_t *value, Chunk *got) {
     Item<8> item{};

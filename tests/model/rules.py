@@ -250,10 +250,8 @@ BROKEN = {
         found="the counters are not as",
     ),
     "untracked is counted before chunks": Rule(
-        in_share(r"if \(!has_ticket\) fetch_add\(&counters->untracked, 1\);", ""),
-        in_share(
-            r"store\(&split\.chunks, kChunkBias \+ chunks\);", r"\g<0> if (!has_ticket) fetch_add(&counters->untracked, 1);"
-        ),
+        in_share(r"if \(!counted\) fetch_add\(&counters->untracked, 1\);", ""),
+        in_share(r"store\(&split\.chunks, kChunkBias \+ chunks\);", r"\g<0> if (!counted) fetch_add(&counters->untracked, 1);"),
         caught_in="local items, then split",
         found=EARLY,
     ),
@@ -482,10 +480,10 @@ BROKEN = {
     ),
     "fence in split_item": Rule(in_share(r"fence\(\);(\s*store\(&split\.chunks)", r"\1"), caught_in="weak, split items"),
     "fence in claim_chunk": Rule(
-        in_share(r"fence\(\); // after the writes of the opener, also of the bit", ""), caught_in="weak, split items"
+        in_share(r"fence\(\); // after the writes of the owner, also of the bit", ""), caught_in="weak, split items"
     ),
     "fence before a place is used again": Rule(
-        in_share(r"fence\(\); // the last owner of the place has read it", ""),
+        in_share(r"fence\(\); // before the words are overwritten", ""),
         caught_in="weak, one split item after another",
         found="unordered stores to",
     ),

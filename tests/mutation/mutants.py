@@ -335,7 +335,10 @@ SHARE = {
         "protocol/split_item.cuh", "no fence before a place is free", "!= 1) return false;\n  fence();", "!= 1) return false;"
     ),
     "S07": Mutant(
-        "protocol/split_item.cuh", "no fence before a place is used again", "fence(); // the last owner", "// who used"
+        "protocol/split_item.cuh",
+        "no fence before an entry is used again",
+        "fence(); // before the words are",
+        "// the words are",
     ),
     "S08": Mutant(
         "protocol/split_item.cuh", "no fence before chunks", "fence();\n  store(&split.chunks", "store(&split.chunks"
@@ -345,7 +348,7 @@ SHARE = {
     "S11": Mutant(
         "protocol/split_item.cuh",
         "an item without a ticket is not counted",
-        "if (!has_ticket) fetch_add(&counters->untracked, 1);",
+        "if (!counted) fetch_add(&counters->untracked, 1);",
     ),
     "S12": Mutant("protocol/split_item.cuh", "a place is never free again", "store(&split_items[at].busy, 0);"),
     "S13": Mutant(

@@ -89,8 +89,9 @@ def pagerank(
     tolerance : float
         What the error is at most: the sum of the absolute differences to the exact ranks, where both sum to 1.
     dtype : dtype
-        Of the ranks, float32 or float64. With float32 the tolerance must be more than (1 + damping) / (1 - damping) / 2**24,
-        with float64 more than two millionths of that; and memory for float64 is needed in either case.
+        Of the ranks: float32 or float64. It limits the tolerance, because rounding adds an error: with float32 that must be
+        more than ``(1 + damping) / (1 - damping) / 2**24``, with float64 more than two millionths of that; with `dangling`,
+        twice as much. Memory for float64 is needed in either case.
     personalization : array_like, optional
         Where jumps lead (the teleport distribution): a non-negative number for each vertex, in any scale. By default every
         vertex is as likely.
@@ -104,11 +105,12 @@ def pagerank(
         Ranks to start from, in any scale: those of a similar graph, say. By default a vertex starts with its share of the
         jumps and a part in proportion to its out-edges, which is near the answer if the graph is undirected.
     find : {"sweep", "gather", "push"}, optional
-        How vertices with work are found: by tasks that check all of them, launch after launch; all have some, and gather from
-        their neighbours, which is for undirected graphs; or by the atomic operation that gives them work, which with
-        `barrier=True` is a bulk-synchronous algorithm. By default "gather" if the graph is undirected (`Graph.is_symmetric`),
-        otherwise "sweep"; "sweep" also where weights count, by which nothing is gathered, and where a GPU has 8 or more edges
-        to a vertex and you choose the worker, since gathering then takes warps.
+        The method. "sweep": each launch checks all vertices, and those with a large residual pass it on. "gather": in each
+        round every vertex adds up the contributions of its neighbours, which converges on undirected graphs. "push": the atomic
+        add that makes a residual large pushes its vertex; with `barrier=True` this is bulk-synchronous. By default "gather" if
+        the graph is undirected (`Graph.is_symmetric`), otherwise "sweep"; "sweep" also where weights count, by which nothing is
+        gathered, and on a GPU if you choose the worker and the graph has 8 or more edges to a vertex, since gathering takes
+        warps there.
     worker : str, optional
         "thread", "warp" or "cta". By default CTAs, or warps where those suit gathering.
     capacity : int, optional
@@ -130,8 +132,8 @@ def pagerank(
 
     Notes
     -----
-    Ranks p, as far as they are, and residuals r, which wait to be passed on, give ranks whose error is at most
-    ``damping / (1 - damping) * sum(|r|) / sum(p)``. So the error is below the tolerance if no residual is above
+    With ranks p so far, and residuals r, which are not passed on yet, the result is p + r, scaled to the sum 1. Its error is at
+    most ``damping / (1 - damping) * sum(|r|) / sum(p)``. So the error is below the tolerance if no residual is above
     ``(1 - damping) / damping * tolerance * sum(p) / n``. Launches pass on what is above 0.8 times that limit; "push" begins
     with four times as much, since the sum is often small enough earlier, and "sweep" deals half of it out to vertices by their
     edges. The error is measured after each launch, and at the end in float64, from the ranks; "gather" measures it so in every

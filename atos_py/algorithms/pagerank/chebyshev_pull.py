@@ -5,8 +5,9 @@ distribution; it multiplies the error by dP'. The walk on an undirected graph is
 If they lie between -a and a, the Chebyshev semi-iterative method multiplies the error by ``a / (1 + sqrt(1 - a**2))`` a round,
 its contraction factor. With a = d that always holds: the factor is 0.56 for a damping of 0.85, and 0.85 for plain rounds.
 
-Where a graph mixes fast, most of the error belongs to small eigenvalues, and a smaller a is better. The plain first round tells
-its contraction factor q. Since q**2 is about the mean of the squared eigenvalues, weighted by the squares of the error's
+Where a graph mixes fast, so that a random walk comes close to its limit in a few steps, most of the error belongs to small
+eigenvalues, and a smaller a is better. q is the contraction factor of the plain first round, which the second one measures.
+Since q**2 is about the mean of the squared eigenvalues, weighted by the squares of the error's
 components, eigenvalues beyond sqrt(q) have at most a part q of the weight, by Markov's inequality: so a = sqrt(q). Components
 beyond a contract too, but slowly; where they come to matter, the method starts again with a = d.
 
@@ -39,11 +40,12 @@ __all__ = ["HUB_DEGREE", "chebyshev_round", "is_low_degree", "solve"]
 HUB_DEGREE = 4096  # edges from which on a warp takes long to gather
 # Average degree below which a graph is low-degree: threads gather for a vertex each. On the CPU a worker is a thread anyway.
 _LOW_AVERAGE_DEGREE = {"cuda": 8, "cpu": 1 << 62}
-# Vertices of a range item, for low-degree graphs and for others: at least; at most; and where the graph's size lies in between,
-# so many that this number of items comes to each multiprocessor.
+# Vertices of a range item, for low-degree graphs (True) and for others: the smallest and the largest number, and how many items
+# each multiprocessor should get, from which the number follows between these.
 _RANGE_SIZES = {True: (256, VERTICES_PER_ITEM, 4), False: (32, 256, 64)}
 _LOW_DEGREE_THREAD_MAX = 512  # edges that a thread of a CTA gathers alone, in a low-degree graph
-_MAX_ROUNDS_PER_HALF = 10  # in which the error has to fall by half; on an undirected graph it falls a hundredfold
+# Rounds in which the error has to fall by half; on undirected graphs it falls a hundredfold at a damping of 0.85.
+_MAX_ROUNDS_PER_HALF = 10
 _RATE_WINDOW = 4  # rounds over which the contraction factor is measured
 _FAST_RATE = 0.5  # a first round of a smaller contraction factor is one of a graph that mixes fast
 
@@ -158,7 +160,7 @@ def solve(
             break
         current, previous = previous, current
         if count > _MAX_ROUNDS_PER_HALF and not errors[-1] < errors[-1 - _MAX_ROUNDS_PER_HALF] / 2:
-            return None  # the graph is not undirected, or this is as far as rounding lets it fall
+            return None  # the graph is not undirected, the damping is almost 1, or rounding lets it fall no further
         if count == 2 and errors[1] < _FAST_RATE * errors[0]:
             bound = min(math.sqrt(errors[1] / errors[0]), damping)
         elif bound < damping and count > _RATE_WINDOW + 1 and errors[-1] > safe_rate**_RATE_WINDOW * errors[-1 - _RATE_WINDOW]:

@@ -1,12 +1,13 @@
 """PageRank by pushing residuals: every vertex passes on, in any order, what it has received and not passed on yet (push).
 
 A vertex has a rank p and a residual r. A task moves the residual to the rank, and adds damping * r / degree to the residual of
-every neighbour, so that at any time, in any order of tasks, r = (1 - d) v + d P'p - p, where d is the damping, P a step along a
-random edge and v the teleport distribution. Residuals tell how wrong the ranks are (docs/algorithms/pagerank.md).
+every neighbour, so that at any time, in any order of tasks, r = (1 - d) t + d P'p - p, where d is the damping, P the transition
+matrix of a random walk, P' its transpose, and t the teleport distribution. Where r is 0, the ranks are exact; otherwise
+residuals tell how wrong they are (docs/algorithms/pagerank.md).
 
-Two ways to find vertices with work: *sweep*, launch after launch, checks all of them and takes residuals above a limit that
-grows with the degree; *push*: the atomic add that lifts a residual above a limit, the same for all vertices, pushes the vertex,
-which is marked while it is queued, so that it is there once at most.
+There are two methods. *sweep*: each launch checks every vertex, and passes on residuals above a limit that grows with the
+degree. *push*: the atomic add that lifts a residual above a limit, the same for all vertices, pushes its vertex. A mark says
+that the vertex is queued, so that it is queued once at most.
 
 Source: Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithm 4.
 """
