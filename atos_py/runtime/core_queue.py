@@ -110,13 +110,13 @@ class CoreQueue:
                 push, pointer = lib.atos_queue_push, stored.ctypes.data
             if priorities is not None:
                 push, more = lib.atos_queue_push_prioritized, (_pointer(priorities),)
-            status = in_turn(push, form.handle, ffi.cast("void *", pointer), *more, len(items))
+            status = in_turn(push, form.handle, ffi.cast("void *", pointer), *more, items.size)
             if not is_replaced(status):
                 break
         if status == lib.ATOS_QUEUE_FULL:
             text, waiting = message(), self.pending()
             raise QueueFullError(
-                f"{text}; set queue.max_capacity = {waiting + len(items)} or more",
+                f"{text}; set queue.max_capacity = {waiting + items.size} or more",
                 capacity=self.capacities()[0],
                 pending=waiting,
                 lost=0,

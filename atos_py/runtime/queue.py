@@ -207,7 +207,7 @@ class Queue:
             raise UnsupportedTypeError(f"task must be a task made with @atos.task (got {task!r:.80})")
         array = None if self._buckets else items_on_gpu(items, self._dtype, self._device)
         given = as_items(items, self._dtype) if array is None else array
-        priorities = None if priority is None else as_priorities(priority, len(given), self._buckets)
+        priorities = None if priority is None else as_priorities(priority, given.size, self._buckets)
         self._core.push(given, task.name if task else None, priorities)
 
     @overload
