@@ -31,7 +31,7 @@ from ..graph.graph_arrays import check_graph
 from ..operators.edge_map import THREAD_MAX_DEGREE
 from ..operators.ranges import range_items
 from ..operators.row_map import VERTICES_PER_ROW_ITEM, row_map
-from ..operators.union_find import find_root, unite
+from ..operators.union_find import find_root, root_of, unite
 from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
@@ -109,7 +109,7 @@ def connect(worker, item, size, thread_max_degree, sampled, graph, parent, notes
     else:
         roots = 0
         for v in worker.split(range(first, end)):
-            root = find_root(v, parent)
+            root = root_of(v, parent)
             parent[v] = root
             roots += root == v
         roots = worker.sum(roots)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["TriangleResult", "count_in_rows", "count_triangles", "verify_triangles"]
 
 _PAIRS_MAX_LENGTH = 4  # of a row of which one thread looks for all pairs
-_SCRATCH_BYTES = {"thread": 256, "warp": 4096, "cta": 32768}  # for a table
+_SCRATCH_BYTES = {"thread": 128, "warp": 4096, "cta": 32768}  # for a table
 
 
 def count_pairs(u, rows, triangles):  # type: ignore[no-untyped-def]

@@ -246,6 +246,8 @@ def label_propagation(
     queue = Queue(2 * len(items) + 1, device=device)
     launches = LaunchSequence("label_propagation", queue, launch_options, worker)
     scratch: LaunchOptions = {"shared_memory": _SCRATCH_BYTES[(worker or "cta") if device.kind == "cuda" else "cta"]}
+    if worker == "thread" and device.kind == "cuda":
+        scratch["num_threads"] = 64  # with a table each, more do not fit the shared memory of small GPUs
 
     def launch_all() -> None:
         launches.over_vertices(begin_alone, n, graph.indptr, p)

@@ -47,9 +47,10 @@ def find_by_table(worker, v, graph, values, base):  # type: ignore[no-untyped-de
     """Return the most frequent value, by all threads of a worker; the table has a part of the values at a time."""
     table = worker.scratch(np.uint32)
     most = table.size >> 1
+    room = 1 << table_bits(most, most)
     begin, end, own = np.int64(graph.indptr[v]), np.int64(graph.indptr[v + 1]), np.int64(values[v])
-    parts = (end - begin + (most >> 2) - 1) // (most >> 2)
-    bits = table_bits(min(end - begin, most >> 2), most)
+    parts = (end - begin + (room >> 2) - 1) // (room >> 2)
+    bits = table_bits(min(end - begin, room >> 2), most)
     kept, best, chosen = np.int64(0), np.int64(-1), own
     for part in range(parts):
         clear_table(worker, table, bits)

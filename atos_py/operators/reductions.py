@@ -14,9 +14,10 @@ import numpy as np
 
 from ..compile.atomics import atomic_add
 
-__all__ = ["plus", "store_sums", "sum_of_lower_ranks"]
+__all__ = ["SCRATCH_BYTES", "plus", "store_sums", "sum_of_lower_ranks"]
 
-_MOST_THREADS = 1024  # of a worker
+#: Scratch of a worker that `sum_of_lower_ranks` takes: a number of 4 bytes for each thread.
+SCRATCH_BYTES = {"thread": 4, "warp": 4 * 32, "cta": 4 * 1024}
 
 
 def _plus_1(a, b):  # type: ignore[no-untyped-def]
@@ -70,8 +71,11 @@ def store_sums(count: int) -> Callable[..., Any]:
 
 
 def sum_of_lower_ranks(worker, count):  # type: ignore[no-untyped-def]
-    """Return the sum of an integer over the threads of the worker before this one, below 2**31; collective, for flat tasks."""
-    sums = worker.scratch(np.int32, _MOST_THREADS)
+    """Return the sum of an integer over the threads of the worker before this one, below 2**31; collective, for flat tasks.
+
+    The launch has to give `SCRATCH_BYTES` of scratch: a task cannot know how many threads a worker has.
+    """
+    sums = worker.scratch(np.int32)
     sums[worker.rank] = count
     worker.sync()
     distance = 1

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from ..compile.atomics import atomic_cas
 
-__all__ = ["find_root", "unite"]
+__all__ = ["find_root", "root_of", "unite"]
 
 
 def find_root(v, parent):  # type: ignore[no-untyped-def]
@@ -24,6 +24,18 @@ def find_root(v, parent):  # type: ignore[no-untyped-def]
             return above
         parent[v] = top  # an ancestor, whatever others have written there meanwhile
         v = top
+        above = parent[v]
+    return v
+
+
+def root_of(v, parent):  # type: ignore[no-untyped-def]
+    """Return the root of v's tree, and write nothing; for tasks that put roots in place of parents.
+
+    Path halving would undo that: a thread that read v's parent before may store an ancestor in place of the root.
+    """
+    above = parent[v]
+    while above != v:
+        v = above
         above = parent[v]
     return v
 

@@ -446,7 +446,6 @@ PATH, ARC = nx.path_graph(3), nx.path_graph(3, nx.DiGraph)
         ("clustering", (nx.MultiGraph(PATH),), {}, "multigraphs"),
         ("triangles", (nx.MultiGraph(PATH), 0), {}, "multigraphs"),
         ("maximal_independent_set", (PATH,), {"seed": random.Random(1)}, "seed"),
-        ("pagerank", (WEIGHTED,), {}, "weights"),
         ("pagerank", (PATH,), {"alpha": 1}, "alpha"),
         ("pagerank", (PATH,), {"dangling": {7: 1}}, "positive sum"),
         ("pagerank", (PATH,), {"dangling": {0: -1}}, "negative"),

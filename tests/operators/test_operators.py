@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import atos_py as atos
 from atos_py.operators.edge_map import NUM_PARTIAL_SUMS, gather, push, search
 from atos_py.operators.ranges import VERTICES_PER_ITEM, VERTICES_PER_MIXED_RANGE, mixed_item_dtype, mixed_ranges, range_items
+from atos_py.operators.union_find import root_of
 from atos_py.operators.vertex_map import append, vertex_map, vertex_max, vertex_range, vertex_sums
 
 
@@ -251,3 +252,20 @@ def test_items_of_many_vertices_have_64_bits():
     assert mixed_item_dtype(2**32 - 1) == np.int64
     assert mixed_ranges(0).size == 0
     np.testing.assert_array_equal(mixed_ranges(VERTICES_PER_MIXED_RANGE + 1), VERTICES_PER_MIXED_RANGE + 1 + np.arange(2))
+
+
+def test_a_root_is_found_without_a_write(device):
+    """Where labels take the place of parents, a delayed path halving would undo them."""
+
+    @atos.task
+    def look(worker, v, parent, found):
+        if worker.rank == 0:
+            found[v] = root_of(v, parent)
+
+    parent = atos.asarray([0, 0, 1, 2, 3, 5, 5], dtype=np.uint32, device=device)
+    found = atos.zeros(7, dtype=np.uint32, device=device)
+    queue = atos.Queue(10, device=device)
+    queue.push(np.arange(7))
+    queue.launch_warp(look, parent, found)
+    assert found.to_numpy().tolist() == [0, 0, 0, 0, 0, 5, 5]
+    assert parent.to_numpy().tolist() == [0, 0, 1, 2, 3, 5, 5]

@@ -16,6 +16,7 @@ from ...graph.graph_arrays import check_graph
 from ...graph.symmetric_weights import has_symmetric_weights
 from ...operators.edge_map import THREAD_MAX_DEGREE
 from ...operators.ranges import range_items
+from ...operators.reductions import SCRATCH_BYTES
 from ...operators.row_map import VERTICES_PER_ROW_ITEM
 from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
@@ -143,7 +144,8 @@ def minimum_spanning_forest(
     def gather_edges(hooked: NDArray[Any]) -> tuple[Array, Array]:
         places = np.concatenate([[0], np.cumsum(hooked, dtype=np.int64)])
         found = array((int(places[-1]), 2), vertices), array(int(places[-1]), rows)
-        launches.launch(items, collect, size, graph, trees, asarray(places, device=device), *found, sums)
+        scratch: LaunchOptions = {"shared_memory": SCRATCH_BYTES[worker or "cta"]}
+        launches.launch(items, collect, size, graph, trees, asarray(places, device=device), *found, sums, overrides=scratch)
         return found
 
     def plan() -> None:
