@@ -15,7 +15,7 @@ import atos_py as atos
 from atos_py.algorithms.bfs import verify_bfs
 from atos_py.errors import AtosError, InvalidArgumentError, UnsupportedTypeError, VerificationError
 from atos_py.graph.csr import CSR, build_csr, chunk_edges
-from atos_py.graph.generate import rmat_csr
+from atos_py.graph.generate.scale_free import rmat_csr
 
 DTYPES = ["i4", "u4", "i8", "u8"]
 
