@@ -44,9 +44,9 @@ def check_options(algorithm: Callable[..., Any], options: Iterable[str]) -> None
     check_option_names(algorithm.__name__, options, (*list_parameters(algorithm), *LaunchOptions.__annotations__))
 
 
-def check_worker(worker: str) -> None:
-    """Raise unless there is such a kind of worker."""
-    if not isinstance(worker, str) or worker not in WORKERS:
+def check_worker(worker: str | None) -> None:
+    """Raise unless there is such a kind of worker, or None for none that was chosen."""
+    if worker is not None and (not isinstance(worker, str) or worker not in WORKERS):
         raise InvalidArgumentError(f"worker must be one of {', '.join(WORKERS)} (got {worker!r:.80})")
 
 

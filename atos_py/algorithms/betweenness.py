@@ -229,8 +229,7 @@ def betweenness(
     """
     check_graph(graph)
     check_options(betweenness, launch_options)
-    if worker is not None:
-        check_worker(worker)
+    check_worker(worker)
     n, device = graph.num_vertices, graph.device
     chosen = _choose_sources(sources, n, seed)
     factors = _factors(n, len(chosen), check_bool("normalized", normalized), n > 0 and graph.is_symmetric())

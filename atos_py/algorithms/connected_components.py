@@ -201,8 +201,7 @@ def connected_components(
     check_graph(graph)
     check_options(connected_components, launch_options)
     check_rounds("connected_components", launch_options)
-    if worker is not None:
-        check_worker(worker)
+    check_worker(worker)
     n, device = graph.num_vertices, graph.device
     label = zeros(n, dtype=np.uint32, device=device)
     notes = zeros(_ROOTS + _SAMPLES, dtype=np.int64, device=device)

@@ -129,8 +129,7 @@ def peel_levels(
 ) -> tuple[Array, LaunchSequence]:
     """Return the core numbers from level `first` to `last`, and `REST` for what is left after that."""
     check_rounds(name, options)
-    if worker is not None:
-        check_worker(worker)
+    check_worker(worker)
     if not graph.is_symmetric():
         found = kept(graph)
         if "both ways" not in found:

@@ -201,8 +201,7 @@ def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options
     """
     check_graph(graph)
     check_options(count_triangles, launch_options)
-    if worker is not None:
-        check_worker(worker)
+    check_worker(worker)
     check_int("shared_memory", launch_options.get("shared_memory", 64), 64, 1 << 20)
     undirected = graph.to_symmetric()
     n, device = graph.num_vertices, graph.device

@@ -230,8 +230,7 @@ def label_propagation(
     check_graph(graph)
     check_options(label_propagation, launch_options)
     check_rounds("label_propagation", launch_options)
-    if worker is not None:
-        check_worker(worker)
+    check_worker(worker)
     limit = check_int("max_steps", max_steps, 0, 2**31)
     base = splitmix64(np.array([check_int("seed", seed, -(2**63), 2**64 - 1) % 2**64], np.uint64))[0]
     check_int("shared_memory", launch_options.get("shared_memory", 512), 512, 1 << 20)

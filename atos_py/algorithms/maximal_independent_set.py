@@ -203,8 +203,7 @@ def maximal_independent_set(
     """
     check_graph(graph)
     check_options(maximal_independent_set, launch_options)
-    if worker is not None:
-        check_worker(worker)
+    check_worker(worker)
     base = splitmix64(np.array([check_int("seed", seed, -(2**63), 2**64 - 1) % 2**64], np.uint64))[0]
     n, device, flags, chosen = graph.num_vertices, graph.device, None, None
     if include is not None and (given := as_host_array("include", to_host(include))).size:

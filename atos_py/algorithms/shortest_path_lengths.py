@@ -139,8 +139,7 @@ def shortest_path_lengths(
     """
     check_graph(graph)
     check_options(shortest_path_lengths, launch_options)
-    if worker is not None:
-        check_worker(worker)
+    check_worker(worker)
     n = graph.num_vertices
     rows, limit = _rows(sources, n), check_cutoff(cutoff)
     graph = _weighted(graph, weighted)

@@ -158,8 +158,7 @@ def bfs(
     """
     check_graph(graph)
     check_options(bfs, launch_options)
-    if worker is not None:
-        check_worker(worker)
+    check_worker(worker)
     limit = largest_whole(check_cutoff(cutoff), int(UNREACHED))
     target = check_target(target, graph.num_vertices)
     direction = choose_direction(graph, direction, chosen=worker is not None or not SCHEDULE.isdisjoint(launch_options))

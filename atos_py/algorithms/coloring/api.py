@@ -129,8 +129,7 @@ def color(
     check_options(color, launch_options)
     if not isinstance(order, str) or order not in ORDERS:
         raise InvalidArgumentError(f"order must be one of {', '.join(ORDERS)} (got {order!r:.80})")
-    if worker is not None:
-        check_worker(worker)
+    check_worker(worker)
     window = None if window is None else check_int("window", window, 1, 2**62)
     patience = None if patience is None else check_int("patience", patience, 0, 2**62)
     if (scratch := launch_options.get("shared_memory")) is not None:

@@ -109,8 +109,7 @@ def minimum_spanning_forest(
     check_graph(graph)
     check_options(minimum_spanning_forest, launch_options)
     check_rounds("minimum_spanning_forest", launch_options)
-    if worker is not None:
-        check_worker(worker)
+    check_worker(worker)
     _check_undirected(graph)
     n, device = graph.num_vertices, graph.device
     size = VERTICES_PER_ROW_ITEM[device.kind]

@@ -147,8 +147,7 @@ def pagerank(
     """
     check_graph(graph)
     check_options(pagerank, launch_options)
-    if worker is not None:
-        check_worker(worker)
+    check_worker(worker)
     damping, tolerance = check_damping(damping), check_float("tolerance", tolerance)
     if find is not None and (not isinstance(find, str) or find not in METHODS):
         raise InvalidArgumentError(f"find must be one of {', '.join(METHODS)} (got {find!r:.80})")

@@ -138,8 +138,7 @@ def sssp(
     """
     check_graph(graph)
     check_options(sssp, launch_options)
-    if worker is not None:
-        check_worker(worker)
+    check_worker(worker)
     n = graph.num_vertices
     end, limit = check_target(target, n), check_cutoff(cutoff)
     _, width = check_buckets(BUCKETS, delta)

@@ -75,8 +75,7 @@ def strongly_connected_components(
     check_graph(graph)
     check_options(strongly_connected_components, launch_options)
     check_rounds("strongly_connected_components", launch_options)
-    if worker is not None:
-        check_worker(worker)
+    check_worker(worker)
     n, device = graph.num_vertices, graph.device
     label = zeros(n, dtype=np.uint32, device=device)
     known = zeros((n, 4), dtype=np.uint32, device=device)
