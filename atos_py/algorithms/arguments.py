@@ -24,6 +24,7 @@ __all__ = [
     "check_sources",
     "check_target",
     "check_worker",
+    "ends_of",
     "largest_whole",
     "per_vertex",
     "rows_on_host",
@@ -37,6 +38,11 @@ def rows_on_host(graph: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     if not isinstance(graph, CSR):
         check_graph(graph)
     return np.asarray(graph.indptr), np.asarray(graph.indices)
+
+
+def ends_of(indptr: NDArray[Any], indices: NDArray[Any], edge: int) -> tuple[int, int]:
+    """Return the source and the target of an edge, by its number, as a message names them."""
+    return int(np.searchsorted(indptr, edge, side="right")) - 1, int(indices[edge])
 
 
 def check_options(algorithm: Callable[..., Any], options: Iterable[str]) -> None:

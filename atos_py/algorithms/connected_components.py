@@ -37,7 +37,7 @@ from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from ..support.splitmix64 import splitmix64
-from .arguments import check_options, check_rounds, check_worker, per_vertex, rows_on_host
+from .arguments import check_options, check_rounds, check_worker, ends_of, per_vertex, rows_on_host
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, register
 
@@ -279,7 +279,7 @@ def verify_connected_components(graph: Graph, label: Any, num_components: int | 
     kernel = compile_kernel(_edges_kernel)
     for edge in parallel_map(lambda piece: int(kernel(indptr, indices, found, *piece)), even_rows(indptr, _CHUNK_EDGES)):
         if edge >= 0:
-            u, v = int(np.searchsorted(indptr, edge, side="right")) - 1, int(indices[edge])
+            u, v = ends_of(indptr, indices, edge)
             raise VerificationError(f"edge {u} -> {v} (number {edge}) joins label {found[u]} and label {found[v]}")
     rows = rows_on_host(graph.to_symmetric())
     smallest = np.full(n, n, np.int64)

@@ -12,7 +12,7 @@ from ...errors import VerificationError
 from ...graph.csr import CSR
 from ...graph.graph import Graph
 from ...support.host_memory import host_memory_for
-from ..arguments import check_cutoff, check_sources, check_target, largest_whole, per_vertex, rows_on_host
+from ..arguments import check_cutoff, check_sources, check_target, ends_of, largest_whole, per_vertex, rows_on_host
 
 __all__ = ["verify_bfs"]
 
@@ -177,7 +177,7 @@ def _verify_depths(
 
     for edge in parallel_map(check_edges, even_rows(indptr, _CHUNK_EDGES)):
         if edge >= 0:
-            u, v = int(np.searchsorted(indptr, edge, side="right")) - 1, int(indices[edge])
+            u, v = ends_of(indptr, indices, edge)
             raise VerificationError(
                 f"edge {u} -> {v} (number {edge}): depth[{u}] is {depths[u]}, so depth[{v}] must be at most "
                 f"{int(depths[u]) + 1}, but it is {_shown(depths[v])}"

@@ -11,7 +11,7 @@ from ...errors import VerificationError
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
 from ...support.host_memory import host_memory_for
-from ..arguments import per_vertex, rows_on_host
+from ..arguments import ends_of, per_vertex, rows_on_host
 
 __all__ = ["verify_coloring"]
 
@@ -60,7 +60,7 @@ def verify_coloring(graph: Graph, colors: Any) -> None:
     kernel = compile_kernel(_clash_kernel)
     for edge in parallel_map(lambda piece: int(kernel(indptr, indices, found, *piece)), even_rows(indptr, _CHUNK_EDGES)):
         if edge >= 0:
-            u, v = int(np.searchsorted(indptr, edge, side="right")) - 1, int(indices[edge])
+            u, v = ends_of(indptr, indices, edge)
             raise VerificationError(f"edge {u} -> {v} (number {edge}) joins two vertices of colour {found[u]}")
     pieces = ranges(n, _CHUNK_VERTICES)
     most = max(parallel_map(lambda piece: int(np.diff(indptr[piece[0] : piece[1] + 1]).max()), pieces), default=0)

@@ -15,7 +15,7 @@ from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
 from ...support.host_memory import host_memory_for
 from ...support.validation import as_host_array
-from ..arguments import rows_on_host
+from ..arguments import ends_of, rows_on_host
 
 __all__ = ["verify_minimum_spanning_forest"]
 
@@ -116,7 +116,8 @@ def verify_minimum_spanning_forest(graph: Graph, edges: Any, edge_ids: Any, weig
     kernel = compile_kernel(_edges_kernel)
     for edge, place in parallel_map(lambda piece: kernel(*arguments, *piece), even_rows(indptr, _CHUNK_EDGES)):
         if edge >= 0:
-            name = f"edge {int(np.searchsorted(indptr, edge, side='right')) - 1} -> {indices[edge]} (number {edge})"
+            u, v = ends_of(indptr, indices, edge)
+            name = f"edge {u} -> {v} (number {edge})"
             if place < 0:
                 raise VerificationError(f"{name} joins two trees")
             a, b = ends[order[place]].tolist()

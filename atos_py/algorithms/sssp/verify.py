@@ -15,7 +15,7 @@ from ...graph.graph import Graph
 from ...graph.weight_range import refuse_negative
 from ...support.host_memory import host_memory_for
 from ...support.validation import as_host_array
-from ..arguments import check_cutoff, check_sources, check_target, largest_whole, per_vertex, rows_on_host
+from ..arguments import check_cutoff, check_sources, check_target, ends_of, largest_whole, per_vertex, rows_on_host
 
 __all__ = ["verify_sssp"]
 
@@ -257,7 +257,7 @@ def _verify_edges(edges: tuple[NDArray[Any], ...], top: Any, bound: Any, limit: 
 
     for edge in parallel_map(check_edges, even_rows(indptr, _CHUNK_EDGES)):
         if edge >= 0:
-            u, v = int(np.searchsorted(indptr, edge, side="right")) - 1, int(indices[edge])
+            u, v = ends_of(indptr, indices, edge)
             raise VerificationError(
                 f"edge {u} -> {v} (number {edge}) of weight {weights[edge]}: distance[{u}] is {distances[u]}, so distance[{v}] "
                 f"must be at most {distances[u] + weights[edge]}, but it is {_shown(distances[v], top)}"
