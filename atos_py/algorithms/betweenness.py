@@ -27,7 +27,7 @@ from ..arrays.array_library import as_library
 from ..compile.atomics import atomic_add, atomic_cas
 from ..compile.host_kernels import compile_kernel, parallel_map, ranges
 from ..compile.task import task
-from ..errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
+from ..errors import VerificationError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..operators.edge_map import THREAD_MAX_DEGREE
@@ -39,7 +39,7 @@ from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from ..support.splitmix64 import splitmix64
 from ..support.validation import as_host_array, check_bool, check_int
-from .arguments import check_options, check_sources, check_worker, rows_on_host
+from .arguments import check_options, check_sources, check_worker, per_vertex, rows_on_host
 from .bfs.entry import SOURCES
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, register
@@ -355,13 +355,10 @@ def verify_betweenness(
     Traceback (most recent call last):
     atos_py.errors.VerificationError: ...
     """
+    check_graph(graph)
     indptr, indices = rows_on_host(graph)
     n = indptr.size - 1
-    found = as_host_array("centrality", to_host(centrality))
-    if found.dtype.kind != "f":
-        raise UnsupportedTypeError(f"centrality must be an array of floats, not {found.dtype}")
-    if found.shape != (n,):
-        raise InvalidArgumentError(f"centrality must have one entry for each of {n} vertices (got shape {found.shape})")
+    found = per_vertex("centrality", centrality, n, "f")
     chosen = _choose_sources(sources, n, seed)
 
     def add_up(piece: tuple[int, int]) -> NDArray[np.float64]:

@@ -29,7 +29,7 @@ from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_host_array, check_bool
-from .arguments import check_cutoff, check_options, check_sources, check_worker
+from .arguments import check_cutoff, check_options, check_sources, check_worker, rows_on_host
 from .bfs.entry import CUTOFF, SOURCES
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, Option, register
@@ -202,10 +202,11 @@ def verify_shortest_path_lengths(
     Traceback (most recent call last):
     atos_py.errors.VerificationError: row 1: ...
     """
-    rows = _rows(sources, graph.indptr.size - 1)
+    n = rows_on_host(graph)[0].size - 1
+    rows = _rows(sources, n)
     graph = _weighted(graph, weighted)
     found = as_host_array("distance", to_host(distance))
-    if found.shape != (shape := (len(rows), graph.indptr.size - 1)):
+    if found.shape != (shape := (len(rows), n)):
         raise InvalidArgumentError(f"distance must have a row for each source, of shape {shape} (got shape {found.shape})")
     for row, vertex in enumerate(rows.tolist()):
         try:

@@ -15,6 +15,7 @@ from atos_py.algorithms.betweenness import accumulate
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError, UnsupportedTypeError, VerificationError
+from atos_py.graph.csr import CSR
 from atos_py.operators.edge_map import THREAD_MAX_DEGREE
 
 SCHEDULES = [{"persistent": persistent, "barrier": barrier} for persistent in (True, False) for barrier in (False, True)]
@@ -138,6 +139,8 @@ def test_wrong_centralities() -> None:
         atos.verify_betweenness(graph, right.astype(int))
     with pytest.raises(InvalidArgumentError, match="one entry for each of 64 vertices"):
         atos.verify_betweenness(graph, right[1:])
+    with pytest.raises(UnsupportedTypeError, match=r"graph must be an atos\.Graph"):
+        atos.verify_betweenness(CSR(graph.indptr.to_numpy(), graph.indices.to_numpy(), None), right)
 
 
 @pytest.mark.parametrize(
