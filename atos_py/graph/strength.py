@@ -8,15 +8,12 @@ import numpy as np
 
 from ..arrays.array import Array, zeros
 from ..errors import InvalidArgumentError
-from ..operators.edge_map import THREAD_MAX_DEGREE, gather
-from ..operators.ranges import range_items
-from ..runtime.queue import Queue
+from ..operators.edge_map import gather
 from .graph_arrays import GraphArrays
 from .kept import kept
+from .passes import run_gather
 
 __all__ = ["out_strength"]
-
-_VERTICES_PER_ITEM = 128
 
 
 def weight(v, u, edge, weights, strength):  # type: ignore[no-untyped-def]
@@ -49,13 +46,8 @@ def out_strength(graph: GraphArrays) -> Array:
     """
     found = kept(graph)
     if "strength" not in found:
-        weights, device, n = graph.weights, graph.device, graph.num_vertices
-        strength, wrong = zeros(n, dtype=np.float64, device=device), zeros(1, dtype=np.float64, device=device)
-        items = range_items(n, _VERTICES_PER_ITEM)
-        queue = Queue(max(len(items), 1), device=device)
-        queue.push(items)
-        sizes = _VERTICES_PER_ITEM, THREAD_MAX_DEGREE[device.kind]
-        queue.launch_warp(sum_weights, *sizes, graph.indptr, graph.indices, wrong, weights, strength)
+        strength, wrong = (zeros(size, dtype=np.float64, device=graph.device) for size in (graph.num_vertices, 1))
+        run_gather(sum_weights, graph.indptr, graph.indices, wrong, graph.weights, strength)
         if wrong[0]:
             v = int(np.argmax(~(strength.to_numpy() < np.inf)))
             raise InvalidArgumentError(f"weights must be finite and not negative, which those of vertex {v} are not")

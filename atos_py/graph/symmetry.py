@@ -7,14 +7,11 @@ import weakref
 import numpy as np
 
 from ..arrays.array import Array, zeros
-from ..operators.edge_map import THREAD_MAX_DEGREE, gather
-from ..operators.ranges import range_items
-from ..runtime.queue import Queue
+from ..operators.edge_map import gather
 from ..support.splitmix64 import splitmix64
+from .passes import run_gather
 
-__all__ = ["is_symmetric", "remember_symmetric"]
-
-_VERTICES_PER_ITEM = 128
+__all__ = ["hash_edge", "is_symmetric", "no_edge", "remember_symmetric", "row_difference"]
 
 #: Result for the targets of edges, together with these row offsets.
 _known: weakref.WeakKeyDictionary[Array, tuple[weakref.ref[Array], bool]] = weakref.WeakKeyDictionary()
@@ -30,12 +27,12 @@ def reverse_difference(v, u):  # type: ignore[no-untyped-def]
     return hash_edge(v, u) - hash_edge(u, v)
 
 
-def no_edge():  # type: ignore[no-untyped-def]
+def no_edge(*args):  # type: ignore[no-untyped-def]
     """Return the difference of no edge."""
     return np.uint64(0)
 
 
-def row_difference(v, degree, received):  # type: ignore[no-untyped-def]
+def row_difference(v, degree, received, *args):  # type: ignore[no-untyped-def]
     """Return what the edges of a vertex add to the sum: 0, modulo 2**64, over all edges if each has its reverse."""
     return (received,)
 
@@ -47,12 +44,8 @@ def is_symmetric(indptr: Array, indices: Array) -> bool:
     """Return whether every edge has its reverse; remembered for these arrays. See `Graph.is_symmetric`."""
     offsets, found = _known.get(indices, (None, False))
     if offsets is None or offsets() is not indptr:
-        device = indices.device
-        total = zeros(1, dtype=np.uint64, device=device)
-        items = range_items(indptr.size - 1, _VERTICES_PER_ITEM)
-        queue = Queue(max(len(items), 1), device=device)
-        queue.push(items)
-        queue.launch_warp(antisymmetry, _VERTICES_PER_ITEM, THREAD_MAX_DEGREE[device.kind], indptr, indices, total)
+        total = zeros(1, dtype=np.uint64, device=indices.device)
+        run_gather(antisymmetry, indptr, indices, total)
         found = int(total[0]) == 0
         _known[indices] = weakref.ref(indptr), found
     return found

@@ -135,7 +135,7 @@ def test_strengths_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = atos.Graph.from_edges([0, 0, 2], [1, 2, 2], [0.5, 2.0, 0.0], device="cpu")
     found = out_strength(graph)
     assert found[:].tolist() == [2.5, 0, 0]
-    monkeypatch.setattr(strengths, "Queue", None)
+    monkeypatch.setattr(strengths, "run_gather", None)
     assert out_strength(graph) is found
 
 

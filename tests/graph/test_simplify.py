@@ -83,7 +83,7 @@ def test_symmetric_graphs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert light.weights is None
     monkeypatch.setattr(derived, "simplify_rows", None)
     assert graph.to_symmetric() == symmetric
-    monkeypatch.setattr("atos_py.graph.symmetry.Queue", None)
+    monkeypatch.setattr("atos_py.graph.symmetry.run_gather", None)
     assert symmetric.is_symmetric()  # without a look at it
     assert symmetric.to_symmetric() is symmetric
 

@@ -48,7 +48,7 @@ def test_remembered_for_the_same_arrays_only(monkeypatch: pytest.MonkeyPatch) ->
     other = atos.asarray(np.array([0, 2, 2], np.int32), device="cpu", readonly=True)
     assert not atos.Graph(other, graph.indices, None).is_symmetric()  # 0 -> 1 and 0 -> 0
     assert graph.is_symmetric()
-    monkeypatch.setattr(symmetry, "Queue", None)
+    monkeypatch.setattr(symmetry, "run_gather", None)
     assert graph._replace(weights=atos.zeros(2, device="cpu")).is_symmetric()
     before = len(symmetry._known)
     del graph
