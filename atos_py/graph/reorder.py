@@ -28,7 +28,7 @@ from ..support.splitmix64 import GOLDEN, splitmix64
 from ..support.validation import check_int
 from .components import component_labels
 from .graph_arrays import GraphArrays
-from .transpose import row_sources, stable_order
+from .transpose import row_edges, stable_order
 
 __all__ = ["ORDERS", "check_order", "order_vertices"]
 
@@ -165,11 +165,8 @@ def search_levels(xp: Any, indptr: Any, indices: Any, roots: Any, degree: Any) -
     level[roots] = 0
     frontier, parts = roots, [roots]
     while frontier.size:
-        begin = indptr[frontier]
-        places = xp.zeros(frontier.size + 1, indptr.dtype)  # of all edges of the frontier
-        places[1:] = xp.cumsum(indptr[1:][frontier] - begin)
-        rows = row_sources(xp, places, int(places[-1]))
-        ends = indices[xp.arange(rows.size, dtype=indptr.dtype) + (begin - places[:-1])[rows]]
+        edges, rows = row_edges(xp, indptr, frontier)
+        ends = indices[edges]
         new = xp.flatnonzero(level[ends] < 0)
         order = new[stable_order(xp, ends[new])]
         ends = ends[order]

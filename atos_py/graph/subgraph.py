@@ -13,7 +13,7 @@ from ..compile.host_kernels import compile_kernel, parallel_map, ranges
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from .csr import CSR, indptr_dtype
 from .graph_arrays import GraphArrays
-from .transpose import row_offsets, row_sources
+from .transpose import row_edges, row_offsets
 
 __all__ = ["choose_vertices", "induce_rows"]
 
@@ -70,12 +70,7 @@ def _number_vertices(xp: Any, count: int, vertices: Any) -> Any:
 def induce(xp: Any, indptr: Any, indices: Any, vertices: Any, *weights: Any) -> tuple[Any, ...]:
     """Return the rows of the subgraph, and the weights of its edges if there are any; for `compute`."""
     number = _number_vertices(xp, indptr.size - 1, vertices)
-    begin = indptr[vertices]
-    places = xp.zeros(vertices.size + 1, indptr.dtype)  # of all edges of these vertices
-    if vertices.size:
-        places[1:] = xp.cumsum(indptr[1:][vertices] - begin)
-    rows = row_sources(xp, places, int(places[-1]))
-    edges = xp.arange(rows.size, dtype=indptr.dtype) + (begin - places[:-1])[rows]
+    edges, rows = row_edges(xp, indptr, vertices)
     targets = number[indices[edges]]
     inside = targets != _NONE
     chosen = [each[edges[inside]] for each in weights]

@@ -15,7 +15,7 @@ from ..arrays.compute import compute
 from .csr import EdgeChunk, build_csr, csr_to_chunks, indptr_dtype
 from .graph_arrays import GraphArrays
 
-__all__ = ["row_offsets", "row_sources", "stable_order", "transpose_rows"]
+__all__ = ["row_edges", "row_offsets", "row_sources", "stable_order", "transpose_rows"]
 
 
 def transpose_rows(graph: GraphArrays, *, with_edges: bool) -> tuple[Array, Array, Array | None]:
@@ -52,6 +52,16 @@ def row_sources(xp: Any, indptr: Any, num_edges: int) -> Any:
     # CuPy repeats all elements as often, so each edge looks its row up.
     edges = xp.arange(num_edges, dtype=indptr.dtype)
     return (xp.searchsorted(indptr, edges, side="right") - 1).astype(np.uint32)
+
+
+def row_edges(xp: Any, indptr: Any, vertices: Any) -> tuple[Any, Any]:
+    """Return the edges of some vertices, row by row, and which of the vertices each edge leaves, as uint32; for `compute`."""
+    begin = indptr[vertices]
+    places = xp.zeros(vertices.size + 1, indptr.dtype)  # of the rows, put together
+    if vertices.size:
+        places[1:] = xp.cumsum(indptr[1:][vertices] - begin)
+    rows = row_sources(xp, places, int(places[-1]))
+    return xp.arange(rows.size, dtype=indptr.dtype) + (begin - places[:-1])[rows], rows
 
 
 def row_offsets(xp: Any, sources: Any, num_vertices: int) -> Any:
