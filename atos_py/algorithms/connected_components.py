@@ -1,15 +1,4 @@
-"""Connected components by union-find, where most edges of the largest component are not looked at.
-
-Every vertex is linked to its first neighbour if that is smaller, and then to its second one. That joins most of a component
-already. The most frequent root of a sample then stands for the largest component, and only vertices outside of it link the rest
-of their edges: if the graph is symmetric, an edge between inside and outside is seen from outside too. Otherwise, or where
-few edges would be spared, all vertices link all of theirs. At last every vertex gets its root, the smallest of its component.
-
-All of that is one launch: an item is a range of vertices, and each round does one step for all of them.
-
-Sources: Sutton, Ben-Nun and Barak, "Optimizing parallel graph connectivity computation via subgraph sampling", IPDPS 2018
-(Afforest); Jaiganesh and Burtscher, "A high-performance connected components implementation for GPUs", HPDC 2018 (ECL-CC).
-"""
+"""Connected components by union-find in one launch: `operators.connect` says how."""
 
 from __future__ import annotations
 
@@ -22,21 +11,18 @@ from numpy.typing import NDArray
 
 from ..arrays.array import to_host, zeros
 from ..arrays.array_library import as_library
-from ..compile.atomics import atomic_add, atomic_max
 from ..compile.host_kernels import compile_kernel, even_rows, parallel_map
-from ..compile.task import task
 from ..errors import VerificationError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
+from ..operators.connect import ALL_EDGES, COUNT, NOTES, choose_largest, connect
 from ..operators.edge_map import THREAD_MAX_DEGREE
 from ..operators.ranges import range_items
-from ..operators.row_map import VERTICES_PER_ROW_ITEM, row_map
-from ..operators.union_find import find_root, root_of, unite
+from ..operators.row_map import VERTICES_PER_ROW_ITEM
 from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
-from ..support.splitmix64 import splitmix64
 from .arguments import check_options, check_rounds, check_worker, ends_of, per_vertex, rows_on_host
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, register
@@ -53,84 +39,7 @@ __all__ = [
 ]
 
 _MIN_DEGREE = 4  # mean degree from which on sparing edges is worth knowing whether the graph is symmetric
-_SAMPLES = 128
-# Places in `notes`: the root of the largest component, how many components there are, and the roots of the sample.
-_LARGEST, _COUNT, _ROOTS = 0, 1, 2
 _CHUNK_EDGES = 1 << 20
-_ALL = 1 << 40  # edges of a vertex: more than any has
-
-
-def link_edges(v, edge, last, skip, end, largest, indices, parent):  # type: ignore[no-untyped-def]
-    """Unite v and its neighbours of places `skip` to `end` in its row, unless it is in the component of `largest`."""
-    last = min(last, edge + end)
-    edge += skip
-    if edge < last:
-        root = find_root(v, parent)
-        if largest < 0 or root != find_root(largest, parent):
-            while edge < last:
-                root = unite(root, indices[edge], parent)
-                edge += 1
-    return 0
-
-
-def link_edges_by_all(team, v, edge, last, skip, end, largest, indices, parent):  # type: ignore[no-untyped-def]
-    """Do the same by all threads of a team."""
-    last = min(last, edge + end)
-    root = find_root(v, parent)
-    if largest < 0 or root != find_root(largest, parent):
-        for each in team.split(range(edge + skip, last)):
-            root = unite(root, indices[each], parent)
-    return 0
-
-
-link_rows = row_map(link_edges, link_edges_by_all)
-
-
-@task
-def connect(worker, item, size, thread_max_degree, sampled, graph, parent, notes):  # type: ignore[no-untyped-def]
-    """Do the step of the round for a range of vertices: the first link, links along `sampled` edges, along all, or labels."""
-    n = parent.size
-    first = item * size
-    end = min(first + size, n)
-    step = worker.round
-    if step == 2 and sampled == _ALL:
-        step = 3
-    if step == 0:
-        for v in worker.split(range(first, end)):
-            low = v
-            if graph.indptr[v] < graph.indptr[v + 1]:
-                low = min(v, graph.indices[graph.indptr[v]])
-            parent[v] = low
-    elif step == 1:
-        link_rows(worker, first, end, thread_max_degree, graph.indptr, 0, sampled, -1, graph.indices, parent)
-    elif step == 2:
-        chosen = notes[_LARGEST] & 0xFFFF_FFFF
-        link_rows(worker, first, end, thread_max_degree, graph.indptr, sampled, _ALL, chosen, graph.indices, parent)
-    else:
-        roots = 0
-        for v in worker.split(range(first, end)):
-            root = root_of(v, parent)
-            parent[v] = root
-            roots += root == v
-        roots = worker.sum(roots)
-        if worker.rank == 0:
-            atomic_add(notes, _COUNT, roots)
-    if step < 3 and worker.rank == 0:
-        worker.push(item)
-
-
-def choose_largest(worker, size, thread_max_degree, sampled, graph, parent, notes):  # type: ignore[no-untyped-def]
-    """Find the most frequent root of a sample of vertices, after the links that every vertex has."""
-    if worker.round == 1 and sampled != _ALL:
-        n = np.uint64(parent.size)
-        for k in worker.split(_SAMPLES):
-            notes[_ROOTS + k] = find_root(np.int64(splitmix64(np.uint64(k)) % n), parent)
-        worker.sync()
-        for k in worker.split(_SAMPLES):
-            same = 0
-            for other in range(_SAMPLES):
-                same += notes[_ROOTS + other] == notes[_ROOTS + k]
-            atomic_max(notes, _LARGEST, same << 32 | notes[_ROOTS + k])
 
 
 @dataclass(frozen=True)
@@ -204,14 +113,14 @@ def connected_components(
     check_worker(worker)
     n, device = graph.num_vertices, graph.device
     label = zeros(n, dtype=np.uint32, device=device)
-    notes = zeros(_ROOTS + _SAMPLES, dtype=np.int64, device=device)
+    notes = zeros(NOTES, dtype=np.int64, device=device)
     size = VERTICES_PER_ROW_ITEM[device.kind]
     items = range_items(n, size)
     launches = LaunchSequence("connected_components", Queue(max(2 * items.size, 1), device=device), launch_options, worker)
-    sampled = 2 if graph.num_edges >= _MIN_DEGREE * n and graph.is_symmetric() else _ALL
-    arguments = size, THREAD_MAX_DEGREE[device.kind], sampled, graph, label, notes
+    sampled = 2 if graph.num_edges >= _MIN_DEGREE * n and graph.is_symmetric() else ALL_EDGES
+    arguments = size, THREAD_MAX_DEGREE[device.kind], sampled, graph._replace(weights=None), label, notes
     launches.launch(items, connect, *arguments, overrides={"barrier": True, "each_round": choose_largest})
-    return ComponentsResult(as_library(label, graph.library), int(notes[_COUNT]), launches.total())
+    return ComponentsResult(as_library(label, graph.library), int(notes[COUNT]), launches.total())
 
 
 def _edges_kernel(indptr: Any, indices: Any, label: Any, first: int, end: int) -> int:  # pragma: no cover - compiled

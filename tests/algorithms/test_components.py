@@ -19,6 +19,7 @@ from atos_py.algorithms.strongly_connected_components.tasks import separate, set
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError, LaunchConfigError, VerificationError
+from atos_py.operators.connect import choose_largest, connect
 from atos_py.operators.edge_map import THREAD_MAX_DEGREE
 
 WORKERS = ["thread", "warp", "cta"]
@@ -187,7 +188,7 @@ def test_kernels_spill_nothing(worker: str) -> None:
     uint32, int64 = FakeArray(np.zeros(2, np.uint32)), FakeArray(np.zeros(2, np.int64))
     known = FakeArray(np.zeros((2, 4), np.uint32))
     for task, each_round, args in (
-        (module.connect, module.choose_largest, (1024, 16, 2, graph, uint32, int64)),
+        (connect, choose_largest, (1024, 16, 2, graph, uint32, int64)),
         (separate, set_mode, (1024, 16, 1, graph, int64, known, uint32, uint32)),
     ):
         kinds = tuple(map(describe, args))

@@ -7,13 +7,11 @@ import hashlib
 import networkx as nx
 import numpy as np
 import pytest
-from fake_arrays import array
 from hypothesis import given, settings
 from small_graphs import CUPY, graphs, sources_of, triples
 
 import atos_py as atos
-from atos_py.compile.arguments import describe
-from atos_py.graph.components import component_labels, label_by_root, unite_edges
+from atos_py.graph.components import component_labels
 from atos_py.graph.reorder import ORDERS, breadth_first, order_vertices, reverse_cuthill_mckee
 
 sparse = pytest.importorskip("scipy.sparse")
@@ -146,17 +144,3 @@ def test_refused(order: object) -> None:
         graph.reorder(order)
     with pytest.raises(atos.InvalidArgumentError, match="seed must be from 0"):
         graph.reorder("random", seed=-1)
-
-
-def test_the_tasks_for_gpus_spill_nothing() -> None:
-    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
-    link = pytest.importorskip("atos_py.compile.linker")
-    if not any(link.CORE_DIR.glob("core_*.fatbin")):
-        pytest.skip("the core was built without GPU support")
-    rows, label = (array("i4", readonly=True), array("u4", readonly=True)), array("u4")
-    for task, worker, arguments in (
-        (unite_edges, "warp", (128, 16, *rows, array("i8"), label)),
-        (label_by_root, "cta", (9, label, label)),
-    ):
-        found = link.cubin(task, None, tuple(map(describe, arguments)), np.dtype("u4"), worker, (9, 0))
-        assert (found.spill_bytes, found.stack_bytes) == (0, 0)

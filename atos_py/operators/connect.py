@@ -1,0 +1,104 @@
+"""Joining of components by union-find, where most edges of the largest component are not looked at.
+
+Every vertex is linked to its first neighbour if that is smaller, and then to its second one. That joins most of a component
+already. The most frequent root of a sample then stands for the largest component, and only vertices outside of it link the rest
+of their edges: if the graph is symmetric, an edge between inside and outside is seen from outside too. Otherwise, or where
+few edges would be spared, all vertices link all of theirs. At last every vertex gets its root, the smallest of its component.
+
+All of that is one launch: an item is a range of vertices, and each round does one step for all of them, with
+`choose_largest` between rounds.
+
+Sources: Sutton, Ben-Nun and Barak, "Optimizing parallel graph connectivity computation via subgraph sampling", IPDPS 2018
+(Afforest); Jaiganesh and Burtscher, "A high-performance connected components implementation for GPUs", HPDC 2018 (ECL-CC).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..compile.atomics import atomic_add, atomic_max
+from ..compile.task import task
+from ..support.splitmix64 import splitmix64
+from .row_map import row_map
+from .union_find import find_root, root_of, unite
+
+__all__ = ["ALL_EDGES", "COUNT", "NOTES", "choose_largest", "connect"]
+
+ALL_EDGES = 1 << 40  # edges of a vertex: more than any has
+_SAMPLES = 128
+# Places in `notes`: the root of the largest component, how many components there are, and the roots of the sample.
+_LARGEST, COUNT, _ROOTS = 0, 1, 2
+NOTES = _ROOTS + _SAMPLES  # how many there are
+
+
+def link_edges(v, edge, last, skip, end, largest, indices, parent):  # type: ignore[no-untyped-def]
+    """Unite v and its neighbours of places `skip` to `end` in its row, unless it is in the component of `largest`."""
+    last = min(last, edge + end)
+    edge += skip
+    if edge < last:
+        root = find_root(v, parent)
+        if largest < 0 or root != find_root(largest, parent):
+            while edge < last:
+                root = unite(root, indices[edge], parent)
+                edge += 1
+    return 0
+
+
+def link_edges_by_all(team, v, edge, last, skip, end, largest, indices, parent):  # type: ignore[no-untyped-def]
+    """Do the same by all threads of a team."""
+    last = min(last, edge + end)
+    root = find_root(v, parent)
+    if largest < 0 or root != find_root(largest, parent):
+        for each in team.split(range(edge + skip, last)):
+            root = unite(root, indices[each], parent)
+    return 0
+
+
+link_rows = row_map(link_edges, link_edges_by_all)
+
+
+@task
+def connect(worker, item, size, thread_max_degree, sampled, graph, parent, notes):  # type: ignore[no-untyped-def]
+    """Do the step of the round for a range of vertices: the first link, links along `sampled` edges, along all, or labels."""
+    n = parent.size
+    first = item * size
+    end = min(first + size, n)
+    step = worker.round
+    if step == 2 and sampled == ALL_EDGES:
+        step = 3
+    if step == 0:
+        for v in worker.split(range(first, end)):
+            low = v
+            if graph.indptr[v] < graph.indptr[v + 1]:
+                low = min(v, graph.indices[graph.indptr[v]])
+            parent[v] = low
+    elif step == 1:
+        link_rows(worker, first, end, thread_max_degree, graph.indptr, 0, sampled, -1, graph.indices, parent)
+    elif step == 2:
+        chosen = notes[_LARGEST] & 0xFFFF_FFFF
+        link_rows(worker, first, end, thread_max_degree, graph.indptr, sampled, ALL_EDGES, chosen, graph.indices, parent)
+    else:
+        roots = 0
+        for v in worker.split(range(first, end)):
+            root = root_of(v, parent)
+            parent[v] = root
+            roots += root == v
+        roots = worker.sum(roots)
+        if worker.rank == 0:
+            atomic_add(notes, COUNT, roots)
+    if step < 3 and worker.rank == 0:
+        worker.push(item)
+
+
+def choose_largest(worker, size, thread_max_degree, sampled, graph, parent, notes):  # type: ignore[no-untyped-def]
+    """Find the most frequent root of a sample of vertices, after the links that every vertex has."""
+    if worker.round == 1 and sampled != ALL_EDGES:
+        n = np.uint64(parent.size)
+        for k in worker.split(_SAMPLES):
+            notes[_ROOTS + k] = find_root(np.int64(splitmix64(np.uint64(k)) % n), parent)
+        worker.sync()
+        for k in worker.split(_SAMPLES):
+            same = 0
+            for other in range(_SAMPLES):
+                same += notes[_ROOTS + other] == notes[_ROOTS + k]
+            atomic_max(notes, _LARGEST, same << 32 | notes[_ROOTS + k])
