@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.array import Array, asarray, full, zeros
+from ..arrays.array import Array, full, to_host, zeros
 from ..arrays.array_library import as_library
 from ..compile.host_kernels import compile_kernel
 from ..errors import VerificationError
@@ -78,7 +78,7 @@ class CoreResult:
     @host_memory_for("CoreResult.max_core")
     def max_core(self) -> int:
         """The largest core number, the degeneracy of the graph; 0 if there are no vertices."""
-        return int(np.asarray(asarray(self.core)).max(initial=0))
+        return int(np.asarray(to_host(self.core)).max(initial=0))
 
 
 @host_memory_for("atos.core_number")
@@ -227,6 +227,10 @@ def verify_core_number(graph: Graph, core: Any) -> None:
 
 def _verify(graph: Graph, result: CoreResult, _options: Mapping[str, Any]) -> dict[str, Any]:
     verify_core_number(graph, result.core)
+    return _describe(result)
+
+
+def _describe(result: CoreResult) -> dict[str, Any]:
     return {"largest": result.max_core}
 
 
@@ -235,7 +239,7 @@ register(
         name="core_number",
         run=core_number,
         verify=_verify,
-        describe=lambda result: {"largest": result.max_core},
+        describe=_describe,
         arrays=lambda result: {"core": result.core},
         help="find the core number of each vertex",
         description="""\

@@ -310,6 +310,10 @@ def verify_triangles(graph: Graph, triangles: Any, total: int | None = None, clu
 
 def _verify(graph: Graph, result: TriangleResult, _options: Mapping[str, Any]) -> dict[str, Any]:
     verify_triangles(graph, result.triangles, result.total, result.clustering)
+    return _describe(result)
+
+
+def _describe(result: TriangleResult) -> dict[str, Any]:
     return {"triangles": result.total}
 
 
@@ -318,7 +322,7 @@ register(
         name="count_triangles",
         run=count_triangles,
         verify=_verify,
-        describe=lambda result: {"triangles": result.total},
+        describe=_describe,
         arrays=lambda result: {"triangles": result.triangles, "clustering": result.clustering},
         help="count triangles, and find clustering coefficients",
         description="""\

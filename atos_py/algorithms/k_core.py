@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.array import asarray, empty
+from ..arrays.array import empty, to_host
 from ..arrays.array_library import as_library
 from ..errors import VerificationError
 from ..graph.graph import Graph
@@ -59,7 +59,7 @@ class KCoreResult:
     @host_memory_for("KCoreResult.num_members")
     def num_members(self) -> int:
         """Number of vertices in the k-core."""
-        return int(np.count_nonzero(np.asarray(asarray(self.members))))
+        return int(np.count_nonzero(to_host(self.members)))
 
 
 @host_memory_for("atos.k_core")

@@ -324,6 +324,10 @@ def verify_label_propagation(graph: Graph, label: Any) -> None:
 
 def _verify(graph: Graph, result: LabelResult, _options: Mapping[str, Any]) -> dict[str, Any]:
     verify_label_propagation(graph, result.label)
+    return _describe(result)
+
+
+def _describe(result: LabelResult) -> dict[str, Any]:
     return {"communities": result.num_communities}
 
 
@@ -332,7 +336,7 @@ register(
         name="label_propagation",
         run=label_propagation,
         verify=_verify,
-        describe=lambda result: {"communities": result.num_communities},
+        describe=_describe,
         arrays=lambda result: {"label": result.label},
         help="find communities by label propagation",
         description="""\

@@ -155,7 +155,7 @@ class MISResult:
     @host_memory_for("MISResult.num_members")
     def num_members(self) -> int:
         """Number of vertices in the set."""
-        return int(np.count_nonzero(np.asarray(asarray(self.members))))
+        return int(np.count_nonzero(to_host(self.members)))
 
 
 @host_memory_for("atos.maximal_independent_set")
@@ -282,6 +282,10 @@ def verify_maximal_independent_set(graph: Graph, members: Any) -> None:
 
 def _verify(graph: Graph, result: MISResult, _options: Mapping[str, Any]) -> dict[str, Any]:
     verify_maximal_independent_set(graph, result.members)
+    return _describe(result)
+
+
+def _describe(result: MISResult) -> dict[str, Any]:
     return {"members": result.num_members}
 
 
@@ -290,7 +294,7 @@ register(
         name="maximal_independent_set",
         run=maximal_independent_set,
         verify=_verify,
-        describe=lambda result: {"members": result.num_members},
+        describe=_describe,
         arrays=lambda result: {"members": result.members},
         help="find a maximal independent set",
         description="""\

@@ -13,13 +13,13 @@ from .verify import verify_minimum_spanning_forest
 __all__ = ["ENTRY"]
 
 
-def _describe(result: SpanningForestResult) -> dict[str, Any]:
-    return {"edges": result.num_edges, "weight": result.weight}
-
-
 def _verify(graph: Graph, result: SpanningForestResult, _options: Mapping[str, Any]) -> dict[str, Any]:
     verify_minimum_spanning_forest(graph, result.edges, result.edge_ids, result.weight)
     return _describe(result)
+
+
+def _describe(result: SpanningForestResult) -> dict[str, Any]:
+    return {"edges": result.num_edges, "weight": result.weight}
 
 
 ENTRY = Algorithm(
