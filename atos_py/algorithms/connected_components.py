@@ -229,5 +229,6 @@ register(
 Finds the connected components of a graph, the weak ones if it is directed, by a union-find of tasks (Afforest, ECL-CC). The
 label of a vertex is the smallest vertex of its component. A serial search proves the labels right.""",
         examples=("rmat:16:16 --out label.npy", "road:1000:0.62 --worker warp"),
+        launch_defaults=True,
     )
 )

@@ -34,4 +34,5 @@ Finds a spanning forest of the least total weight of an undirected graph, by Bor
 of all edges, so that the result is the same on every device. The cycle property, for every edge, proves it.""",
     examples=("road:1000:0.62 --out forest.npz", "roads.gr.gz --worker warp"),
     weighted=True,
+    launch_defaults=True,
 )

@@ -30,4 +30,5 @@ ENTRY = Algorithm(
 Finds the strongly connected components of a directed graph by smallest keys that are propagated from both ends of edges
 (ECL-SCC). The label of a vertex is the smallest vertex of its component. Tarjan's algorithm, on one core, proves it right.""",
     examples=("web.txt.gz --out label.npy", "rmat:16:16 --worker warp"),
+    launch_defaults=True,
 )
