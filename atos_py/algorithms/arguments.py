@@ -15,6 +15,7 @@ from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeErr
 from ..graph.csr import CSR
 from ..graph.graph_arrays import check_graph
 from ..runtime.launch import LaunchOptions
+from ..support.splitmix64 import splitmix64
 from ..support.validation import as_host_array, check_int, check_option_names, list_parameters
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "check_target",
     "check_worker",
     "ends_of",
+    "hash_of_seed",
     "largest_whole",
     "per_vertex",
     "rows_on_host",
@@ -93,6 +95,11 @@ def check_cutoff(cutoff: Any) -> int | float | None:
 def largest_whole(cutoff: int | float | None, most: int) -> int:
     """Return the largest integer up to `most` that is not above a cutoff; -1 if that is negative."""
     return most if cutoff is None or cutoff >= most else math.floor(max(cutoff, -1))
+
+
+def hash_of_seed(seed: Any) -> np.uint64:
+    """Return the hash of a seed of 64 bits, signed or not, from which tasks make those of vertices."""
+    return splitmix64(np.array([check_int("seed", seed, -(2**63), 2**64 - 1) % 2**64], np.uint64))[0]  # type: ignore[no-any-return]
 
 
 def per_vertex(name: str, values: Any, num_vertices: int, kinds: str = "iu") -> NDArray[Any]:

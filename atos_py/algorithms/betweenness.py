@@ -39,7 +39,7 @@ from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from ..support.splitmix64 import splitmix64
 from ..support.validation import as_host_array, check_bool, check_int
-from .arguments import check_options, check_sources, check_worker, per_vertex, rows_on_host
+from .arguments import check_options, check_sources, check_worker, hash_of_seed, per_vertex, rows_on_host
 from .bfs.entry import SOURCES
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, register
@@ -198,7 +198,7 @@ def betweenness(
     normalized : bool
         Whether to divide by the number of pairs. Otherwise, a pair of an undirected graph counts once.
     seed : int
-        For the choice of sources; the same on every machine.
+        Of 64 bits. Decides which sources are chosen, the same ones on every machine.
     worker : {'thread', 'warp', 'cta'}, optional
         By default "cta". A worker works on one source at a time.
     **launch_options : LaunchOptions
@@ -260,8 +260,7 @@ def _choose_sources(sources: ArrayLike | None, n: int, seed: int) -> NDArray[np.
         return np.arange(n, dtype=np.uint32)
     if as_host_array("sources", to_host(sources)).ndim == 0:
         k = min(check_int("sources", sources, 1, 2**63), n)
-        start = splitmix64(np.array([check_int("seed", seed, 0, 2**64 - 1)], np.uint64))
-        hashes = splitmix64(np.arange(n, dtype=np.uint64) ^ start)
+        hashes = splitmix64(np.arange(n, dtype=np.uint64) ^ hash_of_seed(seed))
         return np.sort(np.argsort(hashes, kind="stable")[:k]).astype(np.uint32)
     return check_sources(sources, n).astype(np.uint32)
 

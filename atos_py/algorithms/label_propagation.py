@@ -41,7 +41,7 @@ from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from ..support.splitmix64 import splitmix64
 from ..support.validation import check_int
-from .arguments import check_options, check_rounds, check_worker, per_vertex, rows_on_host
+from .arguments import check_options, check_rounds, check_worker, hash_of_seed, per_vertex, rows_on_host
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, Option, register
 
@@ -232,7 +232,7 @@ def label_propagation(
     check_rounds("label_propagation", launch_options)
     check_worker(worker)
     limit = check_int("max_steps", max_steps, 0, 2**31)
-    base = splitmix64(np.array([check_int("seed", seed, -(2**63), 2**64 - 1) % 2**64], np.uint64))[0]
+    base = hash_of_seed(seed)
     check_int("shared_memory", launch_options.get("shared_memory", 512), 512, 1 << 20)
     graph = graph.to_symmetric()
     n, device = graph.num_vertices, graph.device

@@ -39,8 +39,8 @@ from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from ..support.splitmix64 import splitmix64
-from ..support.validation import as_host_array, check_int
-from .arguments import check_options, check_sources, check_worker, per_vertex, rows_on_host
+from ..support.validation import as_host_array
+from .arguments import check_options, check_sources, check_worker, hash_of_seed, per_vertex, rows_on_host
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, Option, register
 
@@ -204,7 +204,7 @@ def maximal_independent_set(
     check_graph(graph)
     check_options(maximal_independent_set, launch_options)
     check_worker(worker)
-    base = splitmix64(np.array([check_int("seed", seed, -(2**63), 2**64 - 1) % 2**64], np.uint64))[0]
+    base = hash_of_seed(seed)
     n, device, flags, chosen = graph.num_vertices, graph.device, None, None
     if include is not None and (given := as_host_array("include", to_host(include))).size:
         chosen = check_sources(given, n, "include")

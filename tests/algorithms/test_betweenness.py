@@ -98,6 +98,8 @@ def test_vertices_that_all_threads_take(degree: int, monkeypatch: pytest.MonkeyP
 def test_a_sample_is_the_same_for_a_seed() -> None:
     graph = atos.generate.rmat(7, 8, device="cpu")
     first, again, other = (np.asarray(atos.betweenness(graph, 10, seed=seed).centrality) for seed in (3, 3, 4))
+    signed, unsigned = (atos.betweenness(graph, 10, seed=seed).centrality for seed in (-1, 2**64 - 1))
+    assert np.allclose(signed, unsigned, rtol=1e-12, atol=0)
     np.testing.assert_allclose(first, again, rtol=1e-12)
     assert not np.allclose(first, other)
     atos.verify_betweenness(graph, first, 10, seed=3)
