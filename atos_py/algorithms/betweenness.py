@@ -203,7 +203,7 @@ def betweenness(
         By default "cta". A worker works on one source at a time.
     **launch_options : LaunchOptions
         As for `Queue.launch_cta`. Every worker of `num_blocks` blocks takes 28 bytes for each vertex; by default there are so
-        many blocks that all workers together take at most 8 GiB.
+        many blocks that all workers together take at most 8 GiB. `timeout` is for the whole call, which keeps nothing then.
 
     Returns
     -------
@@ -220,6 +220,10 @@ def betweenness(
     -----
     Paths are counted in float64, as in networkx. Where there are more than 1e308 between two vertices, as in large grids of
     which no edge is missing, the result is NaN.
+
+    References
+    ----------
+    Brandes, "A faster algorithm for betweenness centrality", J. Math. Sociology 25 (2001).
 
     Examples
     --------

@@ -79,8 +79,8 @@ def connected_components(
     worker : {'thread', 'warp', 'cta'}, optional
         By default "cta".
     **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `fetch_size`, `num_blocks`, `num_threads`, ... The launch always has rounds,
-        so there is no `barrier=False`, and no `each_round`.
+        As for `Queue.launch_cta`: `persistent`, `fetch_size`, `num_blocks`, `num_threads`, ... The launch has rounds, so
+        `barrier` is True. `timeout` is for the whole call, which keeps nothing then.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def connected_components(
     InvalidArgumentError
         If there is no such worker.
     LaunchConfigError
-        If an option does not go with rounds.
+        If `barrier` is False, or `each_round` is given.
 
     See Also
     --------

@@ -105,12 +105,18 @@ def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Un
 
     Raises
     ------
+    InvalidArgumentError
+        If there is no such worker.
     LaunchConfigError
         If `barrier` is False, or `each_round` is given.
 
     See Also
     --------
     k_core : one core, by peeling one level.
+
+    References
+    ----------
+    Kabir and Madduri, "Parallel k-core decomposition on multicore platforms", IPDPS Workshops 2017.
 
     Examples
     --------

@@ -193,6 +193,15 @@ def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options
     -------
     TriangleResult
 
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such worker, or `shared_memory` is out of its range.
+
+    References
+    ----------
+    Pandey et al., "TRUST: triangle counting reloaded on GPUs", IEEE TPDS 32 (2021).
+
     Examples
     --------
     >>> graph = atos.Graph.from_edges([0, 1, 2, 2], [1, 2, 0, 3], symmetrize=True)

@@ -84,9 +84,13 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
     Raises
     ------
     InvalidArgumentError
-        If `k` is negative.
+        If `k` is negative, or there is no such worker.
     LaunchConfigError
         If `barrier` is False, or `each_round` is given.
+
+    See Also
+    --------
+    core_number : all cores at once.
 
     Examples
     --------
@@ -113,8 +117,11 @@ def verify_k_core(graph: Graph, k: int, members: Any) -> None:
     Parameters
     ----------
     graph : Graph
+        Directed or not, as for `core_number`.
     k : int
+        The degree that `k_core` was given.
     members : array of bool
+        One for each vertex.
 
     Raises
     ------
@@ -125,6 +132,9 @@ def verify_k_core(graph: Graph, k: int, members: Any) -> None:
     --------
     >>> triangle_with_tail = atos.Graph.from_edges([0, 1, 2, 2], [1, 2, 0, 3], symmetrize=True)
     >>> atos.verify_k_core(triangle_with_tail, 2, [True, True, True, False])
+    >>> atos.verify_k_core(triangle_with_tail, 2, [True, True, True, True])
+    Traceback (most recent call last):
+    atos_py.errors.VerificationError: ...
     """
     core = find_serial_cores(graph)
     found = per_vertex("members", members, core.size, "b")

@@ -210,7 +210,8 @@ def label_propagation(
         By default "cta".
     **launch_options : LaunchOptions
         As for `Queue.launch_cta`: `persistent`, `fetch_size`, `num_blocks`, `num_threads`, ... The launch has rounds, so
-        `barrier` is True. `timeout` is for the whole call, which keeps nothing then.
+        `barrier` is True. `shared_memory`, at least 512 bytes, is for a table of the labels of neighbours; with
+        less, vertices of many edges take more passes. `timeout` is for the whole call, which keeps nothing then.
 
     Returns
     -------
@@ -218,8 +219,15 @@ def label_propagation(
 
     Raises
     ------
+    InvalidArgumentError
+        If there is no such worker, or `max_steps`, the seed or `shared_memory` is out of its range.
     LaunchConfigError
         If `barrier` is False, or `each_round` is given.
+
+    References
+    ----------
+    Raghavan, Albert and Kumara, "Near linear time algorithm to detect community structures in large-scale networks", Physical
+    Review E 76 (2007).
 
     Examples
     --------

@@ -193,7 +193,12 @@ def maximal_independent_set(
     Raises
     ------
     InvalidArgumentError
-        If `include` names neighbours, or what is no vertex.
+        If `include` names neighbours, or what is no vertex, or there is no such worker.
+
+    References
+    ----------
+    Burtscher, Devale, Azimi, Jaiganesh and Powers, "A high-quality and fast maximal independent set implementation for GPUs",
+    ACM TOPC 5 (2018).
 
     Examples
     --------

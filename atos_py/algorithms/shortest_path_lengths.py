@@ -116,7 +116,8 @@ def shortest_path_lengths(
     worker : {'thread', 'warp', 'cta'}, optional
         By default "cta".
     **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, `timeout`, ...
+        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
+        `timeout` is for the whole call, which keeps nothing then.
 
     Returns
     -------
@@ -129,6 +130,10 @@ def shortest_path_lengths(
         NaN, or integer weights are so large that a path may be longer than an int64 can tell.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
+
+    References
+    ----------
+    Meyer and Sanders, "Delta-stepping: a parallelizable shortest path algorithm", J. Algorithms 49 (2003).
 
     Examples
     --------

@@ -82,8 +82,8 @@ def minimum_spanning_forest(
     worker : {'thread', 'warp', 'cta'}, optional
         By default "cta".
     **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `fetch_size`, `num_blocks`, `num_threads`, ... The launch always has rounds,
-        so there is no `barrier=False`, and no `each_round`. `timeout` is for the whole call.
+        As for `Queue.launch_cta`: `persistent`, `fetch_size`, `num_blocks`, `num_threads`, ... The launch has rounds, so
+        `barrier` is True. `timeout` is for the whole call, which keeps nothing then.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def minimum_spanning_forest(
     InvalidArgumentError
         If some edge lacks its reverse, or weighs another than it, or there is no such worker.
     LaunchConfigError
-        If an option does not go with rounds.
+        If `barrier` is False, or `each_round` is given.
 
     References
     ----------

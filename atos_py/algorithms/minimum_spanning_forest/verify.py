@@ -81,6 +81,7 @@ def verify_minimum_spanning_forest(graph: Graph, edges: Any, edge_ids: Any, weig
     Parameters
     ----------
     graph : Graph
+        Undirected, as for `minimum_spanning_forest`; without weights each edge weighs 1.
     edges, edge_ids : array
         As `minimum_spanning_forest` returns them.
     weight : number, optional

@@ -130,6 +130,10 @@ def sssp(
     skipped. So the distances along the path become final, one after the other, until the target's is. The search ends early
     because few items are left then. It relies on their order for speed, and for nothing else.
 
+    References
+    ----------
+    Meyer and Sanders, "Delta-stepping: a parallelizable shortest path algorithm", J. Algorithms 49 (2003).
+
     Examples
     --------
     >>> graph = atos.Graph.from_edges([0, 0, 1], [1, 2, 2], weights=[0.5, 2, 0.25])

@@ -80,6 +80,7 @@ def verify_strongly_connected_components(graph: Graph, label: Any, num_component
     Parameters
     ----------
     graph : Graph
+        Directed or not.
     label : array
         The labels, of any integer type; one for each vertex.
     num_components : int, optional
