@@ -140,6 +140,13 @@ class DerivedGraphs(GraphArrays):
             In the order of the edges. They are checked, and copied only where dtype, layout or device require it: do not change
             them afterwards.
 
+        Raises
+        ------
+        InvalidArgumentError
+            If there are too few or too many weights, or one is NaN.
+        UnsupportedTypeError
+            If they are no integers or floats of at most 64 bits.
+
         Examples
         --------
         >>> graph = atos.Graph.from_edges([0, 1], [1, 2]).with_weights([0.5, 2])
@@ -172,6 +179,13 @@ class DerivedGraphs(GraphArrays):
             Neighbours are in the order that they had.
         vertices : Array, or an array of the library that the graph's arrays came from
             The id that each vertex of the subgraph has in this graph, uint32.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such vertex, one is there twice, or a mask has not one bool for each vertex.
+        UnsupportedTypeError
+            If they are neither integers nor bool.
 
         Examples
         --------
@@ -228,6 +242,11 @@ class DerivedGraphs(GraphArrays):
         reordered : Graph
         vertices : Array, or an array of the library that the graph's arrays came from
             The id that each vertex of it has in this graph, uint32.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such order, or the seed is not from 0 to 2**64 - 1.
 
         Examples
         --------
@@ -301,6 +320,11 @@ class DerivedGraphs(GraphArrays):
         combine : {"min", "max", "sum", "first"}
             With `deduplicate`, what the weight of one edge that is left of several is: the least, the greatest, their sum, in
             which integers get 64 bits, or that of the first of them.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such rule, or a sum is one of infinite weights with both signs.
 
         Examples
         --------

@@ -41,6 +41,11 @@ def random_weights(graph: Graph, low: float, high: float, seed: int = 0) -> Arra
     Array
         For `Graph.with_weights`.
 
+    Raises
+    ------
+    InvalidArgumentError
+        If `high` is less than `low`, or 2**32 or more above it.
+
     Examples
     --------
     >>> graph = atos.generate.road(100)

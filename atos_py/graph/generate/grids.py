@@ -44,6 +44,11 @@ def grid2d(rows: int, columns: int, *, periodic: bool = False, device: Device | 
     --------
     road : a square one with holes.
 
+    Raises
+    ------
+    InvalidArgumentError
+        If a number is negative, or there are more than 2**32 - 1 vertices.
+
     Examples
     --------
     >>> atos.generate.grid2d(2, 3)
@@ -66,6 +71,11 @@ def grid3d(layers: int, rows: int, columns: int, *, periodic: bool = False, devi
         Whether the last layer, row and column are joined to the first.
     device : Device or str, optional
         Where the graph goes; the best device there is unless given.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a number is negative, or there are more than 2**32 - 1 vertices.
 
     Examples
     --------
@@ -93,6 +103,11 @@ def road(side: int, keep: float = 0.62, seed: int = 0, *, device: Device | str |
         The same seed gives the same graph on every machine.
     device : Device or str, optional
         Where the graph goes; the best device there is unless given.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `side` or `keep` is out of its range.
 
     Examples
     --------

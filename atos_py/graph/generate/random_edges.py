@@ -46,6 +46,11 @@ def uniform(
     device : Device or str, optional
         Where the graph goes; the best device there is unless given.
 
+    Raises
+    ------
+    InvalidArgumentError
+        If there are more edges than pairs of vertices, or a number is out of its range.
+
     Examples
     --------
     >>> atos.generate.uniform(100, 250)
@@ -73,6 +78,11 @@ def bipartite(left: int, right: int, num_edges: int, seed: int = 0, *, device: D
         The same seed gives the same graph on every machine.
     device : Device or str, optional
         Where the graph goes; the best device there is unless given.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are more edges than pairs of vertices, or a number is out of its range.
 
     Examples
     --------
@@ -107,6 +117,11 @@ def small_world(
         The same seed gives the same graph on every machine.
     device : Device or str, optional
         Where the graph goes; the best device there is unless given.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `neighbors` is odd or too large, or another number is out of its range.
 
     Examples
     --------

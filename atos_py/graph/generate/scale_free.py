@@ -59,6 +59,11 @@ def rmat(
     --------
     kronecker : the same with a matrix of any size in place of the quarters.
 
+    Raises
+    ------
+    InvalidArgumentError
+        If `scale` is out of its range, or the probabilities are negative or have a sum above 1.
+
     Examples
     --------
     >>> graph = atos.generate.rmat(10)
@@ -92,6 +97,11 @@ def kronecker(
     device : Device or str, optional
         Where the graph goes; the best device there is unless given.
 
+    Raises
+    ------
+    InvalidArgumentError
+        If the matrix is not square, has a negative or no finite entry, or the graph would have too many vertices.
+
     Examples
     --------
     >>> communities = [[5, 1, 0], [1, 4, 1], [0, 1, 3]]
@@ -120,6 +130,11 @@ def barabasi_albert(num_vertices: int, edges: int, seed: int = 0, *, device: Dev
         The same seed gives the same graph on every machine.
     device : Device or str, optional
         Where the graph goes; the best device there is unless given.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a number is negative or too large.
 
     Examples
     --------
