@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,15 @@ from item_types import DTYPES
 from shared_tasks import arrive, assert_each_once, every_schedule, forest_on_host, launch, on_device
 
 import atos_py as atos
-from atos_py.errors import InvalidArgumentError, QueueFullError, TaskCompileError, TaskError, UnsupportedTypeError
+from atos_py.errors import (
+    AtosError,
+    InvalidArgumentError,
+    LaunchTimeoutError,
+    QueueFullError,
+    TaskCompileError,
+    TaskError,
+    UnsupportedTypeError,
+)
 
 
 def plan(v, forest, counts, other):
@@ -236,3 +245,36 @@ def test_a_queue_is_no_member_of_a_tuple(device):
 
     with pytest.raises(UnsupportedTypeError, match="by themselves, queues"):
         atos.Queue(10, device=device).launch_warp(nothing, pair(1, atos.Queue(10, device=device)))
+
+
+def test_a_launch_that_is_stuck_holds_the_other_queue_until_its_workers_end():
+    """On the CPU alone: a GPU is held as a whole."""
+
+    @atos.task
+    def send_and_wait(worker, v, flags, other):
+        other.push(v)
+        while flags[0] == 0:
+            pass
+        other.push(v + 1)
+
+    flags = atos.zeros(1, dtype=np.int32, device="cpu")
+    queue, other = atos.Queue(10, device="cpu"), atos.Queue(10, device="cpu")
+    other.push(5)
+    queue.push(7)
+    with pytest.raises(LaunchTimeoutError) as stuck:
+        queue.launch_warp(send_and_wait, flags, other, num_blocks=1, timeout=0.05)
+    assert stuck.value.stuck
+    for held in (queue, other):
+        with pytest.raises(AtosError, match="still runs"):
+            held.push(1)
+    flags[0] = 1
+    for _ in range(1000):
+        try:
+            assert other.peek().tolist() == [5, 7, 8]
+            break
+        except AtosError:
+            time.sleep(0.01)
+    else:
+        pytest.fail("the other queue is held for ever")
+    other.push(9)
+    assert len(other) == 4
