@@ -1237,7 +1237,6 @@ KINDS = {
 RECEIVE, RECEIVERS = "protocol/receiver.cuh", "host/receivers.cpp"
 OTHERS = {
     "O01": Mutant(RECEIVE, "who fills a receiver asks for no stop", "if (full) set_bits", "if (false) set_bits"),
-    "O02": Mutant(RECEIVE, "each push asks for a stop", "if (full) set_bits", "if (true) set_bits"),
     "O03": Mutant(RECEIVE, "all items have one ticket", "queue.reserve(1)", "queue.reserve(0)"),
     "O04": Mutant(RECEIVERS, "what was spilled is forgotten", "if (counters.spilled) recover_pending(false);"),
     "O05": Mutant(RECEIVERS, "what was pushed is forgotten", "backend.copy(&counters, device_counters, sizeof counters);"),
