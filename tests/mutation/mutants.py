@@ -1245,7 +1245,11 @@ OTHERS = {
     "O08": Mutant(RECEIVERS, "a receiver may have buckets", "its.has_buckets() ||", "false ||"),
     "O09": Mutant(RECEIVERS, "a full receiver is no end", "room &= !its.lost && !its.over_capacity();"),
     "O10": Mutant(
-        RECEIVERS, "queues are locked in any order", "std::sort(queues.begin(), queues.end(), std::less<atos_queue *>());"
+        RECEIVERS,
+        "queues are locked in any order",
+        "std::sort(queues.begin(), queues.end(), std::less<atos_queue *>());",
+        "",
+        RARE + "two launches have to be between their two locks at once",
     ),
     "O11": Mutant("host/launch.cpp", "a full receiver is not reported", "  report_full_receiver(run, stats);\n"),
 }
