@@ -31,7 +31,7 @@ def is_replaced(status: int) -> bool:
 
 
 class Form(NamedTuple):
-    """How a queue stores its items.
+    """Storage format of a queue: the size of its stored items, and their kinds.
 
     Attributes
     ----------

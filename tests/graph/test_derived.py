@@ -1,4 +1,4 @@
-"""What is made of a graph on its device: reverse edges, other weights, subgraphs."""
+"""Derived graphs, made on the device: reverse edges, other weights, subgraphs."""
 
 from __future__ import annotations
 

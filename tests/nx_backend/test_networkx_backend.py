@@ -255,7 +255,7 @@ def test_a_core_without_the_graph_it_was_made_of():
 
 
 def outcome(function, *args, **options):
-    """What a function of networkx returns, in order if there are weights, or raises."""
+    """Return the result of a function of networkx, in order if there are weights, or the type and text of its error."""
     try:
         found = function(*args, **options)
     except nx.NetworkXException as error:

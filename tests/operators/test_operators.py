@@ -255,7 +255,7 @@ def test_items_of_many_vertices_have_64_bits():
 
 
 def test_a_root_is_found_without_a_write(device):
-    """Where labels take the place of parents, a delayed path halving would undo them."""
+    """Labels may replace parents at the same time, and a write of path halving would undo them."""
 
     @atos.task
     def look(worker, v, parent, found):

@@ -98,7 +98,7 @@ def test_each_item_is_run_by_its_task(device, worker, persistent, barrier):
 
 
 def test_kinds_in_any_order_of_the_launch(device, worker):
-    """What is waiting keeps its task if the next launch has the tasks in another order, in a list or a tuple."""
+    """Waiting items keep their task if the next launch has the tasks in another order, in a list or a tuple."""
     forest = forest_on_host(300, 30)
     there, counts = on_device(forest, device)
     queue = atos.Queue(1000, device=device)

@@ -23,7 +23,7 @@ _LOW = np.uint64(2**32 - 1)
 
 
 class Trees(NamedTuple):
-    """What is known of vertices and trees. The values of a tree are those of its root; of two steps, in turns."""
+    """State of vertices and trees. The values of a tree are stored at its root, twice: steps use the two copies in turns."""
 
     parent: Array  # of union-find
     root: Array  # of each vertex that is not done, at the beginning of the step

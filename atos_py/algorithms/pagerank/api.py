@@ -224,7 +224,7 @@ def mix(v, first, second, part, result):  # type: ignore[no-untyped-def]
 
 
 class _Call(NamedTuple):
-    """What the rankings of one call have in common."""
+    """Parameters that all rankings of one call share."""
 
     graph: Graph
     launches: LaunchSequence

@@ -1,4 +1,4 @@
-"""What generators share: seeds, edges made in pieces by threads, and permutations without a table."""
+"""Helpers of generators: checks of seeds, edges made in pieces by threads, and permutations without a table."""
 
 from __future__ import annotations
 
