@@ -284,7 +284,6 @@ def prepare_launch(
     _check_rounds(launched, program, config)
     samples = zeros((_MAX_SAMPLES, _SAMPLE_WORDS), dtype=np.uint64, device=queue.device) if config.sample_interval else None
     words = ffi.new("uint64_t[]", arguments.words or [0])
-    receivers = [(other._core.form, word) for other, word in arguments.receivers]
     launch = ffi.new(
         "atos_launch *",
         {
@@ -312,8 +311,8 @@ def prepare_launch(
             "poll_callback": ffi.NULL,  # of the thread that runs it
             "progress": observer is not None,
             "mailbox": ffi.NULL if mailbox is None else mailbox.handle,
-            "num_receivers": len(receivers),
-            "receivers": [{"queue": form.handle, "word": word} for form, word in receivers],
+            "num_receivers": len(arguments.receivers),
+            "receivers": [{"queue": other.handle, "word": word} for _, other, word in arguments.receivers],
         },
     )
     stats = ffi.new("atos_stats *")
@@ -324,7 +323,7 @@ def prepare_launch(
             status = lib.atos_queue_launch(form.handle, program.handle, launch, stats)
         asked = mailbox is not None and mailbox.stopped
         used = arguments, words, samples, mailbox
-        others = [other for other, _ in arguments.receivers]
+        others = [other for other, _, _ in arguments.receivers]
         check_end(queue, launched, program, status, stats, config.timeout, used, asked, others)
         return None if is_replaced(status) else _report(queue, launched, config, stats, samples, begin)
 

@@ -15,7 +15,7 @@ from ..compile.arguments import Kind, QueueArgument, describe, is_named_tuple, w
 from ..core.devices import Device
 from ..core.library import lib
 from ..errors import InvalidArgumentError, UnsupportedTypeError
-from .core_queue import CoreQueue
+from .core_queue import CoreQueue, Form
 
 __all__ = ["Arguments", "prepare_arguments"]
 
@@ -23,13 +23,13 @@ __all__ = ["Arguments", "prepare_arguments"]
 class Arguments(NamedTuple):
     """The arguments of one launch: as the task takes them, their types, and the words that carry them.
 
-    `receivers` are the queues among them that tasks push into, each with the number of the first of its words.
+    `receivers` are the queues among them that tasks push into, each with its form and the number of the first of its words.
     """
 
     values: list[Any]
     kinds: tuple[Kind, ...]
     words: list[int]
-    receivers: list[tuple[Any, int]]
+    receivers: list[tuple[Any, Form, int]]
 
 
 def prepare_arguments(args: tuple[Any, ...], device: Device) -> Arguments:
@@ -40,14 +40,15 @@ def prepare_arguments(args: tuple[Any, ...], device: Device) -> Arguments:
     UnsupportedTypeError, InvalidArgumentError
         If a task cannot take one of them, if it is somewhere else, or if they are too many.
     """
-    queues = {i: arg for i, arg in enumerate(args) if isinstance(getattr(arg, "_core", None), CoreQueue)}
-    values = [_receiver(i, arg, device) if i in queues else _wrap(i, arg, device) for i, arg in enumerate(args)]
+    # Of each queue one form is looked at, for which the task is compiled: another thread may change it.
+    forms = {i: arg._core.form for i, arg in enumerate(args) if isinstance(getattr(arg, "_core", None), CoreQueue)}
+    values = [_receiver(i, arg, forms[i], device) if i in forms else _wrap(i, arg, device) for i, arg in enumerate(args)]
     kinds = tuple([describe(value) for value in values])
     packed: list[int] = []
     receivers = []
     for i, value in enumerate(values):
-        if i in queues:
-            receivers.append((queues[i], len(packed)))
+        if i in forms:
+            receivers.append((args[i], forms[i], len(packed)))
         packed += words(value)
     if len(receivers) > lib.ATOS_MAX_RECEIVERS:
         raise InvalidArgumentError(f"a task takes at most {lib.ATOS_MAX_RECEIVERS} other queues (got {len(receivers)})")
@@ -57,13 +58,13 @@ def prepare_arguments(args: tuple[Any, ...], device: Device) -> Arguments:
     return Arguments(values, kinds, packed, receivers)
 
 
-def _receiver(position: int, queue: Any, device: Device) -> QueueArgument:
-    """Return what a task has to know of a queue that it pushes into."""
+def _receiver(position: int, queue: Any, form: Form, device: Device) -> QueueArgument:
+    """Return the argument for a queue that tasks push into, if they may."""
     if queue.device != device:
         raise InvalidArgumentError(f"argument {position} is a queue on {queue.device}, and the task runs on {device}")
-    if queue.buckets is not None or queue._core.form.kinds is not None:
-        why = "has buckets" if queue.buckets is not None else "holds items of several tasks; launch or clear() it first"
-        raise InvalidArgumentError(f"argument {position} is a queue that {why}: tasks push into plain queues")
+    if queue.buckets is not None or form.kinds is not None:
+        why = "has buckets" if queue.buckets is not None else "tells the items of several tasks apart"
+        raise InvalidArgumentError(f"argument {position} is a queue that {why}: make one without, for tasks to push into")
     return QueueArgument(queue.dtype)
 
 

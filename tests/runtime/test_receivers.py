@@ -182,7 +182,7 @@ def test_what_is_refused(device):
         queue.launch_warp(send, atos.Queue(10, device=device, buckets=4))
     sorted_by_task = atos.Queue(10, device=device)
     sorted_by_task.push(1, task=send)
-    with pytest.raises(InvalidArgumentError, match="holds items of several tasks"):
+    with pytest.raises(InvalidArgumentError, match="tells the items of several tasks apart"):
         queue.launch_warp(send, sorted_by_task)
     with pytest.raises(InvalidArgumentError, match="at most 4 other queues"):
         queue.launch_warp(send, *[atos.Queue(1, device=device) for _ in range(5)])
@@ -278,3 +278,26 @@ def test_a_launch_that_is_stuck_holds_the_other_queue_until_its_workers_end():
         pytest.fail("the other queue is held for ever")
     other.push(9)
     assert len(other) == 4
+
+
+def test_kinds_that_the_other_queue_gets_before_the_launch_are_noticed(device, monkeypatch):
+    """Its items are larger then than those that the task was compiled for."""
+
+    @atos.task
+    def send(worker, v, other):
+        if worker.rank == 0:
+            other.push(v)
+
+    queue, other = atos.Queue(10, device=device), atos.Queue(10, device=device)
+    queue.push(3)
+    real = queue._core.for_launch
+
+    def for_launch(tasks):
+        if len(other) == 0:
+            other.push(1, task=send)  # as another thread might
+        return real(tasks)
+
+    monkeypatch.setattr(queue._core, "for_launch", for_launch)
+    with pytest.raises(InvalidArgumentError, match="tells the items of several tasks apart"):
+        queue.launch_warp(send, other)
+    assert (queue.peek().tolist(), other.peek().tolist()) == ([3], [1])
