@@ -160,7 +160,7 @@ class DerivedGraphs(GraphArrays):
             right = given.shape == self.indices.shape and given.dtype == weight_dtype(given.dtype)
             if right and not (given.dtype.kind == "f" and given.size and np.isnan(least(given))):
                 return type(self)(self.indptr, self.indices, given)
-        # What is wrong is named by the check on the host.
+        # The check on the host names the weight that is wrong.
         checked = check_weights(to_host(weights), self.num_edges)
         return type(self)(self.indptr, self.indices, asarray(checked, device=self.device, readonly=True))
 

@@ -236,7 +236,7 @@ def test_pushed_records_keep_their_fields(device):
     assert out[:].tolist() == [-2000 + 2**32 - 1, 0, 4007]
 
 
-# What a queue keeps
+# State that a queue keeps
 
 
 def test_a_launch_stopped_by_a_full_queue_goes_on(device, worker):
@@ -367,7 +367,7 @@ def test_threads_that_push_for_other_tasks_while_one_launches(device):
     assert out[1] >= 100
 
 
-# What is refused
+# Refused launches
 
 
 def test_what_cannot_be_launched_together_is_refused(device):

@@ -13,13 +13,13 @@ from ...support.splitmix64 import splitmix64
 __all__ = ["COUNT", "name_by_smallest", "separate", "set_mode"]
 
 _BEGIN, _START, _PROPAGATE, _SPLIT = 0, 1, 2, 3  # modes of rounds
-# What is known of a vertex: columns of `known`, with keys for vertices. The class is 0 where the component is known. Edges
-# between classes are left out.
+# Columns of `known`, the state of a vertex, with keys for vertices. The class is 0 where the component is known. Edges between
+# classes are left out.
 _FROM, _TO, _CLASS, _GIVEN = 0, 1, 2, 3
 _NONE = 0xFFFF_FFFF
 # Places in `notes`: the vertex of key 0, with its degree; whether anything changed; and how many components were found.
 _PIVOT, _ANY_CHANGE, COUNT = 0, 1, 2
-# What is counted of a range: vertices that are left, those that changed, and components that were found.
+# Packed counts of a range: vertices that are left, those that changed, and components that were found.
 _LEFT, _CHANGED, _FOUND = 1, 1 << 20, 1 << 40
 _ALL_LEFT, _CHANGES = _CHANGED - 1, _FOUND - _CHANGED
 
