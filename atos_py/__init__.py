@@ -7,9 +7,9 @@ from .algorithms.coloring import ColoringResult, color, verify_coloring
 from .algorithms.connected_components import ComponentsResult, connected_components, verify_connected_components
 from .algorithms.core_number import CoreResult, core_number, verify_core_number
 from .algorithms.count_triangles import TriangleResult, count_triangles, verify_triangles
-from .algorithms.k_core import KCoreResult, k_core, verify_k_core
+from .algorithms.k_core import k_core, verify_k_core
 from .algorithms.label_propagation import LabelResult, label_propagation, verify_label_propagation
-from .algorithms.maximal_independent_set import MISResult, maximal_independent_set, verify_maximal_independent_set
+from .algorithms.maximal_independent_set import maximal_independent_set, verify_maximal_independent_set
 from .algorithms.minimum_spanning_forest import (
     SpanningForestResult,
     minimum_spanning_forest,
@@ -23,6 +23,7 @@ from .algorithms.shortest_path_lengths import (
 )
 from .algorithms.sssp import SSSPResult, sssp, verify_sssp
 from .algorithms.strongly_connected_components import strongly_connected_components, verify_strongly_connected_components
+from .algorithms.vertex_set import VertexSetResult
 from .arrays.array import Array, asarray, empty, full, zeros
 from .arrays.primitives import argsort, cumsum, max, min, nonzero, sort, sum
 from .compile.atomics import (
@@ -66,11 +67,9 @@ __all__ = [
     "Device",
     "Graph",
     "Group",
-    "KCoreResult",
     "LabelResult",
     "LaunchOptions",
     "LaunchStats",
-    "MISResult",
     "PageRankResult",
     "Queue",
     "Run",
@@ -81,6 +80,7 @@ __all__ = [
     "TriangleResult",
     "Tuning",
     "UNREACHED",
+    "VertexSetResult",
     "Worker",
     "argsort",
     "asarray",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..arrays.array import to_host, zeros
 from ..arrays.array_library import as_library
-from ..compile.host_kernels import compile_kernel, even_rows, parallel_map
+from ..compile.host_kernels import compile_kernel, first_found
 from ..errors import VerificationError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
@@ -39,7 +39,6 @@ __all__ = [
 ]
 
 _MIN_DEGREE = 4  # mean degree from which on sparing edges is worth knowing whether the graph is symmetric
-_CHUNK_EDGES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -185,11 +184,9 @@ def verify_connected_components(graph: Graph, label: Any, num_components: int | 
     indptr, indices = rows_on_host(graph)
     n = indptr.size - 1
     found = per_vertex("label", label, n)
-    kernel = compile_kernel(_edges_kernel)
-    for edge in parallel_map(lambda piece: int(kernel(indptr, indices, found, *piece)), even_rows(indptr, _CHUNK_EDGES)):
-        if edge >= 0:
-            u, v = ends_of(indptr, indices, edge)
-            raise VerificationError(f"edge {u} -> {v} (number {edge}) joins label {found[u]} and label {found[v]}")
+    if (edge := first_found(_edges_kernel, indptr, indices, found)) >= 0:
+        u, v = ends_of(indptr, indices, edge)
+        raise VerificationError(f"edge {u} -> {v} (number {edge}) joins label {found[u]} and label {found[v]}")
     rows = rows_on_host(graph.to_symmetric())
     smallest = np.full(n, n, np.int64)
     compile_kernel(_smallest_kernel)(*rows, smallest, np.empty(n, np.int64))

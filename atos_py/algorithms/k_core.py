@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.array import empty, to_host
+from ..arrays.array import empty
 from ..arrays.array_library import as_library
 from ..errors import VerificationError
 from ..graph.graph import Graph
@@ -16,17 +15,17 @@ from ..graph.graph_arrays import check_graph
 from ..operators.peeling import peel
 from ..operators.vertex_map import vertex_map
 from ..runtime.launch import LaunchOptions
-from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_int
 from .arguments import check_options, per_vertex
 from .core_number import REST, find_serial_cores, peel_levels
 from .registry import Algorithm, Option, register
+from .vertex_set import VertexSetResult, describe_set
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
 
-__all__ = ["KCoreResult", "k_core", "verify_k_core"]
+__all__ = ["k_core", "verify_k_core"]
 
 
 @vertex_map
@@ -35,35 +34,8 @@ def mark_rest(v, core, members):  # type: ignore[no-untyped-def]
     members[v] = core[v] == REST
 
 
-@dataclass(frozen=True)
-class KCoreResult:
-    """Result of `k_core`.
-
-    Attributes
-    ----------
-    members : Array, or an array of the library that the graph's arrays came from
-        Whether each vertex is in the k-core, bool.
-    stats : LaunchStats
-
-    Examples
-    --------
-    >>> result = atos.k_core(atos.Graph.from_edges([0, 1, 2, 2], [1, 2, 0, 3], symmetrize=True), 2)
-    >>> print(result.members[:], result.num_members)
-    [ True  True  True False] 3
-    """
-
-    members: Any
-    stats: LaunchStats
-
-    @property
-    @host_memory_for("KCoreResult.num_members")
-    def num_members(self) -> int:
-        """Number of vertices in the k-core."""
-        return int(np.count_nonzero(to_host(self.members)))
-
-
 @host_memory_for("atos.k_core")
-def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options: Unpack[LaunchOptions]) -> KCoreResult:
+def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options: Unpack[LaunchOptions]) -> VertexSetResult:
     """Return the k-core: the largest part of the graph in which each vertex has at least k edges to others of it.
 
     Parameters
@@ -79,7 +51,7 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
 
     Returns
     -------
-    KCoreResult
+    VertexSetResult
 
     Raises
     ------
@@ -104,7 +76,7 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
     core, launches = peel_levels("k_core", graph, level, level, worker, launch_options)
     members = empty(core.size, dtype=np.bool_, device=graph.device)
     launches.over_vertices(mark_rest, core.size, core, members)
-    return KCoreResult(as_library(members, graph.library), launches.total(peel.name, like=launches.runs[1]))
+    return VertexSetResult(as_library(members, graph.library), launches.total(peel.name, like=launches.runs[1]))
 
 
 @host_memory_for("atos.verify_k_core")
@@ -145,13 +117,9 @@ def verify_k_core(graph: Graph, k: int, members: Any) -> None:
         raise VerificationError(f"vertex {v} {is_member} among the members of the {k}-core, but its core number is {core[v]}")
 
 
-def _verify(graph: Graph, result: KCoreResult, options: Mapping[str, Any]) -> dict[str, Any]:
+def _verify(graph: Graph, result: VertexSetResult, options: Mapping[str, Any]) -> dict[str, Any]:
     verify_k_core(graph, options["k"], result.members)
-    return _describe(result)
-
-
-def _describe(result: KCoreResult) -> dict[str, Any]:
-    return {"members": result.num_members}
+    return describe_set(result)
 
 
 register(
@@ -159,7 +127,7 @@ register(
         name="k_core",
         run=k_core,
         verify=_verify,
-        describe=_describe,
+        describe=describe_set,
         arrays=lambda result: {"members": result.members},
         help="find the k-core of a graph",
         description="""\

@@ -18,7 +18,6 @@ average", SPAA 2012.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from numpy.typing import ArrayLike
 from ..arrays.array import Array, asarray, empty, to_host
 from ..arrays.array_library import as_library
 from ..compile.atomics import atomic_cas
-from ..compile.host_kernels import compile_kernel, even_rows, parallel_map
+from ..compile.host_kernels import first_found
 from ..compile.task import task
 from ..errors import InvalidArgumentError, VerificationError
 from ..graph.graph import Graph
@@ -36,18 +35,18 @@ from ..operators.ranges import mixed_item_dtype, mixed_range_bounds, mixed_range
 from ..operators.vertex_map import vertex_map
 from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
-from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from ..support.splitmix64 import splitmix64
 from ..support.validation import as_host_array
 from .arguments import check_options, check_sources, check_worker, hash_of_seed, per_vertex, rows_on_host
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, Option, register
+from .vertex_set import VertexSetResult, describe_set
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
 
-__all__ = ["MISResult", "decide", "maximal_independent_set", "verify_maximal_independent_set"]
+__all__ = ["decide", "maximal_independent_set", "verify_maximal_independent_set"]
 
 # The state of a vertex. In the end, states are flags. An undecided vertex has its degree class in the bits from 2 on, the best
 # one being the largest; `SHARED` is set when the vertex has become an item of its own.
@@ -131,33 +130,6 @@ def decide(worker, item, graph, state, base):  # type: ignore[no-untyped-def]
         worker.push(item)
 
 
-@dataclass(frozen=True)
-class MISResult:
-    """Result of `maximal_independent_set`.
-
-    Attributes
-    ----------
-    members : Array, or an array of the library that the graph's arrays came from
-        Whether each vertex is in the set, bool.
-    stats : LaunchStats
-
-    Examples
-    --------
-    >>> result = atos.maximal_independent_set(atos.Graph.from_edges([0, 0, 0], [1, 2, 3], symmetrize=True))
-    >>> print(result.members[:], result.num_members)
-    [False  True  True  True] 3
-    """
-
-    members: Any
-    stats: LaunchStats
-
-    @property
-    @host_memory_for("MISResult.num_members")
-    def num_members(self) -> int:
-        """Number of vertices in the set."""
-        return int(np.count_nonzero(to_host(self.members)))
-
-
 @host_memory_for("atos.maximal_independent_set")
 def maximal_independent_set(
     graph: Graph,
@@ -166,7 +138,7 @@ def maximal_independent_set(
     include: ArrayLike | None = None,
     worker: str | None = None,
     **launch_options: Unpack[LaunchOptions],
-) -> MISResult:
+) -> VertexSetResult:
     """Find a set of vertices of which no two are neighbours, and to which no vertex can be added.
 
     Vertices of small degree are preferred, which makes the set large. It is the one that a greedy algorithm finds in a certain
@@ -188,7 +160,7 @@ def maximal_independent_set(
 
     Returns
     -------
-    MISResult
+    VertexSetResult
 
     Raises
     ------
@@ -234,7 +206,7 @@ def maximal_independent_set(
         raise InvalidArgumentError(
             f"include names vertex {chosen[np.argmin(kept)]} and a neighbour of it, which cannot both be in an independent set"
         )
-    return MISResult(as_library(members, graph.library), launches.total(decide.name))
+    return VertexSetResult(as_library(members, graph.library), launches.total(decide.name))
 
 
 def _set_kernel(indptr: Any, indices: Any, members: Any, first: int, end: int) -> int:  # pragma: no cover - compiled
@@ -275,23 +247,18 @@ def verify_maximal_independent_set(graph: Graph, members: Any) -> None:
     check_graph(graph)
     indptr, indices = rows_on_host(graph.to_symmetric())
     found = per_vertex("members", members, indptr.size - 1, "b")
-    kernel = compile_kernel(_set_kernel)
-    for v in parallel_map(lambda piece: int(kernel(indptr, indices, found, *piece)), even_rows(indptr, 1 << 20)):
-        if v >= 0 and found[v]:
-            neighbors = indices[indptr[v] : indptr[v + 1]]
-            other = neighbors[found[neighbors] & (neighbors != v)][0]
-            raise VerificationError(f"vertices {v} and {other} are neighbours, and both in the set")
-        if v >= 0:
-            raise VerificationError(f"vertex {v} is not in the set, and no neighbour of it is: it can be added")
+    v = first_found(_set_kernel, indptr, indices, found)
+    if v >= 0 and found[v]:
+        neighbors = indices[indptr[v] : indptr[v + 1]]
+        other = neighbors[found[neighbors] & (neighbors != v)][0]
+        raise VerificationError(f"vertices {v} and {other} are neighbours, and both in the set")
+    if v >= 0:
+        raise VerificationError(f"vertex {v} is not in the set, and no neighbour of it is: it can be added")
 
 
-def _verify(graph: Graph, result: MISResult, _options: Mapping[str, Any]) -> dict[str, Any]:
+def _verify(graph: Graph, result: VertexSetResult, _options: Mapping[str, Any]) -> dict[str, Any]:
     verify_maximal_independent_set(graph, result.members)
-    return _describe(result)
-
-
-def _describe(result: MISResult) -> dict[str, Any]:
-    return {"members": result.num_members}
+    return describe_set(result)
 
 
 register(
@@ -299,7 +266,7 @@ register(
         name="maximal_independent_set",
         run=maximal_independent_set,
         verify=_verify,
-        describe=_describe,
+        describe=describe_set,
         arrays=lambda result: {"members": result.members},
         help="find a maximal independent set",
         description="""\

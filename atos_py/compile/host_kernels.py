@@ -23,10 +23,11 @@ from ..support.uninterrupted import uninterrupted
 from .codegen.introspect import global_names, is_library
 from .toolchain import import_numba
 
-__all__ = ["compile_kernel", "even_rows", "num_threads", "parallel_map", "ranges", "returnable", "threads"]
+__all__ = ["compile_kernel", "even_rows", "first_found", "num_threads", "parallel_map", "ranges", "returnable", "threads"]
 
 _MOST_STACK = 8 << 20  # of a thread, where the system says no less
 _ROOM = 4 << 20  # that a thread needs besides, until it runs
+_PIECE_EDGES = 1 << 20  # of `first_found`
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -44,6 +45,16 @@ def parallel_map(function: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
         return [function(item) for item in items]
     with threads(workers) as pool:
         return list(pool.map(function, items))
+
+
+def first_found(kernel: Callable[..., int], indptr: NDArray[Any], *arguments: Any) -> int:
+    """Return the first edge or vertex that fails a check of all rows, or -1.
+
+    ``kernel(indptr, *arguments, first, end)`` returns the first of the rows from `first` to `end` that does, or -1.
+    """
+    compiled = compile_kernel(kernel)
+    found = parallel_map(lambda piece: int(compiled(indptr, *arguments, *piece)), even_rows(indptr, _PIECE_EDGES))
+    return next((number for number in found if number >= 0), -1)
 
 
 @contextlib.contextmanager

@@ -139,7 +139,7 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
     ),
     "core_number": (lambda _: None, lambda _: atos.core_number(GRAPH)),
     "CoreResult.max_core": (lambda _: atos.core_number(GRAPH), lambda found: found.max_core),
-    "KCoreResult.num_members": (lambda _: atos.k_core(GRAPH, 2), lambda found: found.num_members),
+    "VertexSetResult.num_members": (lambda _: atos.k_core(GRAPH, 2), lambda found: found.num_members),
     "k_core": (lambda _: None, lambda _: atos.k_core(GRAPH, 2)),
     "count_triangles": (lambda _: None, lambda _: atos.count_triangles(GRAPH)),
     "verify_triangles": (
@@ -147,7 +147,6 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
         lambda found: atos.verify_triangles(GRAPH, found.triangles, found.total, found.clustering),
     ),
     "maximal_independent_set": (lambda _: None, lambda _: atos.maximal_independent_set(GRAPH, include=[0])),
-    "MISResult.num_members": (lambda _: atos.maximal_independent_set(GRAPH), lambda found: found.num_members),
     "verify_maximal_independent_set": (
         lambda _: atos.maximal_independent_set(GRAPH),
         lambda found: atos.verify_maximal_independent_set(GRAPH, found.members),

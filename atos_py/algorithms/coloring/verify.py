@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compile.host_kernels import compile_kernel, even_rows, parallel_map, ranges
+from ...compile.host_kernels import first_found, parallel_map, ranges
 from ...errors import VerificationError
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
@@ -15,7 +15,6 @@ from ..arguments import ends_of, per_vertex, rows_on_host
 
 __all__ = ["verify_coloring"]
 
-_CHUNK_EDGES = 1 << 20
 _CHUNK_VERTICES = 1 << 20
 
 
@@ -57,11 +56,9 @@ def verify_coloring(graph: Graph, colors: Any) -> None:
     indptr, indices = rows_on_host(graph)
     n = indptr.size - 1
     found = per_vertex("colors", colors, n)
-    kernel = compile_kernel(_clash_kernel)
-    for edge in parallel_map(lambda piece: int(kernel(indptr, indices, found, *piece)), even_rows(indptr, _CHUNK_EDGES)):
-        if edge >= 0:
-            u, v = ends_of(indptr, indices, edge)
-            raise VerificationError(f"edge {u} -> {v} (number {edge}) joins two vertices of colour {found[u]}")
+    if (edge := first_found(_clash_kernel, indptr, indices, found)) >= 0:
+        u, v = ends_of(indptr, indices, edge)
+        raise VerificationError(f"edge {u} -> {v} (number {edge}) joins two vertices of colour {found[u]}")
     pieces = ranges(n, _CHUNK_VERTICES)
     most = max(parallel_map(lambda piece: int(np.diff(indptr[piece[0] : piece[1] + 1]).max()), pieces), default=0)
     if found.max(initial=0) > most and not graph.is_symmetric():
