@@ -119,11 +119,12 @@ def test_a_stop_that_leaves_nothing_is_one_too(device, worker, persistent, barri
 
 @atos.task
 def burst(worker, v, size):
-    """Stop, and push more than the queue holds."""
-    if worker.rank == 0:
-        worker.stop()
-    for k in worker.split(range(1, size)):
-        worker.push(k)
+    """Stop, and push more than the queue holds. Other workers may run some of that before they see the stop."""
+    if v == 0:
+        if worker.rank == 0:
+            worker.stop()
+        for k in worker.split(range(1, size)):
+            worker.push(k)
 
 
 @every_schedule
@@ -132,7 +133,9 @@ def test_a_full_queue_grows_and_the_launch_still_ends(device, worker, persistent
     queue.push(0)
     stats = launch(queue, worker, burst, 5000, persistent=persistent, barrier=barrier)
     assert stats.stopped
-    assert sorted(queue.peek()) == list(range(1, 5000))
+    left = queue.peek()
+    assert len(set(left)) == len(left) == 5000 - stats.tasks_run
+    assert set(left) <= set(range(1, 5000))
     assert stats.grown >= 1
 
 
@@ -141,7 +144,7 @@ def test_a_queue_that_cannot_grow_says_so_all_the_same(device, worker):
     queue.push(0)
     with pytest.raises(QueueFullError) as full:
         launch(queue, worker, burst, 100)
-    assert full.value.pending == len(queue) == 99
+    assert 16 < full.value.pending == len(queue) <= 99
 
 
 def test_a_stop_is_not_lost_beside_a_timeout(device):
