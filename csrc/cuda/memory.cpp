@@ -15,7 +15,8 @@
 namespace atos::cuda {
 namespace {
 
-constexpr uint64_t kStaged = 1 << 20; // bytes that are copied at once
+constexpr uint64_t kStaged = 1 << 20;  // bytes that are copied at once
+constexpr uint64_t kStrided = 1 << 12; // elements that are filled word by word
 
 // Fills memory beside a run, which may hold all multiprocessors: by the copy engines, since a memset may be a kernel.
 void fill_by_copies(CUdeviceptr at, const void *element, uint64_t element_bytes, uint64_t count) {
@@ -25,6 +26,16 @@ void fill_by_copies(CUdeviceptr at, const void *element, uint64_t element_bytes,
   for (uint64_t done = 0; done < bytes; done += part.size())
     check(driver().cuMemcpy(at + done, address(part.data()), std::min<uint64_t>(part.size(), bytes - done)), "filling");
   check(driver().cuStreamSynchronize(CU_STREAM_LEGACY), "filling");
+}
+
+// Fills memory with elements of several words: the first ones by a strided column of each word, which is slow, and the others
+// by copies of all that is there, twice as much each time.
+void fill_with_words(CUdeviceptr at, const uint32_t *words, uint32_t element_bytes, uint64_t count) {
+  const uint64_t first = std::min(count, kStrided);
+  for (uint32_t w = 0; w < element_bytes / 4; ++w)
+    check(driver().cuMemsetD2D32(at + 4 * w, element_bytes, words[w], 1, first), "filling");
+  for (uint64_t done = first; done < count; done += std::min(done, count - done))
+    check(driver().cuMemcpy(at + done * element_bytes, at, std::min(done, count - done) * element_bytes), "filling");
 }
 
 } // namespace
@@ -163,8 +174,7 @@ void fill(CudaDevice &device, void *to, const void *element, uint32_t element_by
       check(d.cuMemsetD32(at, words[0], count * (element_bytes / 4)), "filling");
       break;
     }
-    for (uint32_t w = 0; w < element_bytes / 4; ++w) // one strided column of words after the other
-      check(d.cuMemsetD2D32(at + 4 * w, element_bytes, words[w], 1, count), "filling");
+    fill_with_words(at, words, element_bytes, count);
     break;
   default: throw Failure(ATOS_INVALID, format("cannot fill with elements of %u bytes", element_bytes));
   }
