@@ -18,6 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 
 __all__ = ["uninterrupted"]
 
+_SIGNALS = sorted(signal.valid_signals())  # which takes long to ask for
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -39,7 +40,7 @@ def uninterrupted(function: Callable[_P, _R]) -> Callable[_P, _R]:
             else:
                 handlers[number](number, frame)
 
-        found = {number: signal.getsignal(number) for number in signal.valid_signals()}
+        found = {number: signal.getsignal(number) for number in _SIGNALS}
         handlers: dict[int, Any] = {number: handler for number, handler in found.items() if callable(handler)}
         try:
             for number in handlers:
