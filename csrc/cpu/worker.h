@@ -396,10 +396,11 @@ private:
     }
     window = far.window();
     uint64_t taken = 0;
-    for (uint64_t ticket = chunk.from; ticket < chunk.to; ++ticket, ++taken) {
+    FarItem<bytes> *const entries = far.entries(chunk);
+    for (const uint64_t n = chunk.to - chunk.from; entries && taken < n; ++taken) {
       Item<bytes> item;
       float level;
-      if (!far.take(chunk.list, ticket, &item, &level)) break;
+      if (!far.take(&entries[taken], &item, &level)) break;
       push(item, level);
     }
     settle_pushes();

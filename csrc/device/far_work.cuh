@@ -5,8 +5,14 @@
 
 namespace atos {
 
+// [one lane] Opens the lowest bucket that has far items (FarItems::open); returns the number of its chunks. A function of its
+// own, as it is large and called from several places.
+template <unsigned bytes> ATOS_NOINLINE uint64_t open_bucket(const Launch &launch, uint64_t most, uint64_t largest) {
+  return far_items_of<bytes>(launch).open(most, launch.workers, largest);
+}
+
 // [any lanes] Appends an item to the buffer of the near or of the far items, as its level says. Lanes that push together share
-// one atomic for each. If the buffer is full, the item is stored at once.
+// one atomic for each. If the buffer is full, the items are stored at once.
 template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push_with_level(const Item<bytes> &item, float level) {
   FarState &far = *far_state();
   const bool is_near = far.window.is_near(level);
@@ -22,11 +28,18 @@ template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push_with_level(const 
     return;
   }
   fence();
+  const unsigned together = __activemask();
   const FarItems<bytes> items = far_items();
-  items.count(1);
+  if (lane_id() == __ffs(together) - 1) items.count(__popc(together));
   const unsigned list = items.list_of(level, far.window);
-  const uint64_t ticket = items.reserve(list, 1);
+  __syncwarp(together); // all are counted
+  const unsigned peers = __match_any_sync(together, list), first = __ffs(peers) - 1;
+  uint64_t ticket = 0;
+  if (lane_id() == first) ticket = items.reserve(list, __popc(peers));
+  __syncwarp(together);
+  ticket = __shfl_sync(together, ticket, first) + __popc(peers & ((1u << lane_id()) - 1));
   items.begin_block(list, ticket);
+  __syncwarp(together); // no lane waits for a block that another one is yet to begin
   items.put(list, ticket, item, level);
 }
 
@@ -81,13 +94,17 @@ template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes
     if (far.claim_chunk(chunk)) return true;
     if (!this->relaxed() || !far.can_open()) return false;
     const uint64_t most = uint64_t(launch.workers) * launch.fetch * kOpenedBatches, room = launch.size / 4 + 1;
-    return far.open(most < room ? most : room, launch.workers, largest_chunk()) && far.claim_chunk(chunk);
+    return open_bucket<bytes>(launch, most < room ? most : room, largest_chunk()) && far.claim_chunk(chunk);
   }
 
   // Whether the first of the claimed tickets has got its item, as last sampled.
   ATOS_DEVICE bool has_filled_ticket() const { return worker.far_state()->filled; }
-  // [one lane]
-  ATOS_DEVICE void sample_ticket() {
+  // [one lane] While a step runs: the window, whether there are far items to take, and whether the first claimed ticket has its
+  // item. After the step these loads would take as long again as a short one.
+  ATOS_DEVICE void sample_far() {
+    const FarItems<bytes> far = worker.far_items();
+    worker.far_state()->window = far.window();
+    worker.far_state()->open = far.has_chunk() || far.can_open();
     const Consumer &consumer = header->consumer;
     bool filled = false;
     if (consumer.claimed) {
@@ -99,9 +116,7 @@ template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes
   }
 
   // [one lane] Between two rounds: opens all of the next bucket; returns the number of its chunks.
-  ATOS_DEVICE uint64_t open_next_bucket() const {
-    return worker.far_items().open(~uint64_t(0), launch.workers, largest_chunk());
-  }
+  ATOS_DEVICE uint64_t open_next_bucket() const { return open_bucket<bytes>(launch, ~uint64_t(0), largest_chunk()); }
 
   // A chunk is a batch, or in a relaxed launch what a worker adds to the items that it has kept.
   ATOS_DEVICE uint64_t largest_chunk() const {
@@ -118,11 +133,13 @@ template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes
     if (Group::rank() == 0) state.window = far.window();
     Group::sync();
     const FarChunk chunk = state.chunk;
+    FarItem<bytes> *const entries = far.entries(chunk);
+    const uint32_t there = entries ? uint32_t(chunk.to - chunk.from) : 0;
 #pragma unroll 1
-    for (uint64_t ticket = chunk.from + Group::rank(); ticket < chunk.to; ticket += Group::size()) {
+    for (uint32_t k = Group::rank(); k < there; k += Group::size()) {
       Item<bytes> item;
       float level;
-      if (!far.take(chunk.list, ticket, &item, &level)) break;
+      if (!far.take(&entries[k], &item, &level)) break;
       atomicAdd(&state.taken, 1);
       worker.push_with_level(item, level);
     }

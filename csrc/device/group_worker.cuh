@@ -135,11 +135,13 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     const FarItems<bytes> far = worker.far_items();
     uint32_t got = kept;
     const bool pushes_again = chunk.again;
+    const uint32_t there = uint32_t(chunk.to - chunk.from);
+    FarItem<bytes> *const entries = pushes_again ? nullptr : far.entries(chunk);
 #pragma unroll 1
-    for (uint64_t from = chunk.from; from < chunk.to && !pushes_again; from += kWarpSize) {
+    for (uint32_t from = 0; from < there && entries; from += kWarpSize) {
       Item<bytes> item;
       float level;
-      const bool taken = from + lane_id() < chunk.to && far.take(chunk.list, from + lane_id(), &item, &level);
+      const bool taken = from + lane_id() < there && far.take(&entries[from + lane_id()], &item, &level);
       const unsigned lanes = __ballot_sync(kAll, taken);
       if (taken) items[got + __popc(lanes & ((1u << lane_id()) - 1))] = item;
       got += __popc(lanes);
@@ -159,7 +161,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     bool found = false;
     // Before the first step (kLeave) the items of the ring come first: what the host has pushed, of the lowest bucket.
     if (lane_id() == 0 && header->step != Action::kLeave && local_items <= launch.fetch / kThinPart &&
-        !this->has_filled_ticket())
+        !this->has_filled_ticket() && (worker.far_state()->open || local_items == 0))
       found = this->find_far_chunk();
     return __shfl_sync(kAll, found, 0) ? take_far_chunk(local_items) : Action(Action::kWait);
   }

@@ -77,6 +77,16 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
     atos_task_body(&worker, item, i, values, &args);
   }
 
+  // With buckets, a long step is run in strips, between which the pushes are flushed if a buffer is half full: items that find
+  // no room there are stored one by one, which is slow.
+  static ATOS_DEVICE bool flushes_within_step() { return has_buckets(); }
+  // [all threads]
+  ATOS_DEVICE void flush_within_step() {
+    if (!Group::any(this->is_half_full())) return; // a barrier, too
+    this->template flush_pushes<Group>(false, this->relaxed(), nullptr);
+    Group::sync();
+  }
+
   // [all threads] With flat kinds beside nested ones: runs the flat tasks of a batch, one after another.
   ATOS_DEVICE void run_flat(unsigned got) {
     if (atos_config(ATOS_CONFIG_CHECKED)) atos_left(&worker); // a thread may have left a nested task, which nobody waits for
@@ -106,11 +116,17 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
     const uint32_t total = got > kFew ? measure<Group>(got) : header->total;
     // The last warp, which has the least to do, samples the demand meanwhile.
     if (Group::has_more_warps() && looks) this->sample_demand();
+    const unsigned step = iterations_at_once(), first = (Group::rank() & ~31u) / threads_of_iteration();
 #pragma unroll 1
-    for (uint32_t base = (Group::rank() & ~31u) / threads_of_iteration(); base < total; base += this->iterations_at_once()) {
-      const uint32_t e = base + lane_id() / threads_of_iteration();
-      const unsigned k = item_of(e, base, got);
-      if (e < total) run_iteration(&items[k], int64_t(e - scan[k]), &values[k * value_words()]);
+    for (uint32_t from = 0, to; from < total; from = to) {
+      to = flushes_within_step() && total - from > kStrip * step ? from + kStrip * step : total;
+#pragma unroll 1
+      for (uint32_t base = from + first; base < to; base += step) {
+        const uint32_t e = base + lane_id() / threads_of_iteration();
+        const unsigned k = item_of(e, base, got);
+        if (e < total) run_iteration(&items[k], int64_t(e - scan[k]), &values[k * value_words()]);
+      }
+      if (to < total) flush_within_step();
     }
     if (!Group::has_more_warps() && looks) this->sample_demand();
   }

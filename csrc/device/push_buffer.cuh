@@ -97,6 +97,9 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   // Whether anything was pushed in the last step.
   ATOS_DEVICE bool has_pushes() const { return header->pushes || (has_buckets() && worker.far_state()->pushes); }
 
+  // With buckets: whether one of the two buffers is half full.
+  ATOS_DEVICE bool is_half_full() const { return max(header->pushes, worker.far_state()->pushes) > launch.buffer / 2; }
+
   // Whether they are too many for one warp.
   ATOS_DEVICE bool has_many_pushes() const {
     return header->pushes > kFew || (has_buckets() && worker.far_state()->pushes > kFew);
@@ -123,10 +126,7 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
     const QueueRef<bytes> q = queue();
     const int64_t demand = int64_t(load(&q.counters->head) - tickets_of(load(&q.counters->tail)));
     header->producer.demand = q.stopped() ? kUnseen : demand; // very negative: no item stays local
-    if (has_buckets()) {
-      worker.far_state()->window = worker.far_items().window();
-      this->sample_ticket();
-    }
+    if (has_buckets()) this->sample_far();
   }
 };
 

@@ -58,9 +58,15 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
   // [all threads] Runs the task on the iterations of `header->chunk`.
   ATOS_DEVICE void run_chunk() {
     const Chunk chunk = header->chunk;
+    const unsigned step = this->iterations_at_once();
 #pragma unroll 1
-    for (int64_t i = chunk.from + Group::rank() / threads_of_iteration(); i < chunk.to; i += this->iterations_at_once())
-      this->run_iteration(borrowed(), i, header->borrowed_values);
+    for (int64_t from = chunk.from, to; from < chunk.to; from = to) {
+      to = this->flushes_within_step() && chunk.to - from > kStrip * step ? from + kStrip * step : chunk.to;
+#pragma unroll 1
+      for (int64_t i = from + Group::rank() / threads_of_iteration(); i < to; i += step)
+        this->run_iteration(borrowed(), i, header->borrowed_values);
+      if (to < chunk.to) this->flush_within_step();
+    }
   }
 };
 

@@ -90,10 +90,26 @@ struct FarState {
   uint32_t surplus; // near items of a flush that are stored as far ones
   uint32_t taken;   // items of the chunk that were taken
   uint32_t kept;    // items of the next batch that the worker has already
-  uint32_t filled;  // whether the first claimed ticket has its item
+  uint32_t filled;  // whether the first claimed ticket has its item, as last sampled
+  uint32_t open;    // whether there were far items to take
   FarChunk chunk;   // that runs
 };
 static_assert(sizeof(FarState) <= kFarStateBytes, "the state for far items outgrew its place");
+
+// Views of the queue of a launch, and of its far items.
+template <unsigned bytes> ATOS_DEVICE QueueRef<bytes> queue_of(const Launch &launch) {
+  return {static_cast<Counters *>(launch.counters),
+          static_cast<Slot<bytes> *>(launch.slots),
+          static_cast<Slot<bytes> *>(launch.more),
+          static_cast<Item<bytes> *>(launch.spill),
+          launch.size,
+          launch.reciprocal,
+          launch.spill_size,
+          launch.growths};
+}
+template <unsigned bytes> ATOS_DEVICE FarItems<bytes> far_items_of(const Launch &launch) {
+  return {queue_of<bytes>(launch), static_cast<unsigned char *>(launch.far), launch.buckets, launch.blocks, launch.directory};
+}
 
 // A task's view of its worker, passed to it as a void pointer.
 template <unsigned bytes> struct Worker {
@@ -104,20 +120,8 @@ template <unsigned bytes> struct Worker {
   unsigned char *scratch;
   int64_t round = 0, mode = 0; // of launches with barriers; in registers, and only if the task asks for them
 
-  ATOS_DEVICE QueueRef<bytes> queue() const {
-    return {static_cast<Counters *>(launch->counters),
-            static_cast<Slot<bytes> *>(launch->slots),
-            static_cast<Slot<bytes> *>(launch->more),
-            static_cast<Item<bytes> *>(launch->spill),
-            launch->size,
-            launch->reciprocal,
-            launch->spill_size,
-            launch->growths};
-  }
-
-  ATOS_DEVICE FarItems<bytes> far_items() const {
-    return {queue(), static_cast<unsigned char *>(launch->far), launch->buckets, launch->blocks, launch->directory};
-  }
+  ATOS_DEVICE QueueRef<bytes> queue() const { return queue_of<bytes>(*launch); }
+  ATOS_DEVICE FarItems<bytes> far_items() const { return far_items_of<bytes>(*launch); }
 
   // Of a queue with buckets: the state, the levels of the items in the buffer, and the far items that were pushed.
   ATOS_DEVICE FarState *far_state() const {
@@ -156,7 +160,7 @@ template <class Group, unsigned bytes> struct WorkerState {
       header->round_end = launch.round_end;
       header->chunk.split = -1;
       header->step = Action::kLeave;
-      if (has_buckets()) *worker.far_state() = FarState{worker.far_items().window(), 0, 0, 0, 0, 0, {}};
+      if (has_buckets()) *worker.far_state() = FarState{worker.far_items().window(), 0, 0, 0, 0, 0, 0, {}};
     }
     if (asks_for_round()) {
       worker.round = int64_t(launch.round);

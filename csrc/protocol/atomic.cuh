@@ -13,10 +13,12 @@
 #if defined(__CUDACC__)
 #define ATOS_DEVICE __device__ __forceinline__
 #define ATOS_FUNCTION __host__ ATOS_DEVICE
+#define ATOS_NOINLINE __device__ __noinline__
 #define ATOS_ROLLED _Pragma("unroll 1") // unrolled, a loop whose memory operations keep their order only takes registers
 #else
 #define ATOS_DEVICE inline
 #define ATOS_FUNCTION inline
+#define ATOS_NOINLINE inline
 #define ATOS_ROLLED
 #endif
 
@@ -33,6 +35,19 @@ ATOS_DEVICE uint64_t load(const uint64_t *p) {
 }
 ATOS_DEVICE void store(uint64_t *p, uint64_t v) {
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(global(p)), "l"(v) : "memory");
+}
+// The same for two words at once, aligned to 16 bytes.
+constexpr bool kHasPairs = true;
+ATOS_DEVICE void load_pair(const uint64_t *p, uint64_t *first, uint64_t *second) {
+  asm volatile("{.reg .b128 pair; ld.relaxed.gpu.global.b128 pair, [%2]; mov.b128 {%0, %1}, pair;}"
+               : "=l"(*first), "=l"(*second)
+               : "l"(global(p))
+               : "memory");
+}
+ATOS_DEVICE void store_pair(uint64_t *p, uint64_t first, uint64_t second) {
+  asm volatile("{.reg .b128 pair; mov.b128 pair, {%1, %2}; st.relaxed.gpu.global.b128 [%0], pair;}" ::"l"(global(p)),
+               "l"(first), "l"(second)
+               : "memory");
 }
 ATOS_DEVICE uint64_t fetch_add(uint64_t *p, uint64_t v) {
   uint64_t old;
@@ -77,6 +92,9 @@ struct Spin {
 
 #else
 
+constexpr bool kHasPairs = false; // x86 has no such load that is sure to be atomic
+ATOS_FUNCTION void load_pair(const uint64_t *, uint64_t *, uint64_t *) {}
+ATOS_FUNCTION void store_pair(uint64_t *, uint64_t, uint64_t) {}
 ATOS_FUNCTION uint64_t load(const uint64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 ATOS_FUNCTION void store(uint64_t *p, uint64_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
 ATOS_FUNCTION uint64_t fetch_add(uint64_t *p, uint64_t v) { return __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL); }

@@ -34,7 +34,7 @@ struct FarCounters {
   uint64_t left;                // of them, those that are not finished
   uint64_t busy;                // 1 while a worker opens a list
   uint64_t list, begin, end;    // the open list, and the tickets that were opened
-  uint64_t chunk;               // items of a chunk
+  uint64_t chunk_shift;         // log2 of the items of a chunk
   uint64_t opened;              // chunks that were opened between two rounds
   uint64_t again;               // whether the items are to be pushed again
   uint64_t taken_out;           // items of all lists that were opened

@@ -61,25 +61,37 @@ struct Window {
   ATOS_FUNCTION bool is_near(float level) const { return bucket_of(level) <= current; }
 };
 
-// An entry of a list: an item and its level, which says that the item is there. It shares a word with a 4-byte item.
+// An entry of a list: an item and its level, which says that the item is there. It shares a word with a 4-byte item. An item of
+// 8 bytes is written and read together with it, where there is such an access: two fences less.
 template <unsigned bytes> struct FarItem {
+  static constexpr bool kIsPair = bytes == 8 && kHasPairs;
   uint64_t item[bytes / 8];
   uint64_t level;
 
   static ATOS_FUNCTION Item<bytes> none() { return {}; }
   ATOS_FUNCTION void put(const Item<bytes> &value, float its_level) {
-    for (unsigned i = 0; i < bytes / 8; ++i) store(&item[i], value.word[i]);
-    fence();
-    store(&level, bits_of(its_level));
+    if constexpr (kIsPair) {
+      store_pair(item, value.word[0], bits_of(its_level));
+    } else {
+      for (unsigned i = 0; i < bytes / 8; ++i) store(&item[i], value.word[i]);
+      fence();
+      store(&level, bits_of(its_level));
+    }
   }
   ATOS_FUNCTION bool take(Item<bytes> *value, float *its_level) {
-    const uint64_t seen = load(&level);
+    uint64_t seen;
+    if constexpr (kIsPair) load_pair(item, &value->word[0], &seen);
+    else seen = load(&level);
     if (seen == kEmpty) return false;
-    fence();
-    for (unsigned i = 0; i < bytes / 8; ++i) value->word[i] = load(&item[i]);
     *its_level = float_of(uint32_t(seen));
-    fence(); // the item was read
-    store(&level, kEmpty);
+    if constexpr (kIsPair) {
+      store_pair(item, 0, kEmpty);
+    } else {
+      fence();
+      for (unsigned i = 0; i < bytes / 8; ++i) value->word[i] = load(&item[i]);
+      fence(); // the item was read
+      store(&level, kEmpty);
+    }
     return true;
   }
 };
@@ -201,27 +213,35 @@ template <unsigned bytes> struct FarItems {
     return chunks;
   }
 
+  // Whether the opened list seems to have chunks to claim.
+  ATOS_FUNCTION bool has_chunk() const { return load(&state().chunks) > kChunkBias; }
+
   // Claims a chunk of the opened list. As with split items, claims after the last chunk are harmless.
   ATOS_FUNCTION bool claim_chunk(FarChunk *got) const {
-    if (load(&state().chunks) <= kChunkBias) return false;
+    if (!has_chunk()) return false;
     const uint64_t unclaimed = fetch_add(&state().chunks, ~uint64_t(0));
     if (unclaimed <= kChunkBias) return false;
     fence(); // after the writes of the opener
-    const uint64_t begin = load(&state().begin), end = load(&state().end), chunk = load(&state().chunk);
-    const uint64_t from = ((end - 1) / chunk + 1 - (unclaimed - kChunkBias)) * chunk; // the first one first
+    const uint64_t begin = load(&state().begin), end = load(&state().end), shift = load(&state().chunk_shift);
+    const uint64_t last = (end - 1) >> shift, from = (last + 1 - (unclaimed - kChunkBias)) << shift; // the first one first
+    const uint64_t to = from + (uint64_t(1) << shift);
     got->from = from < begin ? begin : from;
-    got->to = from + chunk < end ? from + chunk : end;
+    got->to = to < end ? to : end;
     got->list = uint32_t(load(&state().list));
     got->again = uint32_t(load(&state().again));
     return true;
   }
 
-  // Takes the item of an opened ticket, for which it waits if it is not stored yet. False if the workers stop meanwhile. A
+  // The entry of the first ticket of a claimed chunk, whose others follow it. Null if the workers stop.
+  ATOS_FUNCTION FarItem<bytes> *entries(const FarChunk &chunk) const {
+    FarItem<bytes> *first = find(chunk.list, chunk.from);
+    fence(); // what the entries held before is gone
+    return first;
+  }
+
+  // Takes the item of an opened entry, for which it waits if it is not stored yet. False if the workers stop meanwhile. A
   // fence has to come before the item runs, which then sees what was written before it was pushed.
-  ATOS_FUNCTION bool take(unsigned list, uint64_t ticket, Item<bytes> *item, float *level) const {
-    FarItem<bytes> *entry = find(list, ticket);
-    if (!entry) return false;
-    fence(); // what the entry held before is gone
+  ATOS_FUNCTION bool take(FarItem<bytes> *entry, Item<bytes> *item, float *level) const {
     for (Spin spin;; spin.again()) {
       if (entry->take(item, level)) return true;
       if (queue.stopped()) return false;
@@ -300,7 +320,7 @@ private:
 
   ATOS_FUNCTION FarLayout layout() const { return far_layout(buckets, blocks, directory, bytes); }
   ATOS_FUNCTION uint64_t *block_word(unsigned list, uint64_t ticket) const {
-    return &directories()[list * uint64_t(directory) + (ticket / kBlockItems) % directory];
+    return &directories()[list * uint64_t(directory) + (ticket / kBlockItems & (directory - 1))];
   }
   // Says in a directory which of the tickets that share a place a block is for.
   static ATOS_FUNCTION uint64_t tag(uint64_t ticket) { return uint32_t(ticket / kBlockItems + 1); }
@@ -332,15 +352,15 @@ private:
 
   // A free block, from `hint` on, or kNoBlock.
   ATOS_FUNCTION uint64_t take_block(uint64_t hint) const {
-    const uint64_t words = (blocks + 63) / 64;
-    for (uint64_t i = 0; i < words; ++i) {
-      const uint64_t at = (hint + i) % words;
+    const uint32_t words = (blocks + 63) / 64;
+    uint32_t at = uint32_t(hint) % words;
+    for (uint32_t i = 0; i < words; ++i, at = at + 1 < words ? at + 1 : 0) {
       uint64_t free = load(&free_blocks()[at]);
       while (free) {
         const unsigned bit = lowest_bit(free);
         if (!compare_exchange(&free_blocks()[at], free, free & (free - 1))) continue;
         fence(); // its entries are empty
-        return 64 * at + bit;
+        return 64 * uint64_t(at) + bit;
       }
     }
     return kNoBlock;
@@ -362,26 +382,35 @@ private:
     }
     uint64_t seen = load(&state().window);
     Window window = Window::unpack(seen);
-    const unsigned first = list_of_bucket(window.current);
-    for (unsigned i = 0; i <= buckets; ++i) {
-      const unsigned list = i < buckets ? (first + i) & (buckets - 1) : buckets;
-      const uint64_t there = waiting(list);
-      if (there == 0) continue;
-      bool again = i == buckets;
-      if (again) {
-        fit_window(&window, there);
-        // The lowest level may not be known yet, of items for which only tickets are reserved. They are looked at anyhow.
-        const uint64_t least = load(&state().least);
-        window.current = least == kEmpty ? window.current + float(buckets) : window.bucket_of(of_ordered(least));
-        store(&state().least, kEmpty);
-      } else if (i > 0) {
-        window.current += float(i);
-        again = load(&state().adapts) && adapt(&window, there, workers, most);
-      }
-      compare_exchange(&state().window, seen, window.pack()); // unless it has moved down meanwhile
-      return open_list(list, again || there < most ? there : most, again, workers, largest);
+    const unsigned first = list_of_bucket(window.current), i = empty_from(first);
+    const unsigned list = i < buckets ? (first + i) & (buckets - 1) : buckets;
+    const uint64_t there = waiting(list);
+    if (there == 0) return 0;
+    bool again = i == buckets;
+    if (again) {
+      fit_window(&window, there);
+      // The lowest level may not be known yet, of items for which only tickets are reserved. They are looked at anyhow.
+      const uint64_t least = load(&state().least);
+      window.current = least == kEmpty ? window.current + float(buckets) : window.bucket_of(of_ordered(least));
+      store(&state().least, kEmpty);
+    } else if (i > 0) {
+      window.current += float(i);
+      again = load(&state().adapts) && adapt(&window, there, workers, most);
     }
-    return 0;
+    compare_exchange(&state().window, seen, window.pack()); // unless it has moved down meanwhile
+    return open_list(list, again || there < most ? there : most, again, workers, largest);
+  }
+
+  // How many of the window's lists, from `first` on, have no items. Some are asked at once, which takes as long as one.
+  ATOS_FUNCTION unsigned empty_from(unsigned first) const {
+    constexpr unsigned kAtOnce = 4;
+    for (unsigned i = 0; i < buckets; i += kAtOnce) {
+      uint64_t there[kAtOnce];
+      for (unsigned k = 0; k < kAtOnce; ++k) there[k] = waiting((first + i + k) & (buckets - 1));
+      for (unsigned k = 0; k < kAtOnce && i + k < buckets; ++k)
+        if (there[k]) return i + k;
+    }
+    return buckets;
   }
 
   // Makes the first n items of a list claimable; returns the number of chunks.
@@ -389,10 +418,11 @@ private:
     const uint64_t begin = load(&lists()[list].head);
     store(&lists()[list].head, begin + n);
     store(&state().taken_out, load(&state().taken_out) + n);
-    uint64_t chunk = largest;
-    while (chunk > kLeastChunk && chunk / 2 * workers >= n) chunk /= 2;
-    const uint64_t chunks = (begin + n - 1) / chunk - begin / chunk + 1;
-    store(&state().chunk, chunk);
+    uint64_t shift = 0;
+    while ((uint64_t(2) << shift) <= largest) ++shift;
+    while ((uint64_t(1) << shift) > kLeastChunk && (workers << shift) / 2 >= n) --shift;
+    const uint64_t chunks = ((begin + n - 1) >> shift) - (begin >> shift) + 1;
+    store(&state().chunk_shift, shift);
     store(&state().again, again);
     store(&state().list, list);
     store(&state().begin, begin);

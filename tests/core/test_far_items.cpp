@@ -61,11 +61,13 @@ template <unsigned bytes> struct World {
   std::vector<uint64_t> take_open(bool moves = true) {
     std::vector<uint64_t> all;
     for (FarChunk chunk; far.claim_chunk(&chunk);) {
-      CHECK(chunk.from < chunk.to && chunk.from / kBlockItems == (chunk.to - 1) / kBlockItems, "a chunk of two blocks, or empty");
+      CHECK(chunk.from < chunk.to && chunk.from / kBlockItems == (chunk.to - 1) / kBlockItems,
+            "a chunk of two blocks, or empty");
+      FarItem<bytes> *const entries = far.entries(chunk);
       for (uint64_t ticket = chunk.from; ticket < chunk.to; ++ticket) {
         Item<bytes> item{};
         float level = 0;
-        CHECK(far.take(chunk.list, ticket, &item, &level), "an item is not there");
+        CHECK(far.take(&entries[ticket - chunk.from], &item, &level), "an item is not there");
         if (moves && !far.window().is_near(level)) push(value_of<bytes>(item), level);
         else all.push_back(value_of<bytes>(item));
       }
@@ -110,7 +112,8 @@ TEST(items_go_through_blocks_of_16_bytes) { items_go_through_blocks<16>(); }
 TEST(buckets_open_in_order) {
   World<4> world(4, 16, 16);
   for (const unsigned level : {3, 1, 900, 2, 70, 71, 1, 2000}) world.push(level, float(level));
-  for (const Values &wanted : {Values{1, 1}, Values{2}, Values{3}, Values{70}, Values{71}, Values{900}, Values{2000}, Values{}}) {
+  for (const Values &wanted :
+       {Values{1, 1}, Values{2}, Values{3}, Values{70}, Values{71}, Values{900}, Values{2000}, Values{}}) {
     const Values got = world.next();
     CHECK(got == wanted, "%zu items, the first is %" PRIu64 " and should be %" PRIu64, got.size(), got.empty() ? 0 : got[0],
           wanted.empty() ? 0 : wanted[0]);
@@ -150,13 +153,15 @@ TEST(one_list_is_open_at_a_time) {
   world.push(3, 2);
   CHECK(world.far.can_open() && world.far.open(2, 2, 1) == 2, "two items are two chunks");
   FarChunk first{}, second{}, none{};
-  CHECK(world.far.claim_chunk(&first) && world.far.claim_chunk(&second) && !world.far.claim_chunk(&none), "there are two chunks");
+  CHECK(world.far.claim_chunk(&first) && world.far.claim_chunk(&second) && !world.far.claim_chunk(&none),
+        "there are two chunks");
   CHECK(!world.far.can_open() && world.far.open(9, 2, 1) == 0, "another list was opened");
   Item<4> item{};
   float level = 0;
   for (const FarChunk &chunk : {second, first}) {
     CHECK(world.far.open(9, 2, 1) == 0, "another list was opened");
-    CHECK(world.far.take(chunk.list, chunk.from, &item, &level) && item.word == chunk.from && level == 1, "item %u", item.word);
+    CHECK(world.far.take(world.far.entries(chunk), &item, &level) && item.word == chunk.from && level == 1, "item %u",
+          item.word);
     world.far.finish_chunk(chunk);
   }
   CHECK(world.next() == Values{2} && world.next() == Values{3}, "the rest is lost");
@@ -167,13 +172,16 @@ TEST(blocks_run_out) {
   World<8> world(2, 2, 2);
   const uint64_t n = 3 * kBlockItems - 5;
   for (uint64_t i = 0; i < n; ++i) world.push(i, 1);
-  CHECK(world.counters.stop == kStopFull && world.counters.spilled == kBlockItems - 5, "%" PRIu64 " spilled", world.counters.spilled);
+  CHECK(world.counters.stop == kStopFull && world.counters.spilled == kBlockItems - 5, "%" PRIu64 " spilled",
+        world.counters.spilled);
   for (uint64_t i = 0; i < world.counters.spilled; ++i)
-    CHECK(value_of<8>(world.spill[i]) == 2 * kBlockItems + i, "spilled item %" PRIu64 " is %" PRIu64, i, value_of<8>(world.spill[i]));
+    CHECK(value_of<8>(world.spill[i]) == 2 * kBlockItems + i, "spilled item %" PRIu64 " is %" PRIu64, i,
+          value_of<8>(world.spill[i]));
   CHECK(world.far.open(~uint64_t(0), 1, 256), "nothing opens");
   Item<8> item{};
   float level = 0;
-  CHECK(world.far.take(1, 2 * kBlockItems - 1, &item, &level) && !world.far.take(1, 2 * kBlockItems, &item, &level),
+  CHECK(world.far.take(world.far.entries({2 * kBlockItems - 1, 2 * kBlockItems, 1, 0}), &item, &level) &&
+            !world.far.entries({2 * kBlockItems, 2 * kBlockItems + 1, 1, 0}),
         "an item without a block");
 }
 
@@ -187,15 +195,18 @@ TEST(a_block_keeps_its_place) {
   Item<4> item{};
   float level = 0;
   while (world.far.claim_chunk(&chunk)) {
-    for (uint64_t ticket = chunk.from; ticket < chunk.to; ++ticket) CHECK(world.far.take(1, ticket, &item, &level), "no item");
+    for (uint64_t k = 0; k < chunk.to - chunk.from; ++k)
+      CHECK(world.far.take(world.far.entries(chunk) + k, &item, &level), "no item");
     world.far.finish_chunk(chunk);
   }
   CHECK(world.free_blocks() == 3, "%" PRIu64 " free blocks", world.free_blocks());
   for (uint64_t i = 0; i < kBlockItems; ++i) world.push(1000000 + i, 1); // would take the place of the first block
   for (uint64_t ticket = first.from; ticket < first.to; ++ticket)
-    CHECK(world.far.take(first.list, ticket, &item, &level) && item.word == ticket, "item %" PRIu64 " is %u", ticket, item.word);
+    CHECK(world.far.take(world.far.entries(first) + (ticket - first.from), &item, &level) && item.word == ticket,
+          "item %" PRIu64 " is %u", ticket, item.word);
   world.far.finish_chunk(first);
-  CHECK(world.counters.stop == kStopFull && world.counters.spilled == kBlockItems, "%" PRIu64 " spilled", world.counters.spilled);
+  CHECK(world.counters.stop == kStopFull && world.counters.spilled == kBlockItems, "%" PRIu64 " spilled",
+        world.counters.spilled);
 }
 
 // A width that adapts: each list is opened once for its items to be pushed again, whatever these are.
@@ -250,7 +261,8 @@ template <unsigned bytes> void all_push_and_take() {
         }
         world.far.open(1000, kThreads, 64);
         const Values got = world.take_open();
-        for (const uint64_t value : got) CHECK(written[value] == 1 && ++taken[value] == 1, "item %" PRIu64 " came twice", value);
+        for (const uint64_t value : got)
+          CHECK(written[value] == 1 && ++taken[value] == 1, "item %" PRIu64 " came twice", value);
         all_taken.fetch_add(got.size(), std::memory_order_relaxed);
         std::this_thread::yield();
       }
@@ -296,8 +308,8 @@ template <class T> void launches_with_buckets() {
     Work work(tree);
     work.turns = 20000;
     Launcher<T> launcher(20);
-    CHECK(atos_queue_limit(launcher.queue, 4000) == ATOS_OK && atos_queue_set_buckets(launcher.queue, 8, fetch > 1) == ATOS_OK, "%s",
-          atos_message());
+    CHECK(atos_queue_limit(launcher.queue, 4000) == ATOS_OK && atos_queue_set_buckets(launcher.queue, 8, fetch > 1) == ATOS_OK,
+          "%s", atos_message());
     launcher.push(0);
     uint64_t ran = 0;
     for (bool over = false; !over;) {
@@ -317,10 +329,11 @@ template <class T> void launches_with_buckets() {
       uint64_t seen = 0, pushed = 1;
       for (uint64_t v = 0; v < tree.nodes; ++v)
         if (work.seen[v]) ++seen, pushed += tree.first[v + 1] - tree.first[v];
-      CHECK(seen == ran && stats.lost == 0 && launcher.pending() == pushed - seen, "%s: %" PRIu64 " pushed, %" PRIu64 " run, %" PRIu64 " pending",
-            which.c_str(), pushed, seen, stats.pending);
+      CHECK(seen == ran && stats.lost == 0 && launcher.pending() == pushed - seen,
+            "%s: %" PRIu64 " pushed, %" PRIu64 " run, %" PRIu64 " pending", which.c_str(), pushed, seen, stats.pending);
     }
-    for (uint64_t v = 0; v < tree.nodes; ++v) CHECK(work.seen[v] == 1, "%s: task %" PRIu64 " ran %u times", which.c_str(), v, work.seen[v].load());
+    for (uint64_t v = 0; v < tree.nodes; ++v)
+      CHECK(work.seen[v] == 1, "%s: task %" PRIu64 " ran %u times", which.c_str(), v, work.seen[v].load());
   });
   CHECK(stopped > 10 && grown > 10, "%d launches were stopped, and queues grew %d times", stopped, grown);
 }

@@ -206,7 +206,7 @@ void provide(const std::vector<unsigned> &nodes, bool far_used) {
   std::vector<unsigned> near, far;
   for (unsigned v : nodes) (window.is_near(float(bounds.levels[v])) ? near : far).push_back(v);
   FarCounters &c = world.counters.far;
-  for (uint64_t *zero : {&c.chunks, &c.left, &c.busy, &c.list, &c.begin, &c.end, &c.chunk, &c.opened, &c.again, &c.taken_out, &c.last_beyond, &c.passed, &c.inside, &c.beyond, &c.misplaced})
+  for (uint64_t *zero : {&c.chunks, &c.left, &c.busy, &c.list, &c.begin, &c.end, &c.chunk_shift, &c.opened, &c.again, &c.taken_out, &c.last_beyond, &c.passed, &c.inside, &c.beyond, &c.misplaced})
     set(*zero, 0);
   set(c.window, window.pack());
   set(c.adapts, bounds.adapts);
@@ -426,6 +426,7 @@ void tidy_local(unsigned) {
     if (far_state->pushes) fail("something is not flushed");
     far.window = far_state->window;
     far.filled = far_state->filled;
+    far.open = far_state->open;
     if (header.step == Action::kFar) {
       seen.step = header.step;
       far.taken = far_state->taken;
@@ -580,7 +581,7 @@ int main(int count, char **arguments) {
     const bool strong = !bounds.weak; // what the opener writes alone is read behind `chunks`
     name(f.window, "window"), name(f.least, "least", false, true), name(f.chunks, "far chunks", false, true), name(f.left, "far left");
     name(f.busy, "far busy"), name(f.list, "far list", strong), name(f.begin, "far begin", strong), name(f.end, "far end", strong);
-    name(f.chunk, "far chunk", strong), name(f.opened, "far opened", strong), name(f.again, "far again", strong);
+    name(f.chunk_shift, "far chunk shift", strong), name(f.opened, "far opened", strong), name(f.again, "far again", strong);
     name(f.taken_out, "taken out"), name(f.adapts, "adapts", true), name(f.last_beyond, "last beyond", true), name(f.passed, "passed", true), name(f.inside, "inside", true), name(f.beyond, "beyond", true), name(f.misplaced, "misplaced", strong), name(f.stored, "stored");
     for (unsigned list = 0; list <= bounds.buckets; ++list) {
       name(list_tail(list), "list " + std::to_string(list) + " tail"), name(list_head(list), "list " + std::to_string(list) + " head", strong);

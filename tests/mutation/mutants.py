@@ -505,8 +505,8 @@ WORKER = {
     "W62": Mutant(
         "device/work_sharing.cuh",
         "the threads of a group run other iterations of a chunk",
-        "chunk.from + Group::rank() / threads_of_iteration()",
-        "chunk.from + Group::rank()",
+        "int64_t i = from + Group::rank() / threads_of_iteration()",
+        "int64_t i = from + Group::rank()",
         GPU + "groups",
     ),
     "W63": Mutant(
@@ -1098,7 +1098,10 @@ FAR = {
         RARE + "`open` has looked at it before",
     ),
     "F03": Mutant(
-        "protocol/far_items.cuh", "all chunks are one", "chunks = (begin + n - 1) / chunk - begin / chunk + 1;", "chunks = 1;"
+        "protocol/far_items.cuh",
+        "all chunks are one",
+        "chunks = ((begin + n - 1) >> shift) - (begin >> shift) + 1;",
+        "chunks = 1;",
     ),
     "F04": Mutant(
         "protocol/far_items.cuh",

@@ -4,11 +4,15 @@
 
 #define ATOS_DEVICE inline
 #define ATOS_FUNCTION inline
+#define ATOS_NOINLINE inline
 #define ATOS_ROLLED
 
 namespace atos {
 
 inline uint64_t load(const uint64_t *p, const char *in = __builtin_FUNCTION()) { return model::load(p, in); }
+constexpr bool kHasPairs = false; // an item of 4 bytes and its level are such a pair, in one word
+inline void load_pair(const uint64_t *, uint64_t *, uint64_t *) {}
+inline void store_pair(uint64_t *, uint64_t, uint64_t) {}
 inline void store(uint64_t *p, uint64_t v, const char *in = __builtin_FUNCTION()) { model::store(p, v, in); }
 inline uint64_t fetch_add(uint64_t *p, uint64_t v, const char *in = __builtin_FUNCTION()) {
   return model::modify("add", p, in, [=](uint64_t *word) { return *word += v, true; });

@@ -7,7 +7,7 @@ namespace atos {
 inline const unsigned &kKeepsLocalItems = model::bounds.keep;
 inline const unsigned &kBacklogPerWorker = model::bounds.backlog;
 constexpr uint64_t kBlockItems = 2, kLeastChunk = 1, kFarChunk = 2, kBucketsToAdapt = 1, kFewItems = 1, kOpenedBatches = 1;
-constexpr uint32_t kThinPart = 4;
+constexpr uint32_t kThinPart = 4, kStrip = 1;
 inline const unsigned &kMailboxItems = model::bounds.mailbox;
 constexpr unsigned kStepsBetweenLooks = 64, kPollsBeforeEndTest = 1, kPollNanoseconds = 0, kMostTries = 1 << 17;
 inline const unsigned &kFew = model::bounds.few;
