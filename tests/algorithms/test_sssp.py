@@ -22,7 +22,13 @@ from atos_py.graph.csr import CSR
 
 SCHEDULES = [{"persistent": persistent, "barrier": barrier} for persistent in (True, False) for barrier in (False, True)]
 #: Weights of which no sum is rounded, so that networkx's are the same: some of 0, and some that no uint32 can tell.
-WEIGHTS = {"u4": [0, 1, 2, 3, 7], "i8": [0, 1, 2**34, 3 * 2**33, 5], "f4": [0.0, 0.25, 0.5, 2.0, 3.5], "none": [1]}
+WEIGHTS = {
+    "u4": [0, 1, 2, 3, 7],
+    "i4": [0, 1, 2**30, 2**31 - 1],
+    "i8": [0, 1, 2**34, 3 * 2**33, 5],
+    "f4": [0.0, 0.25, 0.5, 2.0, 3.5],
+    "none": [1],
+}
 
 
 @st.composite
@@ -82,6 +88,32 @@ def test_random_graphs(search: Any, worker: str, schedule: dict[str, bool], bloc
     np.testing.assert_array_equal(predecessor, smallest_predecessors(graph, sources, distance))
     assert predecessor.dtype == np.int32
     atos.verify_sssp(graph, sources, distance, predecessor)
+
+
+@pytest.mark.parametrize("pays", [False, True])
+def test_with_priorities_and_in_order_of_arrival(device, pays, monkeypatch):
+    """Either way: a GPU chooses by the number of edges to a vertex, a CPU always has priorities."""
+    monkeypatch.setattr(driver, "pays_to_order", lambda graph, delta: pays)
+    graph = grid(30, "u4", device)
+    result = atos.sssp(graph, 0, predecessors=True)
+    atos.verify_sssp(graph, 0, result.distance, result.predecessor)
+    assert result.stats.task == ("relax" if pays else "relax_by_arrival")
+
+
+@pytest.mark.parametrize(("last", "cutoff", "sequences"), [(0, None, 2), (1, None, 3), (1, 2**32 - 2, 2), (1, 2**32, 3)])
+def test_32_bits_suffice_where_nothing_may_have_been_cut_off(device, last, cutoff, sequences, monkeypatch):
+    """A chain as long as a distance of 32 bits and an edge more may be, or longer by one: then the search begins anew."""
+    weights = np.array([2**30, 2**30, 2**30 - 2 + last], np.int64)
+    graph = atos.Graph.from_edges([0, 1, 2], [1, 2, 3], weights, 6, device=device)  # two are not reached
+    found, search = [], driver.find_distances
+    monkeypatch.setattr(driver, "find_distances", lambda *args: found.append(search(*args)) or found[-1])
+    result = atos.sssp(graph, 0, cutoff=cutoff)
+    lengths = np.append(0, np.cumsum(weights))
+    unreached = np.iinfo(np.int64).max
+    expected = [d if cutoff is None or d <= cutoff else unreached for d in lengths]
+    assert np.asarray(result.distance).tolist() == [*expected, unreached, unreached]
+    assert result.distance.dtype == np.int64
+    assert len(found[0][1]) == sequences
 
 
 @given(searches(), st.sampled_from([-1, 0, 0.4, 1, 2.5, 2**34, float("inf"), np.float32(1)]), st.data())

@@ -24,8 +24,9 @@ from ..arguments import check_cutoff, check_options, check_sources, check_target
 from ..bfs.api import SCHEDULE, choose_direction, find_depths, zero_at
 from ..bfs.tasks import UNREACHED
 from ..launch_sequence import LaunchSequence
-from .distances import BUCKETS, distance_dtype, distance_limit, suit_delta, unreached_of
-from .tasks import assign_along_hops, assign_predecessors, count_orphans, find_hops, relax
+from .distances import BUCKETS, distance_dtype, pays_to_order, suit_capacity, suit_delta, unreached_of
+from .search import find_distances
+from .tasks import assign_along_hops, assign_predecessors, count_orphans, find_hops
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
@@ -98,7 +99,8 @@ def sssp(
         weight 0 matter.
     delta : float or "auto"
         Width of the buckets of distances, in the unit of the weights. Lower buckets run first: narrow ones save tasks, and wide
-        ones keep more workers busy. With "auto" it follows from the mean weight and the number of edges to a vertex.
+        ones keep more workers busy. With "auto" it follows from the mean weight and the number of edges to a vertex; on a GPU,
+        where many edges leave a vertex, vertices run in the order of their arrival then, which is faster.
     worker : {'thread', 'warp', 'cta'}, optional
         By default "cta".
     **launch_options : LaunchOptions
@@ -150,24 +152,23 @@ def sssp(
     sources = check_sources(source, n)
     kind = distance_dtype(graph)
 
-    def launches_on(dtype: DTypeLike, **buckets: Any) -> LaunchSequence:
-        return LaunchSequence(
-            "sssp", Queue(2 * n, dtype=dtype, device=graph.device, **buckets), launch_options, worker or "cta"
-        )
+    def launches_on(dtype: DTypeLike) -> LaunchSequence:
+        """Return a sequence of launches on a queue, which has buckets if items have a distance, and if that pays."""
+        ordered = np.dtype(dtype).names is not None and pays_to_order(graph, width)
+        order: dict[str, Any] = {"buckets": BUCKETS, "delta": suit_delta(graph, width)} if ordered else {}
+        queue = Queue(suit_capacity(graph), dtype=dtype, device=graph.device, **order)
+        return LaunchSequence("sssp", queue, launch_options, worker or "cta")
 
     if graph.weights is None:
         chosen = worker is not None or not SCHEDULE.isdisjoint(launch_options)
         whole = largest_whole(limit, int(UNREACHED))
         search = tree = launches_on(mixed_item_dtype(n))
         distance = find_depths(graph, sources, choose_direction(graph, None, chosen), search, end, whole)
+        searches = [search]
     else:
-        step = np.dtype([("vertex", np.uint32), ("distance", kind)])
-        search = launches_on(step, buckets=BUCKETS, delta=suit_delta(graph, width))
-        distance = zero_at(sources, n, unreached_of(kind), graph.device)
-        items = np.zeros(len(sources), step)
-        items["vertex"] = sources
-        search.launch(items, relax, graph, distance, end, distance_limit(limit, kind))
-    first, runs, predecessor = search.total(), list(search.runs), None
+        distance, searches = find_distances(graph, sources, kind, end, limit, launches_on)
+        search = searches[0]
+    first, runs, predecessor = search.total(), [run for each in searches for run in each.runs], None
     if tree_wanted:
         if graph.weights is not None:
             tree = launches_on(mixed_item_dtype(n))

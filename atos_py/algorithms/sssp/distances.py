@@ -11,7 +11,7 @@ from ...graph.graph import Graph
 from ...graph.weight_range import check_not_negative
 from ..arguments import largest_whole
 
-__all__ = ["BUCKETS", "distance_dtype", "distance_limit", "suit_delta", "unreached_of"]
+__all__ = ["BUCKETS", "distance_dtype", "distance_limit", "pays_to_order", "suit_capacity", "suit_delta", "unreached_of"]
 
 BUCKETS = 64
 #: Width of a bucket, in mean weights, where few edges leave a vertex: a GPU has more workers to keep busy.
@@ -54,6 +54,19 @@ def distance_limit(cutoff: int | float | None, dtype: np.dtype[Any]) -> int | fl
     if dtype.kind == "f":
         return float(max(min(cutoff, 1.7e308), -1))
     return largest_whole(cutoff, int(np.iinfo(dtype).max) - 1)
+
+
+def pays_to_order(graph: Graph, delta: float | Literal["auto"]) -> bool:
+    """Return whether priorities save more tasks than they cost time.
+
+    On a GPU they do not where many edges leave a vertex: a few hops reach all, and arrival is nearly in the order of distances.
+    """
+    return delta != "auto" or graph.device.kind == "cpu" or graph.num_edges < _DENSE * graph.num_vertices
+
+
+def suit_capacity(graph: Graph) -> int:
+    """Return a capacity of the queue that it need hardly ever exceed: a vertex of many edges waits at several distances."""
+    return graph.num_vertices * (4 if graph.num_edges >= _DENSE * graph.num_vertices else 2)
 
 
 def suit_delta(graph: Graph, delta: float | Literal["auto"]) -> float | Literal["auto"]:

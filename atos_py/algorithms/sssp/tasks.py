@@ -8,7 +8,16 @@ from ...operators.edge_map import push
 from ...operators.vertex_map import vertex_sums
 from ..bfs.tasks import UNREACHED
 
-__all__ = ["assign_along_hops", "assign_predecessors", "count_orphans", "find_hops", "relax", "weight_of"]
+__all__ = [
+    "assign_along_hops",
+    "assign_predecessors",
+    "count_orphans",
+    "find_hops",
+    "relax",
+    "relax_by_arrival",
+    "weight_of",
+    "widen_distances",
+]
 
 
 def weight_of(weights, edge, distance):  # type: ignore[no-untyped-def]
@@ -27,17 +36,39 @@ def out_edges(item, graph, distance, target, cutoff):  # type: ignore[no-untyped
     return 0 if skipped else graph.indptr[item.vertex + 1] - first, first, item.distance
 
 
+def shortens(neighbor, candidate, distance, target, cutoff):  # type: ignore[no-untyped-def]
+    """Whether a distance is wanted and less than before; if so it takes that one's place."""
+    if cutoff is not None and candidate > cutoff:
+        return False
+    if target is not None and candidate >= distance[target]:
+        return False
+    # Most edges shorten nothing, and to read is cheaper than an atomic operation.
+    return candidate < distance[neighbor] and atomic_min(distance, neighbor, candidate) > candidate
+
+
 @task(workload=out_edges)
 def relax(worker, item, i, first, length, graph, distance, target, cutoff):  # type: ignore[no-untyped-def]
     """Relax an edge; push its end with the distance if that went down."""
     neighbor = graph.indices[first + i]
     candidate = length + weight_of(graph.weights, first + i, distance)
-    if cutoff is not None and candidate > cutoff:
-        return
-    if target is not None and candidate >= distance[target]:
-        return
-    if atomic_min(distance, neighbor, candidate) > candidate:
+    if shortens(neighbor, candidate, distance, target, cutoff):
         worker.push((neighbor, candidate), candidate)
+
+
+@task(workload=out_edges)
+def relax_by_arrival(worker, item, i, first, length, graph, distance, target, cutoff):  # type: ignore[no-untyped-def]
+    """Relax an edge; push its end without a priority if the distance went down."""
+    neighbor = graph.indices[first + i]
+    candidate = length + weight_of(graph.weights, first + i, distance)
+    if shortens(neighbor, candidate, distance, target, cutoff):
+        worker.push((neighbor, candidate))
+
+
+def widen_distance(v, narrow, wide, unreached, safe):  # type: ignore[no-untyped-def]
+    """Copy a distance of 32 bits to one of 64; return 1 if it is larger than `safe`."""
+    found = narrow[v]
+    wide[v] = unreached if found == UNREACHED else found
+    return (1 if safe < found and found != UNREACHED else 0,)
 
 
 def is_reached(v, degree, weights, distance, unreached, predecessor):  # type: ignore[no-untyped-def]
@@ -109,6 +140,7 @@ def is_before(v, degree, weights, distance, predecessor, hops):  # type: ignore[
     return True
 
 
+widen_distances = vertex_sums(widen_distance)
 assign_predecessors = push(is_reached, own_distance, offer_predecessor, no_distance, with_edge=True)
 count_orphans = vertex_sums(is_orphan)
 find_hops = push(is_rooted, count_hops, hop, with_edge=True)
