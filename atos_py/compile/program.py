@@ -43,6 +43,8 @@ class Program:
         Kinds of tasks that it counts; 0 if there is one.
     checks : Checks or None
         The checks in the task, if it was compiled with any.
+    registers : int
+        Of a thread; 0 on the CPU.
     """
 
     handle: Any
@@ -52,6 +54,7 @@ class Program:
     asks_for_round: bool
     num_kinds: int
     checks: Checks | None
+    registers: int
     code: object  # native code must outlive the handle
 
 
@@ -77,7 +80,7 @@ def program_for(
         if device.kind == "cpu":
             native = link.native(task, idle, kinds, item_dtype, debug, buckets, each_round)
             check(lib.atos_program_native(native.run, native.idle, native.each_round, debug, slot))
-            facts = native.scratch_itemsize, native.sized_scratch, native.asks_for_round, num_kinds, native.checks
+            facts = native.scratch_itemsize, native.sized_scratch, native.asks_for_round, num_kinds, native.checks, 0
             return Program(_take_ownership(slot[0]), 0, *facts, native)
         # A block whose threads together need more registers than there are could not start at all.
         allowed = _REGISTERS_OF_A_BLOCK // num_threads // 8 * 8
@@ -86,7 +89,7 @@ def program_for(
             *(task, idle, kinds, item_dtype, worker, device.compute_capability, limit, debug, buckets, each_round, mailbox)
         )
         check(lib.atos_program_load(device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
-        facts = kernel.scratch_itemsize, kernel.sized_scratch, kernel.asks_for_round, num_kinds, kernel.checks
+        facts = kernel.scratch_itemsize, kernel.sized_scratch, kernel.asks_for_round, num_kinds, kernel.checks, kernel.registers
         return Program(_take_ownership(slot[0]), kernel.value_words, *facts, None)
 
 

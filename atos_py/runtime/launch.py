@@ -325,7 +325,7 @@ def prepare_launch(
         used = arguments, words, samples, mailbox
         others = [other for other, _, _ in arguments.receivers]
         check_end(queue, launched, program, status, stats, config.timeout, used, asked, others)
-        return None if is_replaced(status) else _report(queue, launched, config, stats, samples, begin)
+        return None if is_replaced(status) else _report(queue, launched, config, program, stats, samples, begin)
 
     return run
 
@@ -384,7 +384,13 @@ def _check_rounds(task: Launchable, program: Program, config: LaunchConfig) -> N
 
 
 def _report(
-    queue: LaunchedQueue, task: Launchable, config: LaunchConfig, stats: Any, samples: Array | None, begin: float
+    queue: LaunchedQueue,
+    task: Launchable,
+    config: LaunchConfig,
+    program: Program,
+    stats: Any,
+    samples: Array | None,
+    begin: float,
 ) -> LaunchStats:
     """Return the statistics of a launch from those of the core; it began at `begin`, by `time.perf_counter`."""
     waits_for_items = config.persistent and not config.barrier
@@ -410,6 +416,8 @@ def _report(
         stopped=bool(stats.stopped),
         trace=None if samples is None else make_trace(samples[: stats.samples], stats.workers if waits_for_items else None),
         profile=profile_of(begin, stats.milliseconds, stats.copy_milliseconds),
+        launches=1 if config.persistent else stats.rounds,
+        registers=program.registers,
     )
 
 

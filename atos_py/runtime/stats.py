@@ -58,6 +58,11 @@ class LaunchStats:
         for items, from 0 to 1; NaN in discrete launches and between barriers, whose workers wait in other ways.
     profile : Profile
         What the call spent its time on.
+    launches, registers : int
+        Kernels launched, and registers of a thread: the most of all kernels; 0 on the CPU.
+    filters, directions, frontiers : tuple
+        Of a program (`atos_py.acc`), for each round: what listed its active vertices ("online" or "ballot"), which way their
+        updates went ("push" or "pull"), and how many they were. Otherwise empty.
 
     Examples
     --------
@@ -85,6 +90,11 @@ class LaunchStats:
     trace: NDArray[Any] | None = None
     profile: Profile = field(default_factory=Profile)
     tasks_run_by: dict[str, int] = field(default_factory=dict)
+    launches: int = 1
+    registers: int = 0
+    filters: tuple[str, ...] = ()
+    directions: tuple[str, ...] = ()
+    frontiers: tuple[int, ...] = ()
 
     @classmethod
     def total(cls, runs: Iterable[LaunchStats], task: str | None = None, like: LaunchStats | None = None) -> LaunchStats:
@@ -135,6 +145,8 @@ class LaunchStats:
             milliseconds=milliseconds,
             rounds=sum(run.rounds for run in runs),
             grown=sum(run.grown for run in runs),
+            launches=sum(run.launches for run in runs),
+            registers=max(run.registers for run in runs),
             stopped=any(run.stopped for run in runs),
             trace=np.concatenate(traces) if traces else None,
             profile=sum((run.profile for run in runs), start=Profile()),

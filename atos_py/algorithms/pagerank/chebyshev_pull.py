@@ -35,7 +35,7 @@ from ...operators.ranges import VERTICES_PER_ITEM
 from ...operators.vertex_map import vertex_map
 from ..launch_sequence import LaunchSequence
 
-__all__ = ["HUB_DEGREE", "chebyshev_round", "is_low_degree", "solve"]
+__all__ = ["HUB_DEGREE", "chebyshev_round", "is_low_degree", "plan_ranges", "solve"]
 
 HUB_DEGREE = 4096  # edges from which on a warp takes long to gather
 # Average degree below which a graph is low-degree: threads gather for a vertex each. On the CPU a worker is a thread anyway.
@@ -91,6 +91,18 @@ def is_low_degree(graph: Graph) -> bool:
     return graph.num_edges < _LOW_AVERAGE_DEGREE[graph.device.kind] * graph.num_vertices
 
 
+def plan_ranges(graph: Graph, hubs: NDArray[Any]) -> tuple[int, int, NDArray[Any], str]:
+    """Return how vertices gather: those of a range, edges up to which one thread gathers, the ranges, and the worker."""
+    n, device, low_degree = graph.num_vertices, graph.device, is_low_degree(graph)
+    smallest, largest, items_per_processor = _RANGE_SIZES[low_degree]
+    size = max(smallest, min(largest, n // (items_per_processor * device.processors)))
+    has_hub = np.zeros(-(-n // size), np.bool_)
+    has_hub[hubs // size] = True
+    items = np.argsort(~has_hub, kind="stable")  # ranges with hubs take longest, and so come first
+    thread_max_degree = max(THREAD_MAX_DEGREE[device.kind], _LOW_DEGREE_THREAD_MAX if low_degree else 0)
+    return size, thread_max_degree, items, "cta" if low_degree else "warp"
+
+
 def solve(
     graph: Graph,
     launches: LaunchSequence,
@@ -121,16 +133,11 @@ def solve(
         undirected; the ranks then sum to 1. Otherwise the number proves nothing, and the ranks have the scale of the fixed
         point of f, in which residuals are computed from ranks.
     """
-    n, device, low_degree = graph.num_vertices, graph.device, is_low_degree(graph)
+    n, device = graph.num_vertices, graph.device
     if n == 0:
         return 0.0
-    smallest, largest, items_per_processor = _RANGE_SIZES[low_degree]
-    size = max(smallest, min(largest, n // (items_per_processor * device.processors)))
-    thread_max_degree = max(THREAD_MAX_DEGREE[device.kind], _LOW_DEGREE_THREAD_MAX if low_degree else 0)
-    has_hub = np.zeros(-(-n // size), np.bool_)
-    has_hub[hubs // size] = True
-    items = np.argsort(~has_hub, kind="stable")  # ranges with hubs take longest, and so come first
-    how: dict[str, Any] = {"worker": "cta"} if low_degree else {"worker": "warp", "defaults": {"fetch_size": 1}}
+    size, thread_max_degree, items, worker = plan_ranges(graph, hubs)
+    how: dict[str, Any] = {"worker": "cta"} if worker == "cta" else {"worker": "warp", "defaults": {"fetch_size": 1}}
     current, previous = (zeros(n, dtype=rank.dtype, device=device) for _ in range(2))
 
     def run_round(omega: float) -> list[float]:

@@ -15,7 +15,16 @@ import numpy as np
 from ..task import Task
 from .numba_private import can_compile, compiler_of, overload_of
 
-__all__ = ["UnhashableError", "codes", "fingerprint", "global_names", "is_library", "line_of", "plain_function"]
+__all__ = [
+    "UnhashableError",
+    "codes",
+    "fingerprint",
+    "global_names",
+    "is_library",
+    "line_of",
+    "plain_function",
+    "reads_parameter",
+]
 
 # Of this package: words of tasks, which Numba is taught, and nothing of which Numba compiles itself.
 _OURS = ("atos_py", *(f"atos_py.compile.{name}" for name in ("atomics", "local_array", "packing", "random_numbers", "task")))
@@ -53,6 +62,16 @@ def plain_function(value: Any) -> FunctionType | None:
     """Return the Python function that `value` is or, as a Numba dispatcher, stands for; None if it is something else."""
     function = getattr(value, "py_func", value)
     return function if isinstance(function, FunctionType) else None
+
+
+def reads_parameter(function: Any, place: int) -> bool:
+    """Whether a function may read one of its parameters: the argument of one that it does not need not be loaded."""
+    plain = plain_function(function)
+    if plain is None or place >= plain.__code__.co_argcount:
+        return True
+    name = plain.__code__.co_varnames[place]
+    read = [instruction.argval for part in codes(plain.__code__) for instruction in dis.get_instructions(part)]
+    return any(name == each or (isinstance(each, tuple) and name in each) for each in read)
 
 
 def fingerprint(*values: Any) -> str:

@@ -1,0 +1,94 @@
+"""Combines: how the updates of a vertex become one, and how that changes its metadata.
+
+A combine is commutative and associative. It is *idempotent* if repeating an update changes nothing, so that updates may arrive
+late or twice; of others each counts exactly once. It *votes* if all updates of a round are the same, so that one is enough.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from ..compile.atomics import atomic_add, atomic_cas, atomic_max, atomic_min
+from ..errors import UnsupportedTypeError
+from ..support.validation import check_bool
+
+__all__ = ["MAX", "MIN", "SUBTRACT", "SUM", "VOTE", "Combine"]
+
+
+class Combine:
+    """A combine of your own: a function that makes one value of two, which must be commutative and associative.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(a, b)``, compiled into tasks: of two updates, and of the metadata and an update.
+    neutral : number
+        The update that changes nothing: ``function(a, neutral) == a``.
+    idempotent : bool
+        Whether ``function(function(a, b), b) == function(a, b)``. If so, programs may run without barriers.
+
+    Examples
+    --------
+    >>> from atos_py import acc
+    >>> def either(a, b):  # sets of up to 63 things, as bits
+    ...     return a | b
+    >>> acc.Combine(either, neutral=0, idempotent=True)
+    <acc combine either>
+    """
+
+    def __init__(self, function: Callable[..., Any], *, neutral: Any, idempotent: bool = False) -> None:
+        if not callable(function):
+            raise UnsupportedTypeError(f"a combine takes a function of two values (got {function!r:.80})")
+
+        def change(meta, u, found, update):  # type: ignore[no-untyped-def]
+            before = found
+            while True:
+                after = meta.dtype.type(function(before, update))
+                if after == before:
+                    return before
+                seen = atomic_cas(meta, u, before, after)
+                if seen == before or seen != seen:
+                    return before
+                before = seen
+
+        self.name, self.neutral = getattr(function, "__name__", repr(function)), neutral
+        self.idempotent, self.votes = check_bool("idempotent", idempotent), False
+        # Functions that tasks call: to merge two updates, to put one onto the metadata, to do so atomically, which returns what
+        # was there before, and to merge those of the threads of a team; without that, one thread does everything.
+        self.merge, self.onto, self.change, self.by_all = function, function, change, None
+
+    def __repr__(self) -> str:
+        return f"<acc combine {self.name}>"
+
+
+def _make(name: str, merge: Any, onto: Any, change: Any, by_all: Any, **facts: Any) -> Combine:
+    combine = Combine(merge, neutral=facts.pop("neutral", None))
+    vars(combine).update(name=name, onto=onto, change=change, by_all=by_all, **facts)
+    return combine
+
+
+def _vote(a, b):  # type: ignore[no-untyped-def]
+    return b
+
+
+# The neutral update of MIN and MAX is the largest and the least value of the type of the metadata. Theirs look first.
+MIN = _make(
+    "MIN", min, min, lambda meta, u, found, update: atomic_min(meta, u, update) if update < found else found,
+    lambda team, value: team.min(value), idempotent=True,
+)  # fmt: skip
+MAX = _make(
+    "MAX", max, max, lambda meta, u, found, update: atomic_max(meta, u, update) if update > found else found,
+    lambda team, value: team.max(value), idempotent=True,
+)  # fmt: skip
+SUM = _make(
+    "SUM", operator.add, operator.add, lambda meta, u, found, update: atomic_add(meta, u, update),
+    lambda team, value: team.sum(value), neutral=0,
+)  # fmt: skip
+SUBTRACT = _make(
+    "SUBTRACT", operator.add, operator.sub, lambda meta, u, found, update: atomic_add(meta, u, -update), SUM.by_all, neutral=0
+)
+VOTE = _make(
+    "VOTE", _vote, _vote, lambda meta, u, found, update: atomic_cas(meta, u, found, update), None, idempotent=True, votes=True
+)

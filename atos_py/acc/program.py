@@ -1,0 +1,200 @@
+"""A program: its functions, what it may do, and the call that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..algorithms.arguments import check_sources, check_worker
+from ..arrays.in_place import array_in_place
+from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
+from ..graph.graph import Graph
+from ..graph.graph_arrays import check_graph
+from ..runtime.buckets import check_buckets
+from ..runtime.launch import LaunchOptions
+from ..runtime.stats import LaunchStats
+from ..support.validation import check_int, check_option_names, list_parameters
+from .dense import run_dense
+from .frontier import BUCKETS, UNLIMITED, Request, run_in_rounds, run_relaxed
+from .functions import Functions
+from .tasks import AUTO, PULL, PUSH
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # of typing from Python 3.11 on
+
+__all__ = ["Program"]
+
+DIRECTIONS = {"push": PUSH, "pull": PULL, "auto": AUTO}
+FILTERS = ("jit", "online", "ballot")
+FUSES = ("direction", "none", "all")
+
+
+class Program(Functions):
+    """A graph algorithm as three functions, in the model of SIMD-X: active, compute, combine.
+
+    Metadata is a number for each vertex. In each round the vertices that are *active* send an *update* along each of their
+    out-edges, and the updates of a vertex are *combined* and change its metadata. What changes becomes active in turn.
+
+    The functions are plain Python functions of numbers, compiled into tasks. `args` are further arguments of `run`.
+
+    Parameters
+    ----------
+    compute : callable
+        ``compute(m_v, weight, m_u, *args)``, the update that v sends to u, given the metadata of both. Without weights,
+        `weight` is 1.
+    combine : Combine
+        `MIN`, `MAX`, `SUM`, `SUBTRACT` or `VOTE` of this package, or one of your own.
+    active : callable, optional
+        ``active(before, after, *args)``: whether a vertex is active whose metadata has changed so; by default if it has.
+        It is asked of a single update or of all those of a round together, and has to be true of the whole if it is of a part.
+        Programs whose combine is neither idempotent nor comes with `apply` have to have one, which must be true of at most one
+        change of a vertex in a run: of a degree that falls below k, for example.
+    wants : callable, optional
+        ``wants(m_u, *args)``: whether the metadata of a vertex may change at all. Other vertices are sent nothing, and do not
+        pull. By default all may; where votes are combined, those that hold the largest value of the type: no vote so far.
+    apply : callable, optional
+        ``apply(before, received, v, *args)``, for `SUM`: the metadata of v in the next round, given the sum of the updates.
+        All vertices then send in every round, until none is active or the rounds are over.
+
+    Raises
+    ------
+    UnsupportedTypeError
+        If one of them is no function, or `combine` is no combine.
+    InvalidArgumentError
+        If they do not go together; the message says why.
+
+    References
+    ----------
+    Liu and Huang, "SIMD-X: Programming and processing of graph algorithms on GPUs", USENIX ATC 2019.
+
+    Examples
+    --------
+    >>> from atos_py import acc
+    >>> sssp = acc.Program(lambda m_v, weight, m_u: m_v + weight, acc.MIN)
+    >>> graph = atos.Graph.from_edges([0, 0, 1], [1, 2, 2], weights=[5, 9, 3])
+    >>> distance = atos.asarray(np.array([0, np.inf, np.inf]))
+    >>> stats = sssp.run(graph, distance, start=0)
+    >>> print(distance[:], stats.frontiers)
+    [0. 5. 8.] (1, 2, 1)
+    """
+
+    def run(
+        self,
+        graph: Graph,
+        metadata: Any,
+        *args: Any,
+        start: ArrayLike | None = None,
+        direction: str | None = None,
+        filter: str | None = None,
+        threshold: int = 64,
+        fuse: str = "direction",
+        rounds: int | None = None,
+        delta: float | Literal["auto"] | None = None,
+        worker: str | None = None,
+        **launch_options: Unpack[LaunchOptions],
+    ) -> LaunchStats:
+        """Run the program until no vertex is active; `metadata` is changed in place.
+
+        Parameters
+        ----------
+        graph : Graph
+            Directed or not, with or without weights; the run is on its device.
+        metadata : array
+            A number for each vertex, on that device and writable: integers or floats.
+        *args
+            What the functions get beside the metadata: numbers, arrays, and named tuples of those.
+        start : int or array of int, optional
+            The vertices that are active first; by default all. Not with `apply`, by which all vertices send.
+        direction : {'push', 'pull', 'auto'}, optional
+            'push': active vertices change their out-neighbours by atomics. 'pull': vertices look along their in-edges for
+            active ones, and combine without atomics; votes end that at the first one. 'auto': in each round, 'pull' if more
+            than 30 % of the edges leave active vertices. By default 'push', and 'pull' with `apply`.
+        filter : {'jit', 'online', 'ballot'}, optional
+            What lists the active vertices of the next round where they push. 'online': whoever makes a vertex active.
+            'ballot': a scan of all metadata. 'jit': online, but a scan if a bin of the online filter overflows. By default
+            'jit', and online without rounds.
+        threshold : int
+            Vertices that make a bin of the online filter overflow, with 'jit'. There are 1,024 bins, shared by vertices.
+        fuse : {'direction', 'none', 'all'}
+            Which parts share a kernel: pushing and its scan, and pulling and its scan; none; or all.
+        rounds : int, optional
+            The most rounds. By default there is no limit.
+        delta : float or 'auto', optional
+            Width of the buckets by which vertices of low metadata (of high ones with `MAX`) go first: delta-stepping, without
+            rounds.
+        worker : {'thread', 'warp', 'cta'}, optional
+            By default "cta".
+        **launch_options : LaunchOptions
+            As for `Queue.launch_cta`. ``barrier=False`` runs without rounds, where the combine allows it. `timeout` is for the
+            whole call.
+
+        Returns
+        -------
+        LaunchStats
+            Of rounds, with an entry for each of the first 65,536 of them in `filters` (what listed its active vertices),
+            `directions` and `frontiers` (how many they were). `stopped` says that `rounds` were over before its end.
+
+        Raises
+        ------
+        InvalidArgumentError, UnsupportedTypeError
+            If an argument is none of those.
+        LaunchConfigError
+            If the options do not go together with the program; the message says why.
+        """
+        check_graph(graph)
+        check_option_names("Program.run", launch_options, (*list_parameters(Program.run), *LaunchOptions.__annotations__))
+        check_worker(worker)
+        choices = {"direction": (direction or "push", DIRECTIONS), "filter": (filter or "jit", FILTERS), "fuse": (fuse, FUSES)}
+        for name, (given, known) in choices.items():
+            if given not in known:
+                raise InvalidArgumentError(f"{name} must be one of {', '.join(known)} (got {given!r:.80})")
+        n, values = graph.num_vertices, array_in_place("metadata", metadata, graph.num_vertices, graph.device)
+        if self.combine.name == "SUBTRACT" and values.dtype.kind == "u":
+            raise UnsupportedTypeError(f"SUBTRACT may go below 0, which {values.dtype} cannot hold; make metadata signed")
+        run = self._choose_run(direction, filter, delta, rounds, start, launch_options)
+        most = check_int("threshold", threshold, 0, UNLIMITED)
+        asked = Request(
+            self, graph, values, args,
+            start=None if start is None else np.zeros(0, np.int64) if np.size(start) == 0 else check_sources(start, n, "start"),
+            direction=DIRECTIONS[direction or "push"],
+            threshold={"online": UNLIMITED, "ballot": 0}.get(filter or "jit", most),
+            fuse=fuse,
+            rounds=UNLIMITED if rounds is None else check_int("rounds", rounds, 1, UNLIMITED),
+            delta=None if delta is None else check_buckets(BUCKETS, delta)[1],
+            worker=worker,
+            options=launch_options,
+        )  # fmt: skip
+        return run(asked)
+
+    def _choose_run(
+        self, direction: str | None, filter: str | None, delta: Any, rounds: Any, start: Any, options: LaunchOptions
+    ) -> Callable[[Request], LaunchStats]:
+        """Return the way to run; raise if options do not go with the program, or with each other."""
+        for name in ("each_round", "idle"):
+            if options.get(name) is not None:
+                raise LaunchConfigError(f"a program has functions between rounds of its own (got {name}); leave it out")
+        in_rounds = delta is None and options.get("barrier", True)
+        why = "barrier=False" if delta is None else f"delta={delta!r}"
+        if self.apply is not None:
+            if not in_rounds:
+                raise LaunchConfigError(f"apply= takes the sums of whole rounds (got {why}); leave that out")
+            if direction == "push" or start is not None:
+                raise LaunchConfigError("with apply= all vertices gather in every round; leave out direction='push' and start=")
+            return run_dense
+        if in_rounds:
+            return run_in_rounds
+        if self.combine.votes:
+            raise LaunchConfigError(
+                f"votes are the same within a round only, so VOTE takes rounds (got {why}): leave that out, or combine by MIN"
+            )
+        if delta is not None and self.combine.name not in ("MIN", "MAX"):
+            raise LaunchConfigError(f"delta= orders vertices by metadata, for MIN and MAX (got {self.combine!r}); leave it out")
+        if direction not in (None, "push") or filter not in (None, "online") or rounds is not None:
+            raise LaunchConfigError(
+                f"without rounds (got {why}) vertices push, and are listed online: leave out direction={direction!r}, "
+                f"filter={filter!r} and rounds={rounds!r}, of those that are not None"
+            )
+        return run_relaxed

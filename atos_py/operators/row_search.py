@@ -1,0 +1,69 @@
+"""Row search: vertices of a range look along their rows of edges, and stop at the first that is accepted.
+
+For tasks that do several things with a range, as `row_map`. `edge_map.search` is a whole task of a single pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["SEARCHED_ALONE", "row_search"]
+
+#: Edges of a row that one thread looks at; on the CPU a worker is a thread.
+SEARCHED_ALONE = {"cuda": 64, "cpu": 1 << 62}
+_GROUP = 32
+
+
+def row_search(wants: Callable[..., Any], accepts: Callable[..., Any], found: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function for flat tasks, by which the vertices of a range each look for an edge.
+
+    All threads of a worker call it as ``function(worker, first, end, alone, indptr, *args)``. Each vertex v with
+    ``wants(v, *args)`` looks for an edge with ``accepts(edge, *args)``, and one thread calls ``found(v, edge, *args)``. One
+    thread looks at the first `alone` edges of a row. The others are for groups of 32, all threads of which stop when one
+    accepts an edge: collaborative early termination.
+
+    Returns the sum, over the calls of this thread, of what `found` returns: a number.
+    """
+
+    def find(edge, last, *args):  # type: ignore[no-untyped-def]
+        while edge < last and not accepts(edge, *args):
+            edge += 1
+        return edge
+
+    def find_by_all(group, v, edge, last, *args):  # type: ignore[no-untyped-def]
+        while edge < last:
+            mine = edge + group.rank
+            hit = mine < last and accepts(min(mine, last - 1), *args)
+            if group.any(hit):
+                mine = group.max(mine if hit else np.int64(-1))
+                return found(v, mine, *args) if group.rank == 0 else 0
+            edge += group.size
+        return 0
+
+    def search_rows(worker, first, end, alone, indptr, *args):  # type: ignore[no-untyped-def]
+        total = 0
+        any_left = False
+        for v in worker.split(range(first, end)):
+            if wants(v, *args):
+                edge = np.int64(indptr[v])
+                last = np.int64(indptr[v + 1])
+                short = min(last, edge + alone)
+                edge = find(edge, short, *args)
+                if edge < short:
+                    total += found(v, edge, *args)
+                elif short < last:
+                    any_left = True
+        if worker.any(any_left):
+            worker.sync()  # those that have found an edge want none any more
+            group = worker.group(_GROUP)
+            for v in range(first + group.index, end, group.count):
+                edge = np.int64(indptr[v]) + alone
+                last = np.int64(indptr[v + 1])
+                if edge < last and wants(v, *args):
+                    total += find_by_all(group, v, edge, last, *args)
+        return total
+
+    return search_rows
