@@ -139,9 +139,9 @@ def pagerank(graph: Graph, damping: float = 0.85, tolerance: float = 1e-4, **opt
     >>> acc.programs.pagerank(ring)[0]
     array([0.25, 0.25, 0.25, 0.25], dtype=float32)
     """
-    degree = np.maximum(graph.degrees(), 1)
-    share = asarray((1 / graph.num_vertices / degree).astype(np.float32), device=graph.device)
-    jump = (1 - damping) / graph.num_vertices
+    degree, n = np.maximum(graph.degrees(), 1), max(graph.num_vertices, 1)
+    share = asarray((1 / n / degree).astype(np.float32), device=graph.device)
+    jump = (1 - damping) / n
     stats = PAGERANK.run(graph, share, graph.indptr, damping, jump, (1 - damping) * tolerance, **options)
     rank = share.to_numpy() * degree
     return (rank / rank.sum()).astype(np.float32), stats

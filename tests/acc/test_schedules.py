@@ -1,0 +1,92 @@
+"""The same answer from any schedule: random graphs, programs, directions, filters, thresholds and kernels.
+
+ATOS_TEST_CASES says how many cases; docs/simd-x.md tells of 10,000.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import atos_py as atos
+from atos_py.acc import programs
+
+CASES = int(os.environ.get("ATOS_TEST_CASES", "120"))
+IS_FULL = CASES > 1000  # then all programs go through all kernels, each of which has to be compiled
+
+OPTIONS = {
+    "direction": st.sampled_from(["push", "pull", "auto"]),
+    "filter": st.sampled_from(["online", "ballot", "jit"]),
+    "threshold": st.sampled_from([0, 1, 64, 10**9]),
+    "num_blocks": st.integers(1, 4),
+    "fetch_size": st.sampled_from([1, 7, 128]),
+    "persistent": st.booleans(),
+}
+
+
+@st.composite
+def graphs(draw: Any) -> tuple[int, list[tuple[int, int, int]]]:
+    n = draw(st.integers(1, 60))
+    vertex = st.integers(0, n - 1)
+    return n, draw(st.lists(st.tuples(vertex, vertex, st.integers(1, 9)), max_size=4 * n))
+
+
+def check_bfs(graph: atos.Graph, source: int, options: dict[str, Any]) -> atos.LaunchStats:
+    depth, stats = programs.bfs(graph, source, **options)
+    atos.verify_bfs(graph, source, depth)
+    assert sum(stats.frontiers) == np.count_nonzero(depth.to_numpy() != atos.UNREACHED)
+    return stats
+
+
+def check_sssp(graph: atos.Graph, source: int, options: dict[str, Any]) -> atos.LaunchStats:
+    distance, stats = programs.sssp(graph, source, **options)
+    atos.verify_sssp(graph, source, distance)
+    return stats
+
+
+def check_components(graph: atos.Graph, source: int, options: dict[str, Any]) -> atos.LaunchStats:
+    label, stats = programs.connected_components(graph, **options)
+    atos.verify_connected_components(graph, label)
+    return stats
+
+
+def check_k_core(graph: atos.Graph, source: int, options: dict[str, Any]) -> atos.LaunchStats:
+    undirected = graph.with_weights(None).to_symmetric().simplify()
+    k = 1 + source % 4
+    members, stats = programs.k_core(undirected, k, **options)
+    atos.verify_k_core(undirected, k, members)
+    assert sum(stats.frontiers) == np.count_nonzero(~members)  # each vertex leaves exactly once
+    if set(stats.filters) == {"online"} and set(stats.directions) == {"push"} and "scan" not in stats.tasks_run_by:
+        assert stats.tasks_run == np.count_nonzero(~members)
+    return stats
+
+
+CHECKS = [check_bfs, check_sssp, check_components, check_k_core]
+
+
+@given(
+    graphs(),
+    st.sampled_from(CHECKS),
+    st.integers(0, 59),
+    st.fixed_dictionaries(OPTIONS),
+    st.sampled_from(["direction", "none", "all"]),
+)
+@settings(max_examples=CASES, deadline=None)
+def test_any_schedule_gives_the_same_answer(device, made, check, source, options, fuse):
+    n, edges = made
+    u, v, weights = np.array(edges, np.int64).reshape(-1, 3).T
+    graph = atos.Graph.from_edges(u, v, weights.astype(np.float32), num_vertices=n, device=device)
+    if check is check_bfs or IS_FULL:
+        options = {**options, "fuse": fuse}
+    stats = check(graph, source % n, options)
+    assert len(stats.filters) == len(stats.directions) == len(stats.frontiers)
+    if options["direction"] != "auto":
+        assert set(stats.directions) <= {options["direction"]}
+        if options.get("fuse") != "none" and options["persistent"]:
+            assert stats.launches == 1
+    if options["direction"] == "push" and options["filter"] != "jit":
+        assert set(stats.filters[1:]) <= {options["filter"]}

@@ -1,0 +1,104 @@
+"""Filters find exactly the active vertices: the ballot filter in their order, as a list and as bits."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import atos_py as atos
+from atos_py.acc import programs
+from atos_py.operators.filters import ballot, make_filters
+from atos_py.operators.row_search import row_search
+
+
+def is_active(v, marks, taken):
+    return marks[v] != 0
+
+
+def take(v, marks, taken):
+    taken[v] = 1
+
+
+scan_range = ballot(is_active, take)
+
+
+@atos.task
+def scan(worker, item, sets_bits, n, indptr, filters, lists, marks, taken):
+    scan_range(worker, item, sets_bits == 1, n, indptr, filters, lists, marks, taken)
+
+
+@pytest.mark.parametrize("share", [0, 0.01, 0.5, 1])
+@pytest.mark.parametrize("n", [1, 31, 257, 5000])
+def test_ballot(device, n, share):
+    marks = (np.random.default_rng(n).random(n) < share).astype(np.int32)
+    expected = np.flatnonzero(marks)
+    graph = atos.Graph.from_edges(np.arange(n), np.arange(n), num_vertices=n, device=device)  # an edge of each
+    for sets_bits in (0, 1):
+        filters = make_filters(n, device, 64, np.arange(0), sums_edges=True)
+        lists, queue = atos.Queue(n + 1, device=device), atos.Queue(filters.ranges, device=device)
+        queue.push(np.arange(filters.ranges))
+        taken = atos.zeros(n, dtype=np.int32, device=device)
+        arguments = atos.asarray(marks, device=device), taken
+        queue.launch_cta(scan, sets_bits, n, graph.indptr, filters, lists, *arguments, num_blocks=1, fetch_size=1)
+        bits = np.unpackbits(filters.bits.to_numpy().view(np.uint8), bitorder="little")[:n]
+        found = np.flatnonzero(bits) if sets_bits else lists.peek()
+        if device.kind == "cuda" and not sets_bits:  # warps of a block push in any order
+            found = np.sort(found)
+        assert np.array_equal(found, expected)
+        assert np.array_equal(taken.to_numpy(), marks if sets_bits else np.zeros(n))
+        bins = filters.bins.to_numpy()
+        assert (bins >> 40).sum() == (bins & (1 << 40) - 1).sum() == len(expected)
+
+
+def wants(v, indptr, good, first):
+    return first[v] < 0
+
+
+def accepts(edge, indptr, good, first):
+    return good[edge] != 0
+
+
+def found(v, edge, indptr, good, first):
+    first[v] = edge
+    return 1
+
+
+look = row_search(wants, accepts, found)
+
+
+@atos.task
+def search(worker, item, alone, indptr, good, first, total):
+    number = worker.sum(look(worker, 0, indptr.size - 1, alone, indptr, indptr, good, first))
+    if worker.rank == 0:
+        total[0] = number
+
+
+@pytest.mark.parametrize("alone", [0, 1, 64])
+def test_row_search(device, worker, alone):
+    rng = np.random.default_rng(0)
+    degrees = rng.choice([0, 1, 5, 40, 300], 200)
+    indptr = np.append(0, np.cumsum(degrees)).astype(np.int64)
+    good = (rng.random(indptr[-1]) < 0.02).astype(np.int32)
+    first, total = atos.full(200, -1, dtype=np.int64, device=device), atos.zeros(1, dtype=np.int64, device=device)
+    queue = atos.Queue(1, device=device)
+    queue.push(0)
+    offsets = atos.asarray(indptr, device=device, readonly=True)
+    getattr(queue, f"launch_{worker}")(search, alone, offsets, atos.asarray(good, device=device), first, total)
+    edges, has = first.to_numpy(), np.array([good[a:b].any() for a, b in pairwise(indptr)])
+    assert ((edges >= 0) == has).all()
+    assert (good[edges[has]] == 1).all()
+    assert ((indptr[:-1] <= edges) & (edges < indptr[1:]))[has].all()
+    assert total[0] == has.sum()
+
+
+def test_the_threshold_chooses_the_filter(device):
+    """Of a star, the second round has all leaves: each bin gets 3 or 4 of them."""
+    n = 4000
+    star = atos.Graph.from_edges(np.zeros(n - 1, int), np.arange(1, n), symmetrize=True, device=device)
+    for threshold, filters in ((0, ("online", "ballot")), (3, ("online", "ballot")), (4, ("online", "online"))):
+        stats = programs.bfs(star, 0, threshold=threshold)[1]
+        assert (stats.filters, stats.frontiers) == (filters, (1, n - 1))
+    assert programs.bfs(star, 0, filter="online")[1].filters == ("online", "online")
+    assert programs.bfs(star, 0, filter="ballot", threshold=10**9)[1].filters == ("online", "ballot")
