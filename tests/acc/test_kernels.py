@@ -1,0 +1,74 @@
+"""Kernels of programs, linked without a GPU: nothing is spilled, and those without rounds are those of a task by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from fake_arrays import FakeArray
+
+import atos_py as atos
+from atos_py.acc import dense, programs
+from atos_py.acc.tasks import Run, make_tasks
+from atos_py.algorithms import bfs
+from atos_py.compile import linker as link
+from atos_py.compile.arguments import describe
+from atos_py.compile.kinds import Tasks
+from atos_py.operators.filters import Filters
+
+pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+pytest.importorskip("cuda.core", reason="cuda-core is not installed")
+if not any(link.CORE_DIR.glob("core_*.fatbin")):
+    pytest.skip("the core was built without GPU support", allow_module_level=True)
+
+
+def array(dtype: str, readonly: bool = False) -> Any:
+    return FakeArray(np.zeros(2, dtype), readonly)
+
+
+GRAPH = atos.Graph._make([array("i4", True), array("u4", True), None])
+WEIGHTED = GRAPH._replace(weights=array("u4", True))
+WORDS, BITS = array("i8"), array("u4")
+
+
+def cubin(task: Any, args: tuple[Any, ...], dtype: Any = "u4", **options: Any) -> link.LinkedKernel:
+    found = link.cubin(task, None, tuple(map(describe, args)), np.dtype(dtype), "cta", (9, 0), **options)
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+    assert found.registers <= 64
+    return found
+
+
+@pytest.mark.parametrize(
+    ("program", "graph", "dtype", "args", "kernels"),
+    [
+        (programs.BFS, GRAPH, "u4", (), [("push", "scan"), ("push", "scan", "pull")]),
+        (programs.SSSP, WEIGHTED, "f4", (), [("pull", "scan")]),
+        (programs.K_CORE, GRAPH, "i4", (16,), [("pull", "scan")]),
+    ],
+    ids=["bfs", "sssp", "k-core"],
+)
+def test_kernels_with_rounds(program, graph, dtype, args, kernels):
+    tasks, metadata = make_tasks(program, np.dtype(dtype)), array(dtype)
+    run = Run(graph, graph, metadata, metadata, WORDS, Filters(WORDS, BITS, 256, 1, 64, 64, 1))
+    for names in kernels:
+        members = tuple(getattr(tasks, name) for name in names)
+        task = Tasks(members) if len(members) > 1 else members[0]
+        cubin(task, (run, None, *args), each_round=tasks.between[names])
+
+
+def test_without_rounds_as_by_hand():
+    """Of the same search, but by a minimum."""
+    tasks, depth = make_tasks(programs.COMPONENTS, np.dtype("u4")), array("u4")
+    made, by_hand = cubin(tasks.push, (Run(GRAPH, None, depth), None)), cubin(bfs.visit, (GRAPH, depth))
+    assert made.registers <= by_hand.registers
+    assert len(made.code) <= 1.02 * len(by_hand.code)
+    tasks, record = make_tasks(programs.SSSP, np.dtype("f4")), np.dtype([("vertex", "u4"), ("value", "f4")])
+    cubin(tasks.push_ordered, (Run(WEIGHTED, None, array("f4")), None), record, buckets=True)
+
+
+def test_sums():
+    values, counts = array("f4"), array("f8")
+    run = dense._Run(GRAPH, values, values, BITS, WORDS, counts, WORDS, 128, 16, 1, 0)
+    task = dense.make_dense_task(programs.PAGERANK, np.dtype("f4"), 0.0)
+    cubin(task, (run, array("i4", True), 0.85, 0.1, 1e-5), each_round=dense.between)
