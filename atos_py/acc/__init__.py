@@ -7,6 +7,7 @@ Source: Liu and Huang, "SIMD-X: Programming and processing of graph algorithms o
 
 from . import programs
 from .combine import MAX, MIN, SUBTRACT, SUM, VOTE, Combine
+from .pattern import draw_pattern
 from .program import Program
 
-__all__ = ["MAX", "MIN", "SUBTRACT", "SUM", "VOTE", "Combine", "Program", "programs"]
+__all__ = ["MAX", "MIN", "SUBTRACT", "SUM", "VOTE", "Combine", "Program", "draw_pattern", "programs"]

@@ -1,4 +1,4 @@
-"""Command ``reproduce``: the tables and figures of the paper, measured on this machine."""
+"""Command ``reproduce``: the tables and figures of a paper, measured on this machine."""
 
 from __future__ import annotations
 
@@ -8,17 +8,23 @@ from pathlib import Path
 from ..core.devices import device
 from ..graph.spec import graph_of, names_of
 from ..tools.reproduce import make_default_graphs, reproduce
+from ..tools.reproduce_simdx import reproduce_simdx
 from .options import add_device, add_graphs, add_json, check_outputs, make_progress_bar, say, write_json
 
-HELP = "measure the paper's tables and figures"
+PAPERS = {"atos": reproduce, "simd-x": reproduce_simdx}
+HELP = "measure a paper's tables and figures"
 DESCRIPTION = """\
 Runs BFS, PageRank and graph colouring in the variants of Chen et al. 2022: persistent and discrete, warps and CTAs, and the
 bulk-synchronous baseline. It verifies every run. It writes run times and speed-ups, tasks run, throughput over time, run time
 over worker size and fetch size, and the effect of permuted vertex ids. The files are CSV and Markdown, and PNG if matplotlib is
-installed. An edge without its reverse gets one."""
+installed. An edge without its reverse gets one.
+
+With --paper simd-x it runs programs in the model of Liu and Huang 2019: combine against atomics, filters by round, thresholds,
+filters alone, fusion of kernels with their registers and launches, and run times."""
 EXAMPLES = """\
   atos reproduce --out paper
-  atos reproduce --out paper --graph roads.gr.gz rmat:18:16 --repeat 10"""
+  atos reproduce --out paper --graph roads.gr.gz rmat:18:16 --repeat 10
+  atos reproduce --paper simd-x --out simd-x"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="directory of the files; made if it does not exist"
     )
+    parser.add_argument("--paper", choices=tuple(PAPERS), default="atos", help="which paper (default: atos)")
     add_graphs(parser, "a scale-free and a road-like one: large on a GPU, which takes minutes, small on a CPU")
     add_device(parser)
     parser.add_argument("--repeat", type=int, default=5, metavar="N", help="counted runs of each setting (default: 5)")
@@ -41,7 +48,9 @@ def command(options: argparse.Namespace) -> int:
         specs = list(dict.fromkeys(options.graph))
         named = zip(names_of(specs), specs, strict=True)
         graphs = ((name, graph_of(spec, device=chosen).to_symmetric()) for name, spec in named)
-    files = [str(path) for path in reproduce(options.out, graphs, repeat=options.repeat, progress=make_progress_bar())]
+    files = [
+        str(path) for path in PAPERS[options.paper](options.out, graphs, repeat=options.repeat, progress=make_progress_bar())
+    ]
     say(options, *files)
     write_json(options, {"files": files})
     return 0

@@ -16,7 +16,7 @@ from ..runtime.trace import compute_throughput, format_digits
 from ..support.atomic_files import replacing
 from .tables import COUNTED, Measured, compute_overwork_of_trace
 
-__all__ = ["Curve", "draw_figures", "draw_heatmaps", "draw_throughput", "find_picture_format", "write_picture"]
+__all__ = ["Curve", "draw_bars", "draw_figures", "draw_heatmaps", "draw_throughput", "find_picture_format", "write_picture"]
 
 
 class Curve(NamedTuple):
@@ -120,3 +120,28 @@ def draw_figures(out: Path, measured: Measured) -> list[Path]:
         written.append(draw_throughput(out / f"{name}.png", algorithm, curves))
     written.append(draw_heatmaps(out / "figure4_heatmap.png", measured.heat))
     return written
+
+
+def draw_bars(path: Path, title: str, rows: Sequence[dict[str, Any]]) -> Path:
+    """Draw run times of variants side by side, relative to the first variant, a group for each program and graph."""
+    groups = list(dict.fromkeys((row["program"], row["graph"]) for row in rows))
+    variants = list(dict.fromkeys(row["variant"] for row in rows))
+    figure = Figure(figsize=(1.5 + 1.6 * len(groups), 4.2), layout="constrained")
+    panel = figure.subplots()
+    for place, variant in enumerate(variants):
+        times = [
+            next(r["milliseconds"] for r in rows if (r["program"], r["graph"], r["variant"]) == (*g, variant)) for g in groups
+        ]
+        first = [
+            next(r["milliseconds"] for r in rows if (r["program"], r["graph"], r["variant"]) == (*g, variants[0]))
+            for g in groups
+        ]
+        heights = [time / base for time, base in zip(times, first, strict=True)]
+        at = np.arange(len(groups)) + (place - (len(variants) - 1) / 2) * 0.8 / len(variants)
+        bars = panel.bar(at, heights, 0.8 / len(variants), label=variant)
+        panel.bar_label(bars, [format_digits(time) for time in times], fontsize=6, rotation=90, padding=2)
+    panel.set_xticks(range(len(groups)), [f"{program}\n{graph}" for program, graph in groups], fontsize=8)
+    panel.set(title=title, ylabel=f"time relative to {variants[0]} (labels: ms)")
+    panel.margins(y=0.15)
+    panel.legend(fontsize=8)
+    return write_picture(figure, path)

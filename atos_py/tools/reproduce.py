@@ -31,7 +31,16 @@ from ..support.validation import check_int
 from .tables import COUNTED, Measured, count_least_tasks, write_tables, write_throughput
 from .workloads import bind_algorithm
 
-__all__ = ["VARIANTS", "list_runs", "make_default_graphs", "permute_vertices", "reproduce"]
+__all__ = [
+    "VARIANTS",
+    "Progress",
+    "choose_source",
+    "list_runs",
+    "make_default_graphs",
+    "make_directory",
+    "permute_vertices",
+    "reproduce",
+]
 
 Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
 
@@ -60,7 +69,7 @@ class _Subject(NamedTuple):
         if not graph.num_vertices:
             raise InvalidArgumentError(f"graph {name!r} has no vertices: give one with some")
         host = graph.to("cpu")
-        return cls(name, graph, host, _choose_source(graph, host))
+        return cls(name, graph, host, choose_source(graph, host))
 
     def run(self, name: str, **options: Any) -> LaunchStats:
         """Run one of `list_runs` and prove its result right."""
@@ -71,7 +80,7 @@ class _Subject(NamedTuple):
         return find_stats(result)
 
 
-def _choose_source(graph: Graph, host: Graph) -> int:
+def choose_source(graph: Graph, host: Graph) -> int:
     """Return the vertex of largest degree, unless another of a few reaches more: on a road network it may lie on an island."""
     others = np.random.default_rng(0).integers(graph.num_vertices, size=4)
     candidates = [int(np.argmax(host.degrees())), *others.tolist()]
@@ -126,10 +135,7 @@ def reproduce(
         The files written.
     """
     repeat = check_int("repeat", repeat, 1, 10**6)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:  # ValueError: a null byte
-        raise FileWriteError(f"cannot make directory {str(out)!r}: {getattr(error, 'strerror', None) or error}") from error
+    make_directory(out)
     measured, files = Measured([], [], [], []), []
     for name, graph in graphs:
         subject = _Subject.of(name, graph)
@@ -141,6 +147,14 @@ def reproduce(
 
             files += draw_figures(out, measured)
     return files
+
+
+def make_directory(out: Path) -> None:
+    """Make the directory of the files, if it is not there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:  # ValueError: a null byte
+        raise FileWriteError(f"cannot make directory {str(out)!r}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _measure_variants(measured: Measured, subject: _Subject, repeat: int, progress: Progress) -> None:

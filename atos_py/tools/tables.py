@@ -15,6 +15,8 @@ __all__ = [
     "compute_overwork",
     "compute_overwork_of_trace",
     "count_least_tasks",
+    "write_csv",
+    "write_markdown",
     "write_tables",
     "write_throughput",
 ]
@@ -49,7 +51,8 @@ def count_least_tasks(run: dict[str, Any]) -> int:
     return int(2 * run["vertices"] - run["isolated"])
 
 
-def _write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    """Write rows that have the same keys."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
@@ -57,7 +60,8 @@ def _write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
     return path
 
 
-def _write_markdown(path: Path, title: str, header: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> Path:
+def write_markdown(path: Path, title: str, header: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> Path:
+    """Write a page with a table."""
     lines = [f"# {title}", "", *([note, ""] if note else []), "| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -91,10 +95,10 @@ def write_tables(out: Path, measured: Measured) -> list[Path]:
     header = ["graph", "variant", "ms, ids as they are → permuted", "tasks, to those without clashes"]
     sheets = {"runs": measured.runs, "heatmap": measured.heat, "permutation": measured.permutation}
     return [
-        *(_write_csv(out / f"{name}.csv", rows) for name, rows in sheets.items() if rows),
-        _write_markdown(out / "table1.md", table1, ["algorithm", "graph", *variants], times, note),
-        _write_markdown(out / "table4.md", table4, ["algorithm", "graph", *variants], ratios),
-        _write_markdown(out / "permutation.md", "Colouring with permuted vertex ids (Section 6.4)", header, moved),
+        *(write_csv(out / f"{name}.csv", rows) for name, rows in sheets.items() if rows),
+        write_markdown(out / "table1.md", table1, ["algorithm", "graph", *variants], times, note),
+        write_markdown(out / "table4.md", table4, ["algorithm", "graph", *variants], ratios),
+        write_markdown(out / "permutation.md", "Colouring with permuted vertex ids (Section 6.4)", header, moved),
     ]
 
 
@@ -114,7 +118,7 @@ def write_throughput(out: Path, measured: Measured) -> list[Path]:
                     "normalised": round(float(rate / factor), 3),
                 }
             )
-    return [_write_csv(out / "throughput.csv", rows)] if rows else []
+    return [write_csv(out / "throughput.csv", rows)] if rows else []
 
 
 def compute_overwork_of_trace(measured: Measured, trace: dict[str, Any]) -> float:

@@ -1,0 +1,71 @@
+"""The measures of SIMD-X on small graphs: every table and figure is written, and says what the runs did."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+import atos_py as atos
+from atos_py.__main__ import main
+from atos_py.errors import InvalidArgumentError
+from atos_py.tools import reproduce_simdx as paper
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A part of the measures, since each kernel has to be compiled."""
+    out = tmp_path_factory.mktemp("simd-x")
+    some = {name: paper.MEASURES[name]._replace(programs=("BFS",)) for name in ("figure8", "figure12")}
+    some["figure7"] = paper.MEASURES["figure7"]._replace(programs=("BFS", "weighted sums"))
+    graphs = [("star", atos.Graph.from_edges([0] * 5000, range(1, 5001), symmetrize=True, device="cpu"))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paper, "MEASURES", some)
+        return out, paper.reproduce_simdx(out, graphs, repeat=1)
+
+
+def rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_tables_and_figures_are_there(written):
+    _, files = written
+    assert {path.name for path in files} >= {"runs.csv", "figure7.csv", "figure7.md", "figure8.md", "figure12.md"}
+    assert all(path.stat().st_size > 50 for path in files)
+
+
+def test_pictures(written):
+    pytest.importorskip("matplotlib")
+    pictures = {path.name: path for path in written[1] if path.suffix == ".png"}
+    assert set(pictures) == {"figure7_star.png", "figure8.png", "figure12.png"}
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures.values())
+
+
+def test_rows_say_what_ran(written):
+    runs = {(row["measure"], row["program"], row["variant"]): row for row in rows(written[0] / "runs.csv")}
+    launches = {name: int(runs["figure12", "BFS", name]["launches"]) for name in ("none", "direction", "all")}
+    assert launches["all"] == 1 <= launches["direction"] <= launches["none"]
+    ballots = [int(runs["figure8", "BFS", str(threshold)]["ballots"]) for threshold in (0, 1, 4, 16)]
+    assert ballots == [1, 1, 1, 0]  # of 5,000 leaves, a bin has up to 5
+    pattern = [row for row in rows(written[0] / "figure7.csv") if row["program"] == "BFS"]
+    assert [(row["filter"], int(row["frontier"])) for row in pattern] == [("online", 1), ("online", 5000)]
+    assert "(launches: 1)" in (written[0] / "figure12.md").read_text()
+
+
+def test_all_measures_have_programs_and_notes():
+    for measure in paper.MEASURES.values():
+        assert set(measure.programs) <= set(paper.PROGRAMS)
+        assert measure.note.endswith(".")
+
+
+def test_the_command_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(paper, "MEASURES", {"figure7": paper.MEASURES["figure7"]._replace(programs=("BFS",))})
+    arguments = ["--paper", "simd-x", "--graph", "road:5:1.0", "--device", "cpu", "--repeat", "1", "--out", str(tmp_path)]
+    assert main(["reproduce", *arguments]) == 0
+    assert str(tmp_path / "figure7.md") in capsys.readouterr().out
+
+
+def test_what_cannot_be_measured_is_refused(tmp_path):
+    with pytest.raises(InvalidArgumentError, match="'nothing' has no vertices"):
+        paper.reproduce_simdx(tmp_path, [("nothing", atos.generate.road(0, device="cpu"))], repeat=1)
