@@ -23,7 +23,7 @@ from ..operators.edge_map import gather
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from .frontier import Request, turned
-from .functions import Functions
+from .functions import Functions, functions_for
 from .tasks import weight_of
 
 __all__ = ["run_dense"]
@@ -75,7 +75,7 @@ def between(worker, run, *args):  # type: ignore[no-untyped-def]
 @functools.lru_cache(maxsize=256)
 def make_dense_task(functions: Functions, dtype: np.dtype[Any], zero: Any) -> Task:
     """Return the task of a program for metadata of a type, whose sums have the type of `zero`."""
-    compute, active, _, _, wide = functions.functions_for(dtype)
+    compute, active, _, _, wide = functions_for(functions, dtype)
     apply, one, unread, summed = functions.apply, type(zero)(1), wide(0), np.dtype(type(zero)).type
     m_u = (lambda v, source: source[v]) if reads_parameter(compute, 2) else (lambda v, source: unread)
 

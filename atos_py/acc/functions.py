@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from .combine import Combine
 
-__all__ = ["Functions"]
+__all__ = ["Functions", "functions_for"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,18 +50,19 @@ class Functions:
         """The name of the function `compute`."""
         return getattr(self.compute, "__name__", repr(self.compute))
 
-    def functions_for(self, dtype: np.dtype[Any]) -> tuple[Any, ...]:
-        """Return what tasks call for metadata of a type (compute, active, wants), the neutral update, and a wide type."""
-        if dtype.kind == "f":
-            wide, least, most = dtype.type, -np.inf, np.inf
-        else:
-            wide, least, most = np.uint64 if dtype == np.uint64 else np.int64, np.iinfo(dtype).min, np.iinfo(dtype).max
-        unset, neutral = wide(most), self.combine.neutral
-        if neutral is None:
-            neutral = wide(least if self.combine.name == "MAX" else most)
-        elif dtype.kind == "f":
-            neutral = float(neutral)  # sums in float64
-        else:
-            neutral = wide(neutral)
-        wants = self.wants or ((lambda m_u, *args: m_u == unset) if self.combine.votes else (lambda m_u, *args: True))
-        return self.compute, self.active, wants, neutral, wide
+
+def functions_for(program: Functions, dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    """Return what tasks call for metadata of a type (compute, active, wants), the neutral update, and a wide type."""
+    if dtype.kind == "f":
+        wide, least, most = dtype.type, -np.inf, np.inf
+    else:
+        wide, least, most = np.uint64 if dtype == np.uint64 else np.int64, np.iinfo(dtype).min, np.iinfo(dtype).max
+    unset, neutral = wide(most), program.combine.neutral
+    if neutral is None:
+        neutral = wide(least if program.combine.name == "MAX" else most)
+    elif dtype.kind == "f":
+        neutral = float(neutral)  # sums in float64
+    else:
+        neutral = wide(neutral)
+    wants = program.wants or ((lambda m_u, *args: m_u == unset) if program.combine.votes else (lambda m_u, *args: True))
+    return program.compute, program.active, wants, neutral, wide

@@ -143,6 +143,16 @@ class Program(Functions):
             If an argument is none of those.
         LaunchConfigError
             If the options do not go together with the program; the message says why.
+
+        Examples
+        --------
+        >>> from atos_py import acc
+        >>> graph = atos.generate.road(3, 1.0)
+        >>> label = atos.asarray(np.arange(9))
+        >>> components = acc.Program(lambda m_v, weight, m_u: m_v, acc.MIN)
+        >>> stats = components.run(graph, label, direction="auto")
+        >>> print(label[:], stats.directions[0], stats.frontiers[0])
+        [0 0 0 0 0 0 0 0 0] pull 9
         """
         check_graph(graph)
         check_option_names("Program.run", launch_options, (*list_parameters(Program.run), *LaunchOptions.__annotations__))

@@ -20,7 +20,7 @@ from ..compile.task import Task
 from ..operators.filters import Filters, activate, add_to_bin, ballot, in_frontier, range_bounds, share_of_bin, take_bins
 from ..operators.row_map import row_map
 from ..operators.row_search import row_search
-from .functions import Functions
+from .functions import Functions, functions_for
 
 __all__ = [
     "AUTO",
@@ -108,7 +108,7 @@ def next_mode(mode, most, count, edges, run):  # type: ignore[no-untyped-def]
 @functools.lru_cache(maxsize=256)
 def make_tasks(functions: Functions, dtype: np.dtype[Any]) -> Tasks:
     """Return the tasks of a program for metadata of a type."""
-    compute, active, wants, neutral, wide = functions.functions_for(dtype)
+    compute, active, wants, neutral, wide = functions_for(functions, dtype)
     combine = functions.combine
     merge, onto, change, by_all = combine.merge, combine.onto, combine.change, combine.by_all or first_of
     sign = -1 if combine.name == "MAX" else 1
