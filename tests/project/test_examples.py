@@ -19,6 +19,7 @@ EXAMPLES = {
     "mandelbrot": ["M steps instead of 60.0 M"],
     "pagerank_idle": ["error at most", "verified"],
     "pagerank": ["best:", "error at most", "gains most", "from damping 0.85 to 0.86"],
+    "vertex_programs": ["BFS           verified", "16-core       verified", "widest paths  verified"],
     "queens": ["10 queens: 724 solutions"],
 }
 
