@@ -2,10 +2,8 @@
 Vertex programs
 ===============
 
-Graph algorithms as three small functions, in the model of SIMD-X: the programs of ``acc.programs``, and one of our own. Each run
-is one launch; its rounds push or pull, as suits the active vertices. See docs/simd-x.md.
-
-    python examples/vertex_programs.py [scale]
+Graph algorithms as three small functions, in the model of SIMD-X: five programs of ``acc.programs``, and one of our own.
+An arrow is a round: ``>`` if active vertices push along their edges, ``<`` if others pull from them.
 """
 
 import sys
@@ -43,6 +41,5 @@ assert (found[ends[1]] >= np.minimum(found[ends[0]], weighted.weights.to_numpy()
 runs = {"BFS": bfs, "SSSP": sssp, "components": components, "16-core": k_core, "PageRank": pagerank, "widest paths": stats}
 for name, run in runs.items():
     ways = "".join("<" if way == "pull" else ">" for way in run.directions)
-    print(
-        f"{name:13} verified: {len(run.frontiers):2} rounds {ways}, {run.filters.count('ballot')} by ballot, {run.milliseconds:.2f} ms"
-    )
+    ballots = run.filters.count("ballot")
+    print(f"{name:13} verified: {len(run.frontiers):2} rounds {ways}, {ballots} by ballot, {run.milliseconds:.2f} ms")

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..compile.codegen.introspect import reads_parameter
 from ..compile.task import Task
 from ..operators.filters import Filters, activate, add_to_bin, ballot, in_frontier, range_bounds, share_of_bin, take_bins
 from ..operators.row_map import row_map
@@ -112,6 +113,9 @@ def make_tasks(functions: Functions, dtype: np.dtype[Any]) -> Tasks:
     combine = functions.combine
     merge, onto, change, by_all = combine.merge, combine.onto, combine.change, combine.by_all or first_of
     sign = -1 if combine.name == "MAX" else 1
+    # What an update meets is read only if it matters. Where it does not, the neutral value loses to any update.
+    reads_old = functions.wants is not None or combine.by_all is None or reads_parameter(compute, 2)
+    read_old = (lambda metadata, u: metadata[u]) if reads_old else (lambda metadata, u: neutral)
 
     def out_edges(v, run, lists, *args):  # type: ignore[no-untyped-def]
         first = run.rows.indptr[v]
@@ -123,7 +127,7 @@ def make_tasks(functions: Functions, dtype: np.dtype[Any]) -> Tasks:
 
     def relax(run, u, edge, found, *args):  # type: ignore[no-untyped-def]
         """Send an update along an edge; return whether it makes its end active, and the metadata there."""
-        old = run.metadata[u]
+        old = read_old(run.metadata, u)
         if not wants(old, *args):
             return False, wide(old)
         update = wide(compute(found, weight_of(run.rows.weights, edge), old, *args))
