@@ -18,7 +18,7 @@ from ..graph.graph import Graph
 from ..operators.edge_map import THREAD_MAX_DEGREE
 from ..operators.filters import make_filters
 from ..operators.ranges import mixed_item_dtype
-from ..operators.row_search import SEARCHED_ALONE
+from ..operators.row_pull import SEARCHED_ALONE
 from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats

@@ -19,8 +19,7 @@ import numpy as np
 from ..compile.codegen.introspect import reads_parameter
 from ..compile.task import Task
 from ..operators.filters import Filters, activate, add_to_bin, ballot, in_frontier, range_bounds, share_of_bin, take_bins
-from ..operators.row_map import row_map
-from ..operators.row_search import row_search
+from ..operators.row_pull import row_fold, row_search
 from .functions import Functions, functions_for
 
 __all__ = [
@@ -170,11 +169,16 @@ def make_tasks(functions: Functions, dtype: np.dtype[Any]) -> Tasks:
     def is_sent(edge, run, *args):  # type: ignore[no-untyped-def]
         return in_frontier(run.back.indices[edge], run.filters.bits)
 
-    def update_along(edge, found, run, *args):  # type: ignore[no-untyped-def]
-        return wide(compute(run.metadata[run.back.indices[edge]], weight_of(run.back.weights, edge), found, *args))
+    def update_along(v, edge, run, *args):  # type: ignore[no-untyped-def]
+        m_v, m_u = run.metadata[run.back.indices[edge]], read_old(run.metadata, v)  # u is v here: the edge is turned round
+        return wide(compute(m_v, weight_of(run.back.weights, edge), m_u, *args))
 
-    def settle(v, found, update, run, *args):  # type: ignore[no-untyped-def]
+    def update_if_sent(v, edge, run, *args):  # type: ignore[no-untyped-def]
+        return update_along(v, edge, run, *args) if is_sent(edge, run) else neutral
+
+    def settle(v, update, run, *args):  # type: ignore[no-untyped-def]
         """Apply what a vertex has pulled; return what it adds to a bin."""
+        found = run.metadata[v]
         after = wide(onto(found, wide(update)))
         if after == found:
             return 0
@@ -182,31 +186,12 @@ def make_tasks(functions: Functions, dtype: np.dtype[Any]) -> Tasks:
         return share_of_bin(v, run.rows.indptr, run.filters.edges) if active(found, after, *args) else 0
 
     def settle_vote(v, edge, run, *args):  # type: ignore[no-untyped-def]
-        found = run.metadata[v]
-        return settle(v, found, update_along(edge, found, run, *args), run, *args)
+        return settle(v, update_along(v, edge, run, *args), run, *args)
 
-    def gather(edge, last, step, found, run, *args):  # type: ignore[no-untyped-def]
-        total = neutral
-        while edge < last:
-            if is_sent(edge, run):
-                total = merge(total, update_along(edge, found, run, *args))
-            edge += step
-        return total
-
-    def pull_row(v, edge, last, run, *args):  # type: ignore[no-untyped-def]
-        found = run.metadata[v]
-        if not wants(found, *args):
-            return 0
-        return settle(v, found, gather(np.int64(edge), last, 1, found, run, *args), run, *args)
-
-    def pull_row_by_all(team, v, edge, last, run, *args):  # type: ignore[no-untyped-def]
-        found = run.metadata[v]
-        if not wants(found, *args):  # the same for all threads of the team
-            return 0
-        total = by_all(team, gather(np.int64(edge) + team.rank, last, team.size, found, run, *args))
-        return settle(v, found, total, run, *args) if team.rank == 0 else 0
-
-    pull_rows = row_search(may_change, is_sent, settle_vote) if combine.votes else row_map(pull_row, pull_row_by_all)
+    if combine.votes:
+        pull_rows = row_search(may_change, is_sent, settle_vote)
+    else:
+        pull_rows = row_fold(may_change, update_if_sent, merge, neutral, by_all, settle)
 
     def pull(worker, item, run, lists, *args):  # type: ignore[no-untyped-def]
         first, end = range_bounds(item, run.metadata.size, run.filters)

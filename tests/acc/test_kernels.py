@@ -16,6 +16,7 @@ from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Tasks
 from atos_py.operators.filters import Filters
+from atos_py.operators.gather_rounds import GatherRounds, end_round
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
@@ -69,6 +70,6 @@ def test_without_rounds_as_by_hand():
 
 def test_sums():
     values, counts = array("f4"), array("f8")
-    run = dense._Run(GRAPH, values, values, BITS, WORDS, counts, WORDS, 128, 16, 1, 0)
+    run = GatherRounds(*GRAPH[:2], values, values, BITS, WORDS, counts, WORDS, 128, 16, 1, 0)
     task = dense.make_dense_task(programs.PAGERANK, np.dtype("f4"), 0.0)
-    cubin(task, (run, array("i4", True), 0.85, 0.1, 1e-5), each_round=dense.between)
+    cubin(task, (run, None, array("i4", True), 0.85, 0.1, 1e-5), each_round=end_round)

@@ -10,7 +10,7 @@ import pytest
 import atos_py as atos
 from atos_py.acc import programs
 from atos_py.operators.filters import ballot, make_filters
-from atos_py.operators.row_search import row_search
+from atos_py.operators.row_pull import row_search
 
 
 def is_active(v, marks, taken):

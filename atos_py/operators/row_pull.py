@@ -1,6 +1,6 @@
-"""Row search: vertices of a range look along their rows of edges, and stop at the first that is accepted.
+"""Row pulls: the vertices of a range look along their rows of edges, and fold what they find, or stop at the first.
 
-For tasks that do several things with a range, as `row_map`. `edge_map.search` is a whole task of a single pass.
+For tasks that do several things with a range, as `row_map`. `edge_map` has `gather` and `search`, whole tasks of a single pass.
 """
 
 from __future__ import annotations
@@ -10,11 +10,50 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SEARCHED_ALONE", "row_search"]
+from .row_map import row_map
+
+__all__ = ["SEARCHED_ALONE", "row_fold", "row_search"]
 
 #: Edges of a row that one thread looks at; on the CPU a worker is a thread.
 SEARCHED_ALONE = {"cuda": 64, "cpu": 1 << 62}
 _GROUP = 32
+
+
+def row_fold(
+    wants: Callable[..., Any],
+    term: Callable[..., Any],
+    merge: Callable[..., Any],
+    neutral: Any,
+    by_all: Callable[..., Any],
+    settle: Callable[..., Any],
+) -> Callable[..., Any]:
+    """Return a function for flat tasks, by which the vertices of a range each fold the terms of their edges.
+
+    All threads of a worker call it as ``function(worker, first, end, thread_max_degree, indptr, *args)``. For each vertex v
+    with ``wants(v, *args)``, the numbers ``term(v, edge, *args)`` of its edges are merged, two by ``merge(a, b)``, beginning
+    with `neutral`, and those of the threads of a team by ``by_all(team, number)``. One thread calls ``settle(v, number, *args)``.
+    Rows are mapped to threads, groups and workers as by `row_map`.
+
+    Returns the sum, over the calls of this thread, of what `settle` returns: a number.
+    """
+
+    def fold(v, edge, last, step, *args):  # type: ignore[no-untyped-def]
+        total = neutral
+        while edge < last:
+            total = merge(total, term(v, edge, *args))
+            edge += step
+        return total
+
+    def fold_row(v, edge, last, *args):  # type: ignore[no-untyped-def]
+        return settle(v, fold(v, np.int64(edge), last, 1, *args), *args) if wants(v, *args) else 0
+
+    def fold_row_by_all(team, v, edge, last, *args):  # type: ignore[no-untyped-def]
+        if not wants(v, *args):  # the same for all threads of the team: only they change what it depends on, below
+            return 0
+        total = by_all(team, fold(v, np.int64(edge) + team.rank, last, team.size, *args))
+        return settle(v, total, *args) if team.rank == 0 else 0
+
+    return row_map(fold_row, fold_row_by_all)
 
 
 def row_search(wants: Callable[..., Any], accepts: Callable[..., Any], found: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,0 +1,128 @@
+"""Gathering in rounds: in each, every vertex gets a new value from those of its neighbours, all in one launch.
+
+Values are read from one array and written to another, which change places after the round. A launch has a few items, each of
+which takes ranges of vertices from a counter until there are none, and pushes itself for the next round. The function between
+rounds, `end_round`, stops the launch once no vertex is active.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays.array import Array, asarray, empty, zeros
+from ..compile.atomics import atomic_add
+from ..compile.task import Task
+from .edge_map import gather
+
+__all__ = ["GatherRounds", "end_round", "gather_rounds", "make_gather_rounds"]
+
+_ROUNDS, _LIMITED, _DONE = range(3)  # places in the state
+
+
+class GatherRounds(NamedTuple):
+    """Arrays and numbers that the task and the function between rounds share."""
+
+    indptr: Array
+    indices: Array
+    values: Array
+    others: Array  # values of every second round
+    order: Array  # of the ranges
+    taken: Array  # how many of them are
+    num_active: Array  # vertices, in this round
+    state: Array
+    size: int  # vertices of a range
+    thread_max_degree: int  # edges of a vertex that one thread gathers
+    limit: int  # of rounds
+    is_stepped: int  # whether each round is a launch of its own
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no vertex is active, or the rounds are over."""
+        return bool(self.state[_DONE])
+
+    def finish(self) -> tuple[int, bool]:
+        """Put the last values into `values`; return how many rounds there were, and whether vertices are still active."""
+        rounds = int(self.state[_ROUNDS]) - 1
+        if rounds % 2:
+            self.values[...] = self.others
+        return rounds, bool(self.state[_LIMITED])
+
+
+def make_gather_rounds(rows: tuple[Array, Array], values: Array, zero: Any, order: NDArray[Any], *numbers: int) -> GatherRounds:
+    """Return what a launch shares; `numbers` are the last four, and `zero` that of `gather_rounds`."""
+    device = values.device
+    return GatherRounds(
+        *rows,
+        values,
+        empty(values.size, dtype=values.dtype, device=device),
+        asarray(order.astype(np.uint32), device=device),
+        zeros(1, dtype=np.int64, device=device),
+        zeros(1, dtype=np.dtype(type(zero)), device=device),
+        asarray(np.array([1, 0, 0]), device=device),
+        *numbers,
+    )
+
+
+def take_range(worker, run):  # type: ignore[no-untyped-def]
+    """Return a range that no other worker takes in this round, or -1; collective."""
+    k = np.int64(-1)
+    if worker.rank == 0:
+        k = np.int64(atomic_add(run.taken, 0, 1))
+    k = worker.max(k)
+    return np.int64(run.order[k]) if k < run.order.size else np.int64(-1)
+
+
+def end_round(worker, run, *args):  # type: ignore[no-untyped-def]
+    """Stop if no vertex is active, or the rounds are over."""
+    rounds, num_active = run.state[_ROUNDS], run.num_active[0]
+    worker.sync()  # all threads have read them
+    is_done = num_active == 0 or rounds >= run.limit
+    if worker.rank == 0:
+        run.taken[0] = 0
+        run.num_active[0] = 0
+        run.state[_ROUNDS] = rounds + 1
+        run.state[_LIMITED] = num_active != 0
+        run.state[_DONE] = is_done
+    if is_done or run.is_stepped:
+        worker.stop()
+
+
+def gather_rounds(term: Callable[..., Any], settle: Callable[..., Any], zero: Any) -> Task:
+    """Return the task of gathering in rounds, launched with arguments ``(run, *args)``, `run` being `GatherRounds`.
+
+    For each vertex v the numbers ``term(v, u, edge, source, *args)`` of its edges (v, u) are summed up, in the type of `zero`,
+    where `source` has the values of the round before. Then ``settle(v, received, source, *args)`` returns its next value, and
+    whether it is active.
+    """
+    one = type(zero)(1)
+
+    def edge_term(v, u, edge, source, target, *args):  # type: ignore[no-untyped-def]
+        return term(v, u, edge, source, *args)
+
+    def no_term(source, target, *args):  # type: ignore[no-untyped-def]
+        return zero
+
+    def update(v, degree, received, source, target, *args):  # type: ignore[no-untyped-def]
+        value, is_active = settle(v, received, source, *args)
+        target[v] = value
+        return (one if is_active else zero,)
+
+    gather_range = gather(edge_term, update, no_term, zero, with_edge=True).body
+
+    def run_rounds(worker, item, run, *args):  # type: ignore[no-untyped-def]
+        if worker.rank == 0:
+            worker.push(item)
+        is_odd = run.state[_ROUNDS] & 1 == 1
+        source = run.values if is_odd else run.others
+        target = run.others if is_odd else run.values
+        fixed = run.size, run.thread_max_degree, run.indptr, run.indices, run.num_active
+        k = take_range(worker, run)
+        while k >= 0:
+            gather_range(worker, k, *fixed, source, target, *args)
+            k = take_range(worker, run)
+
+    return Task(run_rounds)
