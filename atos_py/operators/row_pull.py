@@ -31,7 +31,8 @@ def row_fold(
 
     All threads of a worker call it as ``function(worker, first, end, thread_max_degree, indptr, *args)``. For each vertex v
     with ``wants(v, *args)``, the numbers ``term(v, edge, *args)`` of its edges are merged, two by ``merge(a, b)``, beginning
-    with `neutral`, and those of the threads of a team by ``by_all(team, number)``. One thread calls ``settle(v, number, *args)``.
+    with `neutral`, and those of the threads of a team by ``by_all(team, number)``. One thread calls
+    ``settle(v, number, *args)``.
     Rows are mapped to threads, groups and workers as by `row_map`.
 
     Returns the sum, over the calls of this thread, of what `settle` returns: a number.
