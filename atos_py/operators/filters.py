@@ -35,7 +35,7 @@ __all__ = [
     "take_bins",
 ]
 
-BINS = 1024
+BINS = 1024  # a power of 2
 _ONE = 1 << 40  # a vertex in a bin, above the sum of edges
 _GROUP = 32
 _RANGES, _LEAST_SIZE = 4096, 256  # the most ranges, and the fewest vertices of one
@@ -83,7 +83,7 @@ def activate(worker, u, indptr, filters):  # type: ignore[no-untyped-def]
     if filters is None:
         worker.push(u)
     else:
-        mine = u & (BINS - 1)
+        mine = u & (filters.bins.size - 1)
         has_room = False
         if filters.bins[mine] >> 40 <= filters.counted:
             has_room = atomic_add(filters.bins, mine, share_of_bin(u, indptr, filters.edges)) >> 40 < filters.threshold
@@ -95,13 +95,13 @@ def add_to_bin(worker, item, share, filters):  # type: ignore[no-untyped-def]
     """Add what the threads of a worker have found in a range to a bin; collective."""
     share = worker.sum(share)
     if worker.rank == 0 and share > 0:
-        atomic_add(filters.bins, item & (BINS - 1), share)
+        atomic_add(filters.bins, item & (filters.bins.size - 1), share)
 
 
 def take_bins(worker, filters):  # type: ignore[no-untyped-def]
     """Empty the bins; return the vertices of the fullest one, and the vertices and edges of all; collective."""
     most, count, edges = 0, 0, 0
-    for k in worker.split(BINS):
+    for k in worker.split(filters.bins.size):
         found = filters.bins[k]
         if found != 0:
             filters.bins[k] = 0

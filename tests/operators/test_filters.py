@@ -102,3 +102,14 @@ def test_the_threshold_chooses_the_filter(device):
         assert (stats.filters, stats.frontiers) == (filters, (1, n - 1))
     assert programs.bfs(star, 0, filter="online")[1].filters == ("online", "online")
     assert programs.bfs(star, 0, filter="ballot", threshold=10**9)[1].filters == ("online", "ballot")
+
+
+def test_an_incomplete_list_is_dropped(device):
+    """Leaves that were pushed before a bin overflowed do not run ahead of those that a scan finds."""
+    n = 4000
+    root, leaves = np.zeros(n, int), np.arange(1, n + 1)
+    tree = atos.Graph.from_edges(np.append(root, leaves), np.append(leaves, leaves + n), device=device)
+    for threshold in (0, 1, 3, 64):
+        depth, stats = programs.bfs(tree, 0, threshold=threshold)
+        atos.verify_bfs(tree, 0, depth)
+        assert stats.frontiers == (1, n, n)
