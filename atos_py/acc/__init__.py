@@ -5,9 +5,9 @@
 Source: Liu and Huang, "SIMD-X: Programming and processing of graph algorithms on GPUs", USENIX ATC 2019.
 """
 
+from ..runtime.pattern import draw_pattern
 from . import programs
 from .combine import MAX, MIN, SUBTRACT, SUM, VOTE, Combine
-from .pattern import draw_pattern
 from .program import Program
 
 __all__ = ["MAX", "MIN", "SUBTRACT", "SUM", "VOTE", "Combine", "Program", "draw_pattern", "programs"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InvalidArgumentError, MissingPackageError
-from ..runtime.stats import LaunchStats
+from .stats import LaunchStats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
