@@ -43,11 +43,10 @@ def cubin(task: Any, args: tuple[Any, ...], dtype: Any = "u4", **options: Any) -
 @pytest.mark.parametrize(
     ("program", "graph", "dtype", "args", "kernels"),
     [
-        (programs.BFS, GRAPH, "u4", (), [("push", "scan"), ("push", "scan", "pull")]),
+        (programs.BFS, GRAPH, "u4", (), [("push", "scan", "pull")]),
         (programs.SSSP, WEIGHTED, "f4", (), [("pull", "scan")]),
-        (programs.K_CORE, GRAPH, "i4", (16,), [("pull", "scan")]),
     ],
-    ids=["bfs", "sssp", "k-core"],
+    ids=["bfs", "sssp"],
 )
 def test_kernels_with_rounds(program, graph, dtype, args, kernels):
     tasks, metadata = make_tasks(program, np.dtype(dtype)), array(dtype)
