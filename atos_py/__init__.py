@@ -1,6 +1,6 @@
 """Task-parallel irregular work on GPUs: one shared queue, tasks in Python, persistent and discrete launches."""
 
-from . import errors
+from . import errors, linalg
 from .algorithms.betweenness import BetweennessResult, betweenness, verify_betweenness
 from .algorithms.bfs import UNREACHED, BFSResult, bfs, verify_bfs
 from .algorithms.coloring import ColoringResult, color, verify_coloring
@@ -109,6 +109,7 @@ __all__ = [
     "generate",
     "k_core",
     "label_propagation",
+    "linalg",
     "local_array",
     "max",
     "maximal_independent_set",

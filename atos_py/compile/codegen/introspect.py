@@ -15,7 +15,7 @@ import numpy as np
 from ..task import Task
 from .numba_private import can_compile, compiler_of, overload_of
 
-__all__ = ["UnhashableError", "codes", "fingerprint", "global_names", "is_library", "line_of", "plain_function"]
+__all__ = ["UnhashableError", "codes", "fingerprint", "global_names", "is_library", "line_of", "members_of", "plain_function"]
 
 # Of this package: words of tasks, which Numba is taught, and nothing of which Numba compiles itself.
 _OURS = ("atos_py", *(f"atos_py.compile.{name}" for name in ("atomics", "local_array", "packing", "random_numbers", "task")))
@@ -185,12 +185,12 @@ def _overloads() -> Iterator[tuple[Any, ...]]:
 
 def _parts_of_global(value: Any, attributes: set[str], seen: dict[Any, int]) -> Iterator[bytes]:
     yield from _parts(value, seen)
-    if isinstance(value, ModuleType) and not is_library(value):
-        for name in sorted(attributes & vars(value).keys()):  # each function uses others of them
+    if isinstance(value, ModuleType):
+        for name, member in sorted(members_of(value, attributes).items()):  # each function uses others of them
             if (id(value), name) not in seen:
                 seen[id(value), name] = len(seen)
                 yield name.encode()
-                yield from _parts_of_global(vars(value)[name], attributes, seen)
+                yield from _parts_of_global(member, attributes, seen)
 
 
 def is_library(value: FunctionType | ModuleType) -> bool:
@@ -198,6 +198,15 @@ def is_library(value: FunctionType | ModuleType) -> bool:
     # Not by the function's __module__, which functools.wraps copies from another.
     name = value.__name__ if isinstance(value, ModuleType) else value.__globals__.get("__name__") or ""
     return name in _OURS or name.partition(".")[0] in _LIBRARIES
+
+
+def members_of(module: ModuleType, attributes: set[str]) -> dict[str, Any]:
+    """Return what a function with such attributes may use of a module, by name; of this package the modules alone."""
+    used = {name: vars(module)[name] for name in attributes & vars(module).keys()}
+    if not is_library(module):
+        return used
+    ours = module.__name__ == _OURS[0]
+    return {name: member for name, member in used.items() if ours and isinstance(member, ModuleType)}
 
 
 def _is_overloaded(function: FunctionType) -> bool:
