@@ -21,6 +21,7 @@ from .algorithms.shortest_path_lengths import (
     shortest_path_lengths,
     verify_shortest_path_lengths,
 )
+from .algorithms.spmm import spmm, verify_spmm
 from .algorithms.sssp import SSSPResult, sssp, verify_sssp
 from .algorithms.strongly_connected_components import strongly_connected_components, verify_strongly_connected_components
 from .algorithms.vertex_set import VertexSetResult
@@ -123,6 +124,7 @@ __all__ = [
     "release_memory",
     "shortest_path_lengths",
     "sort",
+    "spmm",
     "sssp",
     "strongly_connected_components",
     "sum",
@@ -136,14 +138,15 @@ __all__ = [
     "verify_connected_components",
     "verify_core_number",
     "verify_k_core",
-    "verify_minimum_spanning_forest",
     "verify_label_propagation",
     "verify_maximal_independent_set",
+    "verify_minimum_spanning_forest",
     "verify_pagerank",
     "verify_shortest_path_lengths",
+    "verify_spmm",
     "verify_sssp",
-    "verify_triangles",
     "verify_strongly_connected_components",
+    "verify_triangles",
     "zeros",
 ]
 
