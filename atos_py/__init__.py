@@ -1,6 +1,6 @@
 """Task-parallel irregular work on GPUs: one shared queue, tasks in Python, persistent and discrete launches."""
 
-from . import errors, linalg
+from . import errors, features, linalg
 from .algorithms.betweenness import BetweennessResult, betweenness, verify_betweenness
 from .algorithms.bfs import UNREACHED, BFSResult, bfs, verify_bfs
 from .algorithms.coloring import ColoringResult, color, verify_coloring
@@ -106,6 +106,7 @@ __all__ = [
     "device",
     "devices",
     "empty",
+    "features",
     "full",
     "generate",
     "k_core",

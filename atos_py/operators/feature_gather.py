@@ -56,7 +56,7 @@ def _place_in_team(size: int) -> Callable[..., Any]:
     return place_in_team
 
 
-@functools.cache
+@functools.lru_cache(256)
 def feature_gather(term: Callable[..., Any], finish: Callable[..., Any], k: int, dtype: Any, kind: str) -> Task:
     """Return the flat task by which every vertex adds up a vector over its edges.
 

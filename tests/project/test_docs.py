@@ -18,7 +18,7 @@ import pytest
 from repository import ROOT
 
 import atos_py
-from atos_py import errors, linalg
+from atos_py import errors, features, linalg
 from atos_py.__main__ import main
 from atos_py.algorithms.registry import find_algorithms
 from atos_py.cli import find_commands
@@ -195,7 +195,8 @@ def public_docstrings() -> Iterator[tuple[str, object]]:
     """Yield each public function and class, and the methods of the classes; `Worker` and `Group` have one example."""
     public = {name: getattr(atos_py, name) for name in atos_py.__all__}
     public |= {f"generate.{name}": getattr(generate, name) for name in generate.__all__}
-    public |= {f"linalg.{name}": getattr(linalg, name) for name in linalg.__all__}
+    for module in (features, linalg):
+        public |= {f"{module.__name__.partition('.')[2]}.{name}": getattr(module, name) for name in module.__all__}
     for name, thing in public.items():
         if inspect.isclass(thing) or inspect.isfunction(thing):
             yield name, thing

@@ -1,0 +1,10 @@
+"""Features: vectors of k numbers on the vertices and edges of a graph, and maps of functions over them.
+
+Source: L. Vaz, "Onyx" (thesis, 2021).
+"""
+
+from .active_set import ActiveSet
+from .functions import together
+from .maps import Maps
+
+__all__ = ["ActiveSet", "Maps", "together"]
