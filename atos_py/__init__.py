@@ -9,6 +9,7 @@ from .algorithms.core_number import CoreResult, core_number, verify_core_number
 from .algorithms.count_triangles import TriangleResult, count_triangles, verify_triangles
 from .algorithms.k_core import k_core, verify_k_core
 from .algorithms.label_propagation import LabelResult, label_propagation, verify_label_propagation
+from .algorithms.label_spreading import LabelSpreadingResult, label_spreading, verify_label_spreading
 from .algorithms.maximal_independent_set import maximal_independent_set, verify_maximal_independent_set
 from .algorithms.minimum_spanning_forest import (
     SpanningForestResult,
@@ -69,6 +70,7 @@ __all__ = [
     "Graph",
     "Group",
     "LabelResult",
+    "LabelSpreadingResult",
     "LaunchOptions",
     "LaunchStats",
     "PageRankResult",
@@ -111,6 +113,7 @@ __all__ = [
     "generate",
     "k_core",
     "label_propagation",
+    "label_spreading",
     "linalg",
     "local_array",
     "max",
@@ -140,6 +143,7 @@ __all__ = [
     "verify_core_number",
     "verify_k_core",
     "verify_label_propagation",
+    "verify_label_spreading",
     "verify_maximal_independent_set",
     "verify_minimum_spanning_forest",
     "verify_pagerank",

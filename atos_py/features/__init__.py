@@ -4,7 +4,8 @@ Source: L. Vaz, "Onyx" (thesis, 2021).
 """
 
 from .active_set import ActiveSet
+from .fixed_point import FixedPoint, fixed_point
 from .functions import together
 from .maps import Maps
 
-__all__ = ["ActiveSet", "Maps", "together"]
+__all__ = ["ActiveSet", "FixedPoint", "Maps", "fixed_point", "together"]

@@ -42,12 +42,24 @@ class ActiveSet:
     @property
     def count(self) -> int:
         """How many vertices are active."""
-        return int(self._counts.to_numpy()[0].sum())
+        return self.totals()[0]
 
     @property
     def num_edges(self) -> int:
         """How many edges leave them: the work of an edge map."""
-        return int(self._counts.to_numpy()[1].sum())
+        return self.totals()[1]
+
+    def totals(self) -> tuple[int, int]:
+        """Return `count` and `num_edges`, read at once.
+
+        Examples
+        --------
+        >>> from atos_py import features
+        >>> features.Maps(atos.Graph.from_edges([0, 1], [1, 2]), 2, atos.zeros((3, 2))).all().totals()
+        (3, 2)
+        """
+        count, num_edges = self._counts.to_numpy().sum(axis=1).tolist()
+        return count, num_edges
 
     def __bool__(self) -> bool:
         """Whether any vertex is active."""
