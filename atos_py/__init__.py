@@ -1,6 +1,7 @@
 """Task-parallel irregular work on GPUs: one shared queue, tasks in Python, persistent and discrete launches."""
 
 from . import errors, features, linalg
+from .algorithms.als import ALSResult, als, verify_als
 from .algorithms.betweenness import BetweennessResult, betweenness, verify_betweenness
 from .algorithms.bfs import UNREACHED, BFSResult, bfs, verify_bfs
 from .algorithms.coloring import ColoringResult, color, verify_coloring
@@ -60,6 +61,7 @@ from .tools.tuning_result import Tuning
 
 __all__ = [
     *errors.__all__,
+    "ALSResult",
     "Array",
     "BFSResult",
     "BetweennessResult",
@@ -85,6 +87,7 @@ __all__ = [
     "UNREACHED",
     "VertexSetResult",
     "Worker",
+    "als",
     "argsort",
     "asarray",
     "atomic_add",
@@ -136,6 +139,7 @@ __all__ = [
     "tune",
     "tuned",
     "unpack",
+    "verify_als",
     "verify_betweenness",
     "verify_bfs",
     "verify_coloring",
