@@ -2,6 +2,7 @@
 
 from . import errors, features, linalg
 from .algorithms.als import ALSResult, als, verify_als
+from .algorithms.belief_propagation import BeliefResult, belief_propagation, verify_belief_propagation
 from .algorithms.betweenness import BetweennessResult, betweenness, verify_betweenness
 from .algorithms.bfs import UNREACHED, BFSResult, bfs, verify_bfs
 from .algorithms.coloring import ColoringResult, color, verify_coloring
@@ -64,6 +65,7 @@ __all__ = [
     "ALSResult",
     "Array",
     "BFSResult",
+    "BeliefResult",
     "BetweennessResult",
     "ColoringResult",
     "ComponentsResult",
@@ -101,6 +103,7 @@ __all__ = [
     "atomic_mul",
     "atomic_or_",
     "atomic_xor",
+    "belief_propagation",
     "betweenness",
     "bfs",
     "color",
@@ -140,6 +143,7 @@ __all__ = [
     "tuned",
     "unpack",
     "verify_als",
+    "verify_belief_propagation",
     "verify_betweenness",
     "verify_bfs",
     "verify_coloring",

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ..arrays.array import Array, asarray, empty, to_host, zeros
 from ..arrays.array_library import as_library
 from ..errors import InvalidArgumentError, UnsupportedTypeError
-from ..features.fixed_point import fixed_point
+from ..features.change_driven import fixed_point
 from ..features.functions import together
 from ..features.maps import Maps
 from ..graph.graph import Graph

@@ -4,7 +4,7 @@ Source: L. Vaz, "Onyx" (thesis, 2021).
 """
 
 from .active_set import ActiveSet
-from .fixed_point import FixedPoint, fixed_point
+from .change_driven import FixedPoint, fixed_point
 from .functions import together
 from .maps import Maps
 
