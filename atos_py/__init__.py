@@ -12,6 +12,7 @@ from .algorithms.count_triangles import TriangleResult, count_triangles, verify_
 from .algorithms.k_core import k_core, verify_k_core
 from .algorithms.label_propagation import LabelResult, label_propagation, verify_label_propagation
 from .algorithms.label_spreading import LabelSpreadingResult, label_spreading, verify_label_spreading
+from .algorithms.manifold_ranking import manifold_ranking, multimodal, verify_manifold_ranking, verify_multimodal
 from .algorithms.maximal_independent_set import maximal_independent_set, verify_maximal_independent_set
 from .algorithms.minimum_spanning_forest import (
     SpanningForestResult,
@@ -122,10 +123,12 @@ __all__ = [
     "label_spreading",
     "linalg",
     "local_array",
+    "manifold_ranking",
     "max",
     "maximal_independent_set",
     "min",
     "minimum_spanning_forest",
+    "multimodal",
     "nonzero",
     "pack",
     "pagerank",
@@ -152,8 +155,10 @@ __all__ = [
     "verify_k_core",
     "verify_label_propagation",
     "verify_label_spreading",
+    "verify_manifold_ranking",
     "verify_maximal_independent_set",
     "verify_minimum_spanning_forest",
+    "verify_multimodal",
     "verify_pagerank",
     "verify_shortest_path_lengths",
     "verify_spmm",

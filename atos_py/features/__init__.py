@@ -6,6 +6,7 @@ Source: L. Vaz, "Onyx" (thesis, 2021).
 from .active_set import ActiveSet
 from .change_driven import FixedPoint, fixed_point
 from .functions import together
+from .labels import propagate_labels
 from .maps import Maps
 
-__all__ = ["ActiveSet", "FixedPoint", "Maps", "fixed_point", "together"]
+__all__ = ["ActiveSet", "FixedPoint", "Maps", "fixed_point", "propagate_labels", "together"]
