@@ -8,5 +8,17 @@ from .change_driven import FixedPoint, fixed_point
 from .functions import together
 from .labels import propagate_labels
 from .maps import Maps
+from .synthetic import planted_partition, planted_ratings, potts_grid, similarity_graphs
 
-__all__ = ["ActiveSet", "FixedPoint", "Maps", "fixed_point", "propagate_labels", "together"]
+__all__ = [
+    "ActiveSet",
+    "FixedPoint",
+    "Maps",
+    "fixed_point",
+    "planted_partition",
+    "planted_ratings",
+    "potts_grid",
+    "propagate_labels",
+    "similarity_graphs",
+    "together",
+]
