@@ -86,10 +86,10 @@ def _check_weights(graph: Graph, weights: Any, count: int, of: str) -> NDArray[A
 
 
 def _check_alphas(alphas: Any) -> NDArray[Any]:
-    given = np.atleast_1d(as_host_array("alpha", alphas)).astype(np.float64)
-    if given.ndim != 1 or not (given >= 0).all() or not 0 < given.sum() < 1:
+    given = np.atleast_1d(as_host_array("alpha", alphas))
+    if given.ndim != 1 or given.dtype.kind not in "fiu" or not (given >= 0).all() or not 0 < given.sum() < 1:
         raise InvalidArgumentError(f"alpha must be numbers from 0, whose sum is less than 1 (got {alphas!r:.80})")
-    return given
+    return given.astype(np.float64)
 
 
 def _prepare(graph: Graph, weights: Any, start: Any, alphas: NDArray[Any], count: int, options: Any) -> tuple[Ranking, Array]:

@@ -21,6 +21,7 @@ from ..graph.graph_arrays import check_graph
 from ..operators.feature_gather import MOST_FEATURES, feature_gather, gather_items
 from ..runtime.queue import Queue
 from ..support.host_memory import host_memory_for
+from ..support.validation import as_host_array
 
 __all__ = ["dense_rows", "spmm", "verify_spmm"]
 
@@ -155,7 +156,7 @@ def verify_spmm(graph: Graph, x: Any, y: Any) -> None:
     atos_py.errors.VerificationError: y[1, 1] is 1.5, which is not the sum over the edges of vertex 1
     """
     check_graph(graph)
-    given, found = np.asarray(to_host(x)), np.asarray(to_host(y))
+    given, found = as_host_array("x", to_host(x)), as_host_array("y", to_host(y))
     if given.shape != found.shape or given.ndim not in (1, 2) or given.shape[0] != graph.num_vertices:
         raise InvalidArgumentError(
             f"x and y must be of one shape with a row for each vertex (got {given.shape} and {found.shape})"

@@ -24,10 +24,11 @@ from ..arrays.array import Array, asarray, zeros
 from ..compile.atomics import atomic_add, atomic_max
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..graph.graph import Graph
+from ..graph.graph_arrays import check_graph
 from ..runtime.stats import LaunchStats
 from ..support.validation import check_bool, check_float, check_int
 from .active_set import is_active
-from .functions import FeatureFunction, check_features, together
+from .functions import FeatureFunction, check_features, check_function, together
 from .maps import Maps
 
 __all__ = ["FixedPoint", "fixed_point"]
@@ -237,6 +238,10 @@ def fixed_point(
     >>> print(found.x.to_numpy().round(4).tolist(), found.converged)
     [[1.0714, 0.0714], [0.2857, 0.2857], [0.0714, 1.0714]] True
     """
+    check_graph(graph)
+    is_together = isinstance(update, FeatureFunction)
+    check_function("fixed_point", term)
+    check_function("fixed_point", update.function if is_together else update)
     if not isinstance(x, Array) or x.ndim != 2 or x.shape[0] != graph.num_vertices or x.device != graph.device or x.readonly:
         raise InvalidArgumentError(
             f"x must be an Array on {graph.device} that tasks may write, with a row for each of {graph.num_vertices} vertices"
@@ -244,7 +249,7 @@ def fixed_point(
         )
     if x.dtype.kind != "f":
         raise UnsupportedTypeError(f"x must be of float32 or float64, not {x.dtype}")
-    if norm not in _NORMS:
+    if not isinstance(norm, str) or norm not in _NORMS:
         raise InvalidArgumentError(f"norm must be one of {', '.join(_NORMS)} (got {norm!r:.80})")
     limit, k = check_float("tolerance", tolerance), check_features(x.shape[1])
     factor = 0.0 if contraction is None else check_float("contraction", contraction)
@@ -254,7 +259,6 @@ def fixed_point(
         )
     shrink = 1 - factor
     every, most = check_int("recompute_every", recompute_every, 1, 2**31), check_int("max_iterations", max_iterations, 0, 2**31)
-    is_together = isinstance(update, FeatureFunction)
     check_bool("change_driven", change_driven)
     functions = _make_functions(term, update.function if is_together else update, is_together, k, cast(Any, x.dtype.type))
     sent, total = (zeros(x.shape, dtype=x.dtype, device=x.device) for _ in range(2))

@@ -19,7 +19,7 @@ from ..errors import InvalidArgumentError
 from ..operators.feature_gather import MOST_FEATURES
 from ..support.validation import check_int
 
-__all__ = ["FeatureFunction", "chain", "check_features", "describe_functions", "together"]
+__all__ = ["FeatureFunction", "chain", "check_features", "check_function", "describe_functions", "together"]
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,14 @@ def together(function: Callable[..., Any]) -> FeatureFunction:
     >>> print(x[:].tolist())
     [[0.25, 0.25, 0.5], [0.75, 0.0, 0.25]]
     """
-    if not callable(function):
-        raise InvalidArgumentError(f"together takes a function, not {function!r:.80}")
-    return FeatureFunction(function)
+    return FeatureFunction(check_function("together", function))
+
+
+def check_function(name: str, function: Any) -> Callable[..., Any]:
+    """Return a function of features, which tasks are made of and found again by."""
+    if not callable(function) or type(function).__hash__ is None:
+        raise InvalidArgumentError(f"{name} takes functions of features, not {function!r:.80}")
+    return function  # type: ignore[no-any-return]
 
 
 def check_features(k: Any) -> int:
@@ -67,7 +72,7 @@ def describe_functions(functions: tuple[Any, ...]) -> list[tuple[bool, Callable[
         raise InvalidArgumentError("a map takes one or more functions of features")
     described = []
     for given in functions:
-        function = given.function if isinstance(given, FeatureFunction) else given
+        function = given.function if isinstance(given, FeatureFunction) else check_function("a map", given)
         try:
             count = len(inspect.signature(function).parameters)
         except (TypeError, ValueError):

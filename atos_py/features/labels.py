@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ..arrays.array import Array, asarray
 from ..errors import InvalidArgumentError
 from ..graph.graph import Graph
+from ..graph.graph_arrays import check_graph
 from ..linalg.vectors import normalize
 from ..support.validation import check_float
 from .change_driven import FixedPoint, fixed_point
@@ -80,6 +81,7 @@ def propagate_labels(
     >>> print(found.x.to_numpy().round(3).tolist())
     [[0.9, 0.1], [0.9, 0.1], [0.9, 0.1]]
     """
+    check_graph(graph)
     share = check_float("alpha", alpha)
     if not 0 <= share <= 1:
         raise InvalidArgumentError(f"alpha must be from 0 to 1 (got {alpha})")

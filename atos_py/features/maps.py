@@ -13,21 +13,21 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..compile.task import Task
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..operators.feature_gather import feature_gather, gather_items, team_size
 from ..operators.ranges import mixed_item_dtype, mixed_range_bounds, mixed_ranges, range_items
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
-from ..support.validation import as_host_array, check_bool
+from ..support.validation import as_dtype, as_host_array, check_bool
 from .active_set import ActiveSet, activate, is_active, make_set
-from .functions import chain, check_features, describe_functions
+from .functions import chain, check_features, check_function, describe_functions
 
 __all__ = ["Maps"]
 
@@ -268,8 +268,11 @@ class Maps:
         >>> print(x[0])
         [4. 6.]
         """
-        graph, kind = self.graph, self.graph.device.kind
-        task = feature_gather(term, finish, self.k, np.dtype(dtype).type, kind)
+        graph, kind, of_sums = self.graph, self.graph.device.kind, as_dtype(dtype)
+        if of_sums not in (np.float32, np.float64):
+            raise UnsupportedTypeError(f"dtype must be float32 or float64, not {of_sums}")
+        functions = check_function("sum_map", term), check_function("sum_map", finish)
+        task = feature_gather(*functions, self.k, cast(Any, of_sums.type), kind)
         self._launch(task, gather_items(graph.num_vertices, self.k, kind), graph.indptr, graph.indices, self.data)
 
     def all(self) -> ActiveSet:

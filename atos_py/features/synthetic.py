@@ -181,7 +181,9 @@ def planted_partition(
     >>> print(graph.is_symmetric(), np.unique(truth), (labels >= 0).sum())
     True [0 1 2 3] 10
     """
-    n, blocks = check_int("num_vertices", num_vertices, 1, _MOST), check_int("classes", classes, 1, num_vertices)
+    n, blocks = check_int("num_vertices", num_vertices, 1, _MOST), check_int("classes", classes, 1, _MOST)
+    if blocks > n:
+        raise InvalidArgumentError(f"classes must be at most as many as the {n} vertices (got {classes})")
     edges, key = int(check_float("degree", degree) * n / 2), check_int("seed", seed, -(2**63), 2**64 - 1)
     anywhere, given = _share("mixing", mixing), _share("labelled", labelled)
     if not 0 <= edges < _MOST:
@@ -244,8 +246,8 @@ def similarity_graphs(
     >>> print(weights.shape == (graph.num_edges, 2), np.bincount(truth))
     True [34 33 33]
     """
-    n, groups = check_int("num_vertices", num_vertices, 2, 1 << 15), check_int("clusters", clusters, 1, num_vertices)
-    kinds, nearest = check_int("modalities", modalities, 1, 128), check_int("neighbors", neighbors, 1, num_vertices - 1)
+    n, groups = check_int("num_vertices", num_vertices, 2, 1 << 15), check_int("clusters", clusters, 1, _MOST)
+    kinds, nearest = check_int("modalities", modalities, 1, 128), check_int("neighbors", neighbors, 1, n - 1)
     width, key = check_float("spread", spread), check_int("seed", seed, -(2**63), 2**64 - 1)
     truth = np.arange(n) % groups
     keys, values, kind = [], [], []

@@ -229,7 +229,8 @@ def test_sums_of_edges(device):
         (lambda maps: maps.edge_map(send, active=[700]), "active must be vertices, from 0 to 699"),
         (lambda maps: maps.edge_map(send, active=[0.5]), "active must be vertices"),
         (lambda maps: features.Maps(maps.graph, 129, 0), r"k must be from 1 to 128 \(got 129\)"),
-        (lambda maps: features.together(1), "together takes a function, not 1"),
+        (lambda maps: features.together(1), "together takes functions of features, not 1"),
+        (lambda maps: maps.sum_map(None, send), "sum_map takes functions of features, not None"),
     ],
 )
 def test_what_is_refused(call, message):

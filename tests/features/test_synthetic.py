@@ -75,7 +75,7 @@ def test_similarities():
     ("call", "message"),
     [
         (lambda: features.planted_ratings(3, 2, 7), "num_ratings must be from 1 to 6"),
-        (lambda: features.planted_partition(10, 11), "classes must be from 1 to 10"),
+        (lambda: features.planted_partition(10, 11), r"classes must be at most as many as the 10 vertices \(got 11\)"),
         (lambda: features.planted_partition(10, 2, mixing=2), r"mixing must be from 0 to 1 \(got 2\)"),
         (lambda: features.planted_partition(10, 2, degree=-1), "degree must be from 0"),
         (lambda: features.similarity_graphs(10, 2, 2, neighbors=10), "neighbors must be from 1 to 9"),

@@ -81,7 +81,11 @@ class ALSResult:
         >>> round(found.rmse([0], [0], [4.0]), 3)
         0.0
         """
-        error = self.predict(users, items).astype(np.float64) - as_host_array("values", to_host(values))
+        given = as_host_array("values", to_host(values))
+        predicted = self.predict(users, items).astype(np.float64)
+        if given.dtype.kind not in "fiu" or given.shape != predicted.shape:
+            raise InvalidArgumentError(f"values must be a number for each of {predicted.size} pairs (got {values!r:.80})")
+        error = predicted - given
         return float(np.sqrt(np.mean(error**2)))
 
 

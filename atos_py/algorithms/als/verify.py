@@ -10,7 +10,7 @@ from ...compile.host_kernels import compile_kernel, even_rows, parallel_map
 from ...core.devices import device
 from ...errors import VerificationError
 from ...support.host_memory import host_memory_for
-from ...support.validation import check_float
+from ...support.validation import check_bool, check_float
 from ..linear_certificate import host_features
 from .api import read_ratings
 
@@ -95,10 +95,15 @@ def verify_als(
     fixed = host_features("users", users, (num_users, -1))
     solved = host_features("items", items, (num_items, fixed.shape[1]))
     csr = graph.transpose()._on_host()
-    gram = fixed.T @ fixed if implicit else np.zeros((fixed.shape[1],) * 2)
+    is_implicit, confidence = check_bool("implicit", implicit), check_float("alpha", alpha)
+    gram = fixed.T @ fixed if is_implicit else np.zeros((fixed.shape[1],) * 2)
     values = np.ascontiguousarray(csr.weights, np.float64)
     indptr, indices, kernel = np.asarray(csr.indptr)[: num_items + 1], np.asarray(csr.indices), compile_kernel(_gradient_kernel)
-    numbers = check_float("regularization", regularization), alpha if implicit else -1.0, check_float("tolerance", tolerance)
+    numbers = (
+        check_float("regularization", regularization),
+        confidence if is_implicit else -1.0,
+        check_float("tolerance", tolerance),
+    )
     arguments = indptr, indices, values, fixed, solved, gram, np.array(numbers, np.float64)
     for v in parallel_map(lambda piece: int(kernel(*arguments, *piece)), even_rows(indptr, 1 << 18)):
         if v >= 0:

@@ -188,7 +188,7 @@ def belief_propagation(
     most = check_int("max_sweeps", max_sweeps, 0, 2**31)
     if kind not in (np.float32, np.float64):
         raise UnsupportedTypeError(f"dtype must be float32 or float64, not {kind}")
-    if schedule not in _SCHEDULES:
+    if not isinstance(schedule, str) or schedule not in _SCHEDULES:
         raise InvalidArgumentError(f"schedule must be one of {', '.join(_SCHEDULES)} (got {schedule!r:.80})")
     if not 0 <= factor < 1 or not limit > 0:
         raise InvalidArgumentError(
