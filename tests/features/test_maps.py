@@ -9,7 +9,7 @@ import pytest
 
 import atos_py as atos
 from atos_py import features
-from atos_py.errors import InvalidArgumentError, LaunchTimeoutError
+from atos_py.errors import InvalidArgumentError, TaskError
 from atos_py.features.functions import returns_nothing
 
 
@@ -239,14 +239,16 @@ def test_what_is_refused(call, message):
         call(features.Maps(graph, 2, make(graph.device, graph, 2)))
 
 
+def out_of_range(f, u, v, edge, data):
+    data.sums[v + 1000, f] = 1
+
+
 def test_a_map_that_fails_leaves_nothing_behind(device):
     graph = uneven(device)
     data = make(device, graph, 2)
-    maps = features.Maps(graph, 2, data, timeout=1e-9)
-    with pytest.raises(LaunchTimeoutError):
-        maps.edge_map(send)
-    data.sums[:] = 0
-    del maps.options["timeout"]
+    maps = features.Maps(graph, 2, data, debug=True)
+    with pytest.raises(TaskError):
+        maps.edge_map(out_of_range)
     maps.edge_map(send, active=[3])
     assert data.sums.to_numpy().sum() == data.x.to_numpy()[3].sum() * graph.degrees()[3]
 
