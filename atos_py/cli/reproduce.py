@@ -8,14 +8,17 @@ from pathlib import Path
 from ..core.devices import device
 from ..graph.spec import graph_of, names_of
 from ..tools.reproduce import make_default_graphs, reproduce
+from ..tools.reproduce_onyx import reproduce_onyx
 from .options import add_device, add_graphs, add_json, check_outputs, make_progress_bar, say, write_json
 
+PAPERS = {"atos": reproduce, "onyx": reproduce_onyx}
 HELP = "measure the paper's tables and figures"
 DESCRIPTION = """\
 Runs BFS, PageRank and graph colouring in the variants of Chen et al. 2022: persistent and discrete, warps and CTAs, and the
 bulk-synchronous baseline. It verifies every run. It writes run times and speed-ups, tasks run, throughput over time, run time
 over worker size and fetch size, and the effect of permuted vertex ids. The files are CSV and Markdown, and PNG if matplotlib is
-installed. An edge without its reverse gets one."""
+installed. An edge without its reverse gets one. With --paper onyx it runs five algorithms on features, with and without
+feature-aware mapping, and driven by changes or not."""
 EXAMPLES = """\
   atos reproduce --out paper
   atos reproduce --out paper --graph roads.gr.gz rmat:18:16 --repeat 10"""
@@ -26,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="directory of the files; made if it does not exist"
     )
+    parser.add_argument("--paper", choices=PAPERS, default="atos", help="Chen et al. 2022 (default), or the thesis on Onyx")
     add_graphs(parser, "a scale-free and a road-like one: large on a GPU, which takes minutes, small on a CPU")
     add_device(parser)
     parser.add_argument("--repeat", type=int, default=5, metavar="N", help="counted runs of each setting (default: 5)")
@@ -41,7 +45,8 @@ def command(options: argparse.Namespace) -> int:
         specs = list(dict.fromkeys(options.graph))
         named = zip(names_of(specs), specs, strict=True)
         graphs = ((name, graph_of(spec, device=chosen).to_symmetric()) for name, spec in named)
-    files = [str(path) for path in reproduce(options.out, graphs, repeat=options.repeat, progress=make_progress_bar())]
+    measure = PAPERS[options.paper]
+    files = [str(path) for path in measure(options.out, graphs, repeat=options.repeat, progress=make_progress_bar())]
     say(options, *files)
     write_json(options, {"files": files})
     return 0
