@@ -18,7 +18,7 @@ from ..errors import InvalidArgumentError, UnsupportedTypeError, VerificationErr
 from ..graph.csr import CSR
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
-from ..operators.feature_gather import MOST_FEATURES, feature_gather, gather_items
+from ..operators.feature_gather import MOST_FEATURES, RANGES_AT_ONCE, feature_gather, gather_items
 from ..runtime.queue import Queue
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_host_array
@@ -108,7 +108,7 @@ def spmm(graph: Graph, x: Any) -> Any:
         queue = Queue(max(len(items), 1), device=graph.device)
         queue.push(items)
         task = feature_gather(term, _store, k, type_of_sums, kind)
-        queue.launch_cta(task, graph.indptr, graph.indices, graph.weights, rows, out, shift)
+        queue.launch_cta(task, graph.indptr, graph.indices, graph.weights, rows, out, shift, fetch_size=RANGES_AT_ONCE)
     if isinstance(x, np.ndarray):
         return result.to_numpy()
     return as_library(result, library_of(x))

@@ -21,7 +21,7 @@ from ..compile.task import Task
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
-from ..operators.feature_gather import feature_gather, gather_items, team_size
+from ..operators.feature_gather import RANGES_AT_ONCE, feature_gather, gather_items, team_size
 from ..operators.ranges import mixed_item_dtype, mixed_range_bounds, mixed_ranges, range_items
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
@@ -33,7 +33,6 @@ __all__ = ["Maps"]
 
 _VERTICES_PER_ITEM = 512
 _VERTICES_OF_WORKER = 16  # of an item whose vertices a worker takes one after the other
-_RANGES_AT_ONCE = 4
 _MOST_TASKS = 256  # that are remembered
 _Functions = tuple[tuple[Callable[..., Any], bool], ...]
 
@@ -324,7 +323,7 @@ class Maps:
         return not self.feature_aware and any(is_together for _, is_together in functions)
 
     def _launch(self, task: Task, items: Any, *args: Any, alone: bool = False) -> None:
-        defaults: dict[str, Any] = {} if task.nested else {"fetch_size": _RANGES_AT_ONCE}
+        defaults: dict[str, Any] = {} if task.nested else {"fetch_size": RANGES_AT_ONCE}
         launch = self._queue.launch_thread if alone else self._queue.launch_cta
         try:
             self._queue.push(items)

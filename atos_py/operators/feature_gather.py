@@ -21,9 +21,10 @@ from ..compile.task import Task
 from .ranges import range_items
 from .vertex_map import named
 
-__all__ = ["MOST_FEATURES", "feature_gather", "gather_items", "team_size"]
+__all__ = ["MOST_FEATURES", "RANGES_AT_ONCE", "feature_gather", "gather_items", "team_size"]
 
 MOST_FEATURES = 128
+RANGES_AT_ONCE = 1  # that a worker takes: a range with a hub takes long
 LOW_DEGREE = 32
 _HIGH_DEGREE = 64 * LOW_DEGREE
 _WARPS = 32  # of a worker, at most

@@ -37,9 +37,9 @@ class Problem(NamedTuple):
     pairwise: Array  # potentials of edges, with one row for each or one for all
     messages: Array  # (2, edges, k), logarithms: what rounds of even and of odd numbers read
     residuals: Array  # the largest changes of messages
-    damping: float
+    damping: Any  # of the type of the messages
     rounds: int
-    tolerance: float
+    tolerance: Any
     waiting: Array  # whether a vertex is in the queue, of the residual schedule
     done: Array  # tasks of that schedule
     most_tasks: int
