@@ -178,7 +178,7 @@ def label_spreading(
     alpha: float = 0.2,
     tolerance: float = 1e-3,
     dtype: DTypeLike = np.float32,
-    change_driven: bool = True,
+    change_driven: bool = False,
     max_iterations: int = 10_000,
     **launch_options: Any,
 ) -> LabelSpreadingResult:
@@ -197,7 +197,8 @@ def label_spreading(
         Largest Euclidean distance of `spread` to the closed form.
     dtype : {np.float32, np.float64}
     change_driven : bool
-        Whether only vertices that have changed are looked at; otherwise all edges in each iteration.
+        Whether only vertices that have changed send to others, which pays where few do. Otherwise all edges are summed up in
+        each iteration, and the result is the same in every run.
     max_iterations : int
     **launch_options : LaunchOptions
         Of all launches.

@@ -119,7 +119,7 @@ def manifold_ranking(
     *,
     alpha: float = 0.9,
     tolerance: float = 1e-4,
-    change_driven: bool = True,
+    change_driven: bool = False,
     max_iterations: int = 10_000,
     **launch_options: Any,
 ) -> FixedPoint:
@@ -137,7 +137,8 @@ def manifold_ranking(
     tolerance : float
         Largest error of a number.
     change_driven : bool
-        Whether only vertices that have changed are looked at.
+        Whether only vertices that have changed send to others, which pays where few do. Otherwise all edges are summed up in
+        each iteration, and the result is the same in every run.
     max_iterations : int
     **launch_options : LaunchOptions
         Of all launches.
@@ -177,7 +178,7 @@ def multimodal(
     *,
     alpha: ArrayLike,
     tolerance: float = 1e-4,
-    change_driven: bool = True,
+    change_driven: bool = False,
     max_iterations: int = 10_000,
     **launch_options: Any,
 ) -> FixedPoint:

@@ -28,7 +28,7 @@ def problem(device: atos.Device, count: int) -> tuple[atos.Graph, np.ndarray, np
 
 def test_ranking_of_features(device):
     graph, weights, start, dense = problem(device, 3)
-    found = atos.manifold_ranking(graph, weights, start, alpha=0.8, tolerance=1e-7)
+    found = atos.manifold_ranking(graph, weights, start, alpha=0.8, tolerance=1e-7, change_driven=True)
     exact = np.stack([np.linalg.solve(np.eye(200) - 0.8 * dense[f], 0.2 * start[:, f]) for f in range(3)], axis=1)
     assert found.converged
     assert abs(found.x.to_numpy() - exact).max() <= found.error_bound * 1.01
