@@ -54,7 +54,7 @@ def problem(device: atos.Device, norm: str, k: int, dtype: Any) -> tuple[atos.Gr
     ("norm", "k", "dtype", "tolerance", "update"),
     [
         ("max", 3, np.float64, 1e-6, add_seed),
-        ("1", 1, np.float64, 1e-4, add_seed),
+        ("1", 3, np.float64, 1e-4, add_seed),
         ("2", 40, np.float32, 1e-3, features.together(add_seed_together)),
     ],
     ids=["max", "1", "2"],
@@ -77,8 +77,8 @@ def test_changes_are_less_work_than_everything(device):
     """At the same bound, on a grid with a few seeds, fewer than half of the edges are used."""
     graph = atos.generate.road(60, 0.9, device=device)
     n, rng = graph.num_vertices, np.random.default_rng(0)
-    seeds = np.zeros((n, 4))
-    seeds[rng.choice(n, n // 100, replace=False), rng.integers(0, 4, n // 100)] = 1
+    seeds = np.zeros((n, 3))
+    seeds[rng.choice(n, n // 100, replace=False), rng.integers(0, 3, n // 100)] = 1
     degrees = np.maximum(np.asarray(graph.degrees()), 1)
     weights = np.repeat(0.8 / degrees, np.asarray(graph.degrees()))
     data = Linear(*(atos.asarray(x, device=device, readonly=True) for x in (weights, 0.2 * seeds)))
@@ -130,7 +130,7 @@ def test_what_was_not_sent_is_not_lost(device):
 
 
 def test_without_a_contraction_the_residual_decides(device):
-    graph, data, exact = problem(device, "max", 2, np.float64)
+    graph, data, exact = problem(device, "max", 3, np.float64)
     x = atos.zeros(exact.shape, dtype=np.float64, device=device)
     found = features.fixed_point(graph, x, weight, add_seed, data, tolerance=1e-5)
     residual = x.to_numpy() - sp.csr_matrix((data.weights.to_numpy(), graph.indices, graph.indptr)) @ x.to_numpy() - data.seeds
