@@ -56,7 +56,9 @@ def _as_matrix(values: Array) -> Array:
     if values.ndim == 2:
         return values
     shape = values.size, 1
-    return Array(values.pointer, shape, values.dtype, values.device, readonly=values.readonly, owner=values)
+    made = Array(values.pointer, shape, values.dtype, values.device, readonly=values.readonly, owner=values)
+    made.library = values.library  # whose stream a launch takes
+    return made
 
 
 @host_memory_for("atos.spmm")
