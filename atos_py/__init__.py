@@ -1,6 +1,8 @@
 """Task-parallel irregular work on GPUs: one shared queue, tasks in Python, persistent and discrete launches."""
 
-from . import errors
+from . import errors, features, linalg
+from .algorithms.als import ALSResult, als, verify_als
+from .algorithms.belief_propagation import BeliefResult, belief_propagation, verify_belief_propagation
 from .algorithms.betweenness import BetweennessResult, betweenness, verify_betweenness
 from .algorithms.bfs import UNREACHED, BFSResult, bfs, verify_bfs
 from .algorithms.coloring import ColoringResult, color, verify_coloring
@@ -9,6 +11,8 @@ from .algorithms.core_number import CoreResult, core_number, verify_core_number
 from .algorithms.count_triangles import TriangleResult, count_triangles, verify_triangles
 from .algorithms.k_core import k_core, verify_k_core
 from .algorithms.label_propagation import LabelResult, label_propagation, verify_label_propagation
+from .algorithms.label_spreading import LabelSpreadingResult, label_spreading, verify_label_spreading
+from .algorithms.manifold_ranking import manifold_ranking, multimodal, verify_manifold_ranking, verify_multimodal
 from .algorithms.maximal_independent_set import maximal_independent_set, verify_maximal_independent_set
 from .algorithms.minimum_spanning_forest import (
     SpanningForestResult,
@@ -21,6 +25,7 @@ from .algorithms.shortest_path_lengths import (
     shortest_path_lengths,
     verify_shortest_path_lengths,
 )
+from .algorithms.spmm import spmm, verify_spmm
 from .algorithms.sssp import SSSPResult, sssp, verify_sssp
 from .algorithms.strongly_connected_components import strongly_connected_components, verify_strongly_connected_components
 from .algorithms.vertex_set import VertexSetResult
@@ -58,8 +63,10 @@ from .tools.tuning_result import Tuning
 
 __all__ = [
     *errors.__all__,
+    "ALSResult",
     "Array",
     "BFSResult",
+    "BeliefResult",
     "BetweennessResult",
     "ColoringResult",
     "ComponentsResult",
@@ -68,6 +75,7 @@ __all__ = [
     "Graph",
     "Group",
     "LabelResult",
+    "LabelSpreadingResult",
     "LaunchOptions",
     "LaunchStats",
     "PageRankResult",
@@ -82,6 +90,7 @@ __all__ = [
     "UNREACHED",
     "VertexSetResult",
     "Worker",
+    "als",
     "argsort",
     "asarray",
     "atomic_add",
@@ -95,6 +104,7 @@ __all__ = [
     "atomic_mul",
     "atomic_or_",
     "atomic_xor",
+    "belief_propagation",
     "betweenness",
     "bfs",
     "color",
@@ -105,15 +115,20 @@ __all__ = [
     "device",
     "devices",
     "empty",
+    "features",
     "full",
     "generate",
     "k_core",
     "label_propagation",
+    "label_spreading",
+    "linalg",
     "local_array",
+    "manifold_ranking",
     "max",
     "maximal_independent_set",
     "min",
     "minimum_spanning_forest",
+    "multimodal",
     "nonzero",
     "pack",
     "pagerank",
@@ -122,6 +137,7 @@ __all__ = [
     "release_memory",
     "shortest_path_lengths",
     "sort",
+    "spmm",
     "sssp",
     "strongly_connected_components",
     "sum",
@@ -129,20 +145,26 @@ __all__ = [
     "tune",
     "tuned",
     "unpack",
+    "verify_als",
+    "verify_belief_propagation",
     "verify_betweenness",
     "verify_bfs",
     "verify_coloring",
     "verify_connected_components",
     "verify_core_number",
     "verify_k_core",
-    "verify_minimum_spanning_forest",
     "verify_label_propagation",
+    "verify_label_spreading",
+    "verify_manifold_ranking",
     "verify_maximal_independent_set",
+    "verify_minimum_spanning_forest",
+    "verify_multimodal",
     "verify_pagerank",
     "verify_shortest_path_lengths",
+    "verify_spmm",
     "verify_sssp",
-    "verify_triangles",
     "verify_strongly_connected_components",
+    "verify_triangles",
     "zeros",
 ]
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from ..core.devices import device
 from ..graph.spec import graph_of, names_of
 from ..tools.reproduce import make_default_graphs, reproduce
+from ..tools.reproduce_onyx import reproduce_onyx
 from ..tools.reproduce_simdx import reproduce_simdx
 from .options import add_device, add_graphs, add_json, check_outputs, make_progress_bar, say, write_json
 
-PAPERS = {"atos": reproduce, "simd-x": reproduce_simdx}
+PAPERS = {"atos": reproduce, "onyx": reproduce_onyx, "simd-x": reproduce_simdx}
 HELP = "measure a paper's tables and figures"
 DESCRIPTION = """\
 Runs BFS, PageRank and graph colouring in the variants of Chen et al. 2022: persistent and discrete, warps and CTAs, and the
@@ -20,7 +21,8 @@ over worker size and fetch size, and the effect of permuted vertex ids. The file
 installed. An edge without its reverse gets one.
 
 With --paper simd-x it runs programs in the model of Liu and Huang 2019: combine against atomics, filters by round, thresholds,
-filters alone, fusion of kernels with their registers and launches, and run times."""
+filters alone, fusion of kernels with their registers and launches, and run times. With --paper onyx it runs
+five algorithms on features, with and without feature-aware mapping, and driven by changes or not."""
 EXAMPLES = """\
   atos reproduce --out paper
   atos reproduce --out paper --graph roads.gr.gz rmat:18:16 --repeat 10
@@ -48,9 +50,8 @@ def command(options: argparse.Namespace) -> int:
         specs = list(dict.fromkeys(options.graph))
         named = zip(names_of(specs), specs, strict=True)
         graphs = ((name, graph_of(spec, device=chosen).to_symmetric()) for name, spec in named)
-    files = [
-        str(path) for path in PAPERS[options.paper](options.out, graphs, repeat=options.repeat, progress=make_progress_bar())
-    ]
+    measure = PAPERS[options.paper]
+    files = [str(path) for path in measure(options.out, graphs, repeat=options.repeat, progress=make_progress_bar())]
     say(options, *files)
     write_json(options, {"files": files})
     return 0

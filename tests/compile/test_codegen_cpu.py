@@ -443,6 +443,20 @@ def test_scratch():
     assert out.tolist() == [7, 40, 42, 3]
 
 
+def test_functions_of_modules_of_modules():
+    """Also where a module is in one that it contains, as packages are."""
+    outer, inner = types.ModuleType("outer"), types.ModuleType("inner")
+    inner.inner, inner.outer, outer.inner = inner, outer, inner
+    inner.twice = lambda x: 2 * x
+
+    def body(worker, v, out):
+        out[v] = outer.inner.twice(v)
+
+    out = np.zeros(4)
+    run(body, [1, 3], FakeArray(out))
+    assert out.tolist() == [0, 2, 0, 6]
+
+
 def test_code_survives_being_stored():
     graph, _ = random_graph(100, 400)
     code = compile_cpu(visit, None, (describe(graph), describe(FakeArray(np.zeros(1, np.uint32)))), np.dtype(np.uint32))

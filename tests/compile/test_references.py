@@ -51,6 +51,9 @@ def named_as_isqrt(k: int) -> types.FunctionType:
 TWO = "def helper():\n return s.B\ndef body(worker, item, out):\n out[0] = s.A * 10 + helper()\n"
 DIFFERENT = {
     "a constant of a module that a helper uses another one of": [function(TWO, s=module(A=k, B=1)) for k in (2, 3)],
+    "a function of a module of a module": [
+        function("def body(): return s.t.f(3)", s=module(t=module(f=function(f"def f(x): return x * {k}")))) for k in (2, 3)
+    ],
     "a member of an enumeration": [
         function("def body(): return C.A", C=enum.IntEnum("C", {"A": k, "B": 9})) for k in (2, 3)
     ],

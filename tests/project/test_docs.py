@@ -18,7 +18,7 @@ import pytest
 from repository import ROOT
 
 import atos_py
-from atos_py import acc, errors
+from atos_py import acc, errors, features, linalg
 from atos_py.__main__ import main
 from atos_py.algorithms.registry import find_algorithms
 from atos_py.cli import find_commands
@@ -197,6 +197,8 @@ def public_docstrings() -> Iterator[tuple[str, object]]:
     public |= {f"generate.{name}": getattr(generate, name) for name in generate.__all__}
     public |= {f"acc.{name}": getattr(acc, name) for name in acc.__all__}
     public |= {f"acc.programs.{name}": getattr(acc.programs, name) for name in acc.programs.__all__}
+    for module in (features, linalg):
+        public |= {f"{module.__name__.partition('.')[2]}.{name}": getattr(module, name) for name in module.__all__}
     for name, thing in public.items():
         if inspect.isclass(thing) or inspect.isfunction(thing):
             yield name, thing

@@ -22,6 +22,7 @@ __all__ = [
     "global_names",
     "is_library",
     "line_of",
+    "members_of",
     "plain_function",
     "reads_parameter",
 ]
@@ -204,12 +205,12 @@ def _overloads() -> Iterator[tuple[Any, ...]]:
 
 def _parts_of_global(value: Any, attributes: set[str], seen: dict[Any, int]) -> Iterator[bytes]:
     yield from _parts(value, seen)
-    if isinstance(value, ModuleType) and not is_library(value):
-        for name in sorted(attributes & vars(value).keys()):  # each function uses others of them
+    if isinstance(value, ModuleType):
+        for name, member in sorted(members_of(value, attributes).items()):  # each function uses others of them
             if (id(value), name) not in seen:
                 seen[id(value), name] = len(seen)
                 yield name.encode()
-                yield from _parts_of_global(vars(value)[name], attributes, seen)
+                yield from _parts_of_global(member, attributes, seen)
 
 
 def is_library(value: FunctionType | ModuleType) -> bool:
@@ -217,6 +218,15 @@ def is_library(value: FunctionType | ModuleType) -> bool:
     # Not by the function's __module__, which functools.wraps copies from another.
     name = value.__name__ if isinstance(value, ModuleType) else value.__globals__.get("__name__") or ""
     return name in _OURS or name.partition(".")[0] in _LIBRARIES
+
+
+def members_of(module: ModuleType, attributes: set[str]) -> dict[str, Any]:
+    """Return what a function with such attributes may use of a module, by name; of this package the modules alone."""
+    used = {name: vars(module)[name] for name in attributes & vars(module).keys()}
+    if not is_library(module):
+        return used
+    ours = module.__name__ == _OURS[0]
+    return {name: member for name, member in used.items() if ours and isinstance(member, ModuleType)}
 
 
 def _is_overloaded(function: FunctionType) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-from .introspect import codes, global_names, is_library, line_of, plain_function
+from .introspect import codes, global_names, line_of, members_of, plain_function
 from .lower_checks import add_checked, is_collecting
 from .lower_print import print_line
 
@@ -78,13 +78,15 @@ class Specialiser:
         function = plain_function(value)
         if function is not None:
             return value if self._is_known(value) else self(function)
-        if isinstance(value, ModuleType) and not is_library(value):
-            used = {name: vars(value)[name] for name in attributes & vars(value).keys()}
-            helpers = {
-                name: self._replacement(member, attributes)
-                for name, member in used.items()
-                if plain_function(member) is not None and not self._is_known(member)
-            }
+        if isinstance(value, ModuleType):
+            used = members_of(value, attributes)
+            helpers = {}
+            for name, member in used.items():
+                if isinstance(member, ModuleType):  # without its name, so that circles end
+                    helpers[name] = self._replacement(member, attributes - {name})
+                elif plain_function(member) is not None and not self._is_known(member):
+                    helpers[name] = self._replacement(member, attributes)
+            helpers = {name: helper for name, helper in helpers.items() if helper is not used[name]}
             if helpers:
                 stand_in = ModuleType(value.__name__)
                 vars(stand_in).update(vars(value), **helpers)

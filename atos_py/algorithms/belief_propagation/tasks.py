@@ -1,0 +1,178 @@
+"""Tasks of belief propagation: all messages that leave a vertex, by a team of threads, in logarithms.
+
+The message that comes to v along its edge (v, u) is in row `edge` of the messages; so what a vertex reads lies side by side,
+and what it sends goes to the rows of the reverse edges. A message is made of the belief of the vertex without what came along
+the same edge. It is multiplied with the potentials as probabilities, since their exponentials are the same for all messages.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...arrays.array import Array
+from ...compile.atomics import atomic_add, atomic_exch, atomic_max
+from ...compile.task import Task
+from ...linalg.vectors import largest
+from ...operators.feature_gather import team_size
+
+__all__ = ["PLACES", "VERTICES_PER_ITEM", "Problem", "residual_task", "sweep_task"]
+
+VERTICES_PER_ITEM = 128
+PLACES = 1024  # that the largest residual is spread over
+_HIGH_DEGREE = 64
+_MOST_THREADS = 1024
+
+
+class Problem(NamedTuple):
+    """Arrays and numbers that all tasks share."""
+
+    indptr: Any
+    indices: Any
+    back: Any  # the number of the reverse of each edge
+    unary: Array  # logarithms of the potentials of vertices
+    pairwise: Array  # potentials of edges, with one row for each or one for all
+    messages: Array  # (2, edges, k), logarithms: what rounds of even and of odd numbers read
+    residuals: Array  # the largest changes of messages
+    damping: Any  # of the type of the messages
+    rounds: int
+    tolerance: Any
+    waiting: Array  # whether a vertex is in the queue, of the residual schedule
+    done: Array  # tasks of that schedule
+    most_tasks: int
+
+
+def _make_send(k: int, dtype: Any) -> Any:
+    """Return the function that sends the message along an edge, and returns by how much it changes."""
+    tiny = dtype(np.finfo(dtype).tiny)
+
+    def send(team, edge, belief, cavity, mine, source, target, p):  # type: ignore[no-untyped-def]
+        for y in team.split(k):
+            cavity[y] = belief[y] - p.messages[source, edge, y]
+        top = largest(team, cavity, k)
+        for y in team.split(k):
+            cavity[y] = math.exp(cavity[y] - top)
+        team.sync()
+        row = min(edge, p.pairwise.shape[0] - 1)
+        sums = dtype(0)
+        for x in team.split(k):
+            total = tiny
+            for y in range(k):
+                total += cavity[y] * p.pairwise[row, y, x]
+            mine[x] = total
+            sums += total
+        scale = dtype(1) / team.sum(sums)
+        change = dtype(0)
+        back = p.back[edge]
+        for x in team.split(k):
+            new = math.log(mine[x] * scale)
+            old = p.messages[source, back, x]
+            new = dtype(new + p.damping * (old - new))
+            change = max(change, abs(new - old))
+            p.messages[target, back, x] = new
+        team.sync()  # before the scratch is used again
+        return change
+
+    return send
+
+
+def _collect_by_all(worker, team, v, k, parts, belief, source, p):  # type: ignore[no-untyped-def]
+    """Find the belief of a vertex, up to a factor, in the scratch of every team of a worker, which share the edges."""
+    begin, end = np.int64(p.indptr[v]), np.int64(p.indptr[v + 1])
+    for x in team.split(k):
+        total = belief.dtype.type(0)
+        for edge in range(begin + team.index, end, team.count):
+            total += p.messages[source, edge, x]
+        parts[team.index * k + x] = total
+    worker.sync()
+    for x in team.split(k):
+        total = p.unary[v, x]
+        for other in range(team.count):
+            total += parts[other * k + x]
+        belief[x] = total
+    team.sync()
+
+
+def _collect(team, v, k, belief, source, p):  # type: ignore[no-untyped-def]
+    """Find the belief of a vertex, up to a factor, by its team."""
+    for x in team.split(k):
+        total = p.unary[v, x]
+        for edge in range(p.indptr[v], p.indptr[v + 1]):
+            total += p.messages[source, edge, x]
+        belief[x] = total
+    team.sync()
+
+
+@functools.lru_cache(32)
+def sweep_task(k: int, dtype: Any) -> Task:
+    """Return the task that sends all messages of a range of vertices, once in each round."""
+    threads = max(team_size(k), 2)
+    send, cells = _make_send(k, dtype), _MOST_THREADS // threads * k
+
+    def belief_propagation(worker, item, p):  # type: ignore[no-untyped-def]
+        team = worker.group(threads)
+        belief, cavity, mine = team.scratch(dtype, k), team.scratch(dtype, k), team.scratch(dtype, k)
+        source = worker.round & 1
+        target = 1 - source
+        first = item * VERTICES_PER_ITEM
+        last = min(first + VERTICES_PER_ITEM, p.indptr.size - 1)
+        change, any_high = dtype(0), False
+        for v in range(first + team.index, last, team.count):
+            begin, end = np.int64(p.indptr[v]), np.int64(p.indptr[v + 1])
+            if end - begin > _HIGH_DEGREE:
+                any_high = True
+            else:
+                _collect(team, v, k, belief, source, p)
+                for edge in range(begin, end):
+                    change = max(change, send(team, edge, belief, cavity, mine, source, target, p))
+        if worker.any(any_high):
+            parts = worker.scratch(dtype, cells)
+            for v in range(first, last):
+                begin, end = np.int64(p.indptr[v]), np.int64(p.indptr[v + 1])
+                if end - begin > _HIGH_DEGREE:  # all teams of the worker add up the messages, and then share the edges
+                    _collect_by_all(worker, team, v, k, parts, belief, source, p)
+                    for edge in range(begin + team.index, end, team.count):
+                        change = max(change, send(team, edge, belief, cavity, mine, source, target, p))
+                    worker.sync()  # before the next vertex
+        change = worker.max(change)
+        if worker.rank == 0:
+            if worker.round == p.rounds - 1:
+                atomic_max(p.residuals, item % PLACES, change)
+            else:
+                worker.push(item)
+
+    return Task(belief_propagation)
+
+
+@functools.lru_cache(32)
+def residual_task(k: int, dtype: Any) -> Task:
+    """Return the task that sends the messages of a vertex at once, and pushes neighbours for which they changed.
+
+    A large change goes first. The messages are those of even rounds, and are read while others write them: so one may be
+    missed, which a sweep finds afterwards. It is for thread and warp workers.
+    """
+    threads = max(team_size(k), 2)
+    send, cells = _make_send(k, dtype), 32 // threads * k
+
+    def belief_propagation(worker, v, p):  # type: ignore[no-untyped-def]
+        team = worker.group(threads)
+        belief, cavity, mine = team.scratch(dtype, k), team.scratch(dtype, k), team.scratch(dtype, k)
+        parts = worker.scratch(dtype, cells)
+        if worker.rank == 0:
+            atomic_exch(p.waiting, v, 0)  # before it reads: what changes later pushes it again
+            if atomic_add(p.done, 0, 1) >= p.most_tasks:
+                worker.stop()
+        worker.sync()
+        _collect_by_all(worker, team, v, k, parts, belief, 0, p)
+        for edge in range(np.int64(p.indptr[v]) + team.index, np.int64(p.indptr[v + 1]), team.count):
+            change = team.max(send(team, edge, belief, cavity, mine, 0, 0, p))
+            if change > p.tolerance and team.rank == 0:
+                u = p.indices[edge]
+                if atomic_exch(p.waiting, u, 1) == 0:
+                    worker.push(u, -4 * math.log(change))
+        worker.sync()  # before the next vertex
+
+    return Task(belief_propagation)

@@ -1,0 +1,313 @@
+"""Fixed points of x = update(sum of terms times x): change-driven, or by computing all sums anew in each iteration.
+
+*Change-driven*: the sum of each vertex stays where it is, and a vertex whose features have changed by more than epsilon adds
+what is new to the sums of others. What a vertex has *sent* is kept apart from what it *has*, so that changes below epsilon are
+not lost: they add up until they are sent. Where most edges would send, and now and then against drift, all sums are computed
+anew.
+
+*Certificate*: in the end all sums are computed anew, and the residual, how far the features are from their update, bounds the
+error where the update contracts in a norm. If the bound is above the tolerance, epsilon is lowered and the iteration goes on.
+
+Source: L. Vaz, "Onyx" (thesis, 2021), section 4.2, whose bookkeeping loses what was not sent.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from ..arrays.array import Array, asarray, zeros
+from ..compile.atomics import atomic_add, atomic_max
+from ..errors import InvalidArgumentError, UnsupportedTypeError
+from ..graph.graph import Graph
+from ..graph.graph_arrays import check_graph
+from ..runtime.stats import LaunchStats
+from ..support.validation import check_bool, check_float, check_int
+from .active_set import is_active
+from .functions import FeatureFunction, check_features, check_function, together
+from .maps import Maps
+
+__all__ = ["FixedPoint", "fixed_point"]
+
+_PLACES = 1024  # that sums are spread over
+_DENSE = 0.8  # share of the edges from which on all sums are computed anew, without atomics
+_BETTER = 0.999
+_PATIENCE = 3  # certificates that are not better than before, as where rounding is all that is left
+_NORMS = ("max", "1", "2")
+
+
+class State(NamedTuple):
+    """Arrays that the functions share."""
+
+    x: Array  # what a vertex has
+    sent: Array  # what it has sent
+    total: Array  # the sum over its edges of what others have sent
+    sending: Array  # bits of the vertices that send before the next update
+    residuals: Array  # the largest, the sum, and the sum of squares
+    epsilon: float
+    data: Any
+
+
+class Sending(NamedTuple):
+    """What the function along edges of the transpose gets."""
+
+    edges: Any  # their numbers in the graph
+    state: State
+
+
+class FixedPoint(NamedTuple):
+    """Result of `fixed_point`.
+
+    Attributes
+    ----------
+    x : Array
+        The features.
+    converged : bool
+        Whether the bound is at most the tolerance.
+    error_bound : float
+        Of the distance to the fixed point, in the norm that was given; without a contraction the largest residual.
+    iterations : int
+        Updates of all vertices.
+    edge_operations : int
+        Edges that something was sent along, or that were summed up, over all iterations.
+    runs : list of LaunchStats
+
+    Examples
+    --------
+    See `fixed_point`.
+
+    >>> from atos_py import features
+    >>> features.FixedPoint(None, True, 0.0, 1, 2, []).edge_operations
+    2
+    """
+
+    x: Array
+    converged: bool
+    error_bound: float
+    iterations: int
+    edge_operations: int
+    runs: list[LaunchStats]
+
+
+class _Functions(NamedTuple):
+    gather: Callable[..., Any]
+    store: Callable[..., Any]
+    send: Callable[..., Any]
+    settle: Any
+    measure: Any
+
+
+def _store(f, v, total, s):  # type: ignore[no-untyped-def]
+    s.total[v, f] = total
+
+
+def note_residual(s, v, residual):  # type: ignore[no-untyped-def]
+    """Add a residual to the norms; a NaN counts as infinite."""
+    size = abs(residual) if residual == residual else math.inf
+    atomic_max(s.residuals, (0, v % _PLACES), size)
+    atomic_add(s.residuals, (1, v % _PLACES), size)
+    atomic_add(s.residuals, (2, v % _PLACES), size * size)
+
+
+@functools.lru_cache(64)
+def _make_functions(term: Callable[..., Any], update: Callable[..., Any], is_together: bool, k: int, dtype: Any) -> _Functions:
+    def gather(f, v, u, edge, s):  # type: ignore[no-untyped-def]
+        return dtype(term(f, v, u, edge, s.data)) * s.x[u, f]
+
+    def send(f, u, v, edge, given):  # type: ignore[no-untyped-def]
+        s = given.state
+        change = s.x[u, f] - s.sent[u, f]
+        atomic_add(s.total, (v, f), dtype(term(f, v, u, given.edges[edge], s.data)) * change)
+
+    def settle(f, v, s):  # type: ignore[no-untyped-def]
+        if is_active(s.sending, v):
+            s.sent[v, f] = s.x[v, f]
+        new = dtype(update(f, v, s.total[v, f], s.data))
+        s.x[v, f] = new
+        return not abs(new - s.sent[v, f]) <= s.epsilon
+
+    def measure(f, v, s):  # type: ignore[no-untyped-def]
+        note_residual(s, v, dtype(update(f, v, s.total[v, f], s.data)) - s.x[v, f])
+
+    def settle_together(team, v, s):  # type: ignore[no-untyped-def]
+        new = team.scratch(dtype, k)
+        for f in team.split(k):
+            if is_active(s.sending, v):
+                s.sent[v, f] = s.x[v, f]
+            new[f] = s.total[v, f]
+        team.sync()
+        update(team, v, new, s.data)
+        team.sync()
+        moved = False
+        for f in team.split(k):
+            s.x[v, f] = new[f]
+            moved |= not abs(new[f] - s.sent[v, f]) <= s.epsilon
+        return moved
+
+    def measure_together(team, v, s):  # type: ignore[no-untyped-def]
+        new = team.scratch(dtype, k)
+        for f in team.split(k):
+            new[f] = s.total[v, f]
+        team.sync()
+        update(team, v, new, s.data)
+        team.sync()
+        for f in team.split(k):
+            note_residual(s, v, new[f] - s.x[v, f])
+
+    if is_together:
+        return _Functions(gather, _store, send, together(settle_together), together(measure_together))
+    return _Functions(gather, _store, send, settle, measure)
+
+
+def _norm_of(residuals: Any, norm: str) -> float:
+    parts = residuals.to_numpy()
+    return float({"max": parts[0].max(), "1": parts[1].sum(), "2": math.sqrt(parts[2].sum())}[norm])
+
+
+def fixed_point(
+    graph: Graph,
+    x: Array,
+    term: Callable[..., Any],
+    update: Any,
+    data: Any = 0,
+    *,
+    tolerance: float = 1e-4,
+    contraction: float | None = None,
+    norm: str = "max",
+    change_driven: bool = True,
+    feature_aware: bool = True,
+    recompute_every: int = 64,
+    max_iterations: int = 10_000,
+    **launch_options: Any,
+) -> FixedPoint:
+    """Find features that are the update of a weighted sum of those of the neighbours.
+
+    Parameters
+    ----------
+    graph : Graph
+        Vertex v takes a sum over its edges (v, u); for edges that lead to it, give the transpose.
+    x : Array
+        Features to begin with, (n, k) of float32 or float64, on the graph's device. They are changed.
+    term : callable
+        ``term(f, v, u, edge, data)``: by how much x[u, f] counts in the sum of v.
+    update : callable
+        ``update(f, v, total, data)`` returns the new x[v, f]. Or `together` of ``update(team, v, new, data)``, which finds the
+        sums in the vector `new`, and leaves the features there.
+    data : Array, number or named tuple of those
+    tolerance : float
+        Largest error: a bound if there is a contraction, otherwise the largest residual.
+    contraction : float, optional
+        Factor below 1 by which an iteration of all vertices shortens distances in the norm.
+    norm : {'max', '1', '2'}
+        Over all vertices and features.
+    change_driven : bool
+        Whether vertices send changes; otherwise each iteration sums up all edges.
+    feature_aware : bool
+        As for `Maps`.
+    recompute_every : int
+        Iterations after which all sums are computed anew, against the drift of sums of floats, and the bound is looked at.
+    max_iterations : int
+    **launch_options : LaunchOptions
+        Of all launches.
+
+    Returns
+    -------
+    FixedPoint
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the features have another shape, or a number is out of its range.
+    UnsupportedTypeError
+        If they are no floats.
+
+    Examples
+    --------
+    >>> from atos_py import features
+    >>> graph = atos.Graph.from_edges([0, 1], [1, 2], symmetrize=True)
+    >>> def half(f, v, u, edge, seeds):
+    ...     return 0.25
+    >>> def add_seed(f, v, total, seeds):
+    ...     return seeds[v, f] + total
+    >>> seeds = atos.asarray(np.array([[1, 0], [0, 0], [0, 1.0]]), readonly=True)
+    >>> found = features.fixed_point(graph, seeds.copy(), half, add_seed, seeds, tolerance=1e-6, contraction=0.5)
+    >>> print(found.x.to_numpy().round(4).tolist(), found.converged)
+    [[1.0714, 0.0714], [0.2857, 0.2857], [0.0714, 1.0714]] True
+    """
+    check_graph(graph)
+    is_together = isinstance(update, FeatureFunction)
+    check_function("fixed_point", term)
+    check_function("fixed_point", update.function if is_together else update)
+    if not isinstance(x, Array) or x.ndim != 2 or x.shape[0] != graph.num_vertices or x.device != graph.device or x.readonly:
+        raise InvalidArgumentError(
+            f"x must be an Array on {graph.device} that tasks may write, with a row for each of {graph.num_vertices} vertices"
+            f" (got {x!r:.80})"
+        )
+    if x.dtype.kind != "f":
+        raise UnsupportedTypeError(f"x must be of float32 or float64, not {x.dtype}")
+    if not isinstance(norm, str) or norm not in _NORMS:
+        raise InvalidArgumentError(f"norm must be one of {', '.join(_NORMS)} (got {norm!r:.80})")
+    limit, k = check_float("tolerance", tolerance), check_features(x.shape[1])
+    factor = 0.0 if contraction is None else check_float("contraction", contraction)
+    if not limit > 0 or not 0 <= factor < 1:
+        raise InvalidArgumentError(
+            f"tolerance must be positive, and contraction from 0 to less than 1 (got {tolerance} and {contraction})"
+        )
+    shrink = 1 - factor
+    every, most = check_int("recompute_every", recompute_every, 1, 2**31), check_int("max_iterations", max_iterations, 0, 2**31)
+    check_bool("change_driven", change_driven)
+    functions = _make_functions(term, update.function if is_together else update, is_together, k, cast(Any, x.dtype.type))
+    sent, total = (zeros(x.shape, dtype=x.dtype, device=x.device) for _ in range(2))
+    residuals = zeros((3, _PLACES), dtype=np.float64, device=x.device)
+    maps = Maps(graph, k, 0, feature_aware=feature_aware, **launch_options)
+    # Vertices send to those whose edges lead to them, and the sets of active vertices count those edges.
+    turned, edges = graph.transpose(return_edges=True) if change_driven else (graph, 0)
+    sender = Maps(turned, k, 0, feature_aware=feature_aware, **launch_options)
+    maps.runs = sender.runs
+    everything = sender.all()
+    state = State(x, sent, total, everything.bits, residuals, limit * shrink / 2, data)
+    view = asarray(x, readonly=True)  # of the same memory: what adds up does not write it
+    iterations = operations = 0
+    bound, best, stalled = math.inf, math.inf, 0
+
+    def recompute() -> None:
+        nonlocal state, operations
+        maps.data = state._replace(x=view)
+        maps.sum_map(functions.gather, functions.store, x.dtype)
+        state = state._replace(sending=everything.bits)
+        operations += graph.num_edges
+
+    recompute()
+    while iterations < most and stalled < _PATIENCE:
+        count = 1
+        for _ in range(min(every, most - iterations)):
+            sender.data = state
+            active = sender.vertex_map(functions.settle)
+            iterations += 1
+            count, work = active.totals()
+            if count == 0:
+                break
+            if not change_driven or work > _DENSE * graph.num_edges:
+                recompute()
+            else:
+                sender.data = Sending(edges, state)
+                sender.edge_map(functions.send, active=active)
+                state = state._replace(sending=active.bits)
+                operations += work
+        if count == 0 or change_driven:
+            recompute()  # otherwise the last iteration did
+        residuals[:] = 0
+        sender.data = state
+        sender.vertex_map(functions.measure)
+        bound = _norm_of(residuals, norm) / shrink
+        if bound <= limit:
+            break
+        stalled = 0 if bound < _BETTER * best else stalled + 1
+        best = min(best, bound)
+        if count == 0:
+            state = state._replace(epsilon=state.epsilon * min(0.5, max(limit / bound / 2, 1 / 64)))
+    return FixedPoint(x, bound <= limit, bound, iterations, operations, maps.runs)

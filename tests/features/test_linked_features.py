@@ -1,0 +1,64 @@
+"""What maps and programs of features become once they are linked for a GPU: no stack, no spills. No GPU needed."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+import pytest
+from fake_arrays import FakeArray
+
+import atos_py as atos
+from atos_py.algorithms.als.tasks import Side, shape_of, solve_task
+from atos_py.algorithms.belief_propagation.tasks import Problem, sweep_task
+from atos_py.algorithms.spmm import _store, _weighted_neighbour
+from atos_py.compile import linker as link
+from atos_py.compile.arguments import describe
+from atos_py.features.maps import _edge_task
+from atos_py.operators.feature_gather import feature_gather
+
+pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+pytest.importorskip("cuda.core", reason="cuda-core is not installed")
+if not any(link.CORE_DIR.glob("core_*.fatbin")):
+    pytest.skip("the core was built without GPU support", allow_module_level=True)
+
+Data = namedtuple("Data", "x sums")
+
+
+def array(dtype: str, ndim: int = 1, readonly: bool = False) -> FakeArray:
+    return FakeArray(np.zeros((2,) * ndim, dtype), readonly)
+
+
+INDPTR, INDICES = array("i4", readonly=True), array("u4", readonly=True)
+MATRIX, OUT = array("f4", 2, readonly=True), array("f4", 2)
+BITS, COUNTS = array("u4"), array("i8", 2)
+
+
+def send(f, u, v, edge, data):
+    atos.atomic_add(data.sums, (v, f), data.x[u, f])
+
+
+GATHER = INDPTR, INDICES, array("f4", readonly=True), MATRIX, OUT, 0
+SIDE = Side(
+    *(INDPTR, INDICES, array("f4", readonly=True), MATRIX, OUT, array("f4", readonly=True), array("i8")),
+    *(np.float32(0.1), np.float32(40)),
+)
+PROBLEM = Problem(
+    *(INDPTR, INDICES, array("i4", readonly=True), MATRIX, array("f4", 3, readonly=True), array("f4", 3), array("f4")),
+    *(0.5, 2, 0.1, array("i4"), array("i8"), 10),
+)
+KERNELS = {
+    "spmm, 4": (feature_gather(_weighted_neighbour, _store, 4, np.float32, "cuda"), GATHER, 64),
+    "edge map": (_edge_task(((send, False),), 4, True), (INDPTR, INDICES, BITS, BITS, COUNTS, Data(MATRIX, OUT)), 64),
+    "als, 128": (solve_task(128, "cuda", True), (SIDE,), 65_536 // shape_of(128).num_threads // 2),
+    "beliefs": (sweep_task(8, np.float32), (PROBLEM,), 96),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_spill_nothing(name):
+    """Nor do they take more registers than let two blocks of their size be on a multiprocessor."""
+    task, args, most_registers = KERNELS[name]
+    found = link.cubin(task, None, tuple(map(describe, args)), np.dtype("u4"), "cta", (9, 0))
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+    assert found.registers <= most_registers
