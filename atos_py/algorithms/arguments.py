@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -49,7 +50,13 @@ def ends_of(indptr: NDArray[Any], indices: NDArray[Any], edge: int) -> tuple[int
 
 def check_options(algorithm: Callable[..., Any], options: Iterable[str]) -> None:
     """Raise if an option is neither the algorithm's own nor one of its launches, before anything is done."""
-    check_option_names(algorithm.__name__, options, (*list_parameters(algorithm), *LaunchOptions.__annotations__))
+    check_option_names(algorithm.__name__, options, _options_of(algorithm))
+
+
+@functools.cache
+def _options_of(algorithm: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the options of an algorithm and of its launches; kept, since a signature takes long to read."""
+    return (*list_parameters(algorithm), *LaunchOptions.__annotations__)
 
 
 def check_worker(worker: str | None) -> None:
