@@ -386,6 +386,14 @@ BROKEN = {
     "a far item counts as unfinished": Rule(
         in_queue(r"fetch_add\(&queue\.counters->untracked, n\);", ""), caught_in="far items", found=EARLY
     ),
+    "a flush within a step reserves before the step counts as finished": Rule(
+        in_worker(
+            r"this->template flush_pushes<Group>\(false, this->relaxed\(\), nullptr\);",
+            "header->pushes = worker.far_state()->pushes = 0;",
+        ),
+        caught_in="far items, flushed within a step",
+        found=EARLY,
+    ),
     "one worker opens a list": Rule(
         in_queue(r"\|\| !compare_exchange\(&state\(\)\.busy, busy, 1\)", "|| busy"), caught_in="far items, two lists"
     ),

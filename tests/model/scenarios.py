@@ -213,6 +213,16 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "levels": "0,0,1",
     },
     "far items, small buffer": {"workers": 2, "children": "2,0,0", "capacity": 3, "buffer": 1, "buckets": 2, "levels": "0,1,1"},
+    "far items, flushed within a step": {
+        "workers": 2,
+        "children": "2,0,0",
+        "capacity": 3,
+        "nested": 1,
+        "long_from": 9,
+        "buffer": 1,
+        "buckets": 2,
+        "levels": "0,0,1",
+    },
     "far items, idle": {"workers": 2, "children": "1,0", "buckets": 2, "levels": "0,1", "aside": 2},
     "far items, barrier": {
         "workers": 2,

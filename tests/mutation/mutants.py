@@ -509,6 +509,13 @@ WORKER = {
         "int64_t i = from + Group::rank()",
         GPU + "groups",
     ),
+    "W64": Mutant(
+        "device/load_balance.cuh",
+        "threads go on before a flush within a step is over",
+        "this->template flush_pushes<Group>(false, this->relaxed(), nullptr);\n    Group::sync();",
+        "this->template flush_pushes<Group>(false, this->relaxed(), nullptr);",
+        GPU + "several warps",
+    ),
     "W63": Mutant(
         "device/group.cuh",
         "a group waits for all lanes of its warp",
