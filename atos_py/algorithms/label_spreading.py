@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -28,9 +28,13 @@ from ..graph.strength import out_strength
 from ..graph.symmetric_weights import has_symmetric_weights
 from ..linalg.vectors import normalize
 from ..operators.feature_gather import MOST_FEATURES
+from ..runtime.launch import LaunchOptions
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_dtype, as_host_array, check_float
 from .linear_certificate import check_distance, host_features, row_sums
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["LabelSpreadingResult", "check_alpha", "label_spreading", "verify_label_spreading"]
 
@@ -180,7 +184,7 @@ def label_spreading(
     dtype: DTypeLike = np.float32,
     change_driven: bool = False,
     max_iterations: int = 10_000,
-    **launch_options: Any,
+    **launch_options: Unpack[LaunchOptions],
 ) -> LabelSpreadingResult:
     """Spread the labels of some vertices over a graph: F = (1 - alpha) (I - alpha S)^-1 Y, as scikit-learn's LabelSpreading.
 

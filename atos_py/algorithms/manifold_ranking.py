@@ -9,7 +9,7 @@ section 2.2, for the rankings of several features and modalities.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,11 +21,15 @@ from ..features.functions import check_features
 from ..features.maps import Maps
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
+from ..runtime.launch import LaunchOptions
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_host_array
 from .label_spreading import check_alpha
 from .linear_certificate import check_distance, host_features, row_sums
 from .spmm import dense_rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["manifold_ranking", "multimodal", "verify_manifold_ranking", "verify_multimodal"]
 
@@ -121,7 +125,7 @@ def manifold_ranking(
     tolerance: float = 1e-4,
     change_driven: bool = False,
     max_iterations: int = 10_000,
-    **launch_options: Any,
+    **launch_options: Unpack[LaunchOptions],
 ) -> FixedPoint:
     """Rank vertices for several features at once: x_f = alpha W_f x_f + (1 - alpha) start_f, where rows of W_f have the sum 1.
 
@@ -166,7 +170,7 @@ def manifold_ranking(
     check_graph(graph)
     s, x = _prepare(graph, weights, start, np.array([check_alpha(alpha)]), 0, launch_options)
     s = s._replace(inverse=asarray(s.inverse, readonly=True))
-    options = {"tolerance": tolerance, "change_driven": change_driven, "max_iterations": max_iterations, **launch_options}
+    options: Any = {"tolerance": tolerance, "change_driven": change_driven, "max_iterations": max_iterations, **launch_options}
     return fixed_point(graph, x, weight_of_feature, rank_feature, s, contraction=s.alpha, **options)
 
 
@@ -180,7 +184,7 @@ def multimodal(
     tolerance: float = 1e-4,
     change_driven: bool = False,
     max_iterations: int = 10_000,
-    **launch_options: Any,
+    **launch_options: Unpack[LaunchOptions],
 ) -> FixedPoint:
     """Rank vertices by several modalities together: x = sum of alpha_j W_j x + (1 - sum of alpha_j) start.
 
@@ -221,7 +225,7 @@ def multimodal(
     s, x = _prepare(graph, weights, start, alphas, alphas.size, launch_options)
     Maps(graph, 1, s, **launch_options).edge_map(combine)
     s = s._replace(combined=asarray(s.combined, readonly=True))
-    options = {"tolerance": tolerance, "change_driven": change_driven, "max_iterations": max_iterations, **launch_options}
+    options: Any = {"tolerance": tolerance, "change_driven": change_driven, "max_iterations": max_iterations, **launch_options}
     return fixed_point(graph, x, combined_weight, rank_modalities, s, contraction=s.alpha, **options)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -25,11 +25,15 @@ from ..compile.atomics import atomic_add, atomic_max
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
+from ..runtime.launch import LaunchOptions
 from ..runtime.stats import LaunchStats
 from ..support.validation import check_bool, check_float, check_int
 from .active_set import is_active
 from .functions import FeatureFunction, check_features, check_function, together
 from .maps import Maps
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["FixedPoint", "fixed_point"]
 
@@ -182,7 +186,7 @@ def fixed_point(
     feature_aware: bool = True,
     recompute_every: int = 64,
     max_iterations: int = 10_000,
-    **launch_options: Any,
+    **launch_options: Unpack[LaunchOptions],
 ) -> FixedPoint:
     """Find features that are the update of a weighted sum of those of the neighbours.
 

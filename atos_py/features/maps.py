@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -23,11 +23,15 @@ from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..operators.feature_gather import RANGES_AT_ONCE, feature_gather, gather_items, team_size
 from ..operators.ranges import mixed_item_dtype, mixed_range_bounds, mixed_ranges, range_items
+from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.validation import as_dtype, as_host_array, check_bool
 from .active_set import ActiveSet, activate, is_active, make_set
 from .functions import chain, check_features, check_function, describe_functions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["Maps"]
 
@@ -151,7 +155,9 @@ class Maps:
     [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]] [1 2]
     """
 
-    def __init__(self, graph: Graph, k: int, data: Any, *, feature_aware: bool = True, **launch_options: Any) -> None:
+    def __init__(
+        self, graph: Graph, k: int, data: Any, *, feature_aware: bool = True, **launch_options: Unpack[LaunchOptions]
+    ) -> None:
         check_graph(graph)
         self.graph, self.k, self.data = graph, check_features(k), data
         self.feature_aware, self.options = check_bool("feature_aware", feature_aware), launch_options

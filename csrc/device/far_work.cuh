@@ -37,6 +37,7 @@ template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push_with_level(const 
   uint64_t ticket = 0;
   if (lane_id() == first) ticket = items.reserve(list, __popc(peers));
   __syncwarp(together);
+  // With one mask for all: in a function of its own, and with the masks of the peers, this has hung.
   ticket = __shfl_sync(together, ticket, first) + __popc(peers & ((1u << lane_id()) - 1));
   items.begin_block(list, ticket);
   __syncwarp(together); // no lane waits for a block that another one is yet to begin

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -28,10 +28,14 @@ from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
 from ...linalg.vectors import softmax
 from ...operators.ranges import range_items
+from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
 from ...support.host_memory import host_memory_for
 from ...support.validation import as_dtype, as_host_array, check_float, check_int
 from .tasks import PLACES, VERTICES_PER_ITEM, Problem, residual_task, sweep_task
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["BeliefResult", "belief_propagation", "read_potentials"]
 
@@ -132,7 +136,7 @@ def belief_propagation(
     tolerance: float = 1e-5,
     max_sweeps: int = 1000,
     dtype: DTypeLike = np.float32,
-    **launch_options: Any,
+    **launch_options: Unpack[LaunchOptions],
 ) -> BeliefResult:
     """Compute the marginals of a Markov random field with potentials of vertices and of edges.
 
