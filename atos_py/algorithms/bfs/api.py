@@ -149,6 +149,12 @@ def bfs(
     with its final depth k < D is either still to be visited, or was visited with that depth and passed it on: k + 1 <= D is
     less than the target's depth. So depths along the path become final, one after the other, until the target's is.
 
+    References
+    ----------
+    Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithms 1 and 2.
+
+    Beamer, Asanović and Patterson, "Direction-optimizing breadth-first search", SC 2012.
+
     Examples
     --------
     >>> atos.bfs(atos.generate.road(3, 1.0), 0).depth.to_numpy().reshape(3, 3)

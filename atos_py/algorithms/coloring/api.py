@@ -119,6 +119,14 @@ def color(
     QueueFullError
         If the queue has to grow, and there is no memory for that.
 
+    References
+    ----------
+    Gebremedhin and Manne, "Scalable parallel graph coloring algorithms", Concurrency: Practice and Experience 12 (2000).
+
+    Jones and Plassmann, "A parallel graph coloring heuristic", SIAM Journal on Scientific Computing 14 (1993).
+
+    Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithms 5 and 6.
+
     Examples
     --------
     >>> triangle = atos.Graph.from_edges([0, 1, 2], [1, 2, 0], symmetrize=True)

@@ -139,6 +139,12 @@ def pagerank(
     edges. The error is measured after each launch, and at the end in float64, from the ranks; "gather" measures it so in every
     round.
 
+    References
+    ----------
+    Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithms 3 and 4.
+
+    Page, Brin, Motwani and Winograd, "The PageRank citation ranking: bringing order to the web", 1999.
+
     Examples
     --------
     >>> ring = atos.Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
