@@ -126,6 +126,13 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "als, k": lambda junk: atos.als(([0], [0], [1.0]), junk, device="cpu"),
     "belief_propagation": lambda junk: atos.belief_propagation(edges(), junk, np.zeros((2, 2))),
     "belief_propagation, schedule": lambda junk: atos.belief_propagation(edges(), [[0, 1]] * 2, [[0, 1]] * 2, schedule=junk),
+    "multimodal": lambda junk: atos.multimodal(edges(), np.ones((1, 1)), junk, alpha=[0.5]),
+    "verify_spmm": lambda junk: atos.verify_spmm(edges(), np.ones((2, 1)), junk),
+    "verify_label_spreading": lambda junk: atos.verify_label_spreading(edges(), [0, -1], junk),
+    "verify_als": lambda junk: atos.verify_als(([0], [0], [1.0]), junk, np.ones((1, 2))),
+    "verify_belief_propagation": lambda junk: atos.verify_belief_propagation(edges(), [[0, 1]] * 2, [[0, 1]] * 2, junk, junk),
+    "verify_manifold_ranking": lambda junk: atos.verify_manifold_ranking(edges(), np.ones((1, 1)), np.ones((2, 1)), junk),
+    "verify_multimodal": lambda junk: atos.verify_multimodal(edges(), np.ones((1, 1)), np.ones((2, 1)), junk, alpha=[0.5]),
     "manifold_ranking": lambda junk: atos.manifold_ranking(edges(), junk, np.zeros((2, 1))),
     "multimodal, alpha": lambda junk: atos.multimodal(edges(), [[1.0]], np.zeros((2, 1)), alpha=junk),
     "Maps, k": lambda junk: atos.features.Maps(edges(), junk, 0),
@@ -284,13 +291,16 @@ def test_every_public_name_is_tried():
     source = "".join(map(inspect.getsource, (public_calls, test_bad_input, sys.modules[__name__])))
     returned = {
         "UNREACHED",
+        "ALSResult",
         "Array",
         "BFSResult",
+        "BeliefResult",
         "BetweennessResult",
         "ColoringResult",
         "ComponentsResult",
         "CoreResult",
         "LabelResult",
+        "LabelSpreadingResult",
         "LaunchOptions",
         "LaunchStats",
         "PageRankResult",
@@ -303,6 +313,7 @@ def test_every_public_name_is_tried():
         "Tuning",
         "VertexSetResult",
         "devices",
+        "linalg",
         "release_memory",
     }
     names = set(atos.__all__) - set(errors.__all__) - returned

@@ -146,6 +146,6 @@ def test_a_shorter_line_covers_the_one_before(monkeypatch):
 
 def test_the_algorithms_take_it():
     seen = []
-    graph = atos.generate.road(700, device="cpu")
+    graph = atos.generate.grid2d(1, 1_000_000, device="cpu")  # a path, along which nothing runs side by side
     atos.bfs(graph, 0, fetch_size=1, progress=lambda *numbers: seen.append(numbers))
     assert seen

@@ -48,6 +48,12 @@ def written(what: Any, path: Path) -> Path:
 
 
 # What is called, after a preparation in a folder.
+PAIRS = Graph.from_edges([0, 1, 1, 2], [1, 0, 2, 1], device=CPU)
+SIMILAR, COLUMN, LABELS = np.ones((4, 1)), np.array([[1.0], [0.0], [0.0]]), [0, -1, 1]
+POTENTIALS = np.zeros((3, 2)), np.eye(2)
+RATINGS = [0, 0, 1], [0, 1, 1], [1.0, 2.0, 3.0]
+
+
 ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
     "Graph.load": (lambda folder: written(GRAPH, folder / "a.npz"), lambda path: Graph.load(path, device=CPU)),
     "Graph.load, text": (
@@ -124,6 +130,33 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
     "verify_shortest_path_lengths": (
         lambda _: atos.shortest_path_lengths(GRAPH, 0),
         lambda found: atos.verify_shortest_path_lengths(GRAPH, 0, found.distance),
+    ),
+    "spmm": (lambda _: None, lambda _: atos.spmm(PAIRS, COLUMN)),
+    "verify_spmm": (lambda _: atos.spmm(PAIRS, COLUMN), lambda found: atos.verify_spmm(PAIRS, COLUMN, found)),
+    "label_spreading": (lambda _: None, lambda _: atos.label_spreading(PAIRS, LABELS)),
+    "verify_label_spreading": (
+        lambda _: atos.label_spreading(PAIRS, LABELS),
+        lambda found: atos.verify_label_spreading(PAIRS, LABELS, found.spread),
+    ),
+    "manifold_ranking": (lambda _: None, lambda _: atos.manifold_ranking(PAIRS, SIMILAR, COLUMN, alpha=0.5)),
+    "verify_manifold_ranking": (
+        lambda _: atos.manifold_ranking(PAIRS, SIMILAR, COLUMN, alpha=0.5),
+        lambda found: atos.verify_manifold_ranking(PAIRS, SIMILAR, COLUMN, found.x, alpha=0.5),
+    ),
+    "multimodal": (lambda _: None, lambda _: atos.multimodal(PAIRS, SIMILAR, COLUMN, alpha=[0.5])),
+    "verify_multimodal": (
+        lambda _: atos.multimodal(PAIRS, SIMILAR, COLUMN, alpha=[0.5]),
+        lambda found: atos.verify_multimodal(PAIRS, SIMILAR, COLUMN, found.x, alpha=[0.5]),
+    ),
+    "belief_propagation": (lambda _: None, lambda _: atos.belief_propagation(PAIRS, *POTENTIALS)),
+    "verify_belief_propagation": (
+        lambda _: atos.belief_propagation(PAIRS, *POTENTIALS),
+        lambda found: atos.verify_belief_propagation(PAIRS, *POTENTIALS, found.messages, found.marginals),
+    ),
+    "als": (lambda _: None, lambda _: atos.als(RATINGS, 2, iterations=1, device=CPU)),
+    "verify_als": (
+        lambda _: atos.als(RATINGS, 2, iterations=1, device=CPU),
+        lambda found: atos.verify_als(RATINGS, found.users, found.items),
     ),
     "betweenness": (lambda _: None, lambda _: atos.betweenness(GRAPH)),
     "verify_betweenness": (
