@@ -16,7 +16,7 @@ __all__ = ["Functions", "functions_for"]
 
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """What a program is made of; `Program` says what each is."""
+    """The functions that a program is made of; `Program` says what each is."""
 
     compute: Callable[..., Any]
     combine: Combine

@@ -41,12 +41,12 @@ class ActiveSet:
 
     @property
     def count(self) -> int:
-        """How many vertices are active."""
+        """The number of active vertices."""
         return self.totals()[0]
 
     @property
     def num_edges(self) -> int:
-        """How many edges leave them: the work of an edge map."""
+        """The number of edges that leave them: the work of an edge map."""
         return self.totals()[1]
 
     def totals(self) -> tuple[int, int]:

@@ -57,7 +57,7 @@ class State(NamedTuple):
 
 
 class Sending(NamedTuple):
-    """What the function along edges of the transpose gets."""
+    """The arguments of the function along edges of the transpose."""
 
     edges: Any  # their numbers in the graph
     state: State

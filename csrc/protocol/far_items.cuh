@@ -401,7 +401,7 @@ private:
     return open_list(list, again || there < most ? there : most, again, workers, largest);
   }
 
-  // How many of the window's lists, from `first` on, have no items. Some are asked at once, which takes as long as one.
+  // The number of the window's lists, from `first` on, that have no items. Some are asked at once, which takes as long as one.
   ATOS_FUNCTION unsigned empty_from(unsigned first) const {
     constexpr unsigned kAtOnce = 4;
     for (unsigned i = 0; i < buckets; i += kAtOnce) {

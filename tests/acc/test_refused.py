@@ -1,4 +1,4 @@
-"""What a program may not do is refused, with the reason and what to do."""
+"""Refusals of programs that would be wrong, each with the reason and what to do."""
 
 from __future__ import annotations
 

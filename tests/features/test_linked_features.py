@@ -1,4 +1,4 @@
-"""What maps and programs of features become once they are linked for a GPU: no stack, no spills. No GPU needed."""
+"""Linked kernels of maps and programs of features: no stack, no spills. No GPU needed."""
 
 from __future__ import annotations
 

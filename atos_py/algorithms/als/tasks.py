@@ -41,7 +41,7 @@ class Side(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """How the matrix of k factors is divided among threads."""
+    """Division of the matrix of k factors among threads."""
 
     side: int  # k, rounded up to tiles
     height: int
