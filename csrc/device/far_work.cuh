@@ -121,6 +121,7 @@ template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes
 
   // A chunk is a batch, or in a relaxed launch what a worker adds to the items that it has kept.
   ATOS_DEVICE uint64_t largest_chunk() const {
+    static_assert(kThinPart >= 4, "a batch has no room for a chunk behind the items that a worker has kept");
     const uint64_t room = this->relaxed() ? launch.fetch / 2 + 1 : launch.fetch;
     uint64_t chunk = 1;
     while (chunk < kFarChunk && 2 * chunk <= room) chunk *= 2;

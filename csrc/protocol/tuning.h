@@ -17,7 +17,7 @@ constexpr uint64_t kBucketsToAdapt = 8;               // that tell whether they 
 constexpr uint64_t kFewItems = 4;                     // in a bucket for each worker, from which on it need not be wider
 constexpr uint64_t kOpenedBatches = 4;                // full batches for each worker that are opened at once, at most
 constexpr uint64_t kOpenedByThread = 64;              // far items for each thread of the CPU that are opened at once, at most
-constexpr uint32_t kThinPart = 16; // of a full batch, at least 2: a worker that has kept no more items looks for far ones
+constexpr uint32_t kThinPart = 16; // of a full batch: a worker that has kept no more items looks for far ones
 constexpr uint32_t kStrip = 4;     // iterations of each thread, after which the pushes are flushed if they are many
 
 // Items from the host (mailbox.cuh).
