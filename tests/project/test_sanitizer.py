@@ -38,4 +38,4 @@ def test_core(tool: str) -> None:
     # Warnings of racecheck are about lanes of one warp, which shuffles keep in step without its knowing.
     summary = re.search(r"^=+ (?:ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: .*\b0 errors?\b.*)$", done.stdout, re.MULTILINE)
     assert done.returncode == 0, done.stdout[:4000] + done.stderr[-2000:]
-    assert summary, "\n".join(line for line in done.stdout.splitlines() if "Error" in line or "SUMMARY" in line)[-8000:]
+    assert summary, done.stdout[:4000] + done.stdout[-400:]

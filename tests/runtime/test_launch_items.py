@@ -90,6 +90,28 @@ def test_a_launch_that_fills_its_queue_loses_nothing(device, worker, persistent,
     assert filled > 0
 
 
+@atos.task
+def count_and_follow(worker, v, n, seen):
+    """Count the item, and push the one of the next round that belongs to it."""
+    if worker.rank == 0:
+        atos.atomic_add(seen, v, 1)
+        if v < n:
+            worker.push(v + n)
+
+
+@every_schedule
+@pytest.mark.parametrize("n", [129, 297, 1001, 3000])
+def test_batches_that_do_not_come_out_even(device, worker, persistent, barrier, n):
+    """One block claims tickets for all its threads at once: some get fewer than others, and the last of a round none."""
+    seen = atos.zeros(2 * n, dtype=np.int32, device=device)
+    queue = atos.Queue(2 * n, device=device)
+    queue.push(range(n))
+    options = {"persistent": persistent, "barrier": barrier, "num_blocks": 1, "fetch_size": 64, "timeout": 20}
+    stats = launch(queue, worker, count_and_follow, n, seen, **options)
+    assert_each_once(seen.to_numpy())
+    assert stats.tasks_run == 2 * n
+
+
 @pytest.mark.parametrize("persistent", [True, False])
 def test_a_barrier_holds_when_a_full_queue_goes_on(device, persistent):
     """The rest of a level is a round of its own, and what that level pushed is the next."""

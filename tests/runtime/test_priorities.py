@@ -288,6 +288,29 @@ def test_items_of_every_size_come_back(device, worker, name):
     assert sorted(queue.peek().tolist()) == sorted(items.tolist())
 
 
+def leaves_of(v, n, seen):
+    atos.atomic_add(seen, v, 1)
+    return n if v == 0 else 0
+
+
+@atos.task(workload=leaves_of)
+def scatter(worker, v, i, n, seen):
+    """Push a leaf in each iteration, near or far."""
+    worker.push(i + 1, priority=i * 7 % 100)
+
+
+@every_schedule
+@pytest.mark.parametrize("delta", [1, 50])
+def test_a_long_step_whose_pushes_are_flushed_before_its_end(device, worker, persistent, barrier, delta):
+    n = 300_000
+    for _ in range(3):
+        seen = atos.zeros(n + 1, dtype=np.int32, device=device)
+        queue = atos.Queue(n + 1, device=device, buckets=4, delta=delta)
+        queue.push(0, priority=0)
+        launch(queue, worker, scatter, n, seen, persistent=persistent, barrier=barrier, num_blocks=4)
+        assert_each_once(seen.to_numpy())
+
+
 # Order.
 
 

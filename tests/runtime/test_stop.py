@@ -38,15 +38,17 @@ def grow_slowly(worker, item, i, first, turns, forest, counts):
 
 
 @every_schedule
-def test_a_timeout_stops_a_launch_without_end(device, worker, persistent, barrier):
-    queue = atos.Queue(1000, device=device)
-    queue.push(range(300))
+@pytest.mark.parametrize("num_blocks", [None, 1])
+def test_a_timeout_stops_a_launch_without_end(device, worker, persistent, barrier, num_blocks):
+    """With one block no thread is ever without an item: nobody leaves because it waits in vain."""
+    queue = atos.Queue(4000, device=device)
+    queue.push(range(3000))
     for _ in range(2):
-        with pytest.raises(LaunchTimeoutError, match=r"its timeout of 0\.05 s; 300 tasks are unfinished") as stopped:
-            launch(queue, worker, again, persistent=persistent, barrier=barrier, timeout=0.05)
+        with pytest.raises(LaunchTimeoutError, match=r"its timeout of 0\.05 s; 3000 tasks are unfinished") as stopped:
+            launch(queue, worker, again, persistent=persistent, barrier=barrier, num_blocks=num_blocks, timeout=0.05)
         assert isinstance(stopped.value, TimeoutError)
-        assert (stopped.value.pending, stopped.value.stuck) == (300, False)
-        assert np.sort(queue.peek()).tolist() == list(range(300))
+        assert (stopped.value.pending, stopped.value.stuck) == (3000, False)
+        assert np.sort(queue.peek()).tolist() == list(range(3000))
     queue.clear()
     assert len(queue) == 0
     stats = launch(queue, worker, again, persistent=persistent, barrier=barrier, timeout=60)
