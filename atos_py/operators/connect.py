@@ -31,10 +31,8 @@ _LARGEST, COUNT, _ROOTS = 0, 1, 2
 NOTES = _ROOTS + _SAMPLES  # how many there are
 
 
-def link_edges(v, edge, last, skip, end, largest, indices, parent):  # type: ignore[no-untyped-def]
-    """Unite v and its neighbours of places `skip` to `end` in its row, unless it is in the component of `largest`."""
-    last = min(last, edge + end)
-    edge += skip
+def link_edges(v, edge, last, largest, indices, parent):  # type: ignore[no-untyped-def]
+    """Unite v and its neighbours along edges of its row, unless it is in the component of `largest`."""
     if edge < last:
         root = find_root(v, parent)
         if largest < 0 or root != find_root(largest, parent):
@@ -44,17 +42,20 @@ def link_edges(v, edge, last, skip, end, largest, indices, parent):  # type: ign
     return 0
 
 
-def link_edges_by_all(team, v, edge, last, skip, end, largest, indices, parent):  # type: ignore[no-untyped-def]
-    """Do the same by all threads of a team."""
-    last = min(last, edge + end)
+def link_edges_by_all(team, v, edge, last, largest, indices, parent):  # type: ignore[no-untyped-def]
+    """Do the same by all threads of a team, for a vertex that is not in that component."""
     root = find_root(v, parent)
-    if largest < 0 or root != find_root(largest, parent):
-        for each in team.split(range(edge + skip, last)):
-            root = unite(root, indices[each], parent)
+    for each in team.split(range(edge, last)):
+        root = unite(root, indices[each], parent)
     return 0
 
 
-link_rows = row_map(link_edges, link_edges_by_all)
+def is_apart(v, largest, indices, parent):  # type: ignore[no-untyped-def]
+    """Whether v is not in the component of `largest`."""
+    return largest < 0 or find_root(v, parent) != find_root(largest, parent)
+
+
+link_rows = row_map(link_edges, link_edges_by_all, is_apart)
 
 
 @task
@@ -72,11 +73,13 @@ def connect(worker, item, size, thread_max_degree, sampled, graph, parent, notes
             if graph.indptr[v] < graph.indptr[v + 1]:
                 low = min(v, graph.indices[graph.indptr[v]])
             parent[v] = low
-    elif step == 1:
-        link_rows(worker, first, end, thread_max_degree, graph.indptr, 0, sampled, -1, graph.indices, parent)
-    elif step == 2:
-        chosen = notes[_LARGEST] & 0xFFFF_FFFF
-        link_rows(worker, first, end, thread_max_degree, graph.indptr, sampled, ALL_EDGES, chosen, graph.indices, parent)
+    elif step == 1 and sampled != ALL_EDGES:
+        for v in worker.split(range(first, end)):
+            edge = graph.indptr[v]
+            link_edges(v, edge, min(graph.indptr[v + 1], edge + sampled), -1, graph.indices, parent)
+    elif step <= 2:
+        chosen = np.int64(-1) if sampled == ALL_EDGES else notes[_LARGEST] & 0xFFFF_FFFF
+        link_rows(worker, first, end, thread_max_degree, graph.indptr, chosen, graph.indices, parent)
     else:
         roots = 0
         for v in worker.split(range(first, end)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["VERTICES_PER_ROW_ITEM", "row_map"]
+__all__ = ["VERTICES_PER_ROW_ITEM", "by_groups", "row_map"]
 
 #: Vertices of a range. On a GPU few, since some rows take long.
 VERTICES_PER_ROW_ITEM = {"cuda": 1024, "cpu": 4096}
@@ -16,17 +16,58 @@ _GROUP = 32
 _LOG_ROWS_OF_WORKERS = 6  # a worker takes rows of so many times the degree, as a power of 2, that a thread takes at most
 
 
-def row_map(row: Callable[..., Any], row_by_all: Callable[..., Any]) -> Callable[..., Any]:
+def by_groups(is_wanted: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function for flat tasks, which has groups of 32 threads run another for some vertices of a range.
+
+    All threads of a worker call it as ``function(worker, first, end, *args)``. Each thread looks at one vertex v with
+    ``is_wanted(v, *args)``; all threads of a group then call ``run(group, v, *args)`` for those wanted, one after the other.
+
+    Returns the sum, over the calls of this thread, of what `run` returns: a number.
+    """
+
+    def run_wanted(worker, first, end, *args):  # type: ignore[no-untyped-def]
+        total = 0
+        group = worker.group(_GROUP)
+        for base in range(first + group.index * group.size, end, group.count * group.size):
+            mine = base + group.rank
+            if mine >= end or not is_wanted(mine, *args):
+                mine = end
+            chosen = group.min(mine)
+            while chosen < end:
+                total += run(group, chosen, *args)
+                if mine == chosen:
+                    mine = end
+                chosen = group.min(mine)
+        return total
+
+    return run_wanted
+
+
+def _every(v, *args):  # type: ignore[no-untyped-def]
+    return True
+
+
+def row_map(row: Callable[..., Any], row_by_all: Callable[..., Any], wants: Callable[..., Any] = _every) -> Callable[..., Any]:
     """Return a function for flat tasks, which calls another for the row of every vertex of a range.
 
     All threads of a worker call it as ``function(worker, first, end, thread_max_degree, indptr, *args)``. For a vertex v with
     at most `thread_max_degree` edges (`edge_map.THREAD_MAX_DEGREE`), one thread calls ``row(v, edge, last, *args)``; its edges
     are those from `edge` up to `last`. For one with up to 64 times as many, all threads of a group of 32 call
     ``row_by_all(team, v, edge, last, *args)``, and for others all threads of the worker. They split the edges among them: the
-    team is the group or the worker, with its collective functions.
+    team is the group or the worker, with its collective functions. That is not done for a vertex with many edges for which
+    ``wants(v, *args)`` is false, which one thread finds out.
 
     Returns the sum, over the calls of this thread, of what they return: a number.
     """
+
+    def is_medium(v, thread_max_degree, indptr, *args):  # type: ignore[no-untyped-def]
+        degree = indptr[v + 1] - indptr[v]
+        return degree > thread_max_degree and degree >> _LOG_ROWS_OF_WORKERS <= thread_max_degree and wants(v, *args)
+
+    def row_by_group(group, v, thread_max_degree, indptr, *args):  # type: ignore[no-untyped-def]
+        return row_by_all(group, v, indptr[v], indptr[v + 1], *args)
+
+    map_medium_rows = by_groups(is_medium, row_by_group)
 
     def map_rows(worker, first, end, thread_max_degree, indptr, *args):  # type: ignore[no-untyped-def]
         total = 0
@@ -34,21 +75,19 @@ def row_map(row: Callable[..., Any], row_by_all: Callable[..., Any]) -> Callable
         for v in worker.split(range(first, end)):
             edge = indptr[v]
             last = indptr[v + 1]
-            most = max(most, last - edge)
             if last - edge <= thread_max_degree:
                 total += row(v, edge, last, *args)
+            elif wants(v, *args):
+                most = max(most, last - edge)
         if worker.any(most > thread_max_degree):
-            group = worker.group(_GROUP)
-            for v in range(first + group.index, end, group.count):
-                edge = indptr[v]
-                last = indptr[v + 1]
-                if last - edge > thread_max_degree and (last - edge) >> _LOG_ROWS_OF_WORKERS <= thread_max_degree:
-                    total += row_by_all(group, v, edge, last, *args)
+            total += map_medium_rows(worker, first, end, thread_max_degree, indptr, *args)
         if worker.any(most >> _LOG_ROWS_OF_WORKERS > thread_max_degree):
             for v in range(first, end):
                 edge = indptr[v]
                 last = indptr[v + 1]
-                if (last - edge) >> _LOG_ROWS_OF_WORKERS > thread_max_degree:
+                if (last - edge) >> _LOG_ROWS_OF_WORKERS > thread_max_degree and worker.any(
+                    worker.rank == 0 and wants(v, *args)
+                ):
                     total += row_by_all(worker, v, edge, last, *args)
         return total
 

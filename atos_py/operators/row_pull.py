@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .row_map import row_map
+from .row_map import by_groups, row_map
 
 __all__ = ["SEARCHED_ALONE", "row_fold", "row_search"]
 
 #: Edges of a row that one thread looks at; on the CPU a worker is a thread.
 SEARCHED_ALONE = {"cuda": 64, "cpu": 1 << 62}
-_GROUP = 32
 
 
 def row_fold(
@@ -49,12 +48,10 @@ def row_fold(
         return settle(v, fold(v, np.int64(edge), last, 1, *args), *args) if wants(v, *args) else 0
 
     def fold_row_by_all(team, v, edge, last, *args):  # type: ignore[no-untyped-def]
-        if not wants(v, *args):  # the same for all threads of the team: only they change what it depends on, below
-            return 0
         total = by_all(team, fold(v, np.int64(edge) + team.rank, last, team.size, *args))
         return settle(v, total, *args) if team.rank == 0 else 0
 
-    return row_map(fold_row, fold_row_by_all)
+    return row_map(fold_row, fold_row_by_all, wants)
 
 
 def row_search(wants: Callable[..., Any], accepts: Callable[..., Any], found: Callable[..., Any]) -> Callable[..., Any]:
@@ -73,7 +70,11 @@ def row_search(wants: Callable[..., Any], accepts: Callable[..., Any], found: Ca
             edge += 1
         return edge
 
-    def find_by_all(group, v, edge, last, *args):  # type: ignore[no-untyped-def]
+    def is_left(v, alone, indptr, *args):  # type: ignore[no-untyped-def]
+        return indptr[v + 1] - indptr[v] > alone and wants(v, *args)
+
+    def find_by_all(group, v, alone, indptr, *args):  # type: ignore[no-untyped-def]
+        edge, last = np.int64(indptr[v]) + alone, np.int64(indptr[v + 1])
         while edge < last:
             mine = edge + group.rank
             hit = mine < last and accepts(min(mine, last - 1), *args)
@@ -82,6 +83,8 @@ def row_search(wants: Callable[..., Any], accepts: Callable[..., Any], found: Ca
                 return found(v, mine, *args) if group.rank == 0 else 0
             edge += group.size
         return 0
+
+    find_left = by_groups(is_left, find_by_all)
 
     def search_rows(worker, first, end, alone, indptr, *args):  # type: ignore[no-untyped-def]
         total = 0
@@ -98,12 +101,7 @@ def row_search(wants: Callable[..., Any], accepts: Callable[..., Any], found: Ca
                     any_left = True
         if worker.any(any_left):
             worker.sync()  # those that have found an edge want none any more
-            group = worker.group(_GROUP)
-            for v in range(first + group.index, end, group.count):
-                edge = np.int64(indptr[v]) + alone
-                last = np.int64(indptr[v + 1])
-                if edge < last and wants(v, *args):
-                    total += find_by_all(group, v, edge, last, *args)
+            total += find_left(worker, first, end, alone, indptr, *args)
         return total
 
     return search_rows

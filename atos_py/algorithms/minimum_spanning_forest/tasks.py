@@ -108,8 +108,6 @@ def choose(v, edge, last, shift, graph, trees):  # type: ignore[no-untyped-def]
 def choose_by_all(team, v, edge, last, shift, graph, trees):  # type: ignore[no-untyped-def]
     """Do the same by all threads of a team. No tree changes in this round, so that all of them take the same way."""
     found = trees.candidate[v]
-    if found == _DONE:
-        return 0
     root = find_root(v, trees.parent)
     if not leads_out(root, found, graph, trees.parent):
         found = find_lightest_by_all(team, v, root, edge, last, graph, trees)
@@ -117,7 +115,12 @@ def choose_by_all(team, v, edge, last, shift, graph, trees):  # type: ignore[no-
     return offer(v, root, found, shift, graph, trees) if team.rank == 0 else 0
 
 
-choose_rows = row_map(choose, choose_by_all)
+def may_choose(v, shift, graph, trees):  # type: ignore[no-untyped-def]
+    """Whether v may have an edge to another tree."""
+    return trees.candidate[v] != _DONE
+
+
+choose_rows = row_map(choose, choose_by_all, may_choose)
 
 
 def is_lightest(v, shift, graph, trees):  # type: ignore[no-untyped-def]

@@ -94,8 +94,6 @@ def propagate(v, edge, last, notes, indices, known, label, smallest):  # type: i
 
 def propagate_by_all(team, v, edge, last, notes, indices, known, label, smallest):  # type: ignore[no-untyped-def]
     """Do the same by all threads of a team."""
-    if known[v, _CLASS] == 0:
-        return 0
     start = team.min(smallest_known(v, _FROM, notes, known))
     if is_settled(v, start, known):
         return _LEFT if team.rank == 0 else 0
@@ -109,7 +107,12 @@ def propagate_by_all(team, v, edge, last, notes, indices, known, label, smallest
     return _LEFT + max(changed, take(v, start, least, notes, known))
 
 
-propagate_rows = row_map(propagate, propagate_by_all)
+def is_left(v, notes, indices, known, label, smallest):  # type: ignore[no-untyped-def]
+    """Whether the component of v is not known yet."""
+    return known[v, _CLASS] != 0
+
+
+propagate_rows = row_map(propagate, propagate_by_all, is_left)
 
 
 def split(v, classes, notes, known, label, smallest):  # type: ignore[no-untyped-def]
