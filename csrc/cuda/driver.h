@@ -52,7 +52,7 @@ namespace atos::cuda {
   X(cuMemsetD16, 3020)                                                                                                         \
   X(cuMemsetD32, 3020)                                                                                                         \
   X(cuMemsetD2D32, 3020)                                                                                                       \
-  X(cuPointerGetAttribute, 4000)                                                                                               \
+  X(cuPointerGetAttributes, 7000)                                                                                              \
   X(cuModuleLoadData, 2000)                                                                                                    \
   X(cuModuleUnload, 2000)                                                                                                      \
   X(cuModuleGetFunction, 2000)                                                                                                 \

@@ -184,11 +184,13 @@ void fill(CudaDevice &device, void *to, const void *element, uint32_t element_by
 int32_t device_of_pointer(const void *pointer) {
   const Driver &d = driver();
   if (!d.missing.empty()) return ATOS_CPU;
-  int32_t type = 0, ordinal = 0;
-  if (d.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(pointer)) != CUDA_SUCCESS)
-    return ATOS_CPU; // memory that the driver does not know
+  // Of memory that the driver does not know, this reports zeros; cuPointerGetAttribute fails.
+  uint32_t type = 0;
+  int32_t ordinal = 0;
+  CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+  void *answers[] = {&type, &ordinal};
+  check(d.cuPointerGetAttributes(2, asked, answers, address(pointer)), "locating memory");
   if (type != CU_MEMORYTYPE_DEVICE) return ATOS_CPU;
-  check(d.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address(pointer)), "locating memory");
   return ordinal;
 }
 

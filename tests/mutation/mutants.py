@@ -427,7 +427,7 @@ WORKER = {
         "thread workers: a lane takes more than was claimed",
         "total - before < want ? total - before : want",
         "want",
-        GPU + "lanes",
+        RARE + "other warps have to claim nearly all of a round between a load and the instruction after it",
     ),
     "W16": Mutant(
         "device/thread_worker.cuh",

@@ -183,19 +183,22 @@ int cuMemAllocFromPoolAsync(Pointer *pointer, size_t bytes, void *pool, Stream) 
 }
 int cuMemFreeAsync(Pointer pointer, Stream) { return note("free to pool"), drop(pointer); }
 
-int cuPointerGetAttribute(void *value, int what, Pointer pointer) {
+// The GPU that memory is on, or -1 for memory that this driver does not know.
+int gpu_of(Pointer pointer) {
   std::lock_guard<std::recursive_mutex> lock(guard);
   auto after = blocks.upper_bound(pointer);
-  if (after == blocks.begin()) return kInvalid;
+  if (after == blocks.begin()) return -1;
   const auto &[begin, block] = *--after;
-  if (pointer - begin >= block.bytes) return kInvalid;
-  *static_cast<int *>(value) = what == 2 ? 2 : block.gpu; // MEMORY_TYPE, of a device; DEVICE_ORDINAL
+  return pointer - begin < block.bytes ? block.gpu : -1;
+}
+int cuPointerGetAttributes(unsigned count, const int *asked, void **answers, Pointer pointer) {
+  const int gpu = gpu_of(pointer);
+  for (unsigned k = 0; k < count; ++k)
+    *static_cast<int *>(answers[k]) = gpu < 0 ? 0 : asked[k] == 2 ? 2 : gpu; // MEMORY_TYPE, of a device; DEVICE_ORDINAL
   return kSuccess;
 }
 int cuMemcpy(Pointer to, Pointer from, size_t bytes) {
-  int target = -1, source = -1;
-  cuPointerGetAttribute(&target, 9, to);
-  cuPointerGetAttribute(&source, 9, from);
+  const int target = gpu_of(to), source = gpu_of(from);
   if (target >= 0 && source >= 0 && target != source) return kInvalid; // memory of pools is for one GPU
   note(target < 0 ? "copy to host" : source < 0 ? "copy from host" : "copy on GPU");
   std::memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes);
@@ -336,7 +339,7 @@ int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned
       KNOWN(cuMemPoolTrimTo),
       KNOWN(cuMemAllocFromPoolAsync),
       KNOWN(cuMemFreeAsync),
-      KNOWN(cuPointerGetAttribute),
+      KNOWN(cuPointerGetAttributes),
       KNOWN(cuMemcpy),
       KNOWN(cuMemcpyPeer),
       KNOWN(cuMemsetD8),
