@@ -38,6 +38,7 @@ CpuWorker._fields_ = [
     ("round", ctypes.c_int64),
     ("mode", ctypes.c_int64),
     ("next_mode", ctypes.c_int64),
+    ("pending", ctypes.c_int64),
     ("ran_by", ctypes.c_void_p),
 ]
 RUN = ctypes.CFUNCTYPE(None, ctypes.POINTER(CpuWorker), ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)

@@ -195,6 +195,10 @@ class Worker:
     mode: int
     """The mode that `set_mode` has set before this round, 0 in the first one; only with ``barrier=True``."""
 
+    pending: int
+    """Number of items that wait for the next round, before those that the function pushes; in `each_round` only. Of a queue
+    with buckets, those in buckets that are not open do not count."""
+
     def __init__(self) -> None:
         raise _inside_only("Worker")
 

@@ -165,6 +165,7 @@ private:
     if (!ran_all_below(queue.counters, round_end)) return;
     if (given.buckets) window = far.window();
     view.worker.next_mode = view.worker.mode;
+    view.worker.pending = int64_t(tail() - round_end);
     producer.demand = kUnseen;
     run_between(program.each_round);
     store(&queue.counters->mode, uint64_t(view.worker.next_mode));

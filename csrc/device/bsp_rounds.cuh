@@ -79,6 +79,10 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
         header->producer.demand = kUnseen;
         if (has_buckets()) worker.far_state()->window = worker.far_items().window();
       }
+      if (asks_for_pending()) {
+        worker.pending = int64_t(tickets_of(load(&counters->tail)) - end);
+        Group::sync(); // all have read it: pushes of the function that the buffer cannot hold go to the queue at once
+      }
       if (calls) atos_task_each_round(&worker, &this->args);
       Group::sync();
       if (Group::rank() == 0 && header->pushes && this->above_high_water()) this->reserve_when_space();

@@ -49,6 +49,7 @@ __device__ void atos_stop(void *worker) { static_cast<Worker<kBytes> *>(worker)-
 
 __device__ int64_t atos_round(void *worker) { return static_cast<Worker<kBytes> *>(worker)->round; }
 __device__ int64_t atos_mode(void *worker) { return static_cast<Worker<kBytes> *>(worker)->mode; }
+__device__ int64_t atos_pending(void *worker) { return static_cast<Worker<kBytes> *>(worker)->pending; }
 __device__ void atos_set_mode(void *worker, int64_t mode) {
   store(&static_cast<Worker<kBytes> *>(worker)->queue().counters->mode, uint64_t(mode));
 }

@@ -42,6 +42,7 @@ ATOS_DEVICE bool has_idle() { return atos_config(ATOS_CONFIG_IDLE); }
 ATOS_DEVICE bool has_buckets() { return atos_config(ATOS_CONFIG_BUCKETS); }
 ATOS_DEVICE bool has_each_round() { return atos_config(ATOS_CONFIG_EACH_ROUND); }
 ATOS_DEVICE bool asks_for_round() { return atos_config(ATOS_CONFIG_ROUNDS); }
+ATOS_DEVICE bool asks_for_pending() { return atos_config(ATOS_CONFIG_PENDING); }
 ATOS_DEVICE bool has_mailbox() { return atos_config(ATOS_CONFIG_MAILBOX); }
 ATOS_DEVICE int value_words() { return atos_config(ATOS_CONFIG_VALUE_WORDS); }
 // Consecutive threads of a warp or CTA worker that run an iteration together. 1: each thread runs iterations of its own.
@@ -119,6 +120,7 @@ template <unsigned bytes> struct Worker {
   uint64_t *reduce;
   unsigned char *scratch;
   int64_t round = 0, mode = 0; // of launches with barriers; in registers, and only if the task asks for them
+  int64_t pending = 0;         // in the function between rounds: items that wait for the next one; likewise
 
   ATOS_DEVICE QueueRef<bytes> queue() const { return queue_of<bytes>(*launch); }
   ATOS_DEVICE FarItems<bytes> far_items() const { return far_items_of<bytes>(*launch); }

@@ -38,7 +38,8 @@ typedef enum atos_config_key {
   ATOS_CONFIG_EACH_ROUND = 9, /* 1 if it has a function between rounds */
   ATOS_CONFIG_KINDS = 10,   /* how many kinds of tasks there are, told by the last byte of an item; 0: one, and no such byte */
   ATOS_CONFIG_MAILBOX = 11, /* workers look for items from the host */
-  ATOS_CONFIG_FLAT_KINDS = 12 /* bits of the kinds that are flat, where others are nested; otherwise 0 */
+  ATOS_CONFIG_FLAT_KINDS = 12, /* bits of the kinds that are flat, where others are nested; otherwise 0 */
+  ATOS_CONFIG_PENDING = 13     /* 1 if the function between rounds asks how many items wait for the next one */
 } atos_config_key;
 
 typedef enum atos_worker_kind { ATOS_THREAD = 0, ATOS_WARP = 1, ATOS_CTA = 2 } atos_worker_kind;
@@ -85,6 +86,7 @@ typedef struct atos_cpu_worker {
   int64_t round;                                /* of a launch with barriers: the number of the current round */
   int64_t mode;                                 /* what the function between rounds has set for it */
   int64_t next_mode;                            /* what it sets for the next one */
+  int64_t pending;  /* in the function between rounds: items that wait for the next one, before those that it pushes */
   uint64_t *ran_by; /* tasks run of each kind, which the compiled code counts if there are several */
 } atos_cpu_worker;
 

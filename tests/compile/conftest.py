@@ -37,6 +37,7 @@ __device__ void atos_push(void *worker, const void *item) {
 __device__ void atos_stop(void *) { asm volatile("// atos_stop"); }
 __device__ int64_t atos_round(void *) { return 5; }
 __device__ int64_t atos_mode(void *) { return 6; }
+__device__ int64_t atos_pending(void *) { return 7; }
 __device__ void atos_set_mode(void *, int64_t) { asm volatile("// atos_set_mode"); }
 __device__ int32_t atos_rank(void *) { return threadIdx.x; }
 __device__ int32_t atos_size(void *) { return blockDim.x; }

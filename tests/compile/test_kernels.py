@@ -177,7 +177,7 @@ def between_rounds(worker, graph, depth):
         if depth[v] == 0xFFFF_FFFF:
             left += 1
             worker.push(v)
-    if worker.sum(left) < 10:
+    if worker.sum(left) + worker.pending < 10:
         worker.set_mode(worker.mode + worker.round)
         worker.stop()
 

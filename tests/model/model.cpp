@@ -305,7 +305,8 @@ int32_t atos_config(int32_t key) {
   case ATOS_CONFIG_VALUE_WORDS: return bounds.nested;
   case ATOS_CONFIG_IDLE: return bounds.aside != 0;
   case ATOS_CONFIG_GROUP: return 1;
-  case ATOS_CONFIG_EACH_ROUND: return bounds.between != 0;
+  case ATOS_CONFIG_EACH_ROUND:
+  case ATOS_CONFIG_PENDING: return bounds.between != 0;
   case ATOS_CONFIG_MAILBOX: return bounds.arrive != 0;
   case ATOS_CONFIG_BUCKETS: return bounds.buckets != 0;
   case ATOS_CONFIG_KINDS: return bounds.flat ? 2 : 0;
@@ -362,8 +363,10 @@ void atos_task_idle(void *worker, const void *) {
 // The call of number k follows the round of level k, and comes before the next one.
 void atos_task_each_round(void *worker, const void *) {
   const uint64_t calls = load(&world.calls);
+  int64_t pending = 0;
   for (unsigned v = 0; v < kNodes; ++v) {
     const bool ran = load(&world.ran[v]);
+    pending += level(v) == calls + 1 && !((bounds.aside | bounds.between) >> v & 1) && !(bounds.fails >> parent(v) & 1);
     if (level(v) > calls ? ran : !ran && !(bounds.fails >> parent(v) & 1))
       model::fail("the function between rounds is called " + std::string(ran ? "late, or not at all" : "early, or twice"));
     if (!(bounds.between >> v & 1) || level(v) != calls + 1) continue;
@@ -371,6 +374,7 @@ void atos_task_each_round(void *worker, const void *) {
     store(&world.aside[v], 0);
     give(worker, v);
   }
+  if (static_cast<Worker<BYTES> *>(worker)->pending != pending) model::fail("another number of items waits for the next round");
   store(&world.calls, calls + 1);
   if (calls + 1 == bounds.ends) halt(worker);
 }

@@ -238,6 +238,11 @@ BROKEN = {
     "a call of idle is no round": Rule(
         in_worker(r"if \(!idle_called\) (run_each_round)", r"\1"), caught_in="rounds, idle", found="is called early"
     ),
+    "what waits for the next round is what was pushed in this one": Rule(
+        in_worker(r"(tickets_of\(load\(&counters->tail\)\)) - end\)", r"\1)"),
+        caught_in="rounds",
+        found="another number of items",
+    ),
     "what the function pushed is flushed": Rule(
         in_worker(r"if \(this->has_pushes\(\)\) (this->template flush_pushes<Group>\(false, false, null)", r"if (false) \1"),
         caught_in="rounds, quiet",

@@ -841,6 +841,7 @@ CPU = {
         "false",
     ),
     "B54": Mutant("cpu/worker.h", "the mode is not kept", "store(&queue.counters->mode, uint64_t(view.worker.next_mode));"),
+    "B55": Mutant("cpu/worker.h", "items that wait are not counted", "view.worker.pending = int64_t(tail() - round_end);"),
     "B04": Mutant("cpu/backend.cpp", "barrier counters are not reset", "run.counters->arrived = run.counters->phase = 0;"),
     "B05": Mutant("cpu/worker.h", "rounds go on after a stop", "stopped ? kNever : next", "next"),
     "B06": Mutant(

@@ -72,6 +72,57 @@ def test_nested_tasks_know_them_too(device, worker, persistent):
     assert stats.rounds == 10
 
 
+def note_pending(worker, log, each):
+    """Note what waits for the next round, and push more than a buffer holds; what waits is the same after that."""
+    before = worker.pending
+    for k in worker.split(each if worker.round < 3 else 0):
+        worker.push(k % 2)
+    worker.sync()
+    if worker.any(worker.pending != before):
+        log[9] = 1
+    if worker.rank == 0:
+        log[worker.round] = before
+
+
+@persistent_or_not
+def test_the_function_between_rounds_knows_what_waits_for_the_next(device, worker, persistent):
+    @atos.task
+    def push_one_less(worker, v, log, each):
+        if worker.rank == 0 and v > 0:
+            worker.push(v - 1)
+
+    @atos.task(workload=lambda v: v)
+    def push_that_many(worker, v, i, log, each):
+        worker.push(0)
+
+    for task, expected in ((push_one_less, [7, 2507, 2507, 2500, 0]), (push_that_many, [21, 2500, 2500, 2500, 0])):
+        for each in (5000, 0):
+            log, queue = array(device, 10), atos.Queue(6000, device=device)
+            queue.push([3] * 7)
+            stats = launch(queue, worker, task, log, each, each_round=note_pending, barrier=True, persistent=persistent)
+            if each == 0:
+                expected = [7, 7, 7, 0] if task is push_one_less else [21, 0]
+            assert log[:].tolist() == expected + [0] * (10 - len(expected))
+            assert stats.rounds == len(expected)
+
+
+def test_what_waits_in_a_bucket_that_is_not_open_does_not_count(device, worker):
+    @atos.task
+    def push_far(worker, v, log):
+        if worker.rank == 0 and v == 1:
+            worker.push(0, 0)
+            worker.push(0, 0.5)
+            worker.push(0, 30)
+
+    def note(worker, log):
+        log[worker.round] = worker.pending
+
+    log, queue = array(device, 4), atos.Queue(100, buckets=8, delta=1.0, device=device)
+    queue.push([1, 1], [0, 0])
+    assert launch(queue, worker, push_far, log, each_round=note, barrier=True).tasks_run == 8
+    assert log[:].tolist() == [4, 0, 2, 0]  # nothing runs in the third round, which opens the bucket
+
+
 @persistent_or_not
 def test_a_mode_stays_until_it_is_set_again(device, worker, persistent):
     @atos.task
@@ -437,6 +488,27 @@ def test_only_the_function_between_rounds_sets_the_mode(device, worker):
         launch(queue, worker, ignore, idle=lambda worker: worker.set_mode(1), barrier=True)
     with pytest.raises(TaskCompileError, match=r"worker\.set_mode takes an integer, not float64"):
         launch(queue, worker, ignore, each_round=sets_half, barrier=True)
+
+
+def ask_pending(worker):
+    return worker.pending
+
+
+def test_only_the_function_between_rounds_knows_what_waits(device, worker):
+    @atos.task
+    def asks(worker, v):
+        if ask_pending(worker) > v:
+            worker.push(v)
+
+    @atos.task(workload=lambda v: 1)
+    def asks_nested(worker, v, i):
+        if worker.pending > v:
+            worker.push(v)
+
+    queue = atos.Queue(1, device=device)
+    for task, options in ((asks, {}), (asks_nested, {}), (ignore, {"idle": ask_pending})):
+        with pytest.raises(TaskCompileError, match=r"worker\.pending is for the function each_round"):
+            launch(queue, worker, task, **options, barrier=True)
 
 
 def test_functions_that_are_none():

@@ -189,7 +189,7 @@ _METHODS: dict[str, Callable[..., tuple[types.Type, ...]]] = {
     "set_mode": _set_mode,
 }
 _TEMPLATES = {name: method_template("worker", name, typing) for name, typing in _METHODS.items()}
-_NUMBERS = ("rank", "size", "index", "count", "round", "mode")
+_NUMBERS = ("rank", "size", "index", "count", "round", "mode", "pending")
 _IN_NESTED_TASKS = ("push", "stop", "round", "mode", "scratch")
 
 
@@ -200,6 +200,8 @@ class WorkerAttributes(AttributeTemplate):
     def generic_resolve(self, worker: WorkerType, name: str) -> types.Type:
         if name not in _TEMPLATES and name not in _NUMBERS:
             refuse(f"a worker has no {name!r}; it offers {', '.join([*_NUMBERS, *_TEMPLATES])}")
+        if name == "pending" and not worker.between_rounds:
+            refuse("worker.pending is for the function each_round of a launch: tasks push while it would be read")
         if worker.nested and name == "group":
             if worker.group == 1:
                 refuse(

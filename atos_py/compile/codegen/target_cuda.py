@@ -19,7 +19,7 @@ from .dispatch import cuda_dispatch
 from .entry_points import Program, cuda_flat, cuda_nested, cuda_workload, function_entry, prepare
 from .error_messages import translated
 from .lower_checks import collecting, intercept
-from .lower_rounds import asks_for_round
+from .lower_rounds import asks_for_pending, asks_for_round
 from .lower_scratch import define_regions, sized_bytes, unsized_itemsize
 from .numba_patches import defer_scipy, patch_current_device, removed_numpy_names, target_capability
 from .numba_private import create_module, is_known_global
@@ -144,7 +144,7 @@ def _compile(
                 export(f"atos_task_{role}", function_entry(dispatcher), types.void, worker, program.arguments)
     texts = [str(module) for module in modules.values()]
     uses_rounds = asks_for_round(texts)
-    rest = _constants_and_stubs(program, uses_rounds, mailbox)
+    rest = _constants_and_stubs(program, uses_rounds, asks_for_pending(texts), mailbox)
     define_regions(rest, texts)
     modules[id(rest)] = rest
     for module in modules.values():
@@ -159,7 +159,7 @@ def _compile(
     return CudaCode([code], program.value_words, unsized_itemsize(texts), sized_bytes(texts), uses_rounds, checks)
 
 
-def _constants_and_stubs(program: Program, uses_rounds: bool, mailbox: bool) -> ir.Module:
+def _constants_and_stubs(program: Program, uses_rounds: bool, uses_pending: bool, mailbox: bool) -> ir.Module:
     """Return a module with `atos_config`, dispatch by kind, and functions that do nothing for what the tasks lack."""
     nested, flat = program.numbered(nested=True), program.numbered(nested=False)
     mixed = bool(nested and flat)
@@ -176,6 +176,7 @@ def _constants_and_stubs(program: Program, uses_rounds: bool, mailbox: bool) -> 
         lib.ATOS_CONFIG_BUCKETS: program.idle_worker.buckets,
         lib.ATOS_CONFIG_ROUNDS: uses_rounds,
         lib.ATOS_CONFIG_EACH_ROUND: program.each_round is not None,
+        lib.ATOS_CONFIG_PENDING: uses_pending,
         lib.ATOS_CONFIG_MAILBOX: mailbox,
         lib.ATOS_CONFIG_KINDS: program.num_kinds,
         lib.ATOS_CONFIG_FLAT_KINDS: sum(1 << kind for kind in flat) if mixed else 0,

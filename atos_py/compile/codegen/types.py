@@ -56,8 +56,8 @@ class WorkerType(types.Type):
     """The worker, as the task's first parameter: an opaque pointer. If `checked`, what is pushed is.
 
     If the queue has `buckets`, a push may have a priority. `group` is how many threads run an iteration of a nested task
-    together. That of a function `between_rounds` sets the mode of the next round too. `kinds` are the names of the launch's
-    tasks, and items have a kind if `with_kind`.
+    together. That of a function `between_rounds` sets the mode of the next round too, and knows what waits for it. `kinds` are
+    the names of the launch's tasks, and items have a kind if `with_kind`.
     """
 
     word = "worker"
