@@ -1,13 +1,13 @@
 """Edge maps: a function of every edge of the active vertices, mapped to threads, warps and CTAs by degree.
 
-Three directions. `gather` (pull): every vertex combines what its neighbours have. `search` (pull with early exit): a vertex
-looks along its edges until one is accepted. `push`: active vertices change their neighbours, which may become active.
+Two directions. `gather` (pull): every vertex combines what its neighbours have. `push`: active vertices change their
+neighbours, which may become active. `row_pull` has the pull with early exit, for tasks that do several things with a range.
 
 *Mapping by degree.* A vertex of low degree, with at most `thread_max_degree` edges, is mapped to one thread; one of high degree
 to all threads of the worker, or, in `push`, to all that share the inner loop of a nested task: its warp, its CTA, or, where it
 is long, all of them. A serial loop over many edges in one thread would hold up the others of its worker.
 
-*Items* are range items for `gather`, and mixed items for `push` and `search`: see `ranges`.
+*Items* are range items for `gather`, and mixed items for `push`: see `ranges`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from ..compile.atomics import atomic_add
 from ..compile.task import Task
 from .ranges import mixed_range_bounds
 from .reductions import plus, store_sums
 from .vertex_map import named
 
-__all__ = ["NUM_PARTIAL_SUMS", "THREAD_MAX_DEGREE", "gather", "push", "search"]
+__all__ = ["THREAD_MAX_DEGREE", "gather", "push"]
 
 #: Degree up to which one thread takes a vertex. On the CPU a worker is a thread.
 THREAD_MAX_DEGREE = {"cuda": 16, "cpu": 1 << 62}
-#: Places that a sum over the vertices of `search` is spread over: one address would delay thousands of threads.
-NUM_PARTIAL_SUMS = 1024
 
 
 def _term_without_edge(term: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,48 +96,6 @@ def gather(
         store(worker, sums, totals)
 
     return Task(named(run, update))
-
-
-def search(wants: Callable[..., Any], accepts: Callable[..., Any], found: Callable[..., Any], prefix: int = 64) -> Task:
-    """Return the flat task by which vertices look for an edge, and stop at the first that is accepted.
-
-    Each vertex v with ``wants(v, *args)`` looks along its edges (v, u) until ``accepts(v, u, *args)``; one thread then calls
-    ``found(v, degree, *args)``, and the integers that it returns are added up. One thread looks at the first `prefix` edges;
-    where none is accepted, the vertex is pushed, and all threads of a worker look at the others.
-
-    The items are mixed items, at first ranges (`ranges.mixed_ranges`), and the arguments of a launch ``(indptr, indices,
-    totals, *args)``: `totals` is an array of `NUM_PARTIAL_SUMS` integers, whose sum grows by what `found` returned.
-    """
-
-    def run(worker, item, indptr, indices, totals, *args):  # type: ignore[no-untyped-def]
-        n = indptr.size - 1
-        total = 0
-        if item < n:
-            begin = indptr[item]
-            end = indptr[item + 1]
-            met = False
-            for edge in worker.split(range(begin + prefix, end)):  # those before were looked at when it was pushed
-                met |= accepts(item, indices[edge], *args)
-            if worker.any(met) and worker.rank == 0:
-                total = found(item, end - begin, *args)
-        else:
-            first, size = mixed_range_bounds(item, n)
-            for v in worker.split(range(first, first + size)):
-                if wants(v, *args):
-                    begin = indptr[v]
-                    end = indptr[v + 1]
-                    edge = begin
-                    while edge < min(end, begin + prefix) and not accepts(v, indices[edge], *args):
-                        edge += 1
-                    if edge < min(end, begin + prefix):
-                        total += found(v, end - begin, *args)
-                    elif edge < end:
-                        worker.push(v)
-        total = worker.sum(total)
-        if worker.rank == 0 and total > 0:
-            atomic_add(totals, item % NUM_PARTIAL_SUMS, total)
-
-    return Task(named(run, found))
 
 
 def _without_edge(relax: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,6 +1,6 @@
 """Row pulls: the vertices of a range look along their rows of edges, and fold what they find, or stop at the first.
 
-For tasks that do several things with a range, as `row_map`. `edge_map` has `gather` and `search`, whole tasks of a single pass.
+For tasks that do several things with a range, as `row_map`. `edge_map.gather` is a whole task of a single pass.
 """
 
 from __future__ import annotations

@@ -15,12 +15,14 @@ from scipy.sparse import csgraph
 import atos_py as atos
 from atos_py.algorithms.bfs import UNREACHED, assign_parents, verify_bfs
 from atos_py.algorithms.bfs import api as driver
-from atos_py.algorithms.bfs.direction import MAX_PUSHED_LEVELS, PREFIX, expand, pull
+from atos_py.algorithms.bfs.direction import MAX_PUSHED_LEVELS, Search, expand, open_level, pull
 from atos_py.algorithms.bfs.tasks import visit_within
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
+from atos_py.compile.kinds import Tasks
 from atos_py.errors import BuildError, InvalidArgumentError
 from atos_py.operators.ranges import VERTICES_PER_MIXED_RANGE
+from atos_py.operators.row_pull import SEARCHED_ALONE
 
 SCHEDULES = [{"persistent": persistent, "barrier": barrier} for persistent in (True, False) for barrier in (False, True)]
 
@@ -113,15 +115,20 @@ def test_many_ranges_and_hubs(device: atos.Device, worker: str) -> None:
         assert checked(graph, source, direction="auto", worker=worker).stats.tasks_run < graph.num_vertices
 
 
-def test_a_long_graph_is_searched_to_its_end_without_rounds(device: atos.Device, worker: str) -> None:
+def test_the_rest_of_a_long_graph_is_searched_from_the_queue(device: atos.Device, worker: str) -> None:
     """After some levels whose frontiers never had many edges; or once they have no longer: a tail on a dense graph."""
-    path = atos.Graph.from_networkx(nx.path_graph(3 * VERTICES_PER_MIXED_RANGE), device=device)
-    assert atos.bfs(path, 0, direction="auto", worker=worker).stats.rounds == MAX_PUSHED_LEVELS + 1
+    n = 3 * VERTICES_PER_MIXED_RANGE
+    path = atos.Graph.from_networkx(nx.path_graph(n), device=device)
     checked(path, 0, direction="auto", worker=worker)
+    stats = atos.bfs(path, 0, direction="auto", worker=worker).stats
+    # The source; for each level the ranges, and its vertex; the last levels have their vertex alone.
+    assert stats.tasks_run == 1 + MAX_PUSHED_LEVELS * 3 + n - 1
+    assert stats.rounds == 1 + MAX_PUSHED_LEVELS * 2 + n - 1 - MAX_PUSHED_LEVELS
     lollipop = atos.Graph.from_networkx(nx.lollipop_graph(60, 4 * VERTICES_PER_MIXED_RANGE), device=device)
-    result = atos.bfs(lollipop, 3, direction="auto", worker=worker)
-    assert result.stats.rounds < 6
     checked(lollipop, 3, direction="auto", worker=worker)
+    stats = atos.bfs(lollipop, 3, direction="auto", worker=worker).stats
+    assert stats.tasks_run_by["pull"] <= 2 * 5
+    assert stats.tasks_run < 5 * VERTICES_PER_MIXED_RANGE
 
 
 def test_which_direction_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,15 +147,16 @@ def test_which_direction_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_vertex_with_many_neighbours_that_are_not_reached(device: atos.Device, worker: str) -> None:
     """One thread does not look at all of them, and the last one is the only one that is reached: all threads look for it."""
-    hub, leaves = 0, np.arange(1, 2 * PREFIX)
-    source, near = 2 * PREFIX, 2 * PREFIX + np.arange(1, 80)
+    prefix = SEARCHED_ALONE["cuda"]
+    hub, leaves = 0, np.arange(1, 2 * prefix)
+    source, near = 2 * prefix, 2 * prefix + np.arange(1, 80)
     edges = [(hub, v) for v in (*leaves, near[-1])] + [(source, v) for v in near] + list(itertools.combinations(near, 2))
     tails, heads = np.array(edges).T
     graph = atos.Graph.from_edges(tails, heads, symmetrize=True, device=device)
     assert graph.num_vertices < VERTICES_PER_MIXED_RANGE
     assert checked(graph, source, direction="auto", worker=worker).depth.to_numpy()[hub] == 2
-    # The source; the range three times, of which the last finds nothing; and the hub.
-    assert atos.bfs(graph, source, direction="auto", worker=worker).stats.tasks_run == 1 + 3 + 1
+    # The source; and the range three times, of which the last finds nothing.
+    assert atos.bfs(graph, source, direction="auto", worker=worker).stats.tasks_run == 1 + 3
 
 
 def test_parents_do_not_depend_on_the_schedule(device: atos.Device) -> None:
@@ -254,21 +262,18 @@ def test_as_many_blocks_as_the_search_may_have(device: atos.Device, worker: str)
 
 
 @pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
-@pytest.mark.parametrize("task", [assign_parents, expand, pull], ids=lambda task: task.name)
-def test_kernels_spill_nothing(task: atos.Task, worker: str) -> None:
+def test_kernels_spill_nothing(worker: str) -> None:
     pytest.importorskip("numba_cuda")
-    graph, numbers, level = atos.generate.road(2, device="cpu"), atos.zeros(1, dtype=np.uint32, device="cpu"), np.uint32(0)
-    found = atos.zeros(1, dtype=np.uint64, device="cpu")
-    depth = numbers
-    arguments = {
-        assign_parents: (depth, numbers),
-        expand: (graph.indptr, depth, level, level, found),
-        pull: (found, depth, level),
-    }
-    kinds = tuple(map(describe, (graph.indptr, graph.indices, *arguments[task])))
-    try:
-        kernel = link.cubin(task, None, kinds, np.dtype(np.uint32), worker, (9, 0))
-    except BuildError as error:
-        pytest.skip(str(error))
-    assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)
-    assert kernel.registers <= 48
+    graph, depth = atos.generate.road(2, device="cpu"), atos.zeros(1, dtype=np.uint32, device="cpu")
+    search = Search(depth, atos.zeros(1, dtype=np.int64, device="cpu"), graph.indptr, 64, 5, -1)
+    for task, item_dtype, between, arguments in (
+        (assign_parents, np.dtype(np.uint32), None, (depth, depth)),
+        (Tasks((expand, pull)), np.dtype(np.uint32), open_level, (search,)),
+    ):
+        kinds = tuple(map(describe, (graph.indptr, graph.indices, *arguments)))
+        try:
+            kernel = link.cubin(task, None, kinds, item_dtype, worker, (9, 0), each_round=between)
+        except BuildError as error:
+            pytest.skip(str(error))
+        assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)
+        assert kernel.registers <= 48, task

@@ -9,7 +9,6 @@ import pytest
 
 import atos_py as atos
 from atos_py.algorithms import launch_sequence
-from atos_py.algorithms.bfs.direction import expand, pull
 from atos_py.algorithms.pagerank import chebyshev_pull
 from atos_py.algorithms.pagerank.residual_push import ResidualPush
 from atos_py.compile import linker as link
@@ -79,17 +78,6 @@ def test_pagerank_whatever_gathering_comes_to(dtype, programs, monkeypatch):
     assert found[0] == found[1]
 
 
-def test_bfs_from_an_island_and_from_elsewhere(programs):
-    mainland = atos.generate.rmat(10, 16, device="cpu")
-    n = mainland.num_vertices
-    tails, heads = np.repeat(np.arange(n), mainland.degrees()), mainland.indices.to_numpy()
-    graph = atos.Graph.from_edges([*tails, n, n + 1], [*heads, n + 1, n], num_vertices=n + 2, device="cpu")
-    _, island = programs(lambda: atos.bfs(graph, n, direction="auto"))
-    _, elsewhere = programs(lambda: atos.bfs(graph, int(graph.degrees().argmax()), direction="auto"))
-    assert {name for name, *_ in elsewhere} == {expand.name, pull.name}
-    assert elsewhere <= island
-
-
 @pytest.mark.parametrize("run", [lambda graph: atos.pagerank(graph, find="gather"), atos.color], ids=["pagerank", "color"])
 def test_no_helper_is_compiled_twice_for_one_task(run, tmp_path, monkeypatch):
     """The types of its arguments do not differ needlessly: literal here and not there, or of another width."""
@@ -108,15 +96,7 @@ def test_no_helper_is_compiled_twice_for_one_task(run, tmp_path, monkeypatch):
     assert [each.py_func.__qualname__ for each in functions if len(each.overloads) > 1] == []
 
 
-def test_bfs_over_many_levels(programs):
-    graph = atos.generate.road(40, 1.0, device="cpu")
-    result, keys = programs(lambda: atos.bfs(graph, 0, direction="auto"))
-    assert result.num_levels > 50
-    assert {name for name, *_ in keys} >= {expand.name, pull.name}
-
-
 CALLS = {
-    "bfs": lambda: atos.bfs(atos.generate.rmat(8, device="cpu"), 0, direction="auto"),
     "pagerank": lambda: atos.pagerank(atos.generate.rmat(8, device="cpu")),
     "pagerank, start": lambda: atos.pagerank(atos.generate.road(9, device="cpu"), start=np.ones(81), dtype="f8"),
     "minimum_spanning_forest": lambda: atos.minimum_spanning_forest(atos.generate.rmat(8, device="cpu")),

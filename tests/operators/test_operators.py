@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atos_py as atos
-from atos_py.operators.edge_map import NUM_PARTIAL_SUMS, gather, push, search
+from atos_py.operators.edge_map import gather, push
 from atos_py.operators.ranges import VERTICES_PER_ITEM, VERTICES_PER_MIXED_RANGE, mixed_item_dtype, mixed_ranges, range_items
 from atos_py.operators.union_find import root_of
 from atos_py.operators.vertex_map import append, vertex_map, vertex_max, vertex_range, vertex_sums
@@ -150,43 +150,6 @@ def test_terms_of_32_bits_are_summed_in_64(device, worker):
     args = (128, 16, *rows(star(n), device), totals, atos.asarray(x, device=device, readonly=True), y)
     run(product, range_items(n, 128), *args, device=device, n=n, worker=worker)
     assert y[0] == pytest.approx((n - 1) * float(x[0]), rel=1e-13)
-
-
-def wants(v, state):
-    return state[v] == 0
-
-
-def accepts(v, u, state):
-    return state[u] == 1
-
-
-def mark(v, degree, state):
-    state[v] = 2
-    return degree
-
-
-find = search(wants, accepts, mark, 3)
-
-
-@given(matrices(), st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=100)
-def test_searching_finds_who_has_a_marked_neighbor(matrix, seed):
-    check_search(matrix, seed, "cta", atos.device("cpu"))
-
-
-def test_searching_beyond_the_prefix(device, worker):
-    for seed in range(3):
-        check_search(star(2000), seed, worker, device)
-
-
-def check_search(matrix: sp.csr_matrix, seed: int, worker: str, device: atos.Device) -> None:
-    n = matrix.shape[0]
-    state = (np.random.default_rng(seed).random(n) < 0.1).astype(np.int32)
-    array, totals = atos.asarray(state.copy(), device=device), atos.zeros(NUM_PARTIAL_SUMS, dtype=np.uint64, device=device)
-    run(find, mixed_ranges(n), *rows(matrix, device), totals, array, device=device, n=n, worker=worker)
-    found = (state == 0) & (matrix @ (state == 1).astype(int) > 0)
-    np.testing.assert_array_equal(array.to_numpy(), np.where(found, 2, state))
-    assert totals.to_numpy().sum() == np.diff(matrix.indptr)[found].sum()
 
 
 def is_source(v, degree, state, sums):

@@ -119,7 +119,8 @@ def bfs(
         pulling, whichever saves work (direction-optimizing search); where it pulls, vertices that are not reached yet look for
         a neighbour that is. That is for undirected graphs, and faster by a factor on those that few levels and many edges make
         up, such as social networks. It is the default where a graph is undirected (`Graph.is_symmetric`), has 8 or more edges
-        to a vertex, and 1.5 million or more in all, on a GPU 16 million; but not if you choose a worker or a schedule.
+        to a vertex, and 1.5 million or more in all, on a GPU 16 million; but not if you choose a worker or a schedule. A
+        level is a round of one launch, whatever `barrier` says.
     parents : bool
         Whether to find a tree of shortest paths too; that takes another pass over the edges.
     worker : {'thread', 'warp', 'cta'}, optional

@@ -1,73 +1,140 @@
-"""Direction-optimizing breadth-first search: level by level, pushing from a small frontier and pulling from a large one.
+"""Direction-optimizing breadth-first search in one launch: a small frontier pushes, a large one is pulled from.
 
 A vertex that pulls stops at its first neighbour in the frontier, whereas a frontier that pushes looks at all of its edges. The
-frontier of a level is dense: the vertices of that depth. A level that pushes finds them in the ranges of vertices, or, where
-the last levels follow each other without a barrier, in the queue.
+frontier of a level is dense: the vertices of that depth. A level that pushes finds them in the ranges of vertices, or, in the
+last levels, in the queue. A level is a round, or two where vertices were pushed out of ranges; `open_level` is the function
+between rounds, which chooses the direction.
 
 Source: Beamer, Asanović and Patterson, "Direction-optimizing breadth-first search", SC 2012.
 """
 
 from __future__ import annotations
 
-import itertools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays.array import Array, zeros
 from ...compile.atomics import atomic_add, atomic_min
+from ...compile.task import task
 from ...graph.graph import Graph
-from ...operators.edge_map import NUM_PARTIAL_SUMS, push, search
-from ...operators.ranges import mixed_ranges
+from ...operators.edge_map import push
+from ...operators.ranges import VERTICES_PER_MIXED_RANGE, mixed_range_bounds
+from ...operators.row_pull import SEARCHED_ALONE, row_search
+from ...runtime.launch import LaunchOptions
 from ..launch_sequence import LaunchSequence
 from .tasks import UNREACHED
 
-__all__ = ["PREFIX", "expand", "pull", "search_by_level"]
+__all__ = ["MAX_PUSHED_LEVELS", "Search", "expand", "open_level", "pull", "search_by_level"]
 
 # Beamer's alpha: an edge of the frontier finds so many times as much as one at which an unreached vertex looks.
 ALPHA = 15
-PREFIX = 64  # edges at which one thread looks; the others are for all threads of a worker
 MAX_PUSHED_LEVELS = 16  # after which a frontier that never had many edges will not have them any more
 
+# Places in the state of a search. The edges of what has been reached are a sum spread over the last ones: one address would
+# delay thousands of threads.
+_LEVEL, _FOUND, _PULLED, _REST, _SUMS = range(5)  # the level; edges found before it; whether a level pulled; whether none will
+_NUM_SUMS = 1024
 
-def is_in_level(v, degree, indptr, depth, level, last, found):  # type: ignore[no-untyped-def]
+
+class Search(NamedTuple):
+    """What all tasks of a search share."""
+
+    depth: Array
+    state: Array
+    indptr: Array
+    alone: int  # edges of a vertex at which one thread looks
+    limit: int  # the largest depth
+    target: int  # or -1
+
+
+def is_in_level(v, degree, search):  # type: ignore[no-untyped-def]
     """Whether a vertex is in the frontier."""
-    return depth[v] == level
+    return search.depth[v] == search.state[_LEVEL]
 
 
-def child_depth(v, degree, indptr, depth, level, last, found):  # type: ignore[no-untyped-def]
+def child_depth(v, degree, search):  # type: ignore[no-untyped-def]
     """Return the depth that the neighbours of v get."""
-    return True, depth[v] + 1
+    return True, search.depth[v] + 1
 
 
-def expand_edge(worker, v, u, next_depth, indptr, depth, level, last, found):  # type: ignore[no-untyped-def]
-    """Relax an edge; push its target if it is less deep than `last`, otherwise add up its edges."""
-    if atomic_min(depth, u, next_depth) > next_depth:
-        if next_depth < last:
+def add_found(search, place, edges):  # type: ignore[no-untyped-def]
+    """Add up edges of vertices that were reached."""
+    atomic_add(search.state, _SUMS + place % _NUM_SUMS, edges)
+
+
+def expand_edge(worker, v, u, next_depth, search):  # type: ignore[no-untyped-def]
+    """Relax an edge; add up the edges of its target, or push it, if all levels to come are pushed."""
+    if atomic_min(search.depth, u, next_depth) > next_depth:
+        if search.state[_REST] == 0:
+            add_found(search, u, np.int64(search.indptr[u + 1]) - np.int64(search.indptr[u]))
+        elif next_depth < search.limit:
             worker.push(u)
-        else:
-            atomic_add(found, u % NUM_PARTIAL_SUMS, indptr[u + 1] - indptr[u])
-
-
-def is_unreached(v, depth, level):  # type: ignore[no-untyped-def]
-    """Whether a vertex looks for a parent."""
-    return depth[v] == UNREACHED
-
-
-def is_parent(v, u, depth, level):  # type: ignore[no-untyped-def]
-    """Whether u is in the frontier."""
-    return depth[u] == level
-
-
-def adopt_parent(v, degree, depth, level):  # type: ignore[no-untyped-def]
-    """Put v one level below the frontier; return its edges."""
-    depth[v] = level + 1
-    return degree
 
 
 expand = push(is_in_level, child_depth, expand_edge)
-pull = search(is_unreached, is_parent, adopt_parent, PREFIX)
+
+
+def is_unreached(v, indices, level, search):  # type: ignore[no-untyped-def]
+    """Whether a vertex looks for a parent."""
+    return search.depth[v] == UNREACHED
+
+
+def is_parent(edge, indices, level, search):  # type: ignore[no-untyped-def]
+    """Whether an edge leads to the frontier."""
+    return search.depth[indices[edge]] == level
+
+
+def adopt_parent(v, edge, indices, level, search):  # type: ignore[no-untyped-def]
+    """Put v one level below the frontier; return its edges."""
+    search.depth[v] = level + 1
+    return np.int64(search.indptr[v + 1]) - np.int64(search.indptr[v])
+
+
+look_for_parents = row_search(is_unreached, is_parent, adopt_parent)
+
+
+@task
+def pull(worker, item, indptr, indices, search):  # type: ignore[no-untyped-def]
+    """Have the vertices of a range look for a parent."""
+    first, size = mixed_range_bounds(item, search.depth.size)
+    level = np.uint32(search.state[_LEVEL])
+    edges = worker.sum(look_for_parents(worker, first, first + size, search.alone, indptr, indices, level, search))
+    if worker.rank == 0 and edges > 0:
+        add_found(search, item, edges)
+
+
+def open_level(worker, indptr, indices, search):  # type: ignore[no-untyped-def]
+    """Choose the direction of the next level, if this one is over, and push the ranges of vertices."""
+    state = search.state
+    if worker.pending > 0 or state[_REST] != 0:
+        return
+    found = 0
+    for k in worker.split(range(_SUMS, _SUMS + _NUM_SUMS)):
+        found += state[k]
+    found = worker.sum(found)
+    edges = found - state[_FOUND]  # of the frontier
+    level = state[_LEVEL] + 1
+    pulls = edges * ALPHA > indices.size - found
+    pushes_rest = not pulls and (state[_PULLED] != 0 or level == MAX_PUSHED_LEVELS)
+    is_met = search.target >= 0 and search.depth[search.target] != UNREACHED
+    ends = edges == 0 or level >= search.limit or is_met
+    worker.sync()  # all have read the state
+    if worker.rank == 0:
+        state[_LEVEL] = level
+        state[_FOUND] = found
+        if pulls:
+            state[_PULLED] = 1
+        if pushes_rest:
+            state[_REST] = 1
+    if not ends:
+        n = search.depth.size
+        for k in worker.split((n + VERTICES_PER_MIXED_RANGE - 1) // VERTICES_PER_MIXED_RANGE):
+            if pulls:
+                worker.push(n + k, task=pull)
+            else:
+                worker.push(n + k)
 
 
 def search_by_level(
@@ -80,39 +147,9 @@ def search_by_level(
 ) -> None:
     """Find the depths of an undirected graph, level by level: up to a limit, or to the level in which a target is reached.
 
-    After the last level that switches direction the rest is searched to its end, whatever the target.
+    After the last level that pulls the rest is searched to its end, whatever the target.
     """
-    ranges = mixed_ranges(graph.num_vertices)
-    found = zeros(NUM_PARTIAL_SUMS, dtype=np.uint64, device=graph.device)  # edges of what has been reached
-    rows = graph.indptr, graph.indices
-    explored, pulled = 0, False
-
-    def push_level(items: NDArray[Any], level: int, last: int) -> None:
-        launches.launch(items, expand, *rows, graph.indptr, depth, np.uint32(level), np.uint32(last), found)
-
-    def pull_level(level: int) -> None:
-        launches.launch(ranges, pull, *rows, found, depth, np.uint32(level))
-
-    def plan() -> None:
-        push_level(sources, 0, 1)
-        pull_level(1)
-
-    launches.compile_ahead(graph.indptr.dtype, plan)
-    push_level(sources, 0, 1)
-    for level in itertools.count(1):
-        if level >= limit or (target is not None and depth[target] != UNREACHED):
-            break
-        before, explored = explored, int(found.to_numpy().sum())
-        edges = explored - before
-        if not edges:
-            break
-        if edges * ALPHA > graph.num_edges - explored:
-            pull_level(level)
-            pulled = True
-        elif pulled or level == MAX_PUSHED_LEVELS:  # the frontier stays small: the rest needs no levels
-            push_level(ranges, level, min(limit, int(UNREACHED)))
-            break
-        else:
-            push_level(ranges, level, level + 1)
-    if not pulled:  # as from a source on an island, which another source need not be on
-        launches.prepare(pull, *rows, found, depth, np.uint32(0))
+    state = zeros(_SUMS + _NUM_SUMS, dtype=np.int64, device=graph.device)
+    search = Search(depth, state, graph.indptr, SEARCHED_ALONE[graph.device.kind], limit, -1 if target is None else target)
+    rounds: LaunchOptions = {"barrier": True, "each_round": open_level}
+    launches.launch(sources, (expand, pull), graph.indptr, graph.indices, search, overrides=rounds)
