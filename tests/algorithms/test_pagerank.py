@@ -17,7 +17,7 @@ import atos_py as atos
 from atos_py.algorithms.launch_sequence import LaunchSequence
 from atos_py.algorithms.pagerank import PageRankResult, chebyshev_pull, pagerank, verify_pagerank
 from atos_py.algorithms.pagerank.api import teleport_distribution
-from atos_py.algorithms.pagerank.chebyshev_pull import HUB_DEGREE, chebyshev_round
+from atos_py.algorithms.pagerank.chebyshev_pull import HUB_DEGREE, Iteration, chebyshev_round, end_round
 from atos_py.algorithms.pagerank.residual_push import PushParams, ResidualPush, push_marked, set_ranks, sweep
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
@@ -185,10 +185,12 @@ def test_kernels_spill_nothing(task: atos.Task, number: Any, worker: str) -> Non
     arguments = {
         sweep: (*rows, 16, *rows, values, values, None, params),
         push_marked: (*rows, *rows, values, values, marks, params),
-        chebyshev_round: (1, 1, *rows, sums, values, values, sums, *[0.0] * 3),
+        chebyshev_round: (1, 1, *rows, Iteration(values, values, sums, sums, sums, *[0.0] * 3, 0)),
     }
     try:
-        kernel = link.cubin(task, None, tuple(map(describe, arguments[task])), np.dtype(np.uint32), worker, (9, 0))
+        between = end_round if task is chebyshev_round else None
+        kinds = tuple(map(describe, arguments[task]))
+        kernel = link.cubin(task, None, kinds, np.dtype(np.uint32), worker, (9, 0), each_round=between)
     except BuildError as error:
         pytest.skip(str(error))
     assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)

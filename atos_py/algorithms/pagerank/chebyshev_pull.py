@@ -15,27 +15,31 @@ What a vertex holds between rounds is its contribution, rank / degree, which eac
 float64, reads the graph once, has no atomic operation on a neighbour, and also measures a bound of the error of y, which holds
 on undirected graphs (docs/algorithms/pagerank.md).
 
+All rounds are one launch. An item is a range of vertices, which its task pushes again for the next round; `end_round`, the
+function between rounds, measures the error, chooses the next step, and stops the launch.
+
 Source: Golub and Varga, "Chebyshev semi-iterative methods, successive overrelaxation iterative methods, and second order
 Richardson iterative methods", Numerische Mathematik 3 (1961).
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays.array import Array, zeros
+from ...compile.task import task
 from ...graph.graph import Graph
 from ...operators.edge_map import THREAD_MAX_DEGREE, gather
 from ...operators.ranges import VERTICES_PER_ITEM
 from ...operators.vertex_map import vertex_map
+from ...runtime.launch import LaunchOptions
 from ..launch_sequence import LaunchSequence
 
-__all__ = ["HUB_DEGREE", "chebyshev_round", "is_low_degree", "plan_ranges", "solve"]
+__all__ = ["HUB_DEGREE", "Iteration", "chebyshev_round", "end_round", "is_low_degree", "plan_ranges", "solve"]
 
 HUB_DEGREE = 4096  # edges from which on a warp takes long to gather
 # Average degree below which a graph is low-degree: threads gather for a vertex each. On the CPU a worker is a thread anyway.
@@ -48,6 +52,25 @@ _LOW_DEGREE_THREAD_MAX = 512  # edges that a thread of a CTA gathers alone, in a
 _MAX_ROUNDS_PER_HALF = 10
 _RATE_WINDOW = 4  # rounds over which the contraction factor is measured
 _FAST_RATE = 0.5  # a first round of a smaller contraction factor is one of a graph that mixes fast
+
+# Places in the state of an iteration. The last ones keep the errors of some rounds.
+# The step; a; the sums of ranks in y and f(y); the error of y, and whether that is small enough.
+_OMEGA, _BOUND, _SUM, _NEW_SUM, _ERROR, _ENDS, _ERRORS = range(7)
+_NUM_ERRORS = 16
+
+
+class Iteration(NamedTuple):
+    """What the rounds of one launch share."""
+
+    values: Array  # y in rounds of even number, and what comes after it in odd ones
+    others: Array
+    teleport: Array
+    totals: Array  # of the round: the sum of f(y), its distance to y, and the sum of y
+    state: Array
+    teleport_weight: float
+    damping: float
+    tolerance: float
+    is_stepped: int  # whether a launch is one round
 
 
 def contribution(v, u, current, *rest):  # type: ignore[no-untyped-def]
@@ -76,7 +99,54 @@ def next_value(v, degree, received, current, previous, teleport, teleport_weight
     return rank, abs(rank - old_rank), old_rank
 
 
-chebyshev_round = gather(contribution, next_value, no_contribution, count=3)
+gather_range = gather(contribution, next_value, no_contribution, count=3).body
+
+
+@task
+def chebyshev_round(worker, item, size, thread_max_degree, indptr, indices, run):  # type: ignore[no-untyped-def]
+    """Gather for a range of vertices, and push it again for the next round."""
+    if worker.rank == 0:
+        worker.push(item)
+    is_odd = worker.round & 1 == 1
+    current = run.others if is_odd else run.values
+    previous = run.values if is_odd else run.others
+    numbers = run.teleport_weight, run.damping, run.state[_OMEGA]
+    gather_range(worker, item, size, thread_max_degree, indptr, indices, run.totals, current, previous, run.teleport, *numbers)
+
+
+def end_round(worker, size, thread_max_degree, indptr, indices, run):  # type: ignore[no-untyped-def]
+    """Measure the error, choose the next step, and stop if the error is small enough, or does not fall any more."""
+    state, totals, count = run.state, run.totals, worker.round
+    new_sum, change, old_sum = totals[0], totals[1], totals[2]
+    bound, omega = state[_BOUND], state[_OMEGA]
+    error = (change + abs(new_sum - old_sum)) / (1 - run.damping) / old_sum if old_sum > 0 else math.inf
+    first = state[_ERRORS]
+    in_window = state[_ERRORS + (count - _RATE_WINDOW) % _NUM_ERRORS]
+    ten_before = state[_ERRORS + (count - _MAX_ROUNDS_PER_HALF) % _NUM_ERRORS]
+    # Measured of `current`, and so what is returned: the next y may be worse. Without the second condition the graph is not
+    # undirected, the damping is almost 1, or rounding lets the error fall no further.
+    ends = error <= run.tolerance
+    stalls = not ends and count >= _MAX_ROUNDS_PER_HALF and not error < ten_before / 2
+    starts_again = False
+    if count == 1 and error < _FAST_RATE * first:
+        bound = min(math.sqrt(error / first), run.damping)
+    elif bound < run.damping and count > _RATE_WINDOW:
+        # The contraction factor for a = d, in a window of rounds.
+        safe = (run.damping / (1 + math.sqrt(1 - run.damping**2))) ** _RATE_WINDOW
+        starts_again = error > safe * in_window
+    worker.sync()  # all have read the state
+    if worker.rank == 0:
+        for k in range(3):
+            totals[k] = 0.0
+        state[_ERRORS + count % _NUM_ERRORS] = error
+        state[_SUM] = old_sum
+        state[_NEW_SUM] = new_sum
+        state[_ERROR] = error
+        state[_ENDS] = 1.0 if ends else 0.0
+        state[_BOUND] = run.damping if starts_again else bound
+        state[_OMEGA] = 1.0 if starts_again else 1 / (1 - bound**2 * (omega if omega != 1 else 2.0) / 4)
+    if ends or stalls or run.is_stepped:
+        worker.stop()
 
 
 @vertex_map
@@ -138,41 +208,32 @@ def solve(
         return 0.0
     size, thread_max_degree, items, worker = plan_ranges(graph, hubs)
     how: dict[str, Any] = {"worker": "cta"} if worker == "cta" else {"worker": "warp", "defaults": {"fetch_size": 1}}
-    current, previous = (zeros(n, dtype=rank.dtype, device=device) for _ in range(2))
+    values, others = (zeros(n, dtype=rank.dtype, device=device) for _ in range(2))
+    state = zeros(_ERRORS + _NUM_ERRORS, dtype=np.float64, device=device)
+    overrides: LaunchOptions = {"barrier": True, "each_round": end_round}
 
-    def run_round(omega: float) -> list[float]:
-        """Return the sum of f(y), its distance to y, and the sum of y, where y is `current`; put the next y in `previous`."""
+    def run_rounds(is_stepped: bool) -> list[float]:
+        """Run rounds, or one, and return the sums of the last."""
         launches.totals[:] = 0
-        values = current, previous, teleport, 1 - damping, damping, omega
-        arguments = size, thread_max_degree, graph.indptr, graph.indices, launches.totals, *values
-        launches.launch(items, chebyshev_round, *arguments, **how)
-        return launches.totals.to_numpy().tolist()  # type: ignore[no-any-return]
+        state[:] = np.array([1.0, damping, *[0.0] * (state.size - 2)])
+        run = Iteration(values, others, teleport, launches.totals, state, 1 - damping, damping, tolerance, int(is_stepped))
+        arguments = size, thread_max_degree, graph.indptr, graph.indices, run
+        launches.launch(items, chebyshev_round, *arguments, overrides=overrides, **how)
+        if launches.planned is None:
+            launches.queue.clear()
+        return state.to_numpy().tolist()
 
-    launches.over_vertices(scale_by_degree, n, graph.indptr, rank, 1.0, True, current)
+    launches.over_vertices(scale_by_degree, n, graph.indptr, rank, 1.0, True, values)
     if any_scale:
         # Of the sum of y, f keeps what comes along edges; the rest has to be the teleport term of f, which is 1 - damping.
-        new_sum, _, old_sum = run_round(1.0)
-        rest = old_sum - new_sum + 1 - damping
-        if not (rest > 0 and old_sum > 0):
+        found = run_rounds(True)
+        rest = found[_SUM] - found[_NEW_SUM] + 1 - damping
+        if not (rest > 0 and found[_SUM] > 0):
             return None
-        launches.over_vertices(scale_by_degree, n, graph.indptr, rank, (1 - damping) / rest, True, current)
-    errors = list[float]()
-    bound = damping  # a: eigenvalues of dP' are taken to lie between -bound and bound
-    omega = 1.0  # of this round; 1 makes it a plain one
-    safe_rate = damping / (1 + math.sqrt(1 - damping**2))  # contraction factor for a = d
-    for count in itertools.count(1):
-        new_sum, change, old_sum = run_round(omega)
-        errors.append((change + abs(new_sum - old_sum)) / (1 - damping) / old_sum if old_sum > 0 else math.inf)
-        if errors[-1] <= tolerance:  # measured of `current`, and so what is returned: the next y may be worse
-            break
-        current, previous = previous, current
-        if count > _MAX_ROUNDS_PER_HALF and not errors[-1] < errors[-1 - _MAX_ROUNDS_PER_HALF] / 2:
-            return None  # the graph is not undirected, the damping is almost 1, or rounding lets it fall no further
-        if count == 2 and errors[1] < _FAST_RATE * errors[0]:
-            bound = min(math.sqrt(errors[1] / errors[0]), damping)
-        elif bound < damping and count > _RATE_WINDOW + 1 and errors[-1] > safe_rate**_RATE_WINDOW * errors[-1 - _RATE_WINDOW]:
-            bound, omega = damping, 1.0  # start again
-            continue
-        omega = 1 / (1 - bound**2 * (omega if omega != 1 else 2) / 4)
-    launches.over_vertices(scale_by_degree, n, graph.indptr, current, 1 / old_sum if undirected else 1.0, False, rank)
-    return errors[-1]
+        launches.over_vertices(scale_by_degree, n, graph.indptr, rank, (1 - damping) / rest, True, values)
+    found = run_rounds(False)
+    if found[_ENDS] == 0:
+        return None
+    last = values if launches.runs[-1].rounds % 2 else others
+    launches.over_vertices(scale_by_degree, n, graph.indptr, last, 1 / found[_SUM] if undirected else 1.0, False, rank)
+    return found[_ERROR]
