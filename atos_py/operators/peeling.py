@@ -31,17 +31,20 @@ __all__ = ["LAST_LEVEL", "REMOVED", "Peeling", "list_ranges", "make_peeling", "o
 
 LAST_LEVEL = 1 << 62  # beyond all degrees
 REMOVED = -(1 << 29)  # the degree of a vertex that is removed, less the edges that were removed later
-_CHUNK = 16  # places of the list that one thread scans, with one atomic for what it appends
+_CHUNK = {"cuda": 4, "cpu": 16}  # places of the list that one thread scans, with one atomic for what it appends
 _MOST_PLACES, _MANY_RANGES = 4096, 256  # of a range, and ranges of a list
 
-# Words of the state of a launch. Those that change in a scan are in lines of memory of their own.
-PUSHED = 0  # 1 if the round has pushed vertices
-FOUND = 16  # 1 if the scan of this level has found vertices of it
-LOWEST = 32  # the smallest degree above the level that the scan has found
-WRITTEN = 48  # vertices appended to the other list
-SOURCE, COUNT, SIZE = 64, 65, 66  # the list that is read: where it begins, its length, and places of a range
-WRITES = 67  # 1 if the scan writes the other list
-LISTED = 68  # the level at which the list was written
+# Words of the state of a launch. Those that change in a scan are in sectors of memory of their own.
+FOUND = 0  # 1 if the scan of this level has found vertices of it
+WRITTEN = 4  # vertices appended to the other list
+SOURCE, COUNT, SIZE = 8, 9, 10  # the list that is read: where it begins, its length, and places of a range
+WRITES = 11  # 1 if the scan writes the other list
+LISTED = 12  # the level at which the list was written
+LOWEST = (
+    16  # the smallest degree above the level that the scan has found: that of several words, since one would delay thousands
+)
+_NUM_LOWEST, _SECTOR = 64, 4
+_SIZE_OF_STATE = LOWEST + _NUM_LOWEST * _SECTOR
 
 
 class Peeling(NamedTuple):
@@ -54,6 +57,7 @@ class Peeling(NamedTuple):
     first: int  # the level that mode 0 stands for
     last: int  # the level after which the launch ends
     thread_max_degree: int  # edges up to which one thread removes a vertex
+    chunk: int  # places of the list that one thread scans
 
 
 def is_removed_now(v, level, p):  # type: ignore[no-untyped-def]
@@ -62,13 +66,6 @@ def is_removed_now(v, level, p):  # type: ignore[no-untyped-def]
         return False
     p.removed_at[v] = level
     return True
-
-
-def push_next(worker, v, p):  # type: ignore[no-untyped-def]
-    """Have the edges of a removed vertex looked at in the next round."""
-    if p.state[PUSHED] == 0:
-        p.state[PUSHED] = 1
-    worker.push(v)
 
 
 def comes_down(u, level, p):  # type: ignore[no-untyped-def]
@@ -80,7 +77,7 @@ def remove_edges(worker, v, level, graph, p):  # type: ignore[no-untyped-def]
     """Remove the edges of a vertex, then those of one that has to go in turn, and so on, by one thread; push all others."""
     follow = np.int64(v)
     if graph.indptr[v + 1] - graph.indptr[v] > p.thread_max_degree:
-        push_next(worker, v, p)
+        worker.push(v)
         follow = np.int64(-1)
     while follow >= 0:
         edge, end = graph.indptr[follow], graph.indptr[follow + 1]
@@ -91,7 +88,7 @@ def remove_edges(worker, v, level, graph, p):  # type: ignore[no-untyped-def]
                 if follow < 0 and graph.indptr[u + 1] - graph.indptr[u] <= p.thread_max_degree:
                     follow = np.int64(u)
                 else:
-                    push_next(worker, u, p)
+                    worker.push(u)
             edge += 1
 
 
@@ -103,7 +100,7 @@ def edges_or_chunks(item, graph, p):  # type: ignore[no-untyped-def]
         return np.int64(graph.indptr[item + 1]) - first, first
     size = p.state[SIZE]
     first = (item - n) * size
-    return (min(size, p.state[COUNT] - first) + _CHUNK - 1) // _CHUNK, first
+    return (min(size, p.state[COUNT] - first) + p.chunk - 1) // p.chunk, first
 
 
 @task(workload=edges_or_chunks)
@@ -115,9 +112,9 @@ def peel(worker, item, i, first, graph, p):  # type: ignore[no-untyped-def]
         if comes_down(u, level, p):
             remove_edges(worker, u, level, graph, p)
         return
-    state, begin = p.state, p.state[SOURCE] + first + i * _CHUNK
+    state, begin = p.state, p.state[SOURCE] + first + i * p.chunk
     left, lowest, survivors = 0, LAST_LEVEL, 0  # a bit for each place
-    for k in range(min(_CHUNK, state[COUNT] - first - i * _CHUNK)):
+    for k in range(min(p.chunk, state[COUNT] - first - i * p.chunk)):
         v = p.lists[begin + k]
         degree = p.degree[v]
         if degree > level:
@@ -129,35 +126,39 @@ def peel(worker, item, i, first, graph, p):  # type: ignore[no-untyped-def]
                 state[FOUND] = 1
             remove_edges(worker, v, level, graph, p)
     if left > 0:
-        atomic_min(state, LOWEST, lowest)
+        atomic_min(state, LOWEST + i % _NUM_LOWEST * _SECTOR, lowest)
         if state[WRITES] == 1:
             at = n - state[SOURCE] + atomic_add(state, WRITTEN, left)
-            for k in range(_CHUNK):
+            for k in range(p.chunk):
                 if survivors >> k & 1:
                     p.lists[at] = p.lists[begin + k]
                     at += 1
 
 
 def places_of_range(count):  # type: ignore[no-untyped-def]
-    """Return the places of a range of a list: a multiple of a chunk, so few that there are ranges for many workers."""
-    return min(max(count // _MANY_RANGES // _CHUNK, 1) * _CHUNK, _MOST_PLACES)
+    """Return the places of a range of a list: a multiple of chunks, so few that there are ranges for many workers."""
+    return min(max(count // _MANY_RANGES // 16, 1) * 16, _MOST_PLACES)
 
 
 def open_next_level(worker, graph, p):  # type: ignore[no-untyped-def]
     """Between rounds: let the level go on, or open the next one that may have vertices, if there is one."""
     state, n, level = p.state, graph.indptr.size - 1, p.first + worker.mode
-    pushed, lowest, writes, listed = state[PUSHED], state[LOWEST], state[WRITES], state[LISTED]
+    if worker.pending > 0:
+        return
+    lowest = LAST_LEVEL
+    for k in worker.split(_NUM_LOWEST):
+        lowest = min(lowest, state[LOWEST + k * _SECTOR])
+    lowest, writes, listed = worker.min(lowest), state[WRITES], state[LISTED]
     source, count, following = state[SOURCE], state[COUNT], level + 1 if state[FOUND] else lowest
     if writes:
         source, count, listed = n - source, state[WRITTEN], level
     worker.sync()  # all threads have read the state
-    if pushed:
-        if worker.rank == 0:
-            state[PUSHED] = 0
-    elif lowest != LAST_LEVEL and following <= p.last:
+    if lowest != LAST_LEVEL and following <= p.last:
         size = places_of_range(count)
+        for k in worker.split(_NUM_LOWEST):
+            state[LOWEST + k * _SECTOR] = LAST_LEVEL
         if worker.rank == 0:
-            state[FOUND], state[LOWEST], state[WRITTEN] = 0, LAST_LEVEL, 0
+            state[FOUND], state[WRITTEN] = 0, 0
             state[SOURCE], state[COUNT], state[SIZE], state[LISTED] = source, count, size, listed
             state[WRITES] = 1 if following >= 2 * listed else 0
         worker.set_mode(following - p.first)
@@ -167,10 +168,20 @@ def open_next_level(worker, graph, p):  # type: ignore[no-untyped-def]
 
 def make_peeling(n: int, removed_at: Array, first: int, last: int, dtype: type[np.signedinteger], device: Device) -> Peeling:
     """Return what a launch shares; the caller writes the degrees, of `dtype`, and the ids of all vertices to the list."""
-    begin = np.zeros(LISTED + 1, np.int64)
-    begin[[LOWEST, COUNT, SIZE]] = LAST_LEVEL, n, places_of_range(n)
+    begin = np.zeros(_SIZE_OF_STATE, np.int64)
+    begin[[COUNT, SIZE]] = n, places_of_range(n)
+    begin[LOWEST:] = LAST_LEVEL
     degree, lists = empty(n, dtype=dtype, device=device), empty(2 * n, dtype=np.uint32, device=device)
-    return Peeling(degree, removed_at, lists, asarray(begin, device=device), first, last, THREAD_MAX_DEGREE[device.kind])
+    return Peeling(
+        degree,
+        removed_at,
+        lists,
+        asarray(begin, device=device),
+        first,
+        last,
+        THREAD_MAX_DEGREE[device.kind],
+        _CHUNK[device.kind],
+    )
 
 
 def list_ranges(n: int) -> NDArray[np.int64]:
