@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,8 @@ from ..support.splitmix64 import splitmix64
 from ..support.validation import as_host_array, check_int, check_option_names, list_parameters
 
 __all__ = [
+    "check_call",
     "check_cutoff",
-    "check_options",
-    "check_rounds",
     "check_sources",
     "check_target",
     "check_worker",
@@ -48,9 +47,22 @@ def ends_of(indptr: NDArray[Any], indices: NDArray[Any], edge: int) -> tuple[int
     return int(np.searchsorted(indptr, edge, side="right")) - 1, int(indices[edge])
 
 
-def check_options(algorithm: Callable[..., Any], options: Iterable[str]) -> None:
-    """Raise if an option is neither the algorithm's own nor one of its launches, before anything is done."""
-    check_option_names(algorithm.__name__, options, _options_of(algorithm))
+def check_call(
+    algorithm: Callable[..., Any], graph: Any, worker: str | None, options: Mapping[str, Any], rounds: bool = False
+) -> None:
+    """Raise, before anything is done, unless an algorithm is given a graph, a worker or None, and options that there are.
+
+    An option is the algorithm's own or one of its launches. With `rounds`, these must not take away the rounds in which it
+    proceeds, or the function between them.
+    """
+    check_graph(graph)
+    name = algorithm.__name__
+    check_option_names(name, options, _options_of(algorithm))
+    if rounds and not options.get("barrier", True):
+        raise LaunchConfigError(f"{name} proceeds in rounds, which take barriers (got barrier=False); leave it out")
+    if rounds and options.get("each_round") is not None:
+        raise LaunchConfigError(f"{name} has a function between rounds of its own (got each_round); leave it out")
+    check_worker(worker)
 
 
 @functools.cache
@@ -121,11 +133,3 @@ def per_vertex(name: str, values: Any, num_vertices: int, kinds: str = "iu") -> 
     if found.shape != (num_vertices,):
         raise InvalidArgumentError(f"{name} must have one entry for each of {num_vertices} vertices (got shape {found.shape})")
     return found
-
-
-def check_rounds(name: str, options: Mapping[str, Any]) -> None:
-    """Raise if the options of a launch take away the rounds in which an algorithm proceeds, or the function between them."""
-    if not options.get("barrier", True):
-        raise LaunchConfigError(f"{name} proceeds in rounds, which take barriers (got barrier=False); leave it out")
-    if options.get("each_round") is not None:
-        raise LaunchConfigError(f"{name} has a function between rounds of its own (got each_round); leave it out")

@@ -15,7 +15,6 @@ algorithm and efficient multithreaded implementations for evaluating betweenness
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +38,10 @@ from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from ..support.splitmix64 import splitmix64
 from ..support.validation import as_host_array, check_bool, check_int
-from .arguments import check_options, check_sources, check_worker, hash_of_seed, per_vertex, rows_on_host
+from .arguments import check_call, check_sources, hash_of_seed, per_vertex, rows_on_host
 from .bfs.entry import SOURCES
 from .launch_sequence import LaunchSequence
-from .registry import Algorithm, register
+from .registry import Algorithm, pick_options, register
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
@@ -231,9 +230,7 @@ def betweenness(
     >>> print(atos.betweenness(star).centrality[:])
     [1. 0. 0. 0.]
     """
-    check_graph(graph)
-    check_options(betweenness, launch_options)
-    check_worker(worker)
+    check_call(betweenness, graph, worker, launch_options)
     n, device = graph.num_vertices, graph.device
     chosen = _choose_sources(sources, n, seed)
     factors = _factors(n, len(chosen), check_bool("normalized", normalized), n > 0 and graph.is_symmetric())
@@ -385,12 +382,6 @@ def verify_betweenness(
         raise VerificationError(f"the centrality of vertex {v} is {found[v]}, but a serial computation gives {expected[v]}")
 
 
-def _verify(graph: Graph, result: BetweennessResult, options: Mapping[str, Any]) -> dict[str, Any]:
-    given = {name: options[name] for name in ("sources", "normalized", "seed") if name in options}
-    verify_betweenness(graph, result.centrality, **given)
-    return _describe(result)
-
-
 def _describe(result: BetweennessResult) -> dict[str, Any]:
     centrality = np.asarray(result.centrality)
     return {"largest": float(centrality.max(initial=0.0)), "of vertex": int(centrality.argmax()) if centrality.size else None}
@@ -400,7 +391,9 @@ register(
     Algorithm(
         name="betweenness",
         run=betweenness,
-        verify=_verify,
+        verify=lambda graph, result, options: verify_betweenness(
+            graph, result.centrality, **pick_options(options, "sources", "normalized", "seed")
+        ),
         describe=_describe,
         arrays=lambda result: {"centrality": result.centrality},
         help="find on how many shortest paths vertices lie",

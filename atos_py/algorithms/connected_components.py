@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
-from .arguments import check_options, check_rounds, check_worker, ends_of, per_vertex, rows_on_host
+from .arguments import check_call, ends_of, per_vertex, rows_on_host
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, register
 
@@ -106,10 +105,7 @@ def connected_components(
     >>> print(result.num_components, result.label[:3])
     1053 [0 0 0]
     """
-    check_graph(graph)
-    check_options(connected_components, launch_options)
-    check_rounds("connected_components", launch_options)
-    check_worker(worker)
+    check_call(connected_components, graph, worker, launch_options, rounds=True)
     n, device = graph.num_vertices, graph.device
     label = zeros(n, dtype=np.uint32, device=device)
     notes = zeros(NOTES, dtype=np.int64, device=device)
@@ -209,16 +205,11 @@ def describe_components(result: ComponentsResult) -> dict[str, Any]:
     return {"components": result.num_components, "largest": int(sizes.max(initial=0))}
 
 
-def _verify(graph: Graph, result: ComponentsResult, _options: Mapping[str, Any]) -> dict[str, Any]:
-    verify_connected_components(graph, result.label, result.num_components)
-    return describe_components(result)
-
-
 register(
     Algorithm(
         name="connected_components",
         run=connected_components,
-        verify=_verify,
+        verify=lambda graph, result, _: verify_connected_components(graph, result.label, result.num_components),
         describe=describe_components,
         arrays=lambda result: {"label": result.label},
         help="find which vertices are joined by paths",

@@ -6,7 +6,6 @@ Batagelj and Zaversnik, "An O(m) algorithm for cores decomposition of networks",
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,7 @@ from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
-from .arguments import check_options, check_rounds, check_worker, per_vertex, rows_on_host
+from .arguments import check_call, per_vertex, rows_on_host
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, register
 
@@ -124,8 +123,7 @@ def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Un
     >>> atos.core_number(triangle_with_tail).core.to_numpy()
     array([2, 2, 2, 1], dtype=uint32)
     """
-    check_graph(graph)
-    check_options(core_number, launch_options)
+    check_call(core_number, graph, worker, launch_options, rounds=True)
     core, launches = peel_levels("core_number", graph, 0, LAST_LEVEL, worker, launch_options)
     return CoreResult(as_library(core, graph.library), launches.total(peel.name))
 
@@ -134,8 +132,6 @@ def peel_levels(
     name: str, graph: Graph, first: int, last: int, worker: str | None, options: LaunchOptions
 ) -> tuple[Array, LaunchSequence]:
     """Return the core numbers from level `first` to `last`, and `REST` for what is left after that."""
-    check_rounds(name, options)
-    check_worker(worker)
     if not graph.is_symmetric():
         found = kept(graph)
         if "both ways" not in found:
@@ -231,21 +227,12 @@ def verify_core_number(graph: Graph, core: Any) -> None:
         raise VerificationError(f"core[{v}] is {found[v]}, but the core number of vertex {v} is {expected[v]}")
 
 
-def _verify(graph: Graph, result: CoreResult, _options: Mapping[str, Any]) -> dict[str, Any]:
-    verify_core_number(graph, result.core)
-    return _describe(result)
-
-
-def _describe(result: CoreResult) -> dict[str, Any]:
-    return {"largest": result.max_core}
-
-
 register(
     Algorithm(
         name="core_number",
         run=core_number,
-        verify=_verify,
-        describe=_describe,
+        verify=lambda graph, result, _: verify_core_number(graph, result.core),
+        describe=lambda result: {"largest": result.max_core},
         arrays=lambda result: {"core": result.core},
         help="find the core number of each vertex",
         description="""\

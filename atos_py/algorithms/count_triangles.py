@@ -14,7 +14,6 @@ triangle counting reloaded on GPUs", IEEE TPDS 32 (2021).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +37,7 @@ from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_int
-from .arguments import check_options, check_worker, per_vertex, rows_on_host
+from .arguments import check_call, per_vertex, rows_on_host
 from .launch_sequence import LaunchSequence
 from .oriented_rows import divide_rows, oriented_rows
 from .registry import Algorithm, register
@@ -208,9 +207,7 @@ def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options
     >>> atos.count_triangles(graph).triangles.to_numpy()
     array([1, 1, 1, 0])
     """
-    check_graph(graph)
-    check_options(count_triangles, launch_options)
-    check_worker(worker)
+    check_call(count_triangles, graph, worker, launch_options)
     check_int("shared_memory", launch_options.get("shared_memory", 64), 64, 1 << 20)
     undirected = graph.to_symmetric()
     n, device = graph.num_vertices, graph.device
@@ -317,21 +314,12 @@ def verify_triangles(graph: Graph, triangles: Any, total: int | None = None, clu
             )
 
 
-def _verify(graph: Graph, result: TriangleResult, _options: Mapping[str, Any]) -> dict[str, Any]:
-    verify_triangles(graph, result.triangles, result.total, result.clustering)
-    return _describe(result)
-
-
-def _describe(result: TriangleResult) -> dict[str, Any]:
-    return {"triangles": result.total}
-
-
 register(
     Algorithm(
         name="count_triangles",
         run=count_triangles,
-        verify=_verify,
-        describe=_describe,
+        verify=lambda graph, result, _: verify_triangles(graph, result.triangles, result.total, result.clustering),
+        describe=lambda result: {"triangles": result.total},
         arrays=lambda result: {"triangles": result.triangles, "clustering": result.clustering},
         help="count triangles, and find clustering coefficients",
         description="""\

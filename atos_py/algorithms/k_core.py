@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +10,12 @@ from ..arrays.array import empty
 from ..arrays.array_library import as_library
 from ..errors import VerificationError
 from ..graph.graph import Graph
-from ..graph.graph_arrays import check_graph
 from ..operators.peeling import peel
 from ..operators.vertex_map import vertex_map
 from ..runtime.launch import LaunchOptions
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_int
-from .arguments import check_options, per_vertex
+from .arguments import check_call, per_vertex
 from .core_number import REST, find_serial_cores, peel_levels
 from .registry import Algorithm, Option, register
 from .vertex_set import VertexSetResult, describe_set
@@ -70,8 +68,7 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
     >>> atos.k_core(triangle_with_tail, 2).members.to_numpy()
     array([ True,  True,  True, False])
     """
-    check_graph(graph)
-    check_options(k_core, launch_options)
+    check_call(k_core, graph, worker, launch_options, rounds=True)
     level = min(check_int("k", k, 0, 2**62), REST) - 1
     core, launches = peel_levels("k_core", graph, level, level, worker, launch_options)
     members = empty(core.size, dtype=np.bool_, device=graph.device)
@@ -117,16 +114,11 @@ def verify_k_core(graph: Graph, k: int, members: Any) -> None:
         raise VerificationError(f"vertex {v} {is_member} among the members of the {k}-core, but its core number is {core[v]}")
 
 
-def _verify(graph: Graph, result: VertexSetResult, options: Mapping[str, Any]) -> dict[str, Any]:
-    verify_k_core(graph, options["k"], result.members)
-    return describe_set(result)
-
-
 register(
     Algorithm(
         name="k_core",
         run=k_core,
-        verify=_verify,
+        verify=lambda graph, result, options: verify_k_core(graph, options["k"], result.members),
         describe=describe_set,
         arrays=lambda result: {"members": result.members},
         help="find the k-core of a graph",

@@ -17,7 +17,6 @@ BASNA 2010.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,7 +40,7 @@ from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from ..support.splitmix64 import splitmix64
 from ..support.validation import check_int
-from .arguments import check_options, check_rounds, check_worker, hash_of_seed, per_vertex, rows_on_host
+from .arguments import check_call, hash_of_seed, per_vertex, rows_on_host
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, Option, register
 
@@ -235,10 +234,7 @@ def label_propagation(
     >>> atos.label_propagation(graph).label.to_numpy()
     array([0, 0, 0, 3, 3], dtype=uint32)
     """
-    check_graph(graph)
-    check_options(label_propagation, launch_options)
-    check_rounds("label_propagation", launch_options)
-    check_worker(worker)
+    check_call(label_propagation, graph, worker, launch_options, rounds=True)
     limit = check_int("max_steps", max_steps, 0, 2**31)
     base = hash_of_seed(seed)
     check_int("shared_memory", launch_options.get("shared_memory", 512), 512, 1 << 20)
@@ -330,21 +326,12 @@ def verify_label_propagation(graph: Graph, label: Any) -> None:
             raise VerificationError(f"label[{v}] is {found[v]}, but another label is more frequent among the neighbours of {v}")
 
 
-def _verify(graph: Graph, result: LabelResult, _options: Mapping[str, Any]) -> dict[str, Any]:
-    verify_label_propagation(graph, result.label)
-    return _describe(result)
-
-
-def _describe(result: LabelResult) -> dict[str, Any]:
-    return {"communities": result.num_communities}
-
-
 register(
     Algorithm(
         name="label_propagation",
         run=label_propagation,
-        verify=_verify,
-        describe=_describe,
+        verify=lambda graph, result, _: verify_label_propagation(graph, result.label),
+        describe=lambda result: {"communities": result.num_communities},
         arrays=lambda result: {"label": result.label},
         help="find communities by label propagation",
         description="""\

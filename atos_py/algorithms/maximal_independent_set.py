@@ -17,7 +17,6 @@ average", SPAA 2012.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +37,7 @@ from ..runtime.queue import Queue
 from ..support.host_memory import host_memory_for
 from ..support.splitmix64 import splitmix64
 from ..support.validation import as_host_array
-from .arguments import check_options, check_sources, check_worker, hash_of_seed, per_vertex, rows_on_host
+from .arguments import check_call, check_sources, hash_of_seed, per_vertex, rows_on_host
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, Option, register
 from .vertex_set import VertexSetResult, describe_set
@@ -178,9 +177,7 @@ def maximal_independent_set(
     >>> atos.maximal_independent_set(path, include=[1]).members.to_numpy()
     array([False,  True, False,  True])
     """
-    check_graph(graph)
-    check_options(maximal_independent_set, launch_options)
-    check_worker(worker)
+    check_call(maximal_independent_set, graph, worker, launch_options)
     base = hash_of_seed(seed)
     n, device, flags, chosen = graph.num_vertices, graph.device, None, None
     if include is not None and (given := as_host_array("include", to_host(include))).size:
@@ -256,16 +253,11 @@ def verify_maximal_independent_set(graph: Graph, members: Any) -> None:
         raise VerificationError(f"vertex {v} is not in the set, and no neighbour of it is: it can be added")
 
 
-def _verify(graph: Graph, result: VertexSetResult, _options: Mapping[str, Any]) -> dict[str, Any]:
-    verify_maximal_independent_set(graph, result.members)
-    return describe_set(result)
-
-
 register(
     Algorithm(
         name="maximal_independent_set",
         run=maximal_independent_set,
-        verify=_verify,
+        verify=lambda graph, result, _: verify_maximal_independent_set(graph, result.members),
         describe=describe_set,
         arrays=lambda result: {"members": result.members},
         help="find a maximal independent set",

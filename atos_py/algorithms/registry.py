@@ -16,7 +16,7 @@ from ..arrays.array import Array
 from ..errors import InvalidArgumentError
 from ..graph.graph import Graph
 
-__all__ = ["Algorithm", "Option", "find_algorithms", "register"]
+__all__ = ["Algorithm", "Option", "find_algorithms", "pick_options", "register"]
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Algorithm:
     run : callable
         That function: ``run(graph, **options)``. Its result has the `LaunchStats` as `stats`.
     verify : callable
-        ``verify(graph, result, options)`` proves a result right or raises `VerificationError`, and returns the numbers that
-        `bench` prints of it. `options` are those of the run, with `defaults` and `source`.
+        ``verify(graph, result, options)`` proves a result right or raises `VerificationError`. `options` are those of the run,
+        with `defaults` and `source`. It returns the numbers that `bench` prints of the result, or None for those of `describe`.
     describe : callable
         ``describe(result)`` returns what the command prints of a result.
     arrays : callable
@@ -77,7 +77,7 @@ class Algorithm:
 
     name: str
     run: Callable[..., Any]
-    verify: Callable[[Graph, Any, Mapping[str, Any]], dict[str, Any]]
+    verify: Callable[[Graph, Any, Mapping[str, Any]], dict[str, Any] | None]
     describe: Callable[[Any], dict[str, Any]]
     arrays: Callable[[Any], dict[str, Array]]
     help: str
@@ -94,6 +94,11 @@ class Algorithm:
 
 
 _registered: dict[str, Algorithm] = {}
+
+
+def pick_options(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return those of some options that a run was given, for a verifier that takes them by the same names."""
+    return {name: options[name] for name in names if name in options}
 
 
 def register(algorithm: Algorithm) -> None:

@@ -9,7 +9,6 @@ Source: Meyer and Sanders, "Delta-stepping: a parallelizable shortest path algor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,16 +22,15 @@ from ..compile.task import task
 from ..errors import InvalidArgumentError, VerificationError
 from ..graph.csr import CSR
 from ..graph.graph import Graph
-from ..graph.graph_arrays import check_graph
 from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_host_array, check_bool
-from .arguments import check_cutoff, check_options, check_sources, check_worker, rows_on_host
+from .arguments import check_call, check_cutoff, check_sources, rows_on_host
 from .bfs.entry import CUTOFF, SOURCES
 from .launch_sequence import LaunchSequence
-from .registry import Algorithm, Option, register
+from .registry import Algorithm, Option, pick_options, register
 from .sssp.distances import BUCKETS, distance_dtype, distance_limit, suit_delta, unreached_of
 from .sssp.tasks import weight_of
 from .sssp.verify import verify_sssp
@@ -142,9 +140,7 @@ def shortest_path_lengths(
     array([[ 3,  8,  0],
            [ 0,  5, 14]], dtype=uint32)
     """
-    check_graph(graph)
-    check_options(shortest_path_lengths, launch_options)
-    check_worker(worker)
+    check_call(shortest_path_lengths, graph, worker, launch_options)
     n = graph.num_vertices
     rows, limit = _rows(sources, n), check_cutoff(cutoff)
     graph = _weighted(graph, weighted)
@@ -220,12 +216,6 @@ def verify_shortest_path_lengths(
             raise VerificationError(f"row {row}: {error}") from None
 
 
-def _verify(graph: Graph, result: ShortestPathLengthsResult, options: Mapping[str, Any]) -> dict[str, Any]:
-    given = {name: options[name] for name in ("weighted", "cutoff") if name in options}
-    verify_shortest_path_lengths(graph, options["sources"], result.distance, **given)
-    return _describe(result)
-
-
 def _describe(result: ShortestPathLengthsResult) -> dict[str, Any]:
     distance = np.asarray(result.distance)
     return {"rows": len(distance), "reached": int(np.count_nonzero(distance != unreached_of(distance.dtype)))}
@@ -235,7 +225,9 @@ register(
     Algorithm(
         name="shortest_path_lengths",
         run=shortest_path_lengths,
-        verify=_verify,
+        verify=lambda graph, result, options: verify_shortest_path_lengths(
+            graph, options["sources"], result.distance, **pick_options(options, "weighted", "cutoff")
+        ),
         describe=_describe,
         arrays=lambda result: {"distance": result.distance},
         help="find shortest distances from many sources at once",

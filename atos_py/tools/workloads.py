@@ -57,7 +57,8 @@ def bind_algorithm(algorithm: Algorithm, graph: Graph, source: int | Sequence[in
         return algorithm.run(graph, **defaults | options)
 
     def verify(result: Any, options: dict[str, Any]) -> dict[str, Any]:
-        return algorithm.verify(checked, result, defaults | options)
+        found = algorithm.verify(checked, result, defaults | options)
+        return algorithm.describe(result) if found is None else found
 
     return Workload(run, verify)
 

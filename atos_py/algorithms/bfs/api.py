@@ -12,14 +12,13 @@ from ...arrays.array_library import as_library
 from ...core.devices import Device
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
-from ...graph.graph_arrays import check_graph
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ...support.validation import check_bool
-from ..arguments import check_cutoff, check_options, check_sources, check_target, check_worker, largest_whole
+from ..arguments import check_call, check_cutoff, check_sources, check_target, largest_whole
 from ..launch_sequence import LaunchSequence
 from .direction import search_by_level
 from .tasks import UNREACHED, assign_parents, visit, visit_within
@@ -163,9 +162,7 @@ def bfs(
            [1, 2, 3],
            [2, 3, 4]], dtype=uint32)
     """
-    check_graph(graph)
-    check_options(bfs, launch_options)
-    check_worker(worker)
+    check_call(bfs, graph, worker, launch_options)
     limit = largest_whole(check_cutoff(cutoff), int(UNREACHED))
     target = check_target(target, graph.num_vertices)
     direction = choose_direction(graph, direction, chosen=worker is not None or not SCHEDULE.isdisjoint(launch_options))

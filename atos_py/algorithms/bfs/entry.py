@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ...arrays.array import Array
 from ...graph.graph import Graph
-from ..registry import Algorithm, Option
+from ..registry import Algorithm, Option, pick_options
 from .api import DIRECTIONS, BFSResult, bfs
 from .tasks import visit
 from .verify import verify_bfs
@@ -32,16 +31,6 @@ SOURCES = Option("vertices to start from, separated by commas; of betweenness al
 CUTOFF = Option("the largest distance that is wanted, inclusive", _number_of)
 
 
-def _verify(graph: Graph, result: BFSResult, options: Mapping[str, Any]) -> dict[str, Any]:
-    given = {name: options[name] for name in ("target", "cutoff") if name in options}
-    verify_bfs(graph, options["source"], result.depth, result.parent, **given)
-    return _describe(result)
-
-
-def _describe(result: BFSResult) -> dict[str, Any]:
-    return {"reached": result.num_reached, "levels": result.num_levels}
-
-
 def _collect_arrays(result: BFSResult) -> dict[str, Array]:
     return {"depth": result.depth} | ({} if result.parent is None else {"parent": result.parent})
 
@@ -58,8 +47,10 @@ def _list_directions(graph: Graph) -> dict[str, tuple[Any, ...]]:
 ENTRY = Algorithm(
     name="bfs",
     run=bfs,
-    verify=_verify,
-    describe=_describe,
+    verify=lambda graph, result, options: verify_bfs(
+        graph, options["source"], result.depth, result.parent, **pick_options(options, "target", "cutoff")
+    ),
+    describe=lambda result: {"reached": result.num_reached, "levels": result.num_levels},
     arrays=_collect_arrays,
     help="search a graph breadth first",
     description="""\

@@ -11,7 +11,6 @@ from ...arrays.array import Array, asarray, full, zeros
 from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
-from ...graph.graph_arrays import check_graph
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...operators.vertex_map import append, vertex_map, vertex_max
 from ...runtime.launch import LaunchOptions
@@ -19,7 +18,7 @@ from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ...support.validation import check_int
-from ..arguments import check_options, check_worker
+from ..arguments import check_call
 from ..launch_sequence import LaunchSequence
 from .ranges import assign_range, check_range
 from .tasks import LAST, UNCOLORED, ColoringParams, assign, check, hash32, unhash32, vertex_at
@@ -133,11 +132,9 @@ def color(
     >>> atos.color(triangle).num_colors
     3
     """
-    check_graph(graph)
-    check_options(color, launch_options)
+    check_call(color, graph, worker, launch_options)
     if not isinstance(order, str) or order not in ORDERS:
         raise InvalidArgumentError(f"order must be one of {', '.join(ORDERS)} (got {order!r:.80})")
-    check_worker(worker)
     window = None if window is None else check_int("window", window, 1, 2**62)
     patience = None if patience is None else check_int("patience", patience, 0, 2**62)
     if (scratch := launch_options.get("shared_memory")) is not None:

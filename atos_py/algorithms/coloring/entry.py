@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from ...graph.graph import Graph
 from ..registry import Algorithm, Option
-from .api import ColoringResult, color
+from .api import color
 from .verify import verify_coloring
 
 __all__ = ["ENTRY"]
 
 
-def _verify(graph: Graph, result: ColoringResult, _options: Mapping[str, Any]) -> dict[str, Any]:
-    verify_coloring(graph, result.colors)
-    return _describe(result)
-
-
-def _describe(result: ColoringResult) -> dict[str, Any]:
-    return {"colors": result.num_colors}
-
-
 ENTRY = Algorithm(
     name="color",
     run=color,
-    verify=_verify,
-    describe=_describe,
+    verify=lambda graph, result, _: verify_coloring(graph, result.colors),
+    describe=lambda result: {"colors": result.num_colors},
     arrays=lambda result: {"color": result.colors},
     help="colour the vertices of a graph",
     description="""\

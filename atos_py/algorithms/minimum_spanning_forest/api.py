@@ -12,7 +12,6 @@ from ...arrays.array import Array, asarray, zeros
 from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
-from ...graph.graph_arrays import check_graph
 from ...graph.symmetric_weights import has_symmetric_weights
 from ...operators.edge_map import THREAD_MAX_DEGREE
 from ...operators.ranges import range_items
@@ -22,7 +21,7 @@ from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
-from ..arguments import check_options, check_rounds, check_worker
+from ..arguments import check_call
 from ..launch_sequence import LaunchSequence
 from .tasks import Trees, collect_floats, collect_integers, grow
 
@@ -106,10 +105,7 @@ def minimum_spanning_forest(
     >>> atos.minimum_spanning_forest(grid).weight
     99
     """
-    check_graph(graph)
-    check_options(minimum_spanning_forest, launch_options)
-    check_rounds("minimum_spanning_forest", launch_options)
-    check_worker(worker)
+    check_call(minimum_spanning_forest, graph, worker, launch_options, rounds=True)
     _check_undirected(graph)
     n, device = graph.num_vertices, graph.device
     size = VERTICES_PER_ROW_ITEM[device.kind]

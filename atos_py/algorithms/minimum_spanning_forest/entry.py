@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from ...graph.graph import Graph
 from ..registry import Algorithm
-from .api import SpanningForestResult, minimum_spanning_forest
+from .api import minimum_spanning_forest
 from .verify import verify_minimum_spanning_forest
 
 __all__ = ["ENTRY"]
 
 
-def _verify(graph: Graph, result: SpanningForestResult, _options: Mapping[str, Any]) -> dict[str, Any]:
-    verify_minimum_spanning_forest(graph, result.edges, result.edge_ids, result.weight)
-    return _describe(result)
-
-
-def _describe(result: SpanningForestResult) -> dict[str, Any]:
-    return {"edges": result.num_edges, "weight": result.weight}
-
-
 ENTRY = Algorithm(
     name="minimum_spanning_forest",
     run=minimum_spanning_forest,
-    verify=_verify,
-    describe=_describe,
+    verify=lambda graph, result, _: verify_minimum_spanning_forest(graph, result.edges, result.edge_ids, result.weight),
+    describe=lambda result: {"edges": result.num_edges, "weight": result.weight},
     arrays=lambda result: {"edge_ids": result.edge_ids, "edges": result.edges},
     help="find the lightest edges that join a graph",
     description="""\

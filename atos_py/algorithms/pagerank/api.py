@@ -12,7 +12,6 @@ from ...arrays.array import Array, asarray, to_host, zeros
 from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError, UnsupportedTypeError
 from ...graph.graph import Graph
-from ...graph.graph_arrays import check_graph
 from ...graph.strength import out_strength
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...operators.vertex_map import append, vertex_map, vertex_sums
@@ -21,7 +20,7 @@ from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ...support.validation import as_dtype, as_host_array, check_bool, check_float
-from ..arguments import check_options, check_worker
+from ..arguments import check_call
 from ..launch_sequence import LaunchSequence
 from . import chebyshev_pull
 from .chebyshev_pull import HUB_DEGREE, chebyshev_round, is_low_degree
@@ -151,9 +150,7 @@ def pagerank(
     >>> atos.pagerank(ring).rank.to_numpy().round(3)
     array([0.25, 0.25, 0.25, 0.25], dtype=float32)
     """
-    check_graph(graph)
-    check_options(pagerank, launch_options)
-    check_worker(worker)
+    check_call(pagerank, graph, worker, launch_options)
     damping, tolerance = check_damping(damping), check_float("tolerance", tolerance)
     if find is not None and (not isinstance(find, str) or find not in METHODS):
         raise InvalidArgumentError(f"find must be one of {', '.join(METHODS)} (got {find!r:.80})")

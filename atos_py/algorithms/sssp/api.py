@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ...arrays.array import Array, full
 from ...arrays.array_library import as_library
 from ...graph.graph import Graph
-from ...graph.graph_arrays import check_graph
 from ...graph.weight_range import weight_range
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...runtime.buckets import check_buckets
@@ -20,7 +19,7 @@ from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ...support.validation import check_bool
-from ..arguments import check_cutoff, check_options, check_sources, check_target, check_worker, largest_whole
+from ..arguments import check_call, check_cutoff, check_sources, check_target, largest_whole
 from ..bfs.api import SCHEDULE, choose_direction, find_depths, zero_at
 from ..bfs.tasks import UNREACHED
 from ..launch_sequence import LaunchSequence
@@ -142,9 +141,7 @@ def sssp(
     >>> print(atos.sssp(graph, 0).distance[:])
     [0.   0.5  0.75]
     """
-    check_graph(graph)
-    check_options(sssp, launch_options)
-    check_worker(worker)
+    check_call(sssp, graph, worker, launch_options)
     n = graph.num_vertices
     end, limit = check_target(target, n), check_cutoff(cutoff)
     _, width = check_buckets(BUCKETS, delta)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from ...arrays.array import Array
 from ...graph.graph import Graph
 from ..bfs.entry import CUTOFF, TARGET
-from ..registry import Algorithm, Option
+from ..registry import Algorithm, Option, pick_options
 from .api import SSSPResult, sssp
 from .distances import suit_delta, unreached_of
 from .verify import verify_sssp
@@ -20,12 +19,6 @@ __all__ = ["ENTRY"]
 
 def _delta_of(word: str) -> float | str:
     return word if word == "auto" else float(word)
-
-
-def _verify(graph: Graph, result: SSSPResult, options: Mapping[str, Any]) -> dict[str, Any]:
-    given = {name: options[name] for name in ("target", "cutoff") if name in options}
-    verify_sssp(graph, options["source"], result.distance, result.predecessor, **given)
-    return _describe(result)
 
 
 def _describe(result: SSSPResult) -> dict[str, Any]:
@@ -46,7 +39,9 @@ def _list_widths(graph: Graph) -> dict[str, tuple[Any, ...]]:
 ENTRY = Algorithm(
     name="sssp",
     run=sssp,
-    verify=_verify,
+    verify=lambda graph, result, options: verify_sssp(
+        graph, options["source"], result.distance, result.predecessor, **pick_options(options, "target", "cutoff")
+    ),
     describe=_describe,
     arrays=_collect_arrays,
     help="find shortest paths along weighted edges",

@@ -9,14 +9,13 @@ import numpy as np
 from ...arrays.array import zeros
 from ...arrays.array_library import as_library
 from ...graph.graph import Graph
-from ...graph.graph_arrays import check_graph
 from ...operators.edge_map import THREAD_MAX_DEGREE
 from ...operators.ranges import range_items
 from ...operators.row_map import VERTICES_PER_ROW_ITEM
 from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
 from ...support.host_memory import host_memory_for
-from ..arguments import check_options, check_rounds, check_worker
+from ..arguments import check_call
 from ..connected_components import ComponentsResult
 from ..launch_sequence import LaunchSequence
 from .tasks import COUNT, name_by_smallest, separate, set_mode
@@ -72,10 +71,7 @@ def strongly_connected_components(
     >>> print(result.label[:], result.num_components)
     [0 1 1 3] 3
     """
-    check_graph(graph)
-    check_options(strongly_connected_components, launch_options)
-    check_rounds("strongly_connected_components", launch_options)
-    check_worker(worker)
+    check_call(strongly_connected_components, graph, worker, launch_options, rounds=True)
     n, device = graph.num_vertices, graph.device
     label = zeros(n, dtype=np.uint32, device=device)
     known = zeros((n, 4), dtype=np.uint32, device=device)

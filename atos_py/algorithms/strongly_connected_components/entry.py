@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from ...graph.graph import Graph
-from ..connected_components import ComponentsResult, describe_components
+from ..connected_components import describe_components
 from ..registry import Algorithm
 from .api import strongly_connected_components
 from .verify import verify_strongly_connected_components
@@ -14,15 +10,10 @@ from .verify import verify_strongly_connected_components
 __all__ = ["ENTRY"]
 
 
-def _verify(graph: Graph, result: ComponentsResult, _options: Mapping[str, Any]) -> dict[str, Any]:
-    verify_strongly_connected_components(graph, result.label, result.num_components)
-    return describe_components(result)
-
-
 ENTRY = Algorithm(
     name="strongly_connected_components",
     run=strongly_connected_components,
-    verify=_verify,
+    verify=lambda graph, result, _: verify_strongly_connected_components(graph, result.label, result.num_components),
     describe=describe_components,
     arrays=lambda result: {"label": result.label},
     help="find which vertices reach each other",
