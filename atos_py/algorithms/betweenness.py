@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays.array import asarray, empty, full, to_host, zeros
+from ..arrays.array import Array, asarray, empty, full, to_host, zeros
 from ..arrays.array_library import as_library
 from ..compile.atomics import atomic_add, atomic_cas
 from ..compile.host_kernels import compile_kernel, parallel_map, ranges
@@ -31,7 +31,9 @@ from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..operators.edge_map import THREAD_MAX_DEGREE
 from ..operators.ranges import range_items
+from ..operators.row_map import row_map
 from ..operators.vertex_map import vertex_map
+from ..operators.workspace import share_of_memory
 from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
@@ -49,8 +51,6 @@ if TYPE_CHECKING:
 __all__ = ["BetweennessResult", "betweenness", "verify_betweenness"]
 
 UNREACHED = 0xFFFF_FFFF
-_WORKSPACE = 8 << 30  # bytes that arrays of workers may take, unless one block's take more
-_BLOCKS = {"cpu": 1, "cuda": 4}  # of each processor
 _TOLERANCE = 1e-9  # by which sums in another order may differ, relative to the largest
 
 
@@ -75,93 +75,113 @@ class BetweennessResult:
     stats: LaunchStats
 
 
-def reach(worker, row, u, next_level, paths, depth, count, order, ends):  # type: ignore[no-untyped-def]
-    """Give u its level and list it, if it has none; count the paths to it, if this is its level."""
-    found = depth[row, u]
-    if found == UNREACHED:
-        found = atomic_cas(depth, (row, u), UNREACHED, next_level)
+class Searches(NamedTuple):
+    """Arrays of all workers, of a row for each."""
+
+    depth: Array
+    paths: Array  # how many shortest ones lead to each vertex
+    share: Array  # what a vertex adds to those above it, for each path to them
+    order: Array  # the vertices level by level
+    ends: Array  # of what is listed; of the level before the first, and of each level
+
+
+def listed(place, row, source, level, indices, s, centrality):  # type: ignore[no-untyped-def]
+    """Return the vertex at a place of the list."""
+    return s.order[row, place]
+
+
+def reach(v, edge, last, step, row, level, indices, s):  # type: ignore[no-untyped-def]
+    """Give targets of v the level and list them, if they have none; count the paths to those of the level."""
+    paths = s.paths[row, v]
+    while edge < last:
+        u = indices[edge]
+        edge += step
+        found = s.depth[row, u]
         if found == UNREACHED:
-            order[row, atomic_add(ends, (row, 0), 1)] = u
-            found = next_level
-    if found == next_level:
-        atomic_add(count, (row, u), paths)
+            found = atomic_cas(s.depth, (row, u), UNREACHED, level)
+            if found == UNREACHED:
+                s.order[row, atomic_add(s.ends, (row, 0), 1)] = u
+                found = level
+        if found == level:
+            atomic_add(s.paths, (row, u), paths)
+    return 0
 
 
-def carried(row, u, next_level, depth, share):  # type: ignore[no-untyped-def]
-    """Return what u adds to a vertex one level above it, for each path to that."""
-    return share[row, u] if depth[row, u] == next_level else 0.0
+def reach_row(v, edge, last, row, source, level, indices, s, centrality):  # type: ignore[no-untyped-def]
+    """Go from v to the next level."""
+    return reach(v, np.int64(edge), last, 1, row, level, indices, s)
 
 
-def finish(row, v, source, total, count, share, centrality):  # type: ignore[no-untyped-def]
-    """Add what a vertex carries of the paths from the source; keep what it adds to those above it, for each path to them."""
-    paths = count[row, v]
+def reach_row_by_all(team, v, edge, last, row, source, level, indices, s, centrality):  # type: ignore[no-untyped-def]
+    """Do the same by all threads of a team."""
+    return reach(v, edge + team.rank, last, team.size, row, level, indices, s)
+
+
+def carried(edge, last, step, row, level, indices, s):  # type: ignore[no-untyped-def]
+    """Return what targets of a level add to the vertex above them, for each path to it."""
+    total = 0.0
+    while edge < last:
+        u = indices[edge]
+        if s.depth[row, u] == level:
+            total += s.share[row, u]
+        edge += step
+    return total
+
+
+def finish(v, total, row, source, s, centrality):  # type: ignore[no-untyped-def]
+    """Add what a vertex carries of the paths from the source; keep what it adds to those above it."""
+    paths = s.paths[row, v]
     if v != source:
         atomic_add(centrality, v, total * paths)
-    share[row, v] = 1 / paths + total
+    s.share[row, v] = 1 / paths + total
+    return 0
+
+
+def carry_row(v, edge, last, row, source, level, indices, s, centrality):  # type: ignore[no-untyped-def]
+    """Go back to v from the next level."""
+    return finish(v, carried(np.int64(edge), last, 1, row, level, indices, s), row, source, s, centrality)
+
+
+def carry_row_by_all(team, v, edge, last, row, source, level, indices, s, centrality):  # type: ignore[no-untyped-def]
+    """Do the same by all threads of a team."""
+    total = team.sum(carried(edge + team.rank, last, team.size, row, level, indices, s))
+    return finish(v, total, row, source, s, centrality) if team.rank == 0 else 0
+
+
+reach_rows = row_map(reach_row, reach_row_by_all, vertex=listed)
+carry_rows = row_map(carry_row, carry_row_by_all, vertex=listed)
 
 
 @task
-def accumulate(worker, source, indptr, indices, thread_max_degree, depth, count, share, order, ends, centrality):  # type: ignore[no-untyped-def]
+def accumulate(worker, source, indptr, indices, thread_max_degree, s, centrality):  # type: ignore[no-untyped-def]
     """Add the part of all shortest paths from a source that leads through each vertex."""
     row = worker.index
     if worker.rank == 0:
-        depth[row, source] = 0
-        count[row, source] = 1.0
-        order[row, 0] = source
-        ends[row, 0] = 1  # of what is listed
-        ends[row, 1] = 0  # of the level before the first
+        s.depth[row, source] = 0
+        s.paths[row, source] = 1.0
+        s.order[row, 0] = source
+        s.ends[row, 0] = 1
+        s.ends[row, 1] = 0
     worker.sync()
     begin, end, level = 0, 1, 0
     while begin < end:
-        any_high = False
-        for place in worker.split(range(begin, end)):
-            v = order[row, place]
-            if indptr[v + 1] - indptr[v] > thread_max_degree:
-                any_high = True
-            else:
-                for edge in range(indptr[v], indptr[v + 1]):
-                    reach(worker, row, indices[edge], level + 1, count[row, v], depth, count, order, ends)
-        if worker.any(any_high):
-            for place in range(begin, end):
-                v = order[row, place]
-                if indptr[v + 1] - indptr[v] > thread_max_degree:
-                    for edge in worker.split(range(indptr[v], indptr[v + 1])):
-                        reach(worker, row, indices[edge], level + 1, count[row, v], depth, count, order, ends)
+        reach_rows(worker, begin, end, thread_max_degree, indptr, row, source, level + 1, indices, s, centrality)
         worker.sync()
         level += 1
-        begin, end = end, ends[row, 0]
+        begin, end = end, s.ends[row, 0]
         if worker.rank == 0:
-            ends[row, level + 1] = begin
+            s.ends[row, level + 1] = begin
         worker.sync()  # before anyone lists more
     # The last level is empty. Those before it are between ends[row, k + 1] and ends[row, k + 2].
     while level > 0:
-        level -= 1
-        begin, end = ends[row, level + 1], ends[row, level + 2]
-        any_high = False
-        for place in worker.split(range(begin, end)):
-            v = order[row, place]
-            if indptr[v + 1] - indptr[v] > thread_max_degree:
-                any_high = True
-            else:
-                total = 0.0
-                for edge in range(indptr[v], indptr[v + 1]):
-                    total += carried(row, indices[edge], level + 1, depth, share)
-                finish(row, v, source, total, count, share, centrality)
-        if worker.any(any_high):
-            for place in range(begin, end):
-                v = order[row, place]
-                if indptr[v + 1] - indptr[v] > thread_max_degree:
-                    total = 0.0
-                    for edge in worker.split(range(indptr[v], indptr[v + 1])):
-                        total += carried(row, indices[edge], level + 1, depth, share)
-                    total = worker.sum(total)
-                    if worker.rank == 0:
-                        finish(row, v, source, total, count, share, centrality)
+        begin, end = s.ends[row, level], s.ends[row, level + 1]
+        carry_rows(worker, begin, end, thread_max_degree, indptr, row, source, level, indices, s, centrality)
         worker.sync()
-    for place in worker.split(ends[row, 0]):
-        v = order[row, place]
-        depth[row, v] = UNREACHED
-        count[row, v] = 0.0
+        level -= 1
+    for place in worker.split(s.ends[row, 0]):
+        v = s.order[row, place]
+        s.depth[row, v] = UNREACHED
+        s.paths[row, v] = 0.0
     worker.sync()
 
 
@@ -237,17 +257,16 @@ def betweenness(
     centrality = zeros(n, dtype=np.float64, device=device)
     queue = Queue(max(len(chosen), len(range_items(n)), 1), dtype=np.uint32, device=device)
     launches = LaunchSequence("betweenness", queue, launch_options, worker)
-    blocks, workers = _count_workers(graph, len(chosen), worker or "cta", launch_options)
-    arrays = (
+    blocks, workers = share_of_memory(device, len(chosen), 28 * (n + 2), worker or "cta", launch_options)
+    searches = Searches(
         full((workers, n), UNREACHED, dtype=np.uint32, device=device),
         zeros((workers, n), dtype=np.float64, device=device),
         empty((workers, n), dtype=np.float64, device=device),
         empty((workers, n), dtype=np.uint32, device=device),
         empty((workers, n + 2), dtype=np.uint32, device=device),
     )
-    high = THREAD_MAX_DEGREE[device.kind]
-    rows = graph.indptr, graph.indices
-    launches.launch(chosen, accumulate, *rows, high, *arrays, centrality, defaults={"num_blocks": blocks, "fetch_size": 1})
+    arguments = graph.indptr, graph.indices, THREAD_MAX_DEGREE[device.kind], searches, centrality
+    launches.launch(chosen, accumulate, *arguments, defaults={"num_blocks": blocks, "fetch_size": 1})
     sampled = np.zeros(n, np.uint8)
     sampled[chosen] = 1
     where, by = asarray(sampled, device=device, readonly=True), asarray(np.array(factors), device=device, readonly=True)
@@ -275,18 +294,6 @@ def _factors(n: int, k: int, normalized: bool, undirected: bool) -> tuple[float,
         return 0.0, 0.0
     pairs = n - 2 if normalized else (2 if undirected else 1) / (n - 1)
     return 1 / (k * pairs), 1 / ((k - 1) * pairs) if k > 1 else math.nan
-
-
-def _count_workers(graph: Graph, sources: int, worker: str, options: LaunchOptions) -> tuple[int, int]:
-    """Return the number of blocks, as was asked for or as many as are useful, and how many workers they have at most."""
-    kind, threads = graph.device.kind, options.get("num_threads") or 256
-    lanes = {"cta": 1, "warp": check_int("num_threads", threads, 1, 1024) // 32, "thread": threads}
-    of_block = 1 if kind == "cpu" else max(lanes[worker], 1)
-    useful = min(_BLOCKS[kind] * graph.device.processors, -(-sources // of_block))
-    fitting = _WORKSPACE // (28 * of_block * (graph.num_vertices + 2))
-    asked = options.get("num_blocks")
-    blocks = max(1, min(useful, fitting)) if asked is None else check_int("num_blocks", asked, 1, 2**31 - 1)
-    return blocks, blocks * of_block
 
 
 def _paths_kernel(

@@ -15,11 +15,8 @@ from ..errors import VerificationError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..operators.connect import ALL_EDGES, COUNT, NOTES, choose_largest, connect
-from ..operators.edge_map import THREAD_MAX_DEGREE
-from ..operators.ranges import range_items
-from ..operators.row_map import VERTICES_PER_ROW_ITEM
+from ..operators.row_map import row_queue
 from ..runtime.launch import LaunchOptions
-from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from .arguments import check_call, ends_of, per_vertex, rows_on_host
@@ -109,12 +106,9 @@ def connected_components(
     n, device = graph.num_vertices, graph.device
     label = zeros(n, dtype=np.uint32, device=device)
     notes = zeros(NOTES, dtype=np.int64, device=device)
-    size = VERTICES_PER_ROW_ITEM[device.kind]
-    items = range_items(n, size)
-    launches = LaunchSequence("connected_components", Queue(max(2 * items.size, 1), device=device), launch_options, worker)
+    launches = LaunchSequence("connected_components", row_queue(n, device), launch_options, worker)
     sampled = 2 if graph.num_edges >= _MIN_DEGREE * n and graph.is_symmetric() else ALL_EDGES
-    arguments = size, THREAD_MAX_DEGREE[device.kind], sampled, graph._replace(weights=None), label, notes
-    launches.launch(items, connect, *arguments, overrides={"barrier": True, "each_round": choose_largest})
+    launches.over_rows(connect, n, sampled, graph._replace(weights=None), label, notes, each_round=choose_largest)
     return ComponentsResult(as_library(label, graph.library), int(notes[COUNT]), launches.total())
 
 

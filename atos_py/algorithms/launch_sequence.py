@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from ..arrays.array import Array, zeros
 from ..compile.task import Task
 from ..errors import LaunchTimeoutError
+from ..operators.edge_map import THREAD_MAX_DEGREE
 from ..operators.ranges import range_items
+from ..operators.row_map import row_items
 from ..runtime.launch import LaunchOptions, PlannedLaunch, compile_ahead
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
@@ -88,6 +90,13 @@ class LaunchSequence:
     def over_vertices(self, task: Task, n: int, *args: Any) -> None:
         """Run a vertex map (`operators.vertex_map`) over n vertices."""
         self.launch(range_items(n), task, n, *args)
+
+    def over_rows(self, task: Task, n: int, *args: Any, each_round: Callable[..., Any] | None = None) -> None:
+        """Run a task with rounds over ranges of n vertices, whose rows it maps by degree (`operators.row_map`)."""
+        device = self.queue.device
+        items, size = row_items(n, device)
+        rounds: LaunchOptions = {"barrier": True} if each_round is None else {"barrier": True, "each_round": each_round}
+        self.launch(items, task, size, THREAD_MAX_DEGREE[device.kind], *args, overrides=rounds)
 
     def sums(self, task: Task, n: int, *args: Any) -> list[float]:
         """Run a vertex map that adds up numbers, and return the sums."""

@@ -10,9 +10,7 @@ from ..arrays.array import Array, zeros
 from ..arrays.compute import compute
 from ..operators.connect import ALL_EDGES, NOTES, choose_largest, connect
 from ..operators.edge_map import THREAD_MAX_DEGREE
-from ..operators.ranges import range_items
-from ..operators.row_map import VERTICES_PER_ROW_ITEM
-from ..runtime.queue import Queue
+from ..operators.row_map import row_items, row_queue
 from .graph_arrays import GraphArrays
 
 __all__ = ["component_labels", "largest_component"]
@@ -22,9 +20,8 @@ def component_labels(graph: GraphArrays) -> Array:
     """Return the smallest vertex of the weak component of each vertex, as uint32."""
     n, device = graph.num_vertices, graph.device
     label, notes = zeros(n, dtype=np.uint32, device=device), zeros(NOTES, dtype=np.int64, device=device)
-    size = VERTICES_PER_ROW_ITEM[device.kind]
-    items = range_items(n, size)
-    queue = Queue(max(2 * len(items), 1), device=device)
+    items, size = row_items(n, device)
+    queue = row_queue(n, device)
     queue.push(items)
     arguments = size, THREAD_MAX_DEGREE[device.kind], ALL_EDGES, graph._replace(weights=None), label, notes
     queue.launch_cta(connect, *arguments, barrier=True, each_round=choose_largest)

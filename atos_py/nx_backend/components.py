@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..algorithms.connected_components import connected_components as find_components
 from ..algorithms.strongly_connected_components import strongly_connected_components as find_strong_components
-from ..algorithms.strongly_connected_components.verify import number_components
+from ..graph.strong_components import number_components
 from .graphs import AtosGraph
 
 __all__ = [
@@ -61,7 +61,7 @@ def is_weakly_connected(G: AtosGraph) -> bool:  # noqa: N803
 
 def strongly_connected_components(G: AtosGraph) -> Iterator[set[Any]]:  # noqa: N803
     """Yield the nodes of each strongly connected component."""
-    yield from _sets(G, number_components(G.indptr, G.indices)[0])
+    yield from _sets(G, number_components(G.indptr, G.indices))
 
 
 def number_strongly_connected_components(G: AtosGraph) -> int:  # noqa: N803

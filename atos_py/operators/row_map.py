@@ -8,12 +8,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["VERTICES_PER_ROW_ITEM", "by_groups", "row_map"]
+from numpy.typing import NDArray
+
+from ..core.devices import Device
+from ..runtime.queue import Queue
+from .ranges import range_items
+
+__all__ = ["VERTICES_PER_ROW_ITEM", "by_groups", "row_items", "row_map", "row_queue"]
 
 #: Vertices of a range. On a GPU few, since some rows take long.
 VERTICES_PER_ROW_ITEM = {"cuda": 1024, "cpu": 4096}
 _GROUP = 32
 _LOG_ROWS_OF_WORKERS = 6  # a worker takes rows of so many times the degree, as a power of 2, that a thread takes at most
+
+
+def row_items(n: int, device: Device) -> tuple[NDArray[Any], int]:
+    """Return the range items that cover n vertices, and how many vertices a range has."""
+    size = VERTICES_PER_ROW_ITEM[device.kind]
+    return range_items(n, size), size
+
+
+def row_queue(n: int, device: Device) -> Queue:
+    """Return a queue with room for the ranges of n vertices in this round and in the next one."""
+    return Queue(max(2 * len(row_items(n, device)[0]), 1), device=device)
+
+
+def itself(v, *args):  # type: ignore[no-untyped-def]
+    """Return the vertex of a range as it is."""
+    return v
 
 
 def by_groups(is_wanted: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,7 +69,12 @@ def _every(v, *args):  # type: ignore[no-untyped-def]
     return True
 
 
-def row_map(row: Callable[..., Any], row_by_all: Callable[..., Any], wants: Callable[..., Any] = _every) -> Callable[..., Any]:
+def row_map(
+    row: Callable[..., Any],
+    row_by_all: Callable[..., Any],
+    wants: Callable[..., Any] = _every,
+    vertex: Callable[..., Any] = itself,
+) -> Callable[..., Any]:
     """Return a function for flat tasks, which calls another for the row of every vertex of a range.
 
     All threads of a worker call it as ``function(worker, first, end, thread_max_degree, indptr, *args)``. For a vertex v with
@@ -57,14 +84,18 @@ def row_map(row: Callable[..., Any], row_by_all: Callable[..., Any], wants: Call
     team is the group or the worker, with its collective functions. That is not done for a vertex with many edges for which
     ``wants(v, *args)`` is false, which one thread finds out.
 
+    With `vertex`, the range is one of places, for instance in a list, and ``vertex(place, *args)`` is the vertex of a place.
+
     Returns the sum, over the calls of this thread, of what they return: a number.
     """
 
-    def is_medium(v, thread_max_degree, indptr, *args):  # type: ignore[no-untyped-def]
+    def is_medium(place, thread_max_degree, indptr, *args):  # type: ignore[no-untyped-def]
+        v = vertex(place, *args)
         degree = indptr[v + 1] - indptr[v]
         return degree > thread_max_degree and degree >> _LOG_ROWS_OF_WORKERS <= thread_max_degree and wants(v, *args)
 
-    def row_by_group(group, v, thread_max_degree, indptr, *args):  # type: ignore[no-untyped-def]
+    def row_by_group(group, place, thread_max_degree, indptr, *args):  # type: ignore[no-untyped-def]
+        v = vertex(place, *args)
         return row_by_all(group, v, indptr[v], indptr[v + 1], *args)
 
     map_medium_rows = by_groups(is_medium, row_by_group)
@@ -72,7 +103,8 @@ def row_map(row: Callable[..., Any], row_by_all: Callable[..., Any], wants: Call
     def map_rows(worker, first, end, thread_max_degree, indptr, *args):  # type: ignore[no-untyped-def]
         total = 0
         most = 0
-        for v in worker.split(range(first, end)):
+        for place in worker.split(range(first, end)):
+            v = vertex(place, *args)
             edge = indptr[v]
             last = indptr[v + 1]
             if last - edge <= thread_max_degree:
@@ -82,7 +114,8 @@ def row_map(row: Callable[..., Any], row_by_all: Callable[..., Any], wants: Call
         if worker.any(most > thread_max_degree):
             total += map_medium_rows(worker, first, end, thread_max_degree, indptr, *args)
         if worker.any(most >> _LOG_ROWS_OF_WORKERS > thread_max_degree):
-            for v in range(first, end):
+            for place in range(first, end):
+                v = vertex(place, *args)
                 edge = indptr[v]
                 last = indptr[v + 1]
                 if (last - edge) >> _LOG_ROWS_OF_WORKERS > thread_max_degree and worker.any(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atos_py as atos
-from atos_py.algorithms.betweenness import accumulate
+from atos_py.algorithms.betweenness import Searches, accumulate
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError, UnsupportedTypeError, VerificationError
@@ -166,7 +166,7 @@ def test_kernels_spill_nothing() -> None:
     pytest.importorskip("numba_cuda")
     graph, numbers = atos.generate.road(2, device="cpu"), atos.zeros(1, dtype=np.float64, device="cpu")
     ids, floats = (atos.zeros((1, 4), dtype=dtype, device="cpu") for dtype in (np.uint32, np.float64))
-    arguments = (graph.indptr, graph.indices, 16, ids, floats, floats, ids, ids, numbers)
+    arguments = (graph.indptr, graph.indices, 16, Searches(ids, floats, floats, ids, ids), numbers)
     try:
         kernel = link.cubin(accumulate, None, tuple(map(describe, arguments)), np.dtype("u4"), "cta", (9, 0), 64)
     except BuildError as error:

@@ -14,8 +14,8 @@ from scipy.sparse import csgraph
 
 import atos_py as atos
 from atos_py.algorithms import connected_components as module
-from atos_py.algorithms.strongly_connected_components import api
-from atos_py.algorithms.strongly_connected_components.tasks import separate, set_mode
+from atos_py.algorithms import strongly_connected_components
+from atos_py.algorithms.strongly_connected_components import separate, set_mode
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError, LaunchConfigError, VerificationError
@@ -71,7 +71,7 @@ def test_random_graphs_strongly(
     graph: atos.Graph, options: dict[str, Any], blocks: int, dense: int, thread_max_degree: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(api, "_DENSE", dense)
+        patch.setattr(strongly_connected_components, "_DENSE", dense)
         patch.setitem(THREAD_MAX_DEGREE, "cpu", thread_max_degree)
         checked(graph, "strong", num_blocks=blocks, **options)
 
