@@ -10,7 +10,7 @@ export CUDA_HOME ATOS_CPU_ONLY
 # With nvcc on this machine nothing is fetched for the build; without it, PyPI's wheels hold a complete one.
 NVCC_WHEELS = $(shell CUDA_HOME="$(CUDA_HOME)" ATOS_CPU_ONLY="$(ATOS_CPU_ONLY)" $(PYTHON) atos_py/tools/cuda_toolkit.py)
 
-.PHONY: demo test lint docs gpu-test build dist wheel-test clean
+.PHONY: demo test test-all lint docs gpu-test build dist wheel-test clean
 
 demo: build
 	$(BIN)/python -m atos_py demo
@@ -26,6 +26,10 @@ lint: $(VENV)/installed
 # The pages of docs/, with the API and the examples' outputs, in build/docs. A warning is an error.
 docs: build
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs
+
+# All cases of the tests that try a few by default: schedules of programs, and every algorithm on large graphs.
+test-all: build
+	ATOS_TEST_CASES=10000 $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 # On a machine with a GPU, in an environment that has the packages: everything that needs one, JOBS files at a time.
 JOBS ?= 6

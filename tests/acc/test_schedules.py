@@ -5,21 +5,19 @@ ATOS_TEST_CASES says how many cases; docs/simd-x.md tells of 10,000.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from cases import CASES, IS_FULL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atos_py as atos
 from atos_py.acc import programs
 
-CASES = int(os.environ.get("ATOS_TEST_CASES", "120"))
 FEW_BINS = 4  # so that they overflow on small graphs, and what the online filter has pushed by then is dropped
-IS_FULL = CASES > 1000  # then all programs go through all kernels, each of which has to be compiled
 
 OPTIONS = {
     "direction": st.sampled_from(["push", "pull", "auto"]),

@@ -1,0 +1,8 @@
+"""How many cases tests try that have no end of them: a few, or with ATOS_TEST_CASES=10000, as in `make test-all`, all."""
+
+from __future__ import annotations
+
+import os
+
+CASES = int(os.environ.get("ATOS_TEST_CASES", "120"))
+IS_FULL = CASES > 1000
