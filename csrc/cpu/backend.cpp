@@ -258,7 +258,7 @@ private:
 
 } // namespace
 
-uint64_t host_memory_to_spare() { return std::min(memory_free() / 2, addresses_to_spare()); }
+uint64_t host_memory_to_spare() { return std::min(cpu_backend().free_bytes() / 2, addresses_to_spare()); }
 
 Backend &cpu_backend() {
   static CpuBackend instance;

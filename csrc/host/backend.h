@@ -4,6 +4,7 @@
 #include <string>
 
 #include "host/mailbox.h"
+#include "host/recent_number.h"
 #include "host/run.h"
 #include "protocol/queue_ref.cuh"
 #include "protocol/split_item.cuh"
@@ -43,6 +44,18 @@ public:
 
   virtual void start_clock(const atos_launch &launch) = 0;
   virtual double stop_clock(const atos_launch &launch) = 0; // milliseconds
+
+  // About the bytes that are free, for limits that need not be exact.
+  uint64_t free_bytes() {
+    return recent_free_bytes.get([this] {
+      atos_device_info info{};
+      query(&info);
+      return info.free_bytes;
+    });
+  }
+
+private:
+  RecentNumber recent_free_bytes;
 };
 
 // The backend of a device, made on first use and kept; throws ATOS_NO_DEVICE.

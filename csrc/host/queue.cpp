@@ -42,9 +42,8 @@ void atos_queue::set_limit(uint64_t limit) {
   if (limit && limit < storage.size)
     throw Failure(ATOS_INVALID, format("max_capacity must be at least the capacity, %llu (got %llu); call resize() first",
                                        (unsigned long long)storage.size, (unsigned long long)limit));
-  atos_device_info info{};
-  if (limit == 0) storage.backend.query(&info);
-  storage.max_size = limit ? limit : std::max(uint64_t(storage.size), info.free_bytes / 2 / storage.slot_bytes);
+  const uint64_t fitting = limit ? 0 : storage.backend.free_bytes() / 2 / storage.slot_bytes;
+  storage.max_size = limit ? limit : std::max(uint64_t(storage.size), fitting);
 }
 
 uint64_t atos_queue::pending() {

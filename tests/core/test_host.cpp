@@ -1,4 +1,5 @@
 // The cores and the memory that a process may use (csrc/host/resource_limits.h), by control groups as they look in a directory.
+#include "host/recent_number.h"
 #include "host/resource_limits.h"
 
 #include <filesystem>
@@ -32,6 +33,16 @@ struct Groups {
 };
 
 } // namespace
+
+TEST(a_recent_number_is_found_out_when_it_is_old) {
+  RecentNumber number;
+  uint64_t next = 5;
+  const auto read = [&] { return next++; };
+  CHECK(number.get(read, 0) == 5, "first");
+  CHECK(number.get(read, RecentNumber::kAge) == 5, "recent");
+  CHECK(number.get(read, RecentNumber::kAge + 1) == 6, "old");
+  CHECK(number.get(read) == 7, "by the clock");
+}
 
 TEST(no_groups_no_limit) {
   CHECK(std::isinf(quota("/nowhere", "/nowhere/self")), "%f", quota("/nowhere", "/nowhere/self"));

@@ -1,0 +1,32 @@
+// RecentNumber: a number that is slow to find out, and of which an answer serves for a tenth of a second, such as the memory
+// that is free where each queue asks how far it may grow.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace atos {
+
+class RecentNumber {
+public:
+  static constexpr int64_t kAge = 100'000'000; // nanoseconds
+
+  // Threads that find it old at the same time all read it anew.
+  template <class Read> uint64_t get(Read read, int64_t now = nanoseconds()) {
+    if (now - at.load() > kAge) {
+      value = read();
+      at = now;
+    }
+    return value;
+  }
+
+private:
+  static int64_t nanoseconds() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+
+  std::atomic<int64_t> at{-(int64_t(1) << 62)};
+  std::atomic<uint64_t> value{0}; // as of that time, or newer
+};
+
+} // namespace atos
