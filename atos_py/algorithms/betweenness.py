@@ -133,7 +133,7 @@ def finish(v, total, row, source, s, centrality):  # type: ignore[no-untyped-def
     paths = s.paths[row, v]
     if v != source:
         atomic_add(centrality, v, total * paths)
-    s.share[row, v] = 1 / paths + total
+    s.share[row, v] = 1 / paths + total if paths < np.inf else np.nan
     return 0
 
 
@@ -237,8 +237,8 @@ def betweenness(
 
     Notes
     -----
-    Paths are counted in float64, as in networkx. Where there are more than 1e308 between two vertices, as in large grids of
-    which no edge is missing, the result is NaN.
+    Paths are counted in float64, as in networkx. Where there are more than 1e308 to a vertex, as in large grids, the result is
+    NaN for it and for all vertices on these paths but their beginning.
 
     References
     ----------
@@ -322,6 +322,7 @@ def _paths_kernel(
                     paths[v] += paths[u]
                     tails[edges], heads[edges] = u, v
                     edges += 1
+        behind[paths == np.inf] = np.nan
         while edges > 0:  # the farthest ends first
             edges -= 1
             u, v = tails[edges], heads[edges]

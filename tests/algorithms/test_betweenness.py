@@ -162,6 +162,20 @@ def test_refused_arguments(options: dict[str, Any], error: type[Exception], mess
         atos.betweenness(atos.Graph.from_edges([0, 1], [1, 2], device="cpu"), **options)
 
 
+def test_more_paths_than_float64_counts(device: atos.Device) -> None:
+    """Each of 1,100 diamonds in a row doubles the paths; beside them lies a vertex that they do not concern."""
+    top = 3 * np.arange(1100)
+    u, v = np.concatenate([top, top, top + 1, top + 2, [0]]), np.concatenate([top + 1, top + 2, top + 3, top + 3, [3301]])
+    graph = atos.Graph.from_edges(u, v, num_vertices=3302, device=device)
+    found = atos.betweenness(graph, [0, 3301]).centrality.to_numpy()
+    assert np.isnan(found[1:3301]).all()
+    assert found[0] == found[3301] == 0
+    atos.verify_betweenness(graph, found, [0, 3301])
+    few = atos.betweenness(graph, [3000, 3301]).centrality.to_numpy()
+    assert not np.isnan(few).any()
+    atos.verify_betweenness(graph, few, [3000, 3301])
+
+
 def test_kernels_spill_nothing() -> None:
     pytest.importorskip("numba_cuda")
     graph, numbers = atos.generate.road(2, device="cpu"), atos.zeros(1, dtype=np.float64, device="cpu")
