@@ -119,9 +119,11 @@ class LaunchSequence:
         plan : callable
             Makes those launches on this object, which records them in `planned` instead of running them.
         """
+        if self.queue.device.kind not in _LINKS:
+            return
         options = repr([self.options.get(name) for name in ("num_threads", "debug")])  # not checked yet: maybe no keys
         key = self.name, self.worker, self.queue.device, self.queue.dtype, options, variant
-        if self.queue.device.kind not in _LINKS or key in _compiled:
+        if key in _compiled:
             return
         self.planned = []
         try:

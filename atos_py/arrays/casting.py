@@ -19,7 +19,8 @@ def cast_values(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     if values.dtype.kind not in "iufb":
         raise UnsupportedTypeError(f"values of dtype {values.dtype} cannot become {dtype}")
     if dtype.kind in "iu" and values.size:
-        low, high = values.min().item(), values.max().item()  # Python compares integers and floats exactly
+        ends = (values.min(), values.max()) if values.ndim else (values, values)
+        low, high = (end.item() for end in ends)  # Python compares integers and floats exactly
         limits = np.iinfo(dtype)
         if not (int(limits.min) <= low and high <= int(limits.max)):
             raise InvalidArgumentError(f"values from {low} to {high} do not fit {dtype} ({limits.min} to {limits.max})")

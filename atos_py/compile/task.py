@@ -60,7 +60,7 @@ class Task:
     @property
     def name(self) -> str:
         """The name of the task function."""
-        return getattr(self.body, "__name__", repr(self.body))
+        return getattr(self.body, "__name__", None) or repr(self.body)
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: tasks run inside a launch."""

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 __all__ = ["Profile", "annotated", "during", "nvtx_annotate", "profile_of"]
@@ -51,7 +51,7 @@ class Profile:
 
     def parts(self) -> dict[str, float]:
         """Return the parts by name, in the order of time."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: getattr(self, name) for name in self.__slots__}
 
     def __add__(self, other: Profile) -> Profile:
         return Profile(*(mine + its for mine, its in zip(self.parts().values(), other.parts().values(), strict=True)))

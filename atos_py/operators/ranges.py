@@ -32,7 +32,7 @@ VERTICES_PER_MIXED_RANGE = 512
 
 def range_items(n: int, size: int = VERTICES_PER_ITEM) -> NDArray[Any]:
     """Return the range items that cover n vertices."""
-    return np.arange(-(-n // size))
+    return np.arange(-(-n // size), dtype=np.uint32)
 
 
 def split_range(worker, item, n, size):  # type: ignore[no-untyped-def]
@@ -43,7 +43,7 @@ def split_range(worker, item, n, size):  # type: ignore[no-untyped-def]
 
 def mixed_ranges(n: int) -> NDArray[Any]:
     """Return the mixed items that are ranges, which cover all n vertices."""
-    return n + np.arange(-(-n // VERTICES_PER_MIXED_RANGE))
+    return np.arange(n, n + -(-n // VERTICES_PER_MIXED_RANGE), dtype=mixed_item_dtype(n))
 
 
 def mixed_item_dtype(n: int) -> DTypeLike:

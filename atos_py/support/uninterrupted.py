@@ -8,6 +8,7 @@ would wait for ever for a module that the main thread is importing.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # that of `signal` makes enums of all that it returns
 import functools
 import signal
 import sys
@@ -40,7 +41,7 @@ def uninterrupted(function: Callable[_P, _R]) -> Callable[_P, _R]:
             else:
                 handlers[number](number, frame)
 
-        found = {number: signal.getsignal(number) for number in _SIGNALS}
+        found = {number: _signal.getsignal(number) for number in _SIGNALS}
         handlers: dict[int, Any] = {number: handler for number, handler in found.items() if callable(handler)}
         try:
             for number in handlers:

@@ -6,7 +6,7 @@ import difflib
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, cast
 
 import numpy as np
@@ -30,11 +30,11 @@ __all__ = [
 ]
 
 
-def check_option_names(what: str, given: Iterable[str], known: Iterable[str]) -> None:
+def check_option_names(what: str, given: Iterable[str], known: Collection[str]) -> None:
     """Raise at the first option that `what` does not have, with those that it has and the likeliest of them."""
-    has = list(dict.fromkeys(known))
     for name in given:
-        if name not in has:
+        if name not in known:
+            has = list(dict.fromkeys(known))
             near = difflib.get_close_matches(name, has, 1)
             meant = f"did you mean {near[0]!r}? " if near else ""
             raise UnsupportedTypeError(f"{what} has no option {name!r}; {meant}it has {', '.join(has)}")
