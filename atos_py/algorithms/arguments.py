@@ -26,6 +26,7 @@ __all__ = [
     "check_target",
     "check_worker",
     "ends_of",
+    "first_of",
     "hash_of_seed",
     "largest_whole",
     "per_vertex",
@@ -45,6 +46,11 @@ def rows_on_host(graph: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 def ends_of(indptr: NDArray[Any], indices: NDArray[Any], edge: int) -> tuple[int, int]:
     """Return the source and the target of an edge, by its number, as a message names them."""
     return int(np.searchsorted(indptr, edge, side="right")) - 1, int(indices[edge])
+
+
+def first_of(flags: NDArray[np.bool_]) -> int:
+    """Return the first vertex that is flagged, or -1: the one that a verifier names."""
+    return int(np.argmax(flags)) if flags.any() else -1
 
 
 def check_call(

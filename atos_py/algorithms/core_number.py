@@ -26,7 +26,7 @@ from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
-from .arguments import check_call, per_vertex, rows_on_host
+from .arguments import check_call, first_of, per_vertex, rows_on_host
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, register
 
@@ -222,8 +222,7 @@ def verify_core_number(graph: Graph, core: Any) -> None:
     expected = find_serial_cores(graph)
     found = per_vertex("core", core, expected.size)
     wrong = found != expected
-    if wrong.any():
-        v = int(np.argmax(wrong))
+    if (v := first_of(wrong)) >= 0:
         raise VerificationError(f"core[{v}] is {found[v]}, but the core number of vertex {v} is {expected[v]}")
 
 

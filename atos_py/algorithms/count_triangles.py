@@ -37,7 +37,7 @@ from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_int
-from .arguments import check_call, per_vertex, rows_on_host
+from .arguments import check_call, first_of, per_vertex, rows_on_host
 from .launch_sequence import LaunchSequence
 from .oriented_rows import divide_rows, oriented_rows
 from .registry import Algorithm, register
@@ -299,16 +299,14 @@ def verify_triangles(graph: Graph, triangles: Any, total: int | None = None, clu
     expected, degree = find_host_triangles(graph)
     found = per_vertex("triangles", triangles, expected.size)
     wrong = found != expected
-    if wrong.any():
-        v = int(np.argmax(wrong))
+    if (v := first_of(wrong)) >= 0:
         raise VerificationError(f"triangles[{v}] is {found[v]}, but vertex {v} is in {expected[v]} triangles")
     if total is not None and total != int(expected.sum()) // 3:
         raise VerificationError(f"total is {total}, but there are {int(expected.sum()) // 3} triangles")
     if clustering is not None:
         coefficients = per_vertex("clustering", clustering, expected.size, "f")
         wrong = ~(np.abs(coefficients - expected / np.maximum(degree * (degree - 1) // 2, 1)) <= 1e-6)
-        if wrong.any():
-            v = int(np.argmax(wrong))
+        if (v := first_of(wrong)) >= 0:
             raise VerificationError(
                 f"clustering[{v}] is {coefficients[v]}, but {expected[v]} of the pairs of {degree[v]} neighbours are joined"
             )

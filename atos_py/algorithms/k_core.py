@@ -15,7 +15,7 @@ from ..operators.vertex_map import vertex_map
 from ..runtime.launch import LaunchOptions
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_int
-from .arguments import check_call, per_vertex
+from .arguments import check_call, first_of, per_vertex
 from .core_number import REST, find_serial_cores, peel_levels
 from .registry import Algorithm, Option, register
 from .vertex_set import VertexSetResult, describe_set
@@ -108,8 +108,7 @@ def verify_k_core(graph: Graph, k: int, members: Any) -> None:
     core = find_serial_cores(graph)
     found = per_vertex("members", members, core.size, "b")
     wrong = found != (core >= check_int("k", k, 0, 2**62))
-    if wrong.any():
-        v = int(np.argmax(wrong))
+    if (v := first_of(wrong)) >= 0:
         is_member = "is" if found[v] else "is not"
         raise VerificationError(f"vertex {v} {is_member} among the members of the {k}-core, but its core number is {core[v]}")
 

@@ -40,7 +40,7 @@ from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from ..support.splitmix64 import splitmix64
 from ..support.validation import check_int
-from .arguments import check_call, hash_of_seed, per_vertex, rows_on_host
+from .arguments import check_call, first_of, hash_of_seed, per_vertex, rows_on_host
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, Option, register
 
@@ -317,8 +317,7 @@ def verify_label_propagation(graph: Graph, label: Any) -> None:
     found = per_vertex("label", label, n).astype(np.int64)
     wrong = (found < 0) | (found > np.arange(n))
     wrong[~wrong] = found[found[~wrong]] != found[~wrong]  # so a label has itself, and nobody before it has it
-    if wrong.any():
-        v = int(np.argmax(wrong))
+    if (v := first_of(wrong)) >= 0:
         raise VerificationError(f"label[{v}] is {found[v]}, which is not the smallest vertex with that label")
     kernel, pieces = compile_kernel(_frequency_kernel), even_rows(indptr, 1 << 22)
     for v in parallel_map(lambda piece: int(kernel(indptr, indices, found, np.zeros(n, np.int64), *piece)), pieces):

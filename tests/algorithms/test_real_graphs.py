@@ -25,7 +25,7 @@ GRAPHS = {
     "New York": "USA-road-d.NY.gr.gz",  # roads, with weights
     "Slashdot": "soc-Slashdot0902.txt.gz",  # a directed social network
     "city": "city-NewYork_0_1024-4n.mtx.gz",  # a grid with holes
-    "rmat": "rmat:16:16@1-255",
+    "rmat": "rmat:14:16@1-255",
 }
 WORKERS = ["thread", "warp", "cta"]
 FEW = ["bfs", "connected_components", "core_number"]

@@ -185,7 +185,7 @@ def test_kernels_spill_nothing(worker: str, kind: str) -> None:
     trees = Trees(*of_vertices, array(kind), array("u8"), array("i4"), array("u4"), array("i4"), np.dtype(kind).type(9))
     launches = {grow: (1024, 16, graph, trees)}
     if kind == "f4":
-        launches[collect_floats] = 1024, graph, trees, array("i8"), array("u4", 2), array("i4"), array("f8", 2)
+        launches[collect_floats] = 1024, 2, array("i8"), array("f8", 2), graph, trees, array("u4", 2), array("i4")
     for task, args in launches.items():
         try:
             kernel = link.cubin(task, None, tuple(map(describe, args)), np.dtype(np.int64), worker, (9, 0))

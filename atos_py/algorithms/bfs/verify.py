@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...compile.host_kernels import compile_kernel, even_rows, parallel_map, ranges
+from ...compile.host_kernels import compile_kernel, even_rows, first_found, parallel_map, ranges
 from ...errors import VerificationError
 from ...graph.csr import CSR
 from ...graph.graph import Graph
 from ...support.host_memory import host_memory_for
-from ..arguments import check_cutoff, check_sources, check_target, ends_of, largest_whole, per_vertex, rows_on_host
+from ..arguments import check_cutoff, check_sources, check_target, ends_of, first_of, largest_whole, per_vertex, rows_on_host
 
 __all__ = ["verify_bfs"]
 
@@ -21,7 +21,7 @@ _CHUNK_EDGES = 1 << 20
 
 
 def _edges_kernel(
-    indptr: Any, indices: Any, depth: Any, unreached: Any, most: Any, first: int, end: int, has_parent: Any
+    indptr: Any, indices: Any, depth: Any, unreached: Any, most: Any, has_parent: Any, first: int, end: int
 ) -> int:  # pragma: no cover - compiled
     """Flag vertices to which an edge of vertices `first` to `end` leads from a depth one less; return a bad edge or -1.
 
@@ -130,8 +130,7 @@ def verify_bfs(
     end, limit = check_target(target, num_vertices), check_cutoff(cutoff)
     final = depths != np.iinfo(depths.dtype).max  # the reached vertices whose depth is proved
     beyond = final & (depths > (np.inf if limit is None else max(limit, 0)))
-    if beyond.any():
-        v = int(np.argmax(beyond))
+    if (v := first_of(beyond)) >= 0:
         raise VerificationError(f"depth[{v}] is {depths[v]}, beyond the cutoff of {cutoff}")
     most = max(largest_whole(limit, int(np.iinfo(depths.dtype).max)), 0)
     if end is not None and final[end]:
@@ -164,9 +163,6 @@ def _verify_depths(
     unreached, bound = depths.dtype.type(np.iinfo(depths.dtype).max), depths.dtype.type(most)
     has_parent = np.zeros(depths.size, np.uint8)
 
-    def check_edges(piece: tuple[int, int]) -> int:
-        return int(compile_kernel(_edges_kernel)(indptr, indices, depths, unreached, bound, *piece, has_parent))
-
     def check_vertices(piece: tuple[int, int]) -> int:
         part = depths[slice(*piece)]
         bad = final[slice(*piece)] & (has_parent[slice(*piece)] == 0)
@@ -175,13 +171,12 @@ def _verify_depths(
             bad |= part < 0
         return piece[0] + int(np.argmax(bad)) if bad.any() else -1
 
-    for edge in parallel_map(check_edges, even_rows(indptr, _CHUNK_EDGES)):
-        if edge >= 0:
-            u, v = ends_of(indptr, indices, edge)
-            raise VerificationError(
-                f"edge {u} -> {v} (number {edge}): depth[{u}] is {depths[u]}, so depth[{v}] must be at most "
-                f"{int(depths[u]) + 1}, but it is {_shown(depths[v])}"
-            )
+    if (edge := first_found(_edges_kernel, indptr, indices, depths, unreached, bound, has_parent)) >= 0:
+        u, v = ends_of(indptr, indices, edge)
+        raise VerificationError(
+            f"edge {u} -> {v} (number {edge}): depth[{u}] is {depths[u]}, so depth[{v}] must be at most "
+            f"{int(depths[u]) + 1}, but it is {_shown(depths[v])}"
+        )
     for vertex in parallel_map(check_vertices, ranges(depths.size, _CHUNK_VERTICES)):
         if vertex >= 0:
             found = int(depths[vertex])
@@ -213,8 +208,7 @@ def _verify_parents(
     bad[known] = depths[parents[known]] != depths[known] - 1
     bad[starts] = parents[starts] != starts
     bad |= ~reached & (parents != np.iinfo(parents.dtype).max)
-    if bad.any():
-        v = int(np.argmax(bad))
+    if (v := first_of(bad)) >= 0:
         if not reached[v]:
             reason = "it is not reached, so it has none"
         elif not inner[v]:

@@ -13,12 +13,9 @@ from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
 from ...graph.symmetric_weights import has_symmetric_weights
-from ...operators.edge_map import THREAD_MAX_DEGREE
-from ...operators.ranges import range_items
 from ...operators.reductions import SCRATCH_BYTES
-from ...operators.row_map import VERTICES_PER_ROW_ITEM
+from ...operators.row_map import row_items, row_queue
 from ...runtime.launch import LaunchOptions
-from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ..arguments import check_call
@@ -108,8 +105,7 @@ def minimum_spanning_forest(
     check_call(minimum_spanning_forest, graph, worker, launch_options, rounds=True)
     _check_undirected(graph)
     n, device = graph.num_vertices, graph.device
-    size = VERTICES_PER_ROW_ITEM[device.kind]
-    items = range_items(n, size)
+    items, size = row_items(n, device)
     kind = np.dtype(np.int32) if graph.weights is None else graph.weights.dtype
 
     def array(size: int | tuple[int, ...], dtype: Any) -> Array:
@@ -127,9 +123,7 @@ def minimum_spanning_forest(
         hooked=array(items.size, np.int32),
         limit=kind.type(np.inf if kind.kind == "f" else np.iinfo(kind).max),
     )
-    queue = Queue(max(2 * items.size, 1), device=device)
-    launches = LaunchSequence("minimum_spanning_forest", queue, launch_options, worker)
-    arguments = size, THREAD_MAX_DEGREE[device.kind], graph, trees
+    launches = LaunchSequence("minimum_spanning_forest", row_queue(n, device), launch_options, worker)
     collect, sums = (
         (collect_floats, array((items.size, 3), np.float64))
         if kind.kind == "f"
@@ -140,15 +134,16 @@ def minimum_spanning_forest(
         places = np.concatenate([[0], np.cumsum(hooked, dtype=np.int64)])
         found = array((int(places[-1]), 2), vertices), array(int(places[-1]), rows)
         scratch: LaunchOptions = {"shared_memory": SCRATCH_BYTES[worker or "cta"]}
-        launches.launch(items, collect, size, graph, trees, asarray(places, device=device), *found, sums, overrides=scratch)
+        arguments = size, n, asarray(places, device=device), sums, graph, trees, *found
+        launches.launch(items, collect, *arguments, overrides=scratch)
         return found
 
     def plan() -> None:
-        launches.launch(items, grow, *arguments, overrides={"barrier": True})
+        launches.over_rows(grow, n, graph, trees)
         gather_edges(np.zeros(items.size))
 
     launches.compile_ahead((rows, kind, graph.weights is None), plan)
-    launches.launch(items, grow, *arguments, overrides={"barrier": True})
+    launches.over_rows(grow, n, graph, trees)
     edges, edge_ids = gather_edges(trees.hooked.to_numpy())
     weight = edge_ids.size if graph.weights is None else _total(sums.to_numpy())
     library = graph.library

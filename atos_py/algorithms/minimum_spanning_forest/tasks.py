@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...arrays.array import Array
 from ...compile.atomics import atomic_add, atomic_min
-from ...compile.task import Task, task
-from ...operators.reductions import plus, sum_of_lower_ranks
+from ...compile.task import task
+from ...operators.listing import listing
 from ...operators.row_map import row_map
 from ...operators.union_find import find_root
 
@@ -177,50 +176,31 @@ def grow(worker, item, size, thread_max_degree, graph, trees):  # type: ignore[n
         worker.push(item)
 
 
-def parts_of_integer(weight):  # type: ignore[no-untyped-def]
-    """Return three numbers of which many can be added up: the halves of a weight as 64 bits, and whether it is negative."""
+def is_hooked(v, graph, trees, edges, edge_ids):  # type: ignore[no-untyped-def]
+    """Whether v has an edge of the forest, as one that is no root."""
+    return trees.parent[v] != v
+
+
+def store_edge(v, place, graph, trees, edges, edge_ids):  # type: ignore[no-untyped-def]
+    """Store the edge of v; return its weight."""
+    edge = trees.edge[v]
+    edge_ids[place] = edge
+    edges[place, 0] = trees.source[v]
+    edges[place, 1] = graph.indices[edge]
+    return weight_of(edge, graph.weights, trees)
+
+
+def collect_integer(v, place, graph, trees, edges, edge_ids):  # type: ignore[no-untyped-def]
+    """Store the edge of v; return the halves of its weight as 64 bits, and whether it is negative: many add up exactly."""
+    weight = store_edge(v, place, graph, trees, edges, edge_ids)
     bits = np.uint64(weight)
     return np.int64(bits & _LOW), np.int64(bits >> _32), np.int64(weight < 0)
 
 
-def parts_of_float(weight):  # type: ignore[no-untyped-def]
-    """Return a weight as three numbers that are its sum."""
-    return np.float64(weight), 0.0, 0.0
+def collect_float(v, place, graph, trees, edges, edge_ids):  # type: ignore[no-untyped-def]
+    """Store the edge of v; return its weight as three numbers that are its sum."""
+    return np.float64(store_edge(v, place, graph, trees, edges, edge_ids)), 0.0, 0.0
 
 
-def collection(parts: Callable[..., Any], zero: Any) -> Task:
-    """Return the task that lists the edges of a range of vertices from a place on, and adds up their weights."""
-    add, zeros = plus(3), (zero,) * 3
-
-    def collect(worker, item, size, graph, trees, places, edges, edge_ids, sums):  # type: ignore[no-untyped-def]
-        first = item * size
-        last = min(first + size, trees.parent.size)
-        share = (last - first + worker.size - 1) // worker.size
-        begin = min(first + worker.rank * share, last)
-        end = min(begin + share, last)
-        count = 0
-        for v in range(begin, end):
-            count += trees.parent[v] != v
-        place = places[item] + sum_of_lower_ranks(worker, count)
-        total = zeros
-        for v in range(begin, end):
-            if trees.parent[v] != v:
-                edge = trees.edge[v]
-                edge_ids[place] = edge
-                edges[place, 0] = trees.source[v]
-                edges[place, 1] = graph.indices[edge]
-                total = add(total, parts(weight_of(edge, graph.weights, trees)))
-                place += 1
-        a = worker.sum(total[0])
-        b = worker.sum(total[1])
-        c = worker.sum(total[2])
-        if worker.rank == 0:
-            sums[item, 0] = a
-            sums[item, 1] = b
-            sums[item, 2] = c
-
-    return Task(collect)
-
-
-collect_integers = collection(parts_of_integer, 0)
-collect_floats = collection(parts_of_float, 0.0)
+collect_integers = listing(is_hooked, collect_integer, 0)
+collect_floats = listing(is_hooked, collect_float, 0.0)

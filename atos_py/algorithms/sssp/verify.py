@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays.array import to_host
-from ...compile.host_kernels import compile_kernel, even_rows, parallel_map
+from ...compile.host_kernels import compile_kernel, even_rows, first_found, parallel_map
 from ...errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
 from ...graph.csr import CSR
 from ...graph.graph import Graph
 from ...graph.weight_range import refuse_negative
 from ...support.host_memory import host_memory_for
 from ...support.validation import as_host_array
-from ..arguments import check_cutoff, check_sources, check_target, ends_of, largest_whole, per_vertex, rows_on_host
+from ..arguments import check_cutoff, check_sources, check_target, ends_of, first_of, largest_whole, per_vertex, rows_on_host
 
 __all__ = ["verify_sssp"]
 
@@ -29,7 +29,7 @@ def _add(length: Any, weight: Any, distance: Any, top: Any) -> Any:  # pragma: n
 
 
 def _edges_kernel(
-    indptr: Any, indices: Any, weights: Any, distance: Any, bounds: Any, limit: Any, first: int, end: int, farther: Any
+    indptr: Any, indices: Any, weights: Any, distance: Any, bounds: Any, limit: Any, farther: Any, first: int, end: int
 ) -> int:  # pragma: no cover - compiled
     """Check the edges of vertices `first` to `end`; return the first one that would shorten a distance, or -1.
 
@@ -188,8 +188,7 @@ def verify_sssp(
         rooted[distances == top] = 0
         compile_kernel(_level_kernel)(*edges, top, rooted, np.empty(n, np.uint32))
         lost = final & (rooted == 0)
-        if lost.any():
-            v = int(np.argmax(lost))
+        if (v := first_of(lost)) >= 0:
             raise VerificationError(f"distance[{v}] is {distances[v]}, but no tight edges lead there from a source")
     if predecessors is not None:
         _verify_tree(edges, top, starts, final, predecessors)
@@ -231,8 +230,7 @@ def _distances(distance: Any, n: int, weights: NDArray[Any]) -> tuple[NDArray[An
 def _check_values(distances: NDArray[Any], top: Any, starts: NDArray[Any], limit: int | float | None) -> None:
     """Check condition 1, and that no distance is beyond the cutoff."""
     bad = ~(distances >= 0)
-    if bad.any():
-        v = int(np.argmax(bad))
+    if (v := first_of(bad)) >= 0:
         raise VerificationError(f"distance[{v}] is {distances[v]}, but a distance is at least 0")
     wrong = starts[distances[starts] != 0]
     if wrong.size:
@@ -241,8 +239,7 @@ def _check_values(distances: NDArray[Any], top: Any, starts: NDArray[Any], limit
     if limit is not None:
         bad = (distances != top) & (distances > limit)
         bad[starts] = False
-        if bad.any():
-            v = int(np.argmax(bad))
+        if (v := first_of(bad)) >= 0:
             raise VerificationError(f"distance[{v}] is {distances[v]}, beyond the cutoff of {limit}")
 
 
@@ -252,16 +249,12 @@ def _verify_edges(edges: tuple[NDArray[Any], ...], top: Any, bound: Any, limit: 
     farther = np.zeros(distances.size, np.uint8)
     bounds = np.array([top, bound], distances.dtype)
 
-    def check_edges(piece: tuple[int, int]) -> int:
-        return int(compile_kernel(_edges_kernel)(*edges, bounds, limit, *piece, farther))
-
-    for edge in parallel_map(check_edges, even_rows(indptr, _CHUNK_EDGES)):
-        if edge >= 0:
-            u, v = ends_of(indptr, indices, edge)
-            raise VerificationError(
-                f"edge {u} -> {v} (number {edge}) of weight {weights[edge]}: distance[{u}] is {distances[u]}, so distance[{v}] "
-                f"must be at most {distances[u] + weights[edge]}, but it is {_shown(distances[v], top)}"
-            )
+    if (edge := first_found(_edges_kernel, *edges, bounds, limit, farther)) >= 0:
+        u, v = ends_of(indptr, indices, edge)
+        raise VerificationError(
+            f"edge {u} -> {v} (number {edge}) of weight {weights[edge]}: distance[{u}] is {distances[u]}, so distance[{v}] "
+            f"must be at most {distances[u] + weights[edge]}, but it is {_shown(distances[v], top)}"
+        )
     return farther
 
 
@@ -277,8 +270,7 @@ def _verify_tree(
     none[starts] = True
     chosen = final & ~none
     bad = (none & (predecessors != -1)) | (chosen & (known == 0))
-    if bad.any():
-        v = int(np.argmax(bad))
+    if (v := first_of(bad)) >= 0:
         reason = "it is a source or not reached, so it has none (-1)" if none[v] else "no tight edge leads from there to it"
         raise VerificationError(f"the predecessor of vertex {v} is {predecessors[v]}, but {reason}")
     state = np.where(known, 0, _UNKNOWN).astype(np.uint8)
