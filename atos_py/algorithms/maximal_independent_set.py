@@ -188,12 +188,14 @@ def maximal_independent_set(
     rows, average = graph._replace(weights=None), max(graph.num_edges // max(n, 1), 1)
     included = None if flags is None else asarray(flags, device=device, readonly=True)
     state = empty(n, dtype=np.uint8, device=device)
-    queue = Queue(2 * n + 1, dtype=mixed_item_dtype(n), device=device)
+    items = mixed_ranges(n)
+    most = len(items) + min(n, graph.num_edges // _ONE_THREAD)  # that wait: ranges, and vertices of many edges
+    queue = Queue(2 * most + 1, dtype=mixed_item_dtype(n), device=device)
     launches = LaunchSequence("maximal_independent_set", queue, launch_options, worker)
 
     def launch_all() -> None:
         launches.over_vertices(set_state, n, graph.indptr, average, included, state)
-        launches.launch(mixed_ranges(n), decide, rows, state, base)
+        launches.launch(items, decide, rows, state, base)
 
     launches.compile_ahead((graph.indptr.dtype, included is None), launch_all)
     launch_all()
