@@ -16,22 +16,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays.array import Array, asarray, empty, full, to_host, zeros
+from ..arrays.array import asarray, empty, to_host, zeros
 from ..arrays.array_library import as_library
-from ..compile.atomics import atomic_add, atomic_cas
+from ..compile.atomics import atomic_add
 from ..compile.host_kernels import compile_kernel, parallel_map, ranges
 from ..compile.task import task
 from ..errors import VerificationError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..operators.edge_map import THREAD_MAX_DEGREE
+from ..operators.path_counts import count_paths, forget_paths, listed_rows, make_path_counts
 from ..operators.ranges import range_items
-from ..operators.row_map import row_map
 from ..operators.vertex_map import vertex_map
 from ..operators.workspace import share_of_memory
 from ..runtime.launch import LaunchOptions
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BetweennessResult", "betweenness", "verify_betweenness"]
 
-UNREACHED = 0xFFFF_FFFF
 _TOLERANCE = 1e-9  # by which sums in another order may differ, relative to the largest
 
 
@@ -75,114 +74,51 @@ class BetweennessResult:
     stats: LaunchStats
 
 
-class Searches(NamedTuple):
-    """Arrays of all workers, of a row for each."""
-
-    depth: Array
-    paths: Array  # how many shortest ones lead to each vertex
-    share: Array  # what a vertex adds to those above it, for each path to them
-    order: Array  # the vertices level by level
-    ends: Array  # of what is listed; of the level before the first, and of each level
-
-
-def listed(place, row, source, level, indices, s, centrality):  # type: ignore[no-untyped-def]
-    """Return the vertex at a place of the list."""
-    return s.order[row, place]
-
-
-def reach(v, edge, last, step, row, level, indices, s):  # type: ignore[no-untyped-def]
-    """Give targets of v the level and list them, if they have none; count the paths to those of the level."""
-    paths = s.paths[row, v]
-    while edge < last:
-        u = indices[edge]
-        edge += step
-        found = s.depth[row, u]
-        if found == UNREACHED:
-            found = atomic_cas(s.depth, (row, u), UNREACHED, level)
-            if found == UNREACHED:
-                s.order[row, atomic_add(s.ends, (row, 0), 1)] = u
-                found = level
-        if found == level:
-            atomic_add(s.paths, (row, u), paths)
-    return 0
-
-
-def reach_row(v, edge, last, row, source, level, indices, s, centrality):  # type: ignore[no-untyped-def]
-    """Go from v to the next level."""
-    return reach(v, np.int64(edge), last, 1, row, level, indices, s)
-
-
-def reach_row_by_all(team, v, edge, last, row, source, level, indices, s, centrality):  # type: ignore[no-untyped-def]
-    """Do the same by all threads of a team."""
-    return reach(v, edge + team.rank, last, team.size, row, level, indices, s)
-
-
-def carried(edge, last, step, row, level, indices, s):  # type: ignore[no-untyped-def]
+def carried(edge, last, step, s, row, level, indices, share):  # type: ignore[no-untyped-def]
     """Return what targets of a level add to the vertex above them, for each path to it."""
     total = 0.0
     while edge < last:
         u = indices[edge]
         if s.depth[row, u] == level:
-            total += s.share[row, u]
+            total += share[row, u]
         edge += step
     return total
 
 
-def finish(v, total, row, source, s, centrality):  # type: ignore[no-untyped-def]
-    """Add what a vertex carries of the paths from the source; keep what it adds to those above it."""
+def finish(v, total, s, row, source, share, centrality):  # type: ignore[no-untyped-def]
+    """Add what a vertex carries of the paths from the source; keep what it adds to those above it, for each path to them."""
     paths = s.paths[row, v]
     if v != source:
         atomic_add(centrality, v, total * paths)
-    s.share[row, v] = 1 / paths + total if paths < np.inf else np.nan
+    share[row, v] = 1 / paths + total if paths < np.inf else np.nan
     return 0
 
 
-def carry_row(v, edge, last, row, source, level, indices, s, centrality):  # type: ignore[no-untyped-def]
+def carry_row(v, edge, last, s, row, source, level, indices, share, centrality):  # type: ignore[no-untyped-def]
     """Go back to v from the next level."""
-    return finish(v, carried(np.int64(edge), last, 1, row, level, indices, s), row, source, s, centrality)
+    return finish(v, carried(np.int64(edge), last, 1, s, row, level, indices, share), s, row, source, share, centrality)
 
 
-def carry_row_by_all(team, v, edge, last, row, source, level, indices, s, centrality):  # type: ignore[no-untyped-def]
+def carry_row_by_all(team, v, edge, last, s, row, source, level, indices, share, centrality):  # type: ignore[no-untyped-def]
     """Do the same by all threads of a team."""
-    total = team.sum(carried(edge + team.rank, last, team.size, row, level, indices, s))
-    return finish(v, total, row, source, s, centrality) if team.rank == 0 else 0
+    total = team.sum(carried(edge + team.rank, last, team.size, s, row, level, indices, share))
+    return finish(v, total, s, row, source, share, centrality) if team.rank == 0 else 0
 
 
-reach_rows = row_map(reach_row, reach_row_by_all, vertex=listed)
-carry_rows = row_map(carry_row, carry_row_by_all, vertex=listed)
+carry_rows = listed_rows(carry_row, carry_row_by_all)
 
 
 @task
-def accumulate(worker, source, indptr, indices, thread_max_degree, s, centrality):  # type: ignore[no-untyped-def]
+def accumulate(worker, source, indptr, indices, thread_max_degree, s, share, centrality):  # type: ignore[no-untyped-def]
     """Add the part of all shortest paths from a source that leads through each vertex."""
     row = worker.index
-    if worker.rank == 0:
-        s.depth[row, source] = 0
-        s.paths[row, source] = 1.0
-        s.order[row, 0] = source
-        s.ends[row, 0] = 1
-        s.ends[row, 1] = 0
-    worker.sync()
-    begin, end, level = 0, 1, 0
-    while begin < end:
-        reach_rows(worker, begin, end, thread_max_degree, indptr, row, source, level + 1, indices, s, centrality)
-        worker.sync()
-        level += 1
-        begin, end = end, s.ends[row, 0]
-        if worker.rank == 0:
-            s.ends[row, level + 1] = begin
-        worker.sync()  # before anyone lists more
-    # The last level is empty. Those before it are between ends[row, k + 1] and ends[row, k + 2].
-    while level > 0:
+    level = count_paths(worker, source, indptr, indices, thread_max_degree, s)
+    while level > 0:  # from that to the one above, which begins at ends[row, level]
         begin, end = s.ends[row, level], s.ends[row, level + 1]
-        carry_rows(worker, begin, end, thread_max_degree, indptr, row, source, level, indices, s, centrality)
+        carry_rows(worker, begin, end, thread_max_degree, indptr, s, row, source, level, indices, share, centrality)
         worker.sync()
         level -= 1
-    for place in worker.split(s.ends[row, 0]):
-        v = s.order[row, place]
-        s.depth[row, v] = UNREACHED
-        s.paths[row, v] = 0.0
-    worker.sync()
+    forget_paths(worker, s)
 
 
 @vertex_map
@@ -258,14 +194,8 @@ def betweenness(
     queue = Queue(max(len(chosen), len(range_items(n)), 1), dtype=np.uint32, device=device)
     launches = LaunchSequence("betweenness", queue, launch_options, worker)
     blocks, workers = share_of_memory(device, len(chosen), 28 * (n + 2), worker or "cta", launch_options)
-    searches = Searches(
-        full((workers, n), UNREACHED, dtype=np.uint32, device=device),
-        zeros((workers, n), dtype=np.float64, device=device),
-        empty((workers, n), dtype=np.float64, device=device),
-        empty((workers, n), dtype=np.uint32, device=device),
-        empty((workers, n + 2), dtype=np.uint32, device=device),
-    )
-    arguments = graph.indptr, graph.indices, THREAD_MAX_DEGREE[device.kind], searches, centrality
+    counts, share = make_path_counts(workers, n, device), empty((workers, n), dtype=np.float64, device=device)
+    arguments = graph.indptr, graph.indices, THREAD_MAX_DEGREE[device.kind], counts, share, centrality
     launches.launch(chosen, accumulate, *arguments, defaults={"num_blocks": blocks, "fetch_size": 1})
     sampled = np.zeros(n, np.uint8)
     sampled[chosen] = 1

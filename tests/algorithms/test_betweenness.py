@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atos_py as atos
-from atos_py.algorithms.betweenness import Searches, accumulate
+from atos_py.algorithms.betweenness import accumulate
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError, UnsupportedTypeError, VerificationError
 from atos_py.graph.csr import CSR
 from atos_py.operators.edge_map import THREAD_MAX_DEGREE
+from atos_py.operators.path_counts import PathCounts
 
 SCHEDULES = [{"persistent": persistent, "barrier": barrier} for persistent in (True, False) for barrier in (False, True)]
 
@@ -180,7 +181,7 @@ def test_kernels_spill_nothing() -> None:
     pytest.importorskip("numba_cuda")
     graph, numbers = atos.generate.road(2, device="cpu"), atos.zeros(1, dtype=np.float64, device="cpu")
     ids, floats = (atos.zeros((1, 4), dtype=dtype, device="cpu") for dtype in (np.uint32, np.float64))
-    arguments = (graph.indptr, graph.indices, 16, Searches(ids, floats, floats, ids, ids), numbers)
+    arguments = (graph.indptr, graph.indices, 16, PathCounts(ids, floats, ids, ids), floats, numbers)
     try:
         kernel = link.cubin(accumulate, None, tuple(map(describe, arguments)), np.dtype("u4"), "cta", (9, 0), 64)
     except BuildError as error:
