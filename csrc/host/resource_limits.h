@@ -71,8 +71,8 @@ inline double quota(const std::string &mounted = "/sys/fs/cgroup", const std::st
 inline uint32_t cores() {
   static const double limit = quota();
   cpu_set_t set;
-  uint32_t bound = std::max(1u, std::thread::hardware_concurrency());
-  if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) bound = uint32_t(CPU_COUNT(&set));
+  const bool known = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0;
+  const uint32_t bound = known ? uint32_t(CPU_COUNT(&set)) : std::max(1u, std::thread::hardware_concurrency());
   return limit < bound ? uint32_t(std::ceil(limit)) : bound;
 }
 
