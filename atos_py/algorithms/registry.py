@@ -52,7 +52,8 @@ class Algorithm:
     describe : callable
         ``describe(result)`` returns what the command prints of a result.
     arrays : callable
-        ``arrays(result)`` returns the arrays that the command saves, by name; an .npy file has the first.
+        ``arrays(result)`` returns the arrays that the command saves, by name; an .npy file has the first. None stands for one
+        that was not asked for.
     help, description, examples : str
         Texts of the command: a line, what ``--help`` teaches, and lines of arguments, each an example.
     options : mapping of str to Option
@@ -79,7 +80,7 @@ class Algorithm:
     run: Callable[..., Any]
     verify: Callable[[Graph, Any, Mapping[str, Any]], dict[str, Any] | None]
     describe: Callable[[Any], dict[str, Any]]
-    arrays: Callable[[Any], dict[str, Array]]
+    arrays: Callable[[Any], dict[str, Array | None]]
     help: str
     description: str
     examples: Sequence[str]

@@ -118,8 +118,8 @@ def _format_value(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
 
 
-def _save(path: Path, arrays: dict[str, Array]) -> None:
-    found = {name: array.to_numpy() for name, array in arrays.items()}
+def _save(path: Path, arrays: dict[str, Array | None]) -> None:
+    found = {name: array.to_numpy() for name, array in arrays.items() if array is not None}
     with replacing(path, "the result") as file:
         if path.suffix == ".npz":
             np.savez(file, **found)  # type: ignore[arg-type]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...arrays.array import Array
 from ...graph.graph import Graph
 from ..registry import Algorithm, Option, pick_options
 from .api import DIRECTIONS, BFSResult, bfs
@@ -31,10 +30,6 @@ SOURCES = Option("vertices to start from, separated by commas; of betweenness al
 CUTOFF = Option("the largest distance that is wanted, inclusive", _number_of)
 
 
-def _collect_arrays(result: BFSResult) -> dict[str, Array]:
-    return {"depth": result.depth} | ({} if result.parent is None else {"parent": result.parent})
-
-
 def _count_least_tasks(result: BFSResult) -> int | None:
     alone = result.parent is None and result.stats.task == visit.name  # otherwise there are tasks of other kinds too
     return result.num_reached if alone else None
@@ -51,7 +46,7 @@ ENTRY = Algorithm(
         graph, options["source"], result.depth, result.parent, **pick_options(options, "target", "cutoff")
     ),
     describe=lambda result: {"reached": result.num_reached, "levels": result.num_levels},
-    arrays=_collect_arrays,
+    arrays=lambda result: {"depth": result.depth, "parent": result.parent},
     help="search a graph breadth first",
     description="""\
 Finds how many edges each vertex is from a source, or from the nearest of several sources. A certificate over all edges proves

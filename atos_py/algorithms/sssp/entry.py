@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.array import Array
 from ...graph.graph import Graph
 from ..bfs.entry import CUTOFF, TARGET
 from ..registry import Algorithm, Option, pick_options
@@ -27,10 +26,6 @@ def _describe(result: SSSPResult) -> dict[str, Any]:
     return {"reached": reached.size, "farthest": reached.max(initial=0).item()}
 
 
-def _collect_arrays(result: SSSPResult) -> dict[str, Array]:
-    return {"distance": result.distance} | ({} if result.predecessor is None else {"predecessor": result.predecessor})
-
-
 def _list_widths(graph: Graph) -> dict[str, tuple[Any, ...]]:
     width = "auto" if graph.weights is None else suit_delta(graph, "auto")
     return {} if width == "auto" else {"delta": ("auto", width / 4, width * 4)}
@@ -43,7 +38,7 @@ ENTRY = Algorithm(
         graph, options["source"], result.distance, result.predecessor, **pick_options(options, "target", "cutoff")
     ),
     describe=_describe,
-    arrays=_collect_arrays,
+    arrays=lambda result: {"distance": result.distance, "predecessor": result.predecessor},
     help="find shortest paths along weighted edges",
     description="""\
 Finds how far each vertex is from a source, or from the nearest of several sources, along edges with weights of at least 0. In a
