@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,8 +17,10 @@ from ..operators.vertex_map import named
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from .frontier import Request, turned
-from .functions import Functions, functions_for
-from .tasks import weight_of
+from .tasks import functions_for, weight_of
+
+if TYPE_CHECKING:
+    from .program import Program
 
 __all__ = ["make_dense_task", "run_dense"]
 
@@ -26,10 +28,11 @@ _ITEMS = 64  # a multiprocessor
 
 
 @functools.lru_cache(maxsize=256)
-def make_dense_task(functions: Functions, dtype: np.dtype[Any], zero: Any) -> Task:
+def make_dense_task(program: Program, dtype: np.dtype[Any], zero: Any) -> Task:
     """Return the task of a program for metadata of a type, whose sums have the type of `zero`."""
-    compute, active, _, _, wide = functions_for(functions, dtype)
-    apply, unread, summed = functions.apply, wide(0), np.dtype(type(zero)).type
+    compute, active, apply = program.compute, program.active, program.apply
+    *_, wide = functions_for(program, dtype)
+    unread, summed = wide(0), np.dtype(type(zero)).type
     m_u = (lambda v, source: source[v]) if reads_parameter(compute, 2) else (lambda v, source: unread)
 
     def update_along(v, u, edge, source, weights, *args):  # type: ignore[no-untyped-def]

@@ -1,13 +1,13 @@
 """Running a program with a frontier: its memory, its launches, and the log of its rounds.
 
 A launch goes on as long as its kernel has the task for what comes next (`fuse`). Otherwise the function between its rounds
-stops it, and the host launches the kernel that has it.
+stops it, and the host launches the kernel that has it. All kernels have tasks of the same names, of which some do nothing.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,10 @@ from ..operators.row_pull import SEARCHED_ALONE
 from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
-from .functions import Functions
-from .tasks import AUTO, DONE, LIMITED, LOG, MODE, PULL, PUSH, ROUNDS, SCAN_BITS, SCAN_LIST, Run, make_tasks
+from .tasks import AUTO, DONE, LIMITED, LOG, MODE, PULL, PUSH, ROUNDS, Run, make_tasks
+
+if TYPE_CHECKING:
+    from .program import Program
 
 __all__ = ["BUCKETS", "UNLIMITED", "Request", "run_in_rounds", "run_relaxed", "turned"]
 
@@ -31,20 +33,20 @@ BUCKETS = 64
 UNLIMITED = 1 << 62
 MOST_LOGGED = 1 << 16  # rounds
 PULL_SHARE = 0.3  # of the edges, from which on vertices pull
-_TASK_OF = {PUSH: "push", PULL: "pull", SCAN_LIST: "scan", SCAN_BITS: "scan"}
-_PUSHING, _PULLING = ("push", "scan"), ("pull", "scan")
+# The tasks of the kernel for each mode: a bit for push, 2 for scan, 4 for pull.
+_KERNELS = {"none": (1, 4, 2, 2), "direction": (3, 6, 3, 6), "all": (7, 7, 7, 7)}
 
 
 class Request(NamedTuple):
     """A checked call of `Program.run`."""
 
-    program: Functions
+    program: Program
     graph: Graph
     metadata: Array
     args: tuple[Any, ...]
     start: NDArray[Any] | None
     direction: int
-    threshold: int
+    most_listed: int
     fuse: str
     rounds: int
     delta: Any
@@ -72,83 +74,56 @@ def run_relaxed(asked: Request) -> LaunchStats:
     queue = Queue(max(2 * n, 1), dtype=dtype, device=graph.device, **buckets)
     queue.push(items, priority)
     launches = LaunchSequence(asked.program.name, queue, asked.options, asked.worker)
-    launches.launch(np.zeros(0, dtype), task, run, None, *asked.args)
+    launches.launch(np.zeros(0, dtype), task, run, *asked.args)
     return launches.total()
-
-
-def _choose_kernels(fuse: str, direction: int, is_filtered: bool) -> dict[int, tuple[str, ...]]:
-    """Return the names of the tasks of the kernel for each mode."""
-    if fuse == "none" or not is_filtered:
-        return {mode: (name,) for mode, name in _TASK_OF.items()}
-    if fuse == "all" and direction == AUTO:
-        return dict.fromkeys(_TASK_OF, ("push", "scan", "pull"))
-    return {PUSH: _PUSHING, SCAN_LIST: _PUSHING, PULL: _PULLING, SCAN_BITS: _PULLING}
 
 
 def run_in_rounds(asked: Request) -> LaunchStats:
     """Run a program with barriers, by as few launches as `fuse` allows, and return its statistics with those of the rounds."""
     graph, metadata, direction, n = asked.graph, asked.metadata, asked.direction, asked.graph.num_vertices
-    votes, by_all = asked.program.combine.votes, asked.program.combine.by_all
-    tasks, device, is_filtered = (
-        make_tasks(asked.program, metadata.dtype),
-        graph.device,
-        direction != PUSH or asked.threshold < UNLIMITED,
-    )
+    device, combine, tasks = graph.device, asked.program.combine, make_tasks(asked.program, metadata.dtype)
+    is_filtered = direction != PUSH or asked.most_listed < UNLIMITED
     first = np.arange(n) if asked.start is None else asked.start
     mode = PULL if direction == PULL or (direction == AUTO and asked.start is None) else PUSH
     state = np.zeros(LOG + min(asked.rounds, MOST_LOGGED), np.int64)
     state[[MODE, ROUNDS, LOG]] = mode, 1, len(first) << 2 | (asked.start is None) << 1 | mode
-    filters = make_filters(n, device, asked.threshold, None if direction == PUSH else first, direction == AUTO)
     run = Run(
         graph,
         None if direction == PUSH else turned(graph),
         metadata,
-        metadata.copy() if is_filtered else None,
         asarray(state, device=device),
-        filters,
+        metadata.copy() if is_filtered else None,
+        filters := make_filters(n, device, None if direction == PUSH else first),
         direction,
         int(PULL_SHARE * graph.num_edges),
-        (SEARCHED_ALONE if votes else THREAD_MAX_DEGREE)[device.kind] if votes or by_all else UNLIMITED,
+        asked.most_listed,
+        (SEARCHED_ALONE if combine.votes else THREAD_MAX_DEGREE)[device.kind] if combine.votes or combine.by_all else UNLIMITED,
         asked.rounds,
     )
-    kernels = _choose_kernels(asked.fuse, direction, is_filtered)
-    launches: dict[tuple[str, ...], LaunchSequence] = {}
-    runs: list[LaunchStats] = []
-
-    def launches_of(mode: int) -> LaunchSequence:
-        """Return the launches of a kernel, with a queue of its own: it tells its own tasks apart."""
-        if kernels[mode] not in launches:
-            room = 2 * n if "push" in kernels[mode] else 0
-            queue = Queue(room + filters.ranges + 1, dtype=mixed_item_dtype(n), device=device)
-            launches[kernels[mode]] = LaunchSequence(asked.program.name, queue, asked.options, asked.worker)
-            launches[kernels[mode]].end = next(iter(launches.values())).end  # one time limit for all
-        return launches[kernels[mode]]
-
-    if mode == PUSH:
-        launches_of(PUSH).queue.push(first)
+    queue = Queue(2 * n + filters.ranges + 1, dtype=mixed_item_dtype(n), device=device)
+    launches = LaunchSequence(asked.program.name, queue, asked.options, asked.worker)
+    kernels = _KERNELS["direction" if asked.fuse == "all" and direction != AUTO else asked.fuse]
+    queue.push(first if mode == PUSH else np.arange(0))
     while mode != DONE:
-        names, launch = kernels[mode], launches_of(mode)
-        lists = launches_of(PUSH).queue if names == ("scan",) and direction != PULL else None
+        members = [
+            task if kernels[mode] >> k & 1 else tasks.stubs[k] for k, task in enumerate((tasks.push, tasks.scan, tasks.pull))
+        ]
         if mode != PUSH:
-            for other in launches.values():  # a scan finds again what the online filter has pushed
-                other.queue.clear()
-            task = getattr(tasks, _TASK_OF[mode])
-            launch.queue.push(np.arange(filters.ranges), task=task if len(names) > 1 else None)
-        stays = [other for other in kernels if asked.fuse != "none" and kernels[other] == names]
-        launch.launch(
+            queue.clear()  # a scan finds again what the online filter has pushed
+            queue.push(np.arange(filters.ranges), task=members[2 if mode == PULL else 1])
+        stays = [other for other, kernel in enumerate(kernels) if asked.fuse != "none" and kernel == kernels[mode]]
+        launches.launch(
             np.arange(0),
-            [getattr(tasks, name) for name in names],
+            members if is_filtered else tasks.push,
             run._replace(stays=sum(1 << other for other in (*stays, DONE))),
-            lists,
             *asked.args,
-            overrides={"barrier": True, "each_round": tasks.between[names]},
+            overrides={"barrier": True, "each_round": tasks.between},
         )
-        runs.append(launch.runs[-1])
         mode = int(run.state[MODE])
     found = run.state.to_numpy()
     log = found[LOG : LOG + int(found[ROUNDS])]
     return replace(
-        LaunchStats.total(runs, task=asked.program.name),
+        launches.total(asked.program.name),
         stopped=bool(found[LIMITED]),
         filters=tuple("ballot" if entry & 2 else "online" for entry in log),
         directions=tuple("pull" if entry & 1 else "push" for entry in log),

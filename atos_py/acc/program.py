@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,9 +18,9 @@ from ..runtime.buckets import check_buckets
 from ..runtime.launch import LaunchOptions
 from ..runtime.stats import LaunchStats
 from ..support.validation import check_int, check_option_names, list_parameters
+from .combine import Combine
 from .dense import run_dense
 from .frontier import BUCKETS, UNLIMITED, Request, run_in_rounds, run_relaxed
-from .functions import Functions
 from .tasks import AUTO, PULL, PUSH
 
 if TYPE_CHECKING:
@@ -30,9 +31,11 @@ __all__ = ["Program"]
 DIRECTIONS = {"push": PUSH, "pull": PULL, "auto": AUTO}
 FILTERS = ("jit", "online", "ballot")
 FUSES = ("direction", "none", "all")
+BINS = 1024  # of the online filter, as large as the threshold says
 
 
-class Program(Functions):
+@dataclass(frozen=True, eq=False)
+class Program:
     """A graph algorithm as three functions, in the model of SIMD-X: active, compute, combine.
 
     Metadata is a number for each vertex. In each round the vertices that are *active* send an *update* along each of their
@@ -81,6 +84,38 @@ class Program(Functions):
     [0. 5. 8.] (1, 2, 1)
     """
 
+    compute: Callable[..., Any]
+    combine: Combine
+    active: Any = None
+    wants: Any = None
+    apply: Any = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.combine, Combine):
+            raise UnsupportedTypeError(
+                f"combine must be MIN, MAX, SUM, SUBTRACT, VOTE or an acc.Combine (got {self.combine!r:.80})"
+            )
+        for name in ("compute", "active", "wants", "apply"):
+            function = getattr(self, name)
+            if not callable(function) and (name == "compute" or function is not None):
+                raise UnsupportedTypeError(f"{name} must be a function (got {function!r:.80})")
+        if self.apply is not None and self.combine.name != "SUM":
+            raise InvalidArgumentError(f"apply= takes the sum of all updates, so it goes with SUM (got {self.combine!r})")
+        if self.apply is not None and self.wants is not None:
+            raise InvalidArgumentError("wants= says which vertices may change, and with apply= all do; leave one of them out")
+        if not self.combine.idempotent and self.apply is None and self.active is None:
+            raise InvalidArgumentError(
+                f"{self.combine!r} needs each update exactly once, but a vertex that changes twice in a round could send twice:"
+                " pass active=, true of at most one change of a vertex, or apply="
+            )
+        if self.active is None:
+            object.__setattr__(self, "active", lambda before, after, *args: before != after)
+
+    @property
+    def name(self) -> str:
+        """The name of the function `compute`."""
+        return getattr(self.compute, "__name__", repr(self.compute))
+
     def run(
         self,
         graph: Graph,
@@ -114,10 +149,10 @@ class Program(Functions):
             than 30 % of the edges leave active vertices. By default 'push', and 'pull' with `apply`.
         filter : {'jit', 'online', 'ballot'}, optional
             What lists the active vertices of the next round where they push. 'online': whoever makes a vertex active.
-            'ballot': a scan of all metadata. 'jit': online, but a scan if a bin of the online filter overflows. By default
-            'jit', and online without rounds.
+            'ballot': a scan of all metadata. 'jit': online, but a scan if the list gets too long. By default 'jit', and online
+            without rounds.
         threshold : int
-            Vertices that make a bin of the online filter overflow, with 'jit'. There are 1,024 bins, shared by vertices.
+            With 'jit', the online filter has room for 1,024 times as many vertices: as if it had 1,024 bins of that size.
         fuse : {'direction', 'none', 'all'}
             Which parts share a kernel: pushing and its scan, and pulling and its scan; none; or all.
         rounds : int, optional
@@ -170,7 +205,7 @@ class Program(Functions):
             self, graph, values, args,
             start=None if start is None else np.zeros(0, np.int64) if np.size(start) == 0 else check_sources(start, n, "start"),
             direction=DIRECTIONS[direction or "push"],
-            threshold={"online": UNLIMITED, "ballot": 0}.get(filter or "jit", most),
+            most_listed={"online": UNLIMITED, "ballot": -1}.get(filter or "jit", min(BINS * most, UNLIMITED)),
             fuse=fuse,
             rounds=UNLIMITED if rounds is None else check_int("rounds", rounds, 1, UNLIMITED),
             delta=None if delta is None else check_buckets(BUCKETS, delta)[1],

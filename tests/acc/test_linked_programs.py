@@ -50,21 +50,23 @@ def cubin(task: Any, args: tuple[Any, ...], dtype: Any = "u4", **options: Any) -
 )
 def test_kernels_with_rounds(program, graph, dtype, args, kernels):
     tasks, metadata = make_tasks(program, np.dtype(dtype)), array(dtype)
-    run = Run(graph, graph, metadata, metadata, WORDS, Filters(WORDS, BITS, 256, 1, 64, 64, 1))
+    run = Run(graph, graph, metadata, WORDS, metadata, Filters(256, 1, BITS, WORDS))
     for names in kernels:
-        members = tuple(getattr(tasks, name) for name in names)
-        task = Tasks(members) if len(members) > 1 else members[0]
-        cubin(task, (run, None, *args), each_round=tasks.between[names])
+        members = (
+            getattr(tasks, name) if name in names else stub
+            for name, stub in zip(("push", "scan", "pull"), tasks.stubs, strict=True)
+        )
+        cubin(Tasks(tuple(members)), (run, *args), each_round=tasks.between)
 
 
 def test_without_rounds_as_by_hand():
     """Of the same search, but by a minimum."""
     tasks, depth = make_tasks(programs.COMPONENTS, np.dtype("u4")), array("u4")
-    made, by_hand = cubin(tasks.push, (Run(GRAPH, None, depth), None)), cubin(bfs.visit, (GRAPH, depth))
+    made, by_hand = cubin(tasks.push, (Run(GRAPH, None, depth),)), cubin(bfs.visit, (GRAPH, depth))
     assert made.registers <= by_hand.registers
     assert len(made.code) <= 1.02 * len(by_hand.code)
     tasks, record = make_tasks(programs.SSSP, np.dtype("f4")), np.dtype([("vertex", "u4"), ("value", "f4")])
-    cubin(tasks.push_ordered, (Run(WEIGHTED, None, array("f4")), None), record, buckets=True)
+    cubin(tasks.push_ordered, (Run(WEIGHTED, None, array("f4")),), record, buckets=True)
 
 
 def test_sums():

@@ -32,7 +32,7 @@ OPTIONS = {
 @pytest.fixture(autouse=True, scope="module")
 def _few_bins() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("atos_py.operators.filters.BINS", FEW_BINS)
+        patch.setattr("atos_py.acc.program.BINS", FEW_BINS)
         yield
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import atos_py as atos
 from atos_py.acc import programs
-from atos_py.operators.filters import ballot, make_filters
+from atos_py.operators.filters import ballot, make_filters, take_sums
 from atos_py.operators.row_pull import row_search
 
 
@@ -25,8 +25,14 @@ scan_range = ballot(is_active, take)
 
 
 @atos.task
-def scan(worker, item, sets_bits, n, indptr, filters, lists, marks, taken):
-    scan_range(worker, item, sets_bits == 1, n, indptr, filters, lists, marks, taken)
+def scan(worker, item, sets_bits, n, indptr, filters, found, marks, taken):
+    scan_range(worker, item, sets_bits == 1, n, indptr, filters, marks, taken)
+
+
+def stop(worker, sets_bits, n, indptr, filters, found, marks, taken):
+    found[0], found[1] = take_sums(worker, filters.sums)
+    found[2] = worker.pending
+    worker.stop()
 
 
 @pytest.mark.parametrize("share", [0, 0.01, 0.5, 1])
@@ -36,20 +42,32 @@ def test_ballot(device, n, share):
     expected = np.flatnonzero(marks)
     graph = atos.Graph.from_edges(np.arange(n), np.arange(n), num_vertices=n, device=device)  # an edge of each
     for sets_bits in (0, 1):
-        filters = make_filters(n, device, 64, np.arange(0), sums_edges=True)
-        lists, queue = atos.Queue(n + 1, device=device), atos.Queue(filters.ranges, device=device)
+        filters, queue = make_filters(n, device, np.arange(0)), atos.Queue(n + 1, device=device)
         queue.push(np.arange(filters.ranges))
+        counts = atos.zeros(3, dtype=np.int64, device=device)
         taken = atos.zeros(n, dtype=np.int32, device=device)
         arguments = atos.asarray(marks, device=device), taken
-        queue.launch_cta(scan, sets_bits, n, graph.indptr, filters, lists, *arguments, num_blocks=1, fetch_size=1)
+        queue.launch_cta(
+            scan,
+            sets_bits,
+            n,
+            graph.indptr,
+            filters,
+            counts,
+            *arguments,
+            num_blocks=1,
+            fetch_size=1,
+            barrier=True,
+            each_round=stop,
+        )
         bits = np.unpackbits(filters.bits.to_numpy().view(np.uint8), bitorder="little")[:n]
-        found = np.flatnonzero(bits) if sets_bits else lists.peek()
+        found = np.flatnonzero(bits) if sets_bits else queue.peek()
         if device.kind == "cuda" and not sets_bits:  # warps of a block push in any order
             found = np.sort(found)
         assert np.array_equal(found, expected)
         assert np.array_equal(taken.to_numpy(), marks if sets_bits else np.zeros(n))
-        bins = filters.bins.to_numpy()
-        assert (bins >> 40).sum() == (bins & (1 << 40) - 1).sum() == len(expected)
+        assert counts[:].tolist() == [len(expected), len(expected), 0 if sets_bits else len(expected)]
+        assert not filters.sums.to_numpy().any()
 
 
 def wants(v, indptr, good, first):
@@ -94,7 +112,7 @@ def test_row_search(device, worker, alone):
 
 
 def test_the_threshold_chooses_the_filter(device):
-    """Of a star, the second round has all leaves: each bin gets 3 or 4 of them."""
+    """Of a star, the second round has all leaves, for which 1,024 bins of 3 are too few."""
     n = 4000
     star = atos.Graph.from_edges(np.zeros(n - 1, int), np.arange(1, n), symmetrize=True, device=device)
     for threshold, filters in ((0, ("online", "ballot")), (3, ("online", "ballot")), (4, ("online", "online"))):
