@@ -12,6 +12,7 @@ from typing import Any
 
 from ..compile.atomics import atomic_add, atomic_cas, atomic_max, atomic_min
 from ..errors import UnsupportedTypeError
+from ..operators.atomic_update import atomic_update
 from ..support.validation import check_bool
 
 __all__ = ["MAX", "MIN", "SUBTRACT", "SUM", "VOTE", "Combine"]
@@ -41,23 +42,11 @@ class Combine:
     def __init__(self, function: Callable[..., Any], *, neutral: Any, idempotent: bool = False) -> None:
         if not callable(function):
             raise UnsupportedTypeError(f"a combine takes a function of two values (got {function!r:.80})")
-
-        def change(meta, u, found, update):  # type: ignore[no-untyped-def]
-            before = found
-            while True:
-                after = meta.dtype.type(function(before, update))
-                if after == before:
-                    return before
-                seen = atomic_cas(meta, u, before, after)
-                if seen == before or seen != seen:
-                    return before
-                before = seen
-
         self.name, self.neutral = getattr(function, "__name__", repr(function)), neutral
         self.idempotent, self.votes = check_bool("idempotent", idempotent), False
         # Functions that tasks call: to merge two updates, to put one onto the metadata, to do so atomically, which returns what
         # was there before, and to merge those of the threads of a team; without that, one thread does everything.
-        self.merge, self.onto, self.change, self.by_all = function, function, change, None
+        self.merge, self.onto, self.change, self.by_all = function, function, atomic_update(function), None
 
     def __repr__(self) -> str:
         return f"<acc combine {self.name}>"

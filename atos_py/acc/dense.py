@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,15 +12,13 @@ from ..algorithms.launch_sequence import LaunchSequence
 from ..algorithms.pagerank.chebyshev_pull import HUB_DEGREE, plan_ranges
 from ..compile.codegen.introspect import reads_parameter
 from ..compile.task import Task
+from ..operators.edge_map import weight_of
 from ..operators.gather_rounds import end_round, gather_rounds, make_gather_rounds
 from ..operators.vertex_map import named
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from .frontier import Request, turned
-from .tasks import functions_for, weight_of
-
-if TYPE_CHECKING:
-    from .program import Program
+from .functions import Functions
 
 __all__ = ["make_dense_task", "run_dense"]
 
@@ -28,10 +26,10 @@ _ITEMS = 64  # a multiprocessor
 
 
 @functools.lru_cache(maxsize=256)
-def make_dense_task(program: Program, dtype: np.dtype[Any], zero: Any) -> Task:
+def make_dense_task(program: Functions, dtype: np.dtype[Any], zero: Any) -> Task:
     """Return the task of a program for metadata of a type, whose sums have the type of `zero`."""
     compute, active, apply = program.compute, program.active, program.apply
-    *_, wide = functions_for(program, dtype)
+    *_, wide = program.suited_to(dtype)
     unread, summed = wide(0), np.dtype(type(zero)).type
     m_u = (lambda v, source: source[v]) if reads_parameter(compute, 2) else (lambda v, source: unread)
 
@@ -40,7 +38,7 @@ def make_dense_task(program: Program, dtype: np.dtype[Any], zero: Any) -> Task:
 
     def settle(v, received, source, weights, *args):  # type: ignore[no-untyped-def]
         before = source[v]
-        after = wide(apply(before, received, v, *args))  # type: ignore[misc]
+        after = wide(apply(before, received, v, *args))
         return after, active(before, after, *args)
 
     task = gather_rounds(update_along, settle, zero)

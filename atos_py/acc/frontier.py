@@ -7,7 +7,7 @@ stops it, and the host launches the kernel that has it. All kernels have tasks o
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +15,13 @@ from numpy.typing import NDArray
 from ..algorithms.launch_sequence import LaunchSequence
 from ..arrays.array import Array, asarray
 from ..graph.graph import Graph
-from ..operators.edge_map import THREAD_MAX_DEGREE
-from ..operators.filters import make_filters
+from ..operators.filters import edges_alone, make_filters
 from ..operators.ranges import mixed_item_dtype
-from ..operators.row_pull import SEARCHED_ALONE
 from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
-from .tasks import AUTO, DONE, LIMITED, LOG, MODE, PULL, PUSH, ROUNDS, Run, make_tasks
-
-if TYPE_CHECKING:
-    from .program import Program
+from .functions import Functions
+from .tasks import AUTO, DONE, LIMITED, LOG, MODE, PULL, PUSH, ROUNDS, Run, between, make_tasks
 
 __all__ = ["BUCKETS", "UNLIMITED", "Request", "run_in_rounds", "run_relaxed", "turned"]
 
@@ -40,7 +36,7 @@ _KERNELS = {"none": (1, 4, 2, 2), "direction": (3, 6, 3, 6), "all": (7, 7, 7, 7)
 class Request(NamedTuple):
     """A checked call of `Program.run`."""
 
-    program: Program
+    program: Functions
     graph: Graph
     metadata: Array
     args: tuple[Any, ...]
@@ -81,7 +77,7 @@ def run_relaxed(asked: Request) -> LaunchStats:
 def run_in_rounds(asked: Request) -> LaunchStats:
     """Run a program with barriers, by as few launches as `fuse` allows, and return its statistics with those of the rounds."""
     graph, metadata, direction, n = asked.graph, asked.metadata, asked.direction, asked.graph.num_vertices
-    device, combine, tasks = graph.device, asked.program.combine, make_tasks(asked.program, metadata.dtype)
+    device, tasks = graph.device, make_tasks(asked.program, metadata.dtype)
     is_filtered = direction != PUSH or asked.most_listed < UNLIMITED
     first = np.arange(n) if asked.start is None else asked.start
     mode = PULL if direction == PULL or (direction == AUTO and asked.start is None) else PUSH
@@ -97,7 +93,7 @@ def run_in_rounds(asked: Request) -> LaunchStats:
         direction,
         int(PULL_SHARE * graph.num_edges),
         asked.most_listed,
-        (SEARCHED_ALONE if combine.votes else THREAD_MAX_DEGREE)[device.kind] if combine.votes or combine.by_all else UNLIMITED,
+        edges_alone(tasks.fold, device),
         asked.rounds,
     )
     queue = Queue(2 * n + filters.ranges + 1, dtype=mixed_item_dtype(n), device=device)
@@ -117,7 +113,7 @@ def run_in_rounds(asked: Request) -> LaunchStats:
             members if is_filtered else tasks.push,
             run._replace(stays=sum(1 << other for other in (*stays, DONE))),
             *asked.args,
-            overrides={"barrier": True, "each_round": tasks.between},
+            overrides={"barrier": True, "each_round": between},
         )
         mode = int(run.state[MODE])
     found = run.state.to_numpy()

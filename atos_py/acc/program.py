@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,9 +16,9 @@ from ..runtime.buckets import check_buckets
 from ..runtime.launch import LaunchOptions
 from ..runtime.stats import LaunchStats
 from ..support.validation import check_int, check_option_names, list_parameters
-from .combine import Combine
 from .dense import run_dense
 from .frontier import BUCKETS, UNLIMITED, Request, run_in_rounds, run_relaxed
+from .functions import Functions
 from .tasks import AUTO, PULL, PUSH
 
 if TYPE_CHECKING:
@@ -34,8 +32,7 @@ FUSES = ("direction", "none", "all")
 BINS = 1024  # of the online filter, as large as the threshold says
 
 
-@dataclass(frozen=True, eq=False)
-class Program:
+class Program(Functions):
     """A graph algorithm as three functions, in the model of SIMD-X: active, compute, combine.
 
     Metadata is a number for each vertex. In each round the vertices that are *active* send an *update* along each of their
@@ -83,38 +80,6 @@ class Program:
     >>> print(distance[:], stats.frontiers)
     [0. 5. 8.] (1, 2, 1)
     """
-
-    compute: Callable[..., Any]
-    combine: Combine
-    active: Any = None
-    wants: Any = None
-    apply: Any = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.combine, Combine):
-            raise UnsupportedTypeError(
-                f"combine must be MIN, MAX, SUM, SUBTRACT, VOTE or an acc.Combine (got {self.combine!r:.80})"
-            )
-        for name in ("compute", "active", "wants", "apply"):
-            function = getattr(self, name)
-            if not callable(function) and (name == "compute" or function is not None):
-                raise UnsupportedTypeError(f"{name} must be a function (got {function!r:.80})")
-        if self.apply is not None and self.combine.name != "SUM":
-            raise InvalidArgumentError(f"apply= takes the sum of all updates, so it goes with SUM (got {self.combine!r})")
-        if self.apply is not None and self.wants is not None:
-            raise InvalidArgumentError("wants= says which vertices may change, and with apply= all do; leave one of them out")
-        if not self.combine.idempotent and self.apply is None and self.active is None:
-            raise InvalidArgumentError(
-                f"{self.combine!r} needs each update exactly once, but a vertex that changes twice in a round could send twice:"
-                " pass active=, true of at most one change of a vertex, or apply="
-            )
-        if self.active is None:
-            object.__setattr__(self, "active", lambda before, after, *args: before != after)
-
-    @property
-    def name(self) -> str:
-        """The name of the function `compute`."""
-        return getattr(self.compute, "__name__", repr(self.compute))
 
     def run(
         self,
@@ -199,7 +164,34 @@ class Program:
         n, values = graph.num_vertices, array_in_place("metadata", metadata, graph.num_vertices, graph.device)
         if self.combine.name == "SUBTRACT" and values.dtype.kind == "u":
             raise UnsupportedTypeError(f"SUBTRACT may go below 0, which {values.dtype} cannot hold; make metadata signed")
-        run = self._choose_run(direction, filter, delta, rounds, start, launch_options)
+        in_rounds = delta is None and launch_options.get("barrier", True)
+        why = "barrier=False" if delta is None else f"delta={delta!r}"
+        taken = [name for name in ("each_round", "idle") if launch_options.get(name) is not None]
+        has_order = direction not in (None, "push") or filter not in (None, "online") or rounds is not None
+        rules = (
+            (taken, f"a program has functions between rounds of its own (got {', '.join(taken)}); leave it out"),
+            (self.apply and not in_rounds, f"apply= takes the sums of whole rounds (got {why}); leave that out"),
+            (
+                self.apply and (direction == "push" or start is not None),
+                "with apply= all vertices gather in every round; leave out direction='push' and start=",
+            ),
+            (
+                self.combine.votes and not in_rounds,
+                f"votes are the same within a round only, so VOTE takes rounds (got {why}): leave that out, or combine by MIN",
+            ),
+            (
+                delta is not None and self.combine.name not in ("MIN", "MAX"),
+                f"delta= orders vertices by metadata, for MIN and MAX (got {self.combine!r}); leave it out",
+            ),
+            (
+                has_order and not in_rounds,
+                f"without rounds (got {why}) vertices push, and are listed online: leave out direction={direction!r}, "
+                f"filter={filter!r} and rounds={rounds!r}, of those that are not None",
+            ),
+        )
+        for is_wrong, message in rules:
+            if is_wrong:
+                raise LaunchConfigError(message)
         most = check_int("threshold", threshold, 0, UNLIMITED)
         asked = Request(
             self, graph, values, args,
@@ -212,34 +204,4 @@ class Program:
             worker=worker,
             options=launch_options,
         )  # fmt: skip
-        return run(asked)
-
-    def _choose_run(
-        self, direction: str | None, filter: str | None, delta: Any, rounds: Any, start: Any, options: LaunchOptions
-    ) -> Callable[[Request], LaunchStats]:
-        """Return the way to run; raise if options do not go with the program, or with each other."""
-        for name in ("each_round", "idle"):
-            if options.get(name) is not None:
-                raise LaunchConfigError(f"a program has functions between rounds of its own (got {name}); leave it out")
-        in_rounds = delta is None and options.get("barrier", True)
-        why = "barrier=False" if delta is None else f"delta={delta!r}"
-        if self.apply is not None:
-            if not in_rounds:
-                raise LaunchConfigError(f"apply= takes the sums of whole rounds (got {why}); leave that out")
-            if direction == "push" or start is not None:
-                raise LaunchConfigError("with apply= all vertices gather in every round; leave out direction='push' and start=")
-            return run_dense
-        if in_rounds:
-            return run_in_rounds
-        if self.combine.votes:
-            raise LaunchConfigError(
-                f"votes are the same within a round only, so VOTE takes rounds (got {why}): leave that out, or combine by MIN"
-            )
-        if delta is not None and self.combine.name not in ("MIN", "MAX"):
-            raise LaunchConfigError(f"delta= orders vertices by metadata, for MIN and MAX (got {self.combine!r}); leave it out")
-        if direction not in (None, "push") or filter not in (None, "online") or rounds is not None:
-            raise LaunchConfigError(
-                f"without rounds (got {why}) vertices push, and are listed online: leave out direction={direction!r}, "
-                f"filter={filter!r} and rounds={rounds!r}, of those that are not None"
-            )
-        return run_relaxed
+        return (run_dense if self.apply else run_in_rounds if in_rounds else run_relaxed)(asked)

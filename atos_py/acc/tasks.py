@@ -11,23 +11,19 @@ that may change looks at its in-edges from vertices of the frontier, whose bits 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..compile.codegen.introspect import reads_parameter
 from ..compile.task import Task
-from ..operators.filters import Filters, ballot, count_active, count_range, in_frontier, range_bounds, share, take_sums
-from ..operators.row_pull import row_fold, row_search
+from ..operators.edge_map import weight_of
+from ..operators.filters import Filters, Fold, ballot, count_active, pull_from_bits, take_sums
+from .functions import Functions
 
-if TYPE_CHECKING:
-    from .program import Program
+__all__ = ["AUTO", "DONE", "LIMITED", "LOG", "MODE", "PULL", "PUSH", "ROUNDS", "Run", "Tasks", "between", "make_tasks"]
 
-__all__ = ["AUTO", "DONE", "LIMITED", "LOG", "MODE", "PULL", "PUSH", "ROUNDS", "SCANS", "Run", "Tasks", "make_tasks"]
-
-PUSH, PULL, SCAN_LIST, SCAN_BITS, DONE = range(5)  # modes: what the tasks of a round do
-SCANS = 2  # a scan for pushing or pulling is so much more than that
+PUSH, PULL, SCAN_LIST, SCAN_BITS, DONE = range(5)  # modes: what the tasks of a round do; a scan comes before what is 2 less
 AUTO = 2  # a direction, beside PUSH and PULL
 MODE, ROUNDS, LIMITED, LOG = range(4)  # places in the state of a launch, which ends with an entry for each round
 
@@ -50,34 +46,37 @@ class Run(NamedTuple):
 
 
 class Tasks(NamedTuple):
-    """The tasks of a program, those that do nothing in their places, and the function between rounds."""
+    """The tasks of a program: those with rounds, which kernels have or lack (`stubs`), and one in the order of metadata."""
 
     push: Task
-    push_ordered: Task
     scan: Task
     pull: Task
-    stubs: tuple[Task, ...]
-    between: Callable[..., Any]
+    fold: Fold | None  # of pulls
+    stubs: tuple[Task, Task, Task]
+    push_ordered: Task
 
 
-def weight_of(weights, edge):  # type: ignore[no-untyped-def]
-    """Return the weight of an edge, 1 without weights."""
-    if weights is None:
-        return 1
-    return weights[edge]
+def make_stub(name: str) -> Task:
+    """Return a task that does nothing, for kernels that lack the one of that name."""
+
+    def stub(worker, item, *args):  # type: ignore[no-untyped-def]
+        pass
+
+    stub.__name__ = name
+    return Task(stub)
 
 
-def is_dropped(state, taken):  # type: ignore[no-untyped-def]
-    """Whether vertices that are taken from the queue do not push, since a scan finds them again."""
+SCAN_STUB, PULL_STUB = make_stub("(scan)"), make_stub("(pull)")  # unlike any function of a user
+
+
+def is_taken(v, found, taken, state):  # type: ignore[no-untyped-def]
+    """Whether a vertex of the queue pushes, with metadata that is noted; if not, a scan finds it again."""
     if taken is None:
+        return True
+    if state[MODE] != PUSH:
         return False
-    return state[MODE] != PUSH
-
-
-def remember(taken, v, found):  # type: ignore[no-untyped-def]
-    """Note the metadata with which a vertex is taken."""
-    if taken is not None:
-        taken[v] = found
+    taken[v] = found
+    return True
 
 
 def next_mode(mode, count, edges, run):  # type: ignore[no-untyped-def]
@@ -85,43 +84,60 @@ def next_mode(mode, count, edges, run):  # type: ignore[no-untyped-def]
     if count == 0 and (mode != PUSH or run.most_listed >= 0):
         return DONE
     if mode >= SCAN_LIST:
-        return mode - SCANS
+        return mode - SCAN_LIST  # PUSH or PULL
     if run.direction == PULL or (run.direction == AUTO and edges > run.many_edges):
         return SCAN_BITS
     return PUSH if mode == PUSH and count <= run.most_listed else SCAN_LIST
 
 
-def functions_for(program: Program, dtype: np.dtype[Any]) -> tuple[Any, ...]:
-    """Return the function `wants`, the neutral update and a wide type, for metadata of a type."""
-    if dtype.kind == "f":
-        wide, least, most = dtype.type, -np.inf, np.inf
-    else:
-        wide, least, most = np.uint64 if dtype == np.uint64 else np.int64, np.iinfo(dtype).min, np.iinfo(dtype).max
-    unset, neutral = wide(most), program.combine.neutral
-    if neutral is None:
-        neutral = wide(least if program.combine.name == "MAX" else most)
-    else:
-        neutral = float(neutral) if dtype.kind == "f" else wide(neutral)  # sums in float64
-    wants = program.wants or ((lambda m_u, *args: m_u == unset) if program.combine.votes else (lambda m_u, *args: True))
-    return wants, neutral, wide
+def push_ranges(worker, mode, ranges, taken):  # type: ignore[no-untyped-def]
+    """Push the ranges of vertices that a scan or a pull takes; only where the launch has these tasks."""
+    if taken is not None:
+        for k in worker.split(ranges if mode != PUSH else 0):
+            if mode == PULL:
+                worker.push(k, task=PULL_STUB)
+            else:
+                worker.push(k, task=SCAN_STUB)
+
+
+def between(worker, run, *args):  # type: ignore[no-untyped-def]
+    """Choose what comes next, and note it."""
+    mode, rounds = run.state[MODE], run.state[ROUNDS]
+    worker.sync()  # all threads have read them
+    count, edges = take_sums(worker, run.filters.sums)
+    following = next_mode(mode, count, edges, run)
+    is_limited = following <= PULL and rounds >= run.rounds
+    if worker.rank == 0:
+        run.state[MODE] = DONE if is_limited else following
+        run.state[LIMITED] = is_limited
+        if following <= PULL and not is_limited:
+            run.state[ROUNDS] = rounds + 1
+            if LOG + rounds < run.state.size:
+                run.state[LOG + rounds] = count << 2 | (mode != PUSH) << 1 | following
+    if is_limited or not run.stays >> following & 1:
+        worker.stop()
+    elif following != DONE:
+        push_ranges(worker, following, run.filters.ranges, run.taken)
 
 
 @functools.lru_cache(maxsize=256)
-def make_tasks(program: Program, dtype: np.dtype[Any]) -> Tasks:
+def make_tasks(program: Functions, dtype: np.dtype[Any]) -> Tasks:
     """Return the tasks of a program for metadata of a type."""
-    (wants, neutral, wide), combine = functions_for(program, dtype), program.combine
-    compute, active, onto, change = program.compute, program.active, combine.onto, combine.change
-    sign = -1 if combine.name == "MAX" else 1
+    compute, active, combine = program.compute, program.active, program.combine
+    wants, neutral, wide = program.suited_to(dtype)
+    onto, change, sign = combine.onto, combine.change, -1 if combine.name == "MAX" else 1
     # What an update meets is read only if it matters. Where it does not, the neutral value loses to any update.
     reads_old = program.wants is not None or combine.by_all is None or reads_parameter(compute, 2)
     read_old = (lambda metadata, u: metadata[u]) if reads_old else (lambda metadata, u: neutral)
 
     def out_edges(v, run, *args):  # type: ignore[no-untyped-def]
         first, found = run.rows.indptr[v], run.metadata[v]
-        if is_dropped(run.state, run.taken):
-            return np.int64(0), first, found
-        remember(run.taken, v, found)
-        return np.int64(run.rows.indptr[v + 1] - first), first, found
+        return np.int64(run.rows.indptr[v + 1] - first if is_taken(v, found, run.taken, run.state) else 0), first, found
+
+    def out_edges_if_current(item, run, *args):  # type: ignore[no-untyped-def]
+        first = run.rows.indptr[item.vertex]
+        is_current = run.metadata[item.vertex] == item.value  # what changed it since has pushed an item of its own
+        return run.rows.indptr[item.vertex + 1] - first if is_current else 0, first, item.value
 
     def relax(run, u, edge, found, *args):  # type: ignore[no-untyped-def]
         """Send an update along an edge; return whether it makes its end active, and the metadata there."""
@@ -141,15 +157,11 @@ def make_tasks(program: Program, dtype: np.dtype[Any]) -> Tasks:
                 worker.push(u)
             count_active(u, run.rows.indptr, run.filters.sums)
 
-    def out_edges_if_current(item, run, *args):  # type: ignore[no-untyped-def]
-        first = run.rows.indptr[item.vertex]
-        is_current = run.metadata[item.vertex] == item.value  # what changed it since has pushed an item of its own
-        return run.rows.indptr[item.vertex + 1] - first if is_current else 0, first, item.value
-
     def push_ordered(worker, item, i, first, found, run, *args):  # type: ignore[no-untyped-def]
-        is_active, after = relax(run, run.rows.indices[first + i], first + i, found, *args)
+        u = run.rows.indices[first + i]
+        is_active, after = relax(run, u, first + i, found, *args)
         if is_active:
-            worker.push((run.rows.indices[first + i], after), sign * after)
+            worker.push((u, after), sign * after)
 
     def is_active(v, run, *args):  # type: ignore[no-untyped-def]
         return active(run.taken[v], run.metadata[v], *args)
@@ -165,78 +177,25 @@ def make_tasks(program: Program, dtype: np.dtype[Any]) -> Tasks:
     def may_change(v, run, *args):  # type: ignore[no-untyped-def]
         return wants(run.metadata[v], *args)
 
-    def is_sent(edge, run, *args):  # type: ignore[no-untyped-def]
-        return in_frontier(run.back.indices[edge], run.filters.bits)
-
     def update_along(v, edge, run, *args):  # type: ignore[no-untyped-def]
         m_v, m_u = run.metadata[run.back.indices[edge]], read_old(run.metadata, v)  # u is v here: the edge is turned round
         return wide(compute(m_v, weight_of(run.back.weights, edge), m_u, *args))
 
-    def update_if_sent(v, edge, run, *args):  # type: ignore[no-untyped-def]
-        return update_along(v, edge, run, *args) if is_sent(edge, run) else neutral
-
     def settle(v, update, run, *args):  # type: ignore[no-untyped-def]
-        """Apply what a vertex has pulled; return what it adds to the sums."""
+        """Apply what a vertex has pulled; return whether that makes it active."""
         found = run.metadata[v]
         after = wide(onto(found, wide(update)))
-        if after == found:
-            return 0
-        run.metadata[v] = after
-        return share(v, run.rows.indptr) if active(found, after, *args) else 0
+        if after != found:
+            run.metadata[v] = after
+        return after != found and active(found, after, *args)
 
-    def settle_vote(v, edge, run, *args):  # type: ignore[no-untyped-def]
-        return settle(v, update_along(v, edge, run, *args), run, *args)
-
-    if combine.votes:
-        pull_rows = row_search(may_change, is_sent, settle_vote)
-    else:
-        by_all = combine.by_all or (lambda team, value: value)  # of one thread
-        pull_rows = row_fold(may_change, update_if_sent, combine.merge, neutral, by_all, settle)
+    fold = None if combine.votes else Fold(combine.merge, neutral, combine.by_all)
+    pull_range = pull_from_bits(may_change, update_along, settle, fold)
 
     def pull(worker, item, run, *args):  # type: ignore[no-untyped-def]
-        first, end = range_bounds(item, run.metadata.size, run.filters)
-        shares = pull_rows(worker, first, end, run.alone, run.back.indptr, run, *args)
-        count_range(worker, item, shares, run.filters.sums)
+        pull_range(worker, item, run.alone, run.back, run.rows.indptr, run.filters, run, *args)
 
-    def push_ranges(worker, mode, ranges, taken):  # type: ignore[no-untyped-def]
-        if taken is not None:
-            for k in worker.split(ranges if PULL <= mode <= SCAN_BITS else 0):
-                if mode == PULL:
-                    worker.push(k, task=pull_task)
-                else:
-                    worker.push(k, task=scan_task)
-
-    def between(worker, run, *args):  # type: ignore[no-untyped-def]
-        """Choose what comes next, and note it."""
-        mode, rounds = run.state[MODE], run.state[ROUNDS]
-        worker.sync()  # all threads have read them
-        count, edges = take_sums(worker, run.filters.sums)
-        following = next_mode(mode, count, edges, run)
-        is_limited = following <= PULL and rounds >= run.rounds
-        if is_limited:
-            following = DONE
-        if worker.rank == 0:
-            run.state[MODE], run.state[LIMITED] = following, is_limited
-            if following <= PULL:
-                if LOG + rounds < run.state.size:
-                    run.state[LOG + rounds] = count << 2 | (mode != PUSH) << 1 | following
-                run.state[ROUNDS] = rounds + 1
-        if is_limited or not run.stays >> following & 1:
-            worker.stop()
-        else:
-            push_ranges(worker, following, run.filters.ranges, run.taken)
-
-    scan_task, pull_task = Task(scan), Task(pull)
     push.__name__ = push_ordered.__name__ = program.name
-    stubs = tuple(make_stub(name) for name in (program.name, "scan", "pull"))
-    return Tasks(Task(push, out_edges), Task(push_ordered, out_edges_if_current), scan_task, pull_task, stubs, between)
-
-
-def make_stub(name: str) -> Task:
-    """Return a task that does nothing, for a kernel that lacks the one of that name."""
-
-    def stub(worker, item, *args):  # type: ignore[no-untyped-def]
-        pass
-
-    stub.__name__ = name
-    return Task(stub)
+    scan.__name__, pull.__name__ = SCAN_STUB.name, PULL_STUB.name
+    stubs = make_stub(program.name), SCAN_STUB, PULL_STUB
+    return Tasks(Task(push, out_edges), Task(scan), Task(pull), fold, stubs, Task(push_ordered, out_edges_if_current))

@@ -22,10 +22,17 @@ from .ranges import mixed_range_bounds
 from .reductions import plus, store_sums
 from .vertex_map import named
 
-__all__ = ["THREAD_MAX_DEGREE", "gather", "push"]
+__all__ = ["THREAD_MAX_DEGREE", "gather", "push", "weight_of"]
 
 #: Degree up to which one thread takes a vertex. On the CPU a worker is a thread.
 THREAD_MAX_DEGREE = {"cuda": 16, "cpu": 1 << 62}
+
+
+def weight_of(weights, edge):  # type: ignore[no-untyped-def]
+    """Return the weight of an edge, 1 without weights; for tasks."""
+    if weights is None:
+        return 1
+    return weights[edge]
 
 
 def _term_without_edge(term: Callable[..., Any]) -> Callable[..., Any]:

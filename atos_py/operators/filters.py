@@ -3,7 +3,8 @@
 The *online* filter lists a vertex as soon as it becomes active: it is a push, and `worker.pending` says how many there were.
 
 The *ballot* filter scans all vertices for active ones, and finds each once. It makes the list, or sets bits. The items of a
-scan are ranges of vertices, few enough for one worker to push them all between two rounds.
+scan are ranges of vertices, few enough for one worker to push them all between two rounds. `pull_from_bits` has the pull, by
+which vertices look for neighbours whose bits are set.
 
 Where vertices may pull, which needs no list, those that become active are counted with their edges, in *sums*: vertices above
 the lowest 40 bits, edges in these. They are spread over many words, since one would delay thousands of threads.
@@ -22,19 +23,10 @@ from numpy.typing import NDArray
 from ..arrays.array import Array, asarray, zeros
 from ..compile.atomics import atomic_add
 from ..core.devices import Device
-from .edge_map import NUM_PARTIAL_SUMS
+from .edge_map import NUM_PARTIAL_SUMS, THREAD_MAX_DEGREE
+from .row_pull import SEARCHED_ALONE, row_fold, row_search
 
-__all__ = [
-    "Filters",
-    "ballot",
-    "count_active",
-    "count_range",
-    "in_frontier",
-    "make_filters",
-    "range_bounds",
-    "share",
-    "take_sums",
-]
+__all__ = ["Filters", "Fold", "ballot", "count_active", "edges_alone", "make_filters", "pull_from_bits", "take_sums"]
 
 _ONE = 1 << 40  # a vertex in the sums, above the edges
 _GROUP = 32
@@ -143,3 +135,55 @@ def ballot(is_active: Callable[..., Any], take: Callable[..., Any]) -> Callable[
         count_range(worker, item, shares, filters.sums)
 
     return scan
+
+
+class Fold(NamedTuple):
+    """How terms become one number: two of them, none, and those of a team of threads; if that is None, one thread has all."""
+
+    merge: Callable[..., Any]
+    neutral: Any
+    by_all: Callable[..., Any] | None
+
+
+def edges_alone(fold: Fold | None, device: Device) -> int:
+    """Return at how many edges of a vertex one thread looks, in `pull_from_bits`."""
+    if fold is None:
+        return SEARCHED_ALONE[device.kind]
+    return THREAD_MAX_DEGREE[device.kind] if fold.by_all else 1 << 62
+
+
+def pull_from_bits(
+    wants: Callable[..., Any], term: Callable[..., Any], settle: Callable[..., Any], fold: Fold | None
+) -> Callable[..., Any]:
+    """Return the function by which the vertices of a range pull from the frontier, for flat tasks.
+
+    All threads of a worker call it as ``pull(worker, item, alone, back, indptr, filters, *args)``: `back` has the in-edges, and
+    `alone` is that of `edges_alone`. Each vertex v with ``wants(v, *args)`` folds ``term(v, edge, *args)`` of its edges from
+    the frontier, and one thread calls ``settle(v, number, *args)``, which says whether v is active now. Without `fold`, a
+    vertex stops at the first of these edges.
+    """
+
+    def accepts(edge, back, indptr, filters, *args):  # type: ignore[no-untyped-def]
+        return in_frontier(back.indices[edge], filters.bits)
+
+    def wants_any(v, back, indptr, filters, *args):  # type: ignore[no-untyped-def]
+        return wants(v, *args)
+
+    def edge_term(v, edge, back, indptr, filters, *args):  # type: ignore[no-untyped-def]
+        return term(v, edge, *args)
+
+    def settle_shares(v, number, back, indptr, filters, *args):  # type: ignore[no-untyped-def]
+        return share(v, indptr) if settle(v, number, *args) else 0
+
+    functions = wants_any, accepts, edge_term, settle_shares
+    if fold is None:
+        pull_rows = row_search(*functions)
+    else:
+        pull_rows = row_fold(*functions, fold.merge, fold.neutral, fold.by_all or (lambda team, number: number))
+
+    def pull(worker, item, alone, back, indptr, filters, *args):  # type: ignore[no-untyped-def]
+        first, end = range_bounds(item, indptr.size - 1, filters)
+        shares = pull_rows(worker, first, end, alone, back.indptr, back, indptr, filters, *args)
+        count_range(worker, item, shares, filters.sums)
+
+    return pull

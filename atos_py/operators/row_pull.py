@@ -1,4 +1,4 @@
-"""Row pulls: the vertices of a range look along their rows of edges, and fold what they find, or stop at the first.
+"""Row pulls: the vertices of a range look along their rows for edges that are accepted, and fold them, or stop at the first.
 
 For tasks that do several things with a range, as `row_map`. `edge_map.gather` is a whole task of a single pass.
 """
@@ -20,17 +20,18 @@ SEARCHED_ALONE = {"cuda": 64, "cpu": 1 << 62}
 
 def row_fold(
     wants: Callable[..., Any],
+    accepts: Callable[..., Any],
     term: Callable[..., Any],
+    settle: Callable[..., Any],
     merge: Callable[..., Any],
     neutral: Any,
     by_all: Callable[..., Any],
-    settle: Callable[..., Any],
 ) -> Callable[..., Any]:
     """Return a function for flat tasks, by which the vertices of a range each fold the terms of their edges.
 
     All threads of a worker call it as ``function(worker, first, end, thread_max_degree, indptr, *args)``. For each vertex v
-    with ``wants(v, *args)``, the numbers ``term(v, edge, *args)`` of its edges are merged, two by ``merge(a, b)``, beginning
-    with `neutral`, and those of the threads of a team by ``by_all(team, number)``. One thread calls
+    with ``wants(v, *args)``, the numbers ``term(v, edge, *args)`` of its edges with ``accepts(edge, *args)`` are merged, two by
+    ``merge(a, b)``, beginning with `neutral`, and those of the threads of a team by ``by_all(team, number)``. One thread calls
     ``settle(v, number, *args)``.
     Rows are mapped to threads, groups and workers as by `row_map`.
 
@@ -40,7 +41,8 @@ def row_fold(
     def fold(v, edge, last, step, *args):  # type: ignore[no-untyped-def]
         total = neutral
         while edge < last:
-            total = merge(total, term(v, edge, *args))
+            if accepts(edge, *args):
+                total = merge(total, term(v, edge, *args))
             edge += step
         return total
 
@@ -54,16 +56,21 @@ def row_fold(
     return row_map(fold_row, fold_row_by_all, wants)
 
 
-def row_search(wants: Callable[..., Any], accepts: Callable[..., Any], found: Callable[..., Any]) -> Callable[..., Any]:
+def row_search(
+    wants: Callable[..., Any], accepts: Callable[..., Any], term: Callable[..., Any], settle: Callable[..., Any]
+) -> Callable[..., Any]:
     """Return a function for flat tasks, by which the vertices of a range each look for an edge.
 
     All threads of a worker call it as ``function(worker, first, end, alone, indptr, *args)``. Each vertex v with
-    ``wants(v, *args)`` looks for an edge with ``accepts(edge, *args)``, and one thread calls ``found(v, edge, *args)``. One
-    thread looks at the first `alone` edges of a row. The others are for groups of 32, all threads of which stop when one
-    accepts an edge: collaborative early termination.
+    ``wants(v, *args)`` looks for an edge with ``accepts(edge, *args)``, and one thread calls ``settle(v, number, *args)`` with
+    ``term(v, edge, *args)``. One thread looks at the first `alone` edges of a row. The others are for groups of 32, all threads
+    of which stop when one accepts an edge: collaborative early termination.
 
-    Returns the sum, over the calls of this thread, of what `found` returns: a number.
+    Returns the sum, over the calls of this thread, of what `settle` returns: a number.
     """
+
+    def found(v, edge, *args):  # type: ignore[no-untyped-def]
+        return settle(v, term(v, edge, *args), *args)
 
     def find(edge, last, *args):  # type: ignore[no-untyped-def]
         while edge < last and not accepts(edge, *args):

@@ -10,7 +10,7 @@ from fake_arrays import FakeArray
 
 import atos_py as atos
 from atos_py.acc import dense, programs
-from atos_py.acc.tasks import Run, make_tasks
+from atos_py.acc.tasks import Run, between, make_tasks
 from atos_py.algorithms import bfs
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
@@ -56,7 +56,7 @@ def test_kernels_with_rounds(program, graph, dtype, args, kernels):
             getattr(tasks, name) if name in names else stub
             for name, stub in zip(("push", "scan", "pull"), tasks.stubs, strict=True)
         )
-        cubin(Tasks(tuple(members)), (run, *args), each_round=tasks.between)
+        cubin(Tasks(tuple(members)), (run, *args), each_round=between)
 
 
 def test_without_rounds_as_by_hand():

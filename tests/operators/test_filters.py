@@ -78,12 +78,16 @@ def accepts(edge, indptr, good, first):
     return good[edge] != 0
 
 
-def found(v, edge, indptr, good, first):
+def number(v, edge, indptr, good, first):
+    return edge
+
+
+def note(v, edge, indptr, good, first):
     first[v] = edge
     return 1
 
 
-look = row_search(wants, accepts, found)
+look = row_search(wants, accepts, number, note)
 
 
 @atos.task
