@@ -10,6 +10,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..compile.atomics import atomic_add, atomic_cas, atomic_max, atomic_min
 from ..errors import UnsupportedTypeError
 from ..operators.atomic_update import atomic_update
@@ -52,32 +54,29 @@ class Combine:
         return f"<acc combine {self.name}>"
 
 
-def _make(name: str, merge: Any, onto: Any, change: Any, by_all: Any, **facts: Any) -> Combine:
-    combine = Combine(merge, neutral=facts.pop("neutral", None))
+def _make(name: str, merge: Any, onto: Any, change: Any, by_all: Any, neutral: Any, **facts: bool) -> Combine:
+    combine = Combine(merge, neutral=neutral)
     vars(combine).update(name=name, onto=onto, change=change, by_all=by_all, **facts)
     return combine
 
 
-def _vote(a, b):  # type: ignore[no-untyped-def]
-    return b
-
-
-# The neutral update of MIN and MAX is the largest and the least value of the type of the metadata. Theirs look first.
+# The neutral updates of MIN and MAX stand for the largest and the least value of the metadata's type. Theirs look first.
 MIN = _make(
     "MIN", min, min, lambda meta, u, found, update: atomic_min(meta, u, update) if update < found else found,
-    lambda team, value: team.min(value), idempotent=True,
+    lambda team, value: team.min(value), np.inf, idempotent=True,
 )  # fmt: skip
 MAX = _make(
     "MAX", max, max, lambda meta, u, found, update: atomic_max(meta, u, update) if update > found else found,
-    lambda team, value: team.max(value), idempotent=True,
+    lambda team, value: team.max(value), -np.inf, idempotent=True,
 )  # fmt: skip
 SUM = _make(
     "SUM", operator.add, operator.add, lambda meta, u, found, update: atomic_add(meta, u, update),
-    lambda team, value: team.sum(value), neutral=0,
+    lambda team, value: team.sum(value), 0,
 )  # fmt: skip
 SUBTRACT = _make(
-    "SUBTRACT", operator.add, operator.sub, lambda meta, u, found, update: atomic_add(meta, u, -update), SUM.by_all, neutral=0
+    "SUBTRACT", operator.add, operator.sub, lambda meta, u, found, update: atomic_add(meta, u, -update), SUM.by_all, 0
 )
 VOTE = _make(
-    "VOTE", _vote, _vote, lambda meta, u, found, update: atomic_cas(meta, u, found, update), None, idempotent=True, votes=True
-)
+    "VOTE", max, lambda a, b: b, lambda meta, u, found, update: atomic_cas(meta, u, found, update), None, np.inf,
+    idempotent=True, votes=True,
+)  # fmt: skip

@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from ..algorithms.launch_sequence import LaunchSequence
 from ..arrays.array import Array, asarray
 from ..graph.graph import Graph
-from ..operators.filters import edges_alone, make_filters
+from ..operators.filters import make_filters
 from ..operators.ranges import mixed_item_dtype
 from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
-from .functions import Functions
-from .tasks import AUTO, DONE, LIMITED, LOG, MODE, PULL, PUSH, ROUNDS, Run, between, make_tasks
+from .tasks import DONE, LIMITED, LOG, MODE, PULL, PUSH, ROUNDS, Run, between, make_tasks
 
 __all__ = ["BUCKETS", "UNLIMITED", "Request", "run_in_rounds", "run_relaxed", "turned"]
 
@@ -36,12 +35,13 @@ _KERNELS = {"none": (1, 4, 2, 2), "direction": (3, 6, 3, 6), "all": (7, 7, 7, 7)
 class Request(NamedTuple):
     """A checked call of `Program.run`."""
 
-    program: Functions
+    program: Any
     graph: Graph
     metadata: Array
     args: tuple[Any, ...]
-    start: NDArray[Any] | None
-    direction: int
+    start: NDArray[Any]
+    is_all: bool  # that are active first
+    direction: str
     most_listed: int
     fuse: str
     rounds: int
@@ -57,64 +57,46 @@ def turned(graph: Graph) -> Graph:
 
 def run_relaxed(asked: Request) -> LaunchStats:
     """Push without rounds, every vertex as soon as a worker is free; with `delta`, in the order of their metadata."""
-    graph, metadata, n = asked.graph, asked.metadata, asked.graph.num_vertices
-    tasks, run = make_tasks(asked.program, metadata.dtype), Run(graph, None, metadata)
-    items: Any = np.arange(n) if asked.start is None else asked.start
-    task, dtype, priority, buckets = tasks.push, np.dtype(mixed_item_dtype(n)), None, {}
+    graph, metadata, n, buckets = asked.graph, asked.metadata, asked.graph.num_vertices, {}
+    priority = taken = None
     if asked.delta is not None:
-        task, buckets = tasks.push_ordered, {"buckets": BUCKETS, "delta": asked.delta}
-        dtype, vertices = np.dtype([("vertex", np.uint32), ("value", metadata.dtype)]), items
-        items = np.zeros(len(vertices), dtype)
-        items["vertex"], items["value"] = vertices, metadata.to_numpy()[vertices]
-        priority = items["value"].astype(np.float64) * (-1 if asked.program.combine.name == "MAX" else 1)
-    queue = Queue(max(2 * n, 1), dtype=dtype, device=graph.device, **buckets)
-    queue.push(items, priority)
+        buckets, known = {"buckets": BUCKETS, "delta": asked.delta}, np.array(metadata.to_numpy())
+        priority = known[asked.start].astype(np.float64) * (-1 if asked.program.combine.name == "MAX" else 1)
+        known[asked.start] = asked.program.suited_to(metadata.dtype)[1]  # with that there is nothing to push
+        taken = asarray(known, device=graph.device)
+    queue = Queue(max(2 * n, 1), dtype=mixed_item_dtype(n), device=graph.device, **buckets)
+    queue.push(asked.start, priority)
     launches = LaunchSequence(asked.program.name, queue, asked.options, asked.worker)
-    launches.launch(np.zeros(0, dtype), task, run, *asked.args)
+    tasks, _, _ = make_tasks(asked.program, metadata.dtype, asked.delta is not None)
+    launches.launch(np.arange(0), tasks[0], Run(graph, None, metadata, taken), *asked.args)
     return launches.total()
 
 
 def run_in_rounds(asked: Request) -> LaunchStats:
     """Run a program with barriers, by as few launches as `fuse` allows, and return its statistics with those of the rounds."""
     graph, metadata, direction, n = asked.graph, asked.metadata, asked.direction, asked.graph.num_vertices
-    device, tasks = graph.device, make_tasks(asked.program, metadata.dtype)
-    is_filtered = direction != PUSH or asked.most_listed < UNLIMITED
-    first = np.arange(n) if asked.start is None else asked.start
-    mode = PULL if direction == PULL or (direction == AUTO and asked.start is None) else PUSH
+    device, (tasks, stubs, fold) = graph.device, make_tasks(asked.program, metadata.dtype)
+    is_filtered = direction != "push" or asked.most_listed < UNLIMITED
+    mode = PULL if direction == "pull" or (direction == "auto" and asked.is_all) else PUSH
     state = np.zeros(LOG + min(asked.rounds, MOST_LOGGED), np.int64)
-    state[[MODE, ROUNDS, LOG]] = mode, 1, len(first) << 2 | (asked.start is None) << 1 | mode
-    run = Run(
-        graph,
-        None if direction == PUSH else turned(graph),
-        metadata,
-        asarray(state, device=device),
-        metadata.copy() if is_filtered else None,
-        filters := make_filters(n, device, None if direction == PUSH else first),
-        direction,
-        int(PULL_SHARE * graph.num_edges),
-        asked.most_listed,
-        edges_alone(tasks.fold, device),
-        asked.rounds,
-    )
+    state[[MODE, ROUNDS, LOG]] = mode, 1, len(asked.start) << 2 | asked.is_all << 1 | mode
+    filters = make_filters(n, device, None if direction == "push" else asked.start, fold)
+    back, taken = None if direction == "push" else turned(graph), metadata.copy() if is_filtered else None
+    many_edges = {"push": UNLIMITED, "pull": -1, "auto": int(PULL_SHARE * graph.num_edges)}[direction]
+    run = Run(graph, back, metadata, taken, asarray(state, device=device), filters, many_edges, asked.most_listed, asked.rounds)
     queue = Queue(2 * n + filters.ranges + 1, dtype=mixed_item_dtype(n), device=device)
     launches = LaunchSequence(asked.program.name, queue, asked.options, asked.worker)
-    kernels = _KERNELS["direction" if asked.fuse == "all" and direction != AUTO else asked.fuse]
-    queue.push(first if mode == PUSH else np.arange(0))
+    kernels = _KERNELS["direction" if asked.fuse == "all" and direction != "auto" else asked.fuse]
+    queue.push(asked.start if mode == PUSH else np.arange(0))
+    rounds: Any = {"barrier": True, "each_round": between}
     while mode != DONE:
-        members = [
-            task if kernels[mode] >> k & 1 else tasks.stubs[k] for k, task in enumerate((tasks.push, tasks.scan, tasks.pull))
-        ]
+        members = [task if kernels[mode] >> k & 1 else stubs[k] for k, task in enumerate(tasks)]
         if mode != PUSH:
             queue.clear()  # a scan finds again what the online filter has pushed
             queue.push(np.arange(filters.ranges), task=members[2 if mode == PULL else 1])
-        stays = [other for other, kernel in enumerate(kernels) if asked.fuse != "none" and kernel == kernels[mode]]
-        launches.launch(
-            np.arange(0),
-            members if is_filtered else tasks.push,
-            run._replace(stays=sum(1 << other for other in (*stays, DONE))),
-            *asked.args,
-            overrides={"barrier": True, "each_round": between},
-        )
+        same = [other for other, kernel in enumerate(kernels) if asked.fuse != "none" and kernel == kernels[mode]]
+        here = run._replace(stays=sum(1 << other for other in (*same, DONE)))
+        launches.launch(np.arange(0), members if is_filtered else tasks[0], here, *asked.args, overrides=rounds)
         mode = int(run.state[MODE])
     found = run.state.to_numpy()
     log = found[LOG : LOG + int(found[ROUNDS])]

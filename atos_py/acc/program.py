@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,23 +18,21 @@ from ..runtime.buckets import check_buckets
 from ..runtime.launch import LaunchOptions
 from ..runtime.stats import LaunchStats
 from ..support.validation import check_int, check_option_names, list_parameters
+from .combine import Combine
 from .dense import run_dense
 from .frontier import BUCKETS, UNLIMITED, Request, run_in_rounds, run_relaxed
-from .functions import Functions
-from .tasks import AUTO, PULL, PUSH
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["Program"]
 
-DIRECTIONS = {"push": PUSH, "pull": PULL, "auto": AUTO}
-FILTERS = ("jit", "online", "ballot")
-FUSES = ("direction", "none", "all")
+DIRECTIONS, FILTERS, FUSES = ("push", "pull", "auto"), ("jit", "online", "ballot"), ("direction", "none", "all")
 BINS = 1024  # of the online filter, as large as the threshold says
 
 
-class Program(Functions):
+@dataclass(frozen=True, eq=False)
+class Program:
     """A graph algorithm as three functions, in the model of SIMD-X: active, compute, combine.
 
     Metadata is a number for each vertex. In each round the vertices that are *active* send an *update* along each of their
@@ -80,6 +80,47 @@ class Program(Functions):
     >>> print(distance[:], stats.frontiers)
     [0. 5. 8.] (1, 2, 1)
     """
+
+    compute: Callable[..., Any]
+    combine: Combine
+    active: Any = None
+    wants: Any = None
+    apply: Any = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.combine, Combine):
+            raise UnsupportedTypeError(
+                f"combine must be MIN, MAX, SUM, SUBTRACT, VOTE or an acc.Combine (got {self.combine!r:.80})"
+            )
+        for name in ("compute", "active", "wants", "apply"):
+            function = getattr(self, name)
+            if not callable(function) and (name == "compute" or function is not None):
+                raise UnsupportedTypeError(f"{name} must be a function (got {function!r:.80})")
+        if self.apply is not None and self.combine.name != "SUM":
+            raise InvalidArgumentError(f"apply= takes the sum of all updates, so it goes with SUM (got {self.combine!r})")
+        if self.apply is not None and self.wants is not None:
+            raise InvalidArgumentError("wants= says which vertices may change, and with apply= all do; leave one of them out")
+        if not self.combine.idempotent and self.apply is None and self.active is None:
+            raise InvalidArgumentError(
+                f"{self.combine!r} needs each update exactly once, but a vertex that changes twice in a round could send twice:"
+                " pass active=, true of at most one change of a vertex, or apply="
+            )
+        if self.active is None:
+            object.__setattr__(self, "active", lambda before, after, *args: before != after)
+
+    @property
+    def name(self) -> str:
+        """The name of the function `compute`."""
+        return getattr(self.compute, "__name__", repr(self.compute))
+
+    def suited_to(self, dtype: np.dtype[Any]) -> tuple[Any, Any, Any]:
+        """Return the function `wants`, the neutral update and a wide type, for metadata of a type."""
+        is_float, combine = dtype.kind == "f", self.combine
+        wide: Any = dtype.type if is_float else np.uint64 if dtype == np.uint64 else np.int64
+        least, most = (-np.inf, np.inf) if is_float else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        unset, kind = wide(most), float if is_float and not combine.idempotent else wide  # sums in float64
+        wants = (lambda m_u, *args: m_u == unset) if combine.votes else (lambda m_u, *args: True)
+        return self.wants or wants, kind(min(max(combine.neutral, least), most)), wide
 
     def run(
         self,
@@ -164,44 +205,35 @@ class Program(Functions):
         n, values = graph.num_vertices, array_in_place("metadata", metadata, graph.num_vertices, graph.device)
         if self.combine.name == "SUBTRACT" and values.dtype.kind == "u":
             raise UnsupportedTypeError(f"SUBTRACT may go below 0, which {values.dtype} cannot hold; make metadata signed")
-        in_rounds = delta is None and launch_options.get("barrier", True)
+        relaxed = delta is not None or not launch_options.get("barrier", True)
         why = "barrier=False" if delta is None else f"delta={delta!r}"
         taken = [name for name in ("each_round", "idle") if launch_options.get(name) is not None]
-        has_order = direction not in (None, "push") or filter not in (None, "online") or rounds is not None
+        in_rounds = direction not in (None, "push") or filter not in (None, "online") or rounds is not None
+        votes = f"votes are the same within a round only, so VOTE takes rounds (got {why}): leave that out, or combine by MIN"
+        order = f"delta= orders vertices by metadata, for MIN and MAX (got {self.combine!r}); leave it out"
+        dense = "with apply= all vertices gather in every round; leave out direction='push' and start="
+        online = (
+            f"without rounds (got {why}) vertices push, and are listed online: leave out direction={direction!r}, "
+            f"filter={filter!r} and rounds={rounds!r}, of those that are not None"
+        )
         rules = (
             (taken, f"a program has functions between rounds of its own (got {', '.join(taken)}); leave it out"),
-            (self.apply and not in_rounds, f"apply= takes the sums of whole rounds (got {why}); leave that out"),
-            (
-                self.apply and (direction == "push" or start is not None),
-                "with apply= all vertices gather in every round; leave out direction='push' and start=",
-            ),
-            (
-                self.combine.votes and not in_rounds,
-                f"votes are the same within a round only, so VOTE takes rounds (got {why}): leave that out, or combine by MIN",
-            ),
-            (
-                delta is not None and self.combine.name not in ("MIN", "MAX"),
-                f"delta= orders vertices by metadata, for MIN and MAX (got {self.combine!r}); leave it out",
-            ),
-            (
-                has_order and not in_rounds,
-                f"without rounds (got {why}) vertices push, and are listed online: leave out direction={direction!r}, "
-                f"filter={filter!r} and rounds={rounds!r}, of those that are not None",
-            ),
+            (self.apply and relaxed, f"apply= takes the sums of whole rounds (got {why}); leave that out"),
+            (self.apply and (direction == "push" or start is not None), dense),
+            (self.combine.votes and relaxed, votes),
+            (delta is not None and self.combine.name not in ("MIN", "MAX"), order),
+            (in_rounds and relaxed, online),
         )
         for is_wrong, message in rules:
             if is_wrong:
                 raise LaunchConfigError(message)
-        most = check_int("threshold", threshold, 0, UNLIMITED)
-        asked = Request(
-            self, graph, values, args,
-            start=None if start is None else np.zeros(0, np.int64) if np.size(start) == 0 else check_sources(start, n, "start"),
-            direction=DIRECTIONS[direction or "push"],
-            most_listed={"online": UNLIMITED, "ballot": -1}.get(filter or "jit", min(BINS * most, UNLIMITED)),
-            fuse=fuse,
-            rounds=UNLIMITED if rounds is None else check_int("rounds", rounds, 1, UNLIMITED),
-            delta=None if delta is None else check_buckets(BUCKETS, delta)[1],
-            worker=worker,
-            options=launch_options,
-        )  # fmt: skip
-        return (run_dense if self.apply else run_in_rounds if in_rounds else run_relaxed)(asked)
+        first = np.arange(n if start is None else 0)
+        if start is not None and np.size(start):
+            first = check_sources(start, n, "start")
+        room = min(BINS * check_int("threshold", threshold, 0, UNLIMITED), UNLIMITED)
+        most_listed = {"online": UNLIMITED, "ballot": -1}.get(filter or "jit", room)
+        limit = UNLIMITED if rounds is None else check_int("rounds", rounds, 1, UNLIMITED)
+        width = None if delta is None else check_buckets(BUCKETS, delta)[1]
+        of_all = direction or "push", most_listed, fuse, limit, width
+        asked = Request(self, graph, values, args, first, start is None, *of_all, worker, launch_options)
+        return (run_dense if self.apply else run_relaxed if relaxed else run_in_rounds)(asked)

@@ -19,64 +19,40 @@ from ..compile.codegen.introspect import reads_parameter
 from ..compile.task import Task
 from ..operators.edge_map import weight_of
 from ..operators.filters import Filters, Fold, ballot, count_active, pull_from_bits, take_sums
-from .functions import Functions
+from ..operators.stub import make_stub
 
-__all__ = ["AUTO", "DONE", "LIMITED", "LOG", "MODE", "PULL", "PUSH", "ROUNDS", "Run", "Tasks", "between", "make_tasks"]
+__all__ = ["DONE", "LIMITED", "LOG", "MODE", "PULL", "PUSH", "ROUNDS", "Run", "between", "make_tasks"]
 
 PUSH, PULL, SCAN_LIST, SCAN_BITS, DONE = range(5)  # modes: what the tasks of a round do; a scan comes before what is 2 less
-AUTO = 2  # a direction, beside PUSH and PULL
 MODE, ROUNDS, LIMITED, LOG = range(4)  # places in the state of a launch, which ends with an entry for each round
 
 
 class Run(NamedTuple):
-    """Arrays and numbers that the tasks share. Without rounds, the first three do."""
+    """Arrays and numbers that the tasks share."""
 
     rows: Any  # of the graph
     back: Any  # of its transpose
     metadata: Any
-    state: Any = None
-    taken: Any = None  # the metadata of each vertex when it was last in the frontier; None if there are no scans
+    taken: Any  # the metadata of each vertex when it was last taken; None if nobody asks
+    state: Any = None  # None without rounds
     filters: Filters = Filters(0, 0)
-    direction: int = PUSH
-    many_edges: int = 0  # of a frontier from which on vertices pull, if there is a choice
+    many_edges: int = 0  # of a frontier, above which vertices pull
     most_listed: int = 0  # vertices by the online filter, of which more are listed by a scan; if negative, none are
-    alone: int = 0  # in-edges that one thread looks at, of a vertex
     rounds: int = 0  # after which the launch ends
     stays: int = 0  # a bit for each mode that this kernel has tasks for
-
-
-class Tasks(NamedTuple):
-    """The tasks of a program: those with rounds, which kernels have or lack (`stubs`), and one in the order of metadata."""
-
-    push: Task
-    scan: Task
-    pull: Task
-    fold: Fold | None  # of pulls
-    stubs: tuple[Task, Task, Task]
-    push_ordered: Task
-
-
-def make_stub(name: str) -> Task:
-    """Return a task that does nothing, for kernels that lack the one of that name."""
-
-    def stub(worker, item, *args):  # type: ignore[no-untyped-def]
-        pass
-
-    stub.__name__ = name
-    return Task(stub)
 
 
 SCAN_STUB, PULL_STUB = make_stub("(scan)"), make_stub("(pull)")  # unlike any function of a user
 
 
 def is_taken(v, found, taken, state):  # type: ignore[no-untyped-def]
-    """Whether a vertex of the queue pushes, with metadata that is noted; if not, a scan finds it again."""
+    """Whether a vertex of the queue pushes; its metadata is noted then. Otherwise it has pushed it, or a scan is to find it."""
     if taken is None:
         return True
-    if state[MODE] != PUSH:
-        return False
-    taken[v] = found
-    return True
+    goes = taken[v] != found if state is None else state[MODE] == PUSH
+    if goes:
+        taken[v] = found
+    return goes
 
 
 def next_mode(mode, count, edges, run):  # type: ignore[no-untyped-def]
@@ -85,7 +61,7 @@ def next_mode(mode, count, edges, run):  # type: ignore[no-untyped-def]
         return DONE
     if mode >= SCAN_LIST:
         return mode - SCAN_LIST  # PUSH or PULL
-    if run.direction == PULL or (run.direction == AUTO and edges > run.many_edges):
+    if edges > run.many_edges:
         return SCAN_BITS
     return PUSH if mode == PUSH and count <= run.most_listed else SCAN_LIST
 
@@ -121,47 +97,35 @@ def between(worker, run, *args):  # type: ignore[no-untyped-def]
 
 
 @functools.lru_cache(maxsize=256)
-def make_tasks(program: Functions, dtype: np.dtype[Any]) -> Tasks:
-    """Return the tasks of a program for metadata of a type."""
+def make_tasks(program: Any, dtype: np.dtype[Any], is_ordered: bool = False) -> tuple[list[Task], list[Task], Fold | None]:
+    """Return the tasks of a program for metadata of a type, those that do nothing in their places, and how updates are folded.
+
+    They are push, scan and pull. If `is_ordered`, vertices of low metadata go first.
+    """
     compute, active, combine = program.compute, program.active, program.combine
     wants, neutral, wide = program.suited_to(dtype)
     onto, change, sign = combine.onto, combine.change, -1 if combine.name == "MAX" else 1
+    priority = (lambda after: sign * after) if is_ordered else (lambda after: None)
     # What an update meets is read only if it matters. Where it does not, the neutral value loses to any update.
     reads_old = program.wants is not None or combine.by_all is None or reads_parameter(compute, 2)
     read_old = (lambda metadata, u: metadata[u]) if reads_old else (lambda metadata, u: neutral)
 
     def out_edges(v, run, *args):  # type: ignore[no-untyped-def]
         first, found = run.rows.indptr[v], run.metadata[v]
-        return np.int64(run.rows.indptr[v + 1] - first if is_taken(v, found, run.taken, run.state) else 0), first, found
-
-    def out_edges_if_current(item, run, *args):  # type: ignore[no-untyped-def]
-        first = run.rows.indptr[item.vertex]
-        is_current = run.metadata[item.vertex] == item.value  # what changed it since has pushed an item of its own
-        return run.rows.indptr[item.vertex + 1] - first if is_current else 0, first, item.value
-
-    def relax(run, u, edge, found, *args):  # type: ignore[no-untyped-def]
-        """Send an update along an edge; return whether it makes its end active, and the metadata there."""
-        old = read_old(run.metadata, u)
-        if not wants(old, *args):
-            return False, wide(old)
-        update = wide(compute(found, weight_of(run.rows.weights, edge), old, *args))
-        before = change(run.metadata, u, old, update)
-        after = wide(onto(before, update))
-        return wants(before, *args) and active(before, after, *args), after
+        length = run.rows.indptr[v + 1] - first if is_taken(v, found, run.taken, run.state) else 0
+        return np.int64(length), first, found
 
     def push(worker, v, i, first, found, run, *args):  # type: ignore[no-untyped-def]
         u = run.rows.indices[first + i]
-        is_active, _ = relax(run, u, first + i, found, *args)
-        if is_active:
-            if run.most_listed >= 0:
-                worker.push(u)
-            count_active(u, run.rows.indptr, run.filters.sums)
-
-    def push_ordered(worker, item, i, first, found, run, *args):  # type: ignore[no-untyped-def]
-        u = run.rows.indices[first + i]
-        is_active, after = relax(run, u, first + i, found, *args)
-        if is_active:
-            worker.push((u, after), sign * after)
+        old = read_old(run.metadata, u)
+        if wants(old, *args):
+            update = wide(compute(found, weight_of(run.rows.weights, first + i), old, *args))
+            before = change(run.metadata, u, old, update)
+            after = wide(onto(before, update))
+            if wants(before, *args) and active(before, after, *args):
+                if run.most_listed >= 0:
+                    worker.push(u, priority(after))
+                count_active(u, run.rows.indptr, run.filters.sums)
 
     def is_active(v, run, *args):  # type: ignore[no-untyped-def]
         return active(run.taken[v], run.metadata[v], *args)
@@ -193,9 +157,7 @@ def make_tasks(program: Functions, dtype: np.dtype[Any]) -> Tasks:
     pull_range = pull_from_bits(may_change, update_along, settle, fold)
 
     def pull(worker, item, run, *args):  # type: ignore[no-untyped-def]
-        pull_range(worker, item, run.alone, run.back, run.rows.indptr, run.filters, run, *args)
+        pull_range(worker, item, run.back, run.rows.indptr, run.filters, run, *args)
 
-    push.__name__ = push_ordered.__name__ = program.name
-    scan.__name__, pull.__name__ = SCAN_STUB.name, PULL_STUB.name
-    stubs = make_stub(program.name), SCAN_STUB, PULL_STUB
-    return Tasks(Task(push, out_edges), Task(scan), Task(pull), fold, stubs, Task(push_ordered, out_edges_if_current))
+    push.__name__, scan.__name__, pull.__name__ = program.name, SCAN_STUB.name, PULL_STUB.name
+    return [Task(push, out_edges), Task(scan), Task(pull)], [make_stub(program.name), SCAN_STUB, PULL_STUB], fold

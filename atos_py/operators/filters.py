@@ -26,7 +26,7 @@ from ..core.devices import Device
 from .edge_map import NUM_PARTIAL_SUMS, THREAD_MAX_DEGREE
 from .row_pull import SEARCHED_ALONE, row_fold, row_search
 
-__all__ = ["Filters", "Fold", "ballot", "count_active", "edges_alone", "make_filters", "pull_from_bits", "take_sums"]
+__all__ = ["Filters", "Fold", "ballot", "count_active", "make_filters", "pull_from_bits", "take_sums"]
 
 _ONE = 1 << 40  # a vertex in the sums, above the edges
 _GROUP = 32
@@ -40,17 +40,27 @@ class Filters(NamedTuple):
     ranges: int
     bits: Array | None = None  # of the frontier, in words of 32; None if nobody looks at them
     sums: Array | None = None  # None if nobody asks
+    alone: int = 0  # in-edges of a vertex that one thread looks at
 
 
-def make_filters(n: int, device: Device, frontier: NDArray[Any] | None = None) -> Filters:
-    """Return the filters for n vertices, with bits and sums if there is a first frontier to set bits of."""
+class Fold(NamedTuple):
+    """How terms become one number: two of them, none, and those of a team of threads; if that is None, one thread has all."""
+
+    merge: Callable[..., Any]
+    neutral: Any
+    by_all: Callable[..., Any] | None
+
+
+def make_filters(n: int, device: Device, frontier: NDArray[Any] | None = None, fold: Fold | None = None) -> Filters:
+    """Return the filters for n vertices; if there is a first frontier to set bits of, for `pull_from_bits` with `fold` too."""
     size = -(-max(_LEAST_SIZE, -(-n // _RANGES)) // _GROUP) * _GROUP
     if frontier is None:
         return Filters(size, -(-n // size))
     marks = np.zeros(-(-n // _GROUP) * _GROUP, np.bool_)
     marks[frontier] = True
     bits = asarray(np.packbits(marks, bitorder="little").view("<u4").astype(np.uint32), device=device)
-    return Filters(size, -(-n // size), bits, zeros(NUM_PARTIAL_SUMS, dtype=np.int64, device=device))
+    alone = SEARCHED_ALONE[device.kind] if fold is None else THREAD_MAX_DEGREE[device.kind] if fold.by_all else 1 << 62
+    return Filters(size, -(-n // size), bits, zeros(NUM_PARTIAL_SUMS, dtype=np.int64, device=device), alone)
 
 
 def in_frontier(u, bits):  # type: ignore[no-untyped-def]
@@ -137,30 +147,14 @@ def ballot(is_active: Callable[..., Any], take: Callable[..., Any]) -> Callable[
     return scan
 
 
-class Fold(NamedTuple):
-    """How terms become one number: two of them, none, and those of a team of threads; if that is None, one thread has all."""
-
-    merge: Callable[..., Any]
-    neutral: Any
-    by_all: Callable[..., Any] | None
-
-
-def edges_alone(fold: Fold | None, device: Device) -> int:
-    """Return at how many edges of a vertex one thread looks, in `pull_from_bits`."""
-    if fold is None:
-        return SEARCHED_ALONE[device.kind]
-    return THREAD_MAX_DEGREE[device.kind] if fold.by_all else 1 << 62
-
-
 def pull_from_bits(
     wants: Callable[..., Any], term: Callable[..., Any], settle: Callable[..., Any], fold: Fold | None
 ) -> Callable[..., Any]:
     """Return the function by which the vertices of a range pull from the frontier, for flat tasks.
 
-    All threads of a worker call it as ``pull(worker, item, alone, back, indptr, filters, *args)``: `back` has the in-edges, and
-    `alone` is that of `edges_alone`. Each vertex v with ``wants(v, *args)`` folds ``term(v, edge, *args)`` of its edges from
-    the frontier, and one thread calls ``settle(v, number, *args)``, which says whether v is active now. Without `fold`, a
-    vertex stops at the first of these edges.
+    All threads of a worker call it as ``pull(worker, item, back, indptr, filters, *args)``: `back` has the in-edges. Each
+    vertex v with ``wants(v, *args)`` folds ``term(v, edge, *args)`` of its edges from the frontier, and one thread calls
+    ``settle(v, number, *args)``, which says whether v is active now. Without `fold`, a vertex stops at the first such edge.
     """
 
     def accepts(edge, back, indptr, filters, *args):  # type: ignore[no-untyped-def]
@@ -181,9 +175,9 @@ def pull_from_bits(
     else:
         pull_rows = row_fold(*functions, fold.merge, fold.neutral, fold.by_all or (lambda team, number: number))
 
-    def pull(worker, item, alone, back, indptr, filters, *args):  # type: ignore[no-untyped-def]
+    def pull(worker, item, back, indptr, filters, *args):  # type: ignore[no-untyped-def]
         first, end = range_bounds(item, indptr.size - 1, filters)
-        shares = pull_rows(worker, first, end, alone, back.indptr, back, indptr, filters, *args)
+        shares = pull_rows(worker, first, end, filters.alone, back.indptr, back, indptr, filters, *args)
         count_range(worker, item, shares, filters.sums)
 
     return pull

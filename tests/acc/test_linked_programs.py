@@ -43,30 +43,33 @@ def cubin(task: Any, args: tuple[Any, ...], dtype: Any = "u4", **options: Any) -
 @pytest.mark.parametrize(
     ("program", "graph", "dtype", "args", "kernels"),
     [
-        (programs.BFS, GRAPH, "u4", (), [("push", "scan", "pull")]),
-        (programs.SSSP, WEIGHTED, "f4", (), [("pull", "scan")]),
+        (programs.BFS, GRAPH, "u4", (), [7]),
+        (programs.SSSP, WEIGHTED, "f4", (), [6]),
     ],
     ids=["bfs", "sssp"],
 )
 def test_kernels_with_rounds(program, graph, dtype, args, kernels):
-    tasks, metadata = make_tasks(program, np.dtype(dtype)), array(dtype)
-    run = Run(graph, graph, metadata, WORDS, metadata, Filters(256, 1, BITS, WORDS))
-    for names in kernels:
-        members = (
-            getattr(tasks, name) if name in names else stub
-            for name, stub in zip(("push", "scan", "pull"), tasks.stubs, strict=True)
-        )
+    (tasks, stubs, _), metadata = make_tasks(program, np.dtype(dtype)), array(dtype)
+    run = Run(graph, graph, metadata, metadata, WORDS, Filters(256, 1, BITS, WORDS))
+    for kernel in kernels:
+        members = [tasks[k] if kernel >> k & 1 else stub for k, stub in enumerate(stubs)]
         cubin(Tasks(tuple(members)), (run, *args), each_round=between)
+
+
+def test_online_filter_alone():
+    metadata = array("u4")
+    tasks, _, _ = make_tasks(programs.BFS, np.dtype("u4"))
+    cubin(tasks[0], (Run(GRAPH, None, metadata, None, WORDS),), each_round=between)
 
 
 def test_without_rounds_as_by_hand():
     """Of the same search, but by a minimum."""
-    tasks, depth = make_tasks(programs.COMPONENTS, np.dtype("u4")), array("u4")
-    made, by_hand = cubin(tasks.push, (Run(GRAPH, None, depth),)), cubin(bfs.visit, (GRAPH, depth))
+    tasks, depth = make_tasks(programs.COMPONENTS, np.dtype("u4"))[0], array("u4")
+    made, by_hand = cubin(tasks[0], (Run(GRAPH, None, depth, None),)), cubin(bfs.visit, (GRAPH, depth))
     assert made.registers <= by_hand.registers
     assert len(made.code) <= 1.02 * len(by_hand.code)
-    tasks, record = make_tasks(programs.SSSP, np.dtype("f4")), np.dtype([("vertex", "u4"), ("value", "f4")])
-    cubin(tasks.push_ordered, (Run(WEIGHTED, None, array("f4")),), record, buckets=True)
+    tasks, distance = make_tasks(programs.SSSP, np.dtype("f4"), is_ordered=True)[0], array("f4")
+    cubin(tasks[0], (Run(WEIGHTED, None, distance, distance),), buckets=True)
 
 
 def test_sums():

@@ -192,6 +192,22 @@ def test_metadata_of_numpy_is_changed_in_place():
     depth[7] = 0
     programs.BFS.run(graph, depth, start=7)
     atos.verify_bfs(graph, 7, depth)
+    graph, distance = graph.with_weights(np.ones(graph.num_edges, np.float32)), np.full(25, np.inf, np.float32)
+    distance[7] = 0
+    programs.SSSP.run(graph, distance, start=7, delta=2)
+    atos.verify_sssp(graph, 7, distance)
+
+
+def scan(m_v, weight, m_u):
+    return m_v + 1
+
+
+def test_a_function_may_have_the_name_of_a_task(device):
+    graph, program = atos.generate.road(5, 1.0, device=device), acc.Program(scan, acc.VOTE)
+    depth = atos.full(25, atos.UNREACHED, dtype=np.uint32, device=device)
+    depth[0] = 0
+    assert set(program.run(graph, depth, start=0).tasks_run_by) == {"scan"}
+    atos.verify_bfs(graph, 0, depth)
 
 
 def test_nothing_to_do(device):

@@ -11,12 +11,14 @@ from atos_py.__main__ import main
 from atos_py.errors import InvalidArgumentError
 from atos_py.tools import reproduce_simdx as paper
 
+NAMES = ("figure7", "figure8a", "figure8b", "figure12", "table2")
+
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """A part of the measures, since each kernel has to be compiled."""
     out = tmp_path_factory.mktemp("simd-x")
-    some = {name: paper.MEASURES[name]._replace(programs=("BFS",)) for name in ("figure8", "figure12")}
+    some = {name: paper.MEASURES[name]._replace(programs=("BFS",)) for name in ("figure8a", "figure8b", "figure12", "table2")}
     fused = some["figure12"].variants
     some["figure12"] = some["figure12"]._replace(variants={name: fused[name] for name in ("direction", "all")})
     some["figure7"] = paper.MEASURES["figure7"]._replace(programs=("BFS",))
@@ -33,14 +35,14 @@ def rows(path):
 
 def test_tables_and_figures_are_there(written):
     _, files = written
-    assert {path.name for path in files} >= {"runs.csv", "figure7.csv", "figure7.md", "figure8.md", "figure12.md"}
+    assert {path.name for path in files} >= {"runs.csv", *(f"{name}.{kind}" for name in NAMES for kind in ("csv", "md"))}
     assert all(path.stat().st_size > 50 for path in files)
 
 
 def test_pictures(written):
     pytest.importorskip("matplotlib")
     pictures = {path.name: path for path in written[1] if path.suffix == ".png"}
-    assert set(pictures) == {"figure7_star.png", "figure8.png", "figure12.png"}
+    assert set(pictures) == {"figure7_star.png", "figure8a.png", "figure8b.png", "figure12.png"}
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures.values())
 
 
@@ -48,11 +50,16 @@ def test_rows_say_what_ran(written):
     runs = {(row["measure"], row["program"], row["variant"]): row for row in rows(written[0] / "runs.csv")}
     launches = {name: int(runs["figure12", "BFS", name]["launches"]) for name in ("direction", "all")}
     assert launches["all"] == 1 <= launches["direction"]
-    ballots = [int(runs["figure8", "BFS", str(threshold)]["ballots"]) for threshold in (0, 1, 4, 16)]
-    assert ballots == [1, 1, 1, 0]  # of 5,000 leaves, a bin has up to 5
+    ballots = [int(runs["figure8a", "BFS", str(threshold)]["ballots"]) for threshold in (0, 1, 4, 16)]
+    assert ballots == [1, 1, 1, 0]  # for 5,000 leaves
+    tasks = [int(runs["figure8b", "BFS", name]["tasks_run"]) for name in ("off", "on")]
+    assert tasks[0] < tasks[1]  # the online filter has pushed the leaves too
     pattern = [row for row in rows(written[0] / "figure7.csv") if row["program"] == "BFS"]
     assert [(row["filter"], int(row["frontier"])) for row in pattern] == [("online", 1), ("online", 5000)]
-    assert "(launches: 1)" in (written[0] / "figure12.md").read_text()
+    assert "%)" in (written[0] / "figure8b.md").read_text()
+    table = [(row["measure"], row["variant"], row["launches"]) for row in rows(written[0] / "table2.csv")]
+    assert table == [("table2", name, str(launches[name])) for name in ("direction", "all")]
+    assert "0, 1 |" in (written[0] / "table2.md").read_text()
 
 
 def test_all_measures_have_programs_and_notes():
