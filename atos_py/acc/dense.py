@@ -17,17 +17,16 @@ from ..operators.vertex_map import named
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from .frontier import Request, turned
+from .tasks import suited_to
 
 __all__ = ["make_dense_task", "run_dense"]
-
-_ITEMS = 64  # a multiprocessor
 
 
 @functools.lru_cache(maxsize=256)
 def make_dense_task(program: Any, dtype: np.dtype[Any], zero: Any) -> Task:
     """Return the task of a program for metadata of a type, whose sums have the type of `zero`."""
     compute, active, apply, summed = program.compute, program.active, program.apply, np.dtype(type(zero)).type
-    *_, wide = program.suited_to(dtype)
+    *_, wide = suited_to(program, dtype)
 
     def update_along(v, u, edge, source, weights, *args):  # type: ignore[no-untyped-def]
         return summed(compute(source[u], weight_of(weights, edge), source[v], *args))
@@ -47,7 +46,7 @@ def run_dense(asked: Request) -> LaunchStats:
     zero = 0.0 if metadata.dtype.kind == "f" else np.uint64(0) if metadata.dtype == np.uint64 else 0
     run = make_gather_rounds(back[:2], metadata, zero, order, size, alone, asked.rounds, int(asked.fuse == "none"))
     task = make_dense_task(asked.program, metadata.dtype, zero)
-    items = np.arange(min(_ITEMS * device.processors, max(len(order), 1)))
+    items = np.arange(min(64 * device.processors, max(len(order), 1)))  # more than workers
     launches = LaunchSequence(asked.program.name, Queue(4 * len(items), device=device), asked.options, asked.worker or worker)
     rounds: Any = {"barrier": True, "each_round": end_round}
     while not run.is_done:

@@ -20,7 +20,7 @@ from ..operators.ranges import mixed_item_dtype
 from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
-from .tasks import DONE, LIMITED, LOG, MODE, PULL, PUSH, ROUNDS, Run, between, make_tasks
+from .tasks import DONE, LIMITED, LOG, MODE, PULL, PUSH, ROUNDS, Run, between, make_tasks, suited_to
 
 __all__ = ["BUCKETS", "UNLIMITED", "Request", "run_in_rounds", "run_relaxed", "turned"]
 
@@ -62,7 +62,7 @@ def run_relaxed(asked: Request) -> LaunchStats:
     if asked.delta is not None:
         buckets, known = {"buckets": BUCKETS, "delta": asked.delta}, np.array(metadata.to_numpy())
         priority = known[asked.start].astype(np.float64) * (-1 if asked.program.combine.name == "MAX" else 1)
-        known[asked.start] = asked.program.suited_to(metadata.dtype)[1]  # with that there is nothing to push
+        known[asked.start] = suited_to(asked.program, metadata.dtype)[1]  # with that there is nothing to push
         taken = asarray(known, device=graph.device)
     queue = Queue(max(2 * n, 1), dtype=mixed_item_dtype(n), device=graph.device, **buckets)
     queue.push(asked.start, priority)

@@ -113,15 +113,6 @@ class Program:
         """The name of the function `compute`."""
         return getattr(self.compute, "__name__", repr(self.compute))
 
-    def suited_to(self, dtype: np.dtype[Any]) -> tuple[Any, Any, Any]:
-        """Return the function `wants`, the neutral update and a wide type, for metadata of a type."""
-        is_float, combine = dtype.kind == "f", self.combine
-        wide: Any = dtype.type if is_float else np.uint64 if dtype == np.uint64 else np.int64
-        least, most = (-np.inf, np.inf) if is_float else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-        unset, kind = wide(most), float if is_float and not combine.idempotent else wide  # sums in float64
-        wants = (lambda m_u, *args: m_u == unset) if combine.votes else (lambda m_u, *args: True)
-        return self.wants or wants, kind(min(max(combine.neutral, least), most)), wide
-
     def run(
         self,
         graph: Graph,

@@ -21,7 +21,7 @@ from ..operators.edge_map import weight_of
 from ..operators.filters import Filters, Fold, ballot, count_active, pull_from_bits, take_sums
 from ..operators.stub import make_stub
 
-__all__ = ["DONE", "LIMITED", "LOG", "MODE", "PULL", "PUSH", "ROUNDS", "Run", "between", "make_tasks"]
+__all__ = ["DONE", "LIMITED", "LOG", "MODE", "PULL", "PUSH", "ROUNDS", "Run", "between", "make_tasks", "suited_to"]
 
 PUSH, PULL, SCAN_LIST, SCAN_BITS, DONE = range(5)  # modes: what the tasks of a round do; a scan comes before what is 2 less
 MODE, ROUNDS, LIMITED, LOG = range(4)  # places in the state of a launch, which ends with an entry for each round
@@ -96,6 +96,16 @@ def between(worker, run, *args):  # type: ignore[no-untyped-def]
         push_ranges(worker, following, run.filters.ranges, run.taken)
 
 
+def suited_to(program: Any, dtype: np.dtype[Any]) -> tuple[Any, Any, Any]:
+    """Return the function `wants` of a program, the neutral update and a wide type, for metadata of a type."""
+    is_float, combine = dtype.kind == "f", program.combine
+    wide: Any = dtype.type if is_float else np.uint64 if dtype == np.uint64 else np.int64
+    least, most = (-np.inf, np.inf) if is_float else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    unset, kind = wide(most), float if is_float and not combine.idempotent else wide  # sums in float64
+    wants = (lambda m_u, *args: m_u == unset) if combine.votes else (lambda m_u, *args: True)
+    return program.wants or wants, kind(min(max(combine.neutral, least), most)), wide
+
+
 @functools.lru_cache(maxsize=256)
 def make_tasks(program: Any, dtype: np.dtype[Any], is_ordered: bool = False) -> tuple[list[Task], list[Task], Fold | None]:
     """Return the tasks of a program for metadata of a type, those that do nothing in their places, and how updates are folded.
@@ -103,7 +113,7 @@ def make_tasks(program: Any, dtype: np.dtype[Any], is_ordered: bool = False) -> 
     They are push, scan and pull. If `is_ordered`, vertices of low metadata go first.
     """
     compute, active, combine = program.compute, program.active, program.combine
-    wants, neutral, wide = program.suited_to(dtype)
+    wants, neutral, wide = suited_to(program, dtype)
     onto, change, sign = combine.onto, combine.change, -1 if combine.name == "MAX" else 1
     priority = (lambda after: sign * after) if is_ordered else (lambda after: None)
     # What an update meets is read only if it matters. Where it does not, the neutral value loses to any update.
@@ -122,7 +132,7 @@ def make_tasks(program: Any, dtype: np.dtype[Any], is_ordered: bool = False) -> 
             update = wide(compute(found, weight_of(run.rows.weights, first + i), old, *args))
             before = change(run.metadata, u, old, update)
             after = wide(onto(before, update))
-            if wants(before, *args) and active(before, after, *args):
+            if after != before and active(before, after, *args):
                 if run.most_listed >= 0:
                     worker.push(u, priority(after))
                 count_active(u, run.rows.indptr, run.filters.sums)
