@@ -54,9 +54,9 @@ class LaunchOptions(TypedDict, total=False):
         is unfinished and a whole round of idle calls, one by each worker, begun after that, has pushed nothing.
     each_round : callable, optional
         ``each_round(worker, *args)``, run by one worker after every round of a launch with ``barrier=True``, before the next
-        one opens. It may push, call ``worker.set_mode(integer)``, which every worker reads as ``worker.mode`` in the next
-        round, and ``worker.stop()``. The launch ends when the round and this function have pushed nothing, and the calls of
-        `idle` after that.
+        one opens. It may read ``worker.pending``, the number of items that wait for it, push, call
+        ``worker.set_mode(integer)``, which every worker reads as ``worker.mode`` from then on, and ``worker.stop()``. The
+        launch ends when the round and this function have pushed nothing, and the calls of `idle` after that.
     persistent : bool
         One resident kernel whose workers stay until the end (default), or kernels that the host launches over what the
         queue holds.

@@ -155,12 +155,13 @@ def grow_in_rounds(worker, item, i, first, forest, counts, calls, stop_at):
 
 
 def check_level(worker, forest, counts, calls, stop_at):
-    """Count a call: the level of that number is over, and the one after it has not begun."""
+    """Count a call: the level of that number is over, and the one after it, all of which waits, has not begun."""
     worker.set_mode(worker.round + 1)
     if worker.rank == 0:
         level = calls[0]
         begun = level + 1 < counts.done.size and counts.done[level + 1] != 0
-        if counts.done[level] != forest.of_level[level] or begun:
+        waiting = forest.of_level[level + 1] if level + 1 < counts.done.size else 0
+        if counts.done[level] != forest.of_level[level] or begun or worker.pending != waiting:
             calls[1] += 1
         calls[0] = level + 1
 
