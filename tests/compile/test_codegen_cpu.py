@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+import platform
 import re
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from cpu_harness import DTYPES, IDLE, RECORDS, Harness, bfs_levels, random_graph
 from fake_arrays import FakeArray, Pair, blob
 from item_types import RECORDS as ITEM_RECORDS
 from item_types import random_items
+from numba.core import config
 from repository import ROOT
 
 import atos_py as atos
@@ -40,6 +42,25 @@ def test_the_edge_loop_calls_nothing_but_flush():
     calls = [line.split(None, 1) for line in code.assembly.splitlines() if re.match(r"\s+(call|bl)", line)]
     assert len(calls) == 1
     assert "(" in calls[0][1] or calls[0][0] == "blr"  # through a pointer
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="looks for the instructions of x86-64")
+def test_short_loops_over_features_take_vector_instructions():
+    @atos.task
+    def add_rows(worker, v, x, y):
+        sums = atos.local_array(np.float32, 4)
+        for u in range(v, v + 1000, 7):
+            for f in range(4):
+                sums[f] += x[u, f]
+        for f in range(4):
+            y[v, f] = sums[f]
+
+    matrix = np.zeros((2, 4), np.float32)
+    by_numba = config.SLP_VECTORIZE
+    code = compile_cpu(add_rows, None, (describe(FakeArray(matrix, True)), describe(FakeArray(matrix))), np.dtype(np.uint32))
+    assert re.search(r"\sv?addps\s", code.assembly)
+    assert not re.search(r"\sv?addss\s", code.assembly)
+    assert by_numba == config.SLP_VECTORIZE
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

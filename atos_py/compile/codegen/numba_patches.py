@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numba.core import config
 from numba.core.codegen import JITCodeLibrary, RuntimeLinker
 from numba.core.compiler import Compiler
 
@@ -27,6 +28,7 @@ __all__ = [
     "removed_numpy_names",
     "start_numba",
     "target_capability",
+    "vectorize_unrolled_loops",
 ]
 
 # Names that NumPy has removed, and what they stood for. numba-cuda 0.30 uses some of them when it is imported.
@@ -63,6 +65,20 @@ def removed_numpy_names() -> Iterator[None]:
     finally:
         for name in missing:
             delattr(np, name)
+
+
+@contextlib.contextmanager
+def vectorize_unrolled_loops() -> Iterator[None]:
+    """Have LLVM find vector instructions in straight code too, in what is compiled meanwhile, under Numba's lock.
+
+    Short loops, as over the few features of a vertex, are unrolled before the pass for loops sees them. Numba leaves this
+    pass out unless its users ask for it.
+    """
+    before, config.SLP_VECTORIZE = config.SLP_VECTORIZE, 1
+    try:
+        yield
+    finally:
+        config.SLP_VECTORIZE = before
 
 
 @contextlib.contextmanager

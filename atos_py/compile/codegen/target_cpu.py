@@ -25,7 +25,7 @@ from .error_messages import translated
 from .lower_checks import collecting, intercept
 from .lower_rounds import asks_for_round
 from .lower_scratch import sized_bytes, unsized_itemsize
-from .numba_patches import inlined_dispatcher, start_numba
+from .numba_patches import inlined_dispatcher, start_numba, vectorize_unrolled_loops
 from .numba_private import export_library, host_features, is_known_global, load_library
 from .types import I64, POINTER
 
@@ -127,7 +127,8 @@ def compile_cpu(
         for role, (function, dispatcher, worker) in others.items():
             with translated(launched.name, function, "its entry point"):
                 _export(library, f"{name}_{role}", target.dispatcher(function_entry(dispatcher)), (worker, program.arguments))
-        library.finalize()
+        with vectorize_unrolled_loops():
+            library.finalize()
         text = [library.get_llvm_str()]
         words = [*others, *(["rounds"] if asks_for_round(text) else [])]
         scratch = json.dumps([unsized_itemsize(text), *sized_bytes(text)]).encode()
