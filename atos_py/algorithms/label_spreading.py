@@ -253,6 +253,7 @@ def label_spreading(
         tolerance=tolerance,
         contraction=share,
         norm="2",
+        symmetric=True,
         change_driven=change_driven,
         max_iterations=max_iterations,
         **launch_options,

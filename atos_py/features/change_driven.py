@@ -5,10 +5,14 @@ what is new to the sums of others. What a vertex has *sent* is kept apart from w
 not lost: they add up until they are sent. Where most edges would send, and now and then against drift, all sums are computed
 anew.
 
+*Accelerated*: where the iteration is linear with a symmetric matrix, what a vertex had before is known as well, since it was
+sent; Chebyshev's steps go beyond each update by as much as is best for all matrices of the same norm.
+
 *Certificate*: in the end all sums are computed anew, and the residual, how far the features are from their update, bounds the
 error where the update contracts in a norm. If the bound is above the tolerance, epsilon is lowered and the iteration goes on.
 
-Source: L. Vaz, "Onyx" (thesis, 2021), section 4.2, whose bookkeeping loses what was not sent.
+Sources: L. Vaz, "Onyx" (thesis, 2021), section 4.2, whose bookkeeping loses what was not sent; Golub and Varga, "Chebyshev
+semi-iterative methods", Numerische Mathematik 3, 1961.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from ..compile.atomics import atomic_add, atomic_max
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
+from ..operators.vertex_map import named
 from ..runtime.launch import LaunchOptions
 from ..runtime.stats import LaunchStats
 from ..support.validation import check_bool, check_float, check_int
@@ -53,6 +58,7 @@ class State(NamedTuple):
     sending: Array  # bits of the vertices that send before the next update
     residuals: Array  # the largest, the sum, and the sum of squares
     epsilon: float
+    step: Any  # from what was sent, over that to the update
     data: Any
 
 
@@ -97,28 +103,36 @@ class FixedPoint(NamedTuple):
     runs: list[LaunchStats]
 
 
-class _Functions(NamedTuple):
-    gather: Callable[..., Any]
-    store: Callable[..., Any]
-    send: Callable[..., Any]
-    settle: Any
-    measure: Any
-
-
-def _store(f, v, total, s):  # type: ignore[no-untyped-def]
+def store(f, v, total, s):  # type: ignore[no-untyped-def]
+    """Keep a sum."""
     s.total[v, f] = total
 
 
-def note_residual(s, v, residual):  # type: ignore[no-untyped-def]
+def settle(f, v, new, s):  # type: ignore[no-untyped-def]
+    """Take an update, and return whether it has to be sent."""
+    before = s.sent[v, f]
+    if is_active(s.sending, v):
+        s.sent[v, f] = s.x[v, f]
+    if s.step != 1:
+        new = before + s.step * (new - before)
+    s.x[v, f] = new
+    return not abs(new - s.sent[v, f]) <= s.epsilon
+
+
+def measure(f, v, new, s):  # type: ignore[no-untyped-def]
     """Add a residual to the norms; a NaN counts as infinite."""
+    residual = new - s.x[v, f]
     size = abs(residual) if residual == residual else math.inf
     atomic_max(s.residuals, (0, v % _PLACES), size)
     atomic_add(s.residuals, (1, v % _PLACES), size)
     atomic_add(s.residuals, (2, v % _PLACES), size * size)
+    return False
 
 
 @functools.lru_cache(64)
-def _make_functions(term: Callable[..., Any], update: Callable[..., Any], is_together: bool, k: int, dtype: Any) -> _Functions:
+def _along_edges(term: Callable[..., Any], dtype: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return the functions of an edge that look at all of the other end's features, and that send changes of them."""
+
     def gather(f, v, u, edge, s):  # type: ignore[no-untyped-def]
         return dtype(term(f, v, u, edge, s.data)) * s.x[u, f]
 
@@ -127,44 +141,32 @@ def _make_functions(term: Callable[..., Any], update: Callable[..., Any], is_tog
         change = s.x[u, f] - s.sent[u, f]
         atomic_add(s.total, (v, f), dtype(term(f, v, u, given.edges[edge], s.data)) * change)
 
-    def settle(f, v, s):  # type: ignore[no-untyped-def]
-        if is_active(s.sending, v):
-            s.sent[v, f] = s.x[v, f]
-        new = dtype(update(f, v, s.total[v, f], s.data))
-        s.x[v, f] = new
-        return not abs(new - s.sent[v, f]) <= s.epsilon
+    return gather, send
 
-    def measure(f, v, s):  # type: ignore[no-untyped-def]
-        note_residual(s, v, dtype(update(f, v, s.total[v, f], s.data)) - s.x[v, f])
 
-    def settle_together(team, v, s):  # type: ignore[no-untyped-def]
-        new = team.scratch(dtype, k)
+@functools.lru_cache(64)
+def _with_update(finish: Callable[..., Any], update: Any, k: int, dtype: Any) -> Any:
+    """Return the function of a vertex that gives the updates of its features to `finish`."""
+
+    def of_feature(f, v, s):  # type: ignore[no-untyped-def]
+        return finish(f, v, dtype(update(f, v, s.total[v, f], s.data)), s)
+
+    def of_team(team, v, s):  # type: ignore[no-untyped-def]
+        new, moved = team.scratch(dtype, k), False
         for f in team.split(k):
-            if is_active(s.sending, v):
-                s.sent[v, f] = s.x[v, f]
             new[f] = s.total[v, f]
         team.sync()
-        update(team, v, new, s.data)
+        function(team, v, new, s.data)
         team.sync()
-        moved = False
         for f in team.split(k):
-            s.x[v, f] = new[f]
-            moved |= not abs(new[f] - s.sent[v, f]) <= s.epsilon
+            if finish(f, v, new[f], s):
+                moved = True
         return moved
 
-    def measure_together(team, v, s):  # type: ignore[no-untyped-def]
-        new = team.scratch(dtype, k)
-        for f in team.split(k):
-            new[f] = s.total[v, f]
-        team.sync()
-        update(team, v, new, s.data)
-        team.sync()
-        for f in team.split(k):
-            note_residual(s, v, new[f] - s.x[v, f])
-
-    if is_together:
-        return _Functions(gather, _store, send, together(settle_together), together(measure_together))
-    return _Functions(gather, _store, send, settle, measure)
+    if isinstance(update, FeatureFunction):
+        function = update.function
+        return together(named(of_team, finish))
+    return named(of_feature, finish)
 
 
 def _norm_of(residuals: Any, norm: str) -> float:
@@ -182,6 +184,7 @@ def fixed_point(
     tolerance: float = 1e-4,
     contraction: float | None = None,
     norm: str = "max",
+    symmetric: bool = False,
     change_driven: bool = True,
     feature_aware: bool = True,
     recompute_every: int = 64,
@@ -208,6 +211,9 @@ def fixed_point(
         Factor below 1 by which an iteration of all vertices shortens distances in the norm.
     norm : {'max', '1', '2'}
         Over all vertices and features.
+    symmetric : bool
+        Whether the update is linear, with a symmetric matrix whose eigenvalues are within the contraction. Then iterations of
+        all edges are accelerated: at a contraction of 0.8 a third of them is enough.
     change_driven : bool
         Whether vertices send changes; otherwise each iteration sums up all edges.
     feature_aware : bool
@@ -243,9 +249,8 @@ def fixed_point(
     [[1.0714, 0.0714], [0.2857, 0.2857], [0.0714, 1.0714]] True
     """
     check_graph(graph)
-    is_together = isinstance(update, FeatureFunction)
-    check_function("fixed_point", term)
-    check_function("fixed_point", update.function if is_together else update)
+    for function in (term, update.function if isinstance(update, FeatureFunction) else update):
+        check_function("fixed_point", function)
     if not isinstance(x, Array) or x.ndim != 2 or x.shape[0] != graph.num_vertices or x.device != graph.device or x.readonly:
         raise InvalidArgumentError(
             f"x must be an Array on {graph.device} that tasks may write, with a row for each of {graph.num_vertices} vertices"
@@ -261,10 +266,11 @@ def fixed_point(
         raise InvalidArgumentError(
             f"tolerance must be positive, and contraction from 0 to less than 1 (got {tolerance} and {contraction})"
         )
-    shrink = 1 - factor
+    shrink, accelerated = 1 - factor, check_bool("symmetric", symmetric) and not check_bool("change_driven", change_driven)
     every, most = check_int("recompute_every", recompute_every, 1, 2**31), check_int("max_iterations", max_iterations, 0, 2**31)
-    check_bool("change_driven", change_driven)
-    functions = _make_functions(term, update.function if is_together else update, is_together, k, cast(Any, x.dtype.type))
+    dtype = cast(Any, x.dtype.type)
+    gather, send = _along_edges(term, dtype)
+    settled, measured = (_with_update(finish, update, k, dtype) for finish in (settle, measure))
     sent, total = (zeros(x.shape, dtype=x.dtype, device=x.device) for _ in range(2))
     residuals = zeros((3, _PLACES), dtype=np.float64, device=x.device)
     maps = Maps(graph, k, 0, feature_aware=feature_aware, **launch_options)
@@ -273,15 +279,15 @@ def fixed_point(
     sender = Maps(turned, k, 0, feature_aware=feature_aware, **launch_options)
     maps.runs = sender.runs
     everything = sender.all()
-    state = State(x, sent, total, everything.bits, residuals, limit * shrink / 2, data)
+    state = State(x, sent, total, everything.bits, residuals, limit * shrink / 2, dtype(1), data)
     view = asarray(x, readonly=True)  # of the same memory: what adds up does not write it
     iterations = operations = 0
-    bound, best, stalled = math.inf, math.inf, 0
+    bound, best, stalled, step = math.inf, math.inf, 0, 2.0
 
     def recompute() -> None:
         nonlocal state, operations
         maps.data = state._replace(x=view)
-        maps.sum_map(functions.gather, functions.store, x.dtype)
+        maps.sum_map(gather, store, x.dtype)
         state = state._replace(sending=everything.bits)
         operations += graph.num_edges
 
@@ -290,23 +296,26 @@ def fixed_point(
         count = 1
         for _ in range(min(every, most - iterations)):
             sender.data = state
-            active = sender.vertex_map(functions.settle)
+            active = sender.vertex_map(settled)
             iterations += 1
             count, work = active.totals()
             if count == 0:
                 break
+            if accelerated:
+                step = 1 / (1 - factor**2 * step / 4)
+                state = state._replace(step=dtype(step))
             if not change_driven or work > _DENSE * graph.num_edges:
                 recompute()
             else:
                 sender.data = Sending(edges, state)
-                sender.edge_map(functions.send, active=active)
+                sender.edge_map(send, active=active)
                 state = state._replace(sending=active.bits)
                 operations += work
         if count == 0 or change_driven:
             recompute()  # otherwise the last iteration did
         residuals[:] = 0
         sender.data = state
-        sender.vertex_map(functions.measure)
+        sender.vertex_map(measured)
         bound = _norm_of(residuals, norm) / shrink
         if bound <= limit:
             break

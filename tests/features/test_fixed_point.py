@@ -93,6 +93,31 @@ def test_changes_are_less_work_than_everything(device):
     assert 2 * work[0] <= work[1]
 
 
+@pytest.mark.parametrize("update", [add_seed, features.together(add_seed_together)])
+def test_symmetric_matrices_take_fewer_iterations(device, update):
+    """At a contraction of 0.8, by Chebyshev's steps an iteration halves the error; without them it is 0.8 of that before."""
+    graph, data, exact = problem(device, "2", 3, np.float64)
+    iterations = []
+    for symmetric in (True, False):
+        x = atos.zeros(exact.shape, dtype=np.float64, device=device)
+        found = features.fixed_point(
+            graph,
+            x,
+            weight,
+            update,
+            data,
+            tolerance=1e-9,
+            contraction=0.8,
+            norm="2",
+            symmetric=symmetric,
+            change_driven=False,
+        )
+        assert found.converged
+        assert np.sqrt(((x.to_numpy() - exact) ** 2).sum()) <= 1e-9
+        iterations.append(found.iterations)
+    assert 2 * iterations[0] <= iterations[1]
+
+
 class Slow(NamedTuple):
     x: Any
     log: Any
