@@ -59,14 +59,8 @@ class State(NamedTuple):
     residuals: Array  # the largest, the sum, and the sum of squares
     epsilon: float
     step: Any  # from what was sent, over that to the update
+    edges: Any  # the numbers in the graph of the edges of its transpose
     data: Any
-
-
-class Sending(NamedTuple):
-    """The arguments of the function along edges of the transpose."""
-
-    edges: Any  # their numbers in the graph
-    state: State
 
 
 class FixedPoint(NamedTuple):
@@ -136,10 +130,9 @@ def _along_edges(term: Callable[..., Any], dtype: Any) -> tuple[Callable[..., An
     def gather(f, v, u, edge, s):  # type: ignore[no-untyped-def]
         return dtype(term(f, v, u, edge, s.data)) * s.x[u, f]
 
-    def send(f, u, v, edge, given):  # type: ignore[no-untyped-def]
-        s = given.state
+    def send(f, u, v, edge, s):  # type: ignore[no-untyped-def]
         change = s.x[u, f] - s.sent[u, f]
-        atomic_add(s.total, (v, f), dtype(term(f, v, u, given.edges[edge], s.data)) * change)
+        atomic_add(s.total, (v, f), dtype(term(f, v, u, s.edges[edge], s.data)) * change)
 
     return gather, send
 
@@ -279,7 +272,7 @@ def fixed_point(
     sender = Maps(turned, k, 0, feature_aware=feature_aware, **launch_options)
     maps.runs = sender.runs
     everything = sender.all()
-    state = State(x, sent, total, everything.bits, residuals, limit * shrink / 2, dtype(1), data)
+    state = State(x, sent, total, everything.bits, residuals, limit * shrink / 2, dtype(1), edges, data)
     view = asarray(x, readonly=True)  # of the same memory: what adds up does not write it
     iterations = operations = 0
     bound, best, stalled, step = math.inf, math.inf, 0, 2.0
@@ -307,7 +300,6 @@ def fixed_point(
             if not change_driven or work > _DENSE * graph.num_edges:
                 recompute()
             else:
-                sender.data = Sending(edges, state)
                 sender.edge_map(send, active=active)
                 state = state._replace(sending=active.bits)
                 operations += work

@@ -103,37 +103,28 @@ def _stage(function: Callable[..., Any], is_together: bool, k: int, alone: bool)
     """Return ``stage(team, *place)``, which runs a function for all features and returns whether any of them returned true."""
     silent = returns_nothing(function)
 
-    def call(f, *place):  # type: ignore[no-untyped-def]
-        function(f, *place)
-        return True
+    def call(*place):  # type: ignore[no-untyped-def]
+        if silent:
+            function(*place)
+            return True
+        return function(*place)
 
-    called = call if silent else function
-
-    def of_team(team, *place):  # type: ignore[no-untyped-def]
+    def stage(team, *place):  # type: ignore[no-untyped-def]
         moved = False
-        if called(team, *place):
-            moved = True
+        if is_together:
+            if call(team, *place):
+                moved = True
+        else:
+            for f in range(k) if alone else team.split(k):
+                if call(f, *place):
+                    moved = True
+        if alone:
+            return moved
         moved = team.any(moved)
         team.sync()  # the next function sees what the threads wrote
         return moved
 
-    def of_each(team, *place):  # type: ignore[no-untyped-def]
-        moved = False
-        for f in team.split(k):
-            if called(f, *place):
-                moved = True
-        moved = team.any(moved)
-        team.sync()
-        return moved
-
-    def of_thread(team, *place):  # type: ignore[no-untyped-def]
-        moved = False
-        for f in range(k):
-            if called(f, *place):
-                moved = True
-        return moved
-
-    return of_team if is_together else of_thread if alone else of_each
+    return stage
 
 
 @functools.lru_cache(256)

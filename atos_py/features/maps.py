@@ -41,16 +41,11 @@ _MOST_TASKS = 256  # that are remembered
 _Functions = tuple[tuple[Callable[..., Any], bool], ...]
 
 
-def _threads(functions: _Functions, k: int, feature_aware: bool) -> int:
-    """Return the threads of a GPU for a vertex or an edge."""
-    if not feature_aware and not any(is_together for _, is_together in functions):
-        return 1
-    return max(team_size(k), 2 if any(is_together for _, is_together in functions) else 1)
-
-
-def _takes_worker(functions: _Functions, k: int) -> bool:
-    """Whether the team of a vertex is a whole worker."""
-    return k > 32 and any(is_together for _, is_together in functions)
+def _team_of(functions: _Functions, k: int, feature_aware: bool) -> tuple[int, bool]:
+    """Return the threads of a GPU for a vertex or an edge, and whether those of a vertex are a whole worker instead."""
+    if not any(is_together for _, is_together in functions):
+        return team_size(k) if feature_aware else 1, False
+    return max(team_size(k), 2), k > 32
 
 
 def _body_name(functions: _Functions, body: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,8 +55,9 @@ def _body_name(functions: _Functions, body: Callable[..., Any]) -> Callable[...,
 
 @functools.lru_cache(_MOST_TASKS)
 def _edge_task(functions: _Functions, k: int, feature_aware: bool) -> Task:
-    threads = _threads(functions, k, feature_aware)
-    run_all = chain(functions, k, threads == 1)
+    threads, _ = _team_of(functions, k, feature_aware)
+    alone = threads == 1
+    run_all = chain(functions, k, alone)
 
     def workload(item, indptr, *args):  # type: ignore[no-untyped-def]
         n = indptr.size - 1
@@ -70,50 +66,42 @@ def _edge_task(functions: _Functions, k: int, feature_aware: bool) -> Task:
             return size, first
         return indptr[item + 1] - indptr[item], indptr[item]
 
-    def of_team(worker, item, i, first, indptr, indices, bits, out, counts, data):  # type: ignore[no-untyped-def]
-        team = worker.group
+    def run(worker, item, i, first, indptr, indices, bits, out, counts, data):  # type: ignore[no-untyped-def]
+        if alone:
+            team, leads = 0, True
+        else:
+            team = worker.group
+            leads = team.rank == 0
         if item >= indptr.size - 1:
-            if is_active(bits, first + i) and team.rank == 0:
+            if leads and is_active(bits, first + i):
                 worker.push(first + i)
-        elif run_all(team, item, indices[first + i], first + i, data) and team.rank == 0:
+        elif run_all(team, item, indices[first + i], first + i, data) and leads:
             activate(out, counts, indices[first + i], indptr)
 
-    def of_thread(worker, item, i, first, indptr, indices, bits, out, counts, data):  # type: ignore[no-untyped-def]
-        if item >= indptr.size - 1:
-            if is_active(bits, first + i):
-                worker.push(first + i)
-        elif run_all(0, item, indices[first + i], first + i, data):
-            activate(out, counts, indices[first + i], indptr)
-
-    return Task(_body_name(functions, of_team if threads > 1 else of_thread), workload, threads)
+    return Task(_body_name(functions, run), workload, threads)
 
 
 @functools.lru_cache(_MOST_TASKS)
-def _vertex_task(functions: _Functions, k: int, feature_aware: bool) -> Task:
-    threads = _threads(functions, k, feature_aware)
-    run_all = chain(functions, k, threads == 1)
+def _vertex_task(functions: _Functions, k: int, feature_aware: bool) -> tuple[Task, int]:
+    """Return the task, and the vertices of an item."""
+    threads, of_worker = _team_of(functions, k, feature_aware)
+    alone, size = threads == 1, _VERTICES_OF_WORKER if of_worker else _VERTICES_PER_ITEM
+    run_all = chain(functions, k, alone)
 
-    def of_worker(worker, item, indptr, bits, out, counts, data):  # type: ignore[no-untyped-def]
-        first = item * _VERTICES_OF_WORKER
-        for v in range(first, min(first + _VERTICES_OF_WORKER, indptr.size - 1)):
-            if is_active(bits, v) and run_all(worker, v, data) and worker.rank == 0:
+    def run(worker, item, indptr, bits, out, counts, data):  # type: ignore[no-untyped-def]
+        if of_worker:
+            team, begin, step, leads = worker, 0, 1, worker.rank == 0
+        elif alone:
+            team, begin, step, leads = 0, worker.rank, worker.size, True
+        else:
+            team = worker.group(threads)
+            begin, step, leads = team.index, team.count, team.rank == 0
+        first = item * size
+        for v in range(first + begin, min(first + size, indptr.size - 1), step):
+            if is_active(bits, v) and run_all(team, v, data) and leads:
                 activate(out, counts, v, indptr)
 
-    def of_team(worker, item, indptr, bits, out, counts, data):  # type: ignore[no-untyped-def]
-        team = worker.group(threads)
-        first = item * _VERTICES_PER_ITEM
-        for v in range(first + team.index, min(first + _VERTICES_PER_ITEM, indptr.size - 1), team.count):
-            if is_active(bits, v) and run_all(team, v, data) and team.rank == 0:
-                activate(out, counts, v, indptr)
-
-    def of_thread(worker, item, indptr, bits, out, counts, data):  # type: ignore[no-untyped-def]
-        first = item * _VERTICES_PER_ITEM
-        for v in worker.split(range(first, min(first + _VERTICES_PER_ITEM, indptr.size - 1))):
-            if is_active(bits, v) and run_all(0, v, data):
-                activate(out, counts, v, indptr)
-
-    body = of_worker if _takes_worker(functions, k) else of_team if threads > 1 else of_thread
-    return Task(_body_name(functions, body))
+    return Task(_body_name(functions, run)), size
 
 
 class Maps:
@@ -297,9 +285,19 @@ class Maps:
             kind, other = ("edge_map", "a vertex") if of_edges else ("vertex_map", "an edge")
             raise InvalidArgumentError(f"{kind} was given a function of {other}; fold_map takes both")
         found = self._all if active is None else active if isinstance(active, ActiveSet) else self._given(active)
+        graph, n = self.graph, self.graph.num_vertices
         for is_of_edges, members in itertools.groupby(described, key=lambda each: each[0]):
             run = tuple((function, is_together) for _, function, is_together in members)
-            found = (self._edges if is_of_edges else self._vertices)(run, found)
+            given: tuple[Any, ...]
+            if is_of_edges:
+                task, items, given = _edge_task(run, self.k, self.feature_aware), mixed_ranges(n), (graph.indptr, graph.indices)
+            else:
+                task, size = _vertex_task(run, self.k, self.feature_aware)
+                items, given = range_items(n, size), (graph.indptr,)
+            active, found = found, ActiveSet(n, graph.device)
+            # Functions that a team calls have to run by teams of one thread, if threads are not to share features.
+            alone = not self.feature_aware and any(is_together for _, is_together in run)
+            self._launch(task, items, *given, active.bits, found.bits, found._counts, self.data, alone=alone)
         return found
 
     def _given(self, vertices: Any) -> ActiveSet:
@@ -308,25 +306,6 @@ class Maps:
         if given.ndim != 1 or (given.size and (given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= n)):
             raise InvalidArgumentError(f"active must be vertices, from 0 to {n - 1}, or an ActiveSet (got {vertices!r:.80})")
         return make_set(given.astype(np.int64), np.asarray(self.graph.degrees()), self.graph.device)
-
-    def _edges(self, functions: _Functions, active: ActiveSet) -> ActiveSet:
-        graph, out = self.graph, ActiveSet(self.graph.num_vertices, self.graph.device)
-        task = _edge_task(functions, self.k, self.feature_aware)
-        args = graph.indptr, graph.indices, active.bits, out.bits, out._counts, self.data
-        self._launch(task, mixed_ranges(graph.num_vertices), *args, alone=self._alone(functions))
-        return out
-
-    def _vertices(self, functions: _Functions, active: ActiveSet) -> ActiveSet:
-        graph, out = self.graph, ActiveSet(self.graph.num_vertices, self.graph.device)
-        task = _vertex_task(functions, self.k, self.feature_aware)
-        args = graph.indptr, active.bits, out.bits, out._counts, self.data
-        size = _VERTICES_OF_WORKER if _takes_worker(functions, self.k) else _VERTICES_PER_ITEM
-        self._launch(task, range_items(graph.num_vertices, size), *args, alone=self._alone(functions))
-        return out
-
-    def _alone(self, functions: _Functions) -> bool:
-        """Whether functions that a team calls have to run by teams of one thread."""
-        return not self.feature_aware and any(is_together for _, is_together in functions)
 
     def _launch(self, task: Task, items: Any, *args: Any, alone: bool = False) -> None:
         defaults: dict[str, Any] = {} if task.nested else {"fetch_size": RANGES_AT_ONCE}
