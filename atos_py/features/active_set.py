@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.array import asarray, zeros
+from ..arrays.array import zeros
 from ..compile.atomics import atomic_add, atomic_or_
 from ..core.devices import Device
 
@@ -84,10 +84,8 @@ def make_set(vertices: NDArray[Any], degrees: NDArray[Any], device: Device) -> A
     made = ActiveSet(degrees.size, device)
     flags = np.zeros(made.bits.size * 32, bool)
     flags[vertices] = True
-    made.bits = asarray(np.packbits(flags, bitorder="little").view(np.uint32), device=device)
-    counts = np.zeros((2, _PLACES), np.int64)
-    counts[:, 0] = flags.sum(), degrees[flags[: degrees.size]].sum()
-    made._counts = asarray(counts, device=device)
+    made.bits[:] = np.packbits(flags, bitorder="little").view(np.uint32)
+    made._counts[0, 0], made._counts[1, 0] = flags.sum(), degrees[flags[: degrees.size]].sum()
     return made
 
 

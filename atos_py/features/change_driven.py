@@ -162,11 +162,6 @@ def _with_update(finish: Callable[..., Any], update: Any, k: int, dtype: Any) ->
     return named(of_feature, finish)
 
 
-def _norm_of(residuals: Any, norm: str) -> float:
-    parts = residuals.to_numpy()
-    return float({"max": parts[0].max(), "1": parts[1].sum(), "2": math.sqrt(parts[2].sum())}[norm])
-
-
 def fixed_point(
     graph: Graph,
     x: Array,
@@ -259,7 +254,7 @@ def fixed_point(
         raise InvalidArgumentError(
             f"tolerance must be positive, and contraction from 0 to less than 1 (got {tolerance} and {contraction})"
         )
-    shrink, accelerated = 1 - factor, check_bool("symmetric", symmetric) and not check_bool("change_driven", change_driven)
+    accelerated = (check_bool("symmetric", symmetric), check_bool("change_driven", change_driven)) == (True, False)
     every, most = check_int("recompute_every", recompute_every, 1, 2**31), check_int("max_iterations", max_iterations, 0, 2**31)
     dtype = cast(Any, x.dtype.type)
     gather, send = _along_edges(term, dtype)
@@ -272,7 +267,7 @@ def fixed_point(
     sender = Maps(turned, k, 0, feature_aware=feature_aware, **launch_options)
     maps.runs = sender.runs
     everything = sender.all()
-    state = State(x, sent, total, everything.bits, residuals, limit * shrink / 2, dtype(1), edges, data)
+    state = State(x, sent, total, everything.bits, residuals, limit * (1 - factor) / 2, dtype(1), edges, data)
     view = asarray(x, readonly=True)  # of the same memory: what adds up does not write it
     iterations = operations = 0
     bound, best, stalled, step = math.inf, math.inf, 0, 2.0
@@ -308,7 +303,8 @@ def fixed_point(
         residuals[:] = 0
         sender.data = state
         sender.vertex_map(measured)
-        bound = _norm_of(residuals, norm) / shrink
+        largest, total_size, squares = residuals.to_numpy()
+        bound = float({"max": largest.max(), "1": total_size.sum(), "2": math.sqrt(squares.sum())}[norm]) / (1 - factor)
         if bound <= limit:
             break
         stalled = 0 if bound < _BETTER * best else stalled + 1

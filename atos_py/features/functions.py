@@ -17,9 +17,9 @@ from typing import Any
 
 from ..errors import InvalidArgumentError
 from ..operators.feature_gather import MOST_FEATURES
-from ..support.validation import check_int
+from ..support.validation import check_float, check_int
 
-__all__ = ["FeatureFunction", "chain", "check_features", "check_function", "describe_functions", "together"]
+__all__ = ["FeatureFunction", "chain", "check_features", "check_function", "check_share", "describe_functions", "together"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,14 @@ def check_function(name: str, function: Any) -> Callable[..., Any]:
 def check_features(k: Any) -> int:
     """Return the number of features, which is one that tasks can have."""
     return check_int("k", k, 1, MOST_FEATURES)
+
+
+def check_share(name: str, value: Any) -> float:
+    """Return a share of a whole."""
+    given = check_float(name, value)
+    if not 0 <= given <= 1:
+        raise InvalidArgumentError(f"{name} must be from 0 to 1 (got {value})")
+    return given
 
 
 def describe_functions(functions: tuple[Any, ...]) -> list[tuple[bool, Callable[..., Any], bool]]:
@@ -133,11 +141,10 @@ def chain(functions: tuple[tuple[Callable[..., Any], bool], ...], k: int, alone:
 
     Each is given with whether a team calls it together. If `alone`, the team is one thread, and is not used.
     """
-    first, *others = functions
-    stage = _stage(*first, k, alone)
-    if not others:
+    stage = _stage(*functions[0], k, alone)
+    if len(functions) == 1:
         return stage
-    rest = chain(tuple(others), k, alone)
+    rest = chain(functions[1:], k, alone)
 
     def run(team, *place):  # type: ignore[no-untyped-def]
         if stage(team, *place):

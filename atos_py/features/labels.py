@@ -8,13 +8,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..arrays.array import Array, asarray
-from ..errors import InvalidArgumentError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..linalg.vectors import normalize
-from ..support.validation import check_float
 from .change_driven import FixedPoint, fixed_point
-from .functions import together
+from .functions import check_share, together
 
 __all__ = ["propagate_labels"]
 
@@ -25,14 +23,15 @@ class _Labels(NamedTuple):
     alpha: float
 
 
-def _one(f, v, u, edge, s):  # type: ignore[no-untyped-def]
-    return 1.0
+def _weight_of(edge, weights):  # type: ignore[no-untyped-def]
+    return 1.0 if weights is None else weights[edge]
 
 
 def _weight(f, v, u, edge, s):  # type: ignore[no-untyped-def]
-    return s.weights[edge]
+    return _weight_of(edge, s.weights)
 
 
+@together
 def _mix(team, v, new, s):  # type: ignore[no-untyped-def]
     k = s.x.shape[1]
     whole = normalize(team, new, k)
@@ -82,13 +81,6 @@ def propagate_labels(
     [[0.9, 0.1], [0.9, 0.1], [0.9, 0.1]]
     """
     check_graph(graph)
-    share = check_float("alpha", alpha)
-    if not 0 <= share <= 1:
-        raise InvalidArgumentError(f"alpha must be from 0 to 1 (got {alpha})")
     start = asarray(x, device=graph.device, copy=True)
-    term = _one if graph.weights is None else _weight
-    data = _Labels(start, graph.weights, share)
-    return fixed_point(graph, start, term, _MIX, data, tolerance=tolerance, max_iterations=max_iterations, **options)
-
-
-_MIX = together(_mix)
+    data = _Labels(start, graph.weights, check_share("alpha", alpha))
+    return fixed_point(graph, start, _weight, _mix, data, tolerance=tolerance, max_iterations=max_iterations, **options)

@@ -54,7 +54,8 @@ def _body_name(functions: _Functions, body: Callable[..., Any]) -> Callable[...,
 
 
 @functools.lru_cache(_MOST_TASKS)
-def _edge_task(functions: _Functions, k: int, feature_aware: bool) -> Task:
+def _edge_task(functions: _Functions, k: int, feature_aware: bool) -> tuple[Task, Callable[[int], Any]]:
+    """Return the task, and the function that makes its items for so many vertices."""
     threads, _ = _team_of(functions, k, feature_aware)
     alone = threads == 1
     run_all = chain(functions, k, alone)
@@ -78,12 +79,11 @@ def _edge_task(functions: _Functions, k: int, feature_aware: bool) -> Task:
         elif run_all(team, item, indices[first + i], first + i, data) and leads:
             activate(out, counts, indices[first + i], indptr)
 
-    return Task(_body_name(functions, run), workload, threads)
+    return Task(_body_name(functions, run), workload, threads), mixed_ranges
 
 
 @functools.lru_cache(_MOST_TASKS)
-def _vertex_task(functions: _Functions, k: int, feature_aware: bool) -> tuple[Task, int]:
-    """Return the task, and the vertices of an item."""
+def _vertex_task(functions: _Functions, k: int, feature_aware: bool) -> tuple[Task, Callable[[int], Any]]:
     threads, of_worker = _team_of(functions, k, feature_aware)
     alone, size = threads == 1, _VERTICES_OF_WORKER if of_worker else _VERTICES_PER_ITEM
     run_all = chain(functions, k, alone)
@@ -101,7 +101,7 @@ def _vertex_task(functions: _Functions, k: int, feature_aware: bool) -> tuple[Ta
             if is_active(bits, v) and run_all(team, v, data) and leads:
                 activate(out, counts, v, indptr)
 
-    return Task(_body_name(functions, run)), size
+    return Task(_body_name(functions, run)), functools.partial(range_items, size=size)
 
 
 class Maps:
@@ -288,21 +288,16 @@ class Maps:
         graph, n = self.graph, self.graph.num_vertices
         for is_of_edges, members in itertools.groupby(described, key=lambda each: each[0]):
             run = tuple((function, is_together) for _, function, is_together in members)
-            given: tuple[Any, ...]
-            if is_of_edges:
-                task, items, given = _edge_task(run, self.k, self.feature_aware), mixed_ranges(n), (graph.indptr, graph.indices)
-            else:
-                task, size = _vertex_task(run, self.k, self.feature_aware)
-                items, given = range_items(n, size), (graph.indptr,)
+            task, make_items = (_edge_task if is_of_edges else _vertex_task)(run, self.k, self.feature_aware)
+            csr = (graph.indptr, graph.indices)[: 1 + is_of_edges]
             active, found = found, ActiveSet(n, graph.device)
             # Functions that a team calls have to run by teams of one thread, if threads are not to share features.
             alone = not self.feature_aware and any(is_together for _, is_together in run)
-            self._launch(task, items, *given, active.bits, found.bits, found._counts, self.data, alone=alone)
+            self._launch(task, make_items(n), *csr, active.bits, found.bits, found._counts, self.data, alone=alone)
         return found
 
     def _given(self, vertices: Any) -> ActiveSet:
-        given = as_host_array("active", vertices)
-        n = self.graph.num_vertices
+        given, n = as_host_array("active", vertices), self.graph.num_vertices
         if given.ndim != 1 or (given.size and (given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= n)):
             raise InvalidArgumentError(f"active must be vertices, from 0 to {n - 1}, or an ActiveSet (got {vertices!r:.80})")
         return make_set(given.astype(np.int64), np.asarray(self.graph.degrees()), self.graph.device)

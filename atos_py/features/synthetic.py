@@ -17,7 +17,7 @@ from ..graph.generate import grid2d
 from ..graph.graph import Graph
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_float, check_int
-from .functions import check_features
+from .functions import check_features, check_share
 
 __all__ = ["planted_partition", "planted_ratings", "potts_grid", "similarity_graphs"]
 
@@ -29,13 +29,6 @@ def _normal(seed: int, *counters: Any) -> NDArray[Any]:
     """Return numbers of the normal distribution, by Box and Muller."""
     radius = np.sqrt(-2 * np.log1p(-random(seed, *counters, 0)))
     return radius * np.cos(2 * np.pi * random(seed, *counters, 1))  # type: ignore[no-any-return]
-
-
-def _share(name: str, value: Any) -> float:
-    given = check_float(name, value)
-    if not 0 <= given <= 1:
-        raise InvalidArgumentError(f"{name} must be from 0 to 1 (got {value})")
-    return given
 
 
 @host_memory_for("features.planted_ratings")
@@ -85,16 +78,13 @@ def planted_ratings(
         user = np.searchsorted(active, random(key, number, 3, draw) * active[-1], side="right")
         item = np.searchsorted(popular, random(key, number, 4, draw) * popular[-1], side="right")
         pairs = np.unique(np.concatenate([pairs, np.minimum(user, n - 1) * m + np.minimum(item, m - 1)]))
-    if pairs.size > count:
-        chosen = np.argsort(random(key, pairs, 5), kind="stable")[:count]
-        pairs = np.sort(pairs[chosen])
+    pairs = np.sort(pairs[np.argsort(random(key, pairs, 5), kind="stable")[:count]])
     users, items = pairs // m, pairs % m
     left = _normal(key, np.arange(n)[:, None], np.arange(factors), 6).astype(np.float32) / np.float32(factors**0.5)
     right = _normal(key, np.arange(m)[:, None], np.arange(factors), 7).astype(np.float32)
     values = 3.5 + 0.3 * _normal(key, np.arange(n), 8)[users] + 0.3 * _normal(key, np.arange(m), 9)[items]
-    for first in range(0, pairs.size, 1 << 20):
-        part = slice(first, first + (1 << 20))
-        values[part] += 0.6 * np.einsum("ek,ek->e", left[users[part]], right[items[part]])
+    for factor in range(factors):
+        values += 0.6 * left[users, factor] * right[items, factor]
     values += deviation * _normal(key, pairs, 10)
     return users.astype(np.uint32), items.astype(np.uint32), np.clip(np.round(values), 1, 5).astype(np.float32)
 
@@ -185,7 +175,7 @@ def planted_partition(
     if blocks > n:
         raise InvalidArgumentError(f"classes must be at most as many as the {n} vertices (got {classes})")
     edges, key = int(check_float("degree", degree) * n / 2), check_int("seed", seed, -(2**63), 2**64 - 1)
-    anywhere, given = _share("mixing", mixing), _share("labelled", labelled)
+    anywhere, given = check_share("mixing", mixing), check_share("labelled", labelled)
     if not 0 <= edges < _MOST:
         raise InvalidArgumentError(f"degree must be from 0, for fewer than {_MOST} edges (got {degree})")
     number = np.arange(edges)
@@ -250,22 +240,19 @@ def similarity_graphs(
     kinds, nearest = check_int("modalities", modalities, 1, 128), check_int("neighbors", neighbors, 1, n - 1)
     width, key = check_float("spread", spread), check_int("seed", seed, -(2**63), 2**64 - 1)
     truth = np.arange(n) % groups
-    keys, values, kind = [], [], []
+    pairs, near = (np.zeros((kinds, n, nearest), dtype) for dtype in (np.int64, np.float64))
     for j in range(kinds):
         centres = _normal(key, np.arange(groups)[:, None], np.arange(2), j, 0)
         points = centres[truth] + width * _normal(key, np.arange(n)[:, None], np.arange(2), j, 1)
         for first in range(0, n, 1024):
-            rows = np.arange(first, min(first + 1024, n))
-            distance = ((points[rows, None] - points[None]) ** 2).sum(2)
+            rows = np.arange(first, min(first + 1024, n))[:, None]
+            distance = ((points[rows] - points) ** 2).sum(2)
             distance[rows - first, rows] = np.inf
             found = np.argpartition(distance, nearest - 1, axis=1)[:, :nearest]
-            near = np.exp(-distance[rows[:, None] - first, found] / 2).ravel()
-            ends = np.repeat(rows, nearest), found.ravel()
-            keys += [ends[0] * n + ends[1], ends[1] * n + ends[0]]
-            values += [near, near]
-            kind += [np.full(2 * near.size, j)]
-    edges, place = np.unique(np.concatenate(keys), return_inverse=True)
+            pairs[j, rows[:, 0]], near[j, rows[:, 0]] = rows * n + found, np.exp(-distance[rows - first, found] / 2)
+    pairs = np.stack([pairs, pairs % n * n + pairs // n])  # both directions
+    edges = np.unique(pairs)
     weights = np.zeros((edges.size, kinds))
-    np.maximum.at(weights, (place, np.concatenate(kind)), np.concatenate(values))
+    np.maximum.at(weights, (np.searchsorted(edges, pairs), np.arange(kinds)[:, None, None]), near)
     graph = Graph.from_edges(edges // n, edges % n, None, n, device=device)
     return graph, weights, truth

@@ -49,7 +49,7 @@ PROBLEM = Problem(
 )
 KERNELS = {
     "spmm, 4": (feature_gather(_weighted_neighbour, _store, 4, np.float32, "cuda"), GATHER, 64),
-    "edge map": (_edge_task(((send, False),), 4, True), (INDPTR, INDICES, BITS, BITS, COUNTS, Data(MATRIX, OUT)), 64),
+    "edge map": (_edge_task(((send, False),), 4, True)[0], (INDPTR, INDICES, BITS, BITS, COUNTS, Data(MATRIX, OUT)), 64),
     "als, 128": (solve_task(128, "cuda", True), (SIDE,), 65_536 // shape_of(128).num_threads // 2),
     "beliefs": (sweep_task(8, np.float32), (PROBLEM,), 96),
 }
