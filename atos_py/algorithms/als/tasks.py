@@ -65,9 +65,10 @@ def _make_accumulate(k: int, kind: str, of_rows: bool, implicit: bool) -> Any:
 
     `of_rows` is for factors themselves, otherwise they are looked up by the column of each rating.
     """
-    side, height, width, tiles, slices, _ = shape_of(k)
+    side, height, width, tiles, slices, num_threads = shape_of(k)
     columns, ratio, cells, batch_cells = side // width, height // width, height * width, _BATCH * side
     matrix_cells = side * side
+    groups = num_threads // side  # of threads that share the ratings for b; at most as many as slices
     part_of_row = 32 if side % 32 == 0 else 16 if side % 16 == 0 else 8
     f32 = np.float32
 
@@ -126,6 +127,7 @@ def _make_accumulate(k: int, kind: str, of_rows: bool, implicit: bool) -> Any:
             b[f] = f32(0)
         part = worker.rank // tiles
         i, j = place_of(worker.rank % tiles)
+        group, f_of_b, of_b = worker.rank // side, worker.rank % side, f32(0)
         mine = local_array(f32, cells)
         for begin in range(first, end, _BATCH):
             count = min(_BATCH, end - begin)
@@ -141,15 +143,15 @@ def _make_accumulate(k: int, kind: str, of_rows: bool, implicit: bool) -> Any:
             worker.sync()
             if part < slices:
                 add_products(mine, rows, weights, part, count, slices, i, j)
-            for f in worker.split(side):
-                total = b[f]
-                for e in range(count):
-                    total += targets[e] * rows[e * side + f]
-                b[f] = total
+            if group < groups:
+                for e in range(group, count, groups):
+                    of_b += targets[e] * rows[e * side + f_of_b]
         for turn in range(slices):
             worker.sync()
             if part == turn:
                 add_tile(a, mine, i, j)
+            if group == turn and turn < groups:
+                b[f_of_b] += of_b
         worker.sync()
 
     def accumulate_on_cpu(worker, a, b, first, end, s):  # type: ignore[no-untyped-def]
