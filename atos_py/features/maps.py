@@ -243,7 +243,7 @@ class Maps:
         Parameters
         ----------
         term : callable
-            ``term(f, v, u, edge, data)`` of the edge from v to u.
+            ``term(f, v, u, edge, data)`` of the edge from v to u. It only reads, since it may be called more than once.
         finish : callable
             ``finish(f, v, total, data)``, called once for each vertex and feature.
         dtype : {np.float32, np.float64}

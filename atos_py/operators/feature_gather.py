@@ -68,6 +68,7 @@ def feature_gather(term: Callable[..., Any], finish: Callable[..., Any], k: int,
     Parameters
     ----------
     term, finish : callable
+        A term may be asked for more than once.
     k : int
         Features, from 1 to `MOST_FEATURES`.
     dtype : type
@@ -78,7 +79,7 @@ def feature_gather(term: Callable[..., Any], finish: Callable[..., Any], k: int,
     parts = -(-k // team)  # features of a thread
     size = vertices_per_item(k, kind)
     place = _place_in_team(team) if team > 1 else _place_of_thread
-    edges_of_warp = 32 // team
+    edges_of_warp, at_once = 32 // team, kind == "cuda"
     cells = _WARPS * k
 
     def accumulate(totals, v, edge, end, step, lane, width, indices, *args):  # type: ignore[no-untyped-def]
@@ -92,7 +93,22 @@ def feature_gather(term: Callable[..., Any], finish: Callable[..., Any], k: int,
                     left = dtype(term(f, v, a, edge, *args)) + dtype(term(f, v, b, second, *args))
                     totals[j] += left + (dtype(term(f, v, c, third, *args)) + dtype(term(f, v, d, fourth, *args)))
             edge += 4 * step
-        while edge < end:
+        if at_once and edge < end:
+            # What is left too: the first edge stands for what is missing, and counts once.
+            second = edge + step if edge + step < end else edge
+            third = edge + 2 * step if edge + 2 * step < end else edge
+            a, b, c = indices[edge], indices[second], indices[third]
+            for j in range(parts):
+                f = lane + j * width
+                if f < k:
+                    left, middle = dtype(term(f, v, a, edge, *args)), dtype(term(f, v, b, second, *args))
+                    right = dtype(term(f, v, c, third, *args))
+                    if second == edge:
+                        middle = dtype(0)
+                    if third == edge:
+                        right = dtype(0)
+                    totals[j] += left + (middle + right)
+        while not at_once and edge < end:
             u = indices[edge]
             for j in range(parts):
                 f = lane + j * width
@@ -102,9 +118,13 @@ def feature_gather(term: Callable[..., Any], finish: Callable[..., Any], k: int,
 
     def by_teams(worker, first, last, most, indptr, indices, *args):  # type: ignore[no-untyped-def]
         begin_at, stride, lane, width = place(worker)
-        any_high = False
-        for v in range(first + begin_at, last, stride):
-            edge, end = np.int64(indptr[v]), np.int64(indptr[v + 1])
+        any_high, v = False, first + begin_at
+        ahead = min(v, last - 1)
+        next_edge, next_end = np.int64(indptr[ahead]), np.int64(indptr[ahead + 1])
+        while v < last:
+            # The place of the next vertex is loaded ahead, while this one waits for its edges.
+            edge, end, ahead = next_edge, next_end, min(v + stride, last - 1)
+            next_edge, next_end = np.int64(indptr[ahead]), np.int64(indptr[ahead + 1])
             if end - edge > most:
                 any_high = True
             else:
@@ -113,6 +133,7 @@ def feature_gather(term: Callable[..., Any], finish: Callable[..., Any], k: int,
                 for j in range(parts):
                     if lane + j * width < k:
                         finish(lane + j * width, v, totals[j], *args)
+            v += stride
         return any_high
 
     def run_on_cpu(worker, item, indptr, indices, *args):  # type: ignore[no-untyped-def]
