@@ -144,16 +144,6 @@ def _one_hot(labels: Any, n: int, dtype: Any) -> tuple[NDArray[Any], NDArray[Any
     return classes, seeds
 
 
-def _finish(f, v, s):  # type: ignore[no-untyped-def]
-    """Find the largest number of a vertex, by the thread of its first feature."""
-    if f == 0:
-        spread, best = s.spread, 0
-        for other in range(1, spread.shape[1]):
-            if spread[v, other] > spread[v, best]:
-                best = other
-        s.label[v] = s.classes[best] if spread[v, best] > 0 else -1
-
-
 class _Found(NamedTuple):
     spread: Array
     distribution: Array
@@ -162,16 +152,23 @@ class _Found(NamedTuple):
 
 
 @functools.lru_cache(64)
-def _share_of(k: int, dtype: Any) -> Any:
-    def share(team, v, s):  # type: ignore[no-untyped-def]
+def _decide(k: int, dtype: Any) -> Any:
+    def decide(team, v, s):  # type: ignore[no-untyped-def]
         row = team.scratch(dtype, k)
         for f in team.split(k):
             row[f] = s.spread[v, f]
+        team.sync()
+        if team.rank == 0:
+            best = 0
+            for f in range(1, k):
+                if row[f] > row[best]:
+                    best = f
+            s.label[v] = s.classes[best] if row[best] > 0 else -1
         normalize(team, row, k)
         for f in team.split(k):
             s.distribution[v, f] = row[f]
 
-    return together(share)
+    return together(decide)
 
 
 @host_memory_for("atos.label_spreading")
@@ -244,34 +241,16 @@ def label_spreading(
     preparing = Maps(graph, 1, given, **launch_options)
     preparing.sum_map(degree_part, keep_scale, np.float64)
     preparing.edge_map(scale_weight)
-    found = fixed_point(
-        graph,
-        start.copy(),
-        coefficient,
-        add_seed,
-        given._replace(weights=None, scaled=asarray(scaled, readonly=True)),
-        tolerance=tolerance,
-        contraction=share,
-        norm="2",
-        symmetric=True,
-        change_driven=change_driven,
-        max_iterations=max_iterations,
-        **launch_options,
-    )
+    given = given._replace(weights=None, scaled=asarray(scaled, readonly=True))
+    options: Any = {"tolerance": tolerance, "change_driven": change_driven, "max_iterations": max_iterations, **launch_options}
+    norm: Any = {"contraction": share, "norm": "2", "symmetric": True}
+    found = fixed_point(graph, start.copy(), coefficient, add_seed, given, **norm, **options)
     distribution, label = empty(found.x.shape, dtype=kind, device=device), empty(n, dtype=np.int64, device=device)
     last = _Found(found.x, distribution, label, asarray(classes.astype(np.int64), device=device))
-    Maps(graph, 1, last, **launch_options).vertex_map(_finish)
-    Maps(graph, classes.size, last, **launch_options).vertex_map(_share_of(classes.size, cast(Any, kind.type)))
-    return LabelSpreadingResult(
-        as_library(label, library),
-        as_library(distribution, library),
-        as_library(found.x, library),
-        classes,
-        found.converged,
-        found.error_bound,
-        found.iterations,
-        found.edge_operations,
-    )
+    Maps(graph, classes.size, last, **launch_options).vertex_map(_decide(classes.size, cast(Any, kind.type)))
+    arrays = (as_library(each, library) for each in (label, distribution, found.x))
+    fields: list[Any] = [*arrays, classes, *found[1:5]]
+    return LabelSpreadingResult(*fields)
 
 
 @host_memory_for("atos.verify_label_spreading")

@@ -100,7 +100,9 @@ def spmm(graph: Graph, x: Any) -> Any:
     check_graph(graph)
     values = dense_rows("x", x, graph)
     kind, n = graph.device.kind, graph.num_vertices
-    result = empty(values.shape, dtype=values.dtype, device=graph.device)
+    # On the CPU memory of NumPy, which is not filled with zeros first.
+    shape, dtype = values.shape, values.dtype
+    result = empty(shape, dtype=dtype, device=graph.device) if kind == "cuda" else asarray(np.empty(shape, dtype), device=kind)
     rows, out = _as_matrix(values), _as_matrix(result)
     term = _neighbour if graph.weights is None else _weighted_neighbour
     columns, type_of_sums = rows.shape[1], cast(Any, values.dtype.type)
