@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import importlib
 import time
 import warnings
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 import atos_py as atos
 from atos_py import features
 from atos_py.graph.spec import graph_of
+from atos_py.operators.feature_gather import feature_gather
 
 SIZES: dict[str, dict[str, Any]] = {
     "cuda": {
@@ -155,7 +157,9 @@ def send(f, u, v, edge, d):  # type: ignore[no-untyped-def]
 
 def time_products(device: str, sizes: dict[str, Any], repeat: int) -> None:
     """Time `atos.spmm`, and sums by an edge map, float32 with float32 weights."""
-    head("graph", "k", "spmm: kernels", "whole call", "PyTorch" if device == "cuda" else "SciPy", "edge map: kernels")
+    peer_name = "PyTorch" if device == "cuda" else "SciPy"
+    head("graph", "k", "spmm: kernels", "whole call", peer_name, "kernels, an edge at a time", "edge map: kernels")
+    one_by_one = functools.partial(feature_gather, pipelined=False)
     for spec in sizes["graphs"]:
         graph = graph_of(f"{spec}@0.0-1.0", device=device)
         host = graph.to("cpu")
@@ -165,6 +169,8 @@ def time_products(device: str, sizes: dict[str, Any], repeat: int) -> None:
             theirs = (torch_product if device == "cuda" else scipy_product)(host, x)
             times = timed(lambda dense=dense, graph=graph: atos.spmm(graph, dense), theirs, repeat)  # type: ignore[misc]
             check_rows(host, x, atos.spmm(graph, dense))
+            with mock.patch("atos_py.algorithms.spmm.feature_gather", one_by_one):
+                unpipelined, *_ = timed(lambda dense=dense, graph=graph: atos.spmm(graph, dense), None, max(2, repeat // 3))  # type: ignore[misc]
             total = atos.zeros(x.shape, device=device)
             maps = features.Maps(graph, k, Sums(graph.weights, dense, total))
             by_edges = []
@@ -173,7 +179,7 @@ def time_products(device: str, sizes: dict[str, Any], repeat: int) -> None:
                 maps.edge_map(send)
                 by_edges.append(maps.runs[-1].milliseconds)
             check_rows(host, x, total)  # edges and weights are the same both ways
-            row(spec, k, *times, min(by_edges))
+            row(spec, k, *times, unpipelined, min(by_edges))
 
 
 def make_ratings(num_users: int, num_items: int, count: int, rank: int = 8) -> scipy.sparse.csr_array:

@@ -22,7 +22,8 @@ installed. An edge without its reverse gets one.
 
 With --paper simd-x it runs programs in the model of Liu and Huang 2019: combine against atomics, filters by round, thresholds,
 filters alone, fusion of kernels with their registers and launches, and run times. With --paper onyx it runs
-five algorithms on features, with and without feature-aware mapping, and driven by changes or not."""
+five algorithms on features, with and without feature-aware mapping, and driven by changes or not, and counts sectors that
+are touched."""
 EXAMPLES = """\
   atos reproduce --out paper
   atos reproduce --out paper --graph roads.gr.gz rmat:18:16 --repeat 10

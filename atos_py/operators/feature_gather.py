@@ -58,7 +58,9 @@ def _place_in_team(size: int) -> Callable[..., Any]:
 
 
 @functools.lru_cache(256)
-def feature_gather(term: Callable[..., Any], finish: Callable[..., Any], k: int, dtype: Any, kind: str) -> Task:
+def feature_gather(
+    term: Callable[..., Any], finish: Callable[..., Any], k: int, dtype: Any, kind: str, pipelined: bool = True
+) -> Task:
     """Return the flat task by which every vertex adds up a vector over its edges.
 
     For each feature f and vertex v, ``total`` is the sum of ``term(f, v, u, edge, *args)`` over the edges (v, u), and one
@@ -74,17 +76,19 @@ def feature_gather(term: Callable[..., Any], finish: Callable[..., Any], k: int,
     dtype : type
         Of the sums: np.float32 or np.float64.
     kind : {'cuda', 'cpu'}
+    pipelined : bool
+        Whether a thread has several edges under way; otherwise one after the other, for comparison.
     """
     team = team_size(k) if kind == "cuda" else 1
     parts = -(-k // team)  # features of a thread
     size = vertices_per_item(k, kind)
     place = _place_in_team(team) if team > 1 else _place_of_thread
-    edges_of_warp, at_once = 32 // team, kind == "cuda"
+    edges_of_warp, at_once = 32 // team, pipelined and kind == "cuda"
     cells = _WARPS * k
 
     def accumulate(totals, v, edge, end, step, lane, width, indices, *args):  # type: ignore[no-untyped-def]
         # Four edges at a time, so that several loads are under way at once.
-        while edge + 3 * step < end:
+        while pipelined and edge + 3 * step < end:
             second, third, fourth = edge + step, edge + 2 * step, edge + 3 * step
             a, b, c, d = indices[edge], indices[second], indices[third], indices[fourth]
             for j in range(parts):

@@ -1,8 +1,9 @@
-"""The measures of the thesis on Onyx (L. Vaz, 2021) on this machine: table 7.2, figures 7.3 and 7.4, and memory.
+"""The measures of the thesis on Onyx (L. Vaz, 2021) on this machine: table 7.2, figures 7.1 to 7.4, and memory.
 
 Five algorithms run for a fixed number of iterations with made-up data, as in the thesis, in four modes: with and without
 feature-aware mapping (FA, NFA), and driven by changes or not (CD, NCD). The column of Onyx in table 7.4 is FA/CD. Figures 7.1
-and 7.2 are counts of a profiler: run the command under Nsight Compute for them.
+and 7.2, atomic transactions and the efficiency of loads, are counted from the mapping: by the sectors of memory that each warp
+touches at once. Run the command under Nsight Compute for the counts of a profiler.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ..features import Maps, propagate_labels, together
 from ..graph.graph import Graph
 from ..linalg.matrices import solve
 from ..linalg.vectors import any_updated, logsumexp
+from ..operators.feature_gather import team_size
 from ..support.validation import check_int
 
 __all__ = ["MODES", "reproduce_onyx"]
@@ -34,6 +36,7 @@ Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
 MODES = {"NFA/NCD": (False, False), "FA/NCD": (True, False), "NFA/CD": (False, True), "FA/CD": (True, True)}
 K, CELLS, ITERATIONS = 4, 16, 10
 _EPSILON = 1e-3
+_MOST_COUNTED = 1 << 20  # edges whose sectors are counted
 _FEATURES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
@@ -176,6 +179,18 @@ def _features_of_edges(graph: Graph, k: int, feature_aware: bool) -> float:
     return maps.runs[-1].milliseconds
 
 
+def _sectors_of_edge(targets: Any, k: int, feature_aware: bool) -> float:
+    """Return the sectors of 32 bytes that warps touch for an edge, with float32 features of its target: the least is k / 8."""
+    threads = team_size(k) if feature_aware else 1
+    of_warps = targets[: targets.size // 32 * 32].reshape(-1, 32 // threads, 1).astype(np.int64)
+    touched = 0
+    for first in range(0, k, threads):  # what each thread does one after the other
+        sectors = (of_warps * k + np.arange(first, min(first + threads, k))) // 8
+        ordered = np.sort(sectors.reshape(len(sectors), math.prod(sectors.shape[1:])))
+        touched += ordered[:, 0].size + np.count_nonzero(np.diff(ordered))
+    return touched / max(of_warps.size, 1)
+
+
 def _folded(graph: Graph, folded: bool) -> float:
     maps = Maps(graph, K, _beliefs_of(graph))
     functions = together(believe), together(believe)
@@ -215,6 +230,7 @@ def reproduce_onyx(
     repeat = check_int("repeat", repeat, 1, 10**6)
     table: list[dict[str, Any]] = []
     sweep: list[dict[str, Any]] = []
+    sectors: list[dict[str, Any]] = []
     folds: list[dict[str, Any]] = []
     memory: list[dict[str, Any]] = []
     for name, graph in graphs:
@@ -227,13 +243,18 @@ def reproduce_onyx(
         for k in progress(_FEATURES, f"{name}: features", len(_FEATURES)):
             for feature_aware in (False, True):
                 took = _median(repeat, functools.partial(_features_of_edges, graph, k, feature_aware))
-                sweep.append({"graph": name, "k": k, "mode": "FA" if feature_aware else "NFA", "milliseconds": took})
+                mode = "FA" if feature_aware else "NFA"
+                sweep.append({"graph": name, "k": k, "mode": mode, "milliseconds": took})
+                touched = _sectors_of_edge(np.asarray(graph.indices)[:_MOST_COUNTED], k, feature_aware)
+                efficiency = k / 8 / touched if touched else 1.0
+                sectors.append({"graph": name, "k": k, "mode": mode, "sectors": touched, "load_efficiency": efficiency})
         for folded in (False, True):
             took = _median(repeat, functools.partial(_folded, graph, folded))
             folds.append({"graph": name, "folded": folded, "milliseconds": took})
         for algorithm in algorithms:
             memory += [{"algorithm": algorithm, "graph": name, "k": k, "bytes": _bytes_of(graph, algorithm, k)} for k in (4, 8)]
-    tables = {"table-7.2.csv": table, "figure-7.3.csv": sweep, "figure-7.4.csv": folds, "memory.csv": memory}
+    figures = {"figures-7.1-7.2.csv": sectors, "figure-7.3.csv": sweep, "figure-7.4.csv": folds}
+    tables = {"table-7.2.csv": table, **figures, "memory.csv": memory}
     return [_write(out / name, rows) for name, rows in tables.items() if rows]
 
 

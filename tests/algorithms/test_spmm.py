@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 import atos_py as atos
 from atos_py.errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
+from atos_py.operators.feature_gather import feature_gather
 
 
 def uneven(weighted: bool, device: atos.Device) -> tuple[atos.Graph, sp.csr_matrix]:
@@ -42,6 +43,21 @@ def test_products(device, k, weighted, dtype):
     atos.verify_spmm(graph, x, y)
     again = atos.spmm(graph, x)
     assert again.tobytes() == y.tobytes()
+
+
+def test_an_edge_at_a_time(device, monkeypatch):
+    """Without pipelining the sums are the same, up to rounding."""
+    graph, _ = uneven(True, device)
+    x = np.random.default_rng(0).normal(size=(graph.num_vertices, 4)).astype(np.float32)
+    made = []
+
+    def one_by_one(*args: Any) -> atos.Task:
+        made.append(feature_gather(*args, pipelined=False))
+        return made[-1]
+
+    monkeypatch.setattr("atos_py.algorithms.spmm.feature_gather", one_by_one)
+    atos.verify_spmm(graph, x, atos.spmm(graph, x))
+    assert len(made) == 1
 
 
 def test_arrays_and_vectors(device):
