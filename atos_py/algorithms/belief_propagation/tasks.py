@@ -49,9 +49,12 @@ def _make_send(k: int, dtype: Any) -> Any:
     """Return the function that sends the message along an edge, and returns by how much it changes."""
     tiny = dtype(np.finfo(dtype).tiny)
 
-    def send(team, edge, belief, cavity, mine, source, target, p):  # type: ignore[no-untyped-def]
+    def send(team, edge, belief, cavity, mine, before, source, target, p):  # type: ignore[no-untyped-def]
+        back = p.back[edge]
         for y in team.split(k):
-            cavity[y] = belief[y] - p.messages[source, edge, y]
+            # The old message is loaded now, while the other one is under way, and not when it is wanted.
+            old, opposite = p.messages[source, back, y], p.messages[source, edge, y]
+            before[y], cavity[y] = old, belief[y] - opposite
         top = largest(team, cavity, k)
         for y in team.split(k):
             cavity[y] = math.exp(cavity[y] - top)
@@ -66,12 +69,10 @@ def _make_send(k: int, dtype: Any) -> Any:
             sums += total
         scale = dtype(1) / team.sum(sums)
         change = dtype(0)
-        back = p.back[edge]
         for x in team.split(k):
             new = math.log(mine[x] * scale)
-            old = p.messages[source, back, x]
-            new = dtype(new + p.damping * (old - new))
-            change = max(change, abs(new - old))
+            new = dtype(new + p.damping * (before[x] - new))
+            change = max(change, abs(new - before[x]))
             p.messages[target, back, x] = new
         team.sync()  # before the scratch is used again
         return change
@@ -114,7 +115,8 @@ def sweep_task(k: int, dtype: Any) -> Task:
 
     def belief_propagation(worker, item, p):  # type: ignore[no-untyped-def]
         team = worker.group(threads)
-        belief, cavity, mine = team.scratch(dtype, k), team.scratch(dtype, k), team.scratch(dtype, k)
+        belief, before = team.scratch(dtype, k), team.scratch(dtype, k)
+        cavity, mine = team.scratch(dtype, k), team.scratch(dtype, k)
         source = worker.round & 1
         target = 1 - source
         first = item * VERTICES_PER_ITEM
@@ -127,7 +129,7 @@ def sweep_task(k: int, dtype: Any) -> Task:
             else:
                 _collect(team, v, k, belief, source, p)
                 for edge in range(begin, end):
-                    change = max(change, send(team, edge, belief, cavity, mine, source, target, p))
+                    change = max(change, send(team, edge, belief, cavity, mine, before, source, target, p))
         if worker.any(any_high):
             parts = worker.scratch(dtype, cells)
             for v in range(first, last):
@@ -135,7 +137,7 @@ def sweep_task(k: int, dtype: Any) -> Task:
                 if end - begin > _HIGH_DEGREE:  # all teams of the worker add up the messages, and then share the edges
                     _collect_by_all(worker, team, v, k, parts, belief, source, p)
                     for edge in range(begin + team.index, end, team.count):
-                        change = max(change, send(team, edge, belief, cavity, mine, source, target, p))
+                        change = max(change, send(team, edge, belief, cavity, mine, before, source, target, p))
                     worker.sync()  # before the next vertex
         change = worker.max(change)
         if worker.rank == 0:
@@ -159,7 +161,8 @@ def residual_task(k: int, dtype: Any) -> Task:
 
     def belief_propagation(worker, v, p):  # type: ignore[no-untyped-def]
         team = worker.group(threads)
-        belief, cavity, mine = team.scratch(dtype, k), team.scratch(dtype, k), team.scratch(dtype, k)
+        belief, before = team.scratch(dtype, k), team.scratch(dtype, k)
+        cavity, mine = team.scratch(dtype, k), team.scratch(dtype, k)
         parts = worker.scratch(dtype, cells)
         if worker.rank == 0:
             atomic_exch(p.waiting, v, 0)  # before it reads: what changes later pushes it again
@@ -168,7 +171,7 @@ def residual_task(k: int, dtype: Any) -> Task:
         worker.sync()
         _collect_by_all(worker, team, v, k, parts, belief, 0, p)
         for edge in range(np.int64(p.indptr[v]) + team.index, np.int64(p.indptr[v + 1]), team.count):
-            change = team.max(send(team, edge, belief, cavity, mine, 0, 0, p))
+            change = team.max(send(team, edge, belief, cavity, mine, before, 0, 0, p))
             if change > p.tolerance and team.rank == 0:
                 u = p.indices[edge]
                 if atomic_exch(p.waiting, u, 1) == 0:
