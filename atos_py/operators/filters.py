@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from ..arrays.array import Array, asarray, zeros
 from ..compile.atomics import atomic_add
 from ..core.devices import Device
-from .edge_map import NUM_PARTIAL_SUMS, THREAD_MAX_DEGREE
+from .edge_map import THREAD_MAX_DEGREE
+from .reductions import NUM_PARTIAL_SUMS
 from .row_pull import SEARCHED_ALONE, row_fold, row_search
 
 __all__ = ["Filters", "Fold", "ballot", "count_active", "make_filters", "pull_from_bits", "take_sums"]

@@ -14,7 +14,10 @@ import numpy as np
 
 from ..compile.atomics import atomic_add
 
-__all__ = ["SCRATCH_BYTES", "plus", "store_sums", "sum_of_lower_ranks"]
+__all__ = ["NUM_PARTIAL_SUMS", "SCRATCH_BYTES", "plus", "store_sums", "sum_of_lower_ranks"]
+
+#: Places that a sum over many vertices is spread over: one address would delay thousands of threads.
+NUM_PARTIAL_SUMS = 1024
 
 #: Scratch of a worker that `sum_of_lower_ranks` takes: a number of 4 bytes for each thread.
 SCRATCH_BYTES = {"thread": 4, "warp": 4 * 32, "cta": 4 * 1024}

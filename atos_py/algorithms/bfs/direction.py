@@ -21,6 +21,7 @@ from ...compile.task import task
 from ...graph.graph import Graph
 from ...operators.edge_map import push
 from ...operators.ranges import VERTICES_PER_MIXED_RANGE, mixed_range_bounds
+from ...operators.reductions import NUM_PARTIAL_SUMS
 from ...operators.row_pull import SEARCHED_ALONE, row_search
 from ...runtime.launch import LaunchOptions
 from ..launch_sequence import LaunchSequence
@@ -32,10 +33,8 @@ __all__ = ["MAX_PUSHED_LEVELS", "Search", "expand", "open_level", "pull", "searc
 ALPHA = 15
 MAX_PUSHED_LEVELS = 16  # after which a frontier that never had many edges will not have them any more
 
-# Places in the state of a search. The edges of what has been reached are a sum spread over the last ones: one address would
-# delay thousands of threads.
+# Places in the state of a search. The edges of what has been reached are a sum that is spread over the last ones.
 _LEVEL, _FOUND, _PULLED, _REST, _SUMS = range(5)  # the level; edges found before it; whether a level pulled; whether none will
-_NUM_SUMS = 1024
 
 
 class Search(NamedTuple):
@@ -61,7 +60,7 @@ def child_depth(v, degree, search):  # type: ignore[no-untyped-def]
 
 def add_found(search, place, edges):  # type: ignore[no-untyped-def]
     """Add up edges of vertices that were reached."""
-    atomic_add(search.state, _SUMS + place % _NUM_SUMS, edges)
+    atomic_add(search.state, _SUMS + place % NUM_PARTIAL_SUMS, edges)
 
 
 def expand_edge(worker, v, u, next_depth, search):  # type: ignore[no-untyped-def]
@@ -86,13 +85,18 @@ def is_parent(edge, indices, level, search):  # type: ignore[no-untyped-def]
     return search.depth[indices[edge]] == level
 
 
-def adopt_parent(v, edge, indices, level, search):  # type: ignore[no-untyped-def]
-    """Put v one level below the frontier; return its edges."""
-    search.depth[v] = level + 1
+def depth_below(v, edge, indices, level, search):  # type: ignore[no-untyped-def]
+    """Return the depth of a vertex with an edge to the frontier."""
+    return level + 1
+
+
+def settle(v, depth, indices, level, search):  # type: ignore[no-untyped-def]
+    """Store the depth of v; return its edges."""
+    search.depth[v] = depth
     return np.int64(search.indptr[v + 1]) - np.int64(search.indptr[v])
 
 
-look_for_parents = row_search(is_unreached, is_parent, adopt_parent)
+look_for_parents = row_search(is_unreached, is_parent, depth_below, settle)
 
 
 @task
@@ -111,7 +115,7 @@ def open_level(worker, indptr, indices, search):  # type: ignore[no-untyped-def]
     if worker.pending > 0 or state[_REST] != 0:
         return
     found = 0
-    for k in worker.split(range(_SUMS, _SUMS + _NUM_SUMS)):
+    for k in worker.split(range(_SUMS, _SUMS + NUM_PARTIAL_SUMS)):
         found += state[k]
     found = worker.sum(found)
     edges = found - state[_FOUND]  # of the frontier
@@ -149,7 +153,7 @@ def search_by_level(
 
     After the last level that pulls the rest is searched to its end, whatever the target.
     """
-    state = zeros(_SUMS + _NUM_SUMS, dtype=np.int64, device=graph.device)
+    state = zeros(_SUMS + NUM_PARTIAL_SUMS, dtype=np.int64, device=graph.device)
     search = Search(depth, state, graph.indptr, SEARCHED_ALONE[graph.device.kind], limit, -1 if target is None else target)
     rounds: LaunchOptions = {"barrier": True, "each_round": open_level}
     launches.launch(sources, (expand, pull), graph.indptr, graph.indices, search, overrides=rounds)
