@@ -100,8 +100,10 @@ def run_in_rounds(asked: Request) -> LaunchStats:
         mode = int(run.state[MODE])
     found = run.state.to_numpy()
     log = found[LOG : LOG + int(found[ROUNDS])]
+    stats = launches.total(asked.program.name)
     return replace(
-        launches.total(asked.program.name),
+        stats,
+        tasks_run_by={name: count for name, count in stats.tasks_run_by.items() if count},  # without those that were left out
         stopped=bool(found[LIMITED]),
         filters=tuple("ballot" if entry & 2 else "online" for entry in log),
         directions=tuple("pull" if entry & 1 else "push" for entry in log),
