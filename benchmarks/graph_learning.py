@@ -116,7 +116,7 @@ def head(*names: str) -> None:
     print("", " | ".join(names), " | ".join(["---"] * len(names)), sep="\n", flush=True)
 
 
-def check_rows(host: atos.Graph, x: NDArray[Any], y: atos.Array) -> None:
+def check_rows(host: atos.Graph, x: NDArray[Any], y: atos.Array, rounding: float = 1e-5) -> None:
     """Check some rows of a product in float64: random ones, and that of most edges."""
     indptr, indices, weights = (np.asarray(part) for part in (host.indptr, host.indices, host.weights))
     rows = np.random.default_rng(0).integers(0, host.num_vertices, 500)
@@ -124,7 +124,7 @@ def check_rows(host: atos.Graph, x: NDArray[Any], y: atos.Array) -> None:
         edges = slice(indptr[v], indptr[v + 1])
         parts = weights[edges, None].astype(np.float64) * x[indices[edges]]
         error = np.abs(parts.sum(0) - y[v])
-        assert (error <= 1e-5 * np.abs(parts).sum(0) + 1e-30).all(), f"row {v} of a product is wrong by {error.max():.1e}"
+        assert (error <= rounding * np.abs(parts).sum(0) + 1e-30).all(), f"row {v} of a product is wrong by {error.max():.1e}"
 
 
 def torch_product(host: atos.Graph, x: NDArray[Any]) -> Callable[[], tuple[float, float]] | None:
@@ -184,7 +184,8 @@ def time_products(device: str, sizes: dict[str, Any], repeat: int) -> None:
                 total[:] = 0
                 maps.edge_map(send)
                 by_edges.append(maps.runs[-1].milliseconds)
-            check_rows(host, x, total)  # edges and weights are the same both ways
+            # Edges and weights are the same both ways. Atomics add up 160,000 numbers one by one, in float32.
+            check_rows(host, x, total, 1e-3)
             row(spec, k, *times, unpipelined, min(by_edges))
 
 

@@ -2,11 +2,11 @@
 
 The launch proceeds in rounds (`barrier=True`). The first round of a level *scans* what is left: a vertex whose degree has come
 down to the level is removed, which lowers the degrees of its neighbours. One of those that comes down to the level is removed
-in turn: by the same thread if it has few edges, so that paths and trees do not take a round for each step, otherwise in the
-next round, its edges spread over threads. Once a round has pushed nothing, the level is over, and the function between rounds
-opens the next one: one level up, or, after a level without vertices, the smallest degree that its scan has found. Scans read a
-list of the vertices left, which is written anew whenever the level has doubled. So they read a few times the sum over the
-vertices of their last levels in all, which is at most that of the degrees.
+in turn: by the same thread if it has few edges, so that paths and trees do not take a round for each step, up to some steps on
+a GPU, where one thread is slow; otherwise in the next round, its edges spread over threads. Once a round has pushed nothing,
+the level is over, and the function between rounds opens the next one: one level up, or, after a level without vertices, the
+smallest degree that its scan has found. Scans read a list of the vertices left, which is written anew whenever the level has
+doubled. So they read a few times the sum over the vertices of their last levels in all, which is at most that of the degrees.
 
 Two may find at the same time that a vertex has to go: a scan, and whoever lowered its degree to the level. An atomic exchange
 of the degree says who removes it. Degrees that are lowered below the level meanwhile do no harm: nothing reads how far.
@@ -31,6 +31,7 @@ __all__ = ["LAST_LEVEL", "REMOVED", "Peeling", "list_ranges", "make_peeling", "o
 
 LAST_LEVEL = 1 << 62  # beyond all degrees
 REMOVED = -(1 << 29)  # the degree of a vertex that is removed, less the edges that were removed later
+_STEPS = {"cuda": 16, "cpu": 1 << 62}  # vertices that one thread removes one after the other
 _CHUNK = {"cuda": 4, "cpu": 16}  # places of the list that one thread scans, with one atomic for what it appends
 _MOST_PLACES, _MANY_RANGES = 4096, 256  # of a range, and ranges of a list
 
@@ -58,6 +59,7 @@ class Peeling(NamedTuple):
     last: int  # the level after which the launch ends
     thread_max_degree: int  # edges up to which one thread removes a vertex
     chunk: int  # places of the list that one thread scans
+    steps: int  # vertices that it removes one after the other
 
 
 def is_removed_now(v, level, p):  # type: ignore[no-untyped-def]
@@ -79,13 +81,15 @@ def remove_edges(worker, v, level, graph, p):  # type: ignore[no-untyped-def]
     if graph.indptr[v + 1] - graph.indptr[v] > p.thread_max_degree:
         worker.push(v)
         follow = np.int64(-1)
+    steps = 0
     while follow >= 0:
+        steps += 1
         edge, end = graph.indptr[follow], graph.indptr[follow + 1]
         follow = np.int64(-1)
         while edge < end:
             u = graph.indices[edge]
             if comes_down(u, level, p):
-                if follow < 0 and graph.indptr[u + 1] - graph.indptr[u] <= p.thread_max_degree:
+                if follow < 0 and steps < p.steps and graph.indptr[u + 1] - graph.indptr[u] <= p.thread_max_degree:
                     follow = np.int64(u)
                 else:
                     worker.push(u)
@@ -181,6 +185,7 @@ def make_peeling(n: int, removed_at: Array, first: int, last: int, dtype: type[n
         last,
         THREAD_MAX_DEGREE[device.kind],
         _CHUNK[device.kind],
+        _STEPS[device.kind],
     )
 
 

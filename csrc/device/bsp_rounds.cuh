@@ -13,36 +13,52 @@ ATOS_DEVICE bool arrive(Counters *counters, uint64_t phase) {
   return ticket + 1 == (phase + 1) * gridDim.x; // a remainder of 64 bits would be a call, around which registers are kept
 }
 
-// [one thread of a block] After that: the last one runs `last` and opens the barrier, the others wait for it.
-template <class Last> ATOS_DEVICE void open_or_wait(Counters *counters, uint64_t phase, bool is_last, Last last) {
+// [one thread of a block] Takes the block's arrival back; false if all had arrived before, so that the barrier opens.
+ATOS_DEVICE bool take_back_arrival(Counters *counters, uint64_t phase) {
+  if (fetch_add(&counters->arrived, ~uint64_t(0)) < (phase + 1) * gridDim.x) return true;
+  fetch_add(&counters->arrived, uint64_t(1)); // nobody else looks at it before this block has arrived at the next barrier
+  return false;
+}
+
+// [one thread of a block] After that: the last one runs `last` and opens the barrier, the others wait for it. With `helps`,
+// false as soon as an item is split, whose chunks the block may run: it has taken its arrival back then.
+template <class Last> ATOS_DEVICE bool open_or_wait(Counters *counters, uint64_t phase, bool is_last, bool helps, Last last) {
   if (is_last) {
     fence();
     last();
     fence();
     store(&counters->phase, phase + 1);
   } else {
-    while (load(&counters->phase) == phase) {}
+    for (;;) {
+      const uint64_t open = helps ? load(&counters->splits_open) : 0; // both are asked for before an answer is looked at
+      if (load(&counters->phase) != phase) break;
+      if (open && take_back_arrival(counters, phase)) return false;
+    }
   }
   fence();
+  return true;
 }
 
 // [all threads] A barrier of all blocks. Before anybody goes on, all threads of a block call `each_round`, with true in one
 // thread of the last block to come, and this one runs `last`. Free of deadlock because a launch with barriers has no more
-// blocks than are resident at once.
-template <class EachRound, class Last> ATOS_DEVICE void grid_barrier(Counters *counters, EachRound each_round, Last last) {
+// blocks than are resident at once. With `helps`, false if the block has to come again, since there was work left.
+template <class EachRound, class Last>
+ATOS_DEVICE bool grid_barrier(Counters *counters, bool helps, EachRound each_round, Last last) {
   __syncthreads();
   uint64_t phase = 0;
-  bool is_last = false;
+  bool is_last = false, comes_again = false;
   if (threadIdx.x == 0) {
     phase = load(&counters->phase);
     is_last = arrive(counters, phase);
-    if (!has_each_round()) open_or_wait(counters, phase, is_last, last);
+    if (!has_each_round()) comes_again = !open_or_wait(counters, phase, is_last, helps, last);
   }
   if (has_each_round()) {
     each_round(is_last);
-    if (threadIdx.x == 0) open_or_wait(counters, phase, is_last, last);
+    if (threadIdx.x == 0) comes_again = !open_or_wait(counters, phase, is_last, helps, last);
   }
+  if (helps) return !__syncthreads_or(comes_again);
   __syncthreads();
+  return true;
 }
 
 template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, bytes> {
@@ -93,8 +109,9 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
   }
 
   // [all threads] When nothing is left of a round: kLeave, kIdle, or kRound after the next one has opened. `calls`: whether
-  // this thread would call the function between rounds.
-  ATOS_DEVICE Action next_round(bool calls) {
+  // this thread would call the function between rounds. `helps`: whether the worker runs chunks of split items; kRound may then
+  // also mean that there are some in this round.
+  ATOS_DEVICE Action next_round(bool calls, bool helps) {
     Counters *counters = queue().counters;
     const bool idle_called = has_idle() && header->idle_called; // what has ended is no round, but a call of idle
     bool idle = has_idle() && !idle_called;
@@ -106,7 +123,7 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
       const uint64_t end = header->round_end;
       // The last block decides for all. Were each to look at `stop` itself, a slow one could see what a fast one has set in
       // the next round already, and leave it waiting.
-      grid_barrier(counters, each_round, [&] {
+      const bool is_over = grid_barrier(counters, helps, each_round, [&] {
         store(&counters->head, end); // claims ran past the end of the round
         const uint64_t tail = tickets_of(load(&counters->tail));
         const bool stopped = queue().stopped();
@@ -114,6 +131,7 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
         store(&counters->round_end, stopped ? kNever : tail);
         if (!idle_called) fetch_add(&counters->rounds, uint64_t(1));
       });
+      if (!is_over) return Action::kRound;
       const uint64_t next = load(&counters->round_end);
       if (next == kNever) return Action::kLeave;
       if (next != end || (has_buckets() && load(&counters->far.opened))) {

@@ -256,7 +256,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       }
       Group::sync();
       Action action = header->action;
-      if (action == Action::kRound) action = this->next_round(true);
+      if (action == Action::kRound) action = this->next_round(true, nested());
       if (action == Action::kLeave) break;
       if (action == Action::kItems) {
         if (has_buckets() && Group::rank() == Group::size() - 1) this->finish_taken_chunk();

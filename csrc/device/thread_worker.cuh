@@ -113,7 +113,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
         if (*action == Action::kWait) __nanosleep(kPollNanoseconds);
       }
       if (this->relaxed()) return 0;
-      *action = this->next_round(lane_id() == 0);
+      *action = this->next_round(lane_id() == 0, false);
       if (*action != Action::kRound) return 0;
     }
   }

@@ -33,7 +33,7 @@ bool run(unsigned thread, unsigned choice) {
   m.chosen = choice;
   m.alternatives = 1;
   m.stepped = false;
-  m.last = nullptr;
+  std::fill(std::begin(m.last), std::end(m.last), nullptr);
   const int why = setjmp(m.back);
   if (why == 0) {
     body(m.current);

@@ -40,7 +40,7 @@ struct Machine {
   bool stepped = false, tell = false;         // whether it has done its operation; whether to print it
   bool replayed = false;                      // what it loads will not be used: no step
   unsigned teller = 0;                        // as whose
-  const uint64_t *last = nullptr;             // the word of the operation before
+  const uint64_t *last[3] = {};               // the words of the last operations
   alignas(16) uint64_t scratch[kLocalWords];  // the local memory of the thread that runs
   std::jmp_buf back;
   std::string failure;
@@ -60,7 +60,8 @@ template <class F> uint64_t step(const char *kind, const uint64_t *p, const char
   Machine &m = machine;
   if (m.replayed) return m.memory.newest(m.memory.find(p));
   Thread &thread = m.threads[m.current];
-  const uint64_t *before = std::exchange(m.last, p);
+  const uint64_t *const before[] = {m.last[0], m.last[1], m.last[2]};
+  m.last[0] = p, m.last[1] = before[0], m.last[2] = before[1];
   if (m.cursor < thread.log.size()) return thread.log[m.cursor++];
   const unsigned w = m.memory.find(p);
   const bool plain = m.memory.words[w].plain;
@@ -71,8 +72,11 @@ template <class F> uint64_t step(const char *kind, const uint64_t *p, const char
   if (m.tell && !plain)
     std::printf("  worker %u  %-16.*s %-12s %-14s got %llu, is now %llu\n", m.teller, int(std::strcspn(in, "<")), in, kind, m.memory.words[w].name.c_str(),
                 (unsigned long long)result, (unsigned long long)m.memory.newest(w));
-  // A spin at a barrier goes on as it is.
-  if (!std::strncmp(in, "open_or_wait", 12) && p == before && thread.log.back() == result) cut(kPaused);
+  // A spin at a barrier goes on as it is, over one word, or over two in turns.
+  const auto ago = [&](size_t n) { return *(thread.log.end() - n); };
+  const bool again = p == before[0] && ago(1) == result;
+  const bool in_turns = p == before[1] && before[0] == before[2] && ago(2) == result && ago(1) == ago(3);
+  if (!std::strncmp(in, "open_or_wait", 12) && (again || in_turns)) cut(kPaused);
   thread.log.push_back(result);
   ++m.cursor;
   return result;

@@ -190,7 +190,18 @@ BROKEN = {
         in_worker(r"header->idle_called = 0;", ""), caught_in="barrier, idle again", found=EARLY
     ),
     # Barriers.
-    "blocks wait for each other": Rule(in_worker(r"while \(load\(&counters->phase\) == phase\) \{\}", ""), caught_in="barrier"),
+    "blocks wait for each other": Rule(
+        in_worker(r"if \(load\(&counters->phase\) != phase\) break;", "break;"), caught_in="barrier"
+    ),
+    "an arrival that completes the barrier stays": Rule(
+        in_worker(r"if \((fetch_add\(&counters->arrived, ~uint64_t\(0\)\)) < .*?\) return true;", r"return \1, true;"),
+        caught_in="barrier, split items",
+        found=TWICE,
+    ),
+    "whoever helps has not arrived": Rule(
+        in_worker(r"if \(open && take_back_arrival\(counters, phase\)\) return false;", "if (open) return false;"),
+        caught_in="barrier, split items",
+    ),
     "the last block decides": Rule(
         in_worker(
             r"const uint64_t next = load\(&counters->round_end\);",

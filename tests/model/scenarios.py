@@ -103,6 +103,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "barrier": 1,
     },
     "barrier, split items": {"workers": 2, "children": "1,1,0", "nested": 1, "longs": 3, "barrier": 1},
+    "barrier, split items, stopped": {"workers": 2, "children": "1,0", "nested": 1, "longs": 3, "barrier": 1, "stops": 1},
     "barrier, idle": {"workers": 2, "children": "2,1,0,0", "barrier": 1, "aside": 8},
     "barrier, idle again": {"workers": 2, "children": "1,1,0", "barrier": 1, "aside": 6, "launches": 2},
     "rounds": {"workers": 2, "children": "2,1,0,0", "barrier": 1, "between": 4, "capacity": 4},

@@ -421,7 +421,7 @@ WORKER = {
     "W13": Mutant(
         "device/bsp_rounds.cuh", "no fence before arrived", "fence();\n  const uint64_t ticket", "const uint64_t ticket"
     ),
-    "W14": Mutant("device/bsp_rounds.cuh", "no fence behind a barrier", "{}\n  }\n  fence();", "{}\n  }"),
+    "W14": Mutant("device/bsp_rounds.cuh", "no fence behind a barrier", "}\n  fence();\n  return true;", "}\n  return true;"),
     "W15": Mutant(
         "device/thread_worker.cuh",
         "thread workers: a lane takes more than was claimed",
@@ -515,6 +515,18 @@ WORKER = {
         "this->template flush_pushes<Group>(false, this->relaxed(), nullptr);\n    Group::sync();",
         "this->template flush_pushes<Group>(false, this->relaxed(), nullptr);",
         GPU + "several warps",
+    ),
+    "W65": Mutant(
+        "device/bsp_rounds.cuh",
+        "an arrival that completes a barrier is taken back",
+        "~uint64_t(0)) < (phase + 1) * gridDim.x) return true;",
+        "~uint64_t(0)) != 0) return true;",
+    ),
+    "W66": Mutant(
+        "device/bsp_rounds.cuh",
+        "a block helps and counts as arrived",
+        "if (open && take_back_arrival(counters, phase)) return false;",
+        "if (open) return false;",
     ),
     "W63": Mutant(
         "device/group.cuh",
