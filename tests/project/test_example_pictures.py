@@ -28,7 +28,7 @@ def launch(worker, queue, *args):
     return getattr(queue, f"launch_{worker}")(*args)
 
 
-mandelbrot, isochrones = load("mandelbrot"), load("isochrones")
+mandelbrot, isochrones, a_star = load("mandelbrot"), load("isochrones"), load("a_star")
 mandelbrot.SIDE, mandelbrot.LIMIT = 64, 50
 
 
@@ -67,3 +67,20 @@ def test_fast_roads_are_open(axis):
     matrix = isochrones.city().to_scipy()
     line = np.arange(isochrones.SIDE) * (isochrones.SIDE if axis == 0 else 1)
     assert all(matrix[a, b] == 5 for a, b in itertools.pairwise(line))
+
+
+def test_a_star(device, worker):
+    side = a_star.SIDE
+    streets, start = atos.generate.road(side, 0.8, device="cpu"), 200 * side + 140
+    city = streets.with_weights(atos.generate.random_weights(streets, a_star.LEAST, 14)).to(device)
+    expected = dijkstra(city.to_scipy(), indices=start)
+    isolated = int(np.flatnonzero(streets.degrees() == 0)[0])
+    for target, guided in itertools.product((230 * side + 260, 190 * side + 3, start, isolated), (1, 0)):
+        arrival = atos.full(side * side, atos.UNREACHED, dtype=np.uint32, device=device)
+        arrival[start] = 0
+        queue = atos.Queue(side * side, dtype=a_star.VISIT, buckets=64, device=device)
+        queue.push((start, 0), 0)
+        launch(worker, queue, a_star.drive, city, arrival, target, guided)
+        found = arrival.to_numpy().astype(float)
+        assert found[target] == (expected[target] if np.isfinite(expected[target]) else atos.UNREACHED)
+        assert (found >= np.minimum(expected, atos.UNREACHED)).all()

@@ -12,6 +12,7 @@ from repository import ROOT
 import atos_py as atos
 
 EXAMPLES = {
+    "a_star": ["A*: 1,717 seconds, verified", "no estimate: 1,717 seconds, verified"],
     "bfs": ["of 90,000 vertices reached", "verified"],
     "coloring": ["natural", "random", "degree", "tasks for each vertex", "persistent, barrier"],
     "knapsack": ["130 things: value 42,320, verified"],
