@@ -61,7 +61,7 @@ class Harness:
         self.worker = CpuWorker(
             *(self.buffer.ctypes.data, 0, capacity, FLUSH(self.flush), self.scratch.ctypes.data, scratch_bytes),
             *(0, 1, SIZED_SCRATCH(lambda worker, place, size: self.regions.setdefault(place, np.zeros(size)).ctypes.data)),
-            *(PUSH(), FLUSH(self.stop), 0, 0, 0, self.ran_by.ctypes.data),
+            *(PUSH(), FLUSH(self.stop), 0, 0, 0, 0, self.ran_by.ctypes.data),
         )
 
     def flush(self, worker: Any) -> None:

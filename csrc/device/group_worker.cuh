@@ -256,7 +256,8 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       }
       Group::sync();
       Action action = header->action;
-      if (action == Action::kRound) action = this->next_round(true, nested());
+      // With buckets help would take 8 registers more, also without barriers, with which they are rarely used.
+      if (action == Action::kRound) action = this->next_round(true, nested() && !has_buckets());
       if (action == Action::kLeave) break;
       if (action == Action::kItems) {
         if (has_buckets() && Group::rank() == Group::size() - 1) this->finish_taken_chunk();

@@ -389,7 +389,7 @@ REFUSED = [
     (
         unknown_method,
         array("f8"),
-        "a worker has no 'pop'; it offers rank, size, index, count, round, mode, push",
+        "a worker has no 'pop'; it offers rank, size, index, count, round, mode, pending, push",
         "worker.pop()",
     ),
     (push_float, array("f8"), "worker.push takes an integer (uint32) here, not float64", "worker.push(v * 0.5)"),
