@@ -1,4 +1,4 @@
-"""How many cases tests try that have no end of them: a few, or with ATOS_TEST_CASES=10000, as in `make test-all`, all."""
+"""Number of cases of randomized and exhaustive tests: a few, or with ATOS_TEST_CASES=10000, as in `make test-all`, all."""
 
 from __future__ import annotations
 

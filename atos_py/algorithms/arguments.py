@@ -22,6 +22,7 @@ from ..support.validation import as_host_array, check_int, check_option_names, l
 __all__ = [
     "check_call",
     "check_cutoff",
+    "check_no_each_round",
     "check_sources",
     "check_target",
     "check_worker",
@@ -66,9 +67,15 @@ def check_call(
     check_option_names(name, options, _options_of(algorithm))
     if rounds and not options.get("barrier", True):
         raise LaunchConfigError(f"{name} proceeds in rounds, which take barriers (got barrier=False); leave it out")
-    if rounds and options.get("each_round") is not None:
-        raise LaunchConfigError(f"{name} has a function between rounds of its own (got each_round); leave it out")
+    if rounds:
+        check_no_each_round(name, options)
     check_worker(worker)
+
+
+def check_no_each_round(name: str, options: Mapping[str, Any]) -> None:
+    """Raise if a function between rounds is given to an algorithm that has its own."""
+    if options.get("each_round") is not None:
+        raise LaunchConfigError(f"{name} has a function between rounds of its own (got each_round); leave it out")
 
 
 @functools.cache

@@ -24,7 +24,7 @@ def atomic_update(function: Callable[..., Any]) -> Callable[..., Any]:
             if after == before:
                 return before
             found = atomic_cas(array, k, before, after)
-            if found == before or found != found:
+            if found == before or found != found:  # NaN, which equals nothing
                 return before
             before = found
 

@@ -45,7 +45,7 @@ class Filters(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """How terms become one number: two of them, none, and those of a team of threads; if that is None, one thread has all."""
+    """A reduction: of two terms, its neutral element, and over the threads of a team, or None if one thread has all terms."""
 
     merge: Callable[..., Any]
     neutral: Any

@@ -33,7 +33,7 @@ def row_queue(n: int, device: Device) -> Queue:
     return Queue(max(2 * len(row_items(n, device)[0]), 1), device=device)
 
 
-def itself(v, *args):  # type: ignore[no-untyped-def]
+def _itself(v, *args):  # type: ignore[no-untyped-def]
     """Return the vertex of a range as it is."""
     return v
 
@@ -66,6 +66,7 @@ def by_groups(is_wanted: Callable[..., Any], run: Callable[..., Any]) -> Callabl
 
 
 def _every(v, *args):  # type: ignore[no-untyped-def]
+    """Say of each vertex that its row is wanted."""
     return True
 
 
@@ -73,7 +74,7 @@ def row_map(
     row: Callable[..., Any],
     row_by_all: Callable[..., Any],
     wants: Callable[..., Any] = _every,
-    vertex: Callable[..., Any] = itself,
+    vertex: Callable[..., Any] = _itself,
 ) -> Callable[..., Any]:
     """Return a function for flat tasks, which calls another for the row of every vertex of a range.
 

@@ -20,7 +20,7 @@ from atos_py.algorithms.bfs.tasks import visit_within
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Tasks
-from atos_py.errors import BuildError, InvalidArgumentError
+from atos_py.errors import BuildError, InvalidArgumentError, LaunchConfigError
 from atos_py.operators.ranges import VERTICES_PER_MIXED_RANGE
 from atos_py.operators.row_pull import SEARCHED_ALONE
 
@@ -236,6 +236,22 @@ def test_refused_sources(source: Any, message: str) -> None:
     graph = atos.Graph.from_edges([0, 1], [1, 4], device="cpu")
     with pytest.raises(InvalidArgumentError, match=message):
         atos.bfs(graph, source)
+
+
+@pytest.mark.parametrize(
+    "call", [lambda g, f: atos.bfs(g, 0, direction="auto", each_round=f), lambda g, f: atos.pagerank(g, each_round=f)]
+)
+def test_a_function_between_rounds_is_refused_where_there_is_one(call: Any) -> None:
+    graph = atos.generate.road(5, 1.0, device="cpu")
+    with pytest.raises(LaunchConfigError, match=r"has a function between rounds of its own \(got each_round\); leave it out"):
+        call(graph, lambda worker, *args: None)
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_rounds_go_on_in_a_queue_that_has_to_grow(device: atos.Device, worker: str, persistent: bool) -> None:
+    for graph in (atos.generate.rmat(11, 16, device=device), atos.generate.road(60, device=device)):
+        checked(graph, 5, direction="auto", worker=worker, capacity=2, persistent=persistent)
+        atos.verify_pagerank(graph, atos.pagerank(graph, find="gather", worker=worker, capacity=2, persistent=persistent))
 
 
 def test_other_refusals() -> None:

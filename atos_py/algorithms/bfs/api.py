@@ -18,7 +18,7 @@ from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ...support.validation import check_bool
-from ..arguments import check_call, check_cutoff, check_sources, check_target, largest_whole
+from ..arguments import check_call, check_cutoff, check_no_each_round, check_sources, check_target, largest_whole
 from ..launch_sequence import LaunchSequence
 from .direction import search_by_level
 from .tasks import UNREACHED, assign_parents, visit, visit_within
@@ -139,6 +139,8 @@ def bfs(
     InvalidArgumentError
         If there is no such vertex, worker or direction, the cutoff is NaN, or the direction is 'auto' and some edge lacks its
         reverse.
+    LaunchConfigError
+        If `each_round` is given, and the direction is 'auto', which has a function between rounds of its own.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
 
@@ -166,6 +168,8 @@ def bfs(
     limit = largest_whole(check_cutoff(cutoff), int(UNREACHED))
     target = check_target(target, graph.num_vertices)
     direction = choose_direction(graph, direction, chosen=worker is not None or not SCHEDULE.isdisjoint(launch_options))
+    if direction == "auto":
+        check_no_each_round("bfs", launch_options)
     worker = worker or "cta"
     parents = check_bool("parents", parents)
     sources = check_sources(source, graph.num_vertices)

@@ -38,7 +38,7 @@ _LEVEL, _FOUND, _PULLED, _REST, _SUMS = range(5)  # the level; edges found befor
 
 
 class Search(NamedTuple):
-    """What all tasks of a search share."""
+    """Arrays and limits of a direction-optimizing search, the last argument of its tasks."""
 
     depth: Array
     state: Array

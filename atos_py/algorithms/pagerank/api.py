@@ -20,7 +20,7 @@ from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ...support.validation import as_dtype, as_host_array, check_bool, check_float
-from ..arguments import check_call
+from ..arguments import check_call, check_no_each_round
 from ..launch_sequence import LaunchSequence
 from . import chebyshev_pull
 from .chebyshev_pull import HUB_DEGREE, chebyshev_round, is_low_degree
@@ -126,6 +126,8 @@ def pagerank(
     ------
     InvalidArgumentError
         If an argument is out of range or of the wrong length, or the tolerance is finer than the dtype allows.
+    LaunchConfigError
+        If `each_round` is given, and vertices gather, which has a function between rounds of its own.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
 
@@ -262,6 +264,8 @@ class _Call(NamedTuple):
         hubs = zeros(2 + graph.num_edges // HUB_DEGREE, dtype=np.int64, device=graph.device)
         rank = zeros(n, dtype=dtype, device=graph.device)
         pulls = find == "gather" or (find is None and undirected and (is_low_degree(graph) or launches.worker is None))
+        if pulls:
+            check_no_each_round("pagerank", launches.options)
 
         def set_start(dangling: float) -> None:
             per_vertex, per_edge = 1.0, 0.0

@@ -60,7 +60,7 @@ _NUM_ERRORS = 16
 
 
 class Iteration(NamedTuple):
-    """What the rounds of one launch share."""
+    """Arrays and numbers of a Chebyshev iteration, the last argument of its task."""
 
     values: Array  # y in rounds of even number, and what comes after it in odd ones
     others: Array
