@@ -2,11 +2,11 @@
 
 The launch proceeds in rounds (`barrier=True`). The first round of a level *scans* what is left: a vertex whose degree has come
 down to the level is removed, which lowers the degrees of its neighbours. One of those that comes down to the level is removed
-in turn: by the same thread if it has few edges, so that paths and trees do not take a round for each step, up to some steps on
-a GPU, where one thread is slow; otherwise in the next round, its edges spread over threads. Once a round has pushed nothing,
-the level is over, and the function between rounds opens the next one: one level up, or, after a level without vertices, the
-smallest degree that its scan has found. Scans read a list of the vertices left, which is written anew whenever the level has
-doubled. So they read a few times the sum over the vertices of their last levels in all, which is at most that of the degrees.
+in turn: by the same thread if it has few edges, so that paths and trees do not take a round for each step, otherwise in the
+next round, its edges spread over threads. Once a round has pushed nothing, the level is over, and the function between rounds
+opens the next one: one level up, or, after a level without vertices, the smallest degree that its scan has found. Scans read a
+list of the vertices left, which is written anew whenever the level has doubled. So they read a few times the sum over the
+vertices of their last levels in all, which is at most that of the degrees.
 
 Two may find at the same time that a vertex has to go: a scan, and whoever lowered its degree to the level. An atomic exchange
 of the degree says who removes it. Degrees that are lowered below the level meanwhile do no harm: nothing reads how far.
@@ -31,21 +31,16 @@ __all__ = ["LAST_LEVEL", "REMOVED", "Peeling", "list_ranges", "make_peeling", "o
 
 LAST_LEVEL = 1 << 62  # beyond all degrees
 REMOVED = -(1 << 29)  # the degree of a vertex that is removed, less the edges that were removed later
-_STEPS = {"cuda": 16, "cpu": 1 << 62}  # vertices that one thread removes one after the other
-_CHUNK = {"cuda": 4, "cpu": 16}  # places of the list that one thread scans, with one atomic for what it appends
+_CHUNK = 16  # places of the list that one thread scans, with one atomic for what it appends
 _MOST_PLACES, _MANY_RANGES = 4096, 256  # of a range, and ranges of a list
 
-# Words of the state of a launch. Those that change in a scan are in sectors of memory of their own.
+# Words of the state of a launch. Those that change in a scan are in lines of memory of their own.
 FOUND = 0  # 1 if the scan of this level has found vertices of it
-WRITTEN = 4  # vertices appended to the other list
-SOURCE, COUNT, SIZE = 8, 9, 10  # the list that is read: where it begins, its length, and places of a range
-WRITES = 11  # 1 if the scan writes the other list
-LISTED = 12  # the level at which the list was written
-LOWEST = (
-    16  # the smallest degree above the level that the scan has found: that of several words, since one would delay thousands
-)
-_NUM_LOWEST, _SECTOR = 64, 4
-_SIZE_OF_STATE = LOWEST + _NUM_LOWEST * _SECTOR
+LOWEST = 16  # the smallest degree above the level that the scan has found
+WRITTEN = 32  # vertices appended to the other list
+SOURCE, COUNT, SIZE = 48, 49, 50  # the list that is read: where it begins, its length, and places of a range
+WRITES = 51  # 1 if the scan writes the other list
+LISTED = 52  # the level at which the list was written
 
 
 class Peeling(NamedTuple):
@@ -58,8 +53,6 @@ class Peeling(NamedTuple):
     first: int  # the level that mode 0 stands for
     last: int  # the level after which the launch ends
     thread_max_degree: int  # edges up to which one thread removes a vertex
-    chunk: int  # places of the list that one thread scans
-    steps: int  # vertices that it removes one after the other
 
 
 def is_removed_now(v, level, p):  # type: ignore[no-untyped-def]
@@ -81,15 +74,13 @@ def remove_edges(worker, v, level, graph, p):  # type: ignore[no-untyped-def]
     if graph.indptr[v + 1] - graph.indptr[v] > p.thread_max_degree:
         worker.push(v)
         follow = np.int64(-1)
-    steps = 0
     while follow >= 0:
-        steps += 1
         edge, end = graph.indptr[follow], graph.indptr[follow + 1]
         follow = np.int64(-1)
         while edge < end:
             u = graph.indices[edge]
             if comes_down(u, level, p):
-                if follow < 0 and steps < p.steps and graph.indptr[u + 1] - graph.indptr[u] <= p.thread_max_degree:
+                if follow < 0 and graph.indptr[u + 1] - graph.indptr[u] <= p.thread_max_degree:
                     follow = np.int64(u)
                 else:
                     worker.push(u)
@@ -104,7 +95,7 @@ def edges_or_chunks(item, graph, p):  # type: ignore[no-untyped-def]
         return np.int64(graph.indptr[item + 1]) - first, first
     size = p.state[SIZE]
     first = (item - n) * size
-    return (min(size, p.state[COUNT] - first) + p.chunk - 1) // p.chunk, first
+    return (min(size, p.state[COUNT] - first) + _CHUNK - 1) // _CHUNK, first
 
 
 @task(workload=edges_or_chunks)
@@ -116,9 +107,9 @@ def peel(worker, item, i, first, graph, p):  # type: ignore[no-untyped-def]
         if comes_down(u, level, p):
             remove_edges(worker, u, level, graph, p)
         return
-    state, begin = p.state, p.state[SOURCE] + first + i * p.chunk
+    state, begin = p.state, p.state[SOURCE] + first + i * _CHUNK
     left, lowest, survivors = 0, LAST_LEVEL, 0  # a bit for each place
-    for k in range(min(p.chunk, state[COUNT] - first - i * p.chunk)):
+    for k in range(min(_CHUNK, state[COUNT] - first - i * _CHUNK)):
         v = p.lists[begin + k]
         degree = p.degree[v]
         if degree > level:
@@ -130,18 +121,18 @@ def peel(worker, item, i, first, graph, p):  # type: ignore[no-untyped-def]
                 state[FOUND] = 1
             remove_edges(worker, v, level, graph, p)
     if left > 0:
-        atomic_min(state, LOWEST + i % _NUM_LOWEST * _SECTOR, lowest)
+        atomic_min(state, LOWEST, lowest)
         if state[WRITES] == 1:
             at = n - state[SOURCE] + atomic_add(state, WRITTEN, left)
-            for k in range(p.chunk):
+            for k in range(_CHUNK):
                 if survivors >> k & 1:
                     p.lists[at] = p.lists[begin + k]
                     at += 1
 
 
 def places_of_range(count):  # type: ignore[no-untyped-def]
-    """Return the places of a range of a list: a multiple of chunks, so few that there are ranges for many workers."""
-    return min(max(count // _MANY_RANGES // 16, 1) * 16, _MOST_PLACES)
+    """Return the places of a range of a list: a multiple of a chunk, so few that there are ranges for many workers."""
+    return min(max(count // _MANY_RANGES // _CHUNK, 1) * _CHUNK, _MOST_PLACES)
 
 
 def open_next_level(worker, graph, p):  # type: ignore[no-untyped-def]
@@ -149,20 +140,15 @@ def open_next_level(worker, graph, p):  # type: ignore[no-untyped-def]
     state, n, level = p.state, graph.indptr.size - 1, p.first + worker.mode
     if worker.pending > 0:
         return
-    lowest = LAST_LEVEL
-    for k in worker.split(_NUM_LOWEST):
-        lowest = min(lowest, state[LOWEST + k * _SECTOR])
-    lowest, writes, listed = worker.min(lowest), state[WRITES], state[LISTED]
+    lowest, writes, listed = state[LOWEST], state[WRITES], state[LISTED]
     source, count, following = state[SOURCE], state[COUNT], level + 1 if state[FOUND] else lowest
     if writes:
         source, count, listed = n - source, state[WRITTEN], level
     worker.sync()  # all threads have read the state
     if lowest != LAST_LEVEL and following <= p.last:
         size = places_of_range(count)
-        for k in worker.split(_NUM_LOWEST):
-            state[LOWEST + k * _SECTOR] = LAST_LEVEL
         if worker.rank == 0:
-            state[FOUND], state[WRITTEN] = 0, 0
+            state[FOUND], state[LOWEST], state[WRITTEN] = 0, LAST_LEVEL, 0
             state[SOURCE], state[COUNT], state[SIZE], state[LISTED] = source, count, size, listed
             state[WRITES] = 1 if following >= 2 * listed else 0
         worker.set_mode(following - p.first)
@@ -172,21 +158,10 @@ def open_next_level(worker, graph, p):  # type: ignore[no-untyped-def]
 
 def make_peeling(n: int, removed_at: Array, first: int, last: int, dtype: type[np.signedinteger], device: Device) -> Peeling:
     """Return what a launch shares; the caller writes the degrees, of `dtype`, and the ids of all vertices to the list."""
-    begin = np.zeros(_SIZE_OF_STATE, np.int64)
-    begin[[COUNT, SIZE]] = n, places_of_range(n)
-    begin[LOWEST:] = LAST_LEVEL
+    begin = np.zeros(LISTED + 1, np.int64)
+    begin[[LOWEST, COUNT, SIZE]] = LAST_LEVEL, n, places_of_range(n)
     degree, lists = empty(n, dtype=dtype, device=device), empty(2 * n, dtype=np.uint32, device=device)
-    return Peeling(
-        degree,
-        removed_at,
-        lists,
-        asarray(begin, device=device),
-        first,
-        last,
-        THREAD_MAX_DEGREE[device.kind],
-        _CHUNK[device.kind],
-        _STEPS[device.kind],
-    )
+    return Peeling(degree, removed_at, lists, asarray(begin, device=device), first, last, THREAD_MAX_DEGREE[device.kind])
 
 
 def list_ranges(n: int) -> NDArray[np.int64]:
