@@ -20,8 +20,8 @@ from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..graph.kept import kept
 from ..operators.edge_map import gather
-from ..operators.peeling import LAST_LEVEL, REMOVED, list_ranges, make_peeling, open_next_level, peel
-from ..operators.ranges import mixed_item_dtype, range_items
+from ..operators.peeling import LAST_LEVEL, REMOVED, SCRATCH, list_ranges, make_peeling, open_next_level, remove_row, scan
+from ..operators.ranges import range_items
 from ..runtime.launch import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
@@ -125,7 +125,7 @@ def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Un
     """
     check_call(core_number, graph, worker, launch_options, rounds=True)
     core, launches = peel_levels("core_number", graph, 0, LAST_LEVEL, worker, launch_options)
-    return CoreResult(as_library(core, graph.library), launches.total(peel.name))
+    return CoreResult(as_library(core, graph.library), launches.total(scan.name))
 
 
 def peel_levels(
@@ -142,13 +142,15 @@ def peel_levels(
     p = make_peeling(n, core, first, last, np.int32 if graph.num_edges < -REMOVED else np.int64, device)
     sums = zeros(1, dtype=np.int64, device=device)
     items = list_ranges(n)
-    queue = Queue(n + len(items) + 1, dtype=mixed_item_dtype(n), device=device)
+    queue = Queue(n + len(items) + 1, device=device)
     launches = LaunchSequence(name, queue, options, worker)
+    scratch = SCRATCH[worker or "cta"]
+    rounds: LaunchOptions = {"barrier": True, "each_round": open_next_level, "shared_memory": scratch}
 
     def launch_all() -> None:
         gathered = _VERTICES_PER_ITEM, p.thread_max_degree, rows.indptr, rows.indices, sums, p.degree, p.lists
         launches.launch(range_items(n, _VERTICES_PER_ITEM), list_vertices, *gathered, worker="warp")
-        launches.launch(items, peel, rows, p, overrides={"barrier": True, "each_round": open_next_level})
+        launches.launch(items, (scan, remove_row), rows, p, overrides=rounds)
 
     launches.compile_ahead((graph.indptr.dtype, p.degree.dtype), launch_all)
     launch_all()

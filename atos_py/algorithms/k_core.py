@@ -10,7 +10,7 @@ from ..arrays.array import empty
 from ..arrays.array_library import as_library
 from ..errors import VerificationError
 from ..graph.graph import Graph
-from ..operators.peeling import peel
+from ..operators.peeling import scan
 from ..operators.vertex_map import vertex_map
 from ..runtime.launch import LaunchOptions
 from ..support.host_memory import host_memory_for
@@ -73,7 +73,7 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
     core, launches = peel_levels("k_core", graph, level, level, worker, launch_options)
     members = empty(core.size, dtype=np.bool_, device=graph.device)
     launches.over_vertices(mark_rest, core.size, core, members)
-    return VertexSetResult(as_library(members, graph.library), launches.total(peel.name, like=launches.runs[1]))
+    return VertexSetResult(as_library(members, graph.library), launches.total(scan.name, like=launches.runs[1]))
 
 
 @host_memory_for("atos.verify_k_core")

@@ -2,16 +2,15 @@
 
 The launch proceeds in rounds (`barrier=True`). The first round of a level *scans* what is left: a vertex whose degree has come
 down to the level is removed, which lowers the degrees of its neighbours. One of those that comes down to the level is removed
-in turn: by the same thread if it has few edges, so that paths and trees do not take a round for each step, otherwise in the
-next round, its edges spread over threads. Once a round has pushed nothing, the level is over, and the function between rounds
-opens the next one: one level up, or, after a level without vertices, the smallest degree that its scan has found. Scans read a
-list of the vertices left, which is written anew whenever the level has doubled. So they read a few times the sum over the
-vertices of their last levels in all, which is at most that of the degrees.
+in turn, in the same round: by the same thread if it has few edges, otherwise by all threads of the worker, from a short list in
+its scratch memory. So paths, trees and small avalanches do not take a round for each step. What has very many edges, or no
+place in that list, is removed in the next round, its edges spread over workers. Once a round has pushed nothing, the level is
+over, and the function between rounds opens the next one: one level up, or, after a level without vertices, the smallest degree
+that its scan has found. Scans read a list of the vertices left, which is written anew whenever the level has doubled. So they
+read a few times the sum over the vertices of their last levels in all, which is at most that of the degrees.
 
 Two may find at the same time that a vertex has to go: a scan, and whoever lowered its degree to the level. An atomic exchange
 of the degree says who removes it. Degrees that are lowered below the level meanwhile do no harm: nothing reads how far.
-
-Items are mixed items (`ranges`), but of places in the list: n + k stands for range k, and `places_of_range` says of which size.
 """
 
 from __future__ import annotations
@@ -25,14 +24,31 @@ from ..arrays.array import Array, asarray, empty
 from ..compile.atomics import atomic_add, atomic_exch, atomic_min
 from ..compile.task import task
 from ..core.devices import Device
+from .compaction import append, share_of_thread
 from .edge_map import THREAD_MAX_DEGREE
+from .reductions import SCRATCH_BYTES
 
-__all__ = ["LAST_LEVEL", "REMOVED", "Peeling", "list_ranges", "make_peeling", "open_next_level", "peel"]
+__all__ = [
+    "LAST_LEVEL",
+    "REMOVED",
+    "SCRATCH",
+    "Peeling",
+    "list_ranges",
+    "make_peeling",
+    "open_next_level",
+    "remove_row",
+    "scan",
+]
 
 LAST_LEVEL = 1 << 62  # beyond all degrees
 REMOVED = -(1 << 29)  # the degree of a vertex that is removed, less the edges that were removed later
-_CHUNK = 16  # places of the list that one thread scans, with one atomic for what it appends
-_MOST_PLACES, _MANY_RANGES = 4096, 256  # of a range, and ranges of a list
+_PLACES = 16  # of the list, which one thread looks at before it removes what it has found
+_LEAST_PLACES, _MOST_PLACES, _MANY_RANGES = 64, 4096, 256  # of a range, and ranges of a list
+_WARP = 32
+_ROOM, _MOST_EDGES = 64, 1024  # vertices of a worker's list, and edges of one that it removes by itself
+
+#: Bytes of scratch of a worker: for two lists of vertices, and their lengths. Not less than `sum_of_lower_ranks` takes.
+SCRATCH = {"thread": 4 * 18, "warp": 4 * 130, "cta": SCRATCH_BYTES["cta"]}
 
 # Words of the state of a launch. Those that change in a scan are in lines of memory of their own.
 FOUND = 0  # 1 if the scan of this level has found vertices of it
@@ -68,76 +84,129 @@ def comes_down(u, level, p):  # type: ignore[no-untyped-def]
     return p.degree[u] > level and atomic_add(p.degree, u, -1) == level + 1 and is_removed_now(u, level, p)
 
 
-def remove_edges(worker, v, level, graph, p):  # type: ignore[no-untyped-def]
-    """Remove the edges of a vertex, then those of one that has to go in turn, and so on, by one thread; push all others."""
-    follow = np.int64(v)
-    if graph.indptr[v + 1] - graph.indptr[v] > p.thread_max_degree:
-        worker.push(v)
-        follow = np.int64(-1)
-    while follow >= 0:
-        edge, end = graph.indptr[follow], graph.indptr[follow + 1]
-        follow = np.int64(-1)
-        while edge < end:
-            u = graph.indices[edge]
-            if comes_down(u, level, p):
-                if follow < 0 and graph.indptr[u + 1] - graph.indptr[u] <= p.thread_max_degree:
-                    follow = np.int64(u)
-                else:
-                    worker.push(u)
-            edge += 1
+def put(worker, v, which, graph, scratch):  # type: ignore[no-untyped-def]
+    """Append a vertex that was removed to a list of the worker; push it if it has very many edges, or there is no room."""
+    room = min((scratch.size - 2) >> 1, _ROOM)
+    place = room
+    if graph.indptr[v + 1] - graph.indptr[v] <= _MOST_EDGES:
+        place = min(atomic_add(scratch, which, 1), room)
+    if place < room:
+        scratch[2 + which * room + place] = v
+    else:
+        worker.push(v, task=remove_row)
 
 
-def edges_or_chunks(item, graph, p):  # type: ignore[no-untyped-def]
-    """Return the number of edges of a vertex, or of chunks of a range, and where they begin."""
-    n = graph.indptr.size - 1
-    if item < n:
-        first = np.int64(graph.indptr[item])
-        return np.int64(graph.indptr[item + 1]) - first, first
-    size = p.state[SIZE]
-    first = (item - n) * size
-    return (min(size, p.state[COUNT] - first) + _CHUNK - 1) // _CHUNK, first
-
-
-@task(workload=edges_or_chunks)
-def peel(worker, item, i, first, graph, p):  # type: ignore[no-untyped-def]
-    """Remove edge i of a vertex, or scan chunk i of a range."""
-    level, n = p.first + worker.mode, graph.indptr.size - 1
-    if item < n:
-        u = graph.indices[first + i]
+def remove_by_thread(worker, v, level, graph, p, scratch):  # type: ignore[no-untyped-def]
+    """Remove the edges of a vertex if they are few; return a neighbour that has to go in turn, or -1. Others are listed."""
+    follow = np.int64(-1)
+    edge, end = graph.indptr[v], graph.indptr[v + 1]
+    if end - edge > p.thread_max_degree:
+        put(worker, v, 0, graph, scratch)
+        return follow
+    while edge < end:
+        u = graph.indices[edge]
         if comes_down(u, level, p):
-            remove_edges(worker, u, level, graph, p)
-        return
-    state, begin = p.state, p.state[SOURCE] + first + i * _CHUNK
-    left, lowest, survivors = 0, LAST_LEVEL, 0  # a bit for each place
-    for k in range(min(_CHUNK, state[COUNT] - first - i * _CHUNK)):
-        v = p.lists[begin + k]
-        degree = p.degree[v]
-        if degree > level:
-            survivors |= 1 << k
-            left += 1
-            lowest = min(lowest, degree)
-        elif degree >= 0 and is_removed_now(v, level, p):
-            if state[FOUND] == 0:
-                state[FOUND] = 1
-            remove_edges(worker, v, level, graph, p)
-    if left > 0:
-        atomic_min(state, LOWEST, lowest)
+            if follow < 0:
+                follow = np.int64(u)
+            else:
+                put(worker, u, 0, graph, scratch)
+        edge += 1
+    return follow
+
+
+def remove_listed(worker, level, graph, p, scratch):  # type: ignore[no-untyped-def]
+    """Remove the edges of what is in the worker's first list, then of what that has listed, and so on; collective.
+
+    Edge j of row k is for thread j + 32 k, modulo their number, so that warps share short rows.
+    """
+    room = min((scratch.size - 2) >> 1, _ROOM)
+    which = 0
+    worker.sync()
+    count = min(scratch[0], room)
+    while count > 0:
+        for k in range(count):
+            v = scratch[2 + which * room + k]
+            edge = graph.indptr[v] + (worker.rank + _WARP * k) % worker.size
+            while edge < graph.indptr[v + 1]:
+                u = graph.indices[edge]
+                if comes_down(u, level, p):
+                    put(worker, u, 1 - which, graph, scratch)
+                edge += worker.size
+        worker.sync()
+        count = min(scratch[1 - which], room)
+        if worker.rank == 0:
+            scratch[which] = 0
+        which = 1 - which
+        worker.sync()
+
+
+@task
+def scan(worker, item, graph, p):  # type: ignore[no-untyped-def]
+    """Remove the vertices in a range of the list that have come down to the level, and those that follow."""
+    scratch, state, level = worker.scratch(np.uint32), p.state, p.first + worker.mode
+    first = state[SOURCE] + item * state[SIZE]
+    last = min(first + state[SIZE], state[SOURCE] + state[COUNT])
+    lowest, found = LAST_LEVEL, False
+    for base in range(first, last, _PLACES * worker.size):
+        begin, end = share_of_thread(worker, base, last, _PLACES)
+        goes, survivors = 0, 0  # a bit for each place
+        for place in range(begin, end):
+            degree = p.degree[p.lists[place]]
+            if degree > level:
+                survivors |= 1 << (place - begin)
+                lowest = min(lowest, degree)
+            elif degree >= 0:
+                goes |= 1 << (place - begin)
         if state[WRITES] == 1:
-            at = n - state[SOURCE] + atomic_add(state, WRITTEN, left)
-            for k in range(_CHUNK):
-                if survivors >> k & 1:
-                    p.lists[at] = p.lists[begin + k]
-                    at += 1
+            append(worker, survivors, begin, p.lists, p.degree.size - state[SOURCE], state, WRITTEN)
+        if worker.any(goes != 0):
+            if worker.rank == 0:
+                scratch[0], scratch[1] = 0, 0
+            worker.sync()
+            # One step for each turn: threads of a warp whose paths are short begin with their next vertex meanwhile.
+            place, follow = begin, np.int64(-1)
+            while goes != 0 or follow >= 0:
+                if follow < 0:
+                    while goes & 1 == 0:
+                        goes >>= 1
+                        place += 1
+                    v = p.lists[place]
+                    goes &= -2
+                    if is_removed_now(v, level, p):
+                        found, follow = True, np.int64(v)
+                if follow >= 0:
+                    follow = remove_by_thread(worker, follow, level, graph, p, scratch)
+            remove_listed(worker, level, graph, p, scratch)
+    lowest, found = worker.min(lowest), worker.any(found)
+    if worker.rank == 0:
+        if found:
+            state[FOUND] = 1
+        if lowest < state[LOWEST]:
+            atomic_min(state, LOWEST, lowest)
+
+
+def edges_of(v, graph, p):  # type: ignore[no-untyped-def]
+    """Return the number of edges of a vertex, and the first."""
+    first = np.int64(graph.indptr[v])
+    return np.int64(graph.indptr[v + 1]) - first, first
+
+
+@task(workload=edges_of)
+def remove_row(worker, v, i, first, graph, p):  # type: ignore[no-untyped-def]
+    """Remove edge i of a vertex; push the neighbour if it has to go in turn."""
+    u = graph.indices[first + i]
+    if comes_down(u, p.first + worker.mode, p):
+        worker.push(u, task=remove_row)
 
 
 def places_of_range(count):  # type: ignore[no-untyped-def]
-    """Return the places of a range of a list: a multiple of a chunk, so few that there are ranges for many workers."""
-    return min(max(count // _MANY_RANGES // _CHUNK, 1) * _CHUNK, _MOST_PLACES)
+    """Return the places of a range of a list, so few that there are ranges for many workers."""
+    return min(max(count // _MANY_RANGES, _LEAST_PLACES), _MOST_PLACES)
 
 
 def open_next_level(worker, graph, p):  # type: ignore[no-untyped-def]
     """Between rounds: let the level go on, or open the next one that may have vertices, if there is one."""
-    state, n, level = p.state, graph.indptr.size - 1, p.first + worker.mode
+    state, n, level = p.state, p.degree.size, p.first + worker.mode
     if worker.pending > 0:
         return
     lowest, writes, listed = state[LOWEST], state[WRITES], state[LISTED]
@@ -153,7 +222,7 @@ def open_next_level(worker, graph, p):  # type: ignore[no-untyped-def]
             state[WRITES] = 1 if following >= 2 * listed else 0
         worker.set_mode(following - p.first)
         for k in worker.split((count + size - 1) // size):
-            worker.push(n + k)
+            worker.push(k)
 
 
 def make_peeling(n: int, removed_at: Array, first: int, last: int, dtype: type[np.signedinteger], device: Device) -> Peeling:
@@ -164,6 +233,6 @@ def make_peeling(n: int, removed_at: Array, first: int, last: int, dtype: type[n
     return Peeling(degree, removed_at, lists, asarray(begin, device=device), first, last, THREAD_MAX_DEGREE[device.kind])
 
 
-def list_ranges(n: int) -> NDArray[np.int64]:
+def list_ranges(n: int) -> NDArray[np.uint32]:
     """Return the items of the first round."""
-    return n + np.arange(-(-n // places_of_range(n)))
+    return np.arange(-(-n // places_of_range(n)), dtype=np.uint32)

@@ -285,7 +285,7 @@ def test_propagation_spills_nothing():
 def test_peeling_spills_nothing():
     shared = peeling.Peeling(array("i4"), array("u4"), array("u4"), array("i8"), 0, 0, 16)
     graph = atos.Graph._make([*GRAPH, None])
-    task, args = peeling.peel, tuple(map(describe, (graph, shared)))
+    task, args = Tasks((peeling.scan, peeling.remove_row)), tuple(map(describe, (graph, shared)))
     found = link.cubin(task, None, args, np.dtype("u4"), "cta", (9, 0), each_round=peeling.open_next_level)
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert found.registers <= MOST_REGISTERS
