@@ -182,7 +182,8 @@ def test_kernels_spill_nothing(worker: str, kind: str) -> None:
 
     graph = atos.Graph.from_edges([0, 1], [1, 0], weights=np.ones(2, kind), device="cpu")
     of_vertices = array("u4"), array("u4"), array("i4")
-    trees = Trees(*of_vertices, array(kind), array("u8"), array("i4"), array("u4"), array("i4"), np.dtype(kind).type(9))
+    of_trees = array(kind), array("u8"), array("i4"), array("u4"), array("i4")
+    trees = Trees(*of_vertices, *of_trees, array("u4"), array("i8"), np.dtype(kind).type(9))
     launches = {grow: (1024, 16, graph, trees)}
     if kind == "f4":
         launches[collect_floats] = 1024, 2, array("i8"), array("f8", 2), graph, trees, array("u4", 2), array("i4")

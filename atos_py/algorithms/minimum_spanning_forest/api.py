@@ -13,6 +13,7 @@ from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
 from ...graph.symmetric_weights import has_symmetric_weights
+from ...operators.edge_map import THREAD_MAX_DEGREE
 from ...operators.reductions import SCRATCH_BYTES
 from ...operators.row_map import row_items, row_queue
 from ...runtime.launch import LaunchOptions
@@ -20,7 +21,7 @@ from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ..arguments import check_call
 from ..launch_sequence import LaunchSequence
-from .tasks import Trees, collect_floats, collect_integers, grow
+from .tasks import MOST_STEPS, Trees, collect_floats, collect_integers, grow
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
@@ -121,6 +122,8 @@ def minimum_spanning_forest(
         edge=array(n, rows),
         source=array(n, vertices),
         hooked=array(items.size, np.int32),
+        lists=array(2 * n, vertices),
+        counts=array(MOST_STEPS, np.int64),
         limit=kind.type(np.inf if kind.kind == "f" else np.iinfo(kind).max),
     )
     launches = LaunchSequence("minimum_spanning_forest", row_queue(n, device), launch_options, worker)
@@ -130,20 +133,25 @@ def minimum_spanning_forest(
         else (collect_integers, array((items.size, 3), np.int64))
     )
 
+    scratch: LaunchOptions = {"shared_memory": SCRATCH_BYTES[worker or "cta"]}
+
+    def grow_trees() -> None:
+        rounds: LaunchOptions = {"barrier": True, **scratch}
+        launches.launch(items, grow, size, THREAD_MAX_DEGREE[device.kind], graph, trees, overrides=rounds)
+
     def gather_edges(hooked: NDArray[Any]) -> tuple[Array, Array]:
         places = np.concatenate([[0], np.cumsum(hooked, dtype=np.int64)])
         found = array((int(places[-1]), 2), vertices), array(int(places[-1]), rows)
-        scratch: LaunchOptions = {"shared_memory": SCRATCH_BYTES[worker or "cta"]}
         arguments = size, n, asarray(places, device=device), sums, graph, trees, *found
         launches.launch(items, collect, *arguments, overrides=scratch)
         return found
 
     def plan() -> None:
-        launches.over_rows(grow, n, graph, trees)
+        grow_trees()
         gather_edges(np.zeros(items.size))
 
     launches.compile_ahead((rows, kind, graph.weights is None), plan)
-    launches.over_rows(grow, n, graph, trees)
+    grow_trees()
     edges, edge_ids = gather_edges(trees.hooked.to_numpy())
     weight = edge_ids.size if graph.weights is None else _total(sums.to_numpy())
     library = graph.library

@@ -9,12 +9,14 @@ import numpy as np
 from ...arrays.array import Array
 from ...compile.atomics import atomic_add, atomic_min
 from ...compile.task import task
+from ...operators.compaction import compaction
 from ...operators.listing import listing
 from ...operators.row_map import row_map
 from ...operators.union_find import find_root
 
-__all__ = ["Trees", "collect_floats", "collect_integers", "grow"]
+__all__ = ["MOST_STEPS", "Trees", "collect_floats", "collect_integers", "grow"]
 
+MOST_STEPS = 40  # each of which at least halves the number of trees that are not done, and places for those before and after
 _UNKNOWN, _DONE = -1, -2  # instead of a candidate
 _NO_VERTEX, _NO_EDGE = 1 << 32, 1 << 62  # larger than all
 _32, _ALL_ONES = np.uint64(32), np.uint64(2**64 - 1)
@@ -32,6 +34,8 @@ class Trees(NamedTuple):
     edge: Array  # by which a root was hooked
     source: Array  # of that edge
     hooked: Array  # how many in each range
+    lists: Array  # (2 n) the vertices that are not done, in every second step, and those of the next one
+    counts: Array  # of the list of each step
     limit: np.generic  # the largest weight of the type
 
 
@@ -95,9 +99,10 @@ def leads_out(root, found, graph, parent):  # type: ignore[no-untyped-def]
 
 def choose(v, edge, last, shift, graph, trees):  # type: ignore[no-untyped-def]
     """Find the candidate of a vertex, if it needs another one, and offer it."""
-    found = trees.candidate[v]
-    if found == _DONE or edge == last:
+    if edge == last:
+        trees.candidate[v] = _DONE
         return 0
+    found = trees.candidate[v]
     root = find_root(v, trees.parent)
     if not leads_out(root, found, graph, trees.parent):
         found, _, _ = find_lightest(v, root, np.int64(edge), last, 1, graph, trees)
@@ -114,12 +119,18 @@ def choose_by_all(team, v, edge, last, shift, graph, trees):  # type: ignore[no-
     return offer(v, root, found, shift, graph, trees) if team.rank == 0 else 0
 
 
-def may_choose(v, shift, graph, trees):  # type: ignore[no-untyped-def]
+def listed(place, shift, graph, trees):  # type: ignore[no-untyped-def]
+    """Return the vertex at a place of the lists."""
+    return trees.lists[place]
+
+
+def is_left(v, trees):  # type: ignore[no-untyped-def]
     """Whether v may have an edge to another tree."""
     return trees.candidate[v] != _DONE
 
 
-choose_rows = row_map(choose, choose_by_all, may_choose)
+choose_rows = row_map(choose, choose_by_all, vertex=listed)
+list_those_left = compaction(is_left)
 
 
 def is_lightest(v, shift, graph, trees):  # type: ignore[no-untyped-def]
@@ -149,30 +160,38 @@ def hook(v, size, shift, other_shift, graph, trees):  # type: ignore[no-untyped-
 
 @task
 def grow(worker, item, size, thread_max_degree, graph, trees):  # type: ignore[no-untyped-def]
-    """Do the part of the round for a range of vertices: begin, or in turns choose, compare ends, and hook."""
+    """Do the part of the round for a range of the list: begin, or in turns choose, compare ends, and hook and list anew."""
     n = trees.parent.size
+    step, part = (worker.round + 2) // 3, (worker.round + 2) % 3
+    shift = step % 2 * n
     first = item * size
-    end = min(first + size, n)
-    part = (worker.round + 2) % 3
-    shift = (worker.round + 2) // 3 % 2 * n
-    active = 1
     if worker.round == 0:
-        for v in worker.split(range(first, end)):
+        for v in worker.split(range(first, min(first + size, n))):
             trees.parent[v] = v
             trees.candidate[v] = _UNKNOWN
             trees.weight[n + v] = trees.limit
             trees.ends[n + v] = _ALL_ONES
-    elif part == 0:
-        active = choose_rows(worker, first, end, thread_max_degree, graph.indptr, shift, graph, trees)
-    elif part == 1:
-        for v in worker.split(range(first, end)):
-            if is_lightest(v, shift, graph, trees):
-                atomic_min(trees.ends, shift + trees.root[v], ends_of(v, trees.candidate[v], graph.indices))
+            trees.lists[n + v] = v
+        if item == 0 and worker.rank == 0:
+            trees.counts[1] = n
+        end = first + 1
     else:
-        for v in worker.split(range(first, end)):
-            if is_lightest(v, shift, graph, trees):
-                hook(v, size, shift, n - shift, graph, trees)
-    if worker.any(active > 0) and worker.rank == 0:
+        first += shift
+        end = min(first + size, shift + trees.counts[step])
+        if part == 0:
+            choose_rows(worker, first, end, thread_max_degree, graph.indptr, shift, graph, trees)
+        elif part == 1:
+            for place in worker.split(range(first, end)):
+                v = trees.lists[place]
+                if is_lightest(v, shift, graph, trees):
+                    atomic_min(trees.ends, shift + trees.root[v], ends_of(v, trees.candidate[v], graph.indices))
+        else:
+            for place in worker.split(range(first, end)):
+                v = trees.lists[place]
+                if is_lightest(v, shift, graph, trees):
+                    hook(v, size, shift, n - shift, graph, trees)
+            list_those_left(worker, first, end, trees.lists, n - shift, trees.counts, step + 1, trees)
+    if first < end and worker.rank == 0:
         worker.push(item)
 
 
