@@ -64,6 +64,10 @@ ON_CPU = [
     "runtime/test_stress.py",
 ]
 ON_GPU = [
+    "runtime/test_groups.py",
+    "runtime/test_scratch.py",
+    "runtime/test_kinds.py",
+    "runtime/test_priorities.py",
     *LAUNCH,
     "runtime/test_growth.py",
     "runtime/test_arrivals.py",
