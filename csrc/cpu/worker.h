@@ -366,15 +366,26 @@ private:
     window = far.window();
   }
 
-  // Runs the last of the items that the worker has kept; false if it must look for others first.
+  // Runs the last of the items that the worker has kept; false if it must look for others first. Now and then the first ones
+  // have their turn, and what waits in the ring, also if the last ones push themselves again until those have run.
   bool run_local() {
+    const bool oldest = ++local_steps % kMostLocalSteps == 0;
+    if (oldest) {
+      if (consumer.claimed == 0) consumer.claim_below_tail(queue, claim_size(load(&queue.counters->head)));
+      consumer.look_for_ring(queue, load(&queue.counters->tail));
+      if (consumer.claimed) follow_ring();
+    }
     if (consumer.claimed && is_filled()) return false; // an older ticket of this worker's was filled
     const uint64_t n = std::min<uint64_t>({uint64_t(view.worker.count), launch.fetch, longest.load(std::memory_order_relaxed)});
     most = longest.load(std::memory_order_relaxed);
-    const size_t first = size_t(view.worker.count) - n;
+    const size_t first = oldest ? 0 : size_t(view.worker.count) - n;
     std::copy_n(buffer.begin() + std::ptrdiff_t(first), n, items.begin());
-    view.worker.count = int64_t(first);
-    kept = first;
+    if (oldest) {
+      drop_first(n);
+    } else {
+      view.worker.count = int64_t(first);
+      kept = first;
+    }
     run_batch(unsigned(n));
     return true;
   }
@@ -434,7 +445,7 @@ private:
   View view;
   uint64_t ran = 0, pushed = 0, ran_by[ATOS_MAX_KINDS] = {};
   std::atomic<uint32_t> &longest; // batch of any worker
-  unsigned most = 1, batches = 0, steps = 0;
+  unsigned most = 1, batches = 0, steps = 0, local_steps = 0;
 };
 
 } // namespace atos

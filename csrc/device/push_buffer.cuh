@@ -121,6 +121,13 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
     return quotient_rounded_by_chance(demand, active, n);
   }
 
+  // Whether the worker has run local items for so long that it gives its pushes away and takes others: what waits in the queue
+  // has its turn, also if local items push themselves again until it has run.
+  ATOS_DEVICE bool ran_local_for_long() const {
+    const bool backlog = !has_buckets() && header->producer.demand < 0;
+    return header->local_steps >= (backlog ? kMostBesideBacklog : kMostLocalSteps);
+  }
+
   // [one lane] Samples the demand (producer.cuh), while the step runs.
   ATOS_DEVICE void sample_demand() {
     const QueueRef<bytes> q = queue();

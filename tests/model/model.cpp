@@ -26,6 +26,7 @@ struct World {
   alignas(32) uint64_t far[kFarWords]{};
   uint64_t aside[kMostNodes]{}, written[kMostNodes]{};
   uint64_t halted = 0; // 1: a task has stopped the launch
+  uint64_t waited = 0; // times that tasks have pushed themselves again
   uint64_t calls = 0;  // of the function between rounds
   Mailbox mailbox{}; // its padding has room for more items
   uint64_t provided[kMostRings + 1]{}; // 1: there is memory for the ring after so many growths
@@ -332,6 +333,10 @@ static void run_task(void *worker, const void *item, int64_t i, const void *valu
   if (bounds.barrier)
     for (unsigned u = 0; u < kNodes; ++u)
       if (comes_before(u, v) && !load(&world.ran[u])) model::fail("a level began before the one above was over");
+  if (bounds.waits >> v & 1 && load(&world.counters.head) < bounds.seeds) {
+    if (fetch_add(&world.waited, uint64_t(1)) >= 4 * bounds.workers * bounds.steps) model::fail("a task waits for ever");
+    return give(worker, v);
+  }
   if (fetch_add(&world.ran[v], uint64_t(1) << i) >> i & 1) model::fail("task " + std::to_string(v) + " ran twice");
   if (bounds.fails >> v & 1) return static_cast<Worker<BYTES> *>(worker)->queue().fail({v + 1, 0, 0, 0, 0, 0, {0, 0}});
   if (bounds.halts >> v & 1) halt(worker);
@@ -418,6 +423,7 @@ void tidy_local(unsigned) {
   const bool ran = header.step == Action::kChunk || header.step == Action::kItems;
   seen.step = ran || header.step == Action::kIdle ? header.step : Action(Action::kLeave);
   seen.local_items = header.local_items;
+  if (bounds.waits) seen.local_steps = header.local_steps;
   seen.first_counted = ran ? header.first_counted : 0;
   seen.any_long = header.step == Action::kItems ? header.any_long : 0;
   seen.batch = header.batch;
@@ -597,7 +603,7 @@ int main(int count, char **arguments) {
       for (unsigned k = 0; k < kEntryWords; ++k) name(entry_word(i, k), "entry " + std::to_string(i) + (k + 1 == kEntryWords ? "" : " item"));
   }
   several(world.spill, "spill", true), several(world.ran, "ran", true), several(world.aside, "aside"), several(world.written, "written");
-  name(world.first_end, "first_end", true), name(world.halted, "halted", true), name(world.calls, "calls", true), name(world.ran_before, "ran before", true), name(world.launches, "launches", true);
+  name(world.first_end, "first_end", true), name(world.halted, "halted", true), name(world.calls, "calls", true), name(world.waited, "waited", true), name(world.ran_before, "ran before", true), name(world.launches, "launches", true);
   name(world.size, "size", true), name(world.stops, "stops", true);
   machine.memory.views.resize(bounds.workers);
   set(c.quiescent, 0);

@@ -117,7 +117,7 @@ BROKEN = {
     ),
     "the report waits for local items": Rule(
         in_worker(
-            r"(const uint32_t local_items = header->local_items;)(\s*bool)",
+            r"(const uint32_t local_items = header->local_items;)(\s*const bool takes)",
             r"\1 if (local_items) header->end.report(queue()); \2",
         ),
         caught_in="local items",
@@ -133,6 +133,12 @@ BROKEN = {
     ),
     "no more items stay local than fit": Rule(
         in_worker(r"launch\.fetch / 2 \+ 1 - kept;", "launch.fetch / 2 + 2 - kept;"), caught_in="local items", found=BEYOND
+    ),
+    "local items give way": Rule(
+        in_worker(r" && !this->ran_local_for_long\(\)", ""), caught_in="local items wait", found="waits for ever"
+    ),
+    "local items give way to those in the ring": Rule(
+        in_worker(r" && !takes_ticket", ""), caught_in="a local item waits, far items", found="waits for ever"
     ),
     "flushed items are not local": Rule(
         in_worker(r"header->local_items = kept \+ n - given;", "header->local_items = kept + n;"), caught_in="donation"

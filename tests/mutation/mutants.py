@@ -528,6 +528,8 @@ WORKER = {
         "if (open && take_back_arrival(counters, phase)) return false;",
         "if (open) return false;",
     ),
+    "W67": Mutant("device/group_worker.cuh", "a worker runs local items for ever", " && !this->ran_local_for_long()", ""),
+    "W68": Mutant("device/group_worker.cuh", "far items come before the ring for ever", " && !takes_ticket", ""),
     "W63": Mutant(
         "device/group.cuh",
         "a group waits for all lanes of its warp",
@@ -803,6 +805,9 @@ HOST = {
         "host/launch.cpp", "samples of the launch before", "counters.ran_so_far = counters.next_sample = counters.sampled = 0;"
     ),
     "C43": Mutant("host/launch.cpp", "an interrupted round counts twice", "if (interrupted) --counters.rounds;"),
+    "C45": Mutant(
+        "cpu/worker.h", "a worker of the CPU runs its last items for ever", "++local_steps % kMostLocalSteps == 0", "false"
+    ),
     "C44": Mutant("host/queue_storage.cpp", "the mode is lost where the queue grows", "fresh.mode = counters.mode;"),
     "C41": Mutant("host/launch.cpp", "a launch goes on after a task's stop", "stats->stopped || run.monitor", "run.monitor"),
     "C42": Mutant("host/launch.cpp", "a task's stop is an error", "if (stats->stopped) return;"),

@@ -46,6 +46,7 @@ SLOW = {"a_burst_into_a_small_ring_loses_nothing", "more_than_the_spill_area_hol
 MOST_STATES = (20_000, 1_000_000)
 LAUNCH = [f"runtime/test_launch_{of}.py" for of in ("schedules", "items", "tasks", "arguments", "options", "processes")]
 ON_CPU = [
+    "runtime/test_waiting_items.py",
     "runtime/test_stop.py",
     "runtime/test_worker_stop.py",
     "runtime/test_rounds.py",
@@ -64,6 +65,7 @@ ON_CPU = [
     "runtime/test_stress.py",
 ]
 ON_GPU = [
+    "runtime/test_waiting_items.py",
     "runtime/test_groups.py",
     "runtime/test_scratch.py",
     "runtime/test_kinds.py",
