@@ -52,6 +52,7 @@ __all__ = ["decide", "maximal_independent_set", "verify_maximal_independent_set"
 OUT, IN, SHARED, UNDECIDED = 0, 1, 1, 2
 _INCLUDED = 62  # the class of vertices that have to be in the set
 _ONE_THREAD = 64  # edges of a vertex at which one thread looks
+_DENSE = 8  # mean degree
 
 
 def is_before(u, state_u, v, state_v, base):  # type: ignore[no-untyped-def]
@@ -192,10 +193,12 @@ def maximal_independent_set(
     most = len(items) + min(n, graph.num_edges // _ONE_THREAD)  # that wait: ranges, and vertices of many edges
     queue = Queue(2 * most + 1, dtype=mixed_item_dtype(n), device=device)
     launches = LaunchSequence("maximal_independent_set", queue, launch_options, worker)
+    # Where rows are long, what waits for others should not wait for the rest of a batch as well.
+    defaults: LaunchOptions = {"fetch_size": 1} if device.kind == "cuda" and average >= _DENSE else {}
 
     def launch_all() -> None:
         launches.over_vertices(set_state, n, graph.indptr, average, included, state)
-        launches.launch(items, decide, rows, state, base)
+        launches.launch(items, decide, rows, state, base, defaults=defaults)
 
     launches.compile_ahead((graph.indptr.dtype, included is None), launch_all)
     launch_all()
