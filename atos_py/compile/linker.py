@@ -136,11 +136,8 @@ def cubin(
     core = _core(worker, stored_bytes(item_dtype.itemsize, isinstance(task, Tasks)))
 
     def make() -> LinkedKernel:
-        with during("compile", task.name):
-            import_numba()
-            from .codegen.target_cuda import compile_cuda  # numba.cuda is imported only where something has to be compiled
-
-            code = compile_cuda(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug, buckets, each_round, mailbox)
+        with during("compile", task.name), _compiling:
+            code = _compiled(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug, buckets, each_round, mailbox)
         with during("link", task.name):
             kernel = _link_best(task.name, core, code, cc, (max_registers,) if max_registers else _REGISTERS)
         return replace(kernel, checks=code.checks)
@@ -158,6 +155,18 @@ def cubin(
         return make()
     target = ("cuda", core, cc, max_registers, buckets, mailbox)
     return _find_or_make(_name(task, idle, kinds, item_dtype, target, each_round), make, freeze, thaw)
+
+
+@functools.lru_cache(maxsize=8)
+def _compiled(*given: Any) -> CudaCode:
+    """Return what `compile_cuda` does: the same for links with several limits of registers."""
+    import_numba()
+    from .codegen.target_cuda import compile_cuda  # numba.cuda is imported only where something has to be compiled
+
+    return compile_cuda(*given)
+
+
+_compiling = threading.Lock()  # Numba compiles one at a time anyhow, and who waits may find what is compiled
 
 
 @functools.lru_cache(maxsize=_KEPT_IN_MEMORY)
