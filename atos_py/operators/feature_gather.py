@@ -41,8 +41,9 @@ def gather_items(n: int, k: int, kind: str) -> Any:
 
 
 def vertices_per_item(k: int, kind: str) -> int:
-    """Return the vertices of an item: a few for each team of a block."""
-    return 2048 // team_size(k) if kind == "cuda" else 512
+    """Return the vertices of an item: some for each team of a block, more where few teams wait for the longest row."""
+    team = team_size(k)
+    return (2048 if team < 16 else 8192) // team if kind == "cuda" else 512
 
 
 def _place_of_thread(worker):  # type: ignore[no-untyped-def]
@@ -84,6 +85,7 @@ def feature_gather(
     size = vertices_per_item(k, kind)
     place = _place_in_team(team) if team > 1 else _place_of_thread
     edges_of_warp, at_once = 32 // team, pipelined and kind == "cuda"
+    most_of_team = LOW_DEGREE if team < 32 else _HIGH_DEGREE  # edges of a vertex; such a team is a warp
     cells = _WARPS * k
 
     def accumulate(totals, v, edge, end, step, lane, width, indices, *args):  # type: ignore[no-untyped-def]
@@ -153,14 +155,14 @@ def feature_gather(
     def run(worker, item, indptr, indices, *args):  # type: ignore[no-untyped-def]
         first = item * size
         last = min(first + size, indptr.size - 1)
-        if not worker.any(by_teams(worker, first, last, LOW_DEGREE, indptr, indices, *args)):
+        if not worker.any(by_teams(worker, first, last, most_of_team, indptr, indices, *args)):
             return
         warp = worker.group(32)
         lane, any_high = warp.rank % team, False
         for v in range(first + warp.index, last, warp.count):
             edge, end = np.int64(indptr[v]), np.int64(indptr[v + 1])
             any_high |= end - edge > _HIGH_DEGREE
-            if end - edge > LOW_DEGREE and end - edge <= _HIGH_DEGREE:
+            if most_of_team < end - edge <= _HIGH_DEGREE:
                 totals = local_array(dtype, parts)
                 accumulate(totals, v, edge + warp.rank // team, end, edges_of_warp, lane, team, indices, *args)
                 combine(warp, totals)
