@@ -232,12 +232,12 @@ def time_factors(device: str, sizes: dict[str, Any], repeat: int) -> None:
     print(f"\n{matrix.nnz:,} ratings by {ratings.shape[0]:,} users of {ratings.shape[1]:,} items")
     head("factors", "an iteration: kernels", "whole call", "RMSE of held-out ratings after 5 iterations")
     for k in sizes["factors"]:
-        calls, found = {}, None
-        for iterations in (1, 1, 5):  # the first one compiles
+        calls, found = {1: np.inf, 5: np.inf}, None
+        for iterations in (1, 1, 1, 5, 5):  # the first one compiles
             with recorded() as runs:
                 begin = time.perf_counter()
                 found = atos.als(matrix, k, regularization=REGULARIZATION, iterations=iterations, device=device)
-                calls[iterations] = 1e3 * (time.perf_counter() - begin)
+                calls[iterations] = min(calls[iterations], 1e3 * (time.perf_counter() - begin))
         kernels = [stats.milliseconds for stats in runs]
         check_factors(matrix, found)
         best = min(sum(kernels[first : first + 2]) for first in range(0, len(kernels), 2))
