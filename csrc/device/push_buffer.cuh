@@ -123,15 +123,19 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
 
   // Whether the worker has run local items for so long that it gives its pushes away and takes others: what waits in the queue
   // has its turn, also if local items push themselves again until it has run.
+  // Soon, if items wait for workers and nobody claims them.
   ATOS_DEVICE bool ran_local_for_long() const {
-    const bool backlog = !has_buckets() && header->producer.demand < 0;
-    return header->local_steps >= (backlog ? kMostBesideBacklog : kMostLocalSteps);
+    return header->local_steps >= kMostLocalSteps ||
+           (!has_buckets() && header->producer.demand < 0 && header->stalled_steps >= kMostStalledSteps);
   }
 
   // [one lane] Samples the demand (producer.cuh), while the step runs.
   ATOS_DEVICE void sample_demand() {
     const QueueRef<bytes> q = queue();
-    const int64_t demand = int64_t(load(&q.counters->head) - tickets_of(load(&q.counters->tail)));
+    const uint64_t head = load(&q.counters->head);
+    const int64_t demand = int64_t(head - tickets_of(load(&q.counters->tail)));
+    header->stalled_steps = head == header->head ? header->stalled_steps + 1 : 0;
+    header->head = head;
     header->producer.demand = q.stopped() ? kUnseen : demand; // very negative: no item stays local
     if (has_buckets()) this->sample_far();
   }

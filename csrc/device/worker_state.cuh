@@ -64,6 +64,7 @@ struct Header {
   Producer producer;
   TerminationDetector end;
   uint64_t ran, pushed;      // statistics
+  uint64_t head;             // as last sampled
   uint64_t round_end;        // tickets below this run in the current round
   uint64_t borrowed_item[2]; // the item of the chunk that runs, from the table or this worker's batch; see `borrowed`
   uint64_t borrowed_values[kValueWords];
@@ -74,6 +75,7 @@ struct Header {
   Action step;            // the last step, not counting flushes and waits for space
   uint32_t local_items;   // local items: pushed, and the next to run, without going through the queue
   uint32_t local_steps;   // steps in a row with nothing but local items
+  uint32_t stalled_steps; // samples in a row of the same head
   uint32_t first_counted; // of the items that run, the first that counts as an unfinished task: those before it are local
   uint32_t total;         // iterations of the batch, without those of long items
   uint32_t any_long;      // whether the batch has long items

@@ -9,7 +9,7 @@ namespace atos {
 constexpr uint32_t kCtaBuffer = 8192, kWarpBuffer = 1024; // bytes of a worker's push buffer
 constexpr bool kKeepsLocalItems = true;  // whether warp and CTA workers run some of their own pushes without the queue
 constexpr int64_t kBacklogPerWorker = 8; // items waiting for each worker from which on all pushes go to the queue
-constexpr uint32_t kMostLocalSteps = 256, kMostBesideBacklog = 16; // in a row, the latter while items wait for workers
+constexpr uint32_t kMostLocalSteps = 1024, kMostStalledSteps = 16; // in a row, the latter while nobody takes what waits
 
 // Far items.
 constexpr uint64_t kBlockItems = 1024;                // entries of a block

@@ -6,7 +6,7 @@ namespace atos {
 
 inline const unsigned &kKeepsLocalItems = model::bounds.keep;
 inline const unsigned &kBacklogPerWorker = model::bounds.backlog;
-inline const unsigned &kMostLocalSteps = model::bounds.steps, &kMostBesideBacklog = model::bounds.steps;
+inline const unsigned &kMostLocalSteps = model::bounds.steps, &kMostStalledSteps = model::bounds.steps;
 constexpr uint64_t kBlockItems = 2, kLeastChunk = 1, kFarChunk = 2, kBucketsToAdapt = 1, kFewItems = 1, kOpenedBatches = 1;
 constexpr uint32_t kThinPart = 4, kStrip = 1;
 inline const unsigned &kMailboxItems = model::bounds.mailbox;
