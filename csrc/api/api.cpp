@@ -192,4 +192,8 @@ atos_status atos_queue_launch(atos_queue *queue, atos_program *program, const at
   });
 }
 
+atos_status atos_peers_launch(const atos_peers *peers, const atos_launch *launch, atos_stats *stats) {
+  return guarded([&] { atos_queue::launch_peers(*peers, *launch, stats); });
+}
+
 } // extern "C"

@@ -105,6 +105,25 @@ public:
 
   bool ended(Run &run) override { return run.over; }
 
+  // One pool has the workers of all devices. A stop is asked for on the first one, whose workers tell the others.
+  void run_peers(const std::vector<std::shared_ptr<Run>> &runs) override {
+    for (const auto &run : runs) run->over = false;
+    drive(*runs[0], [runs](ThreadPool &pool) { // a copy, since workers that do not stop outlive the call
+      struct Over {
+        const std::vector<std::shared_ptr<Run>> &runs;
+        ~Over() {
+          for (size_t k = 1; k < runs.size(); ++k) runs[k]->over = true;
+        }
+      } over{runs};
+      const uint32_t item_bytes = runs[0]->item_bytes;
+      if (item_bytes == 4) work_together<4>(runs, pool);
+      else if (item_bytes == 8) work_together<8>(runs, pool);
+      else if (item_bytes == 16) work_together<16>(runs, pool);
+      else work_together<32>(runs, pool);
+      for (const auto &run : runs) ++run->counters->rounds;
+    });
+  }
+
   void start_clock(const atos_launch &) override { start_of_thread() = std::chrono::steady_clock::now(); }
   double stop_clock(const atos_launch &) override {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_of_thread()).count();
@@ -206,18 +225,24 @@ private:
 
   // Runs the workers once, each in a thread.
   static void run_workers(Run &run, ThreadPool &pool) {
-    run.counters->arrived = run.counters->phase = 0;
-    run.counters->quiescent = QueueRef<4>::none_quiescent(run.counters->tail);
-    {
-      std::lock_guard<std::mutex> lock(run.stopping);
-      if (run.asked) run.counters->stop |= kStopAsked;
-      std::memcpy(run.kernel.counters, static_cast<void *>(run.counters), sizeof(Counters));
-      run.live = static_cast<Counters *>(run.kernel.counters);
-    }
+    provide_counters(run);
     if (run.item_bytes == 4) work<4>(run, pool);
     else if (run.item_bytes == 8) work<8>(run, pool);
     else if (run.item_bytes == 16) work<16>(run, pool);
     else work<32>(run, pool);
+    collect_counters(run);
+  }
+
+  static void provide_counters(Run &run) {
+    run.counters->arrived = run.counters->phase = 0;
+    run.counters->quiescent = QueueRef<4>::none_quiescent(run.counters->tail);
+    std::lock_guard<std::mutex> lock(run.stopping);
+    if (run.asked) run.counters->stop |= kStopAsked;
+    std::memcpy(run.kernel.counters, static_cast<void *>(run.counters), sizeof(Counters));
+    run.live = static_cast<Counters *>(run.kernel.counters);
+  }
+
+  static void collect_counters(Run &run) {
     std::lock_guard<std::mutex> lock(run.stopping);
     run.live = nullptr;
     std::memcpy(static_cast<void *>(run.counters), run.kernel.counters, sizeof(Counters));
@@ -228,6 +253,17 @@ private:
     std::vector<std::unique_ptr<CpuWorker<bytes>>> workers(run.blocks);
     for (unsigned k = 0; k < run.blocks; ++k) workers[k] = std::make_unique<CpuWorker<bytes>>(run, k);
     pool.run(run.blocks, [&](unsigned number) { workers[number]->work(); });
+  }
+
+  // The same for all devices. No counters are read before the last worker of any has left: others may push there until then.
+  template <unsigned bytes> static void work_together(const std::vector<std::shared_ptr<Run>> &runs, ThreadPool &pool) {
+    std::vector<std::unique_ptr<CpuWorker<bytes, true>>> workers;
+    for (const auto &run : runs)
+      for (unsigned k = 0; k < run->blocks; ++k) workers.push_back(std::make_unique<CpuWorker<bytes, true>>(*run, k));
+    pool.start(unsigned(workers.size()));
+    for (const auto &run : runs) provide_counters(*run);
+    pool.run(unsigned(workers.size()), [&](unsigned number) { workers[number]->work(); });
+    for (const auto &run : runs) collect_counters(*run);
   }
 
   static std::chrono::steady_clock::time_point &start_of_thread() {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "cpu/peer_pushes.h"
 #include "cpu/program.h"
 #include "cpu/scratch.h"
 #include "cpu/thread_pool.h"
@@ -17,7 +18,8 @@ namespace atos {
 
 constexpr uint64_t kNoRoundEnd = ~uint64_t(0); // as the end of a discrete launch's round: whatever is pushed meanwhile runs too
 
-template <unsigned bytes> class CpuWorker {
+// `several`: of a launch over several devices, which is persistent and relaxed.
+template <unsigned bytes, bool several = false> class CpuWorker {
 public:
   CpuWorker(Run &run, unsigned number)
       : launch(run.kernel), given(run.launch), program(static_cast<const CpuProgram &>(*run.program)),
@@ -30,7 +32,7 @@ public:
               launch.spill_size,
               launch.growths},
         far{queue, static_cast<unsigned char *>(launch.far), launch.buckets, launch.blocks, launch.directory},
-        items(launch.fetch), buffer(launch.buffer), levels(given.buckets ? launch.buffer : 0),
+        items(launch.fetch), buffer(launch.buffer), levels(given.buckets ? launch.buffer : 0), to_peers(run.peers),
         scratch(launch.scratch, launch.unsized_scratch), longest(run.longest_batch) {
     consumer.begin(queue);
     producer.begin(queue);
@@ -46,8 +48,8 @@ public:
     if (given.buckets) window = far.window();
     view.worker.scratch = scratch.unsized();
     view.worker.scratch_bytes = launch.unsized_scratch;
-    view.worker.index = number;
-    view.worker.workers = launch.workers;
+    view.worker.index = run.first_worker + number;
+    view.worker.workers = several ? run.all_workers : launch.workers;
     view.worker.sized_scratch = [](atos_cpu_worker *worker, uint64_t place, int64_t size) -> void * {
       return reinterpret_cast<View *>(worker)->owner->scratch.region(place, uint64_t(size));
     };
@@ -71,6 +73,7 @@ public:
     } else {
       run_relaxed();
     }
+    if constexpr (several) to_peers.peers.leave(queue);
     if (given.buckets) flush_all();
     fetch_add(&queue.counters->ran, ran);
     fetch_add(&queue.counters->pushed, pushed);
@@ -107,7 +110,9 @@ private:
         continue;
       }
       if (launch.mailbox) take_mail();
-      const Waiting next = end.while_waiting(queue, consumer, given.idle, launch.workers);
+      Waiting next;
+      if constexpr (several) next = to_peers.peers.while_waiting(queue, consumer, end);
+      else next = end.while_waiting(queue, consumer, given.idle, launch.workers);
       if (next == Waiting::kLeave) return;
       follow_ring();
       if (next == Waiting::kIdle) end.idle_returned(queue, run_idle(), 1);
@@ -290,6 +295,7 @@ private:
 
   // Stores the first n items of the buffer in the ring.
   void publish_first(uint64_t n) {
+    if constexpr (several) return to_peers.publish(buffer.data(), n);
     if (producer.above_high_water(uint32_t(n))) producer.reserve_when_space(queue, n, [] {}); // all that may be mapped is
     else producer.reserve(queue, n);
     queue.publish(producer.ring, producer.base, buffer.data(), n, 0, 1);
@@ -440,6 +446,7 @@ private:
   std::vector<Item<bytes>> items, buffer;
   std::vector<float> levels; // of the items in the buffer
   std::vector<FarPush> far_pushes;
+  std::conditional_t<several, PeerPushes<bytes>, NoPeers> to_peers;
   uint64_t kept = 0; // items in the buffer that have been counted as pushed
   Scratch scratch;
   View view;

@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "host/mailbox.h"
 #include "host/recent_number.h"
@@ -41,6 +42,10 @@ public:
   virtual void run_persistent(Run &run) = 0;
   virtual void run_discrete(Run &run) = 0;
   virtual bool ended(Run &run) = 0;
+  // The first of these for several devices of this kind at once, each with a run of its own; the first one's monitor is asked.
+  virtual void run_peers(const std::vector<std::shared_ptr<Run>> &) {
+    throw Failure(ATOS_INVALID, "a launch over several devices runs on CPU devices alone");
+  }
 
   virtual void start_clock(const atos_launch &launch) = 0;
   virtual double stop_clock(const atos_launch &launch) = 0; // milliseconds

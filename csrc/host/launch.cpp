@@ -32,10 +32,7 @@ void atos_queue::launch(atos_program &program, const atos_launch &given, atos_st
   const auto locks = enter_all(run);
   const uint64_t grown_before = storage.grown;
   stats->pending = storage.num_pending();
-  if (storage.over_capacity() && !storage.ensure_capacity(storage.num_pending()))
-    throw Failure(ATOS_QUEUE_FULL,
-                  format("the queue still holds %llu tasks more than its capacity of %llu: resize it first",
-                         (unsigned long long)(storage.num_pending() - storage.size), (unsigned long long)storage.size));
+  make_room();
   check_receivers(*run, stats);
   size_grid(*run, stats);
   bool over;
@@ -53,6 +50,14 @@ void atos_queue::launch(atos_program &program, const atos_launch &given, atos_st
   take_in(*run);
   stats->grown = storage.grown - grown_before;
   finish(*run, over, stats);
+}
+
+// Throws if more is pending than the capacity, and the queue may not grow.
+void atos_queue::make_room() {
+  if (storage.over_capacity() && !storage.ensure_capacity(storage.num_pending()))
+    throw Failure(ATOS_QUEUE_FULL,
+                  format("the queue still holds %llu tasks more than its capacity of %llu: resize it first",
+                         (unsigned long long)(storage.num_pending() - storage.size), (unsigned long long)storage.size));
 }
 
 // The run, as far as the caller's options determine it.

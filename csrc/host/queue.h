@@ -30,6 +30,8 @@ public:
   void clear();
   void resize(uint64_t capacity);
   void launch(atos_program &program, const atos_launch &given, atos_stats *stats); // launch.cpp
+  // The same for the queues of several devices, with statistics of each (peers.cpp).
+  static void launch_peers(const atos_peers &given, const atos_launch &options, atos_stats *stats);
   // Returns the queue that takes the place of this one, whose items have another size or other kinds.
   std::unique_ptr<atos_queue> convert(uint32_t item_bytes, const uint8_t *kinds); // kinds.cpp
 
@@ -49,6 +51,7 @@ private:
   using Lock = std::unique_lock<atos::ForkSafeTimedMutex>;
   Lock enter(atos::StopMonitor *monitor = nullptr);
   std::unique_ptr<atos::Run> prepare(atos_program &program, const atos_launch &given, atos_stats *stats);
+  void make_room();
   void size_grid(atos::Run &run, atos_stats *stats);
   bool run_workers(atos::Run &run, atos_stats *stats);
   void take_in(const atos::Run &run);
@@ -56,10 +59,17 @@ private:
 
   // Other queues that the tasks of a launch push into (receivers.cpp).
   std::vector<Lock> enter_all(const std::shared_ptr<atos::Run> &run);
+  static std::vector<Lock> enter_in_order(std::vector<atos_queue *> queues, atos::StopMonitor *monitor);
   void check_receivers(const atos::Run &run, atos_stats *stats);
   void provide_receivers(atos::Run &run);
   bool collect_receivers(const atos::Run &run);
   void abandon_receivers(const std::shared_ptr<atos::Run> &run);
   void report_full_receiver(const atos::Run &run, atos_stats *stats);
   [[noreturn]] static void throw_full(const atos::Run &run, uint32_t k, atos_stats *stats);
+
+  // A launch over several devices, the run of each by its number (peers.cpp).
+  using Runs = std::vector<std::shared_ptr<atos::Run>>;
+  static void share_workers(const std::vector<atos_queue *> &queues, const Runs &runs, atos_stats *stats);
+  static bool run_peers(const atos_peers &given, const std::vector<atos_queue *> &queues, const Runs &runs, atos_stats *stats);
+  bool settle(atos::Run &run, bool over, atos_stats *stats);
 };

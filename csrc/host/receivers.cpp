@@ -50,10 +50,14 @@ void QueueStorage::collect() {
 std::vector<atos_queue::Lock> atos_queue::enter_all(const std::shared_ptr<Run> &run) {
   std::vector<atos_queue *> queues{this};
   for (uint32_t k = 0; k < run->launch.num_receivers; ++k) queues.push_back(run->launch.receivers[k].queue);
+  return enter_in_order(std::move(queues), &run->monitor);
+}
+
+std::vector<atos_queue::Lock> atos_queue::enter_in_order(std::vector<atos_queue *> queues, StopMonitor *monitor) {
   std::sort(queues.begin(), queues.end(), std::less<atos_queue *>());
   queues.erase(std::unique(queues.begin(), queues.end()), queues.end());
   std::vector<Lock> locks;
-  for (atos_queue *queue : queues) locks.push_back(queue->enter(&run->monitor));
+  for (atos_queue *queue : queues) locks.push_back(queue->enter(monitor));
   return locks;
 }
 

@@ -10,6 +10,7 @@
 #include "host/stop_monitor.h"
 #include "protocol/counters.h"
 #include "protocol/kernel_params.h"
+#include "protocol/peers.cuh"
 
 struct atos_program {
   int32_t device;
@@ -52,6 +53,11 @@ struct Run {
   uint64_t first_end = 0;            // end of the first round: the tail, or less where a level was interrupted
   StopMonitor monitor;
   double copied = 0; // milliseconds
+
+  // Of a launch over several devices (peers.cpp): their queues, and which numbers the workers of this device have among all.
+  std::shared_ptr<const std::vector<Peer>> peer_table;
+  Peers peers{};
+  uint32_t first_worker = 0, all_workers = 0;
 
   // The CPU's workers: `live` are the counters that they use, while they run.
   std::atomic<uint32_t> longest_batch{1};

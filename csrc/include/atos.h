@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 8 };
+enum { ATOS_ABI_VERSION = 9 };
 
 enum { ATOS_CPU = -1 };
 
@@ -269,3 +269,17 @@ void atos_mailbox_stop(atos_mailbox *mailbox);         /* its launch is stopped,
  * ATOS_TASK_FAILED and ATOS_STOPPED, pending tasks are still in the queue. After ATOS_STUCK, the program, the mailbox and
  * whatever the arguments point to must live as long as the process. */
 atos_status atos_queue_launch(atos_queue *queue, atos_program *program, const atos_launch *launch, atos_stats *stats);
+
+/* The queues of several devices, one each. What a task pushes goes into the queue of the device that owns the item: the number
+ * of the queue is the key of the item, an unsigned integer that it begins with, divided by `chunk`, and at most count - 1. */
+typedef struct atos_peers {
+  uint32_t count;
+  uint32_t key_bytes; /* 4 or 8 */
+  uint64_t chunk;
+  atos_queue *const *queues;
+  atos_program *program;
+} atos_peers;
+
+/* The same for several devices, until nothing is left on any of them. `stats` are of each device, by its number. The launch is
+ * persistent and relaxed, with one task, on CPU devices, which share the cores; `blocks` are for each of them. */
+atos_status atos_peers_launch(const atos_peers *peers, const atos_launch *launch, atos_stats *stats);

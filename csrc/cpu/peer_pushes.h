@@ -1,0 +1,54 @@
+// PeerPushes: the pushes of a CPU worker in a launch over several devices: each goes into the queue of its item's owner.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "protocol/peers.cuh"
+#include "protocol/producer.cuh"
+
+namespace atos {
+
+struct NoPeers { // in place of them, in a launch on one device
+  explicit NoPeers(const Peers &) {}
+};
+
+template <unsigned bytes> class PeerPushes {
+public:
+  const Peers peers;
+
+  explicit PeerPushes(const Peers &peers) : peers(peers), producers(peers.count), ends(peers.count) {
+    for (uint32_t k = 0; k < peers.count; ++k) producers[k].begin(peers.queue<bytes>(k));
+  }
+
+  // Stores n items. Those of one owner get their tickets by one addition there.
+  void publish(const Item<bytes> *items, uint64_t n) {
+    std::fill(ends.begin(), ends.end(), 0);
+    owners.resize(n);
+    for (uint64_t i = 0; i < n; ++i) ++ends[owners[i] = peers.owner(items[i])];
+    for (uint32_t k = 1; k < peers.count; ++k) ends[k] += ends[k - 1];
+    sorted.resize(n);
+    for (uint64_t i = n; i-- > 0;) sorted[--ends[owners[i]]] = items[i]; // from the end on, so that the order is kept
+    for (uint32_t k = 0; k < peers.count; ++k) {                         // `ends` are begins now
+      const uint64_t begin = ends[k], end = k + 1 < peers.count ? ends[k + 1] : n;
+      if (begin != end) publish_to(k, &sorted[begin], end - begin);
+    }
+  }
+
+private:
+  // The demand of a queue is not sampled: one that may grow is asked for space before each push into it.
+  void publish_to(uint32_t number, const Item<bytes> *items, uint64_t n) {
+    const QueueRef<bytes> queue = peers.queue<bytes>(number);
+    Producer &producer = producers[number];
+    if (producer.above_high_water(uint32_t(n))) producer.reserve_when_space(queue, n, [] {}); // all that may be mapped is
+    else producer.reserve(queue, n);
+    queue.publish(producer.ring, producer.base, items, n, 0, 1);
+    producer.reserved = 0;
+  }
+
+  std::vector<Producer> producers; // for the queue of each device
+  std::vector<uint64_t> ends;
+  std::vector<uint32_t> owners;
+  std::vector<Item<bytes>> sorted;
+};
+
+} // namespace atos

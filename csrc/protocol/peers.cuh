@@ -1,0 +1,93 @@
+// Peers: the queues of several devices in one launch. The workers of a device take items from its own queue, and push into all.
+//
+// Each queue is as any other: whoever pushes into it reserves a ticket there and stores the item into that ticket's slot, by
+// plain pointers. An item has an owner, which runs it: the device that its key, the first word of the item, falls to.
+//
+// The end: no device can tell it alone, since a task that runs elsewhere may push into its queue. Whoever reads `finished` of
+// *all* devices first, then the tickets of all, and finds the sums equal, has proof that nothing is left anywhere
+// (docs/design.md). The device of number 0 does that, and tells the others by `kEnded`.
+#pragma once
+#include "protocol/termination.cuh"
+
+namespace atos {
+
+// Where the queue of a device is, for those that push into it.
+struct Peer {
+  Counters *counters;
+  void *slots, *more, *spill;
+  uint64_t size, reciprocal, spill_size;
+  uint32_t growths;
+};
+
+// A view of all of them from one device, copied freely.
+struct Peers {
+  const Peer *peer;
+  uint32_t count, own; // devices, and the number of this one
+  uint32_t key_bytes;  // of the key of an item, 4 or 8
+  uint64_t chunk;      // keys of a device: [number * chunk, (number + 1) * chunk), and what lies beyond is the last one's
+  uint64_t reciprocal; // (2^64 - 1) / chunk
+
+  template <unsigned bytes> ATOS_FUNCTION QueueRef<bytes> queue(uint32_t number) const {
+    const Peer &at = peer[number];
+    return {at.counters,
+            static_cast<Slot<bytes> *>(at.slots),
+            static_cast<Slot<bytes> *>(at.more),
+            static_cast<Item<bytes> *>(at.spill),
+            at.size,
+            at.reciprocal,
+            at.spill_size,
+            at.growths};
+  }
+
+  // The number of the device that runs an item.
+  template <unsigned bytes> ATOS_FUNCTION uint32_t owner(const Item<bytes> &item) const {
+    uint64_t key;
+    if constexpr (bytes == 4) key = item.word;
+    else key = key_bytes == 4 ? uint32_t(item.word[0]) : item.word[0];
+    uint64_t number = umulhi(key, reciprocal); // at most one too small
+    number += key - number * chunk >= chunk;
+    return uint32_t(number < count ? number : count - 1);
+  }
+
+  // Whether no task of any device is unfinished.
+  ATOS_FUNCTION bool ended() const {
+    uint64_t finished = 0, counted = 0, confirmed = 0;
+    for (uint32_t k = 0; k < count; ++k) finished += load(&peer[k].counters->finished);
+    fence();
+    for (uint32_t k = 0; k < count; ++k)
+      counted += tickets_of(load(&peer[k].counters->tail)) + load(&peer[k].counters->untracked);
+    if (finished != counted) return false;
+    // As in QueueRef::ended: reads that cannot be stale.
+    for (uint32_t k = 0; k < count; ++k)
+      confirmed += tickets_of(fetch_add(&peer[k].counters->tail, 0)) + fetch_add(&peer[k].counters->untracked, 0);
+    return finished == confirmed;
+  }
+
+  // In place of TerminationDetector::while_waiting; there is no idle function.
+  template <unsigned bytes>
+  ATOS_FUNCTION Waiting while_waiting(const QueueRef<bytes> &queue, Consumer &consumer, TerminationDetector &end) const {
+    end.report(queue);
+    if (queue.stopped()) return Waiting::kLeave;
+    // Every ticket of a queue is run on its device, so the home counts must be equal too: only then it looks further.
+    uint64_t tail;
+    const bool done = own == 0 ? queue.ended(&tail) && ended() : (tail = load(&queue.counters->tail), false);
+    if (done) {
+      tell(kEnded);
+      return Waiting::kLeave;
+    }
+    consumer.look_for_ring(queue, tail);
+    return Waiting::kPoll;
+  }
+
+  // For a worker that leaves: a stop of its device is one of all.
+  template <unsigned bytes> ATOS_FUNCTION void leave(const QueueRef<bytes> &queue) const {
+    if (load(&queue.counters->stop) & ~(kEnded | kStopElsewhere)) tell(kStopElsewhere);
+  }
+
+private:
+  ATOS_FUNCTION void tell(uint64_t why) const {
+    for (uint32_t k = 0; k < count; ++k) set_bits(&peer[k].counters->stop, why);
+  }
+};
+
+} // namespace atos

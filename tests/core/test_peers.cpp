@@ -1,0 +1,306 @@
+// Launches over several devices: each task runs once, on its owner, whatever is pushed where and however it is stopped.
+#include <numeric>
+#include <thread>
+
+#include "tree.h"
+
+namespace {
+
+// A tree whose nodes are numbered at random, so that pushes go from any device to any other.
+struct Scattered {
+  Work work;
+  uint32_t devices, blocks;
+  uint64_t chunk;
+  std::vector<uint32_t> number, node; // of a node, and the reverse
+  std::atomic<uint32_t> elsewhere{0}; // tasks that ran on another device than their owner
+  std::atomic<int64_t> stop_after{INT64_MAX};
+
+  Scattered(const Tree &tree, uint64_t seed, uint32_t devices, uint32_t blocks)
+      : work(tree), devices(devices), blocks(blocks), chunk((tree.nodes + devices - 1) / devices), number(tree.nodes),
+        node(tree.nodes) {
+    check::Random random(seed);
+    std::iota(number.begin(), number.end(), 0u);
+    for (uint64_t v = tree.nodes; v-- > 1;) std::swap(number[v], number[random.below(v + 1)]);
+    for (uint64_t v = 0; v < tree.nodes; ++v) node[number[v]] = uint32_t(v);
+  }
+  uint32_t owner(uint64_t item) const { return uint32_t(std::min<uint64_t>(item / chunk, devices - 1)); }
+};
+
+template <class T> void run_scattered(atos_cpu_worker *worker, const void *items, int64_t n, const void *args) {
+  Scattered &its = **static_cast<Scattered *const *>(args);
+  for (int64_t k = 0; k < n; ++k) {
+    const uint64_t item = decode(static_cast<const T *>(items)[k]);
+    CHECK(item < its.work.tree.nodes, "item %" PRIu64 " was never pushed", item);
+    const uint64_t v = its.node[item];
+    if (uint64_t(worker->index) / its.blocks != its.owner(item)) ++its.elsewhere;
+    ++its.work.seen[v];
+    for (uint32_t turn = 0; turn < its.work.turns; ++turn) __asm__ volatile("");
+    if (--its.stop_after == 0) worker->stop(worker);
+    for (uint64_t child = its.work.tree.first[v]; child < its.work.tree.first[v + 1]; ++child)
+      push<T>(worker, its.number[child]);
+  }
+}
+
+atos_status in_turn(const std::function<atos_status()> &call) {
+  atos_status status;
+  while ((status = call()) == ATOS_HELD) {}
+  return status;
+}
+
+template <class T> struct Devices {
+  Program program{run_scattered<T>, nullptr};
+  std::vector<atos_queue *> queues;
+
+  Devices(uint32_t devices, uint64_t capacity, uint64_t limit) : queues(devices) {
+    for (atos_queue *&queue : queues) {
+      CHECK(atos_queue_create(ATOS_CPU, capacity, sizeof(T), &queue) == ATOS_OK, "%s", atos_message());
+      CHECK(atos_queue_limit(queue, limit) == ATOS_OK, "%s", atos_message());
+    }
+  }
+  Devices(const Devices &) = delete;
+  ~Devices() {
+    for (atos_queue *queue : queues) atos_queue_destroy(queue);
+  }
+
+  void push(uint32_t device, uint64_t item) {
+    const T value = encode<T>(item);
+    CHECK(in_turn([&] { return atos_queue_push(queues[device], &value, 1); }) == ATOS_OK, "%s", atos_message());
+  }
+  uint64_t pending(uint32_t device) {
+    uint64_t n = 0;
+    CHECK(in_turn([&] { return atos_queue_pending(queues[device], &n); }) == ATOS_OK, "%s", atos_message());
+    return n;
+  }
+  uint64_t pending() {
+    uint64_t n = 0;
+    for (uint32_t k = 0; k < queues.size(); ++k) n += pending(k);
+    return n;
+  }
+  atos_peers peers(uint64_t chunk, atos_program *runs) {
+    return {uint32_t(queues.size()), std::min<uint32_t>(sizeof(T), 8), chunk, queues.data(), runs};
+  }
+  atos_status launch(Scattered &its, atos_launch launch, std::vector<atos_stats> *stats) {
+    Scattered *const argument = &its;
+    launch.worker = ATOS_CTA;
+    launch.threads = 1;
+    launch.argument_words = 1;
+    launch.arguments = reinterpret_cast<const uint64_t *>(&argument);
+    stats->resize(queues.size());
+    const atos_peers given = peers(its.chunk, program.handle);
+    return atos_peers_launch(&given, &launch, stats->data());
+  }
+};
+
+uint64_t sum(const std::vector<atos_stats> &stats, uint64_t atos_stats::*field) {
+  uint64_t all = 0;
+  for (const atos_stats &its : stats) all += its.*field;
+  return all;
+}
+
+// Launches one tree over some devices, again while it was stopped, and counts the launches that were.
+template <class T> int run_tree(check::Random &random, uint32_t devices, bool stopped) {
+  const Tree tree(random(), 1 + random.below(stopped ? 3000 : 800), 1 + random.below(6));
+  const uint32_t blocks = uint32_t(1 + random.below(2));
+  Scattered its(tree, random(), devices, blocks);
+  its.work.turns = stopped ? 3000 : 0;
+  const uint64_t capacity = random.below(2) ? 1 + random.below(20) : 2 * tree.nodes;
+  // A queue that grows while workers run, or by a stop, or not at all.
+  const uint64_t limits[] = {0, capacity + tree.nodes, std::max(capacity, tree.nodes)};
+  Devices<T> all(devices, capacity, limits[random.below(3)]);
+  const uint32_t fetch = uint32_t(1 + random.below(40));
+  const std::string which = std::to_string(devices) + " devices, " + std::to_string(blocks) + " workers each, capacity " +
+                            std::to_string(capacity) + ", " + std::to_string(tree.nodes) + " tasks";
+  int stops = 0;
+  for (int turn = 0; turn < 2; ++turn) { // the second one finds the slots of the first one used
+    all.push(its.owner(its.number[0]), its.number[0]);
+    uint64_t ran = 0;
+    for (;; ++stops) {
+      atos_launch launch = schedule(true, false, fetch, blocks);
+      if (stopped) launch.timeout = 1e-6 * double(1 + random.below(2000));
+      std::vector<atos_stats> stats;
+      const atos_status status = all.launch(its, launch, &stats);
+      ran += sum(stats, &atos_stats::tasks_run);
+      CHECK(sum(stats, &atos_stats::lost) == 0, "%s: %" PRIu64 " lost", which.c_str(), sum(stats, &atos_stats::lost));
+      CHECK(sum(stats, &atos_stats::pending) == all.pending(), "%s: another number is pending", which.c_str());
+      if (status == ATOS_OK) break;
+      CHECK(status == ATOS_STOPPED && stopped, "%s: status %d, %s", which.c_str(), int(status), atos_message());
+    }
+    CHECK(all.pending() == 0 && ran == tree.nodes, "%s: %" PRIu64 " ran, %" PRIu64 " pending", which.c_str(), ran,
+          all.pending());
+    for (uint64_t v = 0; v < tree.nodes; ++v)
+      CHECK(its.work.seen[v] == uint32_t(turn + 1), "%s: task %" PRIu64 " ran %u times", which.c_str(), v,
+            its.work.seen[v].load());
+    CHECK(its.elsewhere == 0, "%s: %u tasks ran on another device", which.c_str(), its.elsewhere.load());
+  }
+  return stops;
+}
+
+template <class T> void each_task_runs_once_on_its_owner() {
+  check::Random random(40 + sizeof(T));
+  for (int k = 0; k < 60; ++k) run_tree<T>(random, uint32_t(1 + random.below(8)), false);
+}
+
+} // namespace
+
+TEST(each_task_of_4_bytes_runs_once_on_its_owner) { each_task_runs_once_on_its_owner<uint32_t>(); }
+TEST(each_task_of_8_bytes_runs_once_on_its_owner) { each_task_runs_once_on_its_owner<uint64_t>(); }
+TEST(each_task_of_16_bytes_runs_once_on_its_owner) { each_task_runs_once_on_its_owner<Pair>(); }
+
+TEST(what_was_stopped_on_several_devices_goes_on) {
+  check::Random random(7);
+  int stops = 0;
+  for (int k = 0; k < 12; ++k) stops += run_tree<uint32_t>(random, uint32_t(2 + random.below(3)), true);
+  CHECK(stops > 5, "only %d launches were stopped", stops);
+}
+
+TEST(a_task_stops_all_devices) {
+  const Tree tree(5, 4000, 4);
+  Scattered its(tree, 6, 3, 1);
+  Devices<uint32_t> all(3, 100, 0);
+  all.push(its.owner(its.number[0]), its.number[0]);
+  uint64_t ran = 0;
+  int stops = 0;
+  for (;; ++stops) {
+    its.stop_after = 700;
+    std::vector<atos_stats> stats;
+    const atos_status status = all.launch(its, schedule(true, false, 4, 1), &stats);
+    CHECK(status == ATOS_OK, "status %d, %s", int(status), atos_message());
+    ran += sum(stats, &atos_stats::tasks_run);
+    if (its.stop_after > 0) break;
+    CHECK(sum(stats, &atos_stats::stopped) >= 1, "a stop goes unnoticed");
+  }
+  CHECK(ran == tree.nodes && stops >= 3 && stops <= 5, "%" PRIu64 " ran in %d launches", ran, stops + 1);
+}
+
+TEST(a_full_queue_of_one_device_keeps_all_of_them) {
+  const Tree tree(9, 3000, 6);
+  Scattered its(tree, 10, 4, 1);
+  Devices<uint32_t> all(4, 30, 30);
+  all.push(its.owner(its.number[0]), its.number[0]);
+  uint64_t ran = 0;
+  int full = 0;
+  for (;; ++full) {
+    std::vector<atos_stats> stats;
+    const atos_status status = all.launch(its, schedule(true, false, 8, 1), &stats);
+    ran += sum(stats, &atos_stats::tasks_run);
+    if (status == ATOS_OK) break;
+    CHECK(status == ATOS_QUEUE_FULL, "status %d, %s", int(status), atos_message());
+    CHECK(sum(stats, &atos_stats::lost) == 0 && sum(stats, &atos_stats::pending) == all.pending(), "items were lost");
+    for (uint32_t k = 0; k < 4; ++k) { // as the message says: the limit of those that are over it is raised
+      uint64_t capacity = 0, limit = 0;
+      atos_queue_capacity(all.queues[k], &capacity, &limit);
+      if (all.pending(k) > capacity)
+        CHECK(atos_queue_limit(all.queues[k], 2 * all.pending(k)) == ATOS_OK, "%s", atos_message());
+    }
+  }
+  CHECK(full > 0 && ran == tree.nodes, "%" PRIu64 " ran, after %d times that a queue was full", ran, full);
+}
+
+namespace {
+
+std::atomic<bool> released{false};
+void wait_for_release(atos_cpu_worker *, const void *, int64_t, const void *) {
+  while (!released) std::this_thread::yield();
+}
+
+void fail_at_7(atos_cpu_worker *worker, const void *items, int64_t n, const void *) {
+  for (int64_t k = 0; k < n; ++k) {
+    const uint32_t item = static_cast<const uint32_t *>(items)[k];
+    if (item == 7) return atos_cpu_fail(3, 7, 0, 0);
+    push<uint32_t>(worker, (item + 1) % 16);
+  }
+}
+
+atos_program *native(void (*run)(atos_cpu_worker *, const void *, int64_t, const void *), bool checked) {
+  atos_program *program = nullptr;
+  CHECK(atos_program_native(reinterpret_cast<uint64_t>(run), 0, 0, checked, &program) == ATOS_OK, "%s", atos_message());
+  return program;
+}
+
+} // namespace
+
+TEST(a_failed_check_ends_all_devices) {
+  Devices<uint32_t> all(4, 10, 10);
+  all.push(2, 8);
+  atos_program *const program = native(fail_at_7, true);
+  const atos_peers peers = all.peers(4, program);
+  const atos_launch launch = schedule(true, false, 1, 1);
+  std::vector<atos_stats> stats(4);
+  const atos_status status = atos_peers_launch(&peers, &launch, stats.data());
+  CHECK(status == ATOS_TASK_FAILED, "status %d, %s", int(status), atos_message());
+  CHECK(stats[1].failure.failed && stats[1].failure.site == 3 && stats[1].failure.item[0] == 7, "another check failed");
+  CHECK(!stats[0].failure.failed && !stats[2].failure.failed && !stats[3].failure.failed, "a check failed on another device");
+  CHECK(sum(stats, &atos_stats::tasks_run) == 16, "%" PRIu64 " tasks ran", sum(stats, &atos_stats::tasks_run));
+  atos_program_unload(program);
+}
+
+TEST(queues_of_a_stuck_launch_are_refused_until_it_ends) {
+  Devices<uint32_t> all(3, 10, 10);
+  all.push(1, 5);
+  atos_program *const program = native(wait_for_release, false);
+  const atos_peers peers = all.peers(4, program);
+  atos_launch launch = schedule(true, false, 1, 1);
+  launch.timeout = 0.01;
+  std::vector<atos_stats> stats(3);
+  atos_status status = atos_peers_launch(&peers, &launch, stats.data());
+  CHECK(status == ATOS_STUCK, "status %d, %s", int(status), atos_message());
+  uint64_t n;
+  for (atos_queue *queue : all.queues)
+    CHECK(atos_queue_pending(queue, &n) == ATOS_BUSY, "a queue can be used while others push into it");
+  released = true;
+  while (in_turn([&] { return atos_queue_pending(all.queues[2], &n); }) == ATOS_BUSY) std::this_thread::yield();
+  CHECK(all.pending() == 0, "%" PRIu64 " tasks are left", all.pending());
+  all.push(0, 1);
+  launch.timeout = 0;
+  status = atos_peers_launch(&peers, &launch, stats.data());
+  CHECK(status == ATOS_OK && sum(stats, &atos_stats::tasks_run) == 1, "status %d, %s", int(status), atos_message());
+  atos_program_unload(program);
+}
+
+TEST(launches_over_the_same_queues_wait_for_each_other) {
+  const Tree tree(2, 300, 3);
+  Devices<uint32_t> all(3, 1000, 0);
+  std::vector<std::thread> threads;
+  for (int turn = 0; turn < 2; ++turn)
+    threads.emplace_back([&, turn] {
+      Devices<uint32_t> own(0, 1, 0);
+      own.queues = all.queues;
+      if (turn) std::swap(own.queues[0], own.queues[2]); // locked in another order by who would take them as they come
+      for (int k = 0; k < 30; ++k) {
+        Scattered its(tree, uint64_t(k), 3, 1);
+        std::vector<atos_stats> stats;
+        const atos_status status = in_turn([&] { return own.launch(its, schedule(true, false, 4, 1), &stats); });
+        CHECK(status == ATOS_OK, "status %d, %s", int(status), atos_message());
+      }
+      own.queues.clear();
+    });
+  for (std::thread &thread : threads) thread.join();
+}
+
+TEST(what_several_devices_cannot_do_is_refused) {
+  Devices<uint32_t> all(2, 10, 10);
+  atos_queue *large = nullptr, *twice[] = {all.queues[0], all.queues[0]};
+  CHECK(atos_queue_create(ATOS_CPU, 10, 8, &large) == ATOS_OK, "%s", atos_message());
+  atos_queue *mixed[] = {all.queues[0], large};
+  const atos_peers good = all.peers(4, all.program.handle);
+  const atos_launch plain = schedule(true, false, 1, 1);
+  const auto refused = [](const atos_peers &peers, const atos_launch &launch, const char *what) {
+    std::vector<atos_stats> stats(2);
+    const atos_status status = atos_peers_launch(&peers, &launch, stats.data());
+    CHECK(status == ATOS_INVALID, "%s: status %d, %s", what, int(status), atos_message());
+  };
+  atos_peers peers = good;
+  peers.count = 0, refused(peers, plain, "no device");
+  peers = good, peers.chunk = 0, refused(peers, plain, "a chunk of nothing");
+  peers = good, peers.key_bytes = 3, refused(peers, plain, "a key of 3 bytes");
+  peers = good, peers.key_bytes = 8, refused(peers, plain, "a key larger than the item");
+  peers = good, peers.queues = twice, refused(peers, plain, "a queue twice");
+  peers = good, peers.queues = mixed, refused(peers, plain, "items of two sizes");
+  refused(good, schedule(false, false, 1, 1), "discrete");
+  refused(good, schedule(true, true, 1, 1), "with barriers");
+  refused(good, schedule(true, false, 1, 1, true), "with an idle function");
+  std::vector<atos_stats> stats(2);
+  const atos_status status = atos_peers_launch(&good, &plain, stats.data());
+  CHECK(status == ATOS_OK, "status %d, %s", int(status), atos_message());
+  atos_queue_destroy(large);
+}
