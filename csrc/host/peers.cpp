@@ -29,6 +29,7 @@ void atos_queue::launch_peers(const atos_peers &given, const atos_launch &option
   check(given, options);
   const std::vector<atos_queue *> queues(given.queues, given.queues + given.count);
   Runs runs;
+  if (given.program->device != ATOS_CPU) throw Failure(ATOS_INVALID, "a launch over several devices has a program for the CPU");
   for (uint32_t k = 0; k < given.count; ++k) {
     const QueueStorage &its = queues[k]->storage;
     if (queues[k]->device != ATOS_CPU || its.item_bytes != queues[0]->storage.item_bytes)

@@ -1,4 +1,4 @@
-// How large a model is, as the command line says: name=number, and children=2,1,0,0 or levels=0,1,1,2.
+// How large a model is, as the command line says: name=number, and children=2,1,0,0, levels=0,1,1,2 or owners=0,1,1,0.
 #pragma once
 #include <cstdlib>
 #include <cstring>
@@ -40,6 +40,8 @@ struct Bounds {
   unsigned blocks = 4;  // for far items
   unsigned adapts = 0;  // 1: the width of a bucket does
   std::vector<unsigned> levels; // of each task
+  unsigned devices = 0; // of a launch over several (peers.cpp), to which the workers belong in turns,
+  std::vector<unsigned> owners; // and which one each task belongs to
   unsigned weak = 0;    // 1: memory as weak as the C++ and PTX models allow
   unsigned report = 0;  // 1: what the last block reports is looked at
   unsigned most = 5000000; // states
@@ -50,14 +52,14 @@ struct Bounds {
         {"workers", &workers}, {"seeds", &seeds}, {"capacity", &capacity}, {"max_capacity", &max_capacity}, {"grows", &grows},
         {"memory", &memory}, {"fetch", &fetch}, {"buffer", &buffer}, {"barrier", &barrier}, {"launches", &launches}, {"stops", &stops}, {"fails", &fails}, {"halts", &halts}, {"aside", &aside}, {"between", &between}, {"ends", &ends},
         {"nested", &nested}, {"longs", &longs}, {"flat", &flat}, {"long_from", &long_from}, {"chunk", &chunk}, {"few", &few}, {"backlog", &backlog}, {"steps", &steps}, {"waits", &waits},
-        {"keep", &keep}, {"buckets", &buckets}, {"blocks", &blocks}, {"adapts", &adapts}, {"cta", &cta}, {"arrive", &arrive}, {"mailbox", &mailbox}, {"weak", &weak}, {"report", &report}, {"most", &most}};
+        {"keep", &keep}, {"buckets", &buckets}, {"blocks", &blocks}, {"devices", &devices}, {"adapts", &adapts}, {"cta", &cta}, {"arrive", &arrive}, {"mailbox", &mailbox}, {"weak", &weak}, {"report", &report}, {"most", &most}};
     for (int i = 1; i < count; ++i) {
       const char *equals = std::strchr(arguments[i], '=');
       if (!equals) return false;
       const size_t length = size_t(equals - arguments[i]);
       const auto is = [&](const char *name) { return length == std::strlen(name) && !std::strncmp(arguments[i], name, length); };
-      bool known = is("children") || is("levels");
-      std::vector<unsigned> &list = is("children") ? children : levels;
+      bool known = is("children") || is("levels") || is("owners");
+      std::vector<unsigned> &list = is("children") ? children : is("levels") ? levels : owners;
       for (const char *at = equals; known && at; at = std::strchr(at + 1, ',')) list.push_back(unsigned(std::atoi(at + 1)));
       for (const auto &name : names)
         if (is(name.name)) *name.value = unsigned(std::atoi(equals + 1)), known = true;
@@ -65,7 +67,7 @@ struct Bounds {
     }
     nodes = unsigned(children.size());
     max_capacity = max_capacity ? max_capacity : capacity;
-    return workers <= kMostThreads && levels.size() == (buckets ? nodes : 0) && std::accumulate(children.begin(), children.end(), seeds) == nodes;
+    return workers <= kMostThreads && levels.size() == (buckets ? nodes : 0) && owners.size() == (devices ? nodes : 0) && std::accumulate(children.begin(), children.end(), seeds) == nodes;
   }
 };
 inline Bounds bounds;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from model.source import Change
 
-in_queue = in_ring = in_worker = in_share = in_mailbox = Change
+in_queue = in_ring = in_worker = in_share = in_mailbox = in_peers = Change
 
 EARLY, STUCK, LOST, TWICE = "leaves early", "no way leads to the end", "was lost", "ran twice"
 BEYOND, NO_REPORT = "beyond the end of an array", "the report is not complete"
@@ -544,5 +544,50 @@ BROKEN = {
         in_worker(r"if \(!is_flat\(items\[k\]\)\) continue;", ""),
         caught_in="two kinds, split items",
         found="a loop in place of a flat task",
+    ),
+    # Several devices.
+    "no device ends alone": Rule(
+        in_peers(r"queue\.ended\(&tail\) && ended\(\)", "queue.ended(&tail)"), caught_in="devices", found=EARLY
+    ),
+    "all that finished is read before all that was pushed": Rule(
+        in_peers(
+            r"counted = 0, confirmed = 0;",
+            r"\g<0> for (uint32_t k = 0; k < count; ++k) counted += tickets_of(load(&peer[k].counters->tail)); fence();",
+        ),
+        in_peers(r"for [^\n]*\n *counted \+= [^\n]*", ""),
+        in_peers(r"return finished == confirmed;", "(void)confirmed; return true;"),
+        caught_in="devices, large items",
+        found=EARLY,
+    ),
+    "no device is counted after another": Rule(
+        in_peers(
+            r"for [^\n]*\n? *finished \+= .*?if \(finished != counted\) return false;",
+            "for (uint32_t k = 0; k < count; ++k) { const uint64_t f = load(&peer[k].counters->finished);"
+            " if (f != tickets_of(load(&peer[k].counters->tail))) return false; } return true;",
+        ),
+        caught_in="devices, three",
+        found=EARLY,
+    ),
+    "a push is counted at its owner before its task": Rule(
+        in_peers(r"run\(item\);\s*\+\+end\.unreported;", "queue.finish(1); run(item);"), caught_in="devices", found=EARLY
+    ),
+    "a push goes to its owner": Rule(
+        in_peers(r"number < count \? number : count - 1", "number ? own : own"),
+        caught_in="devices",
+        found="another device than its owner",
+    ),
+    "all devices are told the end": Rule(
+        in_peers(r"tell\(kEnded\);", "set_bits(&queue.counters->stop, kEnded);"), caught_in="devices", found=STUCK
+    ),
+    "a stop of a device is one of all": Rule(
+        in_peers(r"tell\(kStopElsewhere\);", "{}"), caught_in="devices, full", found=STUCK
+    ),
+    "equal sums are confirmed": Rule(
+        in_peers(
+            r"confirmed \+= tickets_of\(fetch_add\(&peer\[k\]\.counters->tail, 0\)\)",
+            "confirmed += tickets_of(load(&peer[k].counters->tail))",
+        ),
+        caught_in="devices, weak, three",
+        found=EARLY,
     ),
 }

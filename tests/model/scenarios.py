@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+# Several devices, of which each has a worker; the third worker, if there is one more, belongs to the first.
+TWO, THREE = {"workers": 2, "devices": 2}, {"workers": 3, "devices": 3}
 UP_TO_4 = {"capacity": 1, "max_capacity": 4, "grows": 1}  # doubling while workers run
 
 SCENARIOS: dict[str, dict[str, Any]] = {
@@ -292,4 +294,28 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "weak": 1,
         "report": 1,
     },
+    "devices": {**TWO, "children": "2,1,0,0", "owners": "0,1,0,1", "capacity": 4},
+    "devices, two workers on one": {**TWO, "workers": 3, "children": "2,1,0,0", "owners": "0,1,0,1", "capacity": 4},
+    "devices, three": {**THREE, "children": "2,1,1,0,0", "owners": "0,1,2,0,1", "capacity": 5},
+    "devices, large items": {**TWO, "children": "2,1,0,0", "owners": "0,1,1,0", "capacity": 2, "item_bytes": 8},
+    "devices, full": {**TWO, "children": "2,2,1,0,0,0", "owners": "0,1,0,1,1,0", "capacity": 1, "max_capacity": 4},
+    "devices, too full": {**TWO, "children": "3,1,0,0,0", "owners": "0,1,1,1,0", "capacity": 1, "max_capacity": 2},
+    "devices, grow": {**TWO, "children": "3,1,1,0,0,0", "owners": "0,1,1,1,1,0", **UP_TO_4},
+    "devices, stopped from outside": {**TWO, "children": "2,1,0,0", "owners": "1,1,0,1", "capacity": 4, "stops": 2},
+    "devices, stopped by a task": {**TWO, "children": "2,1,1,0,0", "owners": "0,1,0,1,1", "capacity": 4, "halts": 2},
+    "devices, weak": {**TWO, "children": "2,1,0,0", "owners": "0,1,0,1", "capacity": 2, "item_bytes": 8, "weak": 1},
+    "devices, weak, three": {**THREE, "children": "2,0,0", "owners": "1,2,0", "capacity": 3, "weak": 1},
 }
+
+
+class Kind(NamedTuple):
+    """The source of a model, and the size of its items."""
+
+    source: str
+    item_bytes: int
+
+
+def kind_of(scenario: str) -> Kind:
+    """Return which model a scenario is one of."""
+    bounds = SCENARIOS[scenario]
+    return Kind("peers.cpp" if "devices" in bounds else "model.cpp", int(bounds.get("item_bytes", 4)))

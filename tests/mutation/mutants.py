@@ -991,7 +991,7 @@ CPU = {
     ),
     "B40": Mutant("cpu/scratch.h", "regions of scratch overlap", "begin += (bytes + 15) / 16 * 16;", "begin += bytes / 2;"),
     "B41": Mutant("cpu/scratch.h", "each call has another region", "if (known == place) return", "if (known != place) return"),
-    "B42": Mutant("cpu/worker.h", "all workers are the first", "view.worker.index = number;", "view.worker.index = 0;"),
+    "B42": Mutant("cpu/worker.h", "all workers are the first", "run.first_worker + number;", "0;"),
     "B38": Mutant("cpu/worker.h", "the high-water mark counts for one flush only", "producer.reserved = 0;"),
 }
 
@@ -1282,4 +1282,47 @@ OTHERS = {
     "O11": Mutant("host/launch.cpp", "a full receiver is not reported", "  report_full_receiver(run, stats);\n"),
 }
 
-MUTANTS = {**ATOMIC, **RING, **QUEUE, **SHARE, **WORKER, **HOST, **CPU, **THREADS, **KEPT, **MAILBOX, **FAR, **KINDS, **OTHERS}
+PEERS, HOST_PEERS, PUSHES = "protocol/peers.cuh", "host/peers.cpp", "cpu/peer_pushes.h"
+DEVICES = {
+    "D01": Mutant(PEERS, "a device ends alone", "queue.ended(&tail) && ended()", "queue.ended(&tail)"),
+    "D02": Mutant(
+        PEERS, "what is confirmed is read as before", "fetch_add(&peer[k].counters->tail, 0)", "load(&peer[k].counters->tail)"
+    ),
+    "D03": Mutant(PEERS, "the first device is told the end alone", "tell(kEnded);", "set_bits(&queue.counters->stop, kEnded);"),
+    "D04": Mutant(PEERS, "a stop of a device is its own", "tell(kStopElsewhere);", ";"),
+    "D05": Mutant(PEERS, "the owner is one too small", "number += key - number * chunk >= chunk;"),
+    "D06": Mutant(PEERS, "there are devices beyond the last", "number < count ? number : count - 1", "number"),
+    "D07": Mutant(PEERS, "a key of 4 bytes has 8", "key_bytes == 4 ? uint32_t(item.word[0]) : item.word[0]", "item.word[0]"),
+    "D08": Mutant(PEERS, "tasks that ran are not reported", "    end.report(queue);\n"),
+    "D09": Mutant(PEERS, "the device that detects the end looks at others alone", "queue.ended(&tail) && ended()", "ended()"),
+    "D10": Mutant(
+        PUSHES, "pushes keep their places", "sorted[--ends[owners[i]]] = items[i];", "sorted[i] = items[i], --ends[owners[i]];"
+    ),
+    "D11": Mutant(PUSHES, "tickets reserved once are for all later pushes", "    producer.reserved = 0;\n"),
+    "D12": Mutant(HOST_PEERS, "a queue may be given twice", "locks.size() != queues.size()", "false"),
+    "D13": Mutant(HOST_PEERS, "queues of a stuck launch can be used", "queues[k]->abandoned = runs[k];", ";"),
+    "D14": Mutant(HOST_PEERS, "a stop at the end of all is one", "counters.stop = kRun;"),
+    "D15": Mutant(HOST_PEERS, "a timeout goes unnoticed", "goes_on &= !runs[0]->monitor.stopped();"),
+    "D16": Mutant(HOST_PEERS, "all workers have numbers from 0 on", "runs[k]->first_worker = all;"),
+    "D17": Mutant(HOST_PEERS, "a full queue is no end", " || storage.over_capacity()"),
+    "D18": Mutant(
+        "cpu/backend.cpp", "a device of a stuck launch has ended", "for (const auto &run : runs) run->over = false;", ""
+    ),
+}
+
+MUTANTS = {
+    **ATOMIC,
+    **RING,
+    **QUEUE,
+    **SHARE,
+    **WORKER,
+    **HOST,
+    **CPU,
+    **THREADS,
+    **KEPT,
+    **MAILBOX,
+    **FAR,
+    **KINDS,
+    **OTHERS,
+    **DEVICES,
+}

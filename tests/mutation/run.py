@@ -30,7 +30,7 @@ from threading import Lock
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from model.scenarios import SCENARIOS  # noqa: E402
+from model.scenarios import SCENARIOS, kind_of  # noqa: E402
 from model.source import OWN, copy_changed  # noqa: E402
 from mutation.mutants import GPU, MUTANTS, Mutant  # noqa: E402
 
@@ -142,7 +142,7 @@ def includes(source: Path) -> set[str]:
 
 # What can show on the CPU: what the library is compiled from, but for what only a GPU does there.
 BUILT = {str(source.relative_to(CSRC)) for source in LIBRARY}.union(*map(includes, LIBRARY)) - {"protocol/split_item.cuh"}
-MODELLED = {name for name in includes(MODEL / "model.cpp") if not (OWN / name).exists()}
+MODELLED = {name for model in ("model.cpp", "peers.cpp") for name in includes(MODEL / model) if not (OWN / name).exists()}
 
 
 def object_name(source: Path) -> str:
@@ -232,21 +232,21 @@ class Model:
             if not self.checker.exists():
                 compiled(*FLAGS, "-O2", "-c", MODEL / "check.cpp", "-o", self.checker)
         programs = {}
-        for size in {bounds.get("item_bytes", 4) for bounds in SCENARIOS.values()}:
-            at = directory / f"model {size}"
+        for kind in set(map(kind_of, SCENARIOS)):
+            at = directory / f"{kind.source} {kind.item_bytes}"
             at.mkdir()
             copy_changed(at)
             shutil.copy(directory / "csrc" / mutant.file, at / mutant.file)
-            programs[size] = at / "model"
-            where = ["-I", at, "-I", MODEL, f"-DBYTES={size}"]
-            compiled(*FLAGS, "-w", "-O1", *where, MODEL / "model.cpp", self.checker, "-o", programs[size])
+            programs[kind] = at / "model"
+            where = ["-I", at, "-I", MODEL, f"-DBYTES={kind.item_bytes}"]
+            compiled(*FLAGS, "-w", "-O1", *where, MODEL / kind.source, self.checker, "-o", programs[kind])
         waiting = list(SCENARIOS)
         for most in MOST_STATES:
             again = []
             for name in waiting:
                 bounds = SCENARIOS[name]
                 words = [f"{key}={value}" for key, value in bounds.items() if key != "item_bytes"]
-                outcome, said = run([programs[bounds.get("item_bytes", 4)], *words, f"most={most}"], 600)
+                outcome, said = run([programs[kind_of(name)], *words, f"most={most}"], 600)
                 if "more states than are allowed" in said:
                     again.append(name)
                 elif outcome != "ok":

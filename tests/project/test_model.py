@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 from model.rules import BROKEN
-from model.scenarios import SCENARIOS
+from model.scenarios import SCENARIOS, Kind, kind_of
 from model.source import Change, ModelError, copy_changed
 from repository import ROOT
 
@@ -45,14 +45,14 @@ def compiled(output: Path, *arguments: object) -> Path:
     return output
 
 
-def program(directory: Path, common: Common, item_bytes: int, changes: Sequence[Change] = ()) -> Path:
-    """Compile the model over a changed copy of csrc."""
+def program(directory: Path, common: Common, kind: Kind, changes: Sequence[Change] = ()) -> Path:
+    """Compile a model over a changed copy of csrc."""
     directory.mkdir()
     copy_changed(directory, changes)
     # What is broken is soon found: it is the compiler that takes the time. A header is compiled for one level of optimization.
     speed = ["-O0", "-include", common.header.result().with_suffix("")] if changes else ["-O2"]
-    where = ["-I", directory, "-I", MODEL, f"-DBYTES={item_bytes}"]
-    return compiled(directory / "model", *speed, *where, MODEL / "model.cpp", common.checker.result())
+    where = ["-I", directory, "-I", MODEL, f"-DBYTES={kind.item_bytes}"]
+    return compiled(directory / "model", *speed, *where, MODEL / kind.source, common.checker.result())
 
 
 def explore(model: Path, scenario: str) -> Outcome:
@@ -60,10 +60,6 @@ def explore(model: Path, scenario: str) -> Outcome:
     bounds = [f"{name}={value}" for name, value in SCENARIOS[scenario].items() if name != "item_bytes"]
     done = subprocess.run([model, *bounds], capture_output=True, text=True, timeout=300, check=False)
     return Outcome(done.returncode, done.stdout + done.stderr)
-
-
-def size_of_items(scenario: str) -> int:
-    return int(SCENARIOS[scenario].get("item_bytes", 4))
 
 
 @pytest.fixture(scope="module")
@@ -81,20 +77,20 @@ def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     root = tmp_path_factory.mktemp("model")
 
     def check(scenario: str) -> Outcome:
-        return explore(right[size_of_items(scenario)].result(), scenario)
+        return explore(right[kind_of(scenario)].result(), scenario)
 
     def check_broken(name: str) -> Outcome:
         scenario = BROKEN[name].caught_in
         directory = root / f"broken {rules.index(name)}"
-        return explore(program(directory, common, size_of_items(scenario), BROKEN[name].broken_by), scenario)
+        return explore(program(directory, common, kind_of(scenario), BROKEN[name].broken_by), scenario)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         # What others wait for is begun before them; the short ones come last.
         checker = pool.submit(compiled, root / "check.o", "-O2", "-c", MODEL / "check.cpp")
         header = pool.submit(compiled, root / "check.hpp.gch", "-O0", "-x", "c++-header", MODEL / "check.hpp")
         common = Common(checker, header)
-        sizes = {size_of_items(scenario) for scenario in scenarios}
-        right = {size: pool.submit(program, root / f"right {size}", common, size) for size in sizes}
+        kinds = {kind_of(scenario) for scenario in scenarios}
+        right = {kind: pool.submit(program, root / f"right {kind}", common, kind) for kind in kinds}
         yield {name: pool.submit(check, name) for name in scenarios} | {name: pool.submit(check_broken, name) for name in rules}
 
 

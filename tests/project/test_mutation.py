@@ -26,7 +26,10 @@ def test_there_are_faults_in_every_part_of_the_protocol():
     }
     host = {f"host/{name}" for name in ("kinds.cpp", "launch.cpp", "queue.cpp", "queue_storage.cpp", "queue_storage.h")}
     host |= {"host/fork_safe_mutex.h", "host/kept_ranges.h", "host/stop_monitor.h", "host/mailbox.cpp", "host/prioritized.cpp"}
-    host.add("host/receivers.cpp")
-    cpu = {f"cpu/{name}" for name in ("backend.cpp", "memory.cpp", "scratch.h", "worker.h", "thread_pool.h", "launch_thread.h")}
+    host |= {"host/receivers.cpp", "host/peers.cpp"}
+    cpu = {
+        f"cpu/{name}"
+        for name in ("backend.cpp", "memory.cpp", "scratch.h", "worker.h", "thread_pool.h", "launch_thread.h", "peer_pushes.h")
+    }
     shared = {f"protocol/{name}" for name in protocol} | {f"device/{name}" for name in device}
     assert {mutant.file for mutant in MUTANTS.values()} == shared | host | cpu

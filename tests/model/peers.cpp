@@ -1,0 +1,263 @@
+// The explored program for launches over several devices: workers of each (peer_worker.h) over queues that all push into, within
+// the bounds that the command line tells (bounds.hpp).
+//
+// The rules: no device ends before all tasks have run; every task runs once, on its owner; what is pending after a stop is there
+// once, in its owner's queue; a task sees what was written before it was pushed; and the end can be reached from anywhere.
+#include "protocol/atomic.cuh"
+#include "peer_worker.h"
+
+using namespace atos;
+
+namespace {
+
+using model::bounds;
+using model::kMostDevices;
+constexpr unsigned kSpill = 8, kMostSlots = 8, kMostRings = 3, kMostNodes = 8;
+constexpr uint64_t kChunk = 16; // an item is its owner's number times this, plus the number of the task
+
+struct Device {
+  Counters counters{};
+  Slot<BYTES> slots[kMostSlots]{}, more[2 * kMostSlots]{};
+  Item<BYTES> spill[kSpill]{};
+  uint64_t size = 0; // the host's
+};
+struct World {
+  Device device[kMostDevices];
+  uint64_t arrivals = 0; // workers that have asked for their number, by which they belong to a device
+  uint64_t ran[kMostNodes]{}, written[kMostNodes]{};
+  uint64_t stops = 0, halted = 0; // that the host still asks for; 1: a task has stopped the launch
+} world;
+
+template <class T> uint64_t now(const T &word) {
+  return model::machine.memory.newest(model::machine.memory.find(reinterpret_cast<const uint64_t *>(&word)));
+}
+template <class T> void set(T &word, uint64_t value) {
+  model::machine.memory.set(reinterpret_cast<uint64_t *>(&word), value);
+}
+
+unsigned first_child(unsigned v) {
+  unsigned child = bounds.seeds;
+  for (unsigned u = 0; u < v; ++u) child += bounds.children[u];
+  return child;
+}
+unsigned parent(unsigned v) {
+  unsigned u = 0;
+  while (first_child(u) + bounds.children[u] <= v) ++u;
+  return u;
+}
+unsigned number_ran() {
+  unsigned n = 0;
+  for (unsigned v = 0; v < bounds.nodes; ++v) n += now(world.ran[v]) != 0;
+  return n;
+}
+
+uint64_t item_word(unsigned v) { return bounds.owners[v] * kChunk + v; }
+Item<BYTES> item_of(unsigned v) {
+  Item<BYTES> item{};
+  const uint64_t word = item_word(v);
+  std::memcpy(&item, &word, std::min(sizeof item, sizeof word));
+  return item;
+}
+constexpr unsigned kSlotWords = sizeof(Slot<BYTES>) / 8;
+uint64_t *word_of(Slot<BYTES> &slot, unsigned word) { return reinterpret_cast<uint64_t *>(&slot) + word; }
+uint64_t sequence_in(Slot<BYTES> &slot) { return now(*word_of(slot, kSlotWords - 1)) >> (BYTES == 4 ? 32 : 0); }
+unsigned item_in(Slot<BYTES> &slot) { return unsigned(now(*word_of(slot, 0))); }
+void fill_slot(Slot<BYTES> &slot, uint64_t sequence, uint64_t item) {
+  set(*word_of(slot, 0), item);
+  set(*word_of(slot, kSlotWords - 1), BYTES == 4 ? sequence << 32 | item : sequence);
+}
+unsigned number_of_more() { return bounds.grows ? 2 * (bounds.max_capacity - bounds.capacity) : 0; }
+template <class F> void for_slots(Device &its, F f) {
+  for (unsigned i = 0; i < bounds.max_capacity; ++i) f(its.slots[i]);
+  for (unsigned i = 0; i < number_of_more(); ++i) f(its.more[i]);
+}
+
+struct Table {
+  Peer peer[kMostDevices];
+};
+Peers peers(Table &table, unsigned own) {
+  for (unsigned k = 0; k < bounds.devices; ++k) {
+    Device &its = world.device[k];
+    const uint64_t size = now(its.size);
+    unsigned growths = 0;
+    while (bounds.grows && size << (growths + 1) <= bounds.max_capacity) ++growths;
+    table.peer[k] = {&its.counters, its.slots, its.more, its.spill, size, ~uint64_t(0) / size, kSpill, growths};
+  }
+  return {table.peer, bounds.devices, own, 4, kChunk, ~uint64_t(0) / kChunk};
+}
+
+// The host's part between two runs of the workers, as in csrc/host.
+void provide(Device &its, const std::vector<unsigned> &items) {
+  const uint64_t size = now(its.size);
+  for (unsigned i = 0; i < items.size(); ++i) fill_slot(its.slots[i], 1, items[i]);
+  set(its.counters.tail, items.size());
+  uint64_t most = 0; // all that may be mapped is
+  while (bounds.grows && size << (most + 1) <= bounds.max_capacity) ++most;
+  set(its.counters.growths_granted, most);
+}
+
+std::vector<unsigned> pending_in(Device &its) {
+  std::vector<unsigned> all;
+  for_slots(its, [&](auto &slot) {
+    if (sequence_in(slot) % 2) all.push_back(item_in(slot));
+  });
+  const uint64_t spilled = now(its.counters.spilled);
+  if (spilled > kSpill) model::fail("the spill area of the model is too small");
+  for (unsigned k = 0; k < spilled; ++k) all.push_back(unsigned(now(its.spill[k])));
+  return all;
+}
+
+void clear(Device &its) {
+  Counters &c = its.counters;
+  set(its.size, std::min<uint64_t>(bounds.max_capacity, now(its.size) << growths_of(now(c.tail))));
+  for (uint64_t *p : {&c.head, &c.tail, &c.finished, &c.stop, &c.spilled, &c.growths_granted, &c.growths_requested}) set(*p, 0);
+  for (unsigned k = 1; k <= kMostRings; ++k) set(c.ring_first_ticket[k], 0);
+  for_slots(its, [](auto &slot) { fill_slot(slot, 0, 0); });
+}
+
+// What is pending goes into one ring for each device; whether it fits.
+bool recover() {
+  std::vector<unsigned> pending[kMostDevices];
+  unsigned there[kMostNodes] = {};
+  bool room = true;
+  for (unsigned k = 0; k < bounds.devices; ++k) {
+    Device &its = world.device[k];
+    pending[k] = pending_in(its);
+    for (const unsigned item : pending[k]) {
+      if (item / kChunk != k) model::fail("an item waits for another device than its owner");
+      ++there[item % kChunk];
+    }
+    clear(its);
+    if (pending[k].size() > bounds.max_capacity) room = false;
+    else if (pending[k].size() > now(its.size)) set(its.size, std::min<uint64_t>(bounds.max_capacity, 2 * pending[k].size()));
+  }
+  for (unsigned v = 0; v < bounds.nodes; ++v) {
+    const bool was_pushed = v < bounds.seeds || now(world.ran[parent(v)]);
+    if (there[v] + (now(world.ran[v]) != 0) != was_pushed)
+      model::fail("task " + std::to_string(v) + (was_pushed ? " was lost, or is there twice" : " is there and was never pushed"));
+  }
+  for (unsigned k = 0; room && k < bounds.devices; ++k) provide(world.device[k], pending[k]);
+  set(world.arrivals, 0);
+  return room;
+}
+
+} // namespace
+
+namespace model {
+
+void body(unsigned thread) {
+  std::memset(machine.scratch, 0, sizeof machine.scratch);
+  if (machine.threads[thread].begun) std::memcpy(machine.scratch, machine.threads[thread].local.data(), sizeof machine.scratch);
+  static_assert(sizeof(PeerWorker) <= sizeof machine.scratch);
+  PeerWorker &worker = *reinterpret_cast<PeerWorker *>(machine.scratch);
+  Table table;
+  if (!worker.begun) {
+    worker.device = fetch_add(&world.arrivals, 1) % bounds.devices;
+    worker.begin(peers(table, unsigned(worker.device)));
+    commit();
+  }
+  const Peers view = peers(table, unsigned(worker.device));
+  const auto run = [&](const Item<BYTES> &item) {
+    uint64_t word = 0;
+    std::memcpy(&word, &item, std::min(sizeof item, sizeof word));
+    const unsigned v = unsigned(word % kChunk);
+    if (word / kChunk != worker.device) fail("a task runs on another device than its owner");
+    if (v >= bounds.nodes || word != item_word(v)) fail("an item that was never pushed");
+    if (fetch_add(&world.ran[v], 1)) fail("task " + std::to_string(v) + " ran twice");
+    if (bounds.weak && v >= bounds.seeds && !atos::load(&world.written[v])) fail("a task does not see what was written before it was pushed");
+    if (bounds.halts >> v & 1) atos::store(&world.halted, 1), view.queue<BYTES>(view.own).stop();
+    for (unsigned child = first_child(v), end = child + bounds.children[v]; child < end; ++child) {
+      if (bounds.weak) atos::store(&world.written[child], 1);
+      worker.push(view, item_of(child));
+    }
+  };
+  while (worker.step(view, run)) commit();
+  worker.leave(view);
+}
+
+void tidy_local(unsigned) {
+  PeerWorker &worker = *reinterpret_cast<PeerWorker *>(machine.scratch);
+  if (!worker.consumer.claimed) worker.consumer.first = 0;
+  if (worker.consumer.first < worker.consumer.next_start) worker.consumer.next_start = kNever;
+  for (Producer &producer : worker.producers) producer.base = 0;
+}
+
+void uses_ring(unsigned) {}
+
+void invariant(const char *) {
+  for (unsigned k = 0; k < bounds.devices; ++k)
+    if (now(world.device[k].counters.stop) & kEnded && number_ran() < bounds.nodes) fail("a worker leaves early");
+}
+
+// The host asks the first device for a stop.
+bool outside() {
+  if (!now(world.stops)) return false;
+  set(world.stops, now(world.stops) - 1);
+  Counters &first = world.device[0].counters;
+  set(first.stop, now(first.stop) | kStopAsked);
+  return true;
+}
+
+bool host() {
+  bool over = true, called = false;
+  for (unsigned k = 0; k < bounds.devices; ++k) {
+    const uint64_t stop = now(world.device[k].counters.stop);
+    if (stop == kRun) fail("a device has left before the end, and without a stop");
+    over &= stop == kEnded;
+    called |= (stop & kStopCalled) != 0;
+  }
+  if (called != (now(world.halted) != 0)) fail("a stop goes unnoticed");
+  set(world.halted, 0);
+  if (!over) return !recover();
+  if (number_ran() < bounds.nodes) fail("the launch ended early");
+  for (unsigned k = 0; k < bounds.devices; ++k) {
+    const Counters &c = world.device[k].counters;
+    if (tickets_of(now(c.tail)) != now(c.finished)) fail("a device has other counts of pushed and of finished tasks at the end");
+    if (!pending_in(world.device[k]).empty()) fail("an item was left");
+  }
+  return true;
+}
+
+} // namespace model
+
+int main(int count, char **arguments) {
+  if (!bounds.read(count, arguments) || bounds.devices == 0 || bounds.devices > kMostDevices)
+    return std::puts("the model makes no sense of its bounds"), 2;
+  if (setjmp(model::machine.back)) return std::puts(model::machine.failure.c_str()), 2;
+  using model::machine;
+  const auto name = [](auto &word, const std::string &name, bool plain = false) {
+    machine.memory.name(reinterpret_cast<uint64_t *>(&word), name, plain, false, false);
+  };
+  const bool stops = bounds.capacity < bounds.nodes || bounds.stops || bounds.halts;
+  for (unsigned k = 0; k < bounds.devices; ++k) {
+    Device &its = world.device[k];
+    Counters &c = its.counters;
+    const std::string of = " of " + std::to_string(k);
+    name(c.head, "head" + of), name(c.tail, "tail" + of), name(c.finished, "finished" + of), name(c.stop, "stop" + of);
+    name(c.untracked, "untracked" + of, true), name(c.spilled, "spilled" + of, !stops);
+    name(c.growths_granted, "granted" + of, true), name(c.growths_requested, "requested" + of, true);
+    for (unsigned i = 1; i <= kMostRings; ++i) name(c.ring_first_ticket[i], "first ticket " + std::to_string(i) + of, !bounds.grows);
+    unsigned number = 0;
+    for_slots(its, [&](auto &slot) {
+      for (unsigned i = 0; i < kSlotWords; ++i)
+        name(*word_of(slot, i), "slot " + std::to_string(number) + of + (i + 1 == kSlotWords ? "" : " item"));
+      ++number;
+    });
+    for (auto &word : its.spill) name(word, "spill" + of, true);
+    name(its.size, "size" + of, true);
+  }
+  name(world.arrivals, "arrivals");
+  for (auto &word : world.ran) name(word, "ran", true);
+  for (auto &word : world.written) name(word, "written");
+  name(world.stops, "stops", true), name(world.halted, "halted", true);
+  machine.memory.views.resize(bounds.workers);
+  for (unsigned k = 0; k < bounds.devices; ++k) {
+    std::vector<unsigned> seeds;
+    for (unsigned v = 0; v < bounds.seeds; ++v)
+      if (bounds.owners[v] == k) seeds.push_back(unsigned(item_word(v)));
+    set(world.device[k].size, bounds.capacity);
+    provide(world.device[k], seeds);
+  }
+  set(world.stops, bounds.stops);
+  return model::explore();
+}
