@@ -1,4 +1,4 @@
-"""Devices that tasks run on: the CPU, and the GPUs that the driver finds."""
+"""Devices that tasks run on: the GPUs that the driver finds, and the CPU, which is as many devices as one likes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class Device:
     kind : str
         "cpu" or "cuda".
     index : int
-        The driver's number of the GPU; 0 for the CPU.
+        The driver's number of the GPU. CPU devices of any number are there: they have the machine's memory in common, and a
+        launch over several of them divides the cores.
 
     Examples
     --------
@@ -38,15 +39,15 @@ class Device:
     def __post_init__(self) -> None:
         if self.kind not in ("cpu", "cuda"):
             raise InvalidArgumentError(f"a device is of kind 'cpu' or 'cuda' (got {self.kind!r:.80})")
-        index = check_int("the index of a device", self.index, 0, 0 if self.kind == "cpu" else 2**31 - 1)
+        index = check_int("the index of a device", self.index, 0, 2**31 - 1)
         object.__setattr__(self, "index", index)  # a plain int, whatever kind of integer was given
 
     def __str__(self) -> str:
-        return "cpu" if self.kind == "cpu" else f"cuda:{self.index}"
+        return "cpu" if self == Device("cpu") else f"{self.kind}:{self.index}"
 
     @property
     def number(self) -> int:
-        """The device as the core counts."""
+        """The device as the core counts, to which all CPU devices are one."""
         return lib.ATOS_CPU if self.kind == "cpu" else self.index
 
     @property
@@ -125,7 +126,7 @@ def devices() -> list[Device]:
     Returns
     -------
     list of Device
-        The GPUs in the driver's order, then the CPU.
+        The GPUs in the driver's order, then the CPU as one device.
 
     Examples
     --------
@@ -141,8 +142,8 @@ def device(spec: Device | str | None = None) -> Device:
     Parameters
     ----------
     spec : Device, str or None
-        "cpu", "cuda", "cuda:1", a device as it is, or None for the best there is: what the environment variable
-        ``ATOS_DEVICE`` names, otherwise the first GPU, otherwise the CPU.
+        "cpu", which is "cpu:0", "cpu:1", "cuda", "cuda:1", a device as it is, or None for the best there is: what the
+        environment variable ``ATOS_DEVICE`` names, otherwise the first GPU, otherwise the CPU.
 
     Raises
     ------
@@ -155,6 +156,8 @@ def device(spec: Device | str | None = None) -> Device:
     --------
     >>> atos.device("cpu")
     Device(kind='cpu', index=0)
+    >>> print(atos.device("cpu:1"))
+    cpu:1
     """
     if isinstance(spec, Device):
         return spec
@@ -162,12 +165,13 @@ def device(spec: Device | str | None = None) -> Device:
         spec = os.environ.get("ATOS_DEVICE")
         if not spec:
             return Device("cuda", 0) if _gpus() else Device("cpu")
-    match = re.fullmatch(r"(cpu)|cuda(?::(\d+))?", spec) if isinstance(spec, str) else None
+    match = re.fullmatch(r"(cpu|cuda)(?::(\d+))?", spec) if isinstance(spec, str) else None
     if not match:
-        raise InvalidArgumentError(f"a device is 'cpu', 'cuda' or 'cuda:N' (got {spec!r})")
-    if match[1]:
-        return Device("cpu")
-    index, count = int(match[2] or 0), _gpus()
+        raise InvalidArgumentError(f"a device is 'cpu', 'cpu:N', 'cuda' or 'cuda:N' (got {spec!r})")
+    index = int(match[2] or 0)
+    if match[1] == "cpu":
+        return Device("cpu", index)
+    count = _gpus()
     if index >= count:
         reason = message() if count == 0 else f"this machine has {count}"
         raise DeviceNotFoundError(f"there is no device {spec!r}: {reason}")

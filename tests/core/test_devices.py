@@ -24,6 +24,19 @@ def test_the_cpu():
     assert total == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
+def test_the_cpu_is_as_many_devices_as_one_likes():
+    assert atos.device("cpu:0") == CPU
+    other = atos.device("cpu:3")
+    assert other == atos.Device("cpu", 3) != CPU
+    assert (str(other), other.number, other.processors) == ("cpu:3", CPU.number, CPU.processors)
+    queue = atos.Queue(3, device=other)
+    array = atos.full(3, 7, device="cpu:3")
+    assert queue.device == array.device == array.copy().device == other
+    assert atos.asarray(array, device="cpu").device == CPU
+    with pytest.raises(InvalidArgumentError, match="must be from 0 to 2147483647"):
+        atos.device("cpu:" + "9" * 30)
+
+
 def test_devices_are_values():
     assert atos.Device("cuda", 1) == atos.Device("cuda", 1) != atos.Device("cuda", 0)
     assert len({CPU, atos.Device("cpu"), atos.Device("cuda")}) == 2
@@ -42,10 +55,10 @@ def test_the_list_of_devices_ends_with_the_cpu():
 
 
 @pytest.mark.parametrize(
-    "name", ["gpu", "CPU", "cpu:0", "cuda:", "cuda:x", "cuda:-1", "cuda:1.0", " cpu", "", "cpu\n", "cuda:1\n"]
+    "name", ["gpu", "CPU", "cpu:", "cpu0", "cpu:-1", "cuda:", "cuda:x", "cuda:-1", "cuda:1.0", " cpu", "", "cpu\n", "cuda:1\n"]
 )
 def test_names_of_no_device(name):
-    with pytest.raises(InvalidArgumentError, match=r"a device is 'cpu', 'cuda' or 'cuda:N' \(got "):
+    with pytest.raises(InvalidArgumentError, match=r"a device is 'cpu', 'cpu:N', 'cuda' or 'cuda:N' \(got "):
         atos.device(name)
 
 

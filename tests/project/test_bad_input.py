@@ -62,11 +62,11 @@ class Stream:
 # What is passed, the error, and a part of its message.
 TABLE: list[tuple[Callable[[], Any], type[AtosError], str]] = [
     # devices
-    (lambda: atos.device("gpu"), Wrong, r"'cpu', 'cuda' or 'cuda:N' \(got 'gpu'\)"),
+    (lambda: atos.device("gpu"), Wrong, r"'cpu', 'cpu:N', 'cuda' or 'cuda:N' \(got 'gpu'\)"),
     (lambda: atos.device(-1), Wrong, r"\(got -1\)"),
     (lambda: atos.device("cuda:" + "9" * 30), DeviceNotFoundError, "no device 'cuda:99999"),
     (lambda: atos.Device("tpu"), Wrong, r"kind 'cpu' or 'cuda' \(got 'tpu'\)"),
-    (lambda: atos.Device("cpu", 1), Wrong, r"index of a device must be from 0 to 0 \(got 1\)"),
+    (lambda: atos.Device("cpu", -1), Wrong, r"index of a device must be from 0 to 2147483647 \(got -1\)"),
     (lambda: atos.Device("cuda", -1), Wrong, r"\(got -1\)"),
     (lambda: atos.Device("cuda", "0"), Type, r"must be an integer \(got '0'\)"),
     (lambda: Queue(1, device=atos.Device("cuda", 2**31 - 1)), DeviceNotFoundError, "2147483647|libcuda"),

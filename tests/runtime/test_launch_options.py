@@ -32,7 +32,7 @@ WRONG_OPTIONS = [
     ({"shared_memory": -1}, InvalidArgumentError, r"shared_memory must be from 0 to 1048576 \(got -1\)"),
     ({"shared_memory": 2**21}, InvalidArgumentError, "shared_memory"),
     ({"shared_memory": None}, UnsupportedTypeError, "shared_memory must be an integer"),
-    ({"device": "tpu"}, InvalidArgumentError, "a device is 'cpu', 'cuda' or 'cuda:N'"),
+    ({"device": "tpu"}, InvalidArgumentError, "a device is 'cpu', 'cpu:N', 'cuda' or 'cuda:N'"),
     ({"device": "cuda:99"}, DeviceNotFoundError, "cuda:99"),
     ({"device": atos.Device("cuda", 99)}, LaunchConfigError, "make a queue there"),
     (
