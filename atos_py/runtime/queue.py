@@ -1,10 +1,9 @@
-"""The queue of tasks, and the ways to launch workers on it."""
+"""The queue of tasks."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -18,21 +17,17 @@ from ..core.library import check, ffi, lib
 from ..errors import UnsupportedTypeError
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_dtype, check_bool, check_int
-from . import checkpoint, run
+from . import checkpoint
 from .buckets import as_priorities, check_buckets
 from .checkpoint import QueueOptions, QueueSnapshot
 from .core_queue import CoreQueue
 from .items import as_items, check_item_dtype, items_on_gpu
-from .launch import LaunchOptions, run_launch
-from .stats import LaunchStats
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
+from .queue_launches import QueueLaunches
 
 __all__ = ["Queue"]
 
 
-class Queue:
+class Queue(QueueLaunches):
     """A shared queue of tasks in the memory of one device: FIFO as far as concurrency allows.
 
     Parameters
@@ -351,97 +346,3 @@ class Queue:
 
     def _take_snapshot(self) -> QueueSnapshot:
         return self._core.snapshot(QueueOptions(self.capacity, self._dtype, self._buckets, self._delta))
-
-    @host_memory_for("a launch")
-    def launch_thread(self, task: Task | Sequence[Task], *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:
-        """Run the queue's tasks with workers of one thread; otherwise as `launch_cta`.
-
-        Examples
-        --------
-        >>> @atos.task
-        ... def mark(worker, v, seen):
-        ...     seen[v] = 1
-        >>> seen, queue = atos.zeros(4, dtype=np.int32), atos.Queue(capacity=10)
-        >>> queue.push([0, 2])
-        >>> print(queue.launch_thread(mark, seen).worker, seen[:])
-        thread [1 0 1 0]
-        """
-        return run_launch(self, self._core.for_launch, "thread", task, args, options)
-
-    @host_memory_for("a launch")
-    def launch_warp(self, task: Task | Sequence[Task], *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:
-        """Run the queue's tasks with workers of one warp, 32 threads; otherwise as `launch_cta`.
-
-        Examples
-        --------
-        >>> @atos.task
-        ... def mark(worker, v, seen):
-        ...     seen[v] = 1
-        >>> seen, queue = atos.zeros(4, dtype=np.int32), atos.Queue(capacity=10)
-        >>> queue.push([0, 2])
-        >>> print(queue.launch_warp(mark, seen).worker, seen[:])
-        warp [1 0 1 0]
-        """
-        return run_launch(self, self._core.for_launch, "warp", task, args, options)
-
-    @host_memory_for("a launch")
-    def launch_cta(self, task: Task | Sequence[Task], *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:
-        """Run the queue's tasks, and what they push, with workers of one block (CTA), until all is done.
-
-        Parameters
-        ----------
-        task : Task, or a sequence of Task
-            What to run on each item; several kinds of tasks, nested and flat, each of which takes all of `args`.
-        *args
-            Handed to the task: arrays on the queue's device, numbers, None, and named tuples of those, such as a `Graph`. They
-            take 256 words at most: an array one and one for each dimension, a number one.
-        **options : LaunchOptions
-            The schedule: `persistent`, `barrier`; the workers: `fetch_size`, `num_blocks`, `num_threads`, `shared_memory`; what
-            else there is: `idle`, `each_round`, `stream`, `device`, `timeout`, `trace`, `progress`, `debug`.
-            `atos_py.LaunchOptions` describes each of them.
-
-        Returns
-        -------
-        LaunchStats
-
-        Raises
-        ------
-        QueueFullError
-            If tasks pushed more than the queue can hold. What is pending is still in it: raise `max_capacity` and launch again.
-        LaunchTimeoutError
-            If the launch took longer than `timeout`. What is pending is still in the queue: launch again to go on.
-        KeyboardInterrupt
-            If Ctrl-C was pressed, or whatever else the handler of a signal raised. The launch is stopped as by `timeout`.
-        DeviceStuckError
-            If a task of an earlier launch, which was stopped, still runs and holds the queue or the device.
-        LaunchConfigError
-            If a persistent launch asks for more blocks than can be resident, or a block for more than a multiprocessor has; or
-            if the task takes scratch, and `shared_memory` is not given or is less than one element.
-        TaskCompileError
-            If the task does not compile for these arguments.
-        TaskError
-            If a check failed, with `debug`. The launch has ended in order, and what is pending is still in the queue, without
-            the item of the task that failed.
-
-        See Also
-        --------
-        LaunchOptions : describes the options.
-        launch_thread, launch_warp
-
-        Notes
-        -----
-        Chen et al. 2022, Listing 3. A larger fetch size gives a worker more to balance over its threads, and the others less.
-
-        Examples
-        --------
-        >>> @atos.task
-        ... def mark(worker, v, seen):
-        ...     seen[v] = 1
-        >>> seen, queue = atos.zeros(4, dtype=np.int32), atos.Queue(capacity=10)
-        >>> queue.push([0, 2])
-        >>> print(queue.launch_cta(mark, seen, fetch_size=32, persistent=False).schedule, seen[:])
-        discrete, relaxed [1 0 1 0]
-        """
-        return run_launch(self, self._core.for_launch, "cta", task, args, options)
-
-    start = run.start
