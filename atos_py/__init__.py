@@ -29,7 +29,9 @@ from .algorithms.spmm import spmm, verify_spmm
 from .algorithms.sssp import SSSPResult, sssp, verify_sssp
 from .algorithms.strongly_connected_components import strongly_connected_components, verify_strongly_connected_components
 from .algorithms.vertex_set import VertexSetResult
-from .arrays.array import Array, asarray, empty, full, zeros
+from .arrays.array import Array, asarray, empty, zeros
+from .arrays.filled import full
+from .arrays.partitioned import PartitionedArray
 from .arrays.primitives import argsort, cumsum, max, min, nonzero, sort, sum
 from .compile.atomics import (
     atomic_add,
@@ -53,10 +55,11 @@ from .core.devices import Device, device, devices, release_memory
 from .errors import *  # noqa: F403
 from .graph import generate
 from .graph.graph import Graph
+from .graph.partition import Partition
 from .runtime.launch import LaunchOptions
 from .runtime.queue import Queue
 from .runtime.run import Run
-from .runtime.stats import LaunchStats
+from .runtime.stats import DeviceStats, LaunchStats
 from .tools.tune import tune
 from .tools.tuning_cache import tuned
 from .tools.tuning_result import Tuning
@@ -72,6 +75,7 @@ __all__ = [
     "ComponentsResult",
     "CoreResult",
     "Device",
+    "DeviceStats",
     "Graph",
     "Group",
     "LabelResult",
@@ -79,6 +83,8 @@ __all__ = [
     "LaunchOptions",
     "LaunchStats",
     "PageRankResult",
+    "Partition",
+    "PartitionedArray",
     "Queue",
     "Run",
     "SSSPResult",

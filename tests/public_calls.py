@@ -40,6 +40,10 @@ def edges(sources: Any = (0,), targets: Any = (1,), weights: Any = None, n: Any 
     return Graph.from_edges(sources, targets, weights, n, device="cpu", **options)
 
 
+def parts() -> atos.Partition:
+    return edges().partition(["cpu:0", "cpu:1"], "random")
+
+
 def csr(indptr: Any = (0, 1), indices: Any = (0,), weights: Any = None) -> Graph:
     return Graph.from_csr(indptr, indices, weights, device="cpu")
 

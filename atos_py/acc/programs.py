@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..algorithms.arguments import check_sources
-from ..arrays.array import Array, asarray, full
+from ..arrays.array import Array, asarray
+from ..arrays.filled import full
 from ..errors import InvalidArgumentError
 from ..graph.graph import Graph
 from ..runtime.stats import LaunchStats

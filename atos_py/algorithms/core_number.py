@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.array import Array, full, to_host, zeros
+from ..arrays.array import Array, to_host, zeros
 from ..arrays.array_library import as_library
+from ..arrays.filled import full
 from ..compile.host_kernels import compile_kernel
 from ..errors import VerificationError
 from ..graph.graph import Graph

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.array import Array, empty, full, zeros
+from ..arrays.array import Array, empty, zeros
 from ..arrays.array_library import as_library
+from ..arrays.filled import full
 from ..compile.atomics import atomic_add
 from ..compile.host_kernels import compile_kernel, even_rows, parallel_map
 from ..compile.task import task

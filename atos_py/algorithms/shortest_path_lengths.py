@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays.array import full, to_host
+from ..arrays.array import to_host
 from ..arrays.array_library import as_library
+from ..arrays.filled import full
 from ..compile.atomics import atomic_min
 from ..compile.task import task
 from ..errors import InvalidArgumentError, VerificationError

@@ -23,7 +23,7 @@ from .import_external import detached, is_on_gpu, kept_dtype, memory_of
 from .indexing import Key, find_part
 from .memory import check_alignment, check_shape, copy_bytes, fill_elements
 
-__all__ = ["Array", "asarray", "empty", "full", "to_host", "zeros"]
+__all__ = ["Array", "asarray", "empty", "one_number", "to_host", "zeros"]
 
 
 class Array:
@@ -134,7 +134,7 @@ class Array:
         >>> print(array[:])
         [2. 2. 2.]
         """
-        self[...] = _one_number(value)
+        self[...] = one_number(value)
 
     @host_memory_for("Array.copy")
     def copy(self) -> Array:
@@ -292,40 +292,8 @@ def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device
     return Array(int(ffi.cast("uintptr_t", owner)), dimensions, kind, target, readonly=False, owner=owner)
 
 
-@host_memory_for("atos.full")
-def full(
-    shape: int | tuple[int, ...], value: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None
-) -> Array:
-    """Return a new array with the same value everywhere.
-
-    Parameters
-    ----------
-    shape : int or tuple of int
-    value : number
-    dtype : dtype, optional
-        Of the elements; by default that of `value`.
-    device : Device or str, optional
-        Where; by default the best there is.
-
-    Raises
-    ------
-    DeviceMemoryError
-        If the device has too little free memory.
-    InvalidArgumentError
-        If `value` does not fit the dtype, or the shape is negative.
-
-    Examples
-    --------
-    >>> atos.full(3, 7, dtype=np.uint32).to_numpy()
-    array([7, 7, 7], dtype=uint32)
-    """
-    element = _one_number(value)
-    result = zeros(shape, dtype=element.dtype if dtype is None else dtype, device=device)
-    fill_elements(result.device, result.pointer, cast_values(element, result.dtype), result.size)
-    return result
-
-
-def _one_number(value: Any) -> NDArray[Any]:
+def one_number(value: Any) -> NDArray[Any]:
+    """Return a number that an array is filled with."""
     element = as_host_array("value", value)
     if element.ndim:
         raise InvalidArgumentError(f"value must be one number (got shape {element.shape}); for several there is atos.asarray")

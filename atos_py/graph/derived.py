@@ -5,6 +5,7 @@ Each has a module of its own for how it is made; here are the words, what is kep
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import numpy as np
@@ -14,12 +15,15 @@ from ..arrays.array import Array, asarray, to_host
 from ..arrays.array_library import as_library
 from ..arrays.compute import compute
 from ..arrays.import_external import is_on_gpu
+from ..arrays.ownership import check_devices
 from ..arrays.primitives import min as least
+from ..core.devices import Device
 from ..support.host_memory import host_memory_for
-from ..support.validation import check_bool
+from ..support.validation import check_bool, check_int
 from .components import largest_component
 from .graph_arrays import GraphArrays
 from .kept import GraphReference, kept
+from .partition import Partition, check_partition_order
 from .reorder import check_order, order_vertices
 from .reverse import reverse_edges
 from .simplify import simplify_rows
@@ -257,6 +261,54 @@ class DerivedGraphs(GraphArrays):
         """
         chosen = order_vertices(self.to_symmetric() if check_order(order) in ("bfs", "rcm") else self, order, seed)
         return self._induced(chosen).simplify(sort=True), as_library(chosen, self.library)
+
+    @host_memory_for("Graph.partition")
+    def partition(self, devices: Sequence[Device | str], order: str = "keep", *, seed: int = 0) -> Partition:
+        """Return the graph in parts, one for each device, which owns a range of the vertices and their edges.
+
+        Parameters
+        ----------
+        devices : sequence of Device or str
+            CPU devices so far, such as ``["cpu:0", "cpu:1"]``.
+        order : {"keep", "random"}
+            How vertices are numbered inside tasks, of which each device owns as many: as they are, for meshes and roads, whose
+            neighbours have similar ids; or at random, for scale-free graphs, so that each device gets as many edges.
+        seed : int
+            Of the random order, which is the same on every machine.
+
+        Returns
+        -------
+        Partition
+            What tasks take in place of the graph.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a device is a GPU or is there twice, or there is no such order.
+
+        Notes
+        -----
+        The host always speaks the ids of this graph: in `Queue.push` and `peek`, and where it indexes arrays of the partition.
+        In a random order a vertex has another number inside tasks, and ``parts.original[v]`` is its id.
+
+        See Also
+        --------
+        Queue : a queue over these devices has the parts as its owner.
+
+        Examples
+        --------
+        >>> path = atos.Graph.from_edges([3, 0, 2], [0, 2, 1], device="cpu")
+        >>> path.partition(["cpu:0", "cpu:1"], order="random")
+        Partition(4 vertices, 3 directed edges, over cpu, cpu:1)
+        """
+        where = check_devices(devices)
+        check_partition_order(order)
+        seed = check_int("seed", seed, 0, 2**64 - 1)
+        chosen = order_vertices(self, order, seed) if order == "random" else None
+        rows = self if chosen is None else self._induced(chosen).simplify(sort=True)
+        first = where[0]
+        parts = [None if part is None else asarray(part, device=first, readonly=True) for part in rows]
+        return Partition.of(tuple(parts), where, None if chosen is None else asarray(chosen, device=first))  # type: ignore[arg-type]
 
     def _induced(self, vertices: Array) -> Self:
         return self._made(*induce_rows(self, vertices))

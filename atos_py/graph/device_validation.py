@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.array import Array, asarray, full, to_host
+from ..arrays.array import Array, asarray, to_host
+from ..arrays.filled import full
 from ..compile.atomics import atomic_or_
 from ..compile.task import task
 from ..core.devices import Device

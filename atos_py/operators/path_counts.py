@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.array import Array, empty, full, zeros
+from ..arrays.array import Array, empty, zeros
+from ..arrays.filled import full
 from ..compile.atomics import atomic_add, atomic_cas
 from ..core.devices import Device
 from .row_map import row_map

@@ -19,8 +19,9 @@ from ..errors import InvalidArgumentError, QueueFullError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
 from ..support.uninterrupted import uninterrupted
 from .checkpoint import QueueOptions, QueueSnapshot, QueueState
+from .stats import DeviceStats
 
-__all__ = ["CoreQueue", "Form", "is_replaced"]
+__all__ = ["CoreQueue", "Form", "Launched", "is_replaced"]
 
 _KINDS = 256  # numbers that fit the byte
 
@@ -28,6 +29,14 @@ _KINDS = 256  # numbers that fit the byte
 def is_replaced(status: int) -> bool:
     """Whether another form has taken the place of the one that a call was made on, so that it did nothing."""
     return status == int(lib.ATOS_REPLACED)
+
+
+class Launched(NamedTuple):
+    """How a launch ended: the status of the core, its statistics, and those of each device if it was over several."""
+
+    status: int
+    stats: Any
+    devices: tuple[DeviceStats, ...] = ()
 
 
 class Form(NamedTuple):
@@ -68,6 +77,11 @@ class Form(NamedTuple):
         """Return the items that the core stores, and the numbers of their kinds."""
         items = np.ascontiguousarray(stored[:, : self.dtype.itemsize]).view(self.dtype).reshape(-1)
         return items, stored[:, -1].copy() if self.kinds is not None else np.zeros(len(stored), np.uint8)
+
+    def launch(self, program: Any, launch: Any) -> Launched:
+        """Run a program over the items, as an `atos_launch` says."""
+        stats = ffi.new("atos_stats *")
+        return Launched(lib.atos_queue_launch(self.handle, program, launch, stats), stats)
 
     def names(self, numbers: NDArray[np.uint8]) -> NDArray[Any]:
         """Return the name of the task of each of these kinds."""

@@ -20,7 +20,7 @@ from ..compile.task import Task
 from ..compile.timing import annotated, profile_of
 from ..core.devices import Device
 from ..core.devices import device as device_of
-from ..core.library import ffi, lib
+from ..core.library import ffi
 from ..errors import InvalidArgumentError, LaunchConfigError, TaskCompileError, UnsupportedTypeError
 from ..support.validation import check_bool, check_float, check_int, check_option_names, check_timeout
 from .callbacks import start_callback
@@ -29,7 +29,7 @@ from .launch_arguments import Arguments, prepare_arguments
 from .launch_errors import LaunchedQueue, check_end
 from .mailbox import Mailbox
 from .progress import check_progress, make_observer
-from .stats import LaunchStats
+from .stats import DeviceStats, LaunchStats
 from .trace import make_trace
 
 __all__ = ["LaunchConfig", "LaunchOptions", "PlannedLaunch", "compile_ahead", "prepare_launch", "run_launch"]
@@ -271,7 +271,9 @@ def prepare_launch(
             "a launch that takes items while it runs has a queue without priorities"
             f" (got one with buckets={queue.buckets}); make the queue without buckets="
         )
-    arguments = prepare_arguments(args, queue.device)
+    if queue.ownership is not None:
+        check_peer_launch(config, mailbox is not None)
+    arguments = prepare_arguments(args, queue.device, queue.ownership)
     on_gpu = queue.device.kind == "cuda"
     stream = launch_stream(config.stream, arguments.values, queue.device) if on_gpu or config.stream is not None else 0
     form = form_for(names)
@@ -315,17 +317,16 @@ def prepare_launch(
             "receivers": [{"queue": other.handle, "word": word} for _, other, word in arguments.receivers],
         },
     )
-    stats = ffi.new("atos_stats *")
 
     def run() -> LaunchStats | None:
         launch.poll_callback = start_callback(observer)
         with annotated(launched.name):
-            status = lib.atos_queue_launch(form.handle, program.handle, launch, stats)
+            status, stats, devices = form.launch(program.handle, launch)
         asked = mailbox is not None and mailbox.stopped
         used = arguments, words, samples, mailbox
         others = [other for other, _, _ in arguments.receivers]
         check_end(queue, launched, program, status, stats, config.timeout, used, asked, others)
-        return None if is_replaced(status) else _report(queue, launched, config, program, stats, samples, begin)
+        return None if is_replaced(status) else _report(queue, launched, config, program, stats, devices, samples, begin)
 
     return run
 
@@ -354,6 +355,22 @@ def compile_ahead(queue: LaunchedQueue, launches: Iterable[PlannedLaunch]) -> No
         keys[_program_key(queue, launched, prepare_arguments(args, queue.device), config)] = None
     with threads(max(len(keys), 1)) as pool:
         list(pool.map(lambda key: program_for(*key), keys))
+
+
+def check_peer_launch(config: LaunchConfig, with_mailbox: bool) -> None:
+    """Refuse what a launch over several devices cannot do yet."""
+    given = {
+        "persistent=False": not config.persistent,
+        "barrier=True": config.barrier,
+        "idle=": config.idle is not None,
+        "each_round=": config.each_round is not None,
+        "trace=": config.sample_interval > 0,
+        "progress=": config.progress is not False,
+        "start()": with_mailbox,
+    }
+    for option, is_given in given.items():
+        if is_given:
+            raise LaunchConfigError(f"a launch over several devices has no {option} yet; leave it out, or use one device")
 
 
 def _check_scratch(task: Launchable, program: Program, config: LaunchConfig, on_gpu: bool) -> int:
@@ -389,6 +406,7 @@ def _report(
     config: LaunchConfig,
     program: Program,
     stats: Any,
+    devices: tuple[DeviceStats, ...],
     samples: Array | None,
     begin: float,
 ) -> LaunchStats:
@@ -403,7 +421,7 @@ def _report(
         milliseconds=stats.milliseconds,
         rounds=stats.rounds,
         task=task.name,
-        device=str(queue.device),
+        device=", ".join(each.device for each in devices) or str(queue.device),
         worker=config.worker,
         fetch_size=config.fetch_size,
         persistent=config.persistent,
@@ -418,6 +436,7 @@ def _report(
         profile=profile_of(begin, stats.milliseconds, stats.copy_milliseconds),
         launches=1 if config.persistent else stats.rounds,
         registers=program.registers,
+        devices=devices,
     )
 
 

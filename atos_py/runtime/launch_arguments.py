@@ -11,11 +11,13 @@ import numpy as np
 
 from ..arrays.array import Array, asarray, to_host
 from ..arrays.import_external import is_on_gpu
+from ..arrays.ownership import Ownership
 from ..compile.arguments import Kind, QueueArgument, describe, is_named_tuple, words
 from ..core.devices import Device
 from ..core.library import lib
-from ..errors import InvalidArgumentError, UnsupportedTypeError
+from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from .core_queue import CoreQueue, Form
+from .peer_queues import PeerQueues
 
 __all__ = ["Arguments", "prepare_arguments"]
 
@@ -32,8 +34,8 @@ class Arguments(NamedTuple):
     receivers: list[tuple[Any, Form, int]]
 
 
-def prepare_arguments(args: tuple[Any, ...], device: Device) -> Arguments:
-    """Return the arguments of a launch on `device`.
+def prepare_arguments(args: tuple[Any, ...], device: Device, ownership: Ownership | None = None) -> Arguments:
+    """Return the arguments of a launch on `device`, or over those of an ownership.
 
     Raises
     ------
@@ -42,7 +44,12 @@ def prepare_arguments(args: tuple[Any, ...], device: Device) -> Arguments:
     """
     # Of each queue one form is looked at, for which the task is compiled: another thread may change it.
     forms = {i: arg._core.form for i, arg in enumerate(args) if isinstance(getattr(arg, "_core", None), CoreQueue)}
-    values = [_receiver(i, arg, forms[i], device) if i in forms else _wrap(i, arg, device) for i, arg in enumerate(args)]
+    if forms and ownership is not None:
+        raise LaunchConfigError("the tasks of a launch over several devices push into no other queue yet; use one device")
+    values = [
+        _wrap(i, arg, device, ownership) if i not in forms else _receiver(i, arg, forms[i], device)
+        for i, arg in enumerate(args)
+    ]
     kinds = tuple([describe(value) for value in values])
     packed: list[int] = []
     receivers = []
@@ -68,10 +75,24 @@ def _receiver(position: int, queue: Any, form: Form, device: Device) -> QueueArg
     return QueueArgument(queue.dtype)
 
 
-def _wrap(position: int, value: Any, device: Device) -> Any:
+def _check_partition(position: int, value: Any, ownership: Ownership | None) -> None:
+    """Refuse the parts of a graph, or an array over them, where the queue has another owner."""
+    found = getattr(value, "ownership", None)
+    if isinstance(getattr(value, "_core", None), PeerQueues):
+        raise InvalidArgumentError(f"argument {position} is a queue over several devices, into which its own tasks alone push")
+    if isinstance(found, Ownership) and found is not ownership:
+        where = "runs on one device" if ownership is None else "has another partition as its owner"
+        raise InvalidArgumentError(
+            f"argument {position} is over {', '.join(map(str, found.devices))}, and the queue {where}; make the queue with"
+            " owner=, the partition that it belongs to"
+        )
+
+
+def _wrap(position: int, value: Any, device: Device, ownership: Ownership | None) -> Any:
     """Return an argument as the task takes it, with an `Array` in place of each array of another library."""
+    _check_partition(position, value, ownership)
     if isinstance(value, tuple) and is_named_tuple(value):
-        members = [_wrap(position, member, device) for member in value]
+        members = [_wrap(position, member, device, ownership) for member in value]
         return value if all(a is b for a, b in zip(members, value, strict=True)) else type(value)._make(members)  # type: ignore[attr-defined]
     if not isinstance(value, Array):
         if _is_host_array(value):
@@ -87,9 +108,12 @@ def _wrap(position: int, value: Any, device: Device) -> Any:
             hasattr(value, "__cuda_array_interface__") or hasattr(value, "__dlpack_device__")
         ):
             value = asarray(value)
-    if isinstance(value, Array) and value.device != device:
+    devices = (device,) if ownership is None else ownership.devices
+    if isinstance(value, Array) and value.device not in devices:
         advice = f"copy it with atos.asarray(..., device={str(device)!r})"
-        raise InvalidArgumentError(f"argument {position} is on {value.device}, the task runs on {device}; {advice}")
+        raise InvalidArgumentError(
+            f"argument {position} is on {value.device}, the task runs on {', '.join(map(str, devices))}; {advice}"
+        )
     return value
 
 

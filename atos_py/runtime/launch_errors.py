@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..arrays.ownership import Ownership
 from ..compile.codegen import stored_bytes
 from ..compile.debug_checks import task_error
 from ..compile.kinds import Launchable, Tasks, tasks_of
@@ -34,6 +35,10 @@ class LaunchedQueue(Protocol):
     @property
     def device(self) -> Device:
         """Its device."""
+
+    @property
+    def ownership(self) -> Ownership | None:
+        """The devices that it is over, if they are several, and which of them runs an item."""
 
     @property
     def buckets(self) -> int | None:

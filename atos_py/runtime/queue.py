@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..arrays.array import Array
+from ..arrays.ownership import Ownership
 from ..compile.codegen import item_bytes
 from ..compile.task import Task
 from ..core.devices import Device
@@ -22,6 +24,7 @@ from .buckets import as_priorities, check_buckets
 from .checkpoint import QueueOptions, QueueSnapshot
 from .core_queue import CoreQueue
 from .items import as_items, check_item_dtype, items_on_gpu
+from .peer_queues import PeerQueues, check_owner
 from .queue_launches import QueueLaunches
 
 __all__ = ["Queue"]
@@ -51,6 +54,11 @@ class Queue(QueueLaunches):
         Width of a bucket, in the unit of the priorities. Tasks of one bucket run in any order. With "auto", the default, it is
         1 at first, and changes while the workers run: it doubles while a bucket has too few items for all workers, and halves
         where a bucket has many more than they can take.
+    devices : sequence of Device or str, optional
+        In place of `device`: those of `owner`, which are the default if that is given.
+    owner : Partition, optional
+        What `Graph.partition` returns. Each device has a queue then, with this capacity, and runs the items that it owns: those
+        that are a vertex of it, or records that begin with one. What cannot be done over several devices yet is refused.
 
     Raises
     ------
@@ -79,6 +87,8 @@ class Queue(QueueLaunches):
     30 0
     """
 
+    _core: CoreQueue | PeerQueues
+
     @host_memory_for("a Queue")
     def __init__(
         self,
@@ -89,11 +99,19 @@ class Queue(QueueLaunches):
         device: Device | str | None = None,
         buckets: int | None = None,
         delta: float | Literal["auto"] = "auto",
+        devices: Sequence[Device | str] | None = None,
+        owner: Any = None,
     ) -> None:
         self._dtype = check_item_dtype(as_dtype(dtype))
-        self._device = device_of(device)
+        self._ownership = None if owner is None and devices is None else check_owner(owner, devices, device, buckets)
+        self._device = device_of(device) if self._ownership is None else self._ownership.devices[0]
         first = check_int("capacity", capacity, 1, 1 << 62)
         most = 0 if max_capacity is None else check_int("max_capacity", max_capacity, first, 1 << 62)
+        if self._ownership is not None:
+            self._core = PeerQueues(first, self._dtype, self._ownership)
+            self._core.limit(most)
+            self._buckets, self._delta = check_buckets(None, delta)
+            return
         slot = ffi.new("atos_queue **")
         check(lib.atos_queue_create(self._device.number, first, item_bytes(self._dtype.itemsize), slot))
         self._core = CoreQueue(ffi.gc(slot[0], lib.atos_queue_destroy), self._dtype)
@@ -101,6 +119,16 @@ class Queue(QueueLaunches):
         self._buckets, self._delta = check_buckets(buckets, delta)
         if self._buckets is not None:
             check(lib.atos_queue_set_buckets(self._handle, self._buckets, 0.0 if self._delta == "auto" else self._delta))
+
+    @property
+    def ownership(self) -> Ownership | None:
+        """Which device runs an item; None if there is one device."""
+        return self._ownership
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """The devices that have it in their memory, and run its tasks."""
+        return (self._device,) if self._ownership is None else self._ownership.devices
 
     @property
     def buckets(self) -> int | None:
@@ -137,7 +165,7 @@ class Queue(QueueLaunches):
 
     @property
     def device(self) -> Device:
-        """The device that has the queue in its memory and runs its tasks."""
+        """The device that has the queue in its memory and runs its tasks; the first of several."""
         return self._device
 
     @property
@@ -160,7 +188,7 @@ class Queue(QueueLaunches):
         return self._core.pending()
 
     def __repr__(self) -> str:
-        return f"<atos queue {len(self):,} of {self.capacity:,} items of {self.dtype} on {self.device}>"
+        return f"<atos queue {len(self):,} of {self.capacity:,} items of {self.dtype} on {', '.join(map(str, self.devices))}>"
 
     @host_memory_for("Queue.push")
     def push(self, items: ArrayLike | Array, priority: ArrayLike | None = None, *, task: Task | None = None) -> None:

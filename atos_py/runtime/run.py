@@ -25,6 +25,7 @@ from .items import as_items
 from .launch import LaunchOptions, prepare_launch
 from .launch_errors import LaunchedQueue
 from .mailbox import Mailbox
+from .peer_queues import PeerQueues
 from .stats import LaunchStats
 
 if TYPE_CHECKING:
@@ -221,7 +222,9 @@ class Run:
 class StartableQueue(LaunchedQueue, Protocol):
     """A queue as `start` needs it, which is one of its methods."""
 
-    _core: CoreQueue
+    @property
+    def _core(self) -> CoreQueue | PeerQueues:
+        """The core's queue, or queues."""
 
 
 @host_memory_for("a launch")

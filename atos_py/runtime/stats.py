@@ -19,7 +19,29 @@ from .trace import TRACE, format_digits
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["LaunchStats", "find_stats"]
+__all__ = ["DeviceStats", "LaunchStats", "find_stats"]
+
+
+@dataclass(slots=True)
+class DeviceStats:
+    """What one device did in a launch over several.
+
+    Attributes
+    ----------
+    device : str
+    tasks_run, tasks_pushed : int
+        Tasks that it ran, and items that these pushed, to whatever device.
+    num_workers : int
+        Its workers.
+    grown : int
+        Times that its queue grew.
+    """
+
+    device: str
+    tasks_run: int
+    tasks_pushed: int
+    num_workers: int
+    grown: int
 
 
 @dataclass(slots=True, repr=False)
@@ -63,6 +85,8 @@ class LaunchStats:
     filters, directions, frontiers : tuple
         Of a program (`atos_py.acc`), for each round: what listed its active vertices ("online" or "ballot"), which way their
         updates went ("push" or "pull"), and how many they were. Otherwise empty.
+    devices : tuple of DeviceStats
+        Of a launch over several devices, what each of them did. Otherwise empty.
 
     Examples
     --------
@@ -95,6 +119,7 @@ class LaunchStats:
     filters: tuple[str, ...] = ()
     directions: tuple[str, ...] = ()
     frontiers: tuple[int, ...] = ()
+    devices: tuple[DeviceStats, ...] = ()
 
     @classmethod
     def total(cls, runs: Iterable[LaunchStats], task: str | None = None, like: LaunchStats | None = None) -> LaunchStats:

@@ -20,7 +20,7 @@ from ..algorithms.bfs import verify_bfs
 from ..algorithms.k_core import verify_k_core
 from ..algorithms.pagerank import verify_pagerank
 from ..algorithms.sssp import verify_sssp
-from ..arrays.array import full
+from ..arrays.filled import full
 from ..errors import InvalidArgumentError, VerificationError
 from ..graph.generate import random_weights
 from ..graph.graph import Graph

@@ -4,6 +4,7 @@
 // The rules: no device ends before all tasks have run; every task runs once, on its owner; what is pending after a stop is there
 // once, in its owner's queue; a task sees what was written before it was pushed; and the end can be reached from anywhere.
 #include "protocol/atomic.cuh"
+#include "protocol/peers.cuh"
 #include "peer_worker.h"
 
 using namespace atos;

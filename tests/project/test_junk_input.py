@@ -12,7 +12,7 @@ import numpy as np
 import public_calls
 import pytest
 import test_bad_input
-from public_calls import MASKED, RAGGED, array, cpu, csr, edges, keep, weighted
+from public_calls import MASKED, RAGGED, array, cpu, csr, edges, keep, parts, weighted
 
 import atos_py as atos
 from atos_py import errors
@@ -74,6 +74,10 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "Queue, delta": lambda junk: Queue(3, buckets=4, delta=junk, device="cpu"),
     "Queue.push, priority": lambda junk: Queue(3, buckets=4, device="cpu").push([1, 2], junk),
     "Queue, device": lambda junk: Queue(3, device=junk),
+    "Queue, devices": lambda junk: Queue(3, devices=junk, owner=parts()),
+    "Queue, owner": lambda junk: Queue(3, owner=0 if junk is None else junk),
+    "over devices, push": lambda junk: Queue(3, owner=parts()).push(junk),
+    "over devices, argument": lambda junk: Queue(3, owner=parts()).launch_warp(keep, junk),
     "push": lambda junk: cpu().push(junk),
     "push, records": lambda junk: cpu([], [("a", "i4"), ("b", "f4")]).push(junk),
     "push, one record": lambda junk: cpu([], [("a", "i4"), ("b", "f4")]).push((junk, junk)),
@@ -118,6 +122,15 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "with_weights": lambda junk: edges().with_weights(junk),
     "subgraph": lambda junk: edges().subgraph(junk),
     "reorder": lambda junk: edges().reorder(junk),
+    "partition": lambda junk: edges().partition(junk),
+    "partition, device": lambda junk: edges().partition([junk]),
+    "partition, order": lambda junk: edges().partition(["cpu"], junk),
+    "partition, seed": lambda junk: edges().partition(["cpu"], "random", seed=junk),
+    "full, partition": lambda junk: atos.full(2, 1, partition=0 if junk is None else junk),
+    "full, shape of a partition": lambda junk: atos.full(junk, 1, partition=parts()),
+    "PartitionedArray, index": lambda junk: atos.full(2, 1, partition=parts())[junk],
+    "PartitionedArray, value": lambda junk: atos.full(2, 1, partition=parts()).__setitem__(0, junk),
+    "PartitionedArray, fill": lambda junk: atos.full(2, 1, partition=parts()).fill(junk),
     "reorder, seed": lambda junk: edges().reorder("random", seed=junk),
     "spmm": lambda junk: atos.spmm(edges(), junk),
     "label_spreading": lambda junk: atos.label_spreading(edges(), junk),

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arrays.array import Array, full, to_host
+from ...arrays.array import Array, to_host
 from ...arrays.array_library import as_library
+from ...arrays.filled import full
 from ...core.devices import Device
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph

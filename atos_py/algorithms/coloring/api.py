@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays.array import Array, asarray, full, zeros
+from ...arrays.array import Array, asarray, zeros
 from ...arrays.array_library import as_library
+from ...arrays.filled import full
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
 from ...operators.ranges import mixed_item_dtype, mixed_ranges

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ...arrays.array import Array, full
+from ...arrays.array import Array
 from ...arrays.array_library import as_library
+from ...arrays.filled import full
 from ...graph.graph import Graph
 from ...graph.weight_range import weight_range
 from ...operators.ranges import mixed_item_dtype, mixed_ranges

@@ -1,0 +1,76 @@
+"""New arrays with the same value everywhere, on one device or over those of a partition."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from numpy.typing import DTypeLike
+
+from ..core.devices import Device
+from ..errors import InvalidArgumentError
+from ..support.host_memory import host_memory_for
+from .array import Array, one_number, zeros
+from .casting import cast_values
+from .memory import fill_elements
+from .ownership import ownership_of
+from .partitioned import PartitionedArray
+
+__all__ = ["full"]
+
+
+@overload
+def full(
+    shape: int | tuple[int, ...], value: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None
+) -> Array: ...
+@overload
+def full(shape: int | tuple[int, ...], value: Any, *, dtype: DTypeLike | None = None, partition: Any) -> PartitionedArray: ...
+@host_memory_for("atos.full")
+def full(
+    shape: int | tuple[int, ...],
+    value: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    partition: Any = None,
+) -> Array | PartitionedArray:
+    """Return a new array with the same value everywhere.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+    value : number
+    dtype : dtype, optional
+        Of the elements; by default that of `value`.
+    device : Device or str, optional
+        Where; by default the best there is.
+    partition : Partition, optional
+        In place of `device`, what `Graph.partition` returns: the array then has an element, or a row, for each vertex, on the
+        device that owns the vertex.
+
+    Returns
+    -------
+    Array, or PartitionedArray if there is a partition
+
+    Raises
+    ------
+    DeviceMemoryError
+        If the device has too little free memory.
+    InvalidArgumentError
+        If `value` does not fit the dtype, the shape is negative, or it does not begin with the number of vertices.
+
+    Examples
+    --------
+    >>> atos.full(3, 7, dtype=np.uint32).to_numpy()
+    array([7, 7, 7], dtype=uint32)
+    """
+    element = one_number(value)
+    kind = element.dtype if dtype is None else dtype
+    if partition is not None:
+        if device is not None:
+            raise InvalidArgumentError(f"an array has a device or a partition, and not both (got device={device!r:.80})")
+        parts = PartitionedArray(shape, kind, ownership_of("partition", partition))
+        parts.fill(value)
+        return parts
+    result = zeros(shape, dtype=kind, device=device)
+    fill_elements(result.device, result.pointer, cast_values(element, result.dtype), result.size)
+    return result

@@ -1,0 +1,99 @@
+"""Ownership: which of several devices has an element, such as a vertex and what belongs to it, and runs its tasks.
+
+Elements have two numbers. The host speaks of them by their *ids*, as the user gave them. Inside tasks they are numbered so that
+each device owns a range: then the owner is a division, in the core and anywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ..core.devices import Device
+from ..core.devices import device as device_of
+from ..errors import InvalidArgumentError, UnsupportedTypeError
+
+__all__ = ["Ownership", "check_devices", "ownership_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ownership:
+    """The devices that own `size` elements, and their numbers inside tasks.
+
+    Attributes
+    ----------
+    devices : tuple of Device
+    size : int
+    ids : numpy.ndarray or None
+        The id of each element, by its number inside tasks; None if they are the same.
+    numbers : numpy.ndarray or None
+        The reverse.
+    """
+
+    devices: tuple[Device, ...]
+    size: int
+    ids: NDArray[Any] | None
+    numbers: NDArray[Any] | None
+
+    @property
+    def chunk(self) -> int:
+        """Elements of a device, of which the last one may have fewer."""
+        return max(-(-self.size // len(self.devices)), 1)
+
+    def to_numbers(self, ids: NDArray[Any]) -> NDArray[Any]:
+        """Return the numbers inside tasks of elements with these ids.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such element.
+        """
+        if ids.size:
+            wrong = (ids < 0) | (ids >= self.size)
+            if wrong.any():
+                raise InvalidArgumentError(
+                    f"items begin with a vertex, of which there are {self.size:,} (got {ids[wrong.argmax()]}); push others to a"
+                    " queue of one device"
+                )
+        return ids if self.numbers is None else self.numbers[ids].astype(ids.dtype)
+
+    def to_ids(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Return the ids of elements with these numbers; what a task pushed that is no element stays as it is."""
+        if self.ids is None:
+            return numbers
+        known = (numbers >= 0) & (numbers < self.size)
+        result = numbers.copy()
+        result[known] = self.ids[numbers[known]]
+        return result
+
+
+def check_devices(devices: Any) -> tuple[Device, ...]:
+    """Return the devices of a partition."""
+    if isinstance(devices, (str, Device)) or not isinstance(devices, Sequence):
+        raise UnsupportedTypeError(f"devices must be a list of devices, such as ['cpu:0', 'cpu:1'] (got {devices!r:.80})")
+    found = tuple(device_of(_named(device)) for device in devices)
+    if not found:
+        raise InvalidArgumentError("devices must name one device at least (got none)")
+    if len(set(found)) != len(found):
+        raise InvalidArgumentError(f"devices must differ (got {', '.join(map(str, found))})")
+    for device in found:
+        if device.kind != "cpu":
+            raise InvalidArgumentError(f"several devices of one launch are CPU devices, such as 'cpu:1', so far (got {device})")
+    return found
+
+
+def _named(device: Any) -> Device | str:
+    if not isinstance(device, (str, Device)):
+        raise UnsupportedTypeError(f"devices must be a list of devices, such as ['cpu:0', 'cpu:1'] (with {device!r:.80})")
+    return device
+
+
+def ownership_of(name: str, partition: Any) -> Ownership:
+    """Return the ownership of the parts of a graph, which were given as the argument `name`."""
+    found = getattr(partition, "ownership", None)
+    if not isinstance(found, Ownership):
+        raise UnsupportedTypeError(f"{name} must be what Graph.partition returns (got {partition!r:.80})")
+    return found

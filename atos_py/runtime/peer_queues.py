@@ -1,0 +1,177 @@
+"""The core's queues behind a `Queue` over several devices: one on each, into which items go by their owners.
+
+It has the methods of `CoreQueue`, and refuses what several devices cannot do yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays.ownership import Ownership, check_devices, ownership_of
+from ..compile.codegen import item_bytes
+from ..core.devices import Device
+from ..core.library import check, ffi, lib
+from ..errors import InvalidArgumentError, LaunchConfigError, QueueFullError, UnsupportedTypeError
+from .checkpoint import QueueState
+from .core_queue import CoreQueue, Form, Launched
+from .stats import DeviceStats
+
+__all__ = ["PeerQueues", "check_owner"]
+
+_SUMS = ("tasks_run", "tasks_pushed", "pending", "lost", "grown", "overhead_bytes", "blocks", "workers")
+
+
+class PeerForm(Form):
+    """Storage format of such a queue, whose handle is a tuple of those of the devices, with the ownership of its items."""
+
+    __slots__ = ()
+
+    def launch(self, program: Any, launch: Any) -> Launched:
+        """Run the queues' tasks; see `Form.launch`."""
+        handles, ownership = self.handle
+        queues, parts = ffi.new("atos_queue *[]", handles), ffi.new("atos_stats[]", len(handles))
+        field = self.dtype if self.dtype.names is None else self.dtype[0]
+        peers = {
+            "count": len(handles),
+            "key_bytes": field.itemsize,
+            "chunk": ownership.chunk,
+            "queues": queues,
+            "program": program,
+        }
+        status = lib.atos_peers_launch(ffi.new("atos_peers *", peers), launch, parts)
+        total = ffi.new("atos_stats *")
+        for name in _SUMS:
+            setattr(total, name, sum(getattr(part, name) for part in parts))
+        total.milliseconds, total.rounds, total.threads = parts[0].milliseconds, parts[0].rounds, parts[0].threads
+        total.copy_milliseconds = sum(part.copy_milliseconds for part in parts)
+        total.stopped = any(part.stopped for part in parts)
+        total.failure = next((part.failure for part in parts if part.failure.failed), parts[0].failure)
+        devices = [
+            DeviceStats(str(device), part.tasks_run, part.tasks_pushed, part.workers, part.grown)
+            for device, part in zip(ownership.devices, parts, strict=True)
+        ]
+        return Launched(status, total, tuple(devices))
+
+
+def check_owner(owner: Any, devices: Sequence[Device | str] | None, device: Any, buckets: Any) -> Ownership:
+    """Return the ownership of the items of a queue with an owner, which fits its other parameters."""
+    if owner is None:
+        raise InvalidArgumentError("a queue over several devices has an owner= of its items: what Graph.partition returns")
+    ownership = ownership_of("owner", owner)
+    if device is not None or buckets is not None:
+        what = "device=, since it has several" if device is not None else "buckets= yet"
+        raise LaunchConfigError(f"a queue with an owner has no {what}; leave it out")
+    if devices is not None and check_devices(devices) != ownership.devices:
+        of_owner = ", ".join(map(str, ownership.devices))
+        raise InvalidArgumentError(f"devices must be those of owner, {of_owner} (got {devices!r:.80}); leave them out")
+    return ownership
+
+
+class PeerQueues:
+    """One queue of the core for each device, and the ownership of their items."""
+
+    def __init__(self, capacity: int, dtype: np.dtype[Any], ownership: Ownership) -> None:
+        field = dtype if dtype.names is None else dtype[0]
+        offset = 0 if dtype.names is None else dtype.fields[dtype.names[0]][1]  # type: ignore[index]
+        if field.kind not in "iu" or field.itemsize not in (4, 8) or offset:
+            raise UnsupportedTypeError(
+                f"items of a queue over several devices begin with a vertex, an integer of 32 or 64 bits (got {dtype})"
+            )
+        self._dtype, self._field, self._ownership = dtype, field, ownership
+        self._cores = []
+        for device in ownership.devices:
+            slot = ffi.new("atos_queue **")
+            check(lib.atos_queue_create(device.number, capacity, item_bytes(dtype.itemsize), slot))
+            self._cores.append(CoreQueue(ffi.gc(slot[0], lib.atos_queue_destroy), dtype))
+
+    @property
+    def form(self) -> Form:
+        """How items are stored."""
+        return PeerForm((tuple(core.form.handle for core in self._cores), self._ownership), self._dtype)
+
+    def call(self, function: Any, *args: Any) -> int:
+        """Return the status of a function of the core, called with the queue of each device; at an error it ends."""
+        status = 0
+        for core in self._cores:
+            status = status or core.call(function, *args)
+        return status
+
+    def limit(self, most: int) -> None:
+        """Say how far each queue may grow; 0: as far as their part of half of the free memory allows."""
+        check(self.call(lib.atos_queue_limit, most))
+        if most == 0:  # of which each has taken all
+            capacity, fitting = self.capacities()
+            check(self.call(lib.atos_queue_limit, max(fitting // len(self._cores), capacity)))
+
+    def pending(self) -> int:
+        """Return how many items are waiting."""
+        return sum(core.pending() for core in self._cores)
+
+    def capacities(self) -> tuple[int, int]:
+        """Return the items for which each device has room now, and how many there may be there."""
+        pairs = [core.capacities() for core in self._cores]
+        return min(pair[0] for pair in pairs), min(pair[1] for pair in pairs)
+
+    def push(self, items: Any, task: str | None, priorities: NDArray[np.float64] | None = None) -> None:
+        """Push items, each to its owner."""
+        if task is not None:
+            raise LaunchConfigError(
+                f"a queue over several devices has one task so far (got task={task}); leave task= out, or use one device"
+            )
+        given = np.array(np.atleast_1d(np.asarray(items)), self._dtype)  # a copy
+        numbers = self._ownership.to_numbers(self._keys(given))
+        self._keys(given)[...] = numbers
+        owners = numbers // self._ownership.chunk
+        parts = [given[owners == k] for k in range(len(self._cores))]
+        for core, device, part in zip(self._cores, self._ownership.devices, parts, strict=True):
+            waiting, (capacity, most) = core.pending(), core.capacities()
+            if waiting + len(part) > max(capacity, most):
+                raise QueueFullError(
+                    f"pushing {len(part)} items to {device}, where {waiting} are waiting, would exceed its max_capacity of"
+                    f" {most}; set queue.max_capacity = {waiting + len(part)} or more",
+                    capacity=capacity,
+                    pending=waiting,
+                    lost=0,
+                )
+        for core, part in zip(self._cores, parts, strict=True):
+            if len(part):
+                core.push(part, None)
+
+    def read(self, room: int | None = None) -> tuple[Form, NDArray[np.uint8], QueueState]:
+        """Return the items of all devices, one after another, with their ids, or none of them if there is no room."""
+        states, stored = [], []
+        for core in self._cores:
+            form, part, state = core.read(room)
+            states.append(state)
+            stored.append(part)
+        items = np.concatenate([form.decode(part)[0] for part in stored])
+        self._keys(items)[...] = self._ownership.to_ids(self._keys(items).copy())
+        total = QueueState(*(sum(counts) for counts in zip(*states, strict=True)))
+        return form, form.encode(items), total
+
+    def state(self) -> QueueState:
+        """Return how the queues stand together."""
+        return self.read(0)[2]
+
+    def snapshot(self, options: Any) -> Any:
+        """Refuse a checkpoint."""
+        raise LaunchConfigError("a queue over several devices has no checkpoints yet; save its items: queue.peek()")
+
+    restore = snapshot
+
+    def for_launch(self, tasks: tuple[str, ...]) -> Form:
+        """Return the form for a launch of one task."""
+        if len(tasks) > 1:
+            raise LaunchConfigError(
+                f"a launch over several devices has one task so far (got {', '.join(tasks)}); launch them one after another, or"
+                " use one device"
+            )
+        return self.form
+
+    def _keys(self, items: NDArray[Any]) -> NDArray[Any]:
+        """Return a view of the vertices that items begin with."""
+        return items if self._dtype.names is None else items[self._dtype.names[0]]
