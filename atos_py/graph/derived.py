@@ -23,7 +23,7 @@ from ..support.validation import check_bool, check_int
 from .components import largest_component
 from .graph_arrays import GraphArrays
 from .kept import GraphReference, kept
-from .partition import Partition, check_partition_order
+from .partition import Partition, check_partition_order, make_partition
 from .reorder import check_order, order_vertices
 from .reverse import reverse_edges
 from .simplify import simplify_rows
@@ -308,7 +308,7 @@ class DerivedGraphs(GraphArrays):
         rows = self if chosen is None else self._induced(chosen).simplify(sort=True)
         first = where[0]
         parts = [None if part is None else asarray(part, device=first, readonly=True) for part in rows]
-        return Partition.of(tuple(parts), where, None if chosen is None else asarray(chosen, device=first))  # type: ignore[arg-type]
+        return make_partition(tuple(parts), where, None if chosen is None else asarray(chosen, device=first))  # type: ignore[arg-type]
 
     def _induced(self, vertices: Array) -> Self:
         return self._made(*induce_rows(self, vertices))

@@ -11,15 +11,15 @@ from ..arrays.ownership import Ownership
 from ..core.devices import Device
 from ..errors import InvalidArgumentError
 
-__all__ = ["PARTITION_ORDERS", "Partition", "check_partition_order"]
+__all__ = ["Partition", "check_partition_order", "make_partition"]
 
-PARTITION_ORDERS = ("keep", "random")
+_ORDERS = ("keep", "random")
 
 
 def check_partition_order(order: Any) -> str:
     """Return the name of an order; raise if it is none."""
-    if not isinstance(order, str) or order not in PARTITION_ORDERS:
-        raise InvalidArgumentError(f"order must be one of {', '.join(PARTITION_ORDERS)} (got {order!r:.80})")
+    if not isinstance(order, str) or order not in _ORDERS:
+        raise InvalidArgumentError(f"order must be one of {', '.join(_ORDERS)} (got {order!r:.80})")
     return order
 
 
@@ -54,19 +54,6 @@ class Partition(_Rows):
 
     ownership: Ownership
 
-    @classmethod
-    def of(cls, rows: tuple[Array, Array, Array | None], devices: tuple[Device, ...], ids: Array | None) -> Partition:
-        """Return the parts of a graph whose vertices have these ids, or their numbers as ids."""
-        size = rows[0].size - 1
-        numbers = None
-        if ids is not None:
-            numbers = np.empty(size, np.uint32)
-            numbers[np.asarray(ids)] = np.arange(size, dtype=np.uint32)
-        original = np.arange(size, dtype=np.uint32) if ids is None else np.asarray(ids)
-        parts = cls(*rows, asarray(original, device=devices[0], readonly=True))
-        parts.ownership = Ownership(devices, size, None if ids is None else original, numbers)
-        return parts
-
     @property
     def num_vertices(self) -> int:
         """Number of vertices."""
@@ -85,3 +72,16 @@ class Partition(_Rows):
     def __repr__(self) -> str:
         over = ", ".join(map(str, self.devices))
         return f"Partition({self.num_vertices:,} vertices, {self.num_edges:,} directed edges, over {over})"
+
+
+def make_partition(rows: tuple[Array, Array, Array | None], devices: tuple[Device, ...], ids: Array | None) -> Partition:
+    """Return the parts of a graph whose vertices have these ids, or their numbers as ids."""
+    size = rows[0].size - 1
+    numbers = None
+    original = np.arange(size, dtype=np.uint32) if ids is None else np.asarray(ids)
+    if ids is not None:
+        numbers = np.empty(size, np.uint32)
+        numbers[original] = np.arange(size, dtype=np.uint32)
+    parts = Partition(*rows, asarray(original, device=devices[0], readonly=True))
+    parts.ownership = Ownership(devices, size, None if ids is None else original, numbers)
+    return parts

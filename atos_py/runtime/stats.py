@@ -35,6 +35,18 @@ class DeviceStats:
         Its workers.
     grown : int
         Times that its queue grew.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def nothing(worker, v):
+    ...     pass
+    >>> parts = atos.generate.road(3, 1.0, device="cpu").partition(["cpu:0", "cpu:1"])
+    >>> queue = atos.Queue(10, owner=parts)
+    >>> queue.push([0, 8])
+    >>> stats = queue.launch_thread(nothing, num_blocks=1)
+    >>> stats.devices[1]
+    DeviceStats(device='cpu:1', tasks_run=1, tasks_pushed=0, num_workers=1, grown=0)
     """
 
     device: str

@@ -248,7 +248,8 @@ TEST(queues_of_a_stuck_launch_are_refused_until_it_ends) {
   for (atos_queue *queue : all.queues)
     CHECK(atos_queue_pending(queue, &n) == ATOS_BUSY, "a queue can be used while others push into it");
   released = true;
-  while (in_turn([&] { return atos_queue_pending(all.queues[2], &n); }) == ATOS_BUSY) std::this_thread::yield();
+  for (atos_queue *queue : all.queues)
+    while (in_turn([&] { return atos_queue_pending(queue, &n); }) == ATOS_BUSY) std::this_thread::yield();
   CHECK(all.pending() == 0, "%" PRIu64 " tasks are left", all.pending());
   all.push(0, 1);
   launch.timeout = 0;

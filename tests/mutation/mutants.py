@@ -1298,7 +1298,13 @@ DEVICES = {
     "D10": Mutant(
         PUSHES, "pushes keep their places", "sorted[--ends[owners[i]]] = items[i];", "sorted[i] = items[i], --ends[owners[i]];"
     ),
-    "D11": Mutant(PUSHES, "tickets reserved once are for all later pushes", "    producer.reserved = 0;\n"),
+    "D11": Mutant(
+        PUSHES,
+        "a queue is asked for space once",
+        "    producer.reserved = 0;\n",
+        "",
+        SAME + "a push without space spills, and its launch goes on",
+    ),
     "D12": Mutant(HOST_PEERS, "a queue may be given twice", "locks.size() != queues.size()", "false"),
     "D13": Mutant(HOST_PEERS, "queues of a stuck launch can be used", "queues[k]->abandoned = runs[k];", ";"),
     "D14": Mutant(HOST_PEERS, "a stop at the end of all is one", "counters.stop = kRun;"),
