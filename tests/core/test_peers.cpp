@@ -2,6 +2,7 @@
 #include <numeric>
 #include <thread>
 
+#include "protocol/peers.cuh"
 #include "tree.h"
 
 namespace {
@@ -145,6 +146,22 @@ template <class T> void each_task_runs_once_on_its_owner() {
 TEST(each_task_of_4_bytes_runs_once_on_its_owner) { each_task_runs_once_on_its_owner<uint32_t>(); }
 TEST(each_task_of_8_bytes_runs_once_on_its_owner) { each_task_runs_once_on_its_owner<uint64_t>(); }
 TEST(each_task_of_16_bytes_runs_once_on_its_owner) { each_task_runs_once_on_its_owner<Pair>(); }
+
+TEST(the_owner_of_an_item_is_a_division) {
+  check::Random random(3);
+  for (int k = 0; k < 20000; ++k) {
+    const auto any = [&] { return random() >> random.below(64); };
+    const uint64_t chunk = std::max<uint64_t>(any(), 1),
+                   key = random.below(2) ? any() : chunk * random.below(9) - random.below(2);
+    const uint32_t devices = uint32_t(1 + random.below(8));
+    const atos::Peers peers{nullptr, devices, 0, random.below(2) ? 4u : 8u, chunk, ~uint64_t(0) / chunk};
+    const uint64_t wanted = (peers.key_bytes == 4 ? uint32_t(key) : key) / chunk;
+    const uint32_t owner = peers.owner(atos::Item<16>{{key, random()}}), of_4 = peers.owner(atos::Item<4>{uint32_t(key)});
+    CHECK(owner == std::min<uint64_t>(wanted, devices - 1), "key %" PRIu64 ", chunk %" PRIu64 ": %u", key, chunk, owner);
+    CHECK(of_4 == std::min<uint64_t>(uint32_t(key) / chunk, devices - 1), "key %u, chunk %" PRIu64 ": %u", uint32_t(key), chunk,
+          of_4);
+  }
+}
 
 TEST(what_was_stopped_on_several_devices_goes_on) {
   check::Random random(7);

@@ -1311,9 +1311,6 @@ DEVICES = {
     "D15": Mutant(HOST_PEERS, "a timeout goes unnoticed", "goes_on &= !runs[0]->monitor.stopped();"),
     "D16": Mutant(HOST_PEERS, "all workers have numbers from 0 on", "runs[k]->first_worker = all;"),
     "D17": Mutant(HOST_PEERS, "a full queue is no end", " || storage.over_capacity()"),
-    "D18": Mutant(
-        "cpu/backend.cpp", "a device of a stuck launch has ended", "for (const auto &run : runs) run->over = false;", ""
-    ),
 }
 
 MUTANTS = {
