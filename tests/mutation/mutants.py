@@ -874,7 +874,10 @@ CPU = {
         "candidate = counted;",
     ),
     "B08": Mutant(
-        "cpu/worker.h", "a round does not look for a new ring", "consumer.look_for_ring(queue, load(&queue.counters->tail));"
+        "cpu/worker.h",
+        "a round does not look for a new ring",
+        "consumer.look_for_ring(queue, load(&queue.counters->tail));\n        follow_ring();",
+        "follow_ring();",
     ),
     "B09": Mutant(
         "cpu/backend.cpp",
