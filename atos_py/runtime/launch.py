@@ -361,7 +361,6 @@ def check_peer_launch(config: LaunchConfig, with_mailbox: bool) -> None:
     """Refuse what a launch over several devices cannot do yet."""
     given = {
         "persistent=False": not config.persistent,
-        "barrier=True": config.barrier,
         "idle=": config.idle is not None,
         "each_round=": config.each_round is not None,
         "trace=": config.sample_interval > 0,

@@ -120,7 +120,7 @@ public:
       else if (item_bytes == 8) work_together<8>(runs, pool);
       else if (item_bytes == 16) work_together<16>(runs, pool);
       else work_together<32>(runs, pool);
-      for (const auto &run : runs) ++run->counters->rounds;
+      if (!runs[0]->launch.barrier) ++runs[0]->counters->rounds;
     });
   }
 
@@ -258,6 +258,7 @@ private:
   // The same for all devices. No counters are read before the last worker of any has left: others may push there until then.
   template <unsigned bytes> static void work_together(const std::vector<std::shared_ptr<Run>> &runs, ThreadPool &pool) {
     std::vector<std::unique_ptr<CpuWorker<bytes, true>>> workers;
+    for (const auto &run : runs) run->kernel.round_end = run->counters->round_end = run->first_end;
     for (const auto &run : runs)
       for (unsigned k = 0; k < run->blocks; ++k) workers.push_back(std::make_unique<CpuWorker<bytes, true>>(*run, k));
     pool.start(unsigned(workers.size()));

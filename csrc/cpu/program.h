@@ -1,6 +1,9 @@
 // CpuProgram: a task compiled to native code, which runs a whole batch of items at a call.
 #pragma once
+#include <cstring>
+
 #include "host/run.h"
+#include "protocol/queue_ref.cuh"
 
 namespace atos {
 
@@ -20,6 +23,16 @@ struct CpuProgram : atos_program {
 inline atos_failure &failure_of_thread() {
   static thread_local atos_failure failure{};
   return failure;
+}
+
+// Reports the check that failed in the task which has just returned, if one did.
+template <unsigned bytes> void report_failure(const QueueRef<bytes> &queue, const Item<bytes> *item) {
+  atos_failure &failure = failure_of_thread();
+  if (!failure.failed) return;
+  failure.in_item = item != nullptr;
+  if (item) std::memcpy(failure.item, item, bytes);
+  queue.fail(failure);
+  failure = atos_failure{};
 }
 
 } // namespace atos

@@ -18,7 +18,7 @@ namespace atos {
 
 constexpr uint64_t kNoRoundEnd = ~uint64_t(0); // as the end of a discrete launch's round: whatever is pushed meanwhile runs too
 
-// `several`: of a launch over several devices, which is persistent and relaxed.
+// `several`: of a launch over several devices, which is persistent.
 template <unsigned bytes, bool several = false> class CpuWorker {
 public:
   CpuWorker(Run &run, unsigned number)
@@ -73,7 +73,7 @@ public:
     } else {
       run_relaxed();
     }
-    if constexpr (several) to_peers.peers.leave(queue);
+    if constexpr (several) to_peers.peers.spread_stop(queue);
     if (given.buckets) flush_all();
     fetch_add(&queue.counters->ran, ran);
     fetch_add(&queue.counters->pushed, pushed);
@@ -134,11 +134,12 @@ private:
     for (uint64_t round_end = launch.round_end;;) {
       run_round(round_end);
       if (program.each_round) end.report(queue);
+      if constexpr (several) to_peers.peers.spread_stop(queue);
       barrier([&] {
-        store(&counters->head, round_end); // claims ran past the end of the round
+        if (!several) store(&counters->head, round_end); // claims ran past the end of the round
         if (program.each_round) end_round(round_end);
         open_round(round_end);
-        fetch_add(&counters->rounds, uint64_t(1));
+        fetch_add(&meeting()->rounds, uint64_t(1));
       });
       uint64_t next = load(&counters->round_end);
       bool opened = load(&counters->far.opened);
@@ -148,7 +149,7 @@ private:
         next = load(&counters->round_end);
         opened = load(&counters->far.opened);
       }
-      if ((next == round_end && !opened) || next == kNever) return;
+      if ((!several && next == round_end && !opened) || next == kNever) return;
       round_end = next;
       ++view.worker.round;
       view.worker.mode = int64_t(load(&counters->mode));
@@ -157,6 +158,7 @@ private:
 
   // A round that pushed nothing but far items is followed by one that moves those of the next bucket.
   void open_round(uint64_t round_end) {
+    if constexpr (several) return to_peers.peers.open_round();
     const bool stopped = queue.stopped();
     const uint64_t next = tail();
     if (given.buckets)
@@ -176,10 +178,18 @@ private:
     store(&queue.counters->mode, uint64_t(view.worker.next_mode));
   }
 
-  bool arrive_last() { return fetch_add(&queue.counters->arrived, uint64_t(1)) % launch.workers == launch.workers - 1; }
+  Counters *meeting() const { // of those who meet at a barrier
+    if constexpr (several) return to_peers.peers.meeting();
+    else return queue.counters;
+  }
+
+  bool arrive_last() {
+    const uint64_t all = uint64_t(view.worker.workers);
+    return fetch_add(&meeting()->arrived, uint64_t(1)) % all == all - 1;
+  }
 
   template <class Last> void barrier(Last last) {
-    Counters *counters = queue.counters;
+    Counters *counters = meeting();
     const uint64_t phase = load(&counters->phase);
     if (arrive_last()) {
       last();
@@ -245,7 +255,7 @@ private:
     else // one by one, since a task that fails returns from all that it was given
       for (unsigned k = 0; k < got; ++k) {
         program.run(&view.worker, &items[k], 1, given.arguments);
-        report_failure(&items[k]);
+        report_failure(queue, &items[k]);
       }
     if (given.buckets) settle_pushes();
     else flush_pushes();
@@ -269,20 +279,10 @@ private:
   uint64_t run_between(RunIdle function) {
     const uint64_t before = pushed;
     function(&view.worker, given.arguments);
-    report_failure(nullptr);
+    report_failure<bytes>(queue, nullptr);
     if (given.buckets) flush_all();
     else flush_pushes();
     return pushed - before;
-  }
-
-  // Reports the check that failed in the task which has just returned, if one did.
-  void report_failure(const Item<bytes> *item) {
-    atos_failure &failure = failure_of_thread();
-    if (!failure.failed) return;
-    failure.in_item = item != nullptr;
-    if (item) std::memcpy(failure.item, item, bytes);
-    queue.fail(failure);
-    failure = atos_failure{};
   }
 
   void flush_pushes() {

@@ -17,9 +17,9 @@ void check(const atos_peers &given, const atos_launch &launch) {
   if (given.chunk == 0) throw Failure(ATOS_INVALID, "a device owns at least one key");
   if (given.key_bytes != 4 && given.key_bytes != 8)
     throw Failure(ATOS_INVALID, format("the key of an item has 4 or 8 bytes (got %u)", given.key_bytes));
-  if (!launch.persistent || launch.barrier || launch.idle || launch.each_round || launch.buckets || launch.kinds ||
-      launch.mailbox || launch.num_receivers || launch.samples || launch.progress)
-    throw Failure(ATOS_INVALID, "a launch over several devices is persistent and relaxed, with one task and nothing else");
+  if (!launch.persistent || launch.idle || launch.each_round || launch.buckets || launch.kinds || launch.mailbox ||
+      launch.num_receivers || launch.samples || launch.progress)
+    throw Failure(ATOS_INVALID, "a launch over several devices is persistent, with one task and nothing else");
 }
 
 } // namespace
@@ -99,6 +99,8 @@ bool atos_queue::run_peers(const atos_peers &given, const std::vector<atos_queue
     counters.ran = counters.pushed = counters.rounds = 0;
     queues[k]->storage.stale = true;
   }
+  const bool barrier = runs[0]->launch.barrier;
+  uint64_t &rounds = queues[0]->storage.counters.rounds;
   bool over = false, goes_on = true;
   backend.start_clock(runs[0]->launch);
   while (!over && goes_on) {
@@ -109,14 +111,26 @@ bool atos_queue::run_peers(const atos_peers &given, const std::vector<atos_queue
       table->push_back({static_cast<Counters *>(at.counters), at.slots, at.more, at.spill, at.size, at.reciprocal,
                         at.spill_size, at.growths});
     }
+    // What is left of a level that was interrupted runs first, on all devices: those that have nothing left wait.
+    const bool of_level = std::any_of(queues.begin(), queues.end(), [](atos_queue *queue) { return queue->storage.level; });
     for (uint32_t k = 0; k < n; ++k) {
+      const QueueStorage &its = queues[k]->storage;
+      runs[k]->first_end = barrier && of_level ? its.counters.head + its.level : its.counters.tail;
+      runs[k]->kernel.round = rounds;
       runs[k]->peer_table = table;
       runs[k]->peers = {table->data(), n, k, given.key_bytes, given.chunk, ~uint64_t(0) / given.chunk};
     }
     backend.run_peers(runs);
-    over = std::all_of(queues.begin(), queues.end(), [](atos_queue *queue) { return queue->storage.counters.stop == kEnded; });
+    over = true;
+    bool interrupted = false;
+    for (const atos_queue *queue : queues) {
+      const Counters &counters = queue->storage.counters;
+      over &= counters.stop == (barrier ? kRun : kEnded);
+      interrupted |= barrier && !ran_all_below(&counters, counters.head);
+    }
     for (uint32_t k = 0; k < n; ++k) goes_on &= queues[k]->settle(*runs[k], over, &stats[k]);
     goes_on &= !runs[0]->monitor.stopped();
+    if (!over && goes_on && interrupted) --rounds; // the round that was interrupted goes on
   }
   for (uint32_t k = 0; k < n; ++k) stats[k].milliseconds = k ? stats[0].milliseconds : backend.stop_clock(runs[0]->launch);
   return over;
@@ -137,7 +151,7 @@ bool atos_queue::settle(Run &run, bool over, atos_stats *stats) {
   stats->stopped = (counters.stop & kStopCalled) != 0;
   {
     const ScopedTimer timer(run.copied);
-    storage.recover_pending(false);
+    storage.recover_pending(run.launch.barrier);
   }
   return !(stats->failure.failed || storage.lost || storage.over_capacity() || stats->stopped);
 }

@@ -281,5 +281,6 @@ typedef struct atos_peers {
 } atos_peers;
 
 /* The same for several devices, until nothing is left on any of them. `stats` are of each device, by its number. The launch is
- * persistent and relaxed, with one task, on CPU devices, which share the cores; `blocks` are for each of them. */
+ * persistent, with one task, on CPU devices, which share the cores; `blocks` are for each of them. With barriers the rounds are
+ * those of all devices, and counted in the statistics of the first. */
 atos_status atos_peers_launch(const atos_peers *peers, const atos_launch *launch, atos_stats *stats);

@@ -79,9 +79,27 @@ struct Peers {
     return Waiting::kPoll;
   }
 
-  // For a worker that leaves: a stop of its device is one of all.
-  template <unsigned bytes> ATOS_FUNCTION void leave(const QueueRef<bytes> &queue) const {
+  // For a worker that leaves, or ends its part of a round: a stop of its device is one of all.
+  template <unsigned bytes> ATOS_FUNCTION void spread_stop(const QueueRef<bytes> &queue) const {
     if (load(&queue.counters->stop) & ~(kEnded | kStopElsewhere)) tell(kStopElsewhere);
+  }
+
+  // Rounds: the devices meet at a barrier, whose words are those of the first one. Everything of the round is reserved then.
+  ATOS_FUNCTION Counters *meeting() const { return peer[0].counters; }
+
+  // For the last worker there: opens the next round of each device, maybe an empty one, or says that none follows.
+  ATOS_FUNCTION void open_round() const {
+    bool more = false, stopped = false;
+    for (uint32_t k = 0; k < count; ++k) {
+      const Counters &its = *peer[k].counters;
+      stopped |= load(&its.stop) != kRun;
+      more |= tickets_of(load(&its.tail)) != load(&its.round_end);
+    }
+    for (uint32_t k = 0; k < count; ++k) {
+      Counters &its = *peer[k].counters;
+      store(&its.head, load(&its.round_end)); // claims ran past the end of the round
+      store(&its.round_end, more && !stopped ? tickets_of(load(&its.tail)) : kNever);
+    }
   }
 
 private:

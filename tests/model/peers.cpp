@@ -2,7 +2,7 @@
 // the bounds that the command line tells (bounds.hpp).
 //
 // The rules: no device ends before all tasks have run; every task runs once, on its owner; what is pending after a stop is there
-// once, in its owner's queue; a task sees what was written before it was pushed; and the end can be reached from anywhere.
+// once, in its owner's queue; with a barrier, a level runs after the one before, on all devices; a task sees what was written before it was pushed; and the end can be reached from anywhere.
 #include "protocol/atomic.cuh"
 #include "protocol/peers.cuh"
 #include "peer_worker.h"
@@ -12,7 +12,6 @@ using namespace atos;
 namespace {
 
 using model::bounds;
-using model::kMostDevices;
 constexpr unsigned kSpill = 8, kMostSlots = 8, kMostRings = 3, kMostNodes = 8;
 constexpr uint64_t kChunk = 16; // an item is its owner's number times this, plus the number of the task
 
@@ -46,6 +45,7 @@ unsigned parent(unsigned v) {
   while (first_child(u) + bounds.children[u] <= v) ++u;
   return u;
 }
+unsigned level(unsigned v) { return v < bounds.seeds ? 0 : level(parent(v)) + 1; }
 unsigned number_ran() {
   unsigned n = 0;
   for (unsigned v = 0; v < bounds.nodes; ++v) n += now(world.ran[v]) != 0;
@@ -97,11 +97,19 @@ void provide(Device &its, const std::vector<unsigned> &items) {
   set(its.counters.growths_granted, most);
 }
 
-std::vector<unsigned> pending_in(Device &its) {
+std::vector<unsigned> pending_in(Device &its, uint64_t *before_head) {
+  const Counters &c = its.counters;
+  std::vector<std::pair<uint64_t, unsigned>> found;
+  Slot<BYTES> *ring = its.slots;
+  for (unsigned k = 0; k <= growths_of(now(c.tail)); ++k) {
+    const uint64_t start = k ? now(c.ring_first_ticket[k]) - kGrown : 0, size = now(its.size) << k;
+    for (unsigned i = 0; i < size; ++i)
+      if (sequence_in(ring[i]) % 2) found.emplace_back(start + sequence_in(ring[i]) / 2 * size + i, item_in(ring[i]));
+    ring = k ? ring + size : its.more;
+  }
+  std::sort(found.begin(), found.end());
   std::vector<unsigned> all;
-  for_slots(its, [&](auto &slot) {
-    if (sequence_in(slot) % 2) all.push_back(item_in(slot));
-  });
+  for (const auto &[ticket, item] : found) all.push_back(item), *before_head += bounds.barrier && ticket < now(c.head);
   const uint64_t spilled = now(its.counters.spilled);
   if (spilled > kSpill) model::fail("the spill area of the model is too small");
   for (unsigned k = 0; k < spilled; ++k) all.push_back(unsigned(now(its.spill[k])));
@@ -111,19 +119,30 @@ std::vector<unsigned> pending_in(Device &its) {
 void clear(Device &its) {
   Counters &c = its.counters;
   set(its.size, std::min<uint64_t>(bounds.max_capacity, now(its.size) << growths_of(now(c.tail))));
-  for (uint64_t *p : {&c.head, &c.tail, &c.finished, &c.stop, &c.spilled, &c.growths_granted, &c.growths_requested}) set(*p, 0);
+  for (uint64_t *p : {&c.head, &c.tail, &c.finished, &c.stop, &c.spilled, &c.growths_granted, &c.growths_requested, &c.arrived, &c.phase, &c.round_end})
+    set(*p, 0);
   for (unsigned k = 1; k <= kMostRings; ++k) set(c.ring_first_ticket[k], 0);
   for_slots(its, [](auto &slot) { fill_slot(slot, 0, 0); });
 }
 
-// What is pending goes into one ring for each device; whether it fits.
+// Items of an interrupted level are those below `head`. As long as any device has some, the others have an empty round.
+void begin_round(const uint64_t *of_level) {
+  const bool any = std::any_of(of_level, of_level + bounds.devices, [](uint64_t n) { return n != 0; });
+  for (unsigned k = 0; k < bounds.devices; ++k) {
+    Counters &c = world.device[k].counters;
+    set(c.round_end, any ? of_level[k] : now(c.tail));
+  }
+}
+
+// What is pending goes into one ring for each device, in the order of the tickets; whether it fits.
 bool recover() {
   std::vector<unsigned> pending[kMostDevices];
+  uint64_t of_level[kMostDevices] = {};
   unsigned there[kMostNodes] = {};
   bool room = true;
   for (unsigned k = 0; k < bounds.devices; ++k) {
     Device &its = world.device[k];
-    pending[k] = pending_in(its);
+    pending[k] = pending_in(its, &of_level[k]);
     for (const unsigned item : pending[k]) {
       if (item / kChunk != k) model::fail("an item waits for another device than its owner");
       ++there[item % kChunk];
@@ -138,6 +157,7 @@ bool recover() {
       model::fail("task " + std::to_string(v) + (was_pushed ? " was lost, or is there twice" : " is there and was never pushed"));
   }
   for (unsigned k = 0; room && k < bounds.devices; ++k) provide(world.device[k], pending[k]);
+  if (room) begin_round(of_level);
   set(world.arrivals, 0);
   return room;
 }
@@ -165,6 +185,8 @@ void body(unsigned thread) {
     if (word / kChunk != worker.device) fail("a task runs on another device than its owner");
     if (v >= bounds.nodes || word != item_word(v)) fail("an item that was never pushed");
     if (fetch_add(&world.ran[v], 1)) fail("task " + std::to_string(v) + " ran twice");
+    for (unsigned u = 0; bounds.barrier && u < bounds.nodes; ++u)
+      if (level(u) < level(v) && !now(world.ran[u])) fail("a task runs before the level above is complete");
     if (bounds.weak && v >= bounds.seeds && !atos::load(&world.written[v])) fail("a task does not see what was written before it was pushed");
     if (bounds.halts >> v & 1) atos::store(&world.halted, 1), view.queue<BYTES>(view.own).stop();
     for (unsigned child = first_child(v), end = child + bounds.children[v]; child < end; ++child) {
@@ -172,7 +194,7 @@ void body(unsigned thread) {
       worker.push(view, item_of(child));
     }
   };
-  while (worker.step(view, run)) commit();
+  while (bounds.barrier ? worker.step_of_rounds(view, bounds.workers, run) : worker.step(view, run)) commit();
   worker.leave(view);
 }
 
@@ -203,8 +225,8 @@ bool host() {
   bool over = true, called = false;
   for (unsigned k = 0; k < bounds.devices; ++k) {
     const uint64_t stop = now(world.device[k].counters.stop);
-    if (stop == kRun) fail("a device has left before the end, and without a stop");
-    over &= stop == kEnded;
+    if (stop == kRun && !bounds.barrier) fail("a device has left before the end, and without a stop");
+    over &= stop == (bounds.barrier ? kRun : kEnded);
     called |= (stop & kStopCalled) != 0;
   }
   if (called != (now(world.halted) != 0)) fail("a stop goes unnoticed");
@@ -213,8 +235,9 @@ bool host() {
   if (number_ran() < bounds.nodes) fail("the launch ended early");
   for (unsigned k = 0; k < bounds.devices; ++k) {
     const Counters &c = world.device[k].counters;
+    uint64_t before_head = 0;
     if (tickets_of(now(c.tail)) != now(c.finished)) fail("a device has other counts of pushed and of finished tasks at the end");
-    if (!pending_in(world.device[k]).empty()) fail("an item was left");
+    if (!pending_in(world.device[k], &before_head).empty()) fail("an item was left");
   }
   return true;
 }
@@ -236,6 +259,8 @@ int main(int count, char **arguments) {
     const std::string of = " of " + std::to_string(k);
     name(c.head, "head" + of), name(c.tail, "tail" + of), name(c.finished, "finished" + of), name(c.stop, "stop" + of);
     name(c.untracked, "untracked" + of, true), name(c.spilled, "spilled" + of, !stops);
+    name(c.arrived, "arrived" + of, !bounds.barrier), name(c.phase, "phase" + of, !bounds.barrier);
+    name(c.round_end, "round_end" + of, !bounds.barrier);
     name(c.growths_granted, "granted" + of, true), name(c.growths_requested, "requested" + of, true);
     for (unsigned i = 1; i <= kMostRings; ++i) name(c.ring_first_ticket[i], "first ticket " + std::to_string(i) + of, !bounds.grows);
     unsigned number = 0;
@@ -259,6 +284,8 @@ int main(int count, char **arguments) {
     set(world.device[k].size, bounds.capacity);
     provide(world.device[k], seeds);
   }
+  const uint64_t of_level[kMostDevices] = {};
+  begin_round(of_level);
   set(world.stops, bounds.stops);
   return model::explore();
 }

@@ -582,6 +582,15 @@ BROKEN = {
     "a stop of a device is one of all": Rule(
         in_peers(r"tell\(kStopElsewhere\);", "{}"), caught_in="devices, full", found=STUCK
     ),
+    "a round opens on all devices": Rule(
+        in_peers(r"more \|= tickets_of", "more = tickets_of"), caught_in="devices, barrier", found="ended early"
+    ),
+    "no round of several devices follows a stop": Rule(
+        in_peers(r"stopped \|= load\(&its\.stop\) != kRun;", ""), caught_in="devices, barrier, stopped from outside"
+    ),
+    "claims of a round end with it on all devices": Rule(
+        in_peers(r"store\(&its\.head, load\(&its\.round_end\)\);", ""), caught_in="devices, barrier"
+    ),
     "equal sums are confirmed": Rule(
         in_peers(
             r"confirmed \+= tickets_of\(fetch_add\(&peer\[k\]\.counters->tail, 0\)\)",

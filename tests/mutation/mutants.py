@@ -848,8 +848,8 @@ CPU = {
     "B52": Mutant(
         "cpu/worker.h",
         "no report before the end of a round",
-        "if (program.each_round) end.report(queue);\n      barrier",
-        "barrier",
+        "if (program.each_round) end.report(queue);\n      if constexpr (several)",
+        "if constexpr (several)",
     ),
     "B53": Mutant(
         "cpu/backend.cpp",
@@ -914,9 +914,9 @@ CPU = {
         "",
         SAME + "what is asked of them after their run comes too late",
     ),
-    "B16": Mutant("cpu/worker.h", "a failure stays in the thread", "failure = atos_failure{};"),
+    "B16": Mutant("cpu/program.h", "a failure stays in the thread", "failure = atos_failure{};"),
     "B17": Mutant("cpu/worker.h", "batches are never made shorter", "longest = std::max(got / 2, 1u);", "longest = got;"),
-    "B18": Mutant("cpu/worker.h", "failures in idle are not reported at once", "report_failure(nullptr);"),
+    "B18": Mutant("cpu/worker.h", "failures in idle are not reported at once", "report_failure<bytes>(queue, nullptr);"),
     "B19": Mutant(
         "protocol/termination.cuh",
         "one worker need not be quiescent",
@@ -936,8 +936,8 @@ CPU = {
     "B23": Mutant(
         "cpu/worker.h",
         "a worker goes on after the others have left",
-        "if ((next == round_end && !opened) || next == kNever) return;",
-        "if (next == round_end && !opened) return;",
+        "(!several && next == round_end && !opened) || next == kNever",
+        "!several && next == round_end && !opened",
     ),
     "B25": Mutant(
         "cpu/backend.cpp",
@@ -957,8 +957,8 @@ CPU = {
     "B28": Mutant(
         "cpu/worker.h",
         "arrivals are relaxed",
-        "fetch_add(&queue.counters->arrived, uint64_t(1))",
-        "__atomic_fetch_add(&queue.counters->arrived, 1, __ATOMIC_RELAXED)",
+        "fetch_add(&meeting()->arrived, uint64_t(1))",
+        "__atomic_fetch_add(&meeting()->arrived, 1, __ATOMIC_RELAXED)",
     ),
     "B29": Mutant(
         "cpu/worker.h",
@@ -1199,7 +1199,7 @@ FAR = {
     ),
     "F24": Mutant("cpu/worker.h", "far items that were pushed again are not finished", "end.unreported += taken;"),
     "F25": Mutant(
-        "cpu/worker.h", "a round ends although a bucket was opened", "(next == round_end && !opened)", "next == round_end"
+        "cpu/worker.h", "a round ends although a bucket was opened", "next == round_end && !opened)", "next == round_end)"
     ),
     "F26": Mutant(
         "cpu/backend.cpp",
@@ -1313,6 +1313,12 @@ DEVICES = {
     "D14": Mutant(HOST_PEERS, "a stop at the end of all is one", "counters.stop = kRun;"),
     "D15": Mutant(HOST_PEERS, "a timeout goes unnoticed", "goes_on &= !runs[0]->monitor.stopped();"),
     "D16": Mutant(HOST_PEERS, "all workers have numbers from 0 on", "runs[k]->first_worker = all;"),
+    "D18": Mutant(PEERS, "the last device opens a round alone", "more |= tickets_of", "more = tickets_of"),
+    "D19": Mutant(PEERS, "a round follows a stop", "stopped |= load(&its.stop) != kRun;"),
+    "D20": Mutant(PEERS, "claims of a round go on", "store(&its.head, load(&its.round_end));"),
+    "D21": Mutant(HOST_PEERS, "devices without a rest of a level go on", "barrier && of_level ?", "barrier && its.level ?"),
+    "D22": Mutant(HOST_PEERS, "an interrupted round counts twice", "--rounds;", ";"),
+    "D23": Mutant("cpu/worker.h", "devices meet alone", "return to_peers.peers.meeting();", "return queue.counters;"),
     "D17": Mutant(HOST_PEERS, "a full queue is no end", " || storage.over_capacity()"),
 }
 

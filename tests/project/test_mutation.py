@@ -29,7 +29,16 @@ def test_there_are_faults_in_every_part_of_the_protocol():
     host |= {"host/receivers.cpp", "host/peers.cpp"}
     cpu = {
         f"cpu/{name}"
-        for name in ("backend.cpp", "memory.cpp", "scratch.h", "worker.h", "thread_pool.h", "launch_thread.h", "peer_pushes.h")
+        for name in (
+            "backend.cpp",
+            "memory.cpp",
+            "scratch.h",
+            "worker.h",
+            "thread_pool.h",
+            "launch_thread.h",
+            "peer_pushes.h",
+            "program.h",
+        )
     }
     shared = {f"protocol/{name}" for name in protocol} | {f"device/{name}" for name in device}
     assert {mutant.file for mutant in MUTANTS.values()} == shared | host | cpu

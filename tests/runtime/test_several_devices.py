@@ -75,10 +75,16 @@ def search(graph: atos.Graph, parts: atos.Partition, source: int, worker: str, *
 @pytest.mark.parametrize("worker", WORKERS)
 @pytest.mark.parametrize("order", ["keep", "random"])
 @pytest.mark.parametrize("devices", [["cpu"], TWO, FIVE], ids=["one", "two", "five"])
-def test_bfs(worker, order, devices):
+@pytest.mark.parametrize("barrier", [False, True], ids=["relaxed", "barrier"])
+def test_bfs(worker, order, devices, barrier):
     graph = atos.generate.rmat(10, 8, 1, device="cpu")
     parts = graph.partition(devices, order=order)
-    stats = search(graph, parts, int(np.argmax(graph.degrees())), worker)
+    source = int(np.argmax(graph.degrees()))
+    stats = search(graph, parts, source, worker, barrier=barrier)
+    if barrier:  # one vertex after another, level by level; the last level pushes nothing
+        depth = atos.bfs(graph, source).depth.to_numpy()
+        assert stats.tasks_run == np.count_nonzero(depth != atos.UNREACHED)
+        assert stats.rounds == depth[depth != atos.UNREACHED].max() + 1
     assert stats.device == ", ".join(["cpu", *devices[1:]])
     assert [each.device for each in stats.devices] == ["cpu", *devices[1:]]
     for name in ("tasks_run", "tasks_pushed", "num_workers", "grown"):
@@ -96,6 +102,7 @@ def test_random_searches():
         parts = graph.partition(devices, order="random", seed=seed)
         source = int(random.integers(graph.num_vertices))
         options = {"num_blocks": int(random.integers(1, 3)), "capacity": int(random.integers(1, 50)), "timeout": 60}
+        options["barrier"] = bool(seed % 2)
         search(graph, parts, source, "cta", **options)
 
 
@@ -205,13 +212,39 @@ def test_a_push_that_does_not_fit_pushes_nothing():
     assert len(queue) == 0
 
 
-def test_a_timeout_stops_all():
+def test_rounds_are_of_all_devices():
+    """A task sees the number of its round, and a level that was interrupted goes on as one."""
+
+    @atos.task
+    def step(worker, v, parts, level, stop_at):
+        level[v] = worker.round
+        if parts.original[v] == stop_at:
+            worker.stop()
+        for e in range(parts.indptr[v], parts.indptr[v + 1]):
+            if parts.original[parts.indices[e]] > parts.original[v]:
+                worker.push(parts.indices[e])
+
+    parts = parts_of(40, FIVE)
+    level = atos.full(40, -1, partition=parts)
+    queue = atos.Queue(40, owner=parts)
+    queue.push([0, 20])
+    stats = queue.launch_thread(step, parts, level, 9, barrier=True)
+    assert stats.stopped
+    assert stats.rounds == 10
+    assert sorted(queue.peek().tolist()) == [10, 30]
+    assert level.to_numpy().tolist() == [*range(10), *[-1] * 10, *range(10), *[-1] * 10]
+    assert queue.launch_thread(step, parts, level, -1, barrier=True).rounds == 30
+    assert level.to_numpy()[10:20].tolist() == list(range(10))
+
+
+@pytest.mark.parametrize("barrier", [False, True], ids=["relaxed", "barrier"])
+def test_a_timeout_stops_all(barrier):
     parts = parts_of(10, FIVE)
     queue = atos.Queue(10, owner=parts)
     queue.push(range(7))
     for _ in range(3):
         with pytest.raises(LaunchTimeoutError, match="7 tasks are unfinished") as error:
-            queue.launch_cta(again, timeout=0.02)
+            queue.launch_cta(again, timeout=0.02, barrier=barrier)
         assert error.value.pending == 7
         assert sorted(queue.peek().tolist()) == list(range(7))
 
@@ -280,7 +313,7 @@ def test_arrays_of_any_of_the_devices():
 
 REFUSED = {
     "persistent=False": lambda queue: queue.launch_cta(again, persistent=False),
-    "barrier=True": lambda queue: queue.launch_cta(again, barrier=True),
+    "each_round=": lambda queue: queue.launch_cta(again, barrier=True, each_round=lambda worker: None),
     "idle=": lambda queue: queue.launch_cta(again, idle=lambda worker: None),
     "trace=": lambda queue: queue.launch_cta(again, trace=1),
     "progress=": lambda queue: queue.launch_cta(again, progress=True),

@@ -1,17 +1,18 @@
 // A worker of one of several devices, as simple as can be: one ticket at a time, and each push by itself. It uses the protocol as
 // the workers in csrc do, whose own steps the other model explores.
 #pragma once
+#include "protocol/kernel_params.h"
 #include "protocol/peers.cuh"
 #include "protocol/producer.cuh"
 
-namespace model {
+namespace atos {
 
-using namespace atos;
 constexpr unsigned kMostDevices = 3;
 
 // What a worker knows between two steps.
 struct PeerWorker {
   uint64_t begun, device;
+  uint64_t round_end, waits, phase; // in a launch with barriers; 1 while it waits at one, which has opened so often
   Consumer consumer;
   TerminationDetector end;
   Producer producers[kMostDevices];
@@ -21,6 +22,7 @@ struct PeerWorker {
     end = TerminationDetector();
     consumer.begin(peers.queue<BYTES>(peers.own));
     for (unsigned k = 0; k < peers.count; ++k) producers[k] = Producer(), producers[k].begin(peers.queue<BYTES>(k));
+    round_end = load(&peers.peer[peers.own].counters->round_end); // the host wrote it before
     begun = 1;
   }
 
@@ -35,24 +37,62 @@ struct PeerWorker {
     queue.publish(producer.ring, producer.base, item);
   }
 
-  // One step; false if the worker leaves. `run` calls the task, which pushes.
+  // Runs the item of the claimed ticket, if it is there; `run` calls the task, which pushes.
+  template <class Run> bool run_claimed([[maybe_unused]] const QueueRef<BYTES> &queue, Run run) {
+    const Place place = consumer.ring.at(consumer.first);
+    Slot<BYTES> &slot = consumer.ring.template slot<BYTES>(place.index);
+    typename Slot<BYTES>::Seen seen{};
+    if (!slot.is_ready(place.sequence, seen)) return false;
+    fence();
+    const Item<BYTES> item = slot.get(seen);
+    if (!Slot<BYTES>::packed) fence();
+    slot.release(place.sequence);
+    consumer.claimed = 0;
+    run(item);
+    ++end.unreported;
+    return true;
+  }
+
+  // One step of a launch with barriers; false if the worker leaves.
+  template <class Run> bool step_of_rounds(const Peers &peers, uint64_t workers, Run run) {
+    const QueueRef<BYTES> queue = peers.queue<BYTES>(peers.own);
+    Counters *const meeting = peers.meeting();
+    if (waits) {
+      if (load(&meeting->phase) == phase) return true;
+      fence();
+      waits = 0;
+      round_end = load(&queue.counters->round_end);
+      return round_end != kNever;
+    }
+    Launch launch{};
+    launch.fetch = 1;
+    launch.workers = uint32_t(workers);
+    if (!queue.stopped() &&
+        (consumer.claimed || consumer.claim_of_round(launch, &queue.counters->head, 0, round_end, 1))) {
+      if (run_claimed(queue, run)) return true;
+      consumer.look_for_ring(queue, load(&queue.counters->tail));
+      if (consumer.is_past_ring(consumer.first)) consumer.next_ring(queue);
+      return true;
+    }
+    peers.spread_stop(queue);
+    phase = load(&meeting->phase);
+    fence(); // before it arrives
+    waits = 1;
+    if (fetch_add(&meeting->arrived, 1) % workers == workers - 1) {
+      fence();
+      peers.open_round();
+      fence();
+      store(&meeting->phase, phase + 1);
+    }
+    return true;
+  }
+
+  // One step of a launch without; false if the worker leaves.
   template <class Run> bool step(const Peers &peers, Run run) {
     const QueueRef<BYTES> queue = peers.queue<BYTES>(peers.own);
     if (queue.stopped()) return false;
     if (!consumer.claimed) consumer.claim(queue, 1);
-    const Place place = consumer.ring.at(consumer.first);
-    Slot<BYTES> &slot = consumer.ring.template slot<BYTES>(place.index);
-    typename Slot<BYTES>::Seen seen{};
-    if (slot.is_ready(place.sequence, seen)) {
-      fence();
-      const Item<BYTES> item = slot.get(seen);
-      if (!Slot<BYTES>::packed) fence();
-      slot.release(place.sequence);
-      consumer.claimed = 0;
-      run(item);
-      ++end.unreported;
-      return true;
-    }
+    if (run_claimed(queue, run)) return true;
     if (peers.while_waiting(queue, consumer, end) == Waiting::kLeave) return false;
     if (consumer.is_past_ring(consumer.first)) consumer.next_ring(queue);
     return true;
@@ -60,9 +100,9 @@ struct PeerWorker {
 
   void leave(const Peers &peers) {
     const QueueRef<BYTES> queue = peers.queue<BYTES>(peers.own);
-    peers.leave(queue);
+    peers.spread_stop(queue);
     end.report(queue);
   }
 };
 
-} // namespace model
+} // namespace atos
