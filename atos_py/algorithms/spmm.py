@@ -102,7 +102,8 @@ def spmm(graph: Graph, x: Any) -> Any:
     kind, n = graph.device.kind, graph.num_vertices
     # On the CPU memory of NumPy, which is not filled with zeros first.
     shape, dtype = values.shape, values.dtype
-    result = empty(shape, dtype=dtype, device=graph.device) if kind == "cuda" else asarray(np.empty(shape, dtype), device=kind)
+    where = graph.device
+    result = empty(shape, dtype=dtype, device=where) if kind == "cuda" else asarray(np.empty(shape, dtype), device=where)
     rows, out = _as_matrix(values), _as_matrix(result)
     term = _neighbour if graph.weights is None else _weighted_neighbour
     columns, type_of_sums = rows.shape[1], cast(Any, values.dtype.type)

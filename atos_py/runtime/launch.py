@@ -65,8 +65,8 @@ class LaunchOptions(TypedDict, total=False):
     fetch_size : int
         Items that a worker takes at once, at most, up to 4,096; by default 1 for threads, 32 for warps, 128 for CTAs.
     num_blocks : int
-        Blocks; by default as many as are resident at once. On the CPU the number of threads; by default one for
-        each core.
+        Blocks; by default as many as are resident at once. On the CPU the number of threads, of each device; by default
+        one for each core.
     num_threads : int
         Threads of a block, a multiple of 32 up to 1,024; by default 256. Not for the CPU, where a worker has one.
     shared_memory : int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 
+import numpy as np
 import pytest
 
 import atos_py as atos
@@ -35,6 +36,15 @@ def test_the_cpu_is_as_many_devices_as_one_likes():
     assert atos.asarray(array, device="cpu").device == CPU
     with pytest.raises(InvalidArgumentError, match="must be from 0 to 2147483647"):
         atos.device("cpu:" + "9" * 30)
+
+
+def test_algorithms_run_on_any_cpu_device():
+    graph = atos.generate.rmat(6, 4, 1, device="cpu:1")
+    first = graph.to("cpu")
+    assert str(atos.bfs(graph, 0).stats.device) == "cpu:1"
+    assert np.array_equal(atos.pagerank(graph).rank.to_numpy(), atos.pagerank(first).rank.to_numpy())
+    features = np.arange(128.0).reshape(64, 2)
+    assert np.array_equal(np.asarray(atos.spmm(graph, features)), np.asarray(atos.spmm(first, features)))
 
 
 def test_devices_are_values():

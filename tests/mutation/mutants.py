@@ -1317,7 +1317,7 @@ DEVICES = {
     "D19": Mutant(PEERS, "a round follows a stop", "stopped |= load(&its.stop) != kRun;"),
     "D20": Mutant(PEERS, "claims of a round go on", "store(&its.head, load(&its.round_end));"),
     "D21": Mutant(HOST_PEERS, "devices without a rest of a level go on", "barrier && of_level ?", "barrier && its.level ?"),
-    "D22": Mutant(HOST_PEERS, "an interrupted round counts twice", "--rounds;", ";"),
+    "D22": Mutant(HOST_PEERS, "an interrupted round counts twice", "--rounds;", "(void)rounds;"),
     "D23": Mutant("cpu/worker.h", "devices meet alone", "return to_peers.peers.meeting();", "return queue.counters;"),
     "D17": Mutant(HOST_PEERS, "a full queue is no end", " || storage.over_capacity()"),
 }

@@ -56,6 +56,7 @@ ON_CPU = [
     "runtime/test_growth.py",
     "runtime/test_arrivals.py",
     "runtime/test_queue.py",
+    "runtime/test_several_devices.py",
     "runtime/test_kinds.py",
     "runtime/test_checkpoint.py",
     "runtime/test_checkpoint_killed.py",
