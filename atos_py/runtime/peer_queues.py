@@ -25,6 +25,11 @@ __all__ = ["PeerQueues", "check_owner"]
 _SUMS = ("tasks_run", "tasks_pushed", "pending", "lost", "grown", "overhead_bytes", "blocks", "workers")
 
 
+def _keys(items: NDArray[Any]) -> NDArray[Any]:
+    """Return a view of the vertices that items begin with."""
+    return items if items.dtype.names is None else items[items.dtype.names[0]]
+
+
 class PeerForm(Form):
     """Storage format of such a queue, whose handle is a tuple of those of the devices, with the ownership of its items."""
 
@@ -50,6 +55,8 @@ class PeerForm(Form):
         total.copy_milliseconds = sum(part.copy_milliseconds for part in parts)
         total.stopped = any(part.stopped for part in parts)
         total.failure = next((part.failure for part in parts if part.failure.failed), parts[0].failure)
+        item = _keys(np.frombuffer(ffi.buffer(total.failure.item), self.dtype, 1))
+        item[...] = ownership.to_ids(item.copy())
         devices = [
             DeviceStats(str(device), part.tasks_run, part.tasks_pushed, part.workers, part.grown)
             for device, part in zip(ownership.devices, parts, strict=True)
@@ -123,8 +130,8 @@ class PeerQueues:
                 f"a queue over several devices has one task so far (got task={task}); leave task= out, or use one device"
             )
         given = np.array(np.atleast_1d(np.asarray(items)), self._dtype)  # a copy
-        numbers = self._ownership.to_numbers(self._keys(given))
-        self._keys(given)[...] = numbers
+        numbers = self._ownership.to_numbers(_keys(given))
+        _keys(given)[...] = numbers
         owners = numbers // self._ownership.chunk
         parts = [given[owners == k] for k in range(len(self._cores))]
         for core, device, part in zip(self._cores, self._ownership.devices, parts, strict=True):
@@ -149,7 +156,7 @@ class PeerQueues:
             states.append(state)
             stored.append(part)
         items = np.concatenate([form.decode(part)[0] for part in stored])
-        self._keys(items)[...] = self._ownership.to_ids(self._keys(items).copy())
+        _keys(items)[...] = self._ownership.to_ids(_keys(items).copy())
         total = QueueState(*(sum(counts) for counts in zip(*states, strict=True)))
         return form, form.encode(items), total
 
@@ -171,7 +178,3 @@ class PeerQueues:
                 " use one device"
             )
         return self.form
-
-    def _keys(self, items: NDArray[Any]) -> NDArray[Any]:
-        """Return a view of the vertices that items begin with."""
-        return items if self._dtype.names is None else items[self._dtype.names[0]]

@@ -190,6 +190,7 @@ class LaunchStats:
             trace=np.concatenate(traces) if traces else None,
             profile=sum((run.profile for run in runs), start=Profile()),
             tasks_run_by=dict(sum((Counter(run.tasks_run_by) for run in runs), start=Counter())),
+            devices=_sum_devices([run.devices for run in runs]),
         )
 
     @property
@@ -292,6 +293,17 @@ class LaunchStats:
             + ("  stopped by worker.stop()\n" if self.stopped else "")
             + f"  {self.profile}"
         )
+
+
+def _sum_devices(runs: list[tuple[DeviceStats, ...]]) -> tuple[DeviceStats, ...]:
+    """Return what devices did in several launches; nothing if these were not all over the same ones."""
+    if len({tuple(each.device for each in run) for run in runs}) > 1:
+        return ()
+    counted = "tasks_run", "tasks_pushed", "grown"
+    return tuple(
+        replace(each[-1], **{name: sum(getattr(one, name) for one in each) for name in counted})
+        for each in zip(*runs, strict=True)
+    )
 
 
 def _format_count(number: int, noun: str) -> str:

@@ -227,14 +227,14 @@ def test_rounds_are_of_all_devices():
     parts = parts_of(40, FIVE)
     level = atos.full(40, -1, partition=parts)
     queue = atos.Queue(40, owner=parts)
-    queue.push([0, 20])
+    queue.push(0)
     stats = queue.launch_thread(step, parts, level, 9, barrier=True)
     assert stats.stopped
     assert stats.rounds == 10
-    assert sorted(queue.peek().tolist()) == [10, 30]
-    assert level.to_numpy().tolist() == [*range(10), *[-1] * 10, *range(10), *[-1] * 10]
+    assert queue.peek().tolist() == [10]
+    assert level.to_numpy().tolist() == [*range(10), *[-1] * 30]
     assert queue.launch_thread(step, parts, level, -1, barrier=True).rounds == 30
-    assert level.to_numpy()[10:20].tolist() == list(range(10))
+    assert level.to_numpy()[10:].tolist() == list(range(30))
 
 
 @pytest.mark.parametrize("barrier", [False, True], ids=["relaxed", "barrier"])
@@ -272,14 +272,37 @@ def test_a_task_stops_all():
     assert sorted(queue.peek().tolist()) == list(range(10))
 
 
-def test_a_failed_check_names_the_item():
-    parts = parts_of(10, FIVE, "keep")
-    queue = atos.Queue(10, owner=parts)
-    queue.push(range(10))
-    beyond = atos.zeros(9, dtype=np.int64, device="cpu")
-    with pytest.raises(TaskError, match="index 9") as error:
-        queue.launch_cta(count, beyond, debug=True)
-    assert error.value.item == 9
+@pytest.mark.parametrize("dtype", [np.uint32, [("vertex", "u4"), ("x", "i4")]], ids=["integers", "records"])
+def test_a_failed_check_names_the_item_by_its_id(dtype):
+    @atos.task
+    def check_vertex(worker, v, parts, seen):
+        seen[parts.original[v] + (3 if parts.original[v] == 7 else 0)] = 1
+
+    @atos.task
+    def check_record(worker, item, parts, seen):
+        seen[parts.original[item.vertex] + (3 if parts.original[item.vertex] == 7 else 0)] = 1
+
+    parts = parts_of(10, FIVE)
+    queue = atos.Queue(10, dtype=dtype, owner=parts)
+    is_record = queue.dtype.names is not None
+    queue.push([(v, 5) for v in range(10)] if is_record else range(10))
+    with pytest.raises(TaskError, match="index 10") as error:
+        queue.launch_cta(check_record if is_record else check_vertex, parts, np.zeros(10), debug=True)
+    assert error.value.item == ((7, 5) if is_record else 7)
+
+
+def test_statistics_of_several_launches_are_added_up():
+    parts = parts_of(10)
+    queue, seen = atos.Queue(10, owner=parts), atos.full(10, 0, partition=parts)
+    runs = []
+    for _ in range(3):
+        queue.push(range(10))
+        runs.append(queue.launch_thread(count, seen))
+    total = atos.LaunchStats.total(runs)
+    assert [each.tasks_run for each in total.devices] == [15, 15]
+    assert [each.device for each in total.devices] == ["cpu", "cpu:1"]
+    alone = atos.Queue(10, device="cpu").launch_thread(again)
+    assert atos.LaunchStats.total([*runs, alone]).devices == ()
 
 
 def test_workers_have_numbers_of_their_own():
