@@ -7,6 +7,7 @@
 
 #include "cpu/launch_thread.h"
 #include "cpu/memory.h"
+#include "cpu/peer_workers.h"
 #include "cpu/worker.h"
 #include "host/backend.h"
 #include "host/resource_limits.h"
@@ -115,11 +116,7 @@ public:
           for (size_t k = 1; k < runs.size(); ++k) runs[k]->over = true;
         }
       } over{runs};
-      const uint32_t item_bytes = runs[0]->item_bytes;
-      if (item_bytes == 4) work_together<4>(runs, pool);
-      else if (item_bytes == 8) work_together<8>(runs, pool);
-      else if (item_bytes == 16) work_together<16>(runs, pool);
-      else work_together<32>(runs, pool);
+      work_together(runs, pool, provide_counters, collect_counters);
       if (!runs[0]->launch.barrier) ++runs[0]->counters->rounds;
     });
   }
@@ -253,18 +250,6 @@ private:
     std::vector<std::unique_ptr<CpuWorker<bytes>>> workers(run.blocks);
     for (unsigned k = 0; k < run.blocks; ++k) workers[k] = std::make_unique<CpuWorker<bytes>>(run, k);
     pool.run(run.blocks, [&](unsigned number) { workers[number]->work(); });
-  }
-
-  // The same for all devices. No counters are read before the last worker of any has left: others may push there until then.
-  template <unsigned bytes> static void work_together(const std::vector<std::shared_ptr<Run>> &runs, ThreadPool &pool) {
-    std::vector<std::unique_ptr<CpuWorker<bytes, true>>> workers;
-    for (const auto &run : runs) run->kernel.round_end = run->counters->round_end = run->first_end;
-    for (const auto &run : runs)
-      for (unsigned k = 0; k < run->blocks; ++k) workers.push_back(std::make_unique<CpuWorker<bytes, true>>(*run, k));
-    pool.start(unsigned(workers.size()));
-    for (const auto &run : runs) provide_counters(*run);
-    pool.run(unsigned(workers.size()), [&](unsigned number) { workers[number]->work(); });
-    for (const auto &run : runs) collect_counters(*run);
   }
 
   static std::chrono::steady_clock::time_point &start_of_thread() {

@@ -241,6 +241,15 @@ void fail_at_7(atos_cpu_worker *worker, const void *items, int64_t n, const void
   }
 }
 
+void push_two(atos_cpu_worker *worker, const void *items, int64_t n, const void *) {
+  for (int64_t k = 0; k < n; ++k) {
+    const uint32_t item = static_cast<const uint32_t *>(items)[k];
+    CHECK(uint64_t(worker->round) == (item % 100 >= 10), "item %u ran in round %d", item, int(worker->round));
+    if (item % 100 >= 2) continue;
+    for (uint32_t child = 0; child < 2; ++child) push<uint32_t>(worker, item / 100 * 100 + 10 + 2 * (item % 100) + child);
+  }
+}
+
 atos_program *native(void (*run)(atos_cpu_worker *, const void *, int64_t, const void *), bool checked) {
   atos_program *program = nullptr;
   CHECK(atos_program_native(reinterpret_cast<uint64_t>(run), 0, 0, checked, &program) == ATOS_OK, "%s", atos_message());
@@ -248,6 +257,23 @@ atos_program *native(void (*run)(atos_cpu_worker *, const void *, int64_t, const
 }
 
 } // namespace
+
+TEST(an_interrupted_round_goes_on) {
+  // Two of four items on each device push two more, for which a ring of four has no room before the other items are taken; it
+  // grows by a stop, since it may not double.
+  Devices<uint32_t> all(2, 4, 7);
+  for (uint32_t k = 0; k < 8; ++k) all.push(k / 4, 100 * (k / 4) + k % 4);
+  atos_program *const program = native(push_two, false);
+  const atos_peers peers = all.peers(100, program);
+  const atos_launch launch = schedule(true, true, 1, 1);
+  std::vector<atos_stats> stats(2);
+  const atos_status status = atos_peers_launch(&peers, &launch, stats.data());
+  CHECK(status == ATOS_OK, "status %d, %s", int(status), atos_message());
+  CHECK(sum(stats, &atos_stats::tasks_run) == 16, "%" PRIu64 " tasks ran", sum(stats, &atos_stats::tasks_run));
+  CHECK(sum(stats, &atos_stats::grown) >= 1, "no ring was full");
+  CHECK(stats[0].rounds == 2 && stats[1].rounds == 0, "%" PRIu64 " rounds", stats[0].rounds);
+  atos_program_unload(program);
+}
 
 TEST(a_failed_check_ends_all_devices) {
   Devices<uint32_t> all(4, 10, 10);

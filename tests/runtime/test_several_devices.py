@@ -252,6 +252,8 @@ def test_a_timeout_stops_all(barrier):
 def test_ctrl_c_stops_all():
     queue = atos.Queue(10, owner=parts_of(10))
     queue.push(range(5))
+    with pytest.raises(LaunchTimeoutError):  # the task is compiled from then on
+        queue.launch_cta(again, timeout=0.01)
     threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt):
         queue.launch_cta(again, timeout=60)
