@@ -549,3 +549,23 @@ def test_a_launch_begins_anew_if_the_kinds_change_meanwhile(device, started, mon
         stats = queue.launch_cta(KINDS, there, counts)
     assert len(times) == 2
     check(forest, counts, [stats])
+
+
+def test_counts_are_those_of_one_launch(device, worker):
+    @atos.task
+    def count(worker, v, seen):
+        if worker.rank == 0:
+            atos.atomic_add(seen, 0, 1)
+
+    @atos.task
+    def again(worker, v, seen):
+        if worker.rank == 0:
+            worker.push(v, task=count)
+
+    queue, seen = atos.Queue(100, device=device), atos.zeros(1, dtype=np.int32, device=device)
+    for n in (30, 20, 7):
+        queue.push(np.arange(n), task=again)
+        queue.push(np.arange(5), task=count)
+        stats = launch(queue, worker, (again, count), seen)
+        assert stats.tasks_run_by == {"again": n, "count": n + 5}
+    assert seen[0] == 30 + 20 + 7 + 15
