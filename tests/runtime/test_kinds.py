@@ -568,4 +568,37 @@ def test_counts_are_those_of_one_launch(device, worker):
         queue.push(np.arange(5), task=count)
         stats = launch(queue, worker, (again, count), seen)
         assert stats.tasks_run_by == {"again": n, "count": n + 5}
+        assert launch(queue, worker, (again, count), seen).tasks_run_by == {"again": 0, "count": 0}  # nothing is left
     assert seen[0] == 30 + 20 + 7 + 15
+
+
+@pytest.mark.parametrize("worker", ["warp", "cta"])
+def test_an_item_begins_when_all_threads_have_left_the_one_before(device, worker):
+    """The last threads read what the first ones wrote to scratch memory, late: by then these would be at the next item."""
+
+    def nothing(v, wrong, sink):
+        return 1
+
+    @atos.task(workload=nothing)
+    def iterate(worker, v, i, wrong, sink):
+        pass
+
+    @atos.task
+    def write_and_read(worker, v, wrong, sink):
+        written = worker.scratch(np.int64, 1024)
+        written[worker.rank] = v
+        worker.sync()
+        state = np.int64(v)
+        if worker.rank == worker.size - 1:
+            for _ in range(2000):
+                state = state * 6364136223846793005 + 1442695040888963407
+            if state == 1:
+                sink[0] = state
+        if written[worker.size - 1 - worker.rank] != v:
+            atos.atomic_add(wrong, 0, 1)
+
+    wrong, sink = atos.zeros(1, dtype=np.int32, device=device), atos.zeros(1, dtype=np.int64, device=device)
+    queue = atos.Queue(1000, device=device)
+    queue.push(np.arange(200), task=write_and_read)
+    launch(queue, worker, (iterate, write_and_read), wrong, sink, fetch_size=8, num_blocks=2)
+    assert wrong[0] == 0
