@@ -27,6 +27,11 @@ class PartitionedArray:
     tasks, by the numbers that vertices have there, as `Graph.partition` describes. Parts are read and written by indexing,
     which copies; `to_numpy` copies all.
 
+    Attributes
+    ----------
+    dtype : numpy.dtype
+        Type of the elements.
+
     Examples
     --------
     >>> parts = atos.Graph.from_edges([0, 1], [1, 2], device="cpu").partition(["cpu:0", "cpu:1"], order="random")

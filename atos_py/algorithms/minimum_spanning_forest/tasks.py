@@ -60,12 +60,12 @@ def find_lightest(v, root, edge, last, step, graph, trees):  # type: ignore[no-u
     least = weight_of(min(edge, last - 1), graph.weights, trees)
     while edge < last:
         u = graph.indices[edge]
-        if find_root(u, trees.parent) != root:
-            weight = weight_of(edge, graph.weights, trees)
-            if found == _NO_EDGE or weight < least or (weight == least and u < target):
-                found = edge
-                least = weight
-                target = u
+        weight = weight_of(edge, graph.weights, trees)
+        # The root last, which takes the longest to find.
+        if (found == _NO_EDGE or weight < least or (weight == least and u < target)) and find_root(u, trees.parent) != root:
+            found = edge
+            least = weight
+            target = u
         edge += step
     return found, least, target
 
