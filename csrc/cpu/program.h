@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "host/run.h"
-#include "protocol/queue_ref.cuh"
 
 namespace atos {
 
@@ -23,6 +22,18 @@ struct CpuProgram : atos_program {
 inline atos_failure &failure_of_thread() {
   static thread_local atos_failure failure{};
   return failure;
+}
+
+// The queue of a launch.
+template <unsigned bytes> QueueRef<bytes> queue_of(const Launch &launch) {
+  return {static_cast<Counters *>(launch.counters),
+          static_cast<Slot<bytes> *>(launch.slots),
+          static_cast<Slot<bytes> *>(launch.more),
+          static_cast<Item<bytes> *>(launch.spill),
+          launch.size,
+          launch.reciprocal,
+          launch.spill_size,
+          launch.growths};
 }
 
 // Reports the check that failed in the task which has just returned, if one did.

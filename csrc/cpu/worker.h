@@ -23,14 +23,7 @@ template <unsigned bytes, bool several = false> class CpuWorker {
 public:
   CpuWorker(Run &run, unsigned number)
       : launch(run.kernel), given(run.launch), program(static_cast<const CpuProgram &>(*run.program)),
-        queue{static_cast<Counters *>(launch.counters),
-              static_cast<Slot<bytes> *>(launch.slots),
-              static_cast<Slot<bytes> *>(launch.more),
-              static_cast<Item<bytes> *>(launch.spill),
-              launch.size,
-              launch.reciprocal,
-              launch.spill_size,
-              launch.growths},
+        queue(queue_of<bytes>(launch)),
         far{queue, static_cast<unsigned char *>(launch.far), launch.buckets, launch.blocks, launch.directory},
         items(launch.fetch), buffer(launch.buffer), levels(given.buckets ? launch.buffer : 0), to_peers(run.peers),
         scratch(launch.scratch, launch.unsized_scratch), longest(run.longest_batch) {
@@ -183,10 +176,7 @@ private:
     else return queue.counters;
   }
 
-  bool arrive_last() {
-    const uint64_t all = uint64_t(view.worker.workers);
-    return fetch_add(&meeting()->arrived, uint64_t(1)) % all == all - 1;
-  }
+  bool arrive_last() { return (fetch_add(&meeting()->arrived, uint64_t(1)) + 1) % uint64_t(view.worker.workers) == 0; }
 
   template <class Last> void barrier(Last last) {
     Counters *counters = meeting();

@@ -876,8 +876,8 @@ CPU = {
     "B08": Mutant(
         "cpu/worker.h",
         "a round does not look for a new ring",
-        "consumer.look_for_ring(queue, load(&queue.counters->tail));\n        follow_ring();",
-        "follow_ring();",
+        "} else {\n        consumer.look_for_ring(queue, load(&queue.counters->tail));",
+        "} else {",
     ),
     "B09": Mutant(
         "cpu/backend.cpp",
