@@ -312,6 +312,7 @@ def test_every_public_name_is_tried():
         "ColoringResult",
         "ComponentsResult",
         "CoreResult",
+        "DeviceStats",
         "LabelResult",
         "LabelSpreadingResult",
         "LaunchOptions",
