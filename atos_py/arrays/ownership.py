@@ -74,14 +74,14 @@ def check_devices(devices: Any) -> tuple[Device, ...]:
     """Return the devices of a partition."""
     if isinstance(devices, (str, Device)) or not isinstance(devices, Sequence):
         raise UnsupportedTypeError(f"devices must be a list of devices, such as ['cpu:0', 'cpu:1'] (got {devices!r:.80})")
-    found = tuple(device_of(_named(device)) for device in devices)
+    for device in devices:
+        if not str(_named(device)).startswith("cpu"):
+            raise InvalidArgumentError(f"several devices of one launch are CPU devices, such as 'cpu:1', so far (got {device})")
+    found = tuple(map(device_of, devices))
     if not found:
         raise InvalidArgumentError("devices must name one device at least (got none)")
     if len(set(found)) != len(found):
-        raise InvalidArgumentError(f"devices must differ (got {', '.join(map(str, found))})")
-    for device in found:
-        if device.kind != "cpu":
-            raise InvalidArgumentError(f"several devices of one launch are CPU devices, such as 'cpu:1', so far (got {device})")
+        raise InvalidArgumentError(f"devices must differ (got {', '.join(map(str, devices))}; 'cpu' is 'cpu:0')")
     return found
 
 

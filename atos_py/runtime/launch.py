@@ -369,7 +369,8 @@ def check_peer_launch(config: LaunchConfig, with_mailbox: bool) -> None:
     }
     for option, is_given in given.items():
         if is_given:
-            raise LaunchConfigError(f"a launch over several devices has no {option} yet; leave it out, or use one device")
+            what = "call launch_thread, launch_warp or launch_cta" if option == "start()" else "leave it out"
+            raise LaunchConfigError(f"a launch over several devices has no {option} yet; {what}, or use one device")
 
 
 def _check_scratch(task: Launchable, program: Program, config: LaunchConfig, on_gpu: bool) -> int:

@@ -86,6 +86,12 @@ def _check_partition(position: int, value: Any, ownership: Ownership | None) -> 
             f"argument {position} is over {', '.join(map(str, found.devices))}, and the queue {where}; make the queue with"
             " owner=, the partition that it belongs to"
         )
+    rows = getattr(value, "indptr", None) if found is None else None
+    if ownership is not None and ownership.ids is not None and rows is not None and rows.size == ownership.size + 1:
+        raise InvalidArgumentError(
+            f"argument {position} is a graph whose vertices have other numbers inside the tasks of this queue; pass what"
+            " Graph.partition returned"
+        )
 
 
 def _wrap(position: int, value: Any, device: Device, ownership: Ownership | None) -> Any:

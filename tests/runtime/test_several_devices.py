@@ -336,6 +336,25 @@ def test_arrays_of_any_of_the_devices():
         queue.launch_cta(count, atos.zeros(10, dtype=np.int64, device="cpu:7"))
 
 
+def test_the_graph_is_no_argument_where_its_vertices_have_other_numbers():
+    graph = atos.generate.road(5, 1.0, device="cpu")
+
+    @atos.task
+    def add_degree(worker, v, graph, total):
+        atos.atomic_add(total, 0, np.int64(graph.indptr[v + 1]) - np.int64(graph.indptr[v]))
+
+    for order in "keep", "random":
+        queue = atos.Queue(30, owner=graph.partition(["cpu:0", "cpu:1"], order))
+        queue.push(range(25))
+        total = np.zeros(1, np.int64)
+        if order == "keep":
+            queue.launch_cta(add_degree, graph, total)
+            assert total[0] == graph.num_edges
+        else:
+            with pytest.raises(InvalidArgumentError, match=r"argument 0 is a graph .* pass what Graph\.partition returned"):
+                queue.launch_cta(add_degree, graph, total)
+
+
 REFUSED = {
     "persistent=False": lambda queue: queue.launch_cta(again, persistent=False),
     "each_round=": lambda queue: queue.launch_cta(again, barrier=True, each_round=lambda worker: None),
