@@ -24,18 +24,6 @@ inline atos_failure &failure_of_thread() {
   return failure;
 }
 
-// The queue of a launch.
-template <unsigned bytes> QueueRef<bytes> queue_of(const Launch &launch) {
-  return {static_cast<Counters *>(launch.counters),
-          static_cast<Slot<bytes> *>(launch.slots),
-          static_cast<Slot<bytes> *>(launch.more),
-          static_cast<Item<bytes> *>(launch.spill),
-          launch.size,
-          launch.reciprocal,
-          launch.spill_size,
-          launch.growths};
-}
-
 // Reports the check that failed in the task which has just returned, if one did.
 template <unsigned bytes> void report_failure(const QueueRef<bytes> &queue, const Item<bytes> *item) {
   atos_failure &failure = failure_of_thread();

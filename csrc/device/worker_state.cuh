@@ -100,17 +100,7 @@ struct FarState {
 };
 static_assert(sizeof(FarState) <= kFarStateBytes, "the state for far items outgrew its place");
 
-// Views of the queue of a launch, and of its far items.
-template <unsigned bytes> ATOS_DEVICE QueueRef<bytes> queue_of(const Launch &launch) {
-  return {static_cast<Counters *>(launch.counters),
-          static_cast<Slot<bytes> *>(launch.slots),
-          static_cast<Slot<bytes> *>(launch.more),
-          static_cast<Item<bytes> *>(launch.spill),
-          launch.size,
-          launch.reciprocal,
-          launch.spill_size,
-          launch.growths};
-}
+// A view of the far items of a launch.
 template <unsigned bytes> ATOS_DEVICE FarItems<bytes> far_items_of(const Launch &launch) {
   return {queue_of<bytes>(launch), static_cast<unsigned char *>(launch.far), launch.buckets, launch.blocks, launch.directory};
 }

@@ -7,6 +7,18 @@
 
 namespace atos {
 
+// A view of the queue of a launch.
+template <unsigned bytes> ATOS_FUNCTION QueueRef<bytes> queue_of(const Launch &launch) {
+  return {static_cast<Counters *>(launch.counters),
+          static_cast<Slot<bytes> *>(launch.slots),
+          static_cast<Slot<bytes> *>(launch.more),
+          static_cast<Item<bytes> *>(launch.spill),
+          launch.size,
+          launch.reciprocal,
+          launch.spill_size,
+          launch.growths};
+}
+
 // A fair part of the items in [head, end) for one worker, so that the others get theirs; at least one.
 ATOS_FUNCTION uint64_t fair_batch_size(const Launch &launch, uint64_t head, uint64_t end) {
   const int64_t there = int64_t(end - head);

@@ -331,7 +331,9 @@ BROKEN = {
         in_queue(r"if \(finished != tickets_of\(\*tail\)", "if (finished != *tail"), caught_in="grows", found=STUCK
     ),
     "a waiting worker looks for a new ring": Rule(
-        in_worker(r"look_for_ring\(queue, tail\);", "next_start = kNever;"), caught_in="grows", found=STUCK
+        in_worker(r"look_for_ring\(queue, tail\);(\s*if \(!has_idle\))", r"next_start = kNever;\1"),
+        caught_in="grows",
+        found=STUCK,
     ),
     "a worker that waits in a round does so too": Rule(
         in_worker(r"look_for_ring\(queue\(\), load\(&queue\(\)\.counters->tail\)\);", "next_start = kNever;"),
