@@ -142,7 +142,7 @@ def watch(clock: Clock, *, cuda: bool) -> None:
 
 def launched(programs: dict[Any, tuple[Any, ...]]) -> None:
     """Note the programs of all launches from now on, with the threads that they would have on a GPU."""
-    from atos_py.runtime import launch, queue
+    from atos_py.runtime import launch, queue_launches
 
     true, threads = launch.program_for, [256]
     run_launch = launch.run_launch
@@ -155,7 +155,7 @@ def launched(programs: dict[Any, tuple[Any, ...]]) -> None:
         threads[0] = args[-1].get("num_threads") or 256  # of the options
         return run_launch(*args)
 
-    launch.program_for, queue.run_launch = program_for, noting_threads  # type: ignore[assignment]
+    launch.program_for, queue_launches.run_launch = program_for, noting_threads  # type: ignore[assignment]
 
 
 def as_on_a_large_graph_of_a_gpu() -> None:
