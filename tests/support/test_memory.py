@@ -80,6 +80,7 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
     "Graph.subgraph": (lambda _: None, lambda _: GRAPH.subgraph([0, 2])),
     "Graph.largest_component": (lambda _: None, lambda _: GRAPH.largest_component()),
     "Graph.reorder": (lambda _: None, lambda _: [GRAPH.reorder("rcm"), GRAPH.reorder("random")]),
+    "Graph.partition": (lambda _: None, lambda _: GRAPH.partition(["cpu", "cpu:1"], order="random")),
     "Graph.save": (lambda folder: folder / "b.npz", lambda path: GRAPH.save(path)),
     "rmat": (lambda _: None, lambda _: generate.rmat(4, device=CPU)),
     "road": (lambda _: None, lambda _: generate.road(4, device=CPU)),
@@ -99,6 +100,10 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
     "zeros": (lambda _: None, lambda _: atos.zeros(8, device=CPU)),
     "empty": (lambda _: None, lambda _: atos.empty(8, device=CPU)),
     "full": (lambda _: None, lambda _: atos.full(8, 3, device=CPU)),
+    "full, over parts": (
+        lambda _: GRAPH.partition(["cpu", "cpu:1"], order="random"),
+        lambda parts: atos.full((4, 2), 3, partition=parts).to_numpy(),
+    ),
     "asarray": (lambda _: None, lambda _: atos.asarray([1, 2], device=CPU)),
     "Array.to_numpy": (lambda _: None, lambda _: ARRAY.to_numpy()),
     "Array, read": (lambda _: None, lambda _: ARRAY[1:]),
