@@ -85,7 +85,10 @@ def comes_down(u, level, p):  # type: ignore[no-untyped-def]
 
 
 def put(worker, v, which, graph, scratch):  # type: ignore[no-untyped-def]
-    """Append a vertex that was removed to a list of the worker; push it if it has very many edges, or there is no room."""
+    """Append a removed vertex, whose edges are still there, to a list of the worker.
+
+    It is pushed instead if it has very many edges, or there is no room.
+    """
     room = min((scratch.size - 2) >> 1, _ROOM)
     place = room
     if graph.indptr[v + 1] - graph.indptr[v] <= _MOST_EDGES:

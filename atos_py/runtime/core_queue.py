@@ -32,7 +32,7 @@ def is_replaced(status: int) -> bool:
 
 
 class Launched(NamedTuple):
-    """How a launch ended: the status of the core, its statistics, and those of each device if it was over several."""
+    """Outcome of a launch: the status of the core, statistics, and those of each device if it was over several."""
 
     status: int
     stats: Any

@@ -97,7 +97,7 @@ class PeerQueues:
 
     @property
     def form(self) -> Form:
-        """How items are stored."""
+        """Storage format of the items, for all devices."""
         return PeerForm((tuple(core.form.handle for core in self._cores), self._ownership), self._dtype)
 
     def call(self, function: Any, *args: Any) -> int:

@@ -24,7 +24,7 @@ __all__ = ["DeviceStats", "LaunchStats", "find_stats"]
 
 @dataclass(slots=True)
 class DeviceStats:
-    """What one device did in a launch over several.
+    """Statistics of one device of a launch over several.
 
     Attributes
     ----------

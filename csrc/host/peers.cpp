@@ -111,7 +111,7 @@ bool atos_queue::run_peers(const atos_peers &given, const std::vector<atos_queue
       table->push_back({static_cast<Counters *>(at.counters), at.slots, at.more, at.spill, at.size, at.reciprocal,
                         at.spill_size, at.growths});
     }
-    // What is left of a level that was interrupted runs first, on all devices: those that have nothing left wait.
+    // The rest of an interrupted level runs first, on all devices: those that have nothing left wait.
     const bool of_level = std::any_of(queues.begin(), queues.end(), [](atos_queue *queue) { return queue->storage.level; });
     for (uint32_t k = 0; k < n; ++k) {
       const QueueStorage &its = queues[k]->storage;

@@ -11,7 +11,7 @@
 
 namespace atos {
 
-// Where the queue of a device is, for those that push into it.
+// Addresses and sizes of the queue of a device, for those that push into it.
 struct Peer {
   Counters *counters;
   void *slots, *more, *spill;

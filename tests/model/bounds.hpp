@@ -72,4 +72,17 @@ struct Bounds {
 };
 inline Bounds bounds;
 
+// The trees of tasks.
+inline unsigned first_child(unsigned v) {
+  unsigned child = bounds.seeds;
+  for (unsigned u = 0; u < v; ++u) child += bounds.children[u];
+  return child;
+}
+inline unsigned parent(unsigned v) {
+  unsigned u = 0;
+  while (first_child(u) + bounds.children[u] <= v) ++u;
+  return u;
+}
+inline unsigned level(unsigned v) { return v < bounds.seeds ? 0 : level(parent(v)) + 1; }
+
 } // namespace model

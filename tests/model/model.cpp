@@ -13,7 +13,7 @@ using namespace atos;
 
 namespace {
 
-using model::bounds;
+using model::bounds, model::first_child, model::level, model::parent;
 constexpr unsigned kFarWords = 128, kSpill = 8, kMostSlots = 8, kMostRings = 3, kMostNodes = 8;
 const unsigned &kNodes = bounds.nodes; // those after it are not there
 
@@ -33,17 +33,6 @@ struct World {
   uint64_t size = 0, first_end = 0, ran_before = 0, launches = 0, stops = 0; // the host's; stops: those that it still asks for
 } world;
 
-unsigned first_child(unsigned v) {
-  unsigned child = bounds.seeds;
-  for (unsigned u = 0; u < v; ++u) child += bounds.children[u];
-  return child;
-}
-unsigned parent(unsigned v) {
-  unsigned u = 0;
-  while (first_child(u) + bounds.children[u] <= v) ++u;
-  return u;
-}
-unsigned level(unsigned v) { return v < bounds.seeds ? 0 : level(parent(v)) + 1; }
 // Whether barriers keep the order of two tasks. With buckets they run in the order of these, for no task pushes to a lower one.
 bool comes_before(unsigned u, unsigned v) { return bounds.buckets ? bounds.levels[u] < bounds.levels[v] : level(u) < level(v); }
 bool is_flat(unsigned v) { return !bounds.nested || bounds.flat >> v & 1; }

@@ -11,7 +11,7 @@ using namespace atos;
 
 namespace {
 
-using model::bounds;
+using model::bounds, model::first_child, model::level, model::parent;
 constexpr unsigned kSpill = 8, kMostSlots = 8, kMostRings = 3, kMostNodes = 8;
 constexpr uint64_t kChunk = 16; // an item is its owner's number times this, plus the number of the task
 
@@ -35,17 +35,6 @@ template <class T> void set(T &word, uint64_t value) {
   model::machine.memory.set(reinterpret_cast<uint64_t *>(&word), value);
 }
 
-unsigned first_child(unsigned v) {
-  unsigned child = bounds.seeds;
-  for (unsigned u = 0; u < v; ++u) child += bounds.children[u];
-  return child;
-}
-unsigned parent(unsigned v) {
-  unsigned u = 0;
-  while (first_child(u) + bounds.children[u] <= v) ++u;
-  return u;
-}
-unsigned level(unsigned v) { return v < bounds.seeds ? 0 : level(parent(v)) + 1; }
 unsigned number_ran() {
   unsigned n = 0;
   for (unsigned v = 0; v < bounds.nodes; ++v) n += now(world.ran[v]) != 0;
@@ -134,7 +123,7 @@ void begin_round(const uint64_t *of_level) {
   }
 }
 
-// What is pending goes into one ring for each device, in the order of the tickets; whether it fits.
+// Puts all that is pending into one ring for each device, in the order of the tickets; returns whether it fits.
 bool recover() {
   std::vector<unsigned> pending[kMostDevices];
   uint64_t of_level[kMostDevices] = {};

@@ -174,7 +174,7 @@ def grow(worker, item, size, thread_max_degree, graph, trees):  # type: ignore[n
             trees.lists[n + v] = v
         if item == 0 and worker.rank == 0:
             trees.counts[1] = n
-        end = first + 1
+        end = first + 1  # every range goes on
     else:
         first += shift
         end = min(first + size, shift + trees.counts[step])

@@ -9,7 +9,7 @@ namespace atos {
 
 constexpr unsigned kMostDevices = 3;
 
-// What a worker knows between two steps.
+// State of a worker between two steps.
 struct PeerWorker {
   uint64_t begun, device;
   uint64_t round_end, waits, phase; // in a launch with barriers; 1 while it waits at one, which has opened so often
