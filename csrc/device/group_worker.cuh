@@ -179,13 +179,12 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     __syncwarp();
     if (has_mailbox() && header->step == Action::kItems) take_mail_at_times(queue(), launch.mailbox);
     const uint32_t local_items = header->local_items;
-    const bool takes_ticket = has_buckets() && this->ran_local_for_long();
+    const bool takes_ticket = has_buckets() && this->gives_way();
     bool goes_on = false;
     __syncwarp(); // all have read it
     if (lane_id() == 0) {
       goes_on = account_step();
       header->local_items = 0;
-      header->local_steps = local_items ? header->local_steps + 1 : 0;
       if (has_buckets()) worker.far_state()->kept = 0;
     }
     Action action = Action::items(local_items);
@@ -216,8 +215,8 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
   // others' idle rounds have to see them.
   template <class Team> ATOS_DEVICE void flush_pushes() {
     const bool is_batch = header->step == Action::kItems || (has_buckets() && header->step == Action::kFar);
-    const bool may_keep = kKeepsLocalItems && this->relaxed() && is_batch && !header->any_long && !this->ran_local_for_long() &&
-                          !(has_buckets() && this->has_filled_ticket());
+    const bool may_keep =
+        kKeepsLocalItems && this->relaxed() && is_batch && !header->any_long && !(has_buckets() && this->has_filled_ticket());
     const bool limited = this->relaxed() && header->step != Action::kFar;
     Below::template flush_pushes<Team>(may_keep, limited, items);
   }

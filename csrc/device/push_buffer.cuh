@@ -121,22 +121,26 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
     return quotient_rounded_by_chance(demand, active, n);
   }
 
-  // Whether the worker has run local items for so long that it gives its pushes away and takes others: what waits in the queue
-  // has its turn, also if local items push themselves again until it has run.
-  // Soon, if items wait for workers and nobody claims them.
-  ATOS_DEVICE bool ran_local_for_long() const {
-    return header->local_steps >= kMostLocalSteps ||
-           (!has_buckets() && header->producer.demand < 0 && header->stalled_steps >= kMostStalledSteps);
-  }
+  // Whether the worker keeps no items now: before the first sample, after a stop, and when others have their turn.
+  ATOS_DEVICE bool gives_way() const { return header->producer.demand == kUnseen; }
 
-  // [one lane] Samples the demand (producer.cuh), while the step runs.
+  // [one lane] Samples the demand (producer.cuh), while the step runs. One sample in kMostLocalSteps is kUnseen, so that the
+  // worker gives its pushes away and takes others: what waits in the queue has its turn, also if local items push themselves
+  // again until it has run. So are the samples after kMostStalledSteps in which items waited for workers and nobody claimed
+  // any.
   ATOS_DEVICE void sample_demand() {
-    const QueueRef<bytes> q = queue();
-    const uint64_t head = load(&q.counters->head);
-    const int64_t demand = int64_t(head - tickets_of(load(&q.counters->tail)));
-    header->stalled_steps = head == header->head ? header->stalled_steps + 1 : 0;
+    const Counters *counters = queue().counters;
+    const uint64_t last_head = header->head;
+    const uint32_t steps = header->steps + 1, stalled = header->stalled_steps + 1;
+    // All is asked for before the first answer is looked at: they take as long as one.
+    const uint64_t head = load(&counters->head), tail = load(&counters->tail), stop = load(&counters->stop);
+    const int64_t demand = int64_t(head - tickets_of(tail));
+    const uint32_t same = head == last_head ? stalled : 0;
+    const bool turn = steps >= kMostLocalSteps, waiting = !has_buckets() && demand < 0 && same >= kMostStalledSteps;
+    header->producer.demand = stop != kRun || turn || waiting ? kUnseen : demand;
     header->head = head;
-    header->producer.demand = q.stopped() ? kUnseen : demand; // very negative: no item stays local
+    header->steps = turn ? 0 : steps;
+    header->stalled_steps = same;
     if (has_buckets()) this->sample_far();
   }
 };

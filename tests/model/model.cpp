@@ -400,7 +400,8 @@ void tidy_local(unsigned) {
   if (seen.consumer.claimed == 0) seen.consumer.first = 0;
   seen.producer = header.producer;
   seen.producer.base = 0;
-  seen.producer.demand = kUnseen; // in steps that do not sample it
+  // In steps that do not sample it. With buckets it also says whether the worker gives way.
+  seen.producer.demand = bounds.buckets && header.producer.demand != kUnseen ? 0 : kUnseen;
   seen.end.unreported = header.end.unreported;
   seen.ran = bounds.report ? header.ran : 0;
   seen.pushed = bounds.report ? header.pushed : 0;
@@ -412,7 +413,7 @@ void tidy_local(unsigned) {
   const bool ran = header.step == Action::kChunk || header.step == Action::kItems;
   seen.step = ran || header.step == Action::kIdle ? header.step : Action(Action::kLeave);
   seen.local_items = header.local_items;
-  if (bounds.waits) seen.local_steps = header.local_steps, seen.stalled_steps = std::min<uint32_t>(header.stalled_steps, bounds.steps), seen.head = header.head;
+  if (bounds.waits) seen.steps = header.steps, seen.stalled_steps = std::min<uint32_t>(header.stalled_steps, bounds.steps), seen.head = header.head;
   seen.first_counted = ran ? header.first_counted : 0;
   seen.any_long = header.step == Action::kItems ? header.any_long : 0;
   seen.batch = header.batch;

@@ -135,7 +135,7 @@ BROKEN = {
         in_worker(r"launch\.fetch / 2 \+ 1 - kept;", "launch.fetch / 2 + 2 - kept;"), caught_in="local items", found=BEYOND
     ),
     "local items give way": Rule(
-        in_worker(r" && !this->ran_local_for_long\(\)", ""), caught_in="local items wait", found="waits for ever"
+        in_worker(r" \|\| turn \|\| waiting", ""), caught_in="local items wait", found="waits for ever"
     ),
     "local items give way to those in the ring": Rule(
         in_worker(r" && !takes_ticket", ""), caught_in="a local item waits, far items", found="waits for ever"

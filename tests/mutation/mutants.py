@@ -528,7 +528,7 @@ WORKER = {
         "if (open && take_back_arrival(counters, phase)) return false;",
         "if (open) return false;",
     ),
-    "W67": Mutant("device/group_worker.cuh", "a worker runs local items for ever", " && !this->ran_local_for_long()", ""),
+    "W67": Mutant("device/push_buffer.cuh", "a worker runs local items for ever", " || turn || waiting", ""),
     "W68": Mutant("device/group_worker.cuh", "far items come before the ring for ever", " && !takes_ticket", ""),
     "W63": Mutant(
         "device/group.cuh",
@@ -547,8 +547,8 @@ WORKER = {
     "W29": Mutant(
         "device/push_buffer.cuh",
         "after a stop workers keep",
-        "q.stopped() ? kUnseen : demand",
-        "demand",
+        "stop != kRun || turn",
+        "turn",
         SAME + "local items run before its worker leaves",
     ),
     "W30": Mutant("protocol/producer.cuh", "tickets reserved with space are forgotten", "reserved = 1;"),
