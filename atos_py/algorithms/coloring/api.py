@@ -13,7 +13,7 @@ from ...arrays.filled import full
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
-from ...operators.vertex_map import append, vertex_map, vertex_max
+from ...operators.vertex_map import vertex_map, vertex_max
 from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
@@ -21,15 +21,14 @@ from ...support.host_memory import host_memory_for
 from ...support.validation import check_int
 from ..arguments import check_call
 from ..launch_sequence import LaunchSequence
+from .order import ORDERS, find_hubs, sort_by_turn
 from .ranges import assign_range, check_range
-from .tasks import LAST, UNCOLORED, ColoringParams, assign, check, hash32, unhash32, vertex_at
+from .tasks import LAST, UNCOLORED, ColoringParams, assign, check, vertex_at
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["ORDERS", "ColoringResult", "color"]
-
-ORDERS = ("natural", "random", "degree")
 
 # Degree from which on a vertex is a hub, and gets a CTA by default. On the CPU a worker is a thread anyway.
 _HUB_DEGREE = {"cuda": 1024, "cpu": 1 << 62}
@@ -110,7 +109,8 @@ def color(
     ColoringResult
         At most one colour more than the largest degree. Unless items are ranges, `stats.tasks_run / graph.num_vertices` is the
         workload ratio: 2 if no neighbours clash and all vertices have some; a vertex without neighbours is one task. Where hubs
-        come first, or with patience, passes over all vertices add to it, 4,096 vertices to a task; in rounds, 512.
+        come first, with patience, or in another than the natural order, passes over all vertices add to it, 4,096 vertices to
+        a task; in rounds, 512.
 
     Raises
     ------
@@ -149,30 +149,24 @@ def color(
     launches = LaunchSequence("color", queue, launch_options, worker)
     colors = full(n, LAST, dtype=np.uint32, device=device)
     largest = zeros(1, dtype=np.uint32, device=device)
-    hubs_first = worker is None and not by_ranges and graph.num_edges >= _HUB_DEGREE[device.kind]
+    hub_degree = _HUB_DEGREE[device.kind]
+    hubs_first = worker is None and not by_ranges and graph.num_edges >= hub_degree
 
     def run_phases(hubs: NDArray[np.uint32]) -> None:
-        for phase in _plan_phases(graph, order, worker, by_ranges, hubs):
+        for phase in _plan_phases(graph, sort_by_turn(graph, order, launches), worker, by_ranges, order, hubs):
             _run_phase(phase, graph, colors, launches, window, patience)
 
     def plan() -> None:
         if hubs_first:
-            _find_hubs(graph, launches)
+            find_hubs(graph, order, hub_degree, launches)
         run_phases(np.arange(hubs_first, dtype=np.uint32))
         launches.over_vertices(largest_color, n, largest, colors)
 
     launches.compile_ahead((graph.indptr.dtype, order, by_ranges, hubs_first, window is None, patience), plan)
-    run_phases(_find_hubs(graph, launches) if hubs_first else np.empty(0, np.uint32))
+    run_phases(find_hubs(graph, order, hub_degree, launches) if hubs_first else np.empty(0, np.uint32))
     stats = launches.total()  # before what only looks at the result
     launches.over_vertices(largest_color, n, largest, colors)
     return ColoringResult(as_library(colors, graph.library), int(largest[0]) + 1 if n else 0, stats)
-
-
-@vertex_map
-def list_hub(v, indptr, hub_degree, hubs):  # type: ignore[no-untyped-def]
-    """List v if it has `hub_degree` neighbours or more."""
-    if indptr[v + 1] - indptr[v] >= hub_degree:
-        append(hubs, v)
 
 
 @vertex_map
@@ -192,7 +186,7 @@ def largest_color(v, colors):  # type: ignore[no-untyped-def]
 class _Phase(NamedTuple):
     """A launch for some vertices, and its default settings."""
 
-    vertices: NDArray[np.uint32] | None  # in the order of their turns; None for all in the order of ids
+    vertices: Array | None  # in the order of their turns; None for all in the order of ids
     worker: str
     max_in_flight: int
     spin_limit: int = 0
@@ -200,20 +194,12 @@ class _Phase(NamedTuple):
     options: LaunchOptions = {}  # noqa: RUF012 - never changed
 
 
-def _find_hubs(graph: Graph, launches: LaunchSequence) -> NDArray[np.uint32]:
-    """Return the vertices of high degree, in ascending order."""
-    hub_degree = _HUB_DEGREE[graph.device.kind]
-    found = zeros(2 + graph.num_edges // hub_degree, dtype=np.uint32, device=graph.device)
-    launches.over_vertices(list_hub, graph.num_vertices, graph.indptr, hub_degree, found)
-    return np.sort(found[1 : 1 + int(found[0])])
-
-
-def _plan_phases(graph: Graph, order: str, worker: str | None, by_ranges: bool, hubs: NDArray[np.uint32]) -> list[_Phase]:
+def _plan_phases(
+    graph: Graph, vertices: Array | None, worker: str | None, by_ranges: bool, order: str, hubs: NDArray[np.uint32]
+) -> list[_Phase]:
     """Return the launches: one for hubs, if there are any, and one for all vertices, which leaves alone what has a colour."""
-    n = graph.num_vertices
-    vertices = None if order == "natural" else _sort_by_turn(np.arange(n, dtype=np.uint32), graph, order)
     if by_ranges:
-        return [_Phase(vertices, "cta", n, by_ranges=True, options={"fetch_size": 32})]
+        return [_Phase(vertices, "cta", graph.num_vertices, by_ranges=True, options={"fetch_size": 32})]
     kind = worker or "warp"
     rest = _Phase(vertices, kind, _MAX_IN_FLIGHT[kind if graph.device.kind == "cuda" else "cpu"])
     if not len(hubs):
@@ -224,7 +210,7 @@ def _plan_phases(graph: Graph, order: str, worker: str | None, by_ranges: bool, 
         options["num_blocks"] = graph.device.processors
     elif graph.num_edges >= _MANY_EDGES:
         rounds = {"barrier": True}
-    first = _Phase(_sort_by_turn(hubs, graph, order), "cta", *_HUB_LIMITS[order], options=options | rounds)
+    first = _Phase(asarray(hubs, device=graph.device), "cta", *_HUB_LIMITS[order], options=options | rounds)
     return [first, rest._replace(options=rounds)]
 
 
@@ -232,7 +218,7 @@ def _run_phase(
     phase: _Phase, graph: Graph, colors: Array, launches: LaunchSequence, window: int | None, patience: int | None
 ) -> None:
     """Colour the vertices of a phase that have no colour yet."""
-    vertices = None if phase.vertices is None else asarray(phase.vertices, device=graph.device, readonly=True)
+    vertices = phase.vertices
     end = graph.num_vertices if vertices is None else vertices.size
     options: LaunchOptions = {"shared_memory": _SCRATCH_BYTES[phase.worker], **phase.options}
     in_rounds = launches.options.get("barrier", options.get("barrier"))
@@ -247,15 +233,3 @@ def _run_phase(
     tasks = (assign_range, check_range, assign, check) if phase.by_ranges else (assign, check)
     items = places.astype(launches.queue.dtype, copy=False)
     launches.launch(items, tasks, graph, colors, params, worker=phase.worker, defaults=options)
-
-
-def _sort_by_turn(vertices: NDArray[np.uint32], graph: Graph, order: str) -> NDArray[np.uint32]:
-    """Return vertices in the order of their turns."""
-    if order == "natural":
-        return vertices
-    keys = hash32(vertices.astype(np.uint64))
-    if order == "degree":
-        degrees = graph.degrees()[vertices].astype(np.uint64)
-        keys |= (degrees.max(initial=0) - degrees) << 32
-    keys.sort()  # far faster than finding the order that sorts them
-    return unhash32(keys & 0xFFFFFFFF).astype(np.uint32)

@@ -22,6 +22,8 @@ __all__ = ["COLOR", "LAST", "LOST", "TENTATIVE", "UNCOLORED", "ColoringParams", 
 #     UNCOLORED  turn: the vertex's place in the order; with all bits set (LAST), nobody waits for the vertex
 UNCOLORED, TENTATIVE, LOST, LAST = 1 << 31, 1 << 30, 1 << 29, (1 << 32) - 1
 COLOR = LOST - 1  # the bits of a colour; none is as large
+INVERSE_OF_FIRST = pow(0x9E3779B1, -1, 1 << 32)  # of the factors of `hash32`, modulo 2**32
+INVERSE_OF_SECOND = pow(0x85EBCA77, -1, 1 << 32)
 
 
 class ColoringParams(NamedTuple):
@@ -63,8 +65,8 @@ def hash32(v):  # type: ignore[no-untyped-def]
 
 def unhash32(h):  # type: ignore[no-untyped-def]
     """Return the vertex id that `hash32` makes a hash of."""
-    h = (h ^ h >> 13 ^ h >> 26) * pow(0x85EBCA77, -1, 1 << 32) & 0xFFFFFFFF
-    return (h ^ h >> 15 ^ h >> 30) * pow(0x9E3779B1, -1, 1 << 32) & 0xFFFFFFFF
+    h = (h ^ h >> 13 ^ h >> 26) * INVERSE_OF_SECOND & 0xFFFFFFFF
+    return (h ^ h >> 15 ^ h >> 30) * INVERSE_OF_FIRST & 0xFFFFFFFF
 
 
 def outranks(u, v, graph):  # type: ignore[no-untyped-def]
