@@ -8,6 +8,11 @@ Seconds are those of processor time, added over threads, but for `run`, which is
 python benchmarks/first_use.py
 python benchmarks/first_use.py --device cuda --scale-free rmat:22:16 --mesh road:4900:0.62
 python benchmarks/first_use.py --link sm_90
+
+With `--limits` it prints with which limit of registers the kernels of these calls link without a stack, if that is not the
+least: the table of atos_py/compile/first_limits.py.
+
+python benchmarks/first_use.py --link sm_90 --limits --call all --repeat 1
 """
 
 from __future__ import annotations
@@ -28,7 +33,24 @@ from typing import Any
 
 import numpy as np
 
-CALLS = ("bfs", "pagerank", "color")
+USUAL = ("bfs", "pagerank", "color")
+CALLS: dict[str, Callable[[Any, Any, int], Any]] = {  # of the package, a graph with weights, and a vertex of it
+    "bfs": lambda atos, graph, source: atos.bfs(graph, source),
+    "pagerank": lambda atos, graph, source: atos.pagerank(graph, tolerance=5e-4),
+    "color": lambda atos, graph, source: atos.color(graph),
+    "color by degree": lambda atos, graph, source: atos.color(graph, "degree"),
+    "sssp": lambda atos, graph, source: atos.sssp(graph, source, predecessors=True),
+    "shortest_path_lengths": lambda atos, graph, source: atos.shortest_path_lengths(graph, [source, 0], weighted=True),
+    "betweenness": lambda atos, graph, source: atos.betweenness(graph, [source, 0]),
+    "connected_components": lambda atos, graph, source: atos.connected_components(graph),
+    "strongly_connected_components": lambda atos, graph, source: atos.strongly_connected_components(graph),
+    "core_number": lambda atos, graph, source: atos.core_number(graph),
+    "minimum_spanning_forest": lambda atos, graph, source: atos.minimum_spanning_forest(graph.to_symmetric()),
+    "count_triangles": lambda atos, graph, source: atos.count_triangles(graph),
+    "maximal_independent_set": lambda atos, graph, source: atos.maximal_independent_set(graph),
+    "label_propagation": lambda atos, graph, source: atos.label_propagation(graph),
+}
+_LIMITS = (48, 64, None)  # of registers, that take another link
 _PASSES = {
     "nopython_type_inference": "typing",
     "native_lowering": "lowering",
@@ -61,6 +83,7 @@ class Clock:
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.count: defaultdict[str, int] = defaultdict(int)
         self.threads = threading.local()
+        self.limits: list[tuple[str, int | None]] = []  # of registers, of each kernel
 
     @property
     def open(self) -> list[list[Any]]:
@@ -130,13 +153,21 @@ def watch(clock: Clock, *, cuda: bool) -> None:
 
         module.register(f"{kind}:run_pass", Passes())
     clock.timed(codegen.CPUCodeLibrary, "finalize", "LLVM")
-    linked = link._link
+    linked, best = link._link, link._link_best
+    limit_of: dict[bytes, int | None] = {}
 
     def _link(*args: Any) -> Any:
         clock.count["links"] += 1
-        return linked(*args)
+        kernel = linked(*args)
+        limit_of[kernel.code] = args[-1]
+        return kernel
 
-    link._link = _link
+    def _link_best(name: str, core: bytes, *args: Any) -> Any:
+        kernel = best(name, core, *args)
+        clock.limits.append((name, limit_of[kernel.code]))
+        return kernel
+
+    link._link, link._link_best = _link, _link_best
     link.during = program.during = lambda part, task: clock.during({"compile": "Numba"}.get(part, part), task)  # type: ignore
 
 
@@ -147,9 +178,10 @@ def launched(programs: dict[Any, tuple[Any, ...]]) -> None:
     true, threads = launch.program_for, [256]
     run_launch = launch.run_launch
 
-    def program_for(task: Any, idle: Any, kinds: Any, device: Any, dtype: Any, worker: str, *rest: Any) -> Any:
-        programs.setdefault((task, idle, kinds, dtype, worker, threads[0]), (task, idle, kinds, dtype, worker, threads[0]))
-        return true(task, idle, kinds, device, dtype, worker, *rest)
+    def program_for(task: Any, idle: Any, kinds: Any, device: Any, dtype: Any, worker: str, given: int, *rest: Any) -> Any:
+        key = task, idle, kinds, dtype, worker, threads[0], rest
+        programs.setdefault(key, key)
+        return true(task, idle, kinds, device, dtype, worker, given, *rest)
 
     def noting_threads(*args: Any) -> Any:
         threads[0] = args[-1].get("num_threads") or 256  # of the options
@@ -170,7 +202,7 @@ def as_on_a_large_graph_of_a_gpu() -> None:
         choice["cpu"] = choice["cuda"]
 
 
-def child(name: str, path: str, device: str | None, link_for: str | None) -> dict[str, Any]:
+def child(name: str, path: str, device: str | None, link_for: str | None, find_limits: bool) -> dict[str, Any]:
     """Make the call in this process, and return what it took."""
     begin = time.thread_time()
     import atos_py as atos
@@ -195,32 +227,33 @@ def child(name: str, path: str, device: str | None, link_for: str | None) -> dic
         as_on_a_large_graph_of_a_gpu()
         link.num_threads = lambda: 1  # in turn, in the thread whose processor time is told
     source = int(np.argmax(graph.degrees()))
-    calls: dict[str, Callable[[], Any]] = {
-        "bfs": lambda: atos.bfs(graph, source),
-        "pagerank": lambda: atos.pagerank(graph, tolerance=5e-4),
-        "color": lambda: atos.color(graph),
-    }
     clock.seconds.clear()
     clock.count.clear()
     # On a GPU the process does nothing but compile, link and wait; on the CPU other threads of it run the tasks.
     processor_time = time.process_time if cuda and not link_for else time.thread_time
     start, wall = processor_time(), time.perf_counter()
-    run = calls[name]().stats.milliseconds / 1e3
+    run = CALLS[name](atos, graph, source).stats.milliseconds / 1e3
+    limits: list[tuple[str, str, int | None]] = []
     if link_for:
         clock.seconds.clear()
         clock.count.clear()
         start, wall, run = processor_time(), time.perf_counter(), 0.0
         cc = int(link_for[3:-1]), int(link_for[-1])
-        for task, idle, kinds, dtype, worker, threads in programs.values():
+        if find_limits:
+            link.first_limit = lambda task, worker: 0
+        for task, idle, kinds, dtype, worker, threads, rest in programs.values():
             allowed = 65536 // threads // 8 * 8
+            before = len(clock.limits)
             with clock.during("load"):
-                link.cubin(task, idle, kinds, dtype, worker, cc, allowed if allowed < 255 else None)
+                link.cubin(task, idle, kinds, dtype, worker, cc, allowed if allowed < 255 else None, *rest)
+            limits += [(kernel, worker, limit) for kernel, limit in clock.limits[before:]]
     call, wall = processor_time() - start, time.perf_counter() - wall
     seconds = {part: clock.seconds[part] for part in ("start", "typing", "lowering", "Numba", "LLVM", "link", "load")}
     return {
         "import": imported - begin,
         "numba": ready - imported,
         "tasks": [task.name for task, *_ in programs.values()],
+        "limits": limits,
         "links": clock.count["links"],
         **seconds,
         "run": run,
@@ -235,6 +268,7 @@ def in_a_process(name: str, path: Path, cache: str, options: argparse.Namespace)
     command = [sys.executable, __file__, "--child", name, str(path)]
     command += ["--device", options.device] if options.device else []
     command += ["--link", options.link] if options.link else []
+    command += ["--limits"] if options.limits else []
     environment = os.environ | {"ATOS_CACHE_DIR": cache}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -258,16 +292,33 @@ def graphs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Pat
     import atos_py as atos
     from atos_py.graph.spec import graph_of
 
-    scale_free = graph_of(options.scale_free, device="cpu")
+    scale_free = graph_of(options.scale_free + "@1-255", device="cpu")
     tails = np.repeat(np.arange(scale_free.num_vertices, dtype=np.uint32), scale_free.degrees())
     heads = scale_free.indices.to_numpy()
     one_way = (tails < heads) ^ (tails + heads & 1).astype(bool)
-    directed = atos.Graph.from_edges(tails[one_way], heads[one_way], num_vertices=scale_free.num_vertices, device="cpu")
-    mesh = graph_of(options.mesh, device="cpu")
+    directed = atos.Graph.from_edges(
+        tails[one_way], heads[one_way], scale_free.weights[:][one_way], num_vertices=scale_free.num_vertices, device="cpu"
+    )
+    mesh = graph_of(options.mesh + "@1-255", device="cpu")
     for name, graph in (("scale-free", scale_free), ("mesh", mesh), ("directed", directed)):
         path = folder / f"{name}.npz"
         graph.save(path)
         yield name, path
+
+
+def print_limits(options: argparse.Namespace) -> None:
+    """Print the least limit of each kernel and worker, where that is not the least of all."""
+    found: defaultdict[tuple[str, str], set[int | None]] = defaultdict(set)
+    with tempfile.TemporaryDirectory() as folder:
+        for _, path in graphs(options, Path(folder)):
+            for name in options.call:
+                with tempfile.TemporaryDirectory() as cache:
+                    for kernel, worker, limit in in_a_process(name, path, cache, options)["limits"]:
+                        found[kernel, worker].add(limit)
+    for (kernel, worker), limits in sorted(found.items()):
+        least = min(limits, key=lambda limit: limit or 1 << 10)
+        if least in _LIMITS:
+            print(f'    ("{kernel}", "{worker}"): {least},', flush=True)
 
 
 def main() -> None:
@@ -276,15 +327,21 @@ def main() -> None:
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--device", help="the best there is, by default")
     where.add_argument("--link", metavar="SM", help="link for such a GPU, as sm_90, without one")
-    parser.add_argument("--call", nargs="+", choices=CALLS, default=CALLS, help="all of them, by default")
+    parser.add_argument("--call", nargs="+", choices=[*CALLS, "all"], default=USUAL, help=f"default: {' '.join(USUAL)}")
     parser.add_argument("--scale-free", default="rmat:14:16", metavar="GRAPH", help="default: rmat:14:16")
     parser.add_argument("--mesh", default="road:200:0.62", metavar="GRAPH", help="default: road:200:0.62")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="times, of which the fastest is told; default: 3")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything there, with the names of the tasks")
+    parser.add_argument("--limits", action="store_true", help="with --link: print the table of first limits instead")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        print(json.dumps(child(*options.child, options.device, options.link)))
+        print(json.dumps(child(*options.child, options.device, options.link, options.limits)))
+        return
+    if "all" in options.call:
+        options.call = CALLS
+    if options.limits:
+        print_limits(options)
         return
     told = []
     print("| | tasks | links |", *(f"{title} |" for title in _SECONDS.values()), "again | import, Numba's |")

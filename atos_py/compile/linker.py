@@ -22,6 +22,7 @@ from .codegen import stored_bytes
 from .codegen.introspect import UnhashableError, fingerprint
 from .cubin import registers_and_stack
 from .debug_checks import Checks
+from .first_limits import first_limit
 from .host_kernels import num_threads, parallel_map
 from .kinds import Launchable, Tasks, tasks_of
 from .timing import during
@@ -139,7 +140,8 @@ def cubin(
         with during("compile", task.name), _compiling:
             code = _compiled(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug, buckets, each_round, mailbox)
         with during("link", task.name):
-            kernel = _link_best(task.name, core, code, cc, (max_registers,) if max_registers else _REGISTERS)
+            limits = (max_registers,) if max_registers else _REGISTERS
+            kernel = _link_best(task.name, core, code, cc, limits, first_limit(task, worker))
         return replace(kernel, checks=code.checks)
 
     def freeze(kernel: LinkedKernel) -> Sequence[bytes]:
@@ -207,20 +209,24 @@ def _core(worker: str, item_bytes: int) -> bytes:
         raise BuildError(f"the core was built without GPU support: {path} cannot be read; build it where nvcc is") from error
 
 
-def _link_best(name: str, core: bytes, code: CudaCode, cc: tuple[int, int], limits: Sequence[int | None]) -> LinkedKernel:
+def _link_best(
+    name: str, core: bytes, code: CudaCode, cc: tuple[int, int], limits: Sequence[int | None], first: int | None
+) -> LinkedKernel:
     """Link with these limits in turn until no stack is needed; for what needs one, with the first that spills least.
 
-    Where there are processors to spare, the main thread links with all of them at once. Other threads, which may link several
-    tasks side by side, do not: nvJitLink gains little from more than a few threads.
+    If `first` is one of the limits, it is tried by itself, and only larger ones after it. Where there are processors to spare,
+    the main thread links with all others at once. Other threads, which may link several tasks side by side, do not: nvJitLink
+    gains little from more than a few threads.
     """
     link = functools.partial(_link, name, core, code, cc)
     at_once = num_threads() >= _PROCESSORS_TO_SPARE and threading.current_thread() is threading.main_thread()
     kernels = []
-    for kernel in parallel_map(link, limits) if at_once else map(link, limits):
-        kernels.append(kernel)
-        if kernel.stack_bytes == 0:
-            break
-    return min(kernels, key=lambda kernel: (kernel.stack_bytes > 0, kernel.spill_bytes))
+    for part in [(first,), limits[limits.index(first) + 1 :]] if first in limits else [limits]:
+        for kernel in parallel_map(link, part) if at_once else map(link, part):
+            kernels.append(kernel)
+            if kernel.stack_bytes == 0:
+                return kernel
+    return min(kernels, key=lambda kernel: kernel.spill_bytes)
 
 
 def _link(name: str, core: bytes, task: CudaCode, cc: tuple[int, int], max_registers: int | None) -> LinkedKernel:

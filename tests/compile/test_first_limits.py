@@ -1,0 +1,78 @@
+"""Limits of registers that are known beforehand: one link, and the kernel that several would have given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fake_arrays import FakeArray
+
+import atos_py as atos
+from atos_py.algorithms.coloring import assign, check
+from atos_py.algorithms.coloring.tasks import ColoringParams
+from atos_py.compile import linker as link
+from atos_py.compile.arguments import describe
+from atos_py.compile.first_limits import _FIRST, first_limit
+from atos_py.compile.kinds import Tasks
+
+pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+pytest.importorskip("cuda.core", reason="cuda-core is not installed")
+if not any(link.CORE_DIR.glob("core_*.fatbin")):
+    pytest.skip("the core was built without GPU support", allow_module_level=True)
+
+INDPTR, INDICES = (FakeArray(np.zeros(2, dtype), True) for dtype in ("i4", "u4"))
+COLORS = FakeArray(np.zeros(2, "u4"), False)
+
+
+@pytest.fixture
+def limits(monkeypatch):
+    """The limits of the links that are made."""
+    monkeypatch.setattr(link, "read_entry", lambda name: None)
+    monkeypatch.setattr(link, "write_entry", lambda name, parts: None)
+    monkeypatch.setattr(link, "_memory", {})
+    monkeypatch.setattr(link, "num_threads", lambda: 1)
+    tried, true = [], link._link
+
+    def _link(*args):
+        tried.append(args[-1])
+        return true(*args)
+
+    monkeypatch.setattr(link, "_link", _link)
+    return tried
+
+
+def colouring():
+    link._memory.clear()
+    graph = atos.Graph._make([INDPTR, INDICES, None])
+    args = tuple(map(describe, (graph, COLORS, ColoringParams(None, 9, 9, 0))))
+    return link.cubin.__wrapped__(Tasks((assign, check)), None, args, np.dtype("u4"), "warp", (9, 0))
+
+
+def test_a_known_limit_takes_one_link(limits, monkeypatch):
+    known = colouring()
+    assert limits == [48]
+    monkeypatch.setattr(link, "first_limit", lambda task, worker: 0)
+    assert colouring().code == known.code
+    assert limits == [48, 40, 48]
+
+
+def test_a_limit_that_is_too_low_is_not_the_last(limits, monkeypatch):
+    known = colouring()
+    monkeypatch.setattr(link, "first_limit", lambda task, worker: 40)
+    assert colouring().code == known.code
+    assert limits == [48, 40, 48]
+
+
+def test_tasks_of_users_have_no_known_limit():
+    @atos.task
+    def assign(worker, v):
+        pass
+
+    @atos.task
+    def check(worker, v):
+        pass
+
+    assert first_limit(Tasks((assign, check)), "warp") == 0
+
+
+def test_known_limits_are_some_that_are_tried():
+    assert set(_FIRST.values()) <= set(link._REGISTERS[1:])
