@@ -9,6 +9,8 @@ from .algorithms.coloring import ColoringResult, color, verify_coloring
 from .algorithms.connected_components import ComponentsResult, connected_components, verify_connected_components
 from .algorithms.core_number import CoreResult, core_number, verify_core_number
 from .algorithms.count_triangles import TriangleResult, count_triangles, verify_triangles
+from .algorithms.dynamic_bfs import DynamicBFS
+from .algorithms.dynamic_components import DynamicComponents
 from .algorithms.k_core import k_core, verify_k_core
 from .algorithms.label_propagation import LabelResult, label_propagation, verify_label_propagation
 from .algorithms.label_spreading import LabelSpreadingResult, label_spreading, verify_label_spreading
@@ -54,6 +56,7 @@ from .compile.task import Task, Worker, task
 from .core.devices import Device, device, devices, release_memory
 from .errors import *  # noqa: F403
 from .graph import generate
+from .graph.dynamic_graph import DynamicGraph
 from .graph.graph import Graph
 from .graph.partition import Partition
 from .runtime.launch import LaunchOptions
@@ -76,6 +79,9 @@ __all__ = [
     "CoreResult",
     "Device",
     "DeviceStats",
+    "DynamicBFS",
+    "DynamicComponents",
+    "DynamicGraph",
     "Graph",
     "Group",
     "LabelResult",

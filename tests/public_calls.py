@@ -44,6 +44,10 @@ def parts() -> atos.Partition:
     return edges().partition(["cpu:0", "cpu:1"], "random")
 
 
+def dynamic(**options: Any) -> atos.DynamicGraph:
+    return atos.DynamicGraph(3, device="cpu", **options)
+
+
 def csr(indptr: Any = (0, 1), indices: Any = (0,), weights: Any = None) -> Graph:
     return Graph.from_csr(indptr, indices, weights, device="cpu")
 

@@ -12,7 +12,7 @@ import numpy as np
 import public_calls
 import pytest
 import test_bad_input
-from public_calls import MASKED, RAGGED, array, cpu, csr, edges, keep, parts, weighted
+from public_calls import MASKED, RAGGED, array, cpu, csr, dynamic, edges, keep, parts, weighted
 
 import atos_py as atos
 from atos_py import errors
@@ -122,6 +122,17 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "with_weights": lambda junk: edges().with_weights(junk),
     "subgraph": lambda junk: edges().subgraph(junk),
     "reorder": lambda junk: edges().reorder(junk),
+    "DynamicGraph": atos.DynamicGraph,
+    "DynamicGraph, undirected": lambda junk: dynamic(undirected=junk),
+    "DynamicGraph, weights": lambda junk: dynamic(weights=junk),
+    "insert_edges": lambda junk: dynamic().insert_edges(junk, [1]),
+    "insert_edges, targets": lambda junk: dynamic().insert_edges([1], junk),
+    "insert_edges, weights": lambda junk: dynamic(weights="f4").insert_edges([0], [1], junk),
+    "delete_edges": lambda junk: dynamic().delete_edges(junk, [1]),
+    "follow": lambda junk: dynamic().follow(junk),
+    "DynamicComponents": atos.DynamicComponents,
+    "DynamicBFS": lambda junk: atos.DynamicBFS(junk, 0),
+    "DynamicBFS, source": lambda junk: atos.DynamicBFS(dynamic(), junk),
     "partition": lambda junk: edges().partition(junk),
     "partition, device": lambda junk: edges().partition([junk]),
     "partition, order": lambda junk: edges().partition(["cpu"], junk),

@@ -42,6 +42,12 @@ def queue() -> Queue:
     return made
 
 
+def edited() -> atos.DynamicGraph:
+    graph = atos.DynamicGraph(GRAPH)
+    graph.insert_edges([0], [2], [5])
+    return graph
+
+
 def written(what: Any, path: Path) -> Path:
     what.save(path)
     return path
@@ -81,6 +87,13 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
     "Graph.largest_component": (lambda _: None, lambda _: GRAPH.largest_component()),
     "Graph.reorder": (lambda _: None, lambda _: [GRAPH.reorder("rcm"), GRAPH.reorder("random")]),
     "Graph.partition": (lambda _: None, lambda _: GRAPH.partition(["cpu", "cpu:1"], order="random")),
+    "DynamicGraph": (lambda _: None, lambda _: atos.DynamicGraph(GRAPH)),
+    "DynamicGraph.insert_edges": (lambda _: atos.DynamicGraph(4, device=CPU), lambda graph: graph.insert_edges([0], [1])),
+    "DynamicGraph.delete_edges": (lambda _: atos.DynamicGraph(GRAPH), lambda graph: graph.delete_edges([0], [1])),
+    "DynamicGraph.degrees": (lambda _: atos.DynamicGraph(GRAPH), lambda graph: graph.degrees()),
+    "DynamicGraph.to_graph": (lambda _: edited(), lambda graph: graph.to_graph()),
+    "DynamicComponents": (lambda _: edited(), atos.DynamicComponents),
+    "DynamicBFS": (lambda _: edited(), lambda graph: atos.DynamicBFS(graph, 0)),
     "Graph.save": (lambda folder: folder / "b.npz", lambda path: GRAPH.save(path)),
     "rmat": (lambda _: None, lambda _: generate.rmat(4, device=CPU)),
     "road": (lambda _: None, lambda _: generate.road(4, device=CPU)),

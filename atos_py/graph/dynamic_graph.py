@@ -1,0 +1,401 @@
+"""A graph whose edges change: rows with room to grow, edited on their device in batches."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arrays.array import Array, asarray, empty, zeros
+from ..arrays.compute import compute
+from ..arrays.primitives import sort
+from ..compile.task import Task
+from ..core.devices import Device
+from ..core.devices import device as device_of
+from ..errors import InvalidArgumentError, UnsupportedTypeError
+from ..operators.ranges import VERTICES_PER_ITEM, range_items
+from ..runtime.queue import Queue
+from ..support.host_memory import host_memory_for
+from ..support.validation import check_bool, check_int
+from .csr import indptr_dtype
+from .graph import Graph
+from .graph_arrays import check_graph
+from .row_edits import (
+    LEAST_ROOM,
+    PLACES_PER_ITEM,
+    DynamicRows,
+    RoomTable,
+    count_insertion,
+    delete_in_rows,
+    list_first,
+    make_room,
+    pack_rows,
+    store_insertion,
+)
+from .weights import weight_dtype
+
+__all__ = ["DynamicGraph"]
+
+_MOST_EDGES = 2**31 - 1  # in a row, so that its degree fits int32
+
+
+class Follower(Protocol):
+    """A result that is kept up to date with the edges of a graph (`DynamicGraph.follow`)."""
+
+    def inserted(self, sources: Array, targets: Array) -> None:
+        """Take account of edges that are in the graph now."""
+
+    def deleted(self, sources: Array, targets: Array) -> None:
+        """Take account of edges that are in the graph no more."""
+
+
+class DynamicGraph:
+    """A graph with a fixed number of vertices, whose edges are inserted and deleted in batches, on its device.
+
+    The edges of a vertex lie in a row with room for more, so that a batch takes time in proportion to its own size and that of
+    the rows that it deletes from. Tasks walk `rows`. `DynamicBFS` and `DynamicComponents` are results that are kept up to date.
+
+    Parameters
+    ----------
+    graph : Graph or int
+        The graph to begin with, which is copied; or how many vertices it has, if it has no edges yet.
+    undirected : bool
+        Whether each edit is made in both directions. A graph to begin with has to have each edge in both then.
+    weights : dtype, optional
+        Of the weights that edges have, if the graph begins without edges; otherwise those of `graph` say that.
+    device : Device or str, optional
+        Where the graph is; that of `graph` unless given, or the best device there is.
+
+    Attributes
+    ----------
+    num_vertices, num_edges : int
+        An undirected edge counts twice.
+    device : Device
+    rows : DynamicRows
+        The arrays, as an argument of launches: until the next edit, since they may be others then.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the graph is to be undirected, and some edge has no reverse.
+
+    Notes
+    -----
+    *Edits from tasks.* A task that finds edges to insert or to delete pushes them as records (source, target) into another
+    queue that it gets as an argument. After the launch its items are a batch (`Queue.peek`). So a task never meets a row that
+    is half edited.
+
+    Examples
+    --------
+    >>> graph = atos.DynamicGraph(4, undirected=True)
+    >>> graph.insert_edges([0, 1], [1, 2])
+    >>> print(graph, graph.delete_edges([2], [1]))
+    DynamicGraph(4 vertices, 4 directed edges, undirected, no weights, on cpu) 2
+    >>> graph.to_graph()
+    Graph(4 vertices, 2 directed edges, no weights, on cpu)
+    """
+
+    @host_memory_for("atos.DynamicGraph")
+    def __init__(
+        self,
+        graph: Graph | int,
+        *,
+        undirected: bool = False,
+        weights: Any = None,
+        device: Device | str | None = None,
+    ) -> None:
+        self._undirected = check_bool("undirected", undirected)
+        if isinstance(graph, Graph):
+            check_graph(graph)
+            if weights is not None:
+                raise InvalidArgumentError("weights= is for a graph that begins without edges; those of the graph stay")
+            if self._undirected and not graph.is_symmetric():
+                raise InvalidArgumentError("some edge of the graph has no reverse; pass graph.to_symmetric()")
+            given = graph if device is None else graph.to(device)
+        else:
+            n = check_int("graph, a Graph or the number of vertices,", graph, 0, 2**32 - 1)
+            kind = None if weights is None else np.zeros(0, weight_dtype(weights))
+            given = Graph.from_csr(np.zeros(n + 1, np.int32), np.zeros(0, np.uint32), kind, device=device_of(device))
+        self.device, self.num_vertices, self.num_edges = given.device, given.num_vertices, given.num_edges
+        self._library = given.library
+        self._queue = Queue(1, device=self.device)
+        self._needed = zeros(self.num_vertices, dtype=np.int32, device=self.device)
+        self._followers: list[weakref.ref[Follower]] = []
+        self._csr: Graph | None = given
+        start, degree = compute(lambda xp, ends: (ends[:-1].astype(np.int64), xp.diff(ends).astype(np.int32)), given.indptr)
+        self.rows = DynamicRows(start, degree, given.indices, given.weights)
+        self._grow()
+
+    def __repr__(self) -> str:
+        edges = f"{self.num_edges:,} directed edges{', undirected' * self._undirected}"
+        has = "no" if self.rows.weights is None else self.rows.weights.dtype
+        return f"DynamicGraph({self.num_vertices:,} vertices, {edges}, {has} weights, on {self.device})"
+
+    @host_memory_for("DynamicGraph.insert_edges")
+    def insert_edges(self, sources: ArrayLike, targets: ArrayLike, weights: ArrayLike | None = None) -> None:
+        """Insert edges ``sources[i] -> targets[i]``; if the graph is undirected, the reverse of each that is no loop as well.
+
+        An edge that is there already gets a parallel one.
+
+        Parameters
+        ----------
+        sources, targets : array of int, of the same length
+            On the host, or on the device of the graph.
+        weights : array of numbers, of the same length, optional
+            If the graph has weights, and only then. They are converted to their type.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such vertex, the lengths differ, or weights are missing or too many.
+
+        Examples
+        --------
+        >>> graph = atos.DynamicGraph(3, weights=np.float32)
+        >>> graph.insert_edges([0, 0], [1, 2], [0.5, 2])
+        >>> print(graph.num_edges, graph.degrees())
+        2 [2 0 0]
+        """
+        given, values = self._batch(sources, targets), self._batch_weights(weights)
+        if values is not None and values.shape != given[0].shape:
+            raise InvalidArgumentError(f"there are {given[0].size} edges, but weights of shape {values.shape}")
+        batch = self._in_both_directions(*given, values)
+        count = batch[0].size
+        if not count:
+            return
+        if self.num_edges + count > _MOST_EDGES:
+            raise InvalidArgumentError(f"a dynamic graph has at most {_MOST_EDGES:,} edges (got {self.num_edges + count:,})")
+        touched = zeros(1 + min(count, self.num_vertices), dtype=np.uint32, device=self.device)
+        try:
+            self._over(count_insertion, count, batch[0], self._table, touched)
+            listed = int(touched[0])
+            self._run(make_room, range_items(listed, PLACES_PER_ITEM), listed, touched, self.rows, self._table)
+            if int(self._table.end[0]) > self._table.capacity:
+                self._grow()
+        except BaseException:  # nothing has been inserted
+            self._needed.fill(0)
+            raise
+        self._over(store_insertion, count, *batch, self.rows, self._table)
+        self.num_edges += count
+        self._csr = None
+        for follower in self._alive():
+            follower.inserted(*batch[:2])
+
+    @host_memory_for("DynamicGraph.delete_edges")
+    def delete_edges(self, sources: ArrayLike, targets: ArrayLike) -> int:
+        """Delete the edges from ``sources[i]`` to ``targets[i]``, all parallel ones; if undirected, their reverses as well.
+
+        Parameters
+        ----------
+        sources, targets : array of int, of the same length
+            On the host, or on the device of the graph. Pairs without an edge are left out.
+
+        Returns
+        -------
+        int
+            By how much `num_edges` went down.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such vertex, or the lengths differ.
+
+        Examples
+        --------
+        >>> graph = atos.DynamicGraph(atos.Graph.from_edges([0, 0, 1], [1, 2, 2]))
+        >>> graph.delete_edges([0, 1], [1, 0])
+        1
+        """
+        batch = self._in_both_directions(*self._batch(sources, targets), None)[:2]
+        if not batch[0].size:
+            return 0
+        (keys,) = compute(lambda xp, u, v: ((u.astype(np.uint64) << np.uint64(32)) | v.astype(np.uint64),), *batch)
+        keys = sort(keys)
+        firsts = zeros(1 + min(keys.size, self.num_vertices), dtype=np.uint32, device=self.device)
+        self._over(list_first, keys.size, keys, firsts)
+        deleted = zeros(1, dtype=np.int64, device=self.device)
+        listed = int(firsts[0])
+        self._run(delete_in_rows, range_items(listed, PLACES_PER_ITEM), listed, firsts, keys, self.rows, deleted)
+        count = int(deleted[0])
+        if count:
+            self.num_edges -= count
+            self._csr = None
+            for follower in self._alive():
+                follower.deleted(*batch)
+        return count
+
+    @host_memory_for("DynamicGraph.degrees")
+    def degrees(self) -> Any:
+        """Return the number of edges that leave each vertex, as a NumPy array.
+
+        Examples
+        --------
+        >>> atos.DynamicGraph(atos.Graph.from_edges([0, 0, 1], [1, 2, 2])).degrees()
+        array([2, 1, 0], dtype=int32)
+        """
+        return self.rows.degree.to_numpy()
+
+    @host_memory_for("DynamicGraph.to_graph")
+    def to_graph(self) -> Graph:
+        """Return the graph as it is now, for all that takes a `Graph`; made on its device, and kept until the next edit.
+
+        The order of a vertex's neighbours is that of its row, which for edges of one batch is not defined.
+
+        Examples
+        --------
+        >>> graph = atos.DynamicGraph(3)
+        >>> graph.insert_edges([2], [0])
+        >>> atos.bfs(graph.to_graph(), 2).depth.to_numpy()
+        array([         1, 4294967295,          0], dtype=uint32)
+        """
+        if self._csr is None:
+            kind = indptr_dtype(self.num_edges)
+            (indptr,) = compute(lambda xp, degree: (_offsets(xp, degree, kind),), self.rows.degree)
+            rows = indptr, *self._packed(indptr, self.num_edges)
+            self._csr = Graph(*(None if part is None else asarray(part, readonly=True) for part in rows))  # type: ignore[arg-type]
+            self._csr.indices.library = self._library
+        return self._csr
+
+    def follow(self, follower: Follower) -> None:
+        """Have a result told of every batch of edits from now on, as long as it lives.
+
+        Its methods `inserted` and `deleted` are called after the edits with two arrays on the device of the graph: sources and
+        targets, in both directions if the graph is undirected. An edge may be there more than once, or, of those deleted, not
+        have been in the graph.
+
+        Examples
+        --------
+        >>> class Count:
+        ...     edges = 0
+        ...     def inserted(self, sources, targets):
+        ...         self.edges += sources.size
+        ...     def deleted(self, sources, targets):
+        ...         self.edges -= sources.size
+        >>> graph, count = atos.DynamicGraph(3), Count()
+        >>> graph.follow(count)
+        >>> graph.insert_edges([0], [1])
+        >>> count.edges
+        1
+        """
+        if not (callable(getattr(follower, "inserted", None)) and callable(getattr(follower, "deleted", None))):
+            raise UnsupportedTypeError(f"a follower has the methods inserted and deleted (got {follower!r:.80})")
+        self._followers.append(weakref.ref(follower))
+
+    def _alive(self) -> list[Follower]:
+        self._followers = [reference for reference in self._followers if reference() is not None]
+        return [follower for reference in self._followers if (follower := reference()) is not None]
+
+    def _batch(self, *ends: Any) -> tuple[Array, Array]:
+        """Return sources and targets as uint32 on the device of the graph."""
+        sources, targets = (
+            asarray(np.zeros(0, np.uint32) if isinstance(each, (list, tuple)) and not each else each, device=self.device)
+            for each in ends
+        )
+        for name, each in (("sources", sources), ("targets", targets)):
+            if each.ndim != 1 or each.shape != sources.shape:
+                raise InvalidArgumentError(
+                    f"sources and targets are one-dimensional and as long as each other (got {sources.shape}, {targets.shape})"
+                )
+            if each.dtype.kind not in "iu":
+                raise UnsupportedTypeError(f"{name} must be integers (got {each.dtype})")
+        made = compute(
+            lambda xp, u, v: (_as_ids("sources", u, self.num_vertices), _as_ids("targets", v, self.num_vertices)),
+            sources,
+            targets,
+        )
+        return made[0], made[1]
+
+    def _batch_weights(self, weights: Any) -> Array | None:
+        has = self.rows.weights
+        if (weights is None) != (has is None):
+            is_missing = weights is None
+            raise InvalidArgumentError(
+                f"the graph has {'weights, but the edges have none' if is_missing else 'no weights, but the edges have some'};"
+                f" {'pass weights=, one for each' if is_missing else 'leave weights out, or make the graph with them'}"
+            )
+        if has is None:
+            return None
+        if isinstance(weights, (list, tuple)) and not weights:
+            weights = np.zeros(0, has.dtype)
+        given = asarray(weights, device=self.device)
+        if given.dtype.kind not in "biuf":
+            raise UnsupportedTypeError(f"weights must be numbers (got {given.dtype})")
+        kind = has.dtype
+        return compute(lambda xp, values: (_as_weights(xp, values, kind),), given)[0]
+
+    def _in_both_directions(self, sources: Array, targets: Array, weights: Array | None) -> tuple[Array, Array, Array | None]:
+        """Return edges with their reverses, if the graph is undirected."""
+        if not self._undirected or not sources.size:
+            return sources, targets, weights
+        given = [sources, targets, *([] if weights is None else [weights])]
+        made = compute(_with_reverses, *given)
+        return made[0], made[1], made[2] if weights is not None else None
+
+    def _grow(self) -> None:
+        """Move all rows to larger arrays, in which each has room for what is to be inserted, and for more."""
+        degree, needed = self.rows.degree, self._needed
+        room, start, end = compute(lambda xp, *counts: _spread(xp, *counts), degree, needed)
+        capacity = int(end[0]) + max(int(end[0]) // 4, 1024)
+        indices, weights = self._packed(start, capacity)
+        self.rows = DynamicRows(start, degree, indices, weights)
+        self._table = RoomTable(room, needed, end, capacity)
+
+    def _packed(self, start: Array, size: int) -> tuple[Array, Array | None]:
+        """Return the edges of all rows in new arrays, where they begin at other places."""
+        indices = empty(size, dtype=np.uint32, device=self.device)
+        values = self.rows.weights
+        weights = None if values is None else empty(size, dtype=values.dtype, device=self.device)
+        items = range_items(self.num_vertices, PLACES_PER_ITEM)
+        self._run(pack_rows, items, self.num_vertices, self.rows, start, indices, weights)
+        return indices, weights
+
+    def _over(self, task: Task, count: int, *args: Any) -> None:
+        """Run a vertex map over things that are numbered from 0."""
+        self._run(task, range_items(count, VERTICES_PER_ITEM), count, *args)
+
+    def _run(self, task: Task, items: Any, *args: Any) -> None:
+        self._queue.push(items)
+        self._queue.launch_cta(task, *args)
+
+
+def _as_ids(name: str, ids: Any, n: int) -> Any:
+    """Return ids of vertices as uint32, or raise; for `compute`."""
+    if ids.size:
+        for at in (int(ids.argmin()), int(ids.argmax())):
+            if not 0 <= int(ids[at]) < n:
+                raise InvalidArgumentError(f"{name}[{at}] is {int(ids[at])}, but the graph has vertices 0 to {n - 1}")
+    return ids.astype(np.uint32)
+
+
+def _as_weights(xp: Any, values: Any, kind: np.dtype[Any]) -> Any:
+    """Return weights in the type of the graph's, or raise where that changes a whole number or one is NaN; for `compute`."""
+    made = values.astype(kind)
+    if values.dtype.kind == "f" and bool(xp.isnan(values).any()):
+        raise InvalidArgumentError("a weight is NaN; give every edge a number")
+    if kind.kind != "f" and not bool((made == values).all()):
+        raise InvalidArgumentError(f"some weight is no whole number of {kind}, which the weights of the graph are")
+    return made
+
+
+def _with_reverses(xp: Any, sources: Any, targets: Any, weights: Any = None) -> Any:
+    """Return edges, and after them the reverse of each that is no loop; for `compute`."""
+    other = sources != targets
+    ends = xp.concatenate([sources, targets[other]]), xp.concatenate([targets, sources[other]])
+    return ends if weights is None else (*ends, xp.concatenate([weights, weights[other]]))
+
+
+def _offsets(xp: Any, counts: Any, kind: np.dtype[Any]) -> Any:
+    """Return where rows of these lengths begin, and the end of the last; for `compute`."""
+    offsets = xp.zeros(counts.size + 1, kind)
+    xp.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def _spread(xp: Any, degree: Any, needed: Any) -> Any:
+    """Return the room of each row, where it begins, and the end of all; for `compute`."""
+    wanted = degree.astype(np.int64) + needed
+    room = wanted + (wanted >> 3) + LEAST_ROOM
+    offsets = _offsets(xp, room, np.dtype(np.int64))
+    return room, offsets[:-1].copy(), offsets[-1:].copy()
