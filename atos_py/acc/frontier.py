@@ -42,6 +42,7 @@ class Request(NamedTuple):
     start: NDArray[Any]
     is_all: bool  # that are active first
     direction: str
+    many_active: int
     most_listed: int
     fuse: str
     rounds: int
@@ -80,10 +81,12 @@ def run_in_rounds(asked: Request) -> LaunchStats:
     mode = PULL if direction == "pull" or (direction == "auto" and asked.is_all) else PUSH
     state = np.zeros(LOG + min(asked.rounds, MOST_LOGGED), np.int64)
     state[[MODE, ROUNDS, LOG]] = mode, 1, len(asked.start) << 2 | asked.is_all << 1 | mode
-    filters = make_filters(n, device, None if direction == "push" else asked.start, fold)
+    sweeps = asked.many_active >= 0  # over all vertices, in topology-driven rounds
+    filters = make_filters(n, device, None if direction == "push" else np.arange(n) if sweeps else asked.start, fold)
     back, taken = None if direction == "push" else turned(graph), metadata.copy() if is_filtered else None
     many_edges = {"push": UNLIMITED, "pull": -1, "auto": int(PULL_SHARE * graph.num_edges)}[direction]
-    run = Run(graph, back, metadata, taken, asarray(state, device=device), filters, many_edges, asked.most_listed, asked.rounds)
+    limits = many_edges, asked.many_active, asked.most_listed, asked.rounds
+    run = Run(graph, back, metadata, taken, asarray(state, device=device), filters, *limits)
     queue = Queue(2 * n + filters.ranges + 1, dtype=mixed_item_dtype(n), device=device)
     launches = LaunchSequence(asked.program.name, queue, asked.options, asked.worker)
     kernels = _KERNELS["direction" if asked.fuse == "all" and direction != "auto" else asked.fuse]
@@ -105,7 +108,7 @@ def run_in_rounds(asked: Request) -> LaunchStats:
         stats,
         tasks_run_by={name: count for name, count in stats.tasks_run_by.items() if count},  # without those that were left out
         stopped=bool(found[LIMITED]),
-        filters=tuple("ballot" if entry & 2 else "online" for entry in log),
+        filters=tuple("none" if sweeps and entry & 1 else "ballot" if entry & 2 else "online" for entry in log),
         directions=tuple("pull" if entry & 1 else "push" for entry in log),
         frontiers=tuple((log >> 2).tolist()),
     )

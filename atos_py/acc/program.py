@@ -17,7 +17,7 @@ from ..graph.graph_arrays import check_graph
 from ..runtime.buckets import check_buckets
 from ..runtime.launch import LaunchOptions
 from ..runtime.stats import LaunchStats
-from ..support.validation import check_int, check_option_names, list_parameters
+from ..support.validation import check_float, check_int, check_option_names, list_parameters
 from .combine import Combine
 from .dense import run_dense
 from .frontier import BUCKETS, UNLIMITED, Request, run_in_rounds, run_relaxed
@@ -29,6 +29,17 @@ __all__ = ["Program"]
 
 DIRECTIONS, FILTERS, FUSES = ("push", "pull", "auto"), ("jit", "online", "ballot"), ("direction", "none", "all")
 BINS = 1024  # of the online filter, as large as the threshold says
+
+
+def check_policy(policy: Any, n: int) -> int:
+    """Return the vertices of a frontier above which a round is topology-driven, or -1 if none is."""
+    if isinstance(policy, str) and policy in ("data", "topology"):
+        return 0 if policy == "topology" else -1
+    if isinstance(policy, tuple) and len(policy) == 2 and policy[0] == "hybrid":
+        share = check_float("the share of a hybrid policy", policy[1])
+        if share >= 0:
+            return min(int(share * n), UNLIMITED)
+    raise InvalidArgumentError(f"policy must be 'data', 'topology' or ('hybrid', share of at least 0) (got {policy!r:.80})")
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +134,7 @@ class Program:
         filter: str | None = None,
         threshold: int = 64,
         fuse: str = "direction",
+        policy: Literal["data", "topology"] | tuple[Literal["hybrid"], float] = "data",
         rounds: int | None = None,
         delta: float | Literal["auto"] | None = None,
         worker: str | None = None,
@@ -152,6 +164,11 @@ class Program:
             With 'jit', the online filter has room for 1,024 times as many vertices: as if it had 1,024 bins of that size.
         fuse : {'direction', 'none', 'all'}
             Which parts share a kernel: pushing and its scan, and pulling and its scan; none; or all.
+        policy : {'data', 'topology'} or ('hybrid', float)
+            What a round works on. 'data': active vertices. 'topology': all vertices, without a list: each looks along all its
+            in-edges, until none changes. ('hybrid', share): all vertices if more than this share of them was listed, duplicates
+            included, and active ones otherwise. Only for idempotent combines, but not for votes; in rounds, with `direction`
+            left out.
         rounds : int, optional
             The most rounds. By default there is no limit.
         delta : float or 'auto', optional
@@ -166,8 +183,9 @@ class Program:
         Returns
         -------
         LaunchStats
-            Of rounds, with an entry for each of the first 65,536 of them in `filters` (what listed its active vertices),
-            `directions` and `frontiers` (how many they were). `stopped` says that `rounds` were over before its end.
+            Of rounds, with an entry for each of the first 65,536 of them in `filters` (what listed its active vertices; "none"
+            if it is topology-driven), `directions` and `frontiers` (how many they were). `stopped` says that `rounds` were over
+            before its end.
 
         Raises
         ------
@@ -199,19 +217,26 @@ class Program:
         relaxed = delta is not None or not launch_options.get("barrier", True)
         why = "barrier=False" if delta is None else f"delta={delta!r}"
         taken = [name for name in ("each_round", "idle") if launch_options.get(name) is not None]
-        in_rounds = direction not in (None, "push") or filter not in (None, "online") or rounds is not None
+        many_active = check_policy(policy, n)
+        in_rounds = direction not in (None, "push") or filter not in (None, "online") or rounds is not None or many_active >= 0
         votes = f"votes are the same within a round only, so VOTE takes rounds (got {why}): leave that out, or combine by MIN"
         order = f"delta= orders vertices by metadata, for MIN and MAX (got {self.combine!r}); leave it out"
         dense = "with apply= all vertices gather in every round; leave out direction='push' and start="
         online = (
             f"without rounds (got {why}) vertices push, and are listed online: leave out direction={direction!r}, "
-            f"filter={filter!r} and rounds={rounds!r}, of those that are not None"
+            f"filter={filter!r}, policy={policy!r} and rounds={rounds!r}, of those that are not the default"
         )
+        again = (
+            f"policy={policy!r} lets vertices send again in each round, with no direction of yours (got {self.combine!r}, "
+            f"direction={direction!r}): leave policy and direction out, or combine by MIN or MAX without apply="
+        )
+        sweeps_wrongly = self.combine.votes or not self.combine.idempotent or self.apply or direction is not None
         rules = (
             (taken, f"a program has functions between rounds of its own (got {', '.join(taken)}); leave it out"),
             (self.apply and relaxed, f"apply= takes the sums of whole rounds (got {why}); leave that out"),
             (self.apply and (direction == "push" or start is not None), dense),
             (self.combine.votes and relaxed, votes),
+            (many_active >= 0 and sweeps_wrongly, again),
             (delta is not None and self.combine.name not in ("MIN", "MAX"), order),
             (in_rounds and relaxed, online),
         )
@@ -225,6 +250,7 @@ class Program:
         most_listed = {"online": UNLIMITED, "ballot": -1}.get(filter or "jit", room)
         limit = UNLIMITED if rounds is None else check_int("rounds", rounds, 1, UNLIMITED)
         width = None if delta is None else check_buckets(BUCKETS, delta)[1]
-        of_all = direction or "push", most_listed, fuse, limit, width
+        default = "push" if many_active < 0 else "auto" if many_active else "pull"
+        of_all = direction or default, many_active, most_listed, fuse, limit, width
         asked = Request(self, graph, values, args, first, start is None, *of_all, worker, launch_options)
         return (run_dense if self.apply else run_relaxed if relaxed else run_in_rounds)(asked)

@@ -6,6 +6,9 @@ when it was last taken (`taken`), and now. What the online filter pushed in the 
 that may change looks at its in-edges from vertices of the frontier, whose bits are set.
 
 `next_mode` is the just-in-time control: which of these comes next.
+
+*Topology-driven* rounds are pulls in which all bits are set, so that every vertex looks along all of its in-edges. The metadata
+before such a round is noted in `taken`: so a scan after it finds the vertices that it made active.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ class Run(NamedTuple):
     state: Any = None  # None without rounds
     filters: Filters = Filters(0, 0)
     many_edges: int = 0  # of a frontier, above which vertices pull
+    many_active: int = -1  # vertices of a frontier, above which a round is topology-driven; -1 if none is
     most_listed: int = 0  # vertices by the online filter, of which more are listed by a scan; if negative, none are
     rounds: int = 0  # after which the launch ends
     stays: int = 0  # a bit for each mode that this kernel has tasks for
@@ -61,7 +65,10 @@ def next_mode(mode, count, edges, run):  # type: ignore[no-untyped-def]
         return DONE
     if mode >= SCAN_LIST:
         return mode - SCAN_LIST  # PUSH or PULL
-    if edges > run.many_edges:
+    if run.many_active >= 0:
+        if count > run.many_active:
+            return PULL
+    elif edges > run.many_edges:
         return SCAN_BITS
     return PUSH if mode == PUSH and count <= run.most_listed else SCAN_LIST
 
@@ -159,6 +166,8 @@ def make_tasks(program: Any, dtype: np.dtype[Any], is_ordered: bool = False) -> 
         """Apply what a vertex has pulled; return whether that makes it active."""
         found = run.metadata[v]
         after = wide(onto(found, wide(update)))
+        if run.many_active >= 0:
+            run.taken[v] = found
         if after != found:
             run.metadata[v] = after
         return after != found and active(found, after, *args)

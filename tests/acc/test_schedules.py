@@ -76,6 +76,34 @@ def check_k_core(graph: atos.Graph, source: int, options: dict[str, Any]) -> ato
 CHECKS = [check_bfs, check_sssp, check_k_core, *([check_components] if IS_FULL else [])]
 
 
+POLICIES = ["topology", ("hybrid", 0.0), ("hybrid", 0.05), ("hybrid", 0.6), ("hybrid", 1.5)]
+
+
+@given(graphs(), st.sampled_from(POLICIES), st.integers(0, 59), st.fixed_dictionaries(OPTIONS), st.booleans())
+@settings(max_examples=max(CASES // 4, 20), deadline=None)
+def test_any_policy_gives_the_same_answer(device, made, policy, source, options, finds_components):
+    n, edges = made
+    u, v, weights = edges.T
+    graph = atos.Graph.from_edges(u, v, weights.astype(np.float32), num_vertices=n, device=device)
+    del options["direction"]
+    check = check_components if finds_components and IS_FULL else check_sssp
+    stats = check(graph, source % n, {**options, "policy": policy})
+    share = 0.0 if policy == "topology" else policy[1]
+    for count, direction, filtered in list(zip(stats.frontiers, stats.directions, stats.filters, strict=True))[1:]:
+        assert (direction, filtered == "none") == (("pull", True) if count > int(share * n) else ("push", False))
+
+
+def test_topology_driven_rounds_have_all_vertices(device):
+    """A path against the order of its vertices takes a round for each of them; what is active is counted, but not listed."""
+    path = atos.Graph.from_edges([3, 2, 1], [2, 1, 0], weights=[1, 1, 1], device=device)
+    distance, stats = programs.sssp(path, 3, policy="topology", num_blocks=1)
+    assert distance[:].tolist() == [3, 2, 1, 0]
+    assert set(stats.filters) == {"none"}
+    assert set(stats.directions) == {"pull"}
+    assert sum(stats.frontiers) == 4
+    assert {name for name, count in stats.tasks_run_by.items() if count} == {"(pull)"}
+
+
 @given(
     graphs(),
     st.sampled_from(CHECKS),
