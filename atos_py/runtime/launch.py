@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -64,8 +64,9 @@ class LaunchOptions(TypedDict, total=False):
         Whether what is pushed runs only after all that was there before (bulk-synchronous). Off by default.
     fetch_size : int
         Items that a worker takes at once, at most, up to 4,096; by default 1 for threads, 32 for warps, 128 for CTAs.
-    num_blocks : int
-        Blocks; by default as many as are resident at once. On the CPU the number of threads, of each device; by default
+    num_blocks : int or 'auto'
+        Blocks; by default ('auto') as many as are resident at once. A kernel of a discrete launch has no more of them than
+        there are items for: one for a round of one item. On the CPU the number of threads, of each device; by default
         one for each core.
     num_threads : int
         Threads of a block, a multiple of 32 up to 1,024; by default 256. Not for the CPU, where a worker has one.
@@ -109,7 +110,7 @@ class LaunchOptions(TypedDict, total=False):
     persistent: bool
     barrier: bool
     fetch_size: int | None
-    num_blocks: int | None
+    num_blocks: int | Literal["auto"] | None
     num_threads: int | None
     shared_memory: int
     stream: Any
@@ -181,6 +182,7 @@ class LaunchConfig:
         where, idle, timeout = options.get("device"), options.get("idle"), options.get("timeout")
         fetch_size, blocks, threads = options.get("fetch_size"), options.get("num_blocks"), options.get("num_threads")
         trace, debug = options.get("trace"), options.get("debug")
+        is_auto = isinstance(blocks, str) and blocks == "auto"
         if where is not None and device_of(where) != device:
             raise LaunchConfigError(f"the queue is on {device} and cannot run on {where}; make a queue there")
         num_threads = _DEFAULT_THREADS if threads is None else check_int("num_threads", threads, 1, 1024)
@@ -203,7 +205,7 @@ class LaunchConfig:
             fetch_size=(
                 _DEFAULT_FETCH_SIZE[worker] if fetch_size is None else check_int("fetch_size", fetch_size, 1, _MAX_FETCH_SIZE)
             ),
-            num_blocks=0 if blocks is None else check_int("num_blocks", blocks, 1, 2**31 - 1),
+            num_blocks=0 if blocks is None or is_auto else check_int("num_blocks", blocks, 1, 2**31 - 1),
             num_threads=num_threads if device.kind == "cuda" else 1,
             shared_memory=check_int("shared_memory", options.get("shared_memory", 0), 0, 1 << 20),
             stream=options.get("stream"),

@@ -144,3 +144,18 @@ def test_stats_in_words(device):
     fields = stats.to_dict()
     assert (fields["tasks_run"], fields["worker"], fields["rounds"]) == (1234, "warp", 1)
     assert stats.throughput == pytest.approx(1234 / stats.milliseconds * 1e3)
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_auto_is_the_default_number_of_blocks(device, persistent):
+    """A kernel of a discrete launch has the blocks that there are items for, of which the task sees the workers."""
+
+    @atos.task
+    def note(worker, v, counts):
+        counts[v] = worker.count
+
+    counts, queue = atos.zeros(2, dtype=np.int64, device=device), atos.Queue(8, device=device)
+    for k, blocks in enumerate(("auto", None)):
+        queue.push([k])
+        stats = queue.launch_cta(note, counts, persistent=persistent, num_blocks=blocks)
+    assert counts[0] == counts[1] == (stats.num_blocks if persistent else 1)
