@@ -10,9 +10,10 @@ from ..graph.spec import graph_of, names_of
 from ..tools.reproduce import make_default_graphs, reproduce
 from ..tools.reproduce_onyx import reproduce_onyx
 from ..tools.reproduce_simdx import reproduce_simdx
+from ..tools.reproduce_worklists import reproduce_worklists
 from .options import add_device, add_graphs, add_json, check_outputs, make_progress_bar, say, write_json
 
-PAPERS = {"atos": reproduce, "onyx": reproduce_onyx, "simd-x": reproduce_simdx}
+PAPERS = {"atos": reproduce, "onyx": reproduce_onyx, "simd-x": reproduce_simdx, "worklists": reproduce_worklists}
 HELP = "measure a paper's tables and figures"
 DESCRIPTION = """\
 Runs BFS, PageRank and graph colouring in the variants of Chen et al. 2022: persistent and discrete, warps and CTAs, and the
@@ -23,7 +24,8 @@ installed. An edge without its reverse gets one.
 With --paper simd-x it runs programs in the model of Liu and Huang 2019: combine against atomics, filters by round, thresholds,
 filters alone, fusion of kernels with their registers and launches, and run times. With --paper onyx it runs
 five algorithms on features, with and without feature-aware mapping, and driven by changes or not, and counts sectors that
-are touched."""
+are touched. With --paper worklists it runs programs data-driven and topology-driven, as Nasre et al. 2013 did: policies,
+rounds, kinds of worklists, the temporal hybrid, and growth."""
 EXAMPLES = """\
   atos reproduce --out paper
   atos reproduce --out paper --graph roads.gr.gz rmat:18:16 --repeat 10

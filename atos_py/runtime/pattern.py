@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_pattern"]
 
-_COLORS = {"online": "C0", "ballot": "C1"}
+_COLORS = {"online": "C0", "ballot": "C1", "none": "C2"}
 
 
 def draw_pattern(runs: Mapping[str, LaunchStats]) -> Figure:

@@ -1,34 +1,28 @@
 """The measures of Liu and Huang 2019 (SIMD-X) on this machine: figures 4, 7, 8a, 8b, 11 and 12, tables 2 and 4.
 
-Each measure runs programs (`acc.programs`) with options that differ in one thing, and every run is verified. All are written as
-CSV and Markdown, figures, where matplotlib is installed, also as PNG, after each graph. Table 2 is of the runs of Figure 12.
+`program_measures` says how measures run programs (`acc.programs`), and what is written. Table 2 is of the runs of Figure 12.
 """
 
 from __future__ import annotations
 
-import contextlib
-import re
-import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ..acc import MIN, Program, draw_pattern, programs
+from ..acc import MIN, Program, programs
 from ..algorithms.bfs import verify_bfs
 from ..algorithms.k_core import verify_k_core
 from ..algorithms.pagerank import verify_pagerank
 from ..algorithms.sssp import verify_sssp
 from ..arrays.filled import full
-from ..errors import InvalidArgumentError, VerificationError
-from ..graph.generate import random_weights
+from ..errors import VerificationError
 from ..graph.graph import Graph
 from ..runtime.stats import LaunchStats
 from ..runtime.trace import format_digits
-from ..support.validation import check_int
-from .reproduce import Progress, choose_source, make_directory
-from .tables import write_csv, write_markdown
+from .program_measures import Measure, Paper, Row, Run, Subject, run_measures
+from .reproduce import Progress
 
 __all__ = ["MEASURES", "PROGRAMS", "reproduce_simdx"]
 
@@ -37,23 +31,13 @@ ROUNDS = 3  # of weighted sums, as in the authors' scripts
 _BFS_BY_MINIMUM = Program(programs.next_level, MIN)
 
 
-class _Subject(NamedTuple):
-    """A graph without loops, also with weights, its copies on the host, and where searches begin."""
-
-    graph: Graph
-    weighted: Graph
-    host: Graph
-    weighted_host: Graph
-    source: int
-
-
-def _run_bfs(on: _Subject, options: dict[str, Any]) -> LaunchStats:
+def _run_bfs(on: Subject, options: dict[str, Any]) -> LaunchStats:
     depth, stats = programs.bfs(on.graph, on.source, **options)
     verify_bfs(on.host, on.source, depth)
     return stats
 
 
-def _run_bfs_by_minimum(on: _Subject, options: dict[str, Any]) -> LaunchStats:
+def _run_bfs_by_minimum(on: Subject, options: dict[str, Any]) -> LaunchStats:
     depth = full(on.graph.num_vertices, 2**32 - 1, dtype=np.uint32, device=on.graph.device)
     depth[on.source] = 0
     stats = _BFS_BY_MINIMUM.run(on.graph, depth, start=on.source, **options)
@@ -61,26 +45,31 @@ def _run_bfs_by_minimum(on: _Subject, options: dict[str, Any]) -> LaunchStats:
     return stats
 
 
-def _run_sssp(on: _Subject, options: dict[str, Any]) -> LaunchStats:
+def _run_sssp(on: Subject, options: dict[str, Any]) -> LaunchStats:
     distance, stats = programs.sssp(on.weighted, on.source, **options)
     verify_sssp(on.weighted_host, on.source, distance)
     return stats
 
 
-def _run_k_core(on: _Subject, options: dict[str, Any]) -> LaunchStats:
+def _run_k_core(on: Subject, options: dict[str, Any]) -> LaunchStats:
     members, stats = programs.k_core(on.graph, K, **options)
     verify_k_core(on.host, K, members)
     return stats
 
 
-def _run_pagerank(on: _Subject, options: dict[str, Any]) -> LaunchStats:
-    rank, stats = programs.pagerank(on.graph, tolerance=5e-4, **options)
+def _gathering(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options for a program that gathers in any case."""
+    return {name: value for name, value in options.items() if (name, value) != ("direction", "auto")}
+
+
+def _run_pagerank(on: Subject, options: dict[str, Any]) -> LaunchStats:
+    rank, stats = programs.pagerank(on.graph, tolerance=5e-4, **_gathering(options))
     verify_pagerank(on.host, rank, 1e-3)
     return stats
 
 
-def _run_weighted_sums(on: _Subject, options: dict[str, Any]) -> LaunchStats:
-    sums, stats = programs.weighted_sums(on.weighted, np.ones(on.graph.num_vertices), rounds=ROUNDS, **options)
+def _run_weighted_sums(on: Subject, options: dict[str, Any]) -> LaunchStats:
+    sums, stats = programs.weighted_sums(on.weighted, np.ones(on.graph.num_vertices), rounds=ROUNDS, **_gathering(options))
     matrix, expected = on.weighted_host.to_scipy().T, np.ones(on.graph.num_vertices)
     for _ in range(ROUNDS):
         expected = matrix @ expected
@@ -89,7 +78,7 @@ def _run_weighted_sums(on: _Subject, options: dict[str, Any]) -> LaunchStats:
     return stats
 
 
-PROGRAMS: dict[str, Callable[[_Subject, dict[str, Any]], LaunchStats]] = {
+PROGRAMS: dict[str, Run] = {
     "BFS": _run_bfs,
     "BFS by minimum": _run_bfs_by_minimum,
     "SSSP": _run_sssp,
@@ -97,15 +86,6 @@ PROGRAMS: dict[str, Callable[[_Subject, dict[str, Any]], LaunchStats]] = {
     "PageRank": _run_pagerank,
     "weighted sums": _run_weighted_sums,
 }
-
-
-class Measure(NamedTuple):
-    """A figure or a table: what it is of, programs, variants of their options, and what turned since the paper."""
-
-    title: str
-    programs: tuple[str, ...]
-    variants: dict[str, dict[str, Any]]
-    note: str
 
 
 _SEARCHES = ("BFS", "SSSP", "k-core")
@@ -167,101 +147,14 @@ def reproduce_simdx(
     progress: Progress = lambda steps, _description, _total: steps,
 ) -> list[Path]:
     """Measure everything and write it to a directory; parameters are those of `reproduce`."""
-    repeat = check_int("repeat", repeat, 1, 10**6)
-    make_directory(out)
-    rows: list[dict[str, Any]] = []
-    rounds: list[dict[str, Any]] = []
-    files: list[Path] = []
-    for name, given in graphs:
-        if not given.num_vertices:
-            raise InvalidArgumentError(f"graph {name!r} has no vertices: give one with some")
-        patterns: dict[str, LaunchStats] = {}
-        subject = _make_subject(given)
-        cells = [(m, p, v) for m, each in MEASURES.items() if m != "table2" for p in each.programs for v in each.variants]
-        for measure, program, variant in progress(cells, name, len(cells)):
-            options = MEASURES[measure].variants[variant]
-            if program in ("PageRank", "weighted sums") and options.get("direction") == "auto":
-                options = {key: value for key, value in options.items() if key != "direction"}
-            stats = _run_median(PROGRAMS[program], subject, repeat, options)
-            rows.append(_describe(measure, program, name, variant, stats))
-            if measure == "figure7":
-                patterns[f"{program}, {name}"] = stats
-                log = enumerate(zip(stats.filters, stats.directions, stats.frontiers, strict=True))
-                keys = ("program", "graph", "round", "filter", "direction", "frontier")
-                rounds += [dict(zip(keys, (program, name, number, *entry), strict=True)) for number, entry in log]
-        files = [write_csv(out / "runs.csv", rows), write_csv(out / "figure7.csv", rounds), *_write_tables(out, rows)]
-        with contextlib.suppress(ImportError):  # the tables do not need matplotlib
-            from .figures import draw_bars, write_picture
-
-            write_picture(draw_pattern(patterns), out / f"figure7_{re.sub('[^A-Za-z0-9._-]+', '-', name)}.png")
-            for measure in set(MEASURES) - {"figure7", "table2"}:
-                shown = _rows_of(measure, rows)
-                draw_bars(out / f"{measure}.png", MEASURES[measure].title, shown)
-    return [*files, *sorted(out.glob("*.png"))]
-
-
-def _make_subject(given: Graph) -> _Subject:
-    graph = given.with_weights(None).simplify(remove_loops=True)
-    weighted = graph.with_weights(random_weights(graph, 1, 64))
-    host = graph.to("cpu")
-    return _Subject(graph, weighted, host, weighted.to("cpu"), choose_source(graph, host))
-
-
-def _run_median(
-    run: Callable[[_Subject, dict[str, Any]], LaunchStats], subject: _Subject, repeat: int, options: dict[str, Any]
-) -> LaunchStats:
-    run(subject, options)
-    results = [run(subject, options) for _ in range(repeat)]
-    middle = statistics.median_low([stats.milliseconds for stats in results])
-    return next(stats for stats in results if stats.milliseconds == middle)
-
-
-def _describe(measure: str, program: str, graph: str, variant: str, stats: LaunchStats) -> dict[str, Any]:
-    return {
-        "measure": measure,
-        "program": program,
-        "graph": graph,
-        "variant": variant,
-        "milliseconds": stats.milliseconds,
-        "rounds": len(stats.frontiers),
-        "ballots": stats.filters.count("ballot"),
-        "pulls": stats.directions.count("pull"),
-        "launches": stats.launches,
-        "registers": stats.registers,
-        "tasks_run": stats.tasks_run,
-        "device": stats.device,
-    }
-
-
-def _rows_of(measure: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    runs = "figure12" if measure == "table2" else measure
-    return [row for row in rows if row["measure"] == runs]
-
-
-def _write_tables(out: Path, rows: list[dict[str, Any]]) -> list[Path]:
-    """Write a page for each measure, by program, graph and variant, and but for Figure 7 its runs."""
-    files = []
-    for name, measure in MEASURES.items():
-        mine = _rows_of(name, rows)
-        if name != "figure7":
-            files.append(write_csv(out / f"{name}.csv", [{**row, "measure": name} for row in mine]))
-        lines = []
-        for program, graph in dict.fromkeys((row["program"], row["graph"]) for row in mine):
-            cells = [row for row in mine if (row["program"], row["graph"]) == (program, graph)]
-            lines.append([program, graph, *(_format_cell(name, row, cells[0]) for row in cells)])
-        unit = _UNITS.get(name, "ms")
-        files.append(
-            write_markdown(
-                out / f"{name}.md", measure.title, ["program", f"graph ({unit})", *measure.variants], lines, measure.note
-            )
-        )
-    return files
+    paper = Paper(MEASURES, PROGRAMS, "figure7", {"table2": "figure12"}, _UNITS, _format_cell)
+    return run_measures(paper, out, graphs, repeat, progress)
 
 
 _UNITS = {"figure7": "ms: rounds, of which ballots", "figure8b": "ms, change", "table2": "registers, launches"}
 
 
-def _format_cell(measure: str, row: dict[str, Any], first: dict[str, Any]) -> str:
+def _format_cell(measure: str, row: Row, first: Row) -> str:
     text = format_digits(row["milliseconds"])
     if measure == "figure7":
         return f"{text}: {row['rounds']}, {row['ballots']}"

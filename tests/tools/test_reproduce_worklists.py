@@ -1,0 +1,71 @@
+"""The measures of data-driven and topology-driven programs on a small graph: every table and figure, and what the runs did."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+import atos_py as atos
+from atos_py.__main__ import main
+from atos_py.tools import reproduce_worklists as paper
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A part of the measures, since each kernel has to be compiled."""
+    out = tmp_path_factory.mktemp("worklists")
+    some = {
+        "figure5": paper.MEASURES["figure5"]._replace(programs=("SSSP",)),
+        "figure7": paper.MEASURES["figure7"],
+        "figure11": paper.MEASURES["figure11"]._replace(programs=("SSSP",)),
+        "figure14": paper.MEASURES["figure14"],
+    }
+    graphs = [("road", atos.generate.road(20, 1.0, device="cpu"))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paper, "MEASURES", some)
+        return out, paper.reproduce_worklists(out, graphs, repeat=1)
+
+
+def rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_tables_and_figures_are_there(written):
+    out, files = written
+    names = {"runs.csv", "figure5.csv", "figure5.md", "figure7.md", "figure7.csv", "figure11.md", "figure14.md"}
+    assert {path.name for path in files} >= names
+    assert all(path.stat().st_size > 50 for path in files)
+    assert "growing" in (out / "figure14.md").read_text()
+
+
+def test_pictures(written):
+    pytest.importorskip("matplotlib")
+    pictures = {path.name: path for path in written[1] if path.suffix == ".png"}
+    assert set(pictures) == {"figure5.png", "figure7_road.png", "figure11.png", "figure14.png"}
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures.values())
+
+
+def test_rows_say_what_ran(written):
+    runs = {(row["measure"], row["program"], row["variant"]): row for row in rows(written[0] / "runs.csv")}
+    swept = {variant: int(runs["figure5", "SSSP", variant]["sweeps"]) for variant in ("data", "topology")}
+    assert swept["data"] == 0
+    assert swept["topology"] == int(runs["figure5", "SSSP", "topology"]["rounds"]) > 3
+    shares = [int(runs["figure11", "SSSP", share]["sweeps"]) for share in ("10%", "120%")]
+    assert shares[0] >= shares[1]
+    rounds = rows(written[0] / "figure7.csv")
+    assert {(row["variant"], row["filter"] == "none") for row in rounds} == {("data", False), ("topology", True)}
+
+
+def test_all_measures_have_programs_and_notes():
+    for measure in paper.MEASURES.values():
+        assert set(measure.programs) <= set(paper.PROGRAMS)
+        assert measure.note.endswith(".")
+
+
+def test_the_command_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(paper, "MEASURES", {"figure7": paper.MEASURES["figure7"]})
+    arguments = ["--paper", "worklists", "--graph", "road:5:1.0", "--device", "cpu", "--repeat", "1", "--out", str(tmp_path)]
+    assert main(["reproduce", *arguments]) == 0
+    assert str(tmp_path / "figure7.md") in capsys.readouterr().out
