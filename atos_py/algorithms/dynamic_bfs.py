@@ -86,16 +86,16 @@ class DynamicBFS:
         self._queue = Queue(max(graph.num_vertices, 1024), device=graph.device)
         self.depth: Array = empty(graph.num_vertices, dtype=np.uint32, device=graph.device)
         self._search()
-        graph.follow(self)
+        graph._follow(self)
 
-    def inserted(self, sources: Array, targets: Array) -> None:
-        """Relax edges; called by the graph."""
+    def _inserted(self, sources: Array, targets: Array) -> None:
+        """Relax edges."""
         count = sources.size
         self._queue.push(range_items(count), task=relax_inserted)
         self._queue.launch_cta((visit, relax_inserted), count, sources, targets, self._graph.rows, self.depth)
 
-    def deleted(self, sources: Array, targets: Array) -> None:
-        """Search again if a shortest path may be gone; called by the graph."""
+    def _deleted(self, sources: Array, targets: Array) -> None:
+        """Search again if a shortest path may be gone."""
         tight = zeros(1, dtype=np.float64, device=self._graph.device)
         self._queue.push(range_items(sources.size))
         self._queue.launch_cta(count_tight, sources.size, tight, sources, targets, self.depth)

@@ -74,10 +74,10 @@ class DynamicComponents:
         self.label: Array = empty(graph.num_vertices, dtype=np.uint32, device=graph.device)
         self.num_components = 0
         self._find()
-        graph.follow(self)
+        graph._follow(self)
 
-    def inserted(self, sources: Array, targets: Array) -> None:
-        """Unite components that edges join; called by the graph."""
+    def _inserted(self, sources: Array, targets: Array) -> None:
+        """Unite components that edges join."""
         count = sources.size
         self._queue.push(range_items(count))
         self._queue.launch_cta(unite_ends, count, sources, targets, self.label)
@@ -86,8 +86,8 @@ class DynamicComponents:
         self._queue.launch_cta(name_by_roots, self._graph.num_vertices, roots, self.label)
         self.num_components = int(roots[0])
 
-    def deleted(self, sources: Array, targets: Array) -> None:
-        """Find the components again; called by the graph."""
+    def _deleted(self, sources: Array, targets: Array) -> None:
+        """Find the components again."""
         self._find()
 
     def _find(self) -> None:

@@ -42,12 +42,16 @@ _MOST_EDGES = 2**31 - 1  # in a row, so that its degree fits int32
 
 
 class Follower(Protocol):
-    """A result that is kept up to date with the edges of a graph (`DynamicGraph.follow`)."""
+    """A result that is kept up to date with the edges of a graph.
 
-    def inserted(self, sources: Array, targets: Array) -> None:
+    It is told of edits after them, by sources and targets in both directions if the graph is undirected. An edge may be there
+    more than once, or, of those deleted, not have been in the graph.
+    """
+
+    def _inserted(self, sources: Array, targets: Array) -> None:
         """Take account of edges that are in the graph now."""
 
-    def deleted(self, sources: Array, targets: Array) -> None:
+    def _deleted(self, sources: Array, targets: Array) -> None:
         """Take account of edges that are in the graph no more."""
 
 
@@ -91,8 +95,10 @@ class DynamicGraph:
     --------
     >>> graph = atos.DynamicGraph(4, undirected=True)
     >>> graph.insert_edges([0, 1], [1, 2])
-    >>> print(graph, graph.delete_edges([2], [1]))
-    DynamicGraph(4 vertices, 4 directed edges, undirected, no weights, on cpu) 2
+    >>> graph
+    DynamicGraph(4 vertices, 4 directed edges, undirected, no weights, on cpu)
+    >>> graph.delete_edges([2], [1])
+    2
     >>> graph.to_graph()
     Graph(4 vertices, 2 directed edges, no weights, on cpu)
     """
@@ -181,7 +187,7 @@ class DynamicGraph:
         self.num_edges += count
         self._csr = None
         for follower in self._alive():
-            follower.inserted(*batch[:2])
+            follower._inserted(*batch[:2])
 
     @host_memory_for("DynamicGraph.delete_edges")
     def delete_edges(self, sources: ArrayLike, targets: ArrayLike) -> int:
@@ -223,7 +229,7 @@ class DynamicGraph:
             self.num_edges -= count
             self._csr = None
             for follower in self._alive():
-                follower.deleted(*batch)
+                follower._deleted(*batch)
         return count
 
     @host_memory_for("DynamicGraph.degrees")
@@ -258,29 +264,8 @@ class DynamicGraph:
             self._csr.indices.library = self._library
         return self._csr
 
-    def follow(self, follower: Follower) -> None:
-        """Have a result told of every batch of edits from now on, as long as it lives.
-
-        Its methods `inserted` and `deleted` are called after the edits with two arrays on the device of the graph: sources and
-        targets, in both directions if the graph is undirected. An edge may be there more than once, or, of those deleted, not
-        have been in the graph.
-
-        Examples
-        --------
-        >>> class Count:
-        ...     edges = 0
-        ...     def inserted(self, sources, targets):
-        ...         self.edges += sources.size
-        ...     def deleted(self, sources, targets):
-        ...         self.edges -= sources.size
-        >>> graph, count = atos.DynamicGraph(3), Count()
-        >>> graph.follow(count)
-        >>> graph.insert_edges([0], [1])
-        >>> count.edges
-        1
-        """
-        if not (callable(getattr(follower, "inserted", None)) and callable(getattr(follower, "deleted", None))):
-            raise UnsupportedTypeError(f"a follower has the methods inserted and deleted (got {follower!r:.80})")
+    def _follow(self, follower: Follower) -> None:
+        """Tell a result of every batch of edits from now on, as long as it lives."""
         self._followers.append(weakref.ref(follower))
 
     def _alive(self) -> list[Follower]:

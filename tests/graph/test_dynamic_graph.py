@@ -192,14 +192,14 @@ def test_a_follower_is_told_as_long_as_it_lives():
     told: list[Any] = []
 
     class Follower:
-        def inserted(self, sources, targets):
+        def _inserted(self, sources, targets):
             told.append(("inserted", sources[:].tolist(), targets[:].tolist()))
 
-        def deleted(self, sources, targets):
+        def _deleted(self, sources, targets):
             told.append(("deleted", sources[:].tolist(), targets[:].tolist()))
 
     follower = Follower()
-    graph.follow(follower)
+    graph._follow(follower)
     graph.insert_edges([0, 1], [1, 1])
     graph.delete_edges([1], [0])
     graph.delete_edges([1], [0])  # which is there no more

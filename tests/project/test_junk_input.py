@@ -129,7 +129,6 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "insert_edges, targets": lambda junk: dynamic().insert_edges([1], junk),
     "insert_edges, weights": lambda junk: dynamic(weights="f4").insert_edges([0], [1], junk),
     "delete_edges": lambda junk: dynamic().delete_edges(junk, [1]),
-    "follow": lambda junk: dynamic().follow(junk),
     "DynamicComponents": atos.DynamicComponents,
     "DynamicBFS": lambda junk: atos.DynamicBFS(junk, 0),
     "DynamicBFS, source": lambda junk: atos.DynamicBFS(dynamic(), junk),
