@@ -12,7 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..acc import draw_pattern
+import numpy as np
+
+from ..acc import MIN, Program, draw_pattern, programs
+from ..algorithms.bfs import verify_bfs
+from ..algorithms.sssp import verify_sssp
+from ..arrays.filled import full
 from ..errors import InvalidArgumentError
 from ..graph.generate import random_weights
 from ..graph.graph import Graph
@@ -22,7 +27,9 @@ from ..support.validation import check_int
 from .reproduce import Progress, choose_source, make_directory
 from .tables import write_csv, write_markdown
 
-__all__ = ["Measure", "Paper", "Row", "Run", "Subject", "run_measures"]
+__all__ = ["Measure", "Paper", "Row", "Run", "Subject", "run_bfs_by_minimum", "run_measures", "run_sssp"]
+
+_BFS_BY_MINIMUM = Program(programs.next_level, MIN)
 
 
 class Subject(NamedTuple):
@@ -42,6 +49,22 @@ class Measure(NamedTuple):
     programs: tuple[str, ...]
     variants: dict[str, dict[str, Any]]
     note: str
+
+
+def run_bfs_by_minimum(on: Subject, options: dict[str, Any]) -> LaunchStats:
+    """Search breadth-first by minima of depths, and prove the result."""
+    depth = full(on.graph.num_vertices, 2**32 - 1, dtype=np.uint32, device=on.graph.device)
+    depth[on.source] = 0
+    stats = _BFS_BY_MINIMUM.run(on.graph, depth, start=on.source, **options)
+    verify_bfs(on.host, on.source, depth)
+    return stats
+
+
+def run_sssp(on: Subject, options: dict[str, Any]) -> LaunchStats:
+    """Find shortest paths, and prove the result."""
+    distance, stats = programs.sssp(on.weighted, on.source, **options)
+    verify_sssp(on.weighted_host, on.source, distance)
+    return stats
 
 
 Row = dict[str, Any]

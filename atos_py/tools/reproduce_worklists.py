@@ -9,36 +9,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..acc import MIN, Program, programs
+from ..acc import programs
 from ..algorithms.bfs import bfs, verify_bfs
 from ..algorithms.connected_components import verify_connected_components
-from ..algorithms.sssp import verify_sssp
-from ..arrays.filled import full
 from ..graph.graph import Graph
 from ..runtime.stats import LaunchStats
 from ..runtime.trace import format_digits
-from .program_measures import Measure, Paper, Row, Run, Subject, run_measures
+from .program_measures import Measure, Paper, Row, Run, Subject, run_bfs_by_minimum, run_measures, run_sssp
 from .reproduce import Progress
 
 __all__ = ["MEASURES", "PROGRAMS", "reproduce_worklists"]
-
-_BFS = Program(programs.next_level, MIN)  # by minima, since topology-driven rounds have no levels
-
-
-def _run_bfs(on: Subject, options: dict[str, Any]) -> LaunchStats:
-    depth = full(on.graph.num_vertices, 2**32 - 1, dtype=np.uint32, device=on.graph.device)
-    depth[on.source] = 0
-    stats = _BFS.run(on.graph, depth, start=on.source, **options)
-    verify_bfs(on.host, on.source, depth)
-    return stats
-
-
-def _run_sssp(on: Subject, options: dict[str, Any]) -> LaunchStats:
-    distance, stats = programs.sssp(on.weighted, on.source, **options)
-    verify_sssp(on.weighted_host, on.source, distance)
-    return stats
 
 
 def _run_components(on: Subject, options: dict[str, Any]) -> LaunchStats:
@@ -55,8 +35,8 @@ def _run_growing_bfs(on: Subject, options: dict[str, Any]) -> LaunchStats:
 
 
 PROGRAMS: dict[str, Run] = {
-    "BFS": _run_bfs,
-    "SSSP": _run_sssp,
+    "BFS": run_bfs_by_minimum,  # since topology-driven rounds have no levels
+    "SSSP": run_sssp,
     "components": _run_components,
     "BFS, growing": _run_growing_bfs,
 }
