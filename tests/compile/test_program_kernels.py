@@ -1,0 +1,50 @@
+"""What the tasks of whole programs among the examples become for a GPU: no stack, no spills. No GPU needed."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+from fake_arrays import array
+from repository import ROOT
+
+from atos_py.compile import linker as link
+from atos_py.compile.arguments import describe
+from atos_py.compile.kinds import Tasks
+
+pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+pytest.importorskip("cuda.core", reason="cuda-core is not installed")
+if not any(link.CORE_DIR.glob("core_*.fatbin")):
+    pytest.skip("the core was built without GPU support", allow_module_level=True)
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+barnes_hut = load("barnes_hut")
+HALF, ROWS = array("f4"), array("f4", 2)
+BODIES = array("i8", 1, True), array("f4", 2, True)
+TREE = barnes_hut.Tree(*BODIES, ROWS, array("f4"), array("i4", 2), array("i4"))
+FROZEN = barnes_hut.Tree(*BODIES, array("f4", 2, True), array("f4", 1, True), array("i4", 2, True), array("i4", 1, True))
+KEYS = array("i8")
+KERNELS = {
+    "number": (barnes_hut.number, (ROWS, HALF, KEYS), "cta"),
+    "arrange": (barnes_hut.arrange, (KEYS, KEYS, ROWS, ROWS, KEYS, ROWS, ROWS), "cta"),
+    "split and gather": (Tasks((barnes_hut.split, barnes_hut.gather)), (TREE, HALF), "warp"),
+    "attract": (barnes_hut.attract, (FROZEN, ROWS, ROWS, ROWS, ROWS, HALF), "warp"),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_spill_nothing(name):
+    task, args, worker = KERNELS[name]
+    found = link.cubin(task, None, tuple(map(describe, args)), np.dtype("u4"), worker, (9, 0))
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+    assert 16 <= found.registers <= 64
