@@ -3,7 +3,11 @@
     python benchmarks/programs.py --bodies 1000000 --device cuda
 
 A step of Barnes-Hut sorts the bodies, builds the tree, sums it up, and moves each body. Both begin with the same bodies; the
-trees of both are equal, and so are the forces but for rounding. Times are those of calls, with all that they do on the host.
+trees of both are equal, and so are the forces but for rounding. Times of steps are those of calls, with all that they do on the
+host.
+
+A sweep of survey propagation renews all surveys once: a round over literals and one over clauses. Its time is that of a launch
+of many, divided by their number. Both give the same surveys but for rounding.
 """
 
 from __future__ import annotations
@@ -23,12 +27,14 @@ import atos_py as atos
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 import barnes_hut
+import survey_propagation
 from barnes_hut import AFTER, ANGLE, BEGIN, CHILD, COUNT, END, FEW, ONE, PARENT, SCALE, STEP, ZERO
 
-spread, octant_end, pull = (numba.njit(function) for function in (barnes_hut.spread, barnes_hut.octant_end, barnes_hut.pull))
+fast = numba.njit(error_model="numpy")  # as in tasks, a division by zero is no error
+spread, octant_end, pull = (fast(function) for function in (barnes_hut.spread, barnes_hut.octant_end, barnes_hut.pull))
 
 
-@numba.njit(parallel=True)
+@numba.njit(parallel=True, error_model="numpy")
 def number(body: Any, half: Any, key: Any) -> None:
     """Find the Morton number of each body."""
     for b in numba.prange(len(key)):
@@ -39,7 +45,7 @@ def number(body: Any, half: Any, key: Any) -> None:
         key[b] = found
 
 
-@numba.njit(parallel=True)
+@numba.njit(parallel=True, error_model="numpy")
 def arrange(order: Any, key: Any, body: Any, speed: Any, to_key: Any, to_body: Any, to_speed: Any) -> None:
     """Put bodies in order."""
     for b in numba.prange(len(order)):
@@ -49,7 +55,7 @@ def arrange(order: Any, key: Any, body: Any, speed: Any, to_key: Any, to_body: A
             to_body[b, k], to_speed[b, k] = body[source, k], speed[source, k]
 
 
-@numba.njit
+@fast
 def shift_of(key: Any, begin: Any, end: Any) -> int:
     """Return by how much to shift the numbers of a cell for its octants."""
     shift = 60
@@ -58,7 +64,7 @@ def shift_of(key: Any, begin: Any, end: Any) -> int:
     return shift
 
 
-@numba.njit(parallel=True)
+@numba.njit(parallel=True, error_model="numpy")
 def build(key: Any, body: Any, total: Any, reach: Any, cell: Any, half: Any) -> int:
     """Build the tree level by level, and sum it up from the last level to the first; return the number of cells."""
     levels, used = [0, 1], 1
@@ -97,7 +103,7 @@ def build(key: Any, body: Any, total: Any, reach: Any, cell: Any, half: Any) -> 
     return used
 
 
-@numba.njit(parallel=True)
+@numba.njit(parallel=True, error_model="numpy")
 def attract(body: Any, total: Any, reach: Any, cell: Any, speed: Any, to_body: Any, to_speed: Any, acceleration: Any) -> None:
     """Find what attracts each body, and move it."""
     for b in numba.prange(len(body)):
@@ -148,6 +154,25 @@ class NumbaBodies:
         return int(used)
 
 
+quiet, pressed, renew = (
+    fast(function) for function in (survey_propagation.quiet, survey_propagation.pressed, survey_propagation.renew)
+)
+
+
+@numba.njit(parallel=True, error_model="numpy")
+def sweep(formula: Any, state: Any, changes: Any) -> float:
+    """Renew all surveys; return the largest change."""
+    chances, value = state.quiet, state.value  # prange loses what is stored to a field of a tuple
+    for literal in numba.prange(len(chances)):
+        if value[literal >> 1] == survey_propagation.FREE:
+            chances[literal] = quiet(formula, state, literal)
+    for clause in numba.prange(len(state.left)):
+        a, b, c = 3 * clause, 3 * clause + 1, 3 * clause + 2
+        x, y, z = pressed(formula, state, a), pressed(formula, state, b), pressed(formula, state, c)
+        changes[clause] = max(renew(state, a, y * z), renew(state, b, z * x), renew(state, c, x * y))
+    return float(changes.max())
+
+
 def median_of(runs: list[Callable[[], Any]], repeat: int) -> list[float]:
     """Return the median time of each of several calls, in milliseconds; they take turns, and the first turn compiles."""
     times: list[list[float]] = [[] for _ in runs]
@@ -173,10 +198,35 @@ def barnes_hut_row(n: int, device: str | None, repeat: int) -> str:
     return f"| {name} | {own:.2f} | {other:.1f} | {other / own:.2f} |"
 
 
+def survey_row(n: int, device: str | None, repeat: int) -> str:
+    """Return the row of a sweep of survey propagation, the same as those of Numba."""
+    clauses = survey_propagation.random_formula(n)
+    solver = survey_propagation.Solver(clauses, n, device)
+    formula = survey_propagation.Formula(*(array.to_numpy() for array in solver.formula))
+    state = survey_propagation.State(*(array.to_numpy() for array in solver.state))
+    changes, milliseconds = np.empty(len(clauses), np.float32), []
+    start, times = state.survey.copy(), []
+    for _ in range(repeat + 1):
+        for survey, quiet in ((solver.state.survey, solver.state.quiet), (state.survey, state.quiet)):
+            survey[...], quiet[...] = start, 1
+        stats = solver.propagate()
+        sweeps = (stats.rounds - 1) // 2
+        begin = time.perf_counter()
+        for _ in range(sweeps):
+            sweep(formula, state, changes)
+        times.append((time.perf_counter() - begin) * 1e3 / sweeps)
+        milliseconds.append(stats.milliseconds / sweeps)
+        if not np.allclose(solver.state.survey.to_numpy(), state.survey, atol=0.05):
+            raise SystemExit("the surveys differ")
+    own, other = statistics.median(milliseconds[1:]), statistics.median(times[1:])
+    return f"| Survey propagation, a sweep of {n:,} variables | {own:.3f} | {other:.2f} | {other / own:.2f} |"
+
+
 def main() -> None:
     """Print a row for each program."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bodies", type=int, default=100_000, help="0 leaves the program out")
+    parser.add_argument("--variables", type=int, default=100_000, help="of survey propagation; 0 leaves it out")
     parser.add_argument("--device", default=None)
     parser.add_argument("--repeat", type=int, default=5)
     given = parser.parse_args()
@@ -184,6 +234,8 @@ def main() -> None:
     print("| program | atos_py | Numba | Numba / atos_py |", "| --- | ---: | ---: | ---: |", sep="\n")
     if given.bodies:
         print(barnes_hut_row(given.bodies, given.device, given.repeat), flush=True)
+    if given.variables:
+        print(survey_row(given.variables, given.device, given.repeat), flush=True)
 
 
 if __name__ == "__main__":

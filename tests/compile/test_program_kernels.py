@@ -10,7 +10,7 @@ from fake_arrays import array
 from repository import ROOT
 
 from atos_py.compile import linker as link
-from atos_py.compile.arguments import describe
+from atos_py.compile.arguments import QueueKind, describe
 from atos_py.compile.kinds import Tasks
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
@@ -28,23 +28,34 @@ def load(name):
     return module
 
 
-barnes_hut = load("barnes_hut")
+barnes_hut, survey_propagation = load("barnes_hut"), load("survey_propagation")
 HALF, ROWS = array("f4"), array("f4", 2)
 BODIES = array("i8", 1, True), array("f4", 2, True)
 TREE = barnes_hut.Tree(*BODIES, ROWS, array("f4"), array("i4", 2), array("i4"))
 FROZEN = barnes_hut.Tree(*BODIES, array("f4", 2, True), array("f4", 1, True), array("i4", 2, True), array("i4", 1, True))
 KEYS = array("i8")
+FIXED, NUMBERS, FLOATS = array("i4", readonly=True), array("i4"), array("f4")
+FORMULA = survey_propagation.Formula(FIXED, FIXED, FIXED)
+STATE = survey_propagation.State(FLOATS, FLOATS, FLOATS, FLOATS, KEYS, NUMBERS, NUMBERS, NUMBERS)
+SEARCH = QueueKind(np.dtype("u4"))
 KERNELS = {
     "number": (barnes_hut.number, (ROWS, HALF, KEYS), "cta"),
     "arrange": (barnes_hut.arrange, (KEYS, KEYS, ROWS, ROWS, KEYS, ROWS, ROWS), "cta"),
     "split and gather": (Tasks((barnes_hut.split, barnes_hut.gather)), (TREE, HALF), "warp"),
     "attract": (barnes_hut.attract, (FROZEN, ROWS, ROWS, ROWS, ROWS, HALF), "warp"),
+    "sweep": (survey_propagation.sweep, (9, FORMULA, STATE), "cta"),
+    "judge": (survey_propagation.judge, (9, FORMULA, STATE), "cta"),
+    "choose and assign": (Tasks((survey_propagation.choose, survey_propagation.assign)), (KEYS, FORMULA, STATE), "cta"),
+    "count": (survey_propagation.count, (9, FORMULA, NUMBERS, NUMBERS, SEARCH), "cta"),
+    "flip": (survey_propagation.flip, (FORMULA, NUMBERS, NUMBERS, NUMBERS, NUMBERS, 9, 0.5), "thread"),
 }
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_spill_nothing(name):
     task, args, worker = KERNELS[name]
-    found = link.cubin(task, None, tuple(map(describe, args)), np.dtype("u4"), worker, (9, 0))
+    kinds = tuple(arg if isinstance(arg, QueueKind) else describe(arg) for arg in args)
+    each_round = survey_propagation.settle if name == "sweep" else None
+    found = link.cubin(task, None, kinds, np.dtype("u4"), worker, (9, 0), each_round=each_round)
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert 16 <= found.registers <= 64

@@ -20,7 +20,7 @@ def load(name):
     return module
 
 
-barnes_hut = load("barnes_hut")
+barnes_hut, survey_propagation = load("barnes_hut"), load("survey_propagation")
 ALL = np.arange(1000)
 
 
@@ -105,3 +105,91 @@ def test_many_bodies_in_one_place(device):
     bodies = barnes_hut.Bodies(body, np.zeros((500, 4), np.float32), device)
     bodies.step()
     assert bodies.verify(np.arange(500)) < 0.01
+
+
+def surveys_of(clauses, n, survey, sweeps):
+    """Return the surveys after some sweeps, by loops over the formula."""
+    of_literal = [np.flatnonzero(clauses.ravel() == literal) for literal in range(2 * n)]
+    survey = survey.astype(np.float64)
+    for _ in range(sweeps):
+        quiet = np.array([np.prod(1 - survey[edges]) for edges in of_literal])
+        rest = np.minimum(quiet[clauses.ravel()] / (1 - survey), 1)
+        against = quiet[clauses.ravel() ^ 1]
+        pressed = ((1 - against) * rest / (rest + against - rest * against)).reshape(-1, 3)
+        survey = np.minimum(np.roll(pressed, 1, 1) * np.roll(pressed, -1, 1), survey_propagation.MOST).ravel()
+    return survey
+
+
+def test_surveys(device):
+    n = 500
+    clauses = survey_propagation.random_formula(n)
+    solver = survey_propagation.Solver(clauses, n, device)
+    before = solver.state.survey.to_numpy().copy()
+    stats = solver.propagate()
+    sweeps = (stats.rounds - 1) // 2
+    assert 1 < sweeps < survey_propagation.SWEEPS
+    assert np.allclose(solver.state.survey.to_numpy(), surveys_of(clauses, n, before, sweeps), atol=1e-3)
+
+
+def test_what_follows_is_fixed(device):
+    """Clauses x0 -> x1 -> ... -> x99, each with x100, which is false, and one that the other literal of x0 satisfies."""
+    n = 101
+    clauses = np.array([[2 * v + 1, 2 * v + 2, 200] for v in range(99)] + [[1, 150, 200], [0, 7, 200]], np.int32)
+    solver = survey_propagation.Solver(clauses, n, device)
+    for literal in (201, 0):
+        solver.fixing.push([literal], task=survey_propagation.assign)
+        order = atos.asarray(np.arange(n), device=device)
+        tasks = survey_propagation.choose, survey_propagation.assign
+        solver.fixing.launch_cta(tasks, order, solver.formula, solver.state)
+    value = solver.state.value.to_numpy()
+    assert value[:100].tolist() == [0] * 100  # literal 2 * v is true
+    assert value[100] == 1
+    assert solver.state.fixed[0] == n
+    left = solver.state.left.to_numpy()
+    false = (value[clauses >> 1] ^ clauses & 1).astype(bool)
+    assert (left >> 40).tolist() == (~false).sum(1).tolist()
+    assert (left & (1 << 40) - 1).tolist() == (clauses * ~false).sum(1).tolist()
+
+
+def test_fixed_variables_press_their_clauses(device):
+    """A clause with a true literal warns none of its other variables."""
+    clauses = np.array([[0, 2, 4], [1, 3, 5], [1, 2, 8], [6, 3, 10]], np.int32)
+    solver = survey_propagation.Solver(clauses, 6, device)
+    for literal in (0, 7):
+        solver.fixing.push([literal], task=survey_propagation.assign)
+    order = atos.asarray(np.arange(6), device=device)
+    tasks = survey_propagation.choose, survey_propagation.assign
+    solver.fixing.launch_cta(tasks, order, solver.formula, solver.state)
+    solver.propagate()
+    survey = solver.state.survey.to_numpy().reshape(-1, 3)
+    assert survey[0, 1:].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_formulas_are_satisfied(device, seed):
+    """A formula that is not too hard is satisfied by what a few decimations fix and a search."""
+    n = 2000
+    clauses = survey_propagation.random_formula(n, ratio=3.9, seed=seed)
+    solver = survey_propagation.Solver(clauses, n, device)
+    solver.propagate()
+    for _ in range(3):
+        solver.decimate()
+        solver.propagate()
+    truth, _ = solver.finish()
+    assert truth[clauses >> 1].shape == clauses.shape
+    assert all(any(truth[literal >> 1] != literal % 2 for literal in clause) for clause in clauses)
+    assert survey_propagation.unsatisfied(clauses, truth) == 0
+
+
+def test_wrong_solutions_are_found():
+    clauses = np.array([[0, 2, 5], [1, 3, 4]], np.int32)
+    found = [survey_propagation.unsatisfied(clauses, np.array(bits)) for bits in np.ndindex(2, 2, 2)]
+    assert found == [0 if (a or b or not c) and (not a or not b or c) else 1 for a, b, c in np.ndindex(2, 2, 2)]
+
+
+def test_formulas_have_three_variables_in_a_clause():
+    clauses = survey_propagation.random_formula(50)
+    assert clauses.shape == (210, 3)
+    assert all(len(set(clause)) == 3 for clause in (clauses >> 1).tolist())
+    assert clauses.min() >= 0
+    assert clauses.max() < 100
