@@ -169,7 +169,7 @@ def flip(worker, clause, i, formula, value, truth, satisfied, flips, limit, loos
     adjust(worker, (chosen & -2) + 1 - old, -1, formula, satisfied)
 
 
-def random_formula(n, ratio=4.2, seed=0):
+def random_formula(n, ratio=4.2, seed=1):
     """Return the literals of clauses of three variables each."""
     rng = np.random.default_rng(seed)
     variables = rng.integers(0, n, (int(ratio * n), 3))
@@ -215,10 +215,10 @@ class Solver:
         value, wish = self.state.value.to_numpy(), self.state.wish.to_numpy()
         device = self.queue.device
         truth = atos.asarray(1 - np.where(value == FREE, wish & 1, value), device=device)
-        satisfied, flips = (atos.zeros(size, dtype=np.int32, device=device) for size in (self.state.left.size, 1))
+        satisfied, flips = (atos.zeros(size, dtype=np.int64, device=device) for size in (self.state.left.size, 1))
         self.queue.push(np.arange(self.blocks))
         self.queue.launch_cta(count, self.blocks, self.formula, truth, satisfied, self.search)
-        for limit, loose in ((30 * value.size, 1e-3), (2000 * value.size, 1.0)):  # at first hardly any variable that is fixed
+        for limit, loose in ((30 * value.size, 1e-3), (20_000 * value.size, 1.0)):  # at first hardly any variable that is fixed
             self.search.launch_thread(flip, self.formula, self.state.value, truth, satisfied, flips, limit, loose)
         return truth.to_numpy(), flips[0]
 

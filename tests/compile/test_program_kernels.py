@@ -46,8 +46,8 @@ KERNELS = {
     "sweep": (survey_propagation.sweep, (9, FORMULA, STATE), "cta"),
     "judge": (survey_propagation.judge, (9, FORMULA, STATE), "cta"),
     "choose and assign": (Tasks((survey_propagation.choose, survey_propagation.assign)), (KEYS, FORMULA, STATE), "cta"),
-    "count": (survey_propagation.count, (9, FORMULA, NUMBERS, NUMBERS, SEARCH), "cta"),
-    "flip": (survey_propagation.flip, (FORMULA, NUMBERS, NUMBERS, NUMBERS, NUMBERS, 9, 0.5), "thread"),
+    "count": (survey_propagation.count, (9, FORMULA, NUMBERS, KEYS, SEARCH), "cta"),
+    "flip": (survey_propagation.flip, (FORMULA, NUMBERS, NUMBERS, KEYS, KEYS, 9, 0.5), "thread"),
 }
 
 
