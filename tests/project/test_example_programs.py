@@ -91,7 +91,7 @@ def test_a_cell_waits_for_all_sums(device, galaxies):
     queue.push(0, task=barnes_hut.gather)
     queue.push(first, task=deliver)
     tree = bodies.tree
-    stats = queue.launch_warp((barnes_hut.gather, deliver), tree, bodies.half, num_blocks=1, fetch_size=1)
+    stats = queue.launch_cta((barnes_hut.gather, deliver), tree, bodies.half, num_blocks=1)  # one worker, in order
     mass = tree.total[first, 3] / tree.total[0, 3]
     assert stats.tasks_run_by["gather"] >= 2
     assert np.isclose(tree.total[0, 0], expected[0] + mass * (0.5 - arrived))
