@@ -15,6 +15,7 @@ from ..compile.program import WORKERS
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from ..graph.csr import CSR
 from ..graph.graph_arrays import check_graph
+from ..graph.partition import Partition
 from ..runtime.launch import LaunchOptions
 from ..support.splitmix64 import splitmix64
 from ..support.validation import as_host_array, check_int, check_option_names, list_parameters
@@ -55,14 +56,20 @@ def first_of(flags: NDArray[np.bool_]) -> int:
 
 
 def check_call(
-    algorithm: Callable[..., Any], graph: Any, worker: str | None, options: Mapping[str, Any], rounds: bool = False
+    algorithm: Callable[..., Any],
+    graph: Any,
+    worker: str | None,
+    options: Mapping[str, Any],
+    rounds: bool = False,
+    over_devices: bool = False,
 ) -> None:
     """Raise, before anything is done, unless an algorithm is given a graph, a worker or None, and options that there are.
 
     An option is the algorithm's own or one of its launches. With `rounds`, these must not take away the rounds in which it
-    proceeds, or the function between them.
+    proceeds, or the function between them. If it runs `over_devices`, the graph may be the parts of one.
     """
-    check_graph(graph)
+    if not (over_devices and isinstance(graph, Partition)):
+        check_graph(graph)
     name = algorithm.__name__
     check_option_names(name, options, _options_of(algorithm))
     if rounds and not options.get("barrier", True):

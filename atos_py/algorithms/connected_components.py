@@ -14,12 +14,14 @@ from ..compile.host_kernels import compile_kernel, first_found
 from ..errors import VerificationError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
+from ..graph.partition import Partition
 from ..operators.connect import ALL_EDGES, COUNT, NOTES, choose_largest, connect
 from ..operators.row_map import row_queue
 from ..runtime.launch import LaunchOptions
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from .arguments import check_call, ends_of, per_vertex, rows_on_host
+from .components_over_devices import components_over
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, register
 
@@ -63,14 +65,14 @@ class ComponentsResult:
 
 @host_memory_for("atos.connected_components")
 def connected_components(
-    graph: Graph, *, worker: str | None = None, **launch_options: Unpack[LaunchOptions]
+    graph: Graph | Partition, *, worker: str | None = None, **launch_options: Unpack[LaunchOptions]
 ) -> ComponentsResult:
     """Find which vertices are joined by paths, of edges taken in either direction.
 
     Parameters
     ----------
-    graph : Graph
-        If it is directed, the components are its weak ones.
+    graph : Graph or Partition
+        If it is directed, the components are its weak ones. Over the parts of a graph the labels are a `PartitionedArray`.
     worker : {'thread', 'warp', 'cta'}, optional
         By default "cta".
     **launch_options : LaunchOptions
@@ -102,7 +104,9 @@ def connected_components(
     >>> print(result.num_components, result.label[:3])
     1053 [0 0 0]
     """
-    check_call(connected_components, graph, worker, launch_options, rounds=True)
+    check_call(connected_components, graph, worker, launch_options, not isinstance(graph, Partition), over_devices=True)
+    if isinstance(graph, Partition):
+        return ComponentsResult(*components_over(graph, worker, launch_options))
     n, device = graph.num_vertices, graph.device
     label = zeros(n, dtype=np.uint32, device=device)
     notes = zeros(NOTES, dtype=np.int64, device=device)

@@ -13,6 +13,7 @@ from ...arrays.filled import full
 from ...core.devices import Device
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
+from ...graph.partition import Partition
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
@@ -21,7 +22,9 @@ from ...support.host_memory import host_memory_for
 from ...support.validation import check_bool
 from ..arguments import check_call, check_cutoff, check_no_each_round, check_sources, check_target, largest_whole
 from ..launch_sequence import LaunchSequence
+from ..over_devices import refuse_over
 from .direction import search_by_level
+from .over_devices import bfs_over
 from .tasks import UNREACHED, assign_parents, visit, visit_within
 
 if TYPE_CHECKING:
@@ -89,7 +92,7 @@ class BFSResult(NamedTuple):
 
 @host_memory_for("atos.bfs")
 def bfs(
-    graph: Graph,
+    graph: Graph | Partition,
     source: ArrayLike,
     *,
     target: int | None = None,
@@ -104,8 +107,9 @@ def bfs(
 
     Parameters
     ----------
-    graph : Graph
-        Its out-edges are followed; the search runs on its device.
+    graph : Graph or Partition
+        Its out-edges are followed; the search runs on its device. Over the parts of a graph it pushes, and the depths are a
+        `PartitionedArray`.
     source : int or array of int
         The vertex to start from; or several, each of depth 0, in any order and as often as you like.
     target : int, optional
@@ -165,7 +169,10 @@ def bfs(
            [1, 2, 3],
            [2, 3, 4]], dtype=uint32)
     """
-    check_call(bfs, graph, worker, launch_options)
+    check_call(bfs, graph, worker, launch_options, over_devices=True)
+    if isinstance(graph, Partition):
+        refuse_over("bfs", {"direction": direction not in (None, "push"), "parents": parents is not False})
+        return BFSResult(*bfs_over(graph, source, target, cutoff, capacity, worker, launch_options))
     limit = largest_whole(check_cutoff(cutoff), int(UNREACHED))
     target = check_target(target, graph.num_vertices)
     direction = choose_direction(graph, direction, chosen=worker is not None or not SCHEDULE.isdisjoint(launch_options))

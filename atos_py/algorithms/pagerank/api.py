@@ -12,6 +12,7 @@ from ...arrays.array import Array, asarray, to_host, zeros
 from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError, UnsupportedTypeError
 from ...graph.graph import Graph
+from ...graph.partition import Partition
 from ...graph.strength import out_strength
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...operators.vertex_map import append, vertex_map, vertex_sums
@@ -22,8 +23,10 @@ from ...support.host_memory import host_memory_for
 from ...support.validation import as_dtype, as_host_array, check_bool, check_float
 from ..arguments import check_call, check_no_each_round
 from ..launch_sequence import LaunchSequence
+from ..over_devices import refuse_over
 from . import chebyshev_pull
 from .chebyshev_pull import HUB_DEGREE, chebyshev_round, is_low_degree
+from .over_devices import pagerank_over
 from .residual_push import ResidualPush, push_marked, set_ranks, sweep
 
 if TYPE_CHECKING:
@@ -60,7 +63,7 @@ class PageRankResult(NamedTuple):
 
 @host_memory_for("atos.pagerank")
 def pagerank(
-    graph: Graph,
+    graph: Graph | Partition,
     damping: float = 0.85,
     tolerance: float = 1e-4,
     *,
@@ -81,8 +84,9 @@ def pagerank(
 
     Parameters
     ----------
-    graph : Graph
-        Its out-edges are followed; the computation runs on its device.
+    graph : Graph or Partition
+        Its out-edges are followed; the computation runs on its device. Over the parts of a graph, which has to be undirected,
+        the method is power iteration, and the ranks are a `PartitionedArray`.
     damping : float
         The probability of following an edge rather than jumping: at least 0 and less than 1.
     tolerance : float
@@ -152,7 +156,7 @@ def pagerank(
     >>> atos.pagerank(ring).rank.to_numpy().round(3)
     array([0.25, 0.25, 0.25, 0.25], dtype=float32)
     """
-    check_call(pagerank, graph, worker, launch_options)
+    check_call(pagerank, graph, worker, launch_options, over_devices=True)
     damping, tolerance = check_damping(damping), check_float("tolerance", tolerance)
     if find is not None and (not isinstance(find, str) or find not in METHODS):
         raise InvalidArgumentError(f"find must be one of {', '.join(METHODS)} (got {find!r:.80})")
@@ -167,6 +171,12 @@ def pagerank(
         rounding *= 2  # once more, of the sum of two rankings
     if not rounding < tolerance < math.inf:
         raise InvalidArgumentError(f"tolerance must be more than {rounding:.1e}, the rounding of {kind} (got {tolerance})")
+    if isinstance(graph, Partition):
+        given = {"personalization": personalization, "dangling": dangling, "start": start, "capacity": capacity}
+        others = {"weighted": weighted, "find": find not in (None, "gather")}
+        refused = {name: value is not None for name, value in given.items()} | others
+        refuse_over("pagerank", {**refused, "barrier=False": not launch_options.get("barrier", True)})
+        return PageRankResult(*pagerank_over(graph, damping, tolerance - rounding, kind, worker, launch_options, rounding))
     n = graph.num_vertices
     jumps = teleport_distribution("personalization", personalization, n)
     sinks = None if dangling is None else teleport_distribution("dangling", dangling, n)

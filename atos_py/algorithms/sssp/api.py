@@ -12,6 +12,7 @@ from ...arrays.array import Array
 from ...arrays.array_library import as_library
 from ...arrays.filled import full
 from ...graph.graph import Graph
+from ...graph.partition import Partition
 from ...graph.weight_range import weight_range
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...runtime.buckets import check_buckets
@@ -24,7 +25,9 @@ from ..arguments import check_call, check_cutoff, check_sources, check_target, l
 from ..bfs.api import SCHEDULE, choose_direction, find_depths, zero_at
 from ..bfs.tasks import UNREACHED
 from ..launch_sequence import LaunchSequence
+from ..over_devices import refuse_over
 from .distances import BUCKETS, distance_dtype, pays_to_order, suit_capacity, suit_delta, unreached_of
+from .over_devices import sssp_over
 from .search import find_distances
 from .tasks import assign_along_hops, assign_predecessors, count_orphans, find_hops
 
@@ -69,7 +72,7 @@ class SSSPResult:
 
 @host_memory_for("atos.sssp")
 def sssp(
-    graph: Graph,
+    graph: Graph | Partition,
     source: ArrayLike,
     *,
     target: int | None = None,
@@ -83,9 +86,10 @@ def sssp(
 
     Parameters
     ----------
-    graph : Graph
+    graph : Graph or Partition
         Its out-edges are followed; the search runs on its device. Without weights, edges have the length 1, and the search is
-        that of `bfs`.
+        that of `bfs`. Over the parts of a graph vertices run in the order of their arrival, and the distances are a
+        `PartitionedArray`.
     source : int or array of int
         The vertex to start from; or several, each at distance 0, in any order and as often as you like.
     target : int, optional
@@ -142,7 +146,11 @@ def sssp(
     >>> print(atos.sssp(graph, 0).distance[:])
     [0.   0.5  0.75]
     """
-    check_call(sssp, graph, worker, launch_options)
+    check_call(sssp, graph, worker, launch_options, over_devices=True)
+    if isinstance(graph, Partition):
+        refuse_over("sssp", {"predecessors": predecessors is not False, "delta": delta != "auto"})
+        found, stats = sssp_over(graph, source, target, cutoff, worker, launch_options)
+        return SSSPResult(found, None, stats)
     n = graph.num_vertices
     end, limit = check_target(target, n), check_cutoff(cutoff)
     _, width = check_buckets(BUCKETS, delta)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
+from ...graph.partition import Partition
 from ...graph.weight_range import check_not_negative
 from ..arguments import largest_whole
 
@@ -19,7 +20,7 @@ _SPARSE_WIDTH = {"cpu": 1.0, "cuda": 8.0}
 _DENSE = 8  # edges to a vertex, from which on a bucket is as much narrower
 
 
-def distance_dtype(graph: Graph) -> np.dtype[Any]:
+def distance_dtype(graph: Graph | Partition) -> np.dtype[Any]:
     """Return the type of distances along the weights of a graph, which must not be negative, or 1 an edge without any.
 
     Raises

@@ -1,0 +1,30 @@
+"""Breadth-first search over several devices: relaxed pushes, with the task of one device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...arrays.partitioned import PartitionedArray
+from ...graph.partition import Partition
+from ...runtime.stats import LaunchStats
+from ..arguments import check_cutoff, check_sources, check_target, largest_whole
+from ..over_devices import launches_over, number_of, zero_at
+from .tasks import UNREACHED, visit_within
+
+__all__ = ["bfs_over"]
+
+
+def bfs_over(
+    parts: Partition, source: ArrayLike, target: Any, cutoff: Any, capacity: Any, worker: Any, options: Any
+) -> tuple[PartitionedArray, LaunchStats]:
+    """Return the depths of a search, and its statistics; see `bfs`."""
+    n = parts.num_vertices
+    sources, end = check_sources(source, n), number_of(parts, check_target(target, n))
+    limit = largest_whole(check_cutoff(cutoff), int(UNREACHED))
+    launches = launches_over("bfs", parts, np.uint32, capacity, worker, options)
+    depth = zero_at(sources, parts, UNREACHED)
+    launches.launch(sources, visit_within, parts, depth, end, limit)
+    return depth, launches.total()

@@ -1,0 +1,46 @@
+"""Calls of algorithms over the parts of a graph on several devices: each device runs the tasks of the vertices that it owns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays.filled import full
+from ..arrays.partitioned import PartitionedArray
+from ..errors import LaunchConfigError
+from ..graph.partition import Partition
+from ..runtime.queue import Queue
+from .launch_sequence import LaunchSequence
+
+__all__ = ["launches_over", "number_of", "refuse_over", "zero_at"]
+
+
+def refuse_over(name: str, given: Mapping[str, bool]) -> None:
+    """Raise if a call over several devices is given what it cannot do yet."""
+    for what, is_given in given.items():
+        if is_given:
+            raise LaunchConfigError(
+                f"{name} over several devices has no {what} yet; leave it out, or use the graph on one device"
+            )
+
+
+def launches_over(name: str, parts: Partition, dtype: Any, capacity: int | None, worker: str | None, options: Any) -> Any:
+    """Return a sequence of launches on a queue whose items go to the device that owns their vertex."""
+    room = max(parts.num_vertices, 64) if capacity is None else capacity
+    return LaunchSequence(name, Queue(room, dtype=dtype, owner=parts), options, worker or "cta")
+
+
+def zero_at(sources: NDArray[Any], parts: Partition, unreached: Any) -> PartitionedArray:
+    """Return an array over the parts that is 0 at the sources, and `unreached` elsewhere."""
+    made = full(parts.num_vertices, unreached, dtype=unreached.dtype, partition=parts)
+    for source in sources.tolist():
+        made[source] = 0
+    return made
+
+
+def number_of(parts: Partition, vertex: int | None) -> int | None:
+    """Return the number inside tasks of a vertex."""
+    return None if vertex is None else int(parts.ownership.to_numbers(np.array([vertex]))[0])

@@ -1,0 +1,103 @@
+"""Algorithms over the parts of a graph on several devices: proved right, in the ids of the graph, with any partition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import atos_py as atos
+from atos_py.errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
+
+
+@st.composite
+def partitioned(draw: Any) -> tuple[atos.Graph, atos.Partition]:
+    n = draw(st.integers(1, 120))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    ends = rng.integers(0, n, (2, draw(st.integers(0, 4 * n))))
+    weights = draw(st.sampled_from([None, rng.integers(0, 9, ends.shape[1]), rng.random(ends.shape[1], np.float32)]))
+    graph = atos.Graph.from_edges(*ends, weights, n, symmetrize=draw(st.booleans()), device="cpu")
+    devices = [f"cpu:{k}" for k in range(draw(st.integers(1, 4)))]
+    return graph, graph.partition(devices, draw(st.sampled_from(["keep", "random"])))
+
+
+@given(partitioned(), st.sampled_from([None, "warp"]), st.booleans())
+@settings(deadline=None, max_examples=60)
+def test_random_graphs(made, worker, barrier):
+    graph, parts = made
+    n = graph.num_vertices
+    sources = [0, n // 2]
+    found = atos.bfs(parts, sources, worker=worker, barrier=barrier)
+    atos.verify_bfs(graph, sources, found.depth.to_numpy())
+    assert found.num_levels == atos.bfs(graph, sources).num_levels
+    paths = atos.sssp(parts, sources, worker=worker, barrier=barrier)
+    atos.verify_sssp(graph, sources, paths.distance.to_numpy())
+    assert paths.distance.dtype == atos.sssp(graph, sources).distance.dtype
+    joined = atos.connected_components(parts, worker=worker, barrier=barrier)
+    atos.verify_connected_components(graph, joined.label.to_numpy(), joined.num_components)
+    for each in (found, paths, joined):
+        assert len(each.stats.devices) == len(parts.devices)
+        assert sum(device.tasks_run for device in each.stats.devices) == each.stats.tasks_run
+
+
+@given(partitioned(), st.sampled_from([0.0, 0.5, 0.85]), st.sampled_from([1e-2, 1e-4]), st.sampled_from(["f4", "f8"]))
+@settings(deadline=None, max_examples=25)
+def test_random_ranks(made, damping, tolerance, dtype):
+    graph, parts = made
+    if not graph.is_symmetric():
+        with pytest.raises(InvalidArgumentError, match="to_symmetric"):
+            atos.pagerank(parts)
+        return
+    found = atos.pagerank(parts, damping, tolerance, dtype=dtype)
+    assert found.rank.dtype == dtype
+    assert found.error_bound <= tolerance
+    atos.verify_pagerank(graph.with_weights(None), found.rank.to_numpy(), tolerance, damping=damping)
+
+
+def test_searches_with_an_end():
+    graph = atos.generate.road(40, 0.8, device="cpu")
+    graph = graph.with_weights(atos.generate.random_weights(graph, 1, 20))
+    parts = graph.partition(["cpu:0", "cpu:1"], "random")
+    source, target = 820, 25
+    exact, length = atos.bfs(graph, source).depth, atos.sssp(graph, source).distance
+    found = atos.bfs(parts, source, target=target)
+    assert found.depth[target] == exact[target]
+    atos.verify_bfs(graph, source, atos.bfs(parts, source, cutoff=7).depth.to_numpy(), cutoff=7)
+    paths = atos.sssp(parts, source, target=target)
+    assert paths.distance[target] == length[target]
+    atos.verify_sssp(graph, source, paths.distance.to_numpy(), target=target)
+    near = atos.sssp(parts, source, cutoff=30)
+    atos.verify_sssp(graph, source, near.distance.to_numpy(), cutoff=30)
+
+
+def test_nothing():
+    parts = atos.Graph.from_edges([], [], num_vertices=0, device="cpu").partition(["cpu:0", "cpu:1"])
+    assert atos.connected_components(parts).num_components == 0
+    assert atos.pagerank(parts).rank.shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda parts: atos.bfs(parts, 0, direction="auto"), LaunchConfigError, "no direction yet"),
+        (lambda parts: atos.bfs(parts, 0, parents=True), LaunchConfigError, "no parents yet"),
+        (lambda parts: atos.bfs(parts, 9), InvalidArgumentError, "9"),
+        (lambda parts: atos.bfs(parts, 0, target=9), InvalidArgumentError, "9"),
+        (lambda parts: atos.bfs(parts, 0, fetch=1), UnsupportedTypeError, "fetch_size"),
+        (lambda parts: atos.bfs(parts, 0, persistent=False), LaunchConfigError, "persistent=False"),
+        (lambda parts: atos.sssp(parts, 0, predecessors=True), LaunchConfigError, "no predecessors yet"),
+        (lambda parts: atos.sssp(parts, 0, delta=3), LaunchConfigError, "no delta yet"),
+        (lambda parts: atos.connected_components(parts, worker="grid"), InvalidArgumentError, "worker"),
+        (lambda parts: atos.pagerank(parts, find="push"), LaunchConfigError, "no find yet"),
+        (lambda parts: atos.pagerank(parts, start=[1, 1, 1]), LaunchConfigError, "no start yet"),
+        (lambda parts: atos.pagerank(parts, barrier=False), LaunchConfigError, "barrier=False"),
+        (lambda parts: atos.core_number(parts), UnsupportedTypeError, "must be an atos.Graph"),
+    ],
+)
+def test_what_is_not_there_yet_is_refused(call, error, text):
+    graph = atos.Graph.from_edges([0, 1], [1, 2], symmetrize=True, device="cpu")
+    with pytest.raises(error, match=text):
+        call(graph.partition(["cpu:0", "cpu:1"]))
