@@ -80,7 +80,9 @@ class DynamicBFS:
     @host_memory_for("atos.DynamicBFS")
     def __init__(self, graph: DynamicGraph, source: ArrayLike) -> None:
         if not isinstance(graph, DynamicGraph):
-            raise UnsupportedTypeError(f"graph must be an atos.DynamicGraph (got {type(graph).__name__})")
+            raise UnsupportedTypeError(
+                f"graph must be an atos.DynamicGraph (got {type(graph).__name__}); make one with atos.DynamicGraph(graph)"
+            )
         self._graph = graph
         self._sources = check_sources(source, graph.num_vertices)
         self._queue = Queue(max(graph.num_vertices, 1024), device=graph.device)

@@ -67,7 +67,9 @@ class DynamicComponents:
     @host_memory_for("atos.DynamicComponents")
     def __init__(self, graph: DynamicGraph) -> None:
         if not isinstance(graph, DynamicGraph):
-            raise UnsupportedTypeError(f"graph must be an atos.DynamicGraph (got {type(graph).__name__})")
+            raise UnsupportedTypeError(
+                f"graph must be an atos.DynamicGraph (got {type(graph).__name__}); make one with atos.DynamicGraph(graph)"
+            )
         self._graph = graph
         self._items = range_items(graph.num_vertices)
         self._queue = Queue(max(len(self._items), 1), device=graph.device)

@@ -68,14 +68,15 @@ class DynamicGraph:
     undirected : bool
         Whether each edit is made in both directions. A graph to begin with has to have each edge in both then.
     weights : dtype, optional
-        Of the weights that edges have, if the graph begins without edges; otherwise those of `graph` say that.
+        Of the weights that edges have, if the graph begins without edges: integers or floats, kept in 32 or 64 bits as those of
+        a `Graph`. Otherwise the weights of `graph` say that.
     device : Device or str, optional
         Where the graph is; that of `graph` unless given, or the best device there is.
 
     Attributes
     ----------
     num_vertices, num_edges : int
-        An undirected edge counts twice.
+        An undirected edge counts twice, unless it is a loop.
     device : Device
     rows : DynamicRows
         The arrays, as an argument of launches: until the next edit, since they may be others then.
@@ -143,7 +144,7 @@ class DynamicGraph:
     def insert_edges(self, sources: ArrayLike, targets: ArrayLike, weights: ArrayLike | None = None) -> None:
         """Insert edges ``sources[i] -> targets[i]``; if the graph is undirected, the reverse of each that is no loop as well.
 
-        An edge that is there already gets a parallel one.
+        An edge that is there already gets a parallel one, also if both are in the batch.
 
         Parameters
         ----------
@@ -155,7 +156,10 @@ class DynamicGraph:
         Raises
         ------
         InvalidArgumentError
-            If there is no such vertex, the lengths differ, or weights are missing or too many.
+            If there is no such vertex, the lengths differ, weights are missing or too many, or one is NaN or no number of the
+            graph's type.
+        UnsupportedTypeError
+            If vertices are no integers, or weights no numbers.
 
         Examples
         --------
@@ -207,6 +211,8 @@ class DynamicGraph:
         ------
         InvalidArgumentError
             If there is no such vertex, or the lengths differ.
+        UnsupportedTypeError
+            If vertices are no integers.
 
         Examples
         --------

@@ -28,6 +28,10 @@ def describe_kind(value: Any) -> str:
 def way_to_graph(value: Any) -> str:
     """Return advice on how to make a graph of something that is none, for the end of a message."""
     shape = getattr(value, "shape", None)
+    if hasattr(value, "ownership"):
+        return "pass the graph itself and not its parts: this is not for several devices"
+    if hasattr(value, "to_graph"):
+        return "pass its to_graph()"
     if _is_table(value):
         sources, targets = (*list(value.columns)[:2], "source", "target")[:2]
         way = f"Graph.from_edges(table[{sources!r}], table[{targets!r}])"

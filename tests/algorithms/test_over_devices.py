@@ -94,7 +94,7 @@ def test_nothing():
         (lambda parts: atos.pagerank(parts, find="push"), LaunchConfigError, "no find yet"),
         (lambda parts: atos.pagerank(parts, start=[1, 1, 1]), LaunchConfigError, "no start yet"),
         (lambda parts: atos.pagerank(parts, barrier=False), LaunchConfigError, "barrier=False"),
-        (lambda parts: atos.core_number(parts), UnsupportedTypeError, "must be an atos.Graph"),
+        (lambda parts: atos.core_number(parts), UnsupportedTypeError, "must be an atos.Graph.*not its parts"),
     ],
 )
 def test_what_is_not_there_yet_is_refused(call, error, text):

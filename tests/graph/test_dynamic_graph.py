@@ -248,6 +248,7 @@ def test_an_insertion_without_memory_leaves_everything_as_it_was(monkeypatch):
         (lambda: atos.DynamicComponents(atos.Graph.from_edges([0], [1])), UnsupportedTypeError, "DynamicGraph"),
         (lambda: atos.DynamicBFS(atos.Graph.from_edges([0], [1]), 0), UnsupportedTypeError, "DynamicGraph"),
         (lambda: atos.DynamicBFS(atos.DynamicGraph(3), 3), InvalidArgumentError, "3"),
+        (lambda: atos.bfs(atos.DynamicGraph(3), 0), UnsupportedTypeError, r"to_graph\(\)"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(call, error, text):
