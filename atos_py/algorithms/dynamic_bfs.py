@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays.array import Array, empty, zeros
+from ..arrays.array import Array, asarray, empty, zeros
 from ..compile.atomics import atomic_min
 from ..compile.task import task
 from ..errors import UnsupportedTypeError
@@ -105,4 +105,4 @@ class DynamicBFS:
             self._search()
 
     def _search(self) -> None:
-        self.depth[:] = bfs(self._graph.to_graph(), self._sources).depth
+        self.depth[:] = asarray(bfs(self._graph.to_graph(), self._sources).depth)  # which may be of another library

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays.array import Array, empty, zeros
+from ..arrays.array import Array, asarray, empty, zeros
 from ..errors import UnsupportedTypeError
 from ..graph.dynamic_graph import DynamicGraph
 from ..operators.ranges import range_items
@@ -94,5 +94,5 @@ class DynamicComponents:
 
     def _find(self) -> None:
         found = connected_components(self._graph.to_graph())
-        self.label[:] = found.label
+        self.label[:] = asarray(found.label)  # which may be of another library
         self.num_components = found.num_components

@@ -380,7 +380,7 @@ def _with_reverses(xp: Any, sources: Any, targets: Any, weights: Any = None) -> 
 def _offsets(xp: Any, counts: Any, kind: np.dtype[Any]) -> Any:
     """Return where rows of these lengths begin, and the end of the last; for `compute`."""
     offsets = xp.zeros(counts.size + 1, kind)
-    xp.cumsum(counts, out=offsets[1:])
+    offsets[1:] = xp.cumsum(counts, dtype=kind)
     return offsets
 
 
