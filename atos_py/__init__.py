@@ -1,6 +1,6 @@
 """Task-parallel irregular work on GPUs: one shared queue, tasks in Python, persistent and discrete launches."""
 
-from . import errors, features, linalg
+from . import distributed, errors, features, linalg
 from .algorithms.als import ALSResult, als, verify_als
 from .algorithms.belief_propagation import BeliefResult, belief_propagation, verify_belief_propagation
 from .algorithms.betweenness import BetweennessResult, betweenness, verify_betweenness
@@ -126,6 +126,7 @@ __all__ = [
     "cumsum",
     "device",
     "devices",
+    "distributed",
     "empty",
     "features",
     "full",

@@ -14,6 +14,7 @@ __all__ = [
     "DeviceMemoryError",
     "DeviceNotFoundError",
     "DeviceStuckError",
+    "DistributedError",
     "ExportError",
     "FileWriteError",
     "GraphFormatError",
@@ -126,6 +127,20 @@ class DeviceMemoryError(AtosError, MemoryError):
     >>> atos.zeros(2**62)
     Traceback (most recent call last):
     atos_py.errors.DeviceMemoryError: ...
+    """
+
+
+class DistributedError(AtosError, ConnectionError):
+    """Processes that work together cannot go on: one is gone, or they did not meet, or they made different calls.
+
+    The message names them. `atos_py.distributed.init` begins such work. After one is gone, what the others made together is of
+    no use: let them end too, and start all of them again.
+
+    Examples
+    --------
+    >>> atos.distributed.init(rank=0, world_size=2, job="alone", timeout=0.1)
+    Traceback (most recent call last):
+    atos_py.errors.DistributedError: ...
     """
 
 

@@ -48,6 +48,11 @@ def dynamic(**options: Any) -> atos.DynamicGraph:
     return atos.DynamicGraph(3, device="cpu", **options)
 
 
+def alone(**options: Any) -> None:
+    """Be the only process of a group."""
+    atos.distributed.init(0, 1, **options).close()
+
+
 def csr(indptr: Any = (0, 1), indices: Any = (0,), weights: Any = None) -> Graph:
     return Graph.from_csr(indptr, indices, weights, device="cpu")
 

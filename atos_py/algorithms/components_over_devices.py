@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.array import zeros
 from ..arrays.filled import full
 from ..arrays.partitioned import PartitionedArray
+from ..arrays.shared import common_zeros
 from ..compile.atomics import atomic_add, atomic_min
 from ..compile.task import task
 from ..graph.partition import Partition
@@ -55,7 +55,7 @@ def components_over(parts: Partition, worker: Any, options: Any) -> tuple[Partit
     root, smallest, label = (full(n, UNREACHED, dtype=np.uint32, partition=parts) for _ in range(3))
     everyone = np.arange(n, dtype=np.uint32)
     root[:] = everyone if parts.ownership.numbers is None else parts.ownership.numbers  # each its own, by numbers
-    count = zeros(1, dtype=np.int64, device=parts.devices[0])
+    count = common_zeros(1, np.int64, parts.ownership)
     for each in (unite_ends, find_smallest, name_by_smallest):
         launches.launch(everyone, each, parts, root, smallest, label, count)
     return label, int(count[0]), launches.total()

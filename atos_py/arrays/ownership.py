@@ -6,7 +6,8 @@ each device owns a range: then the owner is a division, in the core and anywhere
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..core.devices import Device
 from ..core.devices import device as device_of
+from ..core.process_group import ProcessGroup, whole
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 
 __all__ = ["Ownership", "check_devices", "ownership_of"]
@@ -31,12 +33,41 @@ class Ownership:
         The id of each element, by its number inside tasks; None if they are the same.
     numbers : numpy.ndarray or None
         The reverse.
+    group : ProcessGroup or None
+        The processes of which each has one of the devices, by its rank; None if all devices are in this process.
     """
 
     devices: tuple[Device, ...]
     size: int
     ids: NDArray[Any] | None
     numbers: NDArray[Any] | None
+    group: ProcessGroup | None = None
+
+    def agree(self, what: str) -> None:
+        """Wait until all processes come to a call."""
+        if self.group is not None:
+            self.group.agree(what)
+
+    @contextlib.contextmanager
+    def all_at(self, what: str) -> Iterator[None]:
+        """Wait until all processes come to a call, and at its end until all have done their part."""
+        if self.group is None:
+            yield
+            return
+        with whole(self.group):
+            self.group.agree(what)
+            yield
+            self.group.agree(f"the end of {what}")
+
+    @property
+    def here(self) -> range:
+        """Numbers of the devices of this process."""
+        return range(len(self.devices)) if self.group is None else range(self.group.rank, self.group.rank + 1)
+
+    @property
+    def own(self) -> slice:
+        """Elements of these devices, by number."""
+        return slice(min(self.here.start * self.chunk, self.size), min(self.here.stop * self.chunk, self.size))
 
     @property
     def chunk(self) -> int:

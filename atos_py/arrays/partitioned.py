@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ..core.devices import Device
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
-from .array import Array, asarray, zeros
+from .array import Array, asarray, one_number, zeros
 from .indexing import Key
 from .memory import check_shape
 from .ownership import Ownership
+from .shared import shared_zeros
 
 __all__ = ["PartitionedArray"]
 
@@ -41,7 +42,8 @@ class PartitionedArray:
     9 [7 7 9] 2
     """
 
-    # On CPU devices the memory is one. On GPUs it would be one range of addresses too, whose pages each owner provides.
+    # On CPU devices the memory is one, which processes share. On GPUs it would be one range of addresses too, whose pages each
+    # owner provides.
     __slots__ = ("__weakref__", "_elements", "_ownership")
 
     def __init__(self, shape: int | tuple[int, ...], dtype: DTypeLike, ownership: Ownership) -> None:
@@ -51,7 +53,10 @@ class PartitionedArray:
                 f"an array of a partition has an element or a row for each of its {ownership.size:,} vertices (got shape"
                 f" {dimensions})"
             )
-        self._elements = zeros(dimensions, dtype=dtype, device=ownership.devices[0])
+        if ownership.group is None:
+            self._elements = zeros(dimensions, dtype=dtype, device=ownership.devices[0])
+        else:
+            self._elements = shared_zeros(ownership.group, dimensions, dtype, ownership.devices[0])
         self._ownership = ownership
 
     @property
@@ -127,6 +132,8 @@ class PartitionedArray:
     def fill(self, value: ArrayLike) -> None:
         """Write the same value everywhere; it has to fit the dtype.
 
+        With several processes all of them call this, and wait for each other before and after.
+
         Examples
         --------
         >>> parts = atos.generate.road(2, 1.0, device="cpu").partition(["cpu:0", "cpu:1"])
@@ -135,7 +142,9 @@ class PartitionedArray:
         >>> print(array[:])
         [2 2 2 2]
         """
-        self._elements.fill(value)
+        number = one_number(value)
+        with self._ownership.all_at(f"a value to fill an array with, {value!r:.80}"):
+            self._elements[self._ownership.own] = number
 
     @host_memory_for("a NumPy array of an array")
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:

@@ -15,6 +15,7 @@ from ..errors import (
     DeviceMemoryError,
     DeviceNotFoundError,
     DeviceStuckError,
+    DistributedError,
     InvalidArgumentError,
     LaunchConfigError,
 )
@@ -22,7 +23,7 @@ from ..errors import (
 __all__ = ["LIBRARY_DIR", "check", "ffi", "in_turn", "lib", "message"]
 
 LIBRARY_DIR = Path(__file__).parent.parent / "_lib"
-_ABI_VERSION = 9
+_ABI_VERSION = 10
 _BUILD = "build it with `pip install .`, or `python setup.py build_core` in a checkout"
 
 
@@ -51,6 +52,7 @@ _ERRORS: dict[int, type[AtosError]] = {
     lib.ATOS_DRIVER: DeviceError,
     lib.ATOS_TOO_MANY: LaunchConfigError,
     lib.ATOS_BUSY: DeviceStuckError,
+    lib.ATOS_GONE: DistributedError,
 }
 
 

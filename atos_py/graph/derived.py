@@ -23,7 +23,7 @@ from ..support.validation import check_bool, check_int
 from .components import largest_component
 from .graph_arrays import GraphArrays
 from .kept import GraphReference, kept
-from .partition import Partition, check_partition_order, make_partition
+from .partition import Partition, check_partition_order, devices_of_group, make_partition
 from .reorder import check_order, order_vertices
 from .reverse import reverse_edges
 from .simplify import simplify_rows
@@ -263,13 +263,14 @@ class DerivedGraphs(GraphArrays):
         return self._induced(chosen).simplify(sort=True), as_library(chosen, self.library)
 
     @host_memory_for("Graph.partition")
-    def partition(self, devices: Sequence[Device | str], order: str = "keep", *, seed: int = 0) -> Partition:
+    def partition(self, devices: Sequence[Device | str] | None = None, order: str = "keep", *, seed: int = 0) -> Partition:
         """Return the graph in parts, one for each device, which owns a range of the vertices and their edges.
 
         Parameters
         ----------
-        devices : sequence of Device or str
-            CPU devices so far, such as ``["cpu:0", "cpu:1"]``.
+        devices : sequence of Device or str, optional
+            CPU devices of this process so far, such as ``["cpu:0", "cpu:1"]``. By default one of each process, after
+            `atos_py.distributed.init`: all processes then call this with the same graph, and share the parts.
         order : {"keep", "random"}
             How vertices are numbered inside tasks, of which each device owns as many: as they are, for meshes and roads, whose
             neighbours have similar ids; or at random, for scale-free graphs, so that each device gets as many edges.
@@ -284,7 +285,7 @@ class DerivedGraphs(GraphArrays):
         Raises
         ------
         InvalidArgumentError
-            If a device is a GPU or is there twice, or there is no such order.
+            If a device is a GPU or is there twice, or there is no such order, or the processes give different graphs.
 
         Notes
         -----
@@ -301,14 +302,15 @@ class DerivedGraphs(GraphArrays):
         >>> path.partition(["cpu:0", "cpu:1"], order="random")
         Partition(4 vertices, 3 directed edges, over cpu, cpu:1)
         """
-        where = check_devices(devices)
+        where, group = (check_devices(devices), None) if devices is not None else devices_of_group()
         check_partition_order(order)
         seed = check_int("seed", seed, 0, 2**64 - 1)
         chosen = order_vertices(self, order, seed) if order == "random" else None
         rows = self if chosen is None else self._induced(chosen).simplify(sort=True)
         first = where[0]
         parts = [None if part is None else asarray(part, device=first, readonly=True) for part in rows]
-        return make_partition(tuple(parts), where, None if chosen is None else asarray(chosen, device=first))  # type: ignore[arg-type]
+        ids = None if chosen is None else asarray(chosen, device=first)
+        return make_partition(tuple(parts), where, ids, group)  # type: ignore[arg-type]
 
     def _induced(self, vertices: Array) -> Self:
         return self._made(*induce_rows(self, vertices))

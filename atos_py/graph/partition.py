@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays.array import Array, asarray
 from ..arrays.ownership import Ownership
+from ..arrays.shared import shared_zeros
 from ..core.devices import Device
+from ..core.process_group import ProcessGroup, current_group
 from ..errors import InvalidArgumentError
 
-__all__ = ["Partition", "check_partition_order", "make_partition"]
+__all__ = ["Partition", "check_partition_order", "devices_of_group", "make_partition"]
 
 _ORDERS = ("keep", "random")
 
@@ -21,6 +24,17 @@ def check_partition_order(order: Any) -> str:
     if not isinstance(order, str) or order not in _ORDERS:
         raise InvalidArgumentError(f"order must be one of {', '.join(_ORDERS)} (got {order!r:.80})")
     return order
+
+
+def devices_of_group() -> tuple[tuple[Device, ...], ProcessGroup]:
+    """Return a device of each process of the group that this one is in."""
+    group = current_group()
+    if group is None:
+        raise InvalidArgumentError(
+            "which devices the parts are for must be said, such as ['cpu:0', 'cpu:1']; several processes, one device each, call"
+            " atos.distributed.init() first"
+        )
+    return tuple(Device("cpu", rank) for rank in range(group.world_size)), group
 
 
 class _Rows(NamedTuple):
@@ -74,7 +88,12 @@ class Partition(_Rows):
         return f"Partition({self.num_vertices:,} vertices, {self.num_edges:,} directed edges, over {over})"
 
 
-def make_partition(rows: tuple[Array, Array, Array | None], devices: tuple[Device, ...], ids: Array | None) -> Partition:
+def make_partition(
+    rows: tuple[Array, Array, Array | None],
+    devices: tuple[Device, ...],
+    ids: Array | None,
+    group: ProcessGroup | None = None,
+) -> Partition:
     """Return the parts of a graph whose vertices have these ids, or their numbers as ids."""
     size = rows[0].size - 1
     numbers = None
@@ -82,6 +101,30 @@ def make_partition(rows: tuple[Array, Array, Array | None], devices: tuple[Devic
     if ids is not None:
         numbers = np.empty(size, np.uint32)
         numbers[original] = np.arange(size, dtype=np.uint32)
-    parts = Partition(*rows, asarray(original, device=devices[0], readonly=True))
-    parts.ownership = Ownership(devices, size, None if ids is None else original, numbers)
+    ownership = Ownership(devices, size, None if ids is None else original, numbers, group)
+    last = asarray(original, device=devices[0], readonly=True)
+    parts = Partition(*rows, last) if group is None else _share(group, ownership, Partition(*rows, last))
+    parts.ownership = ownership
     return parts
+
+
+def _share(group: ProcessGroup, ownership: Ownership, rows: Partition) -> Partition:
+    """Return rows that all processes have in common, of which each writes its own."""
+    check = 0
+    for array in rows:
+        check = zlib.crc32(b"" if array is None else np.asarray(array).data, check)
+    shapes = ", ".join("no weights" if array is None else f"{array.size} of {array.dtype}" for array in rows)
+    indptr, own = np.asarray(rows[0]), ownership.own
+    edges = slice(int(indptr[own.start]), int(indptr[own.stop])) if own.start < own.stop else slice(0, 0)
+    ends = slice(own.start, own.stop + (ownership.here.stop == len(ownership.devices)))
+    shared: list[Array | None] = []
+    with ownership.all_at(f"the parts of a graph ({shapes}, checksum {check:08x})"):
+        for array, part in zip(rows, (ends, edges, edges, own), strict=True):
+            if array is None:
+                shared.append(None)
+                continue
+            made = shared_zeros(group, array.shape, array.dtype, array.device)
+            np.asarray(made)[part] = np.asarray(array)[part]
+            made.readonly = True
+            shared.append(made)
+    return Partition._make(shared)

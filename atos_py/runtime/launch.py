@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
@@ -160,7 +160,7 @@ class LaunchConfig:
     num_threads: int
     shared_memory: int
     stream: Any
-    timeout: float | None
+    timeout: float | None = field(repr=False)  # processes may differ in it
     sample_interval: int
     progress: bool | Callable[[int, float, int], Any]
     debug: bool
@@ -312,7 +312,6 @@ def prepare_launch(
             "max_samples": 0 if samples is None else len(samples),
             "sample_interval": config.sample_interval,
             "timeout": 0.0 if config.timeout is None else config.timeout,
-            "poll_callback": ffi.NULL,  # of the thread that runs it
             "progress": observer is not None,
             "mailbox": ffi.NULL if mailbox is None else mailbox.handle,
             "num_receivers": len(arguments.receivers),
@@ -321,13 +320,14 @@ def prepare_launch(
     )
 
     def run() -> LaunchStats | None:
-        launch.poll_callback = start_callback(observer)
+        if queue.ownership is not None:
+            queue.ownership.agree(f"a launch of {launched.name} by {config}")
+        launch.poll_callback = start_callback(observer)  # of the thread that runs it
         with annotated(launched.name):
             status, stats, devices = form.launch(program.handle, launch)
         asked = mailbox is not None and mailbox.stopped
-        used = arguments, words, samples, mailbox
         others = [other for other, _, _ in arguments.receivers]
-        check_end(queue, launched, program, status, stats, config.timeout, used, asked, others)
+        check_end(queue, launched, program, status, stats, config.timeout, (arguments, words, samples, mailbox), asked, others)
         return None if is_replaced(status) else _report(queue, launched, config, program, stats, devices, samples, begin)
 
     return run

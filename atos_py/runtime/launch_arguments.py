@@ -12,6 +12,7 @@ import numpy as np
 from ..arrays.array import Array, asarray, to_host
 from ..arrays.import_external import is_on_gpu
 from ..arrays.ownership import Ownership
+from ..arrays.shared import SharedArray
 from ..compile.arguments import Kind, QueueArgument, describe, is_named_tuple, words
 from ..core.devices import Device
 from ..core.library import lib
@@ -114,6 +115,13 @@ def _wrap(position: int, value: Any, device: Device, ownership: Ownership | None
             hasattr(value, "__cuda_array_interface__") or hasattr(value, "__dlpack_device__")
         ):
             value = asarray(value)
+    own = isinstance(value, Array) and not isinstance(value, SharedArray) and not value.readonly
+    if own and ownership is not None and ownership.group is not None:
+        raise InvalidArgumentError(
+            f"argument {position} is an array of this process alone, so what tasks of other processes write to it would not be"
+            " seen: make it with atos.full(..., partition=) or atos.distributed.zeros, or with readonly=True if tasks only"
+            " read it"
+        )
     devices = (device,) if ownership is None else ownership.devices
     if isinstance(value, Array) and value.device not in devices:
         advice = f"copy it with atos.asarray(..., device={str(device)!r})"

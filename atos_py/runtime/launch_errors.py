@@ -68,12 +68,16 @@ def check_end(
     """
     interrupt = finish_callback()
     try:
+        if status == lib.ATOS_GONE:
+            _keep(queue, used, program)
         if is_replaced(status):
             status = lib.ATOS_OK  # nothing was done, and it is launched again
         if status == lib.ATOS_STOPPED and asked and interrupt is None:
             return
         if status in (lib.ATOS_STOPPED, lib.ATOS_STUCK, lib.ATOS_HELD):
             late = "stop() was called" if asked else f"it took longer than its timeout of {timeout} s"
+            if _others_interrupted(queue, status, interrupt):
+                late = "another process was interrupted"
             why = "it was interrupted" if interrupt else late
             raise _describe_stop(queue, task, why, status, stats, (*used, program))
         if status == lib.ATOS_QUEUE_FULL:
@@ -87,6 +91,12 @@ def check_end(
         raise interrupt from error  # which says how things stand
     if interrupt is not None:
         raise interrupt
+
+
+def _others_interrupted(queue: LaunchedQueue, status: int, interrupt: BaseException | None) -> bool:
+    """Tell the other processes of a launch whether this one was interrupted; return whether one of them was."""
+    group = queue.ownership.group if queue.ownership is not None else None
+    return status == lib.ATOS_STOPPED and group is not None and b"1" in group.gather(b"1" if interrupt else b"0")
 
 
 def _describe_full(queue: LaunchedQueue, receivers: Sequence[LaunchedQueue], stats: Any) -> QueueFullError:
@@ -116,7 +126,7 @@ def _describe_stop(
             " thread; it has run nothing: launch again when that has ended"
         )
         return LaunchTimeoutError(text, pending=None, stuck=False)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object((queue, *used)))
+    _keep(queue, used)
     held = f"{queue.device} is" if queue.device.kind == "cuda" else "its queue and threads are"
     return LaunchTimeoutError(
         f"the launch of {task.name} was to stop, since {why}, but {message()}: a task seems to loop for ever inside"
@@ -125,6 +135,11 @@ def _describe_stop(
         pending=None,
         stuck=True,
     )
+
+
+def _keep(*used: Any) -> None:
+    """Let what workers may still use live as long as the process."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(used))
 
 
 def _describe_failed_check(queue: LaunchedQueue, task: Launchable, program: Program, stats: Any) -> TaskError:

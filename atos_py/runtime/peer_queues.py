@@ -1,6 +1,7 @@
 """The core's queues behind a `Queue` over several devices: one on each, into which items go by their owners.
 
-It has the methods of `CoreQueue`, and refuses what several devices cannot do yet.
+It has the methods of `CoreQueue`, and refuses what several devices cannot do yet. With several processes it has the queue of
+this one's device, in memory that the others have mapped too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from ..arrays.ownership import Ownership, check_devices, ownership_of
 from ..compile.codegen import item_bytes
 from ..core.devices import Device
 from ..core.library import check, ffi, lib
+from ..core.process_group import turn
+from ..core.shared_blocks import share_blocks
 from ..errors import InvalidArgumentError, LaunchConfigError, QueueFullError, UnsupportedTypeError
 from .checkpoint import QueueState
 from .core_queue import CoreQueue, Form, Launched
@@ -22,6 +25,10 @@ from .stats import DeviceStats
 
 __all__ = ["PeerQueues", "check_owner"]
 
+_MOST_BYTES, _LEAST_BYTES = (
+    1 << 44,
+    1 << 30,
+)  # of the memory that processes share for the queue of each; pages that are used count
 _SUMS = ("tasks_run", "tasks_pushed", "pending", "lost", "grown", "overhead_bytes", "blocks", "workers")
 
 
@@ -31,23 +38,30 @@ def _keys(items: NDArray[Any]) -> NDArray[Any]:
 
 
 class PeerForm(Form):
-    """Storage format of such a queue, whose handle is a tuple of those of the devices, with the ownership of its items."""
+    """Storage format of such a queue. Its handle: those of the devices here, the ownership of items, memory of processes."""
 
     __slots__ = ()
 
     def launch(self, program: Any, launch: Any) -> Launched:
         """Run the queues' tasks; see `Form.launch`."""
-        handles, ownership = self.handle
-        queues, parts = ffi.new("atos_queue *[]", handles), ffi.new("atos_stats[]", len(handles))
+        handles, ownership, blocks = self.handle
+        count = len(ownership.devices)
+        queues, parts = ffi.new("atos_queue *[]", handles), ffi.new("atos_stats[]", count)
+        memory, processes = ffi.new("void *[]", blocks), ffi.NULL
+        if ownership.group is not None:
+            launch.blocks = launch.blocks or ownership.group.threads
+            processes = ffi.new("atos_processes *", {"group": ownership.group.handle, "memory": memory})
         field = self.dtype if self.dtype.names is None else self.dtype[0]
         peers = {
-            "count": len(handles),
+            "count": count,
             "key_bytes": field.itemsize,
             "chunk": ownership.chunk,
             "queues": queues,
             "program": program,
+            "processes": processes,
         }
-        status = lib.atos_peers_launch(ffi.new("atos_peers *", peers), launch, parts)
+        with turn(ownership.group):
+            status = lib.atos_peers_launch(ffi.new("atos_peers *", peers), launch, parts)
         total = ffi.new("atos_stats *")
         for name in _SUMS:
             setattr(total, name, sum(getattr(part, name) for part in parts))
@@ -81,7 +95,7 @@ def check_owner(owner: Any, devices: Sequence[Device | str] | None, device: Any,
 class PeerQueues:
     """One queue of the core for each device, and the ownership of their items."""
 
-    def __init__(self, capacity: int, dtype: np.dtype[Any], ownership: Ownership) -> None:
+    def __init__(self, capacity: int, most: int, dtype: np.dtype[Any], ownership: Ownership) -> None:
         field = dtype if dtype.names is None else dtype[0]
         offset = 0 if dtype.names is None else dtype.fields[dtype.names[0]][1]  # type: ignore[index]
         if field.kind not in "iu" or field.itemsize not in (4, 8) or offset:
@@ -89,16 +103,44 @@ class PeerQueues:
                 f"items of a queue over several devices begin with a vertex, an integer of 32 or 64 bits (got {dtype})"
             )
         self._dtype, self._field, self._ownership = dtype, field, ownership
+        stored = item_bytes(dtype.itemsize)
+        self._slot_bytes = 8 if stored == 4 else stored + 8
+        self._blocks: list[Any] = [] if ownership.group is None else self._share(capacity, most)
         self._cores = []
-        for device in ownership.devices:
+        for number in ownership.here:
             slot = ffi.new("atos_queue **")
-            check(lib.atos_queue_create(device.number, capacity, item_bytes(dtype.itemsize), slot))
-            self._cores.append(CoreQueue(ffi.gc(slot[0], lib.atos_queue_destroy), dtype))
+            if ownership.group is None:
+                check(lib.atos_queue_create(ownership.devices[number].number, capacity, stored, slot))
+            else:
+                block = self._blocks[number]
+                check(lib.atos_queue_create_shared(block, len(block), capacity, stored, slot))
+            self._cores.append(CoreQueue(ffi.gc(slot[0], self._destroy(self._blocks)), dtype))
+        self._limit(most)
+
+    def _share(self, capacity: int, most: int) -> list[Any]:
+        """Return the memory of the queue of each process, whatever it grows to."""
+        group = self._ownership.group
+        assert group is not None
+        group.agree(f"a queue of {capacity} to {most or 'any number of'} items of {self._dtype}")
+        wanted = max(most or self._fitting(), capacity)
+        # Rings of twice that while workers run, and as much again where it becomes one ring; what spills; counters.
+        nbytes = min(8 * wanted * self._slot_bytes, _MOST_BYTES) + _LEAST_BYTES
+        return [ffi.from_buffer(block) for block in share_blocks(group, nbytes)]
+
+    def _fitting(self) -> int:
+        """Return how many items fit into a device's part of half of the free memory."""
+        return int(self._ownership.devices[0].memory[0] // 2 // self._slot_bytes // len(self._ownership.devices))
+
+    @staticmethod
+    def _destroy(blocks: list[Any]) -> Any:
+        """Return what ends a queue of the core, whose memory lives as long."""
+        return lambda handle: (lib.atos_queue_destroy(handle), blocks)
 
     @property
     def form(self) -> Form:
         """Storage format of the items, for all devices."""
-        return PeerForm((tuple(core.form.handle for core in self._cores), self._ownership), self._dtype)
+        handles = tuple(core.form.handle for core in self._cores)
+        return PeerForm((handles, self._ownership, self._blocks), self._dtype)
 
     def call(self, function: Any, *args: Any) -> int:
         """Return the status of a function of the core, called with the queue of each device; at an error it ends."""
@@ -107,15 +149,12 @@ class PeerQueues:
             status = status or core.call(function, *args)
         return status
 
-    def limit(self, most: int) -> None:
+    def _limit(self, most: int) -> None:
         """Say how far each queue may grow; 0: as far as their part of half of the free memory allows."""
-        check(self.call(lib.atos_queue_limit, most))
-        if most == 0:  # of which each has taken all
-            capacity, fitting = self.capacities()
-            check(self.call(lib.atos_queue_limit, max(fitting // len(self._cores), capacity)))
+        check(self.call(lib.atos_queue_limit, most or max(self._fitting(), self.capacities()[0])))
 
     def pending(self) -> int:
-        """Return how many items are waiting."""
+        """Return how many items are waiting, on the devices of this process."""
         return sum(core.pending() for core in self._cores)
 
     def capacities(self) -> tuple[int, int]:
@@ -124,7 +163,7 @@ class PeerQueues:
         return min(pair[0] for pair in pairs), min(pair[1] for pair in pairs)
 
     def push(self, items: Any, task: str | None, priorities: NDArray[np.float64] | None = None) -> None:
-        """Push items, each to its owner."""
+        """Push items, each to its owner; those of other processes are theirs to push."""
         if task is not None:
             raise LaunchConfigError(
                 f"a queue over several devices has one task so far (got task={task}); leave task= out, or use one device"
@@ -133,8 +172,9 @@ class PeerQueues:
         numbers = self._ownership.to_numbers(_keys(given))
         _keys(given)[...] = numbers
         owners = numbers // self._ownership.chunk
-        parts = [given[owners == k] for k in range(len(self._cores))]
-        for core, device, part in zip(self._cores, self._ownership.devices, parts, strict=True):
+        parts = [given[owners == k] for k in self._ownership.here]
+        devices = [self._ownership.devices[k] for k in self._ownership.here]
+        for core, device, part in zip(self._cores, devices, parts, strict=True):
             waiting, (capacity, most) = core.pending(), core.capacities()
             if waiting + len(part) > max(capacity, most):
                 raise QueueFullError(

@@ -108,8 +108,7 @@ class Queue(QueueLaunches):
         first = check_int("capacity", capacity, 1, 1 << 62)
         most = 0 if max_capacity is None else check_int("max_capacity", max_capacity, first, 1 << 62)
         if self._ownership is not None:
-            self._core = PeerQueues(first, self._dtype, self._ownership)
-            self._core.limit(most)
+            self._core = PeerQueues(first, most, self._dtype, self._ownership)
             self._buckets, self._delta = check_buckets(None, delta)
             return
         slot = ffi.new("atos_queue **")

@@ -3,7 +3,9 @@
 
 #include "cpu/memory.h"
 #include "cpu/program.h"
+#include "cpu/shared_range.h"
 #include "host/backend.h"
+#include "host/process_group.h"
 #include "host/queue.h"
 
 namespace atos {
@@ -97,6 +99,35 @@ atos_status atos_queue_create(int32_t device, uint64_t capacity, uint32_t item_b
     *queue = new atos_queue(device, capacity, item_bytes);
   });
 }
+
+atos_status atos_queue_create_shared(void *memory, uint64_t bytes, uint64_t capacity, uint32_t item_bytes, atos_queue **queue) {
+  return guarded([&] {
+    check_item_bytes(item_bytes);
+    if (capacity == 0) throw Failure(ATOS_INVALID, "the capacity must be at least 1 (got 0)");
+    *queue = new atos_queue(ATOS_CPU, capacity, item_bytes, std::make_unique<SharedRange>(memory, bytes));
+  });
+}
+
+atos_status atos_group_create(uint32_t count, uint32_t own, const int32_t *sockets, atos_group **group) {
+  return guarded([&] {
+    if (own >= count) throw Failure(ATOS_INVALID, format("process %u of %u", own, count));
+    *group = new atos_group(count, own, sockets);
+  });
+}
+
+void atos_group_destroy(atos_group *group) { delete group; }
+void atos_group_leave(atos_group *group) { group->leave(); }
+
+atos_status atos_group_gather(atos_group *group, const void *own, uint64_t bytes, void *all) {
+  return guarded([&] {
+    if (bytes == 0 || bytes > ATOS_GATHER_BYTES)
+      throw Failure(ATOS_INVALID, format("1 to %d bytes are gathered at once (got %llu)", int(ATOS_GATHER_BYTES),
+                                         static_cast<unsigned long long>(bytes)));
+    group->gather_in_turn(own, bytes, all);
+  });
+}
+
+int32_t atos_group_has_left(atos_group *group, uint32_t number) { return number < group->count && group->has_left(number); }
 
 atos_status atos_queue_convert(atos_queue *queue, uint32_t item_bytes, const uint8_t *kinds, atos_queue **successor) {
   return guarded([&] {

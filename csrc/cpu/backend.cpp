@@ -106,18 +106,26 @@ public:
 
   bool ended(Run &run) override { return run.over; }
 
+  void provide_peers(const std::vector<std::shared_ptr<Run>> &runs) override {
+    for (const auto &run : runs) provide_counters(*run);
+  }
+  void collect_peers(const std::vector<std::shared_ptr<Run>> &runs) override {
+    for (const auto &run : runs) collect_counters(*run);
+    if (!runs[0]->launch.barrier && runs[0]->peers.own == 0) ++runs[0]->counters->rounds;
+  }
+
   // One pool has the workers of all devices. A stop is asked for on the first one, whose workers tell the others.
-  void run_peers(const std::vector<std::shared_ptr<Run>> &runs) override {
+  void run_peers(const std::vector<std::shared_ptr<Run>> &runs, bool collects) override {
     for (const auto &run : runs) run->over = false;
-    drive(*runs[0], [runs](ThreadPool &pool) { // a copy, since workers that do not stop outlive the call
+    drive(*runs[0], [this, runs, collects](ThreadPool &pool) { // a copy, since workers that do not stop outlive the call
       struct Over {
         const std::vector<std::shared_ptr<Run>> &runs;
         ~Over() {
           for (size_t k = 1; k < runs.size(); ++k) runs[k]->over = true;
         }
       } over{runs};
-      work_together(runs, pool, provide_counters, collect_counters);
-      if (!runs[0]->launch.barrier) ++runs[0]->counters->rounds;
+      work_together(runs, pool);
+      if (collects) collect_peers(runs);
     });
   }
 
@@ -156,7 +164,10 @@ private:
         return run.monitor.time_to_next_poll();
       });
     } catch (const Failure &failure) {
-      if (failure.status == ATOS_STUCK) (void)thread.release();
+      if (failure.status == ATOS_STUCK) {
+        run.left_behind = true;
+        (void)thread.release();
+      }
       throw;
     }
   }
@@ -172,7 +183,8 @@ private:
   static void ask_to_stop(Run &run) {
     std::lock_guard<std::mutex> lock(run.stopping);
     run.asked = true;
-    if (run.live) __atomic_fetch_or(&run.live->stop, kStopAsked, __ATOMIC_RELEASE);
+    const uint64_t why = kStopAsked | (run.monitor.lost() ? kStopGone : 0);
+    if (run.live) __atomic_fetch_or(&run.live->stop, why, __ATOMIC_RELEASE);
   }
 
   // The discrete schedule: threads run what is pending, and leave when nothing is; with a barrier only what was pending when

@@ -36,19 +36,6 @@ uint64_t page_bytes() {
   return bytes;
 }
 
-// Fills with zeros what is in memory; the other pages come as zeros.
-void clear(const AddressRange &range) {
-  unsigned char resident[1024];
-  const uint64_t page = page_bytes();
-  for (uint64_t at = 0, some; at < range.bytes; at += some) {
-    some = std::min(range.bytes - at, page * sizeof resident);
-    char *begin = static_cast<char *>(range.begin) + at;
-    const bool known = mincore(begin, some, resident) == 0;
-    for (uint64_t i = 0; i < some / page; ++i)
-      if (!known || resident[i] & 1) std::memset(begin + i * page, 0, page);
-  }
-}
-
 AddressRange map(uint64_t bytes) {
   if (is_first_process()) {
     const AddressRange found = kept().take(bytes, bytes);
@@ -90,6 +77,18 @@ void release(void *pointer) noexcept {
   }
   if (is_first_process() && madvise(range.begin, range.bytes, MADV_FREE) == 0) range = kept().keep(range);
   if (range.begin) munmap(range.begin, range.bytes);
+}
+
+void clear(const AddressRange &range) noexcept {
+  unsigned char resident[1024];
+  const uint64_t page = page_bytes();
+  for (uint64_t at = 0, some; at < range.bytes; at += some) {
+    some = std::min(range.bytes - at, page * sizeof resident);
+    char *begin = static_cast<char *>(range.begin) + at;
+    const bool known = mincore(begin, some, resident) == 0;
+    for (uint64_t i = 0; i < some / page; ++i)
+      if (!known || resident[i] & 1) std::memset(begin + i * page, 0, page);
+  }
 }
 
 void release_kept() noexcept {

@@ -3,10 +3,15 @@
 #pragma once
 #include <cstdint>
 
+#include "host/kept_ranges.h"
+
 namespace atos::cpu {
 
 void *allocate(uint64_t bytes); // aligned to 128 bytes; null if there is too little memory
 void release(void *pointer) noexcept;
 void release_kept() noexcept; // to the system
+
+// Fills whole pages with zeros, of which those that are in no memory are zeros already.
+void clear(const AddressRange &range) noexcept;
 
 } // namespace atos::cpu

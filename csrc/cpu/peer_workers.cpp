@@ -6,27 +6,22 @@
 namespace atos {
 namespace {
 
-template <unsigned bytes>
-void work(const std::vector<std::shared_ptr<Run>> &runs, ThreadPool &pool, void (*provide)(Run &), void (*collect)(Run &)) {
+template <unsigned bytes> void work(const std::vector<std::shared_ptr<Run>> &runs, ThreadPool &pool) {
   std::vector<std::unique_ptr<CpuWorker<bytes, true>>> workers;
-  for (const auto &run : runs) run->kernel.round_end = run->counters->round_end = run->first_end;
   for (const auto &run : runs)
     for (unsigned k = 0; k < run->blocks; ++k) workers.push_back(std::make_unique<CpuWorker<bytes, true>>(*run, k));
-  pool.start(unsigned(workers.size()));
-  for (const auto &run : runs) provide(*run);
+  pool.start(unsigned(workers.size())); // all of them before the first task runs, since it may fail
   pool.run(unsigned(workers.size()), [&](unsigned number) { workers[number]->work(); });
-  for (const auto &run : runs) collect(*run);
 }
 
 } // namespace
 
-void work_together(const std::vector<std::shared_ptr<Run>> &runs, ThreadPool &pool, void (*provide)(Run &),
-                   void (*collect)(Run &)) {
+void work_together(const std::vector<std::shared_ptr<Run>> &runs, ThreadPool &pool) {
   switch (runs[0]->item_bytes) {
-  case 4: return work<4>(runs, pool, provide, collect);
-  case 8: return work<8>(runs, pool, provide, collect);
-  case 16: return work<16>(runs, pool, provide, collect);
-  default: return work<32>(runs, pool, provide, collect);
+  case 4: return work<4>(runs, pool);
+  case 8: return work<8>(runs, pool);
+  case 16: return work<16>(runs, pool);
+  default: return work<32>(runs, pool);
   }
 }
 

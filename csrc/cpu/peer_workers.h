@@ -9,9 +9,7 @@
 
 namespace atos {
 
-// Runs the workers of all devices, each in a thread. `provide` and `collect` are called for each run, before the first worker
-// begins and after the last one of any device has left: others may push there until then.
-void work_together(const std::vector<std::shared_ptr<Run>> &runs, ThreadPool &pool, void (*provide)(Run &),
-                   void (*collect)(Run &));
+// Runs the workers of all devices, each in a thread.
+void work_together(const std::vector<std::shared_ptr<Run>> &runs, ThreadPool &pool);
 
 } // namespace atos

@@ -128,13 +128,13 @@ private:
       run_round(round_end);
       if (program.each_round) end.report(queue);
       if constexpr (several) to_peers.peers.spread_stop(queue);
-      barrier([&] {
+      const bool opens = barrier([&] {
         if (!several) store(&counters->head, round_end); // claims ran past the end of the round
         if (program.each_round) end_round(round_end);
         open_round(round_end);
         fetch_add(&meeting()->rounds, uint64_t(1));
       });
-      uint64_t next = load(&counters->round_end);
+      uint64_t next = opens ? load(&counters->round_end) : kNever;
       bool opened = load(&counters->far.opened);
       if (next == round_end && !opened && given.idle) {
         run_idle();
@@ -178,15 +178,17 @@ private:
 
   bool arrive_last() { return (fetch_add(&meeting()->arrived, uint64_t(1)) + 1) % uint64_t(view.worker.workers) == 0; }
 
-  template <class Last> void barrier(Last last) {
+  // False if it does not open, since a process is gone whose workers will not arrive.
+  template <class Last> bool barrier(Last last) {
     Counters *counters = meeting();
     const uint64_t phase = load(&counters->phase);
     if (arrive_last()) {
       last();
       store(&counters->phase, phase + 1);
-      return;
     }
-    for (Backoff backoff; load(&counters->phase) == phase;) backoff.wait();
+    for (Backoff backoff; load(&counters->phase) == phase; backoff.wait())
+      if (several && load(&queue.counters->stop) & kStopGone) return false;
+    return true;
   }
 
   void run_round(uint64_t round_end) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "host/mailbox.h"
+#include "host/memory_source.h"
 #include "host/recent_number.h"
 #include "host/run.h"
 #include "protocol/queue_ref.cuh"
@@ -12,16 +13,9 @@
 
 namespace atos {
 
-class Backend {
+class Backend : public MemorySource {
 public:
-  virtual ~Backend() = default;
   virtual void query(atos_device_info *info) = 0;
-  virtual void *allocate(uint64_t bytes) = 0; // filled with zeros
-  virtual void release(void *pointer) noexcept = 0;
-  // Memory for workers, up to `bytes` and what the host can spare, of which only what is written is used; at least `least`.
-  virtual void *reserve(uint64_t *bytes, uint64_t least) = 0;
-  virtual void release_reserved(void *pointer, uint64_t bytes, uint64_t least, bool written) noexcept = 0;
-  virtual std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) = 0; // null if there are no such addresses
   virtual void copy(void *to, const void *from, uint64_t bytes) = 0;
   virtual void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) = 0;
   // Makes ready slots of one generation from items of 4 or 8 bytes that lie in the memory of a GPU; the CPU has none of its
@@ -43,9 +37,13 @@ public:
   virtual void run_discrete(Run &run) = 0;
   virtual bool ended(Run &run) = 0;
   // The first of these for several devices of this kind at once, each with a run of its own; the first one's monitor is asked.
-  virtual void run_peers(const std::vector<std::shared_ptr<Run>> &) {
+  // The counters of each are brought there before the first worker of any begins, and back after the last one has left, since
+  // others may push until then. If all workers are in this process, `run_peers` does the latter.
+  virtual void provide_peers(const std::vector<std::shared_ptr<Run>> &) {
     throw Failure(ATOS_INVALID, "a launch over several devices runs on CPU devices alone");
   }
+  virtual void run_peers(const std::vector<std::shared_ptr<Run>> &, bool /* collects */) {}
+  virtual void collect_peers(const std::vector<std::shared_ptr<Run>> &) {}
 
   virtual void start_clock(const atos_launch &launch) = 0;
   virtual double stop_clock(const atos_launch &launch) = 0; // milliseconds

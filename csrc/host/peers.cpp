@@ -1,7 +1,12 @@
 // A launch over several devices: their queues are locked, provided and collected together; each recovers what it has by itself.
+//
+// The devices are all in this process, or each in one of a group. Then every process does the same for its own device, and they
+// tell each other what came out.
 #include <algorithm>
 #include <functional>
+#include <numeric>
 
+#include "host/process_group.h"
 #include "host/queue.h"
 #include "protocol/peers.cuh"
 
@@ -20,120 +25,285 @@ void check(const atos_peers &given, const atos_launch &launch) {
   if (!launch.persistent || launch.idle || launch.each_round || launch.buckets || launch.kinds || launch.mailbox ||
       launch.num_receivers || launch.samples || launch.progress)
     throw Failure(ATOS_INVALID, "a launch over several devices is persistent, with one task and nothing else");
+  if (given.program->device != ATOS_CPU) throw Failure(ATOS_INVALID, "a launch over several devices has a program for the CPU");
+  if (given.processes && given.processes->group->count != given.count)
+    throw Failure(ATOS_INVALID, format("%u devices for a group of %u processes", given.count, given.processes->group->count));
+}
+
+// The outcome of a part of a launch in one process, as its number is told: a value, or what failed.
+template <class T> struct Told {
+  atos_status status;
+  char message[500];
+  T value;
+};
+
+template <class F> atos_status told(F part, char (&message)[500]) {
+  const atos_status status = guarded(part);
+  if (status != ATOS_OK) std::snprintf(message, sizeof message, "%s", atos::message().c_str());
+  return status;
+}
+
+// A queue whose memory lies `by` bytes further on, as another process may have it.
+Peer moved(Peer peer, uintptr_t by) {
+  const auto move = [by](auto &pointer) {
+    if (pointer)
+      pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(reinterpret_cast<uintptr_t>(pointer) + by);
+  };
+  move(peer.counters), move(peer.slots), move(peer.more), move(peer.spill);
+  return peer;
 }
 
 } // namespace
 
+// The devices of a launch: those that are here, and how the others take part.
+struct atos_queue::Crowd {
+  const atos_peers &given;
+  const atos_launch &options;
+  atos_stats *const stats; // of all devices
+  atos_group *const group;
+  const uint32_t count, first, here; // devices; the number of the first one in this process, and how many are
+  const std::vector<atos_queue *> queues;
+  Runs runs; // of the devices that are here
+  std::shared_ptr<std::vector<Peer>> table;
+  bool agreed = false;     // whether what ends the launch is known to all processes
+  StopMonitor before_runs; // asked until there are runs
+
+  Crowd(const atos_peers &given, const atos_launch &options, atos_stats *stats)
+      : given(given), options(options), stats(stats), group(given.processes ? given.processes->group : nullptr),
+        count(given.count), first(group ? group->own : 0), here(group ? 1 : count), queues(given.queues, given.queues + here),
+        before_runs(options) {}
+
+  QueueStorage &storage(uint32_t k) const { return queues[k]->storage; }
+  uintptr_t memory_of(uint32_t k) const { return reinterpret_cast<uintptr_t>(given.processes->memory[k]); }
+  StopMonitor &monitor() { return runs.empty() ? before_runs : runs[0]->monitor; }
+
+  // Does a part of the launch in each process. It fills in a value for each device here; returns those of all. What fails in
+  // one process fails in all.
+  template <class T, class F> std::vector<T> together(F part) {
+    std::vector<T> values(here);
+    if (!group) {
+      part(values);
+      return values;
+    }
+    Told<T> mine{};
+    mine.status = told([&] { part(values); }, mine.message);
+    mine.value = values[0];
+    const std::vector<Told<T>> all = gather(mine);
+    values.resize(count);
+    for (uint32_t k = 0; k < count; ++k) {
+      agreed = all[k].status != ATOS_OK;
+      if (agreed) throw Failure(all[k].status, k == first ? all[k].message : format("in process %u: %s", k, all[k].message));
+      values[k] = all[k].value;
+    }
+    return values;
+  }
+
+  // The same without a value.
+  template <class F> void all_do(F part) {
+    together<uint32_t>([&](const auto &) { part(); });
+  }
+
+  // Whether it holds anywhere.
+  bool anywhere(bool holds) {
+    const auto all = together<uint32_t>([&](auto &values) { values[0] = holds; });
+    return std::any_of(all.begin(), all.end(), [](uint32_t its) { return its != 0; });
+  }
+
+  template <class T> std::vector<T> gather(const T &mine) {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= ATOS_GATHER_BYTES);
+    std::vector<T> all(count);
+    group->gather(&mine, sizeof mine, all.data(), monitor());
+    return all;
+  }
+
+  void prepare();
+  void share_workers(const std::vector<uint32_t> &workers);
+  void provide();
+  void run();
+  void end(bool over, const std::vector<uint64_t> &grown_before);
+};
+
 void atos_queue::launch_peers(const atos_peers &given, const atos_launch &options, atos_stats *stats) {
   std::fill_n(stats, given.count, atos_stats{});
-  check(given, options);
-  const std::vector<atos_queue *> queues(given.queues, given.queues + given.count);
-  Runs runs;
-  if (given.program->device != ATOS_CPU) throw Failure(ATOS_INVALID, "a launch over several devices has a program for the CPU");
-  for (uint32_t k = 0; k < given.count; ++k) {
-    const QueueStorage &its = queues[k]->storage;
-    if (queues[k]->device != ATOS_CPU || its.item_bytes != queues[0]->storage.item_bytes)
-      throw Failure(ATOS_INVALID, "the queues of a launch over several devices are on CPU devices, for items of one size");
-    if (given.key_bytes > its.item_bytes)
-      throw Failure(ATOS_INVALID, format("a key of %u bytes in items of %u", given.key_bytes, its.item_bytes));
-    runs.push_back(queues[k]->prepare(*given.program, options, &stats[k]));
-  }
-  const auto locks = enter_in_order(queues, &runs[0]->monitor);
-  if (locks.size() != queues.size()) throw Failure(ATOS_INVALID, "a queue is given twice for one launch");
-  std::vector<uint64_t> grown_before;
-  for (uint32_t k = 0; k < given.count; ++k) {
-    grown_before.push_back(queues[k]->storage.grown);
-    stats[k].pending = queues[k]->storage.num_pending();
-  }
-  for (atos_queue *queue : queues) queue->make_room();
-  share_workers(queues, runs, stats);
-  bool over;
+  Crowd all(given, options, stats);
   try {
-    over = run_peers(given, queues, runs, stats);
-  } catch (const Failure &failure) {
-    if (failure.status == ATOS_STUCK)
-      for (uint32_t k = 0; k < given.count; ++k) queues[k]->abandoned = runs[k];
+    launch_crowd(all);
+  } catch (...) {
+    if (all.group && !all.agreed) all.group->leave(); // the others wait for what will not come
     throw;
   }
-  std::exception_ptr failed;
-  int most_urgent = 0;
-  for (uint32_t k = 0; k < given.count; ++k) {
-    stats[k].grown = queues[k]->storage.grown - grown_before[k];
-    try {
-      queues[k]->finish(*runs[k], over, &stats[k]);
-    } catch (const Failure &failure) {
-      // As on one device: a failed check comes before a full queue, and that before a stop.
-      const int urgency = failure.status == ATOS_TASK_FAILED ? 3 : failure.status == ATOS_QUEUE_FULL ? 2 : 1;
-      if (urgency > most_urgent) failed = std::current_exception(), most_urgent = urgency;
-    }
-  }
-  const bool called = std::any_of(stats, stats + given.count, [](const atos_stats &its) { return its.stopped; });
-  if (failed && !(called && most_urgent == 1)) std::rethrow_exception(failed); // a task's own stop is no error
 }
 
-// The blocks of each device, which CPU devices share, and the numbers of its workers among all.
-void atos_queue::share_workers(const std::vector<atos_queue *> &queues, const Runs &runs, atos_stats *stats) {
-  const uint32_t n = uint32_t(queues.size());
-  uint32_t all = 0;
-  for (uint32_t k = 0; k < n; ++k) {
-    atos_launch &launch = runs[k]->launch;
-    const uint32_t resident = queues[k]->storage.backend.resident_blocks(*runs[k]->program, launch, runs[k]->item_bytes);
-    if (launch.blocks == 0) launch.blocks = std::max(resident / n + (k < resident % n), 1u);
-    queues[k]->size_grid(*runs[k], &stats[k]);
-    runs[k]->first_worker = all;
-    all += runs[k]->kernel.workers;
+void atos_queue::launch_crowd(Crowd &all) {
+  std::vector<Lock> locks;
+  std::vector<uint64_t> grown_before;
+  const auto workers = all.together<uint32_t>([&](auto &result) {
+    check(all.given, all.options);
+    all.prepare();
+    locks = enter_in_order(all.queues, &all.runs[0]->monitor);
+    if (locks.size() != all.queues.size()) throw Failure(ATOS_INVALID, "a queue is given twice for one launch");
+    for (uint32_t k = 0; k < all.here; ++k) {
+      atos_stats &its = all.stats[all.first + k];
+      grown_before.push_back(all.storage(k).grown);
+      its.pending = all.storage(k).num_pending();
+      all.queues[k]->make_room();
+      all.queues[k]->size_grid(*all.runs[k], &its);
+      result[k] = all.runs[k]->kernel.workers;
+    }
+  });
+  all.share_workers(workers);
+  bool over;
+  try {
+    over = run_peers(all);
+  } catch (...) {
+    for (uint32_t k = 0; k < all.here; ++k) {
+      all.queues[k]->forsaken = all.group != nullptr;
+      if (all.runs[0]->left_behind) all.queues[k]->abandoned = all.runs[k];
+    }
+    throw;
   }
-  for (const auto &run : runs) run->all_workers = all;
-  atos_launch together = runs[0]->launch;
-  together.blocks = all;
-  queues[0]->storage.backend.resident_blocks(*runs[0]->program, together, runs[0]->item_bytes); // throws if these are too many
+  all.end(over, grown_before);
+}
+
+void atos_queue::Crowd::prepare() {
+  Runs made;
+  for (uint32_t k = 0; k < here; ++k) {
+    if (queues[k]->device != ATOS_CPU || storage(k).item_bytes != storage(0).item_bytes)
+      throw Failure(ATOS_INVALID, "the queues of a launch over several devices are on CPU devices, for items of one size");
+    if (given.key_bytes > storage(k).item_bytes)
+      throw Failure(ATOS_INVALID, format("a key of %u bytes in items of %u", given.key_bytes, storage(k).item_bytes));
+    made.push_back(queues[k]->prepare(*given.program, options, &stats[first + k]));
+    Run &run = *made[k];
+    // The blocks of each device, which share the cores.
+    const uint32_t resident = storage(k).backend.resident_blocks(*run.program, run.launch, run.item_bytes), n = first + k;
+    if (run.launch.blocks == 0) run.launch.blocks = std::max(resident / count + (n < resident % count), 1u);
+  }
+  runs = made;
+}
+
+// The numbers of the workers among all.
+void atos_queue::Crowd::share_workers(const std::vector<uint32_t> &workers) {
+  const uint32_t all = std::accumulate(workers.begin(), workers.end(), 0u);
+  for (uint32_t k = 0; k < here; ++k) {
+    runs[k]->first_worker = std::accumulate(workers.begin(), workers.begin() + first + k, 0u);
+    runs[k]->all_workers = all;
+  }
+  atos_launch launch = runs[0]->launch;
+  launch.blocks = all;
+  agreed = true;
+  storage(0).backend.resident_blocks(*runs[0]->program, launch, runs[0]->item_bytes); // throws if these are too many
+  agreed = false;
+}
+
+// Fills the table of queues, when the memory of all is there. No worker begins before that.
+void atos_queue::Crowd::provide() {
+  // The rest of an interrupted level runs first, on all devices: those that have nothing left wait.
+  const bool barrier = options.barrier;
+  struct Stand {
+    uint64_t level, rounds;
+  };
+  const auto stands = together<Stand>([&](auto &result) {
+    for (uint32_t k = 0; k < here; ++k) result[k] = {storage(k).level, storage(k).counters.rounds};
+  });
+  const bool of_level = std::any_of(stands.begin(), stands.end(), [](const Stand &its) { return its.level != 0; });
+  const uint64_t round = stands[0].rounds; // which the first device counts
+  table = std::make_shared<std::vector<Peer>>(together<Peer>([&](auto &result) {
+    for (uint32_t k = 0; k < here; ++k) {
+      Run &run = *runs[k];
+      storage(k).provide(run);
+      const Launch &at = run.kernel;
+      const Counters &counters = storage(k).counters;
+      run.first_end = barrier && of_level ? counters.head + storage(k).level : counters.tail;
+      run.kernel.round_end = run.counters->round_end = run.first_end;
+      run.kernel.round = round;
+      const Peer its{
+          static_cast<Counters *>(at.counters), at.slots, at.more, at.spill, at.size, at.reciprocal, at.spill_size, at.growths};
+      result[k] = group ? moved(its, -memory_of(first)) : its;
+    }
+    storage(0).backend.provide_peers(runs);
+  }));
+  for (uint32_t k = 0; group && k < count; ++k) (*table)[k] = moved((*table)[k], memory_of(k));
+  for (uint32_t k = 0; k < here; ++k) {
+    runs[k]->peer_table = table;
+    runs[k]->peers = {table->data(), count, first + k, given.key_bytes, given.chunk, ~uint64_t(0) / given.chunk};
+  }
+}
+
+// Runs the workers of the devices that are here, until those of all have left.
+void atos_queue::Crowd::run() {
+  all_do([&] {
+    try {
+      monitor().watch(group);
+      storage(0).backend.run_peers(runs, !group);
+    } catch (...) { // so that the others leave too
+      for (uint32_t k = 0; group && k < count; ++k) set_bits(&(*table)[k].counters->stop, kStopElsewhere);
+      throw;
+    }
+  });
+  if (group) storage(0).backend.collect_peers(runs);
 }
 
 // Runs the workers of all devices, again after each stop from which the launch can go on; whether they have run everything.
-bool atos_queue::run_peers(const atos_peers &given, const std::vector<atos_queue *> &queues, const Runs &runs,
-                           atos_stats *stats) {
-  Backend &backend = queues[0]->storage.backend;
-  const uint32_t n = uint32_t(queues.size());
-  for (uint32_t k = 0; k < n; ++k) {
-    Counters &counters = queues[k]->storage.counters;
+bool atos_queue::run_peers(Crowd &all) {
+  Backend &backend = all.storage(0).backend;
+  for (uint32_t k = 0; k < all.here; ++k) {
+    Counters &counters = all.storage(k).counters;
     counters.ran = counters.pushed = counters.rounds = 0;
-    queues[k]->storage.stale = true;
+    all.storage(k).stale = true;
   }
-  const bool barrier = runs[0]->launch.barrier;
-  uint64_t &rounds = queues[0]->storage.counters.rounds;
+  const bool barrier = all.options.barrier;
+  const Runs &runs = all.runs;
+  uint64_t &rounds = all.storage(0).counters.rounds;
   bool over = false, goes_on = true;
   backend.start_clock(runs[0]->launch);
   while (!over && goes_on) {
-    const auto table = std::make_shared<std::vector<Peer>>();
-    for (uint32_t k = 0; k < n; ++k) {
-      queues[k]->storage.provide(*runs[k]);
-      const Launch &at = runs[k]->kernel;
-      table->push_back({static_cast<Counters *>(at.counters), at.slots, at.more, at.spill, at.size, at.reciprocal,
-                        at.spill_size, at.growths});
-    }
-    // The rest of an interrupted level runs first, on all devices: those that have nothing left wait.
-    const bool of_level = std::any_of(queues.begin(), queues.end(), [](atos_queue *queue) { return queue->storage.level; });
-    for (uint32_t k = 0; k < n; ++k) {
-      const QueueStorage &its = queues[k]->storage;
-      runs[k]->first_end = barrier && of_level ? its.counters.head + its.level : its.counters.tail;
-      runs[k]->kernel.round = rounds;
-      runs[k]->peer_table = table;
-      runs[k]->peers = {table->data(), n, k, given.key_bytes, given.chunk, ~uint64_t(0) / given.chunk};
-    }
-    backend.run_peers(runs);
-    over = true;
-    bool interrupted = false;
-    for (const atos_queue *queue : queues) {
-      const Counters &counters = queue->storage.counters;
-      over &= counters.stop == (barrier ? kRun : kEnded);
+    all.provide();
+    all.run();
+    bool unfinished = false, interrupted = false;
+    for (uint32_t k = 0; k < all.here; ++k) {
+      const Counters &counters = all.storage(k).counters;
+      unfinished |= counters.stop != (barrier ? kRun : kEnded);
       interrupted |= barrier && !ran_all_below(&counters, counters.head);
     }
-    for (uint32_t k = 0; k < n; ++k) goes_on &= queues[k]->settle(*runs[k], over, &stats[k]);
-    goes_on &= !runs[0]->monitor.stopped();
-    if (!over && goes_on && interrupted) --rounds; // the round that was interrupted goes on
+    over = !all.anywhere(unfinished);
+    bool stays = runs[0]->monitor.stopped();
+    all.all_do([&] {
+      for (uint32_t k = 0; k < all.here; ++k) stays |= !all.queues[k]->settle(*runs[k], over, &all.stats[all.first + k]);
+    });
+    if (over) break;
+    goes_on = !all.anywhere(stays);
+    if (goes_on && all.anywhere(interrupted) && all.first == 0) --rounds; // the round that was interrupted goes on
   }
-  for (uint32_t k = 0; k < n; ++k) stats[k].milliseconds = k ? stats[0].milliseconds : backend.stop_clock(runs[0]->launch);
+  for (uint32_t k = 0; k < all.here; ++k) {
+    atos_stats &its = all.stats[all.first + k];
+    its.milliseconds = k ? all.stats[all.first].milliseconds : backend.stop_clock(runs[0]->launch);
+  }
   return over;
+}
+
+// Fills in the statistics of all devices, and throws what the launch ended with, the most urgent of what each has.
+void atos_queue::Crowd::end(bool over, const std::vector<uint64_t> &grown_before) {
+  std::vector<Told<atos_stats>> all(here);
+  for (uint32_t k = 0; k < here; ++k) {
+    atos_stats &its = stats[first + k];
+    its.grown = storage(k).grown - grown_before[k];
+    all[k].status = told([&] { queues[k]->finish(*runs[k], over, &its); }, all[k].message);
+    all[k].value = its;
+  }
+  if (group) all = gather(all[0]);
+  const Told<atos_stats> *failed = nullptr;
+  int most_urgent = 0;
+  bool called = false;
+  for (uint32_t k = 0; k < count; ++k) {
+    stats[k] = all[k].value;
+    called |= stats[k].stopped != 0;
+    // As on one device: a failed check comes before a full queue, and that before a stop.
+    const atos_status status = all[k].status;
+    const int urgency = status == ATOS_OK ? 0 : status == ATOS_TASK_FAILED ? 3 : status == ATOS_QUEUE_FULL ? 2 : 1;
+    if (urgency > most_urgent) failed = &all[k], most_urgent = urgency;
+  }
+  agreed = true;
+  if (failed && !(called && most_urgent == 1)) throw Failure(failed->status, failed->message); // a task's stop is no error
 }
 
 // After the workers of all devices have left: brings this queue in order; whether the launch may go on.

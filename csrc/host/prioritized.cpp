@@ -25,7 +25,7 @@ template <class F> void with_far_items(uint32_t item_bytes, F f) {
 } // namespace
 
 void QueueStorage::set_buckets(uint32_t number, double delta) {
-  backend.release(std::exchange(far, nullptr));
+  source.release(std::exchange(far, nullptr));
   buckets = number;
   adapts = delta == 0;
   inverse_delta = adapts ? 1 : 1 / delta;
@@ -48,7 +48,7 @@ void QueueStorage::set_buckets_as(const QueueStorage &other) {
 void *QueueStorage::make_far(uint64_t capacity) {
   const uint64_t needed = (capacity + kBlockItems - 1) / kBlockItems + 2 * (uint64_t(buckets) + 1);
   const uint32_t number = uint32_t(std::min<uint64_t>(needed, UINT32_MAX / 2)), places = power_of_two(number);
-  void *fresh = backend.allocate(far_layout(buckets, number, places, item_bytes).bytes);
+  void *fresh = source.allocate(far_layout(buckets, number, places, item_bytes).bytes);
   blocks = number;
   directory = places;
   far_used = true;

@@ -16,6 +16,7 @@ atos_queue::Lock atos_queue::enter(StopMonitor *monitor) {
   Lock lock(mutex, std::defer_lock);
   while (!lock.try_lock_for(monitor ? monitor->time_to_next_poll() : kLockWait))
     if (!monitor || monitor->poll()) throw Failure(ATOS_HELD, "another thread uses this queue");
+  if (forsaken) throw Failure(ATOS_GONE, "the processes did not end a launch of this queue together: make another one");
   if (replaced) throw Failure(ATOS_REPLACED, "another queue has taken the place of this one");
   if (in_use()) throw Failure(ATOS_BUSY, "a task of an earlier launch of this queue was asked to stop, and still runs");
   if (abandoned) {

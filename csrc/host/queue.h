@@ -14,6 +14,8 @@ public:
 
   atos_queue(int32_t device, uint64_t capacity, uint32_t item_bytes)
       : atos_queue(device, std::make_shared<atos::QueueStorage>(device, capacity, item_bytes)) {}
+  atos_queue(int32_t device, uint64_t capacity, uint32_t item_bytes, std::unique_ptr<atos::MemorySource> shared)
+      : atos_queue(device, std::make_shared<atos::QueueStorage>(device, capacity, item_bytes, std::move(shared))) {}
 
   uint64_t capacity() const { return storage.size; }
   uint64_t limit() const { return storage.max_size; }
@@ -43,6 +45,7 @@ private:
   atos::QueueStorage &storage = *owned;
   atos::ForkSafeTimedMutex mutex;
   bool replaced = false;                    // another queue has taken its place
+  bool forsaken = false;                    // processes did not end a launch of it together: some may still push into it
   uint64_t total_ran = 0, total_pushed = 0; // over all launches so far
   std::shared_ptr<atos::Run> abandoned;     // the launch that ended with ATOS_STUCK
   std::shared_ptr<atos::Run> pushed_by;     // another queue's launch that ended so, and whose tasks push into this one
@@ -69,7 +72,8 @@ private:
 
   // A launch over several devices, the run of each by its number (peers.cpp).
   using Runs = std::vector<std::shared_ptr<atos::Run>>;
-  static void share_workers(const std::vector<atos_queue *> &queues, const Runs &runs, atos_stats *stats);
-  static bool run_peers(const atos_peers &given, const std::vector<atos_queue *> &queues, const Runs &runs, atos_stats *stats);
+  struct Crowd;
+  static void launch_crowd(Crowd &all);
+  static bool run_peers(Crowd &all);
   bool settle(atos::Run &run, bool over, atos_stats *stats);
 };

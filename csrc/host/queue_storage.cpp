@@ -57,15 +57,15 @@ template <class F> void with_slots(uint32_t item_bytes, F f) {
 
 } // namespace
 
-QueueStorage::QueueStorage(int32_t device, uint64_t capacity, uint32_t item_bytes)
+QueueStorage::QueueStorage(int32_t device, uint64_t capacity, uint32_t item_bytes, std::unique_ptr<MemorySource> shared)
     : item_bytes(item_bytes), slot_bytes(item_bytes == 4 ? 8 : item_bytes + 8), backend(atos::backend(device)), size(capacity),
-      max_size(capacity), spill_bytes(kSpillBytes) {
+      max_size(capacity), shared(std::move(shared)), source(this->shared ? *this->shared : backend), spill_bytes(kSpillBytes) {
   check_size(capacity);
   try {
-    slots = backend.allocate(capacity * slot_bytes);
-    device_counters = backend.allocate(sizeof(Counters));
-    split_items = backend.allocate(kSplitItems * sizeof(SplitItem));
-    spill = backend.reserve(&spill_bytes, kLeastSpill * item_bytes);
+    slots = source.allocate(capacity * slot_bytes);
+    device_counters = source.allocate(sizeof(Counters));
+    split_items = source.allocate(kSplitItems * sizeof(SplitItem));
+    spill = source.reserve(&spill_bytes, kLeastSpill * item_bytes);
   } catch (...) {
     free_memory();
     throw;
@@ -74,8 +74,8 @@ QueueStorage::QueueStorage(int32_t device, uint64_t capacity, uint32_t item_byte
 
 void QueueStorage::free_memory() noexcept {
   for (void *p : {device_counters, slots, split_items, far})
-    if (p) backend.release(p);
-  if (spill) backend.release_reserved(spill, spill_bytes, kLeastSpill * item_bytes, spill_written);
+    if (p) source.release(p);
+  if (spill) source.release_reserved(spill, spill_bytes, kLeastSpill * item_bytes, spill_written);
 }
 
 // The spill area takes memory only when it is used.
@@ -84,18 +84,18 @@ uint64_t QueueStorage::overhead_bytes() const { return sizeof(Counters) + kSplit
 // A new ring, empty. Fails before anything is given up.
 void QueueStorage::make_ring(uint64_t capacity) {
   check_size(capacity);
-  void *fresh = backend.allocate(capacity * slot_bytes);
+  void *fresh = source.allocate(capacity * slot_bytes);
   if (has_buckets()) {
     try {
       void *fresh_far = make_far(capacity);
-      backend.release(far);
+      source.release(far);
       far = fresh_far;
     } catch (...) {
-      backend.release(fresh);
+      source.release(fresh);
       throw;
     }
   }
-  backend.release(slots);
+  source.release(slots);
   slots = fresh;
   size = capacity;
   reset_counters();
@@ -254,7 +254,7 @@ void QueueStorage::provide_for_growth(Run &run) {
   while (growths < kMostGrowths && size <= max_size >> (growths + 1) && run.ring_bytes <= addresses >> (growths + 2)) ++growths;
   const uint64_t bytes = bytes_of_growths(run.ring_bytes, growths);
   if (growable && growable->bytes != bytes) growable.reset();
-  if (growths && !growable) growable = backend.reserve_growable(bytes);
+  if (growths && !growable) growable = source.reserve_growable(bytes);
   run.growable = growable.get();
   run.kernel.growths = growable ? growths : 0;
   run.kernel.more = growable ? growable->begin : nullptr;

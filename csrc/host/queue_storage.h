@@ -17,7 +17,8 @@ struct Receiver;
 // back into one ring.
 class QueueStorage {
 public:
-  QueueStorage(int32_t device, uint64_t capacity, uint32_t item_bytes);
+  // The memory is that of the device, or of a range that other processes share.
+  QueueStorage(int32_t device, uint64_t capacity, uint32_t item_bytes, std::unique_ptr<MemorySource> shared = nullptr);
   ~QueueStorage() { free_memory(); }
   QueueStorage(const QueueStorage &) = delete;
   QueueStorage &operator=(const QueueStorage &) = delete;
@@ -94,6 +95,8 @@ private:
   void put_far(const Prioritized *items, uint64_t n);
   void recover_prioritized(std::vector<unsigned char> ring_items);
 
+  const std::unique_ptr<MemorySource> shared; // or null
+  MemorySource &source;
   void *device_counters = nullptr, *slots = nullptr, *spill = nullptr, *split_items = nullptr;
   uint64_t spill_bytes;
   bool spill_written = false;              // its pages have memory

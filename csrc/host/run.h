@@ -58,6 +58,7 @@ struct Run {
   std::shared_ptr<const std::vector<Peer>> peer_table;
   Peers peers{};
   uint32_t first_worker = 0, all_workers = 0;
+  bool left_behind = false; // whether its workers did not stop
 
   // The CPU's workers: `live` are the counters that they use, while they run.
   std::atomic<uint32_t> longest_batch{1};

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "host/mailbox.h"
+#include "host/process_group.h"
 #include "host/status.h"
 
 namespace atos {
@@ -20,17 +21,32 @@ public:
       deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(launch.timeout));
   }
 
+  // Of a launch of several processes, or of none (null): it stops when one of them is gone. Their workers, which those of this
+  // one may wait for, do not get cores when it does.
+  void watch(atos_group *processes) {
+    group = processes;
+    if (group) grace = allowed = kGroupGrace;
+  }
+  // From now on other processes are waited for, which find out first what is amiss with their own workers.
+  void wait_for_others() { grace = allowed = 2 * kGroupGrace; }
+  bool lost() const { return gone; } // whether one is gone
+
   // Whether the workers are to stop; the callback gets `state`, or null if it is not known. Throws ATOS_STUCK when they were
   // asked to, and have not for the time of grace.
   bool poll(const atos_sample *state = nullptr) {
     const Clock::time_point now = Clock::now();
+    if (group && !gone && group->lost()) {
+      gone = true;
+      if (!stop) polled = now;
+      stop = true;
+    }
     if (stop) {
       // A process that was suspended, or got no core for a while, comes late, and its workers had no more time than it: only
       // the time counts in which polls follow each other as they should.
       grace -= std::min<Clock::duration>(now - polled, kPollInterval);
       polled = now;
       if (grace <= Clock::duration::zero())
-        throw Failure(ATOS_STUCK, format("the workers were asked to stop, and did not for %d ms", int(kGrace.count())));
+        throw Failure(ATOS_STUCK, format("the workers were asked to stop, and did not for %d ms", int(allowed.count())));
       return true;
     }
     stop = now >= deadline || (mailbox && mailbox->stop_asked);
@@ -63,13 +79,15 @@ public:
 
 private:
   static constexpr std::chrono::milliseconds kPollInterval{20};
-  static constexpr std::chrono::milliseconds kGrace{1000};
+  static constexpr std::chrono::milliseconds kGrace{1000}, kGroupGrace{5000};
 
   int32_t (*const poll_callback)(const atos_sample *);
   const atos_mailbox *const mailbox;
   Clock::time_point next_callback, deadline = Clock::time_point::max(), polled{};
+  std::chrono::milliseconds allowed = kGrace;
   Clock::duration grace = kGrace; // what is left of it
-  bool stop = false;
+  bool stop = false, gone = false;
+  atos_group *group = nullptr;
 };
 
 } // namespace atos

@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 9 };
+enum { ATOS_ABI_VERSION = 10 };
 
 enum { ATOS_CPU = -1 };
 
@@ -23,7 +23,8 @@ typedef enum atos_status {
   ATOS_BUSY = 11,       /* workers of an earlier launch that is stuck still use the queue, or hold the device */
   ATOS_HELD = 12,       /* another thread uses the queue, launches as a rule; nothing was done: try again */
   ATOS_CLOSED = 13,     /* the mailbox takes no more items: it was closed, or its launch has ended */
-  ATOS_REPLACED = 14    /* another queue has taken its place (atos_queue_convert); nothing was done: use that one */
+  ATOS_REPLACED = 14,   /* another queue has taken its place (atos_queue_convert); nothing was done: use that one */
+  ATOS_GONE = 15        /* another process of the group is gone, or this one has left it */
 } atos_status;
 
 /* Link-time constants of a task: the keys of atos_config(). */
@@ -270,17 +271,41 @@ void atos_mailbox_stop(atos_mailbox *mailbox);         /* its launch is stopped,
  * whatever the arguments point to must live as long as the process. */
 atos_status atos_queue_launch(atos_queue *queue, atos_program *program, const atos_launch *launch, atos_stats *stats);
 
+/* Several processes of one host, of which each has one device of a launch, by its number. They meet by sockets, one to each of
+ * the others, which keep the borders of messages (SOCK_SEQPACKET) and are the group's from then on. A process that is gone,
+ * however it ended, has hung up: then every call is told ATOS_GONE. All processes make the same calls in the same order. */
+enum { ATOS_GATHER_BYTES = 4096 };
+typedef struct atos_group atos_group;
+atos_status atos_group_create(uint32_t count, uint32_t own, const int32_t *sockets, atos_group **group);
+void atos_group_destroy(atos_group *group);
+void atos_group_leave(atos_group *group); /* hangs up; a forked child, which is no member, does that too */
+/* Each hands out `bytes` bytes, the same number of at most ATOS_GATHER_BYTES; `all` gets those of all, by number. ATOS_HELD if
+ * they have not come for 20 ms: call again with the same. */
+atos_status atos_group_gather(atos_group *group, const void *own, uint64_t bytes, void *all);
+int32_t atos_group_has_left(atos_group *group, uint32_t number); /* whether it is known to be gone */
+
+/* A queue on a CPU device, whose memory is in a range of zeros that other processes have mapped too: `memory` in this one. */
+atos_status atos_queue_create_shared(void *memory, uint64_t bytes, uint64_t capacity, uint32_t item_bytes, atos_queue **queue);
+
+/* A group, and where in this process the memory of the queue of each begins. */
+typedef struct atos_processes {
+  atos_group *group;
+  void *const *memory;
+} atos_processes;
+
 /* The queues of several devices, one each. What a task pushes goes into the queue of the device that owns the item: the number
  * of the queue is the key of the item, an unsigned integer that it begins with, divided by `chunk`, and at most count - 1. */
 typedef struct atos_peers {
   uint32_t count;
   uint32_t key_bytes; /* 4 or 8 */
   uint64_t chunk;
-  atos_queue *const *queues;
+  atos_queue *const *queues; /* of each device, by its number; with processes that of this one alone */
   atos_program *program;
+  const atos_processes *processes; /* or null: all devices are in this process */
 } atos_peers;
 
 /* The same for several devices, until nothing is left on any of them. `stats` are of each device, by its number. The launch is
  * persistent, with one task, on CPU devices, which share the cores; `blocks` are for each of them. With barriers the rounds are
- * those of all devices, and counted in the statistics of the first. */
+ * those of all devices, and counted in the statistics of the first. With processes all of them make this call with the same
+ * options, and get the same statistics; after ATOS_GONE, and ATOS_STUCK in any of them, their queues are of no use. */
 atos_status atos_peers_launch(const atos_peers *peers, const atos_launch *launch, atos_stats *stats);

@@ -1,6 +1,9 @@
 // Launches over several devices: each task runs once, on its owner, whatever is pushed where and however it is stopped.
 #include <numeric>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <thread>
+#include <unistd.h>
 
 #include "protocol/peers.cuh"
 #include "tree.h"
@@ -54,14 +57,53 @@ atos_status in_turn(const std::function<atos_status()> &call) {
   return status;
 }
 
+// Groups of processes, which are threads here: connected by sockets, and each with the memory of all at addresses of its own.
+struct Processes {
+  static constexpr uint64_t kBytes = uint64_t(1) << 30;
+  std::vector<std::vector<int32_t>> sockets; // of each process
+  std::vector<atos_group *> groups;
+  std::vector<std::vector<void *>> memory; // of each process as each has it
+
+  explicit Processes(uint32_t count) : sockets(count, std::vector<int32_t>(count, -1)), groups(count), memory(count) {
+    for (uint32_t k = 0; k < count; ++k)
+      for (uint32_t j = 0; j < k; ++j) {
+        int pair[2];
+        CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) == 0, "no sockets");
+        sockets[k][j] = pair[0], sockets[j][k] = pair[1];
+      }
+    for (uint32_t k = 0; k < count; ++k)
+      CHECK(atos_group_create(count, k, sockets[k].data(), &groups[k]) == ATOS_OK, "%s", atos_message());
+    for (uint32_t j = 0; j < count; ++j) {
+      const int file = memfd_create("test", MFD_CLOEXEC);
+      CHECK(file >= 0 && ftruncate(file, off_t(kBytes)) == 0, "no memory to share");
+      for (uint32_t k = 0; k < count; ++k) {
+        memory[k].push_back(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0));
+        CHECK(memory[k][j] != MAP_FAILED, "no addresses");
+      }
+      close(file);
+    }
+  }
+  Processes(const Processes &) = delete;
+  ~Processes() {
+    for (atos_group *group : groups) atos_group_destroy(group);
+    for (const auto &mapped : memory)
+      for (void *pointer : mapped) munmap(pointer, kBytes);
+  }
+};
+
 template <class T> struct Devices {
   Program program{run_scattered<T>, nullptr};
+  std::unique_ptr<Processes> processes; // or null: all are in one
   std::vector<atos_queue *> queues;
 
-  Devices(uint32_t devices, uint64_t capacity, uint64_t limit) : queues(devices) {
-    for (atos_queue *&queue : queues) {
-      CHECK(atos_queue_create(ATOS_CPU, capacity, sizeof(T), &queue) == ATOS_OK, "%s", atos_message());
-      CHECK(atos_queue_limit(queue, limit) == ATOS_OK, "%s", atos_message());
+  Devices(uint32_t devices, uint64_t capacity, uint64_t limit, bool apart = false)
+      : processes(apart ? std::make_unique<Processes>(devices) : nullptr), queues(devices) {
+    for (uint32_t k = 0; k < devices; ++k) {
+      const atos_status status =
+          apart ? atos_queue_create_shared(processes->memory[k][k], Processes::kBytes, capacity, sizeof(T), &queues[k])
+                : atos_queue_create(ATOS_CPU, capacity, sizeof(T), &queues[k]);
+      CHECK(status == ATOS_OK, "%s", atos_message());
+      CHECK(atos_queue_limit(queues[k], limit ? limit : apart ? uint64_t(1) << 20 : 0) == ATOS_OK, "%s", atos_message());
     }
   }
   Devices(const Devices &) = delete;
@@ -84,7 +126,7 @@ template <class T> struct Devices {
     return n;
   }
   atos_peers peers(uint64_t chunk, atos_program *runs) {
-    return {uint32_t(queues.size()), std::min<uint32_t>(sizeof(T), 8), chunk, queues.data(), runs};
+    return {uint32_t(queues.size()), std::min<uint32_t>(sizeof(T), 8), chunk, queues.data(), runs, nullptr};
   }
   atos_status launch(Scattered &its, atos_launch launch, std::vector<atos_stats> *stats) {
     Scattered *const argument = &its;
@@ -94,7 +136,36 @@ template <class T> struct Devices {
     launch.arguments = reinterpret_cast<const uint64_t *>(&argument);
     stats->resize(queues.size());
     const atos_peers given = peers(its.chunk, program.handle);
-    return atos_peers_launch(&given, &launch, stats->data());
+    return processes ? launch_apart(given, launch, stats) : atos_peers_launch(&given, &launch, stats->data());
+  }
+
+  // The same call in each process, all of which get the same of it.
+  atos_status launch_apart(const atos_peers &given, const atos_launch &launch, std::vector<atos_stats> *stats,
+                           uint32_t without = UINT32_MAX) {
+    std::vector<atos_status> statuses(queues.size());
+    std::vector<std::vector<atos_stats>> all(queues.size(), std::vector<atos_stats>(queues.size()));
+    std::vector<std::thread> threads;
+    for (uint32_t k = 0; k < queues.size(); ++k)
+      if (k != without)
+        threads.emplace_back([&, k] {
+          const atos_processes mine{processes->groups[k], processes->memory[k].data()};
+          atos_peers peers = given;
+          peers.queues = &queues[k];
+          peers.processes = &mine;
+          statuses[k] = atos_peers_launch(&peers, &launch, all[k].data());
+        });
+    for (std::thread &thread : threads) thread.join();
+    const uint32_t one = without == 0;
+    for (uint32_t k = 0; k < queues.size(); ++k) {
+      if (k == without) continue;
+      CHECK(statuses[k] == statuses[one], "process %u: status %d, and %d in another", k, int(statuses[k]), int(statuses[one]));
+      for (uint32_t j = 0; j < queues.size() && statuses[k] != ATOS_GONE; ++j)
+        CHECK(all[k][j].tasks_run == all[one][j].tasks_run && all[k][j].pending == all[one][j].pending &&
+                  all[k][j].workers == all[one][j].workers && all[k][j].rounds == all[one][j].rounds,
+              "process %u has other statistics of device %u", k, j);
+    }
+    *stats = all[one];
+    return statuses[one];
   }
 };
 
@@ -105,7 +176,7 @@ uint64_t sum(const std::vector<atos_stats> &stats, uint64_t atos_stats::*field) 
 }
 
 // Launches one tree over some devices, again while it was stopped, and counts the launches that were.
-template <class T> int run_tree(check::Random &random, uint32_t devices, bool stopped, bool barrier) {
+template <class T> int run_tree(check::Random &random, uint32_t devices, bool stopped, bool barrier, bool apart) {
   const Tree tree(random(), 1 + random.below(stopped ? 3000 : 800), 1 + random.below(6));
   const uint32_t blocks = uint32_t(1 + random.below(2));
   Scattered its(tree, random(), devices, blocks);
@@ -113,7 +184,7 @@ template <class T> int run_tree(check::Random &random, uint32_t devices, bool st
   const uint64_t capacity = random.below(2) ? 1 + random.below(20) : 2 * tree.nodes;
   // A queue that grows while workers run, or by a stop, or not at all.
   const uint64_t limits[] = {0, capacity + tree.nodes, std::max(capacity, tree.nodes)};
-  Devices<T> all(devices, capacity, limits[random.below(3)]);
+  Devices<T> all(devices, capacity, limits[random.below(3)], apart);
   const uint32_t fetch = uint32_t(1 + random.below(40));
   const std::string which = std::to_string(devices) + " devices, " + std::to_string(blocks) + " workers each, capacity " +
                             std::to_string(capacity) + ", " + std::to_string(tree.nodes) + " tasks";
@@ -151,7 +222,7 @@ template <class T> int run_tree(check::Random &random, uint32_t devices, bool st
 
 template <class T> void each_task_runs_once_on_its_owner() {
   check::Random random(40 + sizeof(T));
-  for (int k = 0; k < 60; ++k) run_tree<T>(random, uint32_t(1 + random.below(8)), false, k % 2);
+  for (int k = 0; k < 60; ++k) run_tree<T>(random, uint32_t(1 + random.below(8)), false, k % 2, k % 3 == 2);
 }
 
 } // namespace
@@ -179,14 +250,16 @@ TEST(the_owner_of_an_item_is_a_division) {
 TEST(what_was_stopped_on_several_devices_goes_on) {
   check::Random random(7);
   int stops = 0;
-  for (int k = 0; k < 12; ++k) stops += run_tree<uint32_t>(random, uint32_t(2 + random.below(3)), true, k % 2);
+  for (int k = 0; k < 12; ++k) stops += run_tree<uint32_t>(random, uint32_t(2 + random.below(3)), true, k % 2, k % 3 == 2);
   CHECK(stops > 5, "only %d launches were stopped", stops);
 }
 
-TEST(a_task_stops_all_devices) {
+namespace {
+
+void let_a_task_stop(bool apart) {
   const Tree tree(5, 4000, 4);
   Scattered its(tree, 6, 3, 1);
-  Devices<uint32_t> all(3, 100, 0);
+  Devices<uint32_t> all(3, 100, 0, apart);
   all.push(its.owner(its.number[0]), its.number[0]);
   uint64_t ran = 0;
   int stops = 0;
@@ -202,10 +275,10 @@ TEST(a_task_stops_all_devices) {
   CHECK(ran == tree.nodes && stops >= 3 && stops <= 5, "%" PRIu64 " ran in %d launches", ran, stops + 1);
 }
 
-TEST(a_full_queue_of_one_device_keeps_all_of_them) {
+void fill_a_queue(bool apart) {
   const Tree tree(9, 3000, 6);
   Scattered its(tree, 10, 4, 1);
-  Devices<uint32_t> all(4, 30, 30);
+  Devices<uint32_t> all(4, 30, 30, apart);
   all.push(its.owner(its.number[0]), its.number[0]);
   uint64_t ran = 0;
   int full = 0;
@@ -225,8 +298,6 @@ TEST(a_full_queue_of_one_device_keeps_all_of_them) {
   }
   CHECK(full > 0 && ran == tree.nodes, "%" PRIu64 " ran, after %d times that a queue was full", ran, full);
 }
-
-namespace {
 
 std::atomic<bool> released{false};
 void wait_for_release(atos_cpu_worker *, const void *, int64_t, const void *) {
@@ -257,6 +328,11 @@ atos_program *native(void (*run)(atos_cpu_worker *, const void *, int64_t, const
 }
 
 } // namespace
+
+TEST(a_task_stops_all_devices) { let_a_task_stop(false); }
+TEST(a_task_stops_all_processes) { let_a_task_stop(true); }
+TEST(a_full_queue_of_one_device_keeps_all_of_them) { fill_a_queue(false); }
+TEST(a_full_queue_of_one_process_keeps_all_of_them) { fill_a_queue(true); }
 
 TEST(an_interrupted_round_goes_on) {
   // Two of four items on each device push two more, for which a ring of four has no room before the other items are taken; it
@@ -359,4 +435,83 @@ TEST(what_several_devices_cannot_do_is_refused) {
   const atos_status status = atos_peers_launch(&good, &plain, stats.data());
   CHECK(status == ATOS_OK, "status %d, %s", int(status), atos_message());
   atos_queue_destroy(large);
+}
+
+namespace {
+
+std::atomic<const std::vector<int32_t> *> to_leave{nullptr}; // the sockets of a process
+
+// Of processes that wait for each other: in the middle of the launch one of them is gone.
+void leave_in_a_task(atos_cpu_worker *worker, const void *items, int64_t n, const void *) {
+  for (int64_t k = 0; k < n; ++k) {
+    const uint32_t item = static_cast<const uint32_t *>(items)[k];
+    if (item == 5)
+      if (const auto *sockets = to_leave.exchange(nullptr))
+        for (const int32_t socket : *sockets) shutdown(socket, SHUT_RDWR);
+    push<uint32_t>(worker, (item + 1) % 16);
+  }
+}
+
+} // namespace
+
+TEST(a_process_that_is_gone_ends_the_launch_of_the_others) {
+  for (const bool barrier : {false, true}) {
+    Devices<uint32_t> all(3, 100, 100, true);
+    all.push(0, 0);
+    atos_program *const program = native(leave_in_a_task, false);
+    to_leave = &all.processes->sockets[2];
+    std::vector<atos_stats> stats;
+    const atos_status status = all.launch_apart(all.peers(6, program), schedule(true, barrier, 1, 1), &stats);
+    CHECK(status == ATOS_GONE, "status %d, %s", int(status), atos_message());
+    for (uint32_t k = 0; k < 2; ++k) {
+      CHECK(atos_group_has_left(all.processes->groups[k], 2), "process %u does not know who is gone", k);
+      uint64_t n;
+      CHECK(atos_queue_pending(all.queues[k], &n) == ATOS_GONE, "a queue can be used that others may push into");
+    }
+    atos_program_unload(program);
+  }
+}
+
+TEST(a_process_that_does_not_come_ends_the_launch_of_the_others) {
+  Devices<uint32_t> all(3, 100, 100, true);
+  atos_group_leave(all.processes->groups[0]);
+  std::vector<atos_stats> stats;
+  const atos_status status = all.launch_apart(all.peers(6, all.program.handle), schedule(true, false, 1, 1), &stats, 0);
+  CHECK(status == ATOS_GONE, "status %d, %s", int(status), atos_message());
+}
+
+TEST(processes_gather_what_each_has) {
+  Processes processes(4);
+  std::vector<std::thread> threads;
+  for (uint32_t k = 0; k < 4; ++k)
+    threads.emplace_back([&, k] {
+      for (uint32_t turn = 0; turn < 200; ++turn) {
+        const uint32_t mine[2] = {k, turn};
+        uint32_t all[8] = {};
+        const atos_status status = in_turn([&] { return atos_group_gather(processes.groups[k], mine, sizeof mine, all); });
+        CHECK(status == ATOS_OK, "status %d, %s", int(status), atos_message());
+        for (uint32_t j = 0; j < 4; ++j)
+          CHECK(all[2 * j] == j && all[2 * j + 1] == turn, "turn %u: %u of process %u", turn, all[2 * j + 1], j);
+      }
+    });
+  for (std::thread &thread : threads) thread.join();
+}
+
+TEST(a_shared_range_gives_zeros_and_takes_them_back) {
+  Processes processes(1);
+  atos_queue *queue = nullptr;
+  CHECK(atos_queue_create_shared(processes.memory[0][0], 1 << 26, 1000, 8, &queue) == ATOS_OK, "%s", atos_message());
+  std::vector<uint64_t> items(1 << 16, ~uint64_t(0));
+  for (int turn = 0; turn < 40; ++turn) { // its rings would not fit in all
+    CHECK(atos_queue_limit(queue, 1 << 20) == ATOS_OK, "%s", atos_message());
+    for (uint64_t more = 0; more < 4; ++more)
+      CHECK(atos_queue_push(queue, items.data(), items.size()) == ATOS_OK, "turn %d: %s", turn, atos_message());
+    uint64_t n = 0;
+    CHECK(atos_queue_pending(queue, &n) == ATOS_OK && n == 4 * items.size(), "%" PRIu64 " pending", n);
+    CHECK(atos_queue_clear(queue) == ATOS_OK, "%s", atos_message());
+    CHECK(atos_queue_resize(queue, 1000) == ATOS_OK, "%s", atos_message());
+    CHECK(atos_queue_pending(queue, &n) == ATOS_OK && n == 0, "%" PRIu64 " left", n);
+  }
+  CHECK(atos_queue_resize(queue, uint64_t(1) << 30) == ATOS_NO_MEMORY, "more than the range has");
+  atos_queue_destroy(queue);
 }

@@ -900,7 +900,10 @@ CPU = {
         SAME + "the stop is asked for again and again",
     ),
     "B13": Mutant(
-        "cpu/backend.cpp", "the thread of a stuck launch is joined", "if (failure.status == ATOS_STUCK) (void)thread.release();"
+        "cpu/backend.cpp",
+        "the thread of a stuck launch is joined",
+        "(void)thread.release();\n      }\n      throw;",
+        "}\n      throw;",
     ),
     "B14": Mutant(
         "cpu/backend.cpp",
@@ -1285,6 +1288,7 @@ OTHERS = {
     "O11": Mutant("host/launch.cpp", "a full receiver is not reported", "  report_full_receiver(run, stats);\n"),
 }
 
+GROUP = "host/process_group.cpp"
 PEERS, HOST_PEERS, PUSHES = "protocol/peers.cuh", "host/peers.cpp", "cpu/peer_pushes.h"
 DEVICES = {
     "D01": Mutant(PEERS, "a device ends alone", "queue.ended(&tail) && ended()", "queue.ended(&tail)"),
@@ -1308,18 +1312,47 @@ DEVICES = {
         "",
         SAME + "a push without space spills, and its launch goes on",
     ),
-    "D12": Mutant(HOST_PEERS, "a queue may be given twice", "locks.size() != queues.size()", "false"),
-    "D13": Mutant(HOST_PEERS, "queues of a stuck launch can be used", "queues[k]->abandoned = runs[k];", ";"),
+    "D12": Mutant(HOST_PEERS, "a queue may be given twice", "locks.size() != all.queues.size()", "false"),
+    "D13": Mutant(HOST_PEERS, "queues of a stuck launch can be used", "all.queues[k]->abandoned = all.runs[k];", ";"),
     "D14": Mutant(HOST_PEERS, "a stop at the end of all is one", "counters.stop = kRun;"),
-    "D15": Mutant(HOST_PEERS, "a timeout goes unnoticed", "goes_on &= !runs[0]->monitor.stopped();"),
-    "D16": Mutant(HOST_PEERS, "all workers have numbers from 0 on", "runs[k]->first_worker = all;"),
+    "D15": Mutant(HOST_PEERS, "a timeout goes unnoticed", "bool stays = runs[0]->monitor.stopped();", "bool stays = false;"),
+    "D16": Mutant(
+        HOST_PEERS,
+        "all workers have numbers from 0 on",
+        "first_worker = std::accumulate(",
+        "first_worker = 0 * std::accumulate(",
+    ),
     "D18": Mutant(PEERS, "the last device opens a round alone", "more |= tickets_of", "more = tickets_of"),
     "D19": Mutant(PEERS, "a round follows a stop", "stopped |= load(&its.stop) != kRun;"),
     "D20": Mutant(PEERS, "claims of a round go on", "store(&its.head, load(&its.round_end));"),
-    "D21": Mutant(HOST_PEERS, "devices without a rest of a level go on", "barrier && of_level ?", "barrier && its.level ?"),
+    "D21": Mutant(
+        HOST_PEERS, "devices without a rest of a level go on", "barrier && of_level ?", "barrier && storage(k).level ?"
+    ),
     "D22": Mutant(HOST_PEERS, "an interrupted round counts twice", "--rounds;", "(void)rounds;"),
     "D23": Mutant("cpu/worker.h", "devices meet alone", "return to_peers.peers.meeting();", "return queue.counters;"),
     "D17": Mutant(HOST_PEERS, "a full queue is no end", " || storage.over_capacity()"),
+    "D24": Mutant(GROUP, "nobody notices while workers run that a process is gone", "    any |= left[k] != 0;\n"),
+    "D25": Mutant(GROUP, "nobody notices in a gather that a process is gone", "  if (!complete) check_complete();\n"),
+    "D26": Mutant(
+        "cpu/worker.h",
+        "workers wait at a barrier for a process that is gone",
+        "if (several && load(&queue.counters->stop) & kStopGone) return false;",
+        "{}",
+    ),
+    "D27": Mutant(
+        "host/queue.cpp", "queues of a launch that a process left are used", "if (forsaken) throw", "if (false) throw"
+    ),
+    "D28": Mutant(
+        "cpu/shared_range.cpp",
+        "memory given back holds what it held",
+        "if (!removes || madvise(pointer, size, MADV_REMOVE) != 0) cpu::clear({pointer, size});",
+        "(void)size;",
+    ),
+    "D29": Mutant("cpu/shared_range.cpp", "memory given back is not used again", "  used.erase(part);\n"),
+    "D30": Mutant(
+        HOST_PEERS, "queues are where their own processes have them", "moved((*table)[k], memory_of(k))", "(*table)[k]"
+    ),
+    "D31": Mutant(HOST_PEERS, "counters stay in shared memory", "  if (group) storage(0).backend.collect_peers(runs);\n", ""),
 }
 
 MUTANTS = {

@@ -7,6 +7,7 @@ import functools
 import gzip
 import importlib.util
 import inspect
+import os
 import re
 import runpy
 import shlex
@@ -18,7 +19,7 @@ import pytest
 from repository import ROOT
 
 import atos_py
-from atos_py import acc, errors, features, linalg
+from atos_py import acc, distributed, errors, features, linalg
 from atos_py.__main__ import main
 from atos_py.algorithms.registry import find_algorithms
 from atos_py.cli import find_commands
@@ -44,6 +45,8 @@ def directory(tmp_path, monkeypatch):
     arcs = [f"a {u} {v} {u + v}" for a, b in GRID for u, v in ((a, b), (b, a))]
     (tmp_path / "USA-road-d.NY.gr.gz").write_bytes(gzip.compress("\n".join(["p sp 9 24", *arcs, ""]).encode()))
     monkeypatch.chdir(tmp_path)
+    for variable, value in {"RANK": "0", "WORLD_SIZE": "1", "MASTER_PORT": str(os.getpid())}.items():
+        monkeypatch.setenv(variable, value)  # as torchrun does for the only process
     return tmp_path
 
 
@@ -197,7 +200,7 @@ def public_docstrings() -> Iterator[tuple[str, object]]:
     public |= {f"generate.{name}": getattr(generate, name) for name in generate.__all__}
     public |= {f"acc.{name}": getattr(acc, name) for name in acc.__all__}
     public |= {f"acc.programs.{name}": getattr(acc.programs, name) for name in acc.programs.__all__}
-    for module in (features, linalg):
+    for module in (distributed, features, linalg):
         public |= {f"{module.__name__.partition('.')[2]}.{name}": getattr(module, name) for name in module.__all__}
     for name, thing in public.items():
         if inspect.isclass(thing) or inspect.isfunction(thing):

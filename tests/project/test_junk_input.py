@@ -12,7 +12,7 @@ import numpy as np
 import public_calls
 import pytest
 import test_bad_input
-from public_calls import MASKED, RAGGED, array, cpu, csr, dynamic, edges, keep, parts, weighted
+from public_calls import MASKED, RAGGED, alone, array, cpu, csr, dynamic, edges, keep, parts, weighted
 
 import atos_py as atos
 from atos_py import errors
@@ -141,6 +141,10 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "PartitionedArray, index": lambda junk: atos.full(2, 1, partition=parts())[junk],
     "PartitionedArray, value": lambda junk: atos.full(2, 1, partition=parts()).__setitem__(0, junk),
     "PartitionedArray, fill": lambda junk: atos.full(2, 1, partition=parts()).fill(junk),
+    "distributed.init": lambda junk: atos.distributed.init(junk, junk),
+    "distributed.zeros": atos.distributed.zeros,
+    "distributed.init, job": lambda junk: alone(job=junk),
+    "distributed.init, timeout": lambda junk: alone(timeout=junk),
     "reorder, seed": lambda junk: edges().reorder("random", seed=junk),
     "spmm": lambda junk: atos.spmm(edges(), junk),
     "label_spreading": lambda junk: atos.label_spreading(edges(), junk),

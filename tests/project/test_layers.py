@@ -13,7 +13,7 @@ import atos_py as atos
 ROOT = Path(atos.__file__).parent
 ORDER = [
     "errors", "support", "core", "arrays", "compile", "runtime",
-    "linalg", "operators", "graph", "features", "algorithms", "acc", "nx_backend", "tools", "cli",
+    "linalg", "operators", "graph", "distributed", "features", "algorithms", "acc", "nx_backend", "tools", "cli",
 ]  # fmt: skip
 
 

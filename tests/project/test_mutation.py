@@ -26,7 +26,7 @@ def test_there_are_faults_in_every_part_of_the_protocol():
     }
     host = {f"host/{name}" for name in ("kinds.cpp", "launch.cpp", "queue.cpp", "queue_storage.cpp", "queue_storage.h")}
     host |= {"host/fork_safe_mutex.h", "host/kept_ranges.h", "host/stop_monitor.h", "host/mailbox.cpp", "host/prioritized.cpp"}
-    host |= {"host/receivers.cpp", "host/peers.cpp"}
+    host |= {"host/receivers.cpp", "host/peers.cpp", "host/process_group.cpp"}
     cpu = {
         f"cpu/{name}"
         for name in (
@@ -37,6 +37,7 @@ def test_there_are_faults_in_every_part_of_the_protocol():
             "thread_pool.h",
             "launch_thread.h",
             "peer_pushes.h",
+            "shared_range.cpp",
             "program.h",
         )
     }

@@ -20,6 +20,7 @@ import scipy.sparse
 import atos_py as atos
 from atos_py import Array, BFSResult, DeviceMemoryError, Graph, Queue
 from atos_py.compile import host_kernels as parallel
+from atos_py.core.process_group import set_group
 from atos_py.graph import generate
 from atos_py.support.host_memory import host_memory_for
 
@@ -60,6 +61,14 @@ POTENTIALS = np.zeros((3, 2)), np.eye(2)
 RATINGS = [0, 0, 1], [0, 1, 1], [1.0, 2.0, 3.0]
 
 
+def partition_of_processes(_: Any) -> None:
+    """What the only process of a group makes."""
+    with atos.distributed.init(0, 1):
+        parts = GRAPH.partition(order="random")
+        atos.full((4, 2), 3, partition=parts).fill(2)
+        atos.Queue(10, owner=parts).push([0])
+
+
 ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
     "Graph.load": (lambda folder: written(GRAPH, folder / "a.npz"), lambda path: Graph.load(path, device=CPU)),
     "Graph.load, text": (
@@ -86,6 +95,8 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
     "Graph.subgraph": (lambda _: None, lambda _: GRAPH.subgraph([0, 2])),
     "Graph.largest_component": (lambda _: None, lambda _: GRAPH.largest_component()),
     "Graph.reorder": (lambda _: None, lambda _: [GRAPH.reorder("rcm"), GRAPH.reorder("random")]),
+    "distributed.init": (lambda _: set_group(None), lambda _: atos.distributed.init(0, 1).close()),
+    "Graph.partition, of processes": (lambda _: set_group(None), partition_of_processes),
     "Graph.partition": (lambda _: None, lambda _: GRAPH.partition(["cpu", "cpu:1"], order="random")),
     "DynamicGraph": (lambda _: None, lambda _: atos.DynamicGraph(GRAPH)),
     "DynamicGraph.insert_edges": (lambda _: atos.DynamicGraph(4, device=CPU), lambda graph: graph.insert_edges([0], [1])),
@@ -236,6 +247,7 @@ THIN = {
     function.__code__
     for function in (
         atos.empty, Array.__len__, Queue.peek, Queue.save, Queue.load.__func__, BFSResult.num_reached.fget,
+        atos.distributed.ProcessGroup.__enter__, atos.distributed.ProcessGroup.__exit__,
     )
 }  # fmt: skip
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.array import zeros
 from ...arrays.filled import full
 from ...arrays.partitioned import PartitionedArray
+from ...arrays.shared import common_zeros
 from ...compile.atomics import atomic_add
 from ...compile.task import task
 from ...errors import InvalidArgumentError
@@ -66,7 +66,7 @@ def pagerank_over(
     # Power iteration contracts the error by `damping`, so the change of a round bounds it: times damping / (1 - damping).
     small = tolerance / 2 * (1 - damping) / max(damping, 1e-9)
     most = 3 + (0 if damping == 0 else math.ceil(math.log(max(small, 1e-300) / 2) / math.log(damping)))
-    change, sinks = (zeros(max(most, 3), dtype=np.float64, device=parts.devices[0]) for _ in range(2))
+    change, sinks = (common_zeros(max(most, 3), np.float64, parts.ownership) for _ in range(2))
     rank = full((n, 2), 1 / max(n, 1), dtype=np.float64, partition=parts)
     sinks[0] = float(np.count_nonzero(np.diff(np.asarray(parts.indptr)) == 0)) / max(n, 1)
     everyone = np.arange(n, dtype=np.uint32)

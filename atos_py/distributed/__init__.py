@@ -1,0 +1,128 @@
+"""Several processes of one host that work together, each with a CPU device.
+
+They are started by torchrun, mpirun or anything else that tells each its number, run the same program, and call `init` first.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ..arrays.array import Array
+from ..arrays.memory import check_shape
+from ..arrays.shared import shared_zeros
+from ..core.devices import Device
+from ..core.process_group import ProcessGroup, current_group, set_group
+from ..errors import DistributedError, InvalidArgumentError, UnsupportedTypeError
+from ..support.host_memory import host_memory_for
+from ..support.validation import check_int, check_timeout
+from .cores import threads_of
+from .environment import Place, place_of
+from .rendezvous import connect_all
+
+__all__ = ["ProcessGroup", "init", "zeros"]
+
+_MOST, _LONGEST = 1024, 1e6  # processes; seconds
+
+
+@host_memory_for("atos.distributed.init")
+def init(
+    rank: int | None = None, world_size: int | None = None, *, job: str | None = None, timeout: float = 60.0
+) -> ProcessGroup:
+    """Meet the other processes of this job, once, before anything is made together with them.
+
+    Parameters
+    ----------
+    rank : int, optional
+        The number of this process. By default what torchrun, Open MPI's mpirun or another launcher of MPI says in the
+        environment.
+    world_size : int, optional
+        How many processes there are; given if `rank` is.
+    job : str, optional
+        A name that the processes have in common and others on this host have not. By default what the launcher says, or else
+        which process is their parent.
+    timeout : float
+        Seconds to wait for the others.
+
+    Returns
+    -------
+    ProcessGroup
+        Keep it if you need `ProcessGroup.rank` or `ProcessGroup.barrier`.
+
+    Raises
+    ------
+    DistributedError
+        If the others are not there in time, or on other hosts, or nothing says which process this is.
+    InvalidArgumentError
+        If this process has met others before.
+
+    See Also
+    --------
+    atos_py.Graph.partition : without devices, makes a part for each process.
+
+    Examples
+    --------
+    A process alone is the smallest group. In a program for ``torchrun --nproc-per-node 4`` the call has no arguments.
+
+    >>> with atos.distributed.init(rank=0, world_size=1):
+    ...     parts = atos.generate.road(3, 1.0, device="cpu").partition()
+    >>> parts
+    Partition(9 vertices, 24 directed edges, over cpu)
+    """
+    if current_group() is not None:
+        raise InvalidArgumentError(f"this process has met others already, as {current_group()}; close() that group first")
+    check_timeout(timeout)
+    if job is not None and not isinstance(job, str):
+        raise UnsupportedTypeError(f"job must be a name (got {job!r:.80})")
+    place = _place(rank, world_size, job)
+    check_int("world_size", place.world_size, 1, _MOST)
+    check_int("rank", place.rank, 0, place.world_size - 1)
+    group = ProcessGroup(place.rank, connect_all(place, min(timeout, _LONGEST)))
+    group.threads = threads_of(group)
+    set_group(group)
+    return group
+
+
+@host_memory_for("atos.distributed.zeros")
+def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32) -> Array:
+    """Return a new array of zeros that all processes have in common; all of them call this.
+
+    For what tasks of all processes write and is not indexed by vertices, such as a sum. What is, `atos_py.full` makes over the
+    parts of a graph.
+
+    Raises
+    ------
+    DistributedError
+        If this process is in no group, another one is gone, or calls something else.
+
+    Examples
+    --------
+    >>> with atos.distributed.init(rank=0, world_size=1):
+    ...     total = atos.distributed.zeros(1, dtype=np.int64)
+    >>> print(total[:])
+    [0]
+    """
+    group = current_group()
+    if group is None:
+        raise DistributedError("this process is in no group; call atos.distributed.init() first, or atos.zeros")
+    return shared_zeros(group, check_shape(shape), dtype, Device("cpu"))
+
+
+def _place(rank: int | None, world_size: int | None, job: str | None) -> Place:
+    """Return which process this is, as the caller or the launcher says."""
+    if (rank is None) != (world_size is None):
+        raise InvalidArgumentError(
+            f"rank and world_size are given together (got rank={rank!r:.40}, world_size={world_size!r:.40})"
+        )
+    if rank is not None and world_size is not None:
+        size = check_int("world_size", world_size, 1, _MOST)
+        return Place(check_int("rank", rank, 0, size - 1), size, job or f"child-of-{os.getppid()}")
+    found = place_of(os.environ)
+    if found is None:
+        raise DistributedError(
+            "nothing says which process this is: start the program with `torchrun --nproc-per-node 2 program.py` or"
+            " `mpirun -n 2 python program.py`, or pass rank= and world_size="
+        )
+    return found if job is None else found._replace(job=job)

@@ -1,0 +1,78 @@
+"""The variables by which torchrun, mpirun and others tell a process which one it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..errors import DistributedError
+
+__all__ = ["Place", "place_of"]
+
+
+class Place(NamedTuple):
+    """Number of a process, how many there are, and the name of their job on this host."""
+
+    rank: int
+    world_size: int
+    job: str
+
+
+class _Launcher(NamedTuple):
+    """The variables of a launcher: numbers of the process, processes in all and on this host, and what tells its jobs apart."""
+
+    rank: str
+    world_size: str
+    local_size: str
+    job: tuple[str, ...]
+
+
+_LAUNCHERS = (
+    _Launcher(
+        "RANK",
+        "WORLD_SIZE",
+        "LOCAL_WORLD_SIZE",
+        ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT"),
+    ),
+    _Launcher(
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_LOCAL_SIZE",
+        ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"),
+    ),
+    _Launcher("PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", ("PMI_JOBID", "PMIX_NAMESPACE")),
+)
+
+
+def place_of(environment: Mapping[str, str]) -> Place | None:
+    """Return what the environment says; None if no launcher has started this process.
+
+    Raises
+    ------
+    DistributedError
+        If processes are on other hosts, or the variables make no sense.
+    """
+    for launcher in _LAUNCHERS:
+        if launcher.rank not in environment or launcher.world_size not in environment:
+            continue
+        rank, size = _number(environment, launcher.rank), _number(environment, launcher.world_size)
+        here = _number(environment, launcher.local_size) if launcher.local_size in environment else size
+        if here != size:
+            raise DistributedError(
+                f"the processes are on several hosts ({launcher.local_size} is {here}, {launcher.world_size} {size}), and so"
+                " far they work together on one; start all of them there"
+            )
+        named = [environment[name] for name in launcher.job if name in environment]
+        return Place(rank, size, "-".join(named) or f"child-of-{os.getppid()}")
+    return None
+
+
+def _number(environment: Mapping[str, str], name: str) -> int:
+    try:
+        return int(environment[name])
+    except ValueError:
+        raise DistributedError(
+            f"the environment variable {name} is not a number (got {environment[name]!r:.80}); start the processes with"
+            " torchrun or mpirun, or pass rank= and world_size="
+        ) from None

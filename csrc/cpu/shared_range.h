@@ -1,0 +1,32 @@
+// SharedRange: a range of memory that several processes have mapped, for a queue, of zeros at first.
+//
+// Only pages that were written take memory, so it may be larger than what there is. What lies in it has the same distance from
+// its begin in every process; nothing lies at 0.
+#pragma once
+#include <map>
+
+#include "host/memory_source.h"
+
+namespace atos {
+
+class SharedRange final : public MemorySource {
+public:
+  SharedRange(void *begin, uint64_t bytes);
+  void *allocate(uint64_t bytes) override;
+  void release(void *pointer) noexcept override;
+  void *reserve(uint64_t *bytes, uint64_t least) override;
+  void release_reserved(void *pointer, uint64_t, uint64_t, bool) noexcept override { release(pointer); }
+  std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) override;
+
+private:
+  class Part;
+  char *const begin;
+  const uint64_t bytes, page;
+  const bool removes;                // whether the system takes pages back when it is told to
+  std::map<uint64_t, uint64_t> used; // where parts lie, and where each ends
+
+  bool tell_whether() const;
+  void *take(uint64_t size); // null if there is no room
+};
+
+} // namespace atos

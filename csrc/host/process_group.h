@@ -1,0 +1,49 @@
+// atos_group: several processes of one host, which meet by sockets.
+//
+// Each has a socket to each of the others, which keeps the borders of messages. The system hangs it up when the process at the
+// other end is gone, however that ended, so nobody waits for one that is.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "include/interface.h"
+
+namespace atos {
+class StopMonitor;
+}
+
+struct atos_group {
+public:
+  const uint32_t count, own; // processes, and the number of this one
+
+  // Takes the sockets over; that at `own` is not looked at.
+  atos_group(uint32_t count, uint32_t own, const int32_t *sockets);
+  ~atos_group() { leave(); }
+  atos_group(const atos_group &) = delete;
+  atos_group &operator=(const atos_group &) = delete;
+
+  // Hands out `bytes` bytes to all, and waits for theirs, which `all` gets by number. The time that this takes is of a launch.
+  // Throws ATOS_GONE if another one is gone, or this one has to give up: then it has to leave.
+  void gather(const void *mine, uint64_t bytes, void *all, atos::StopMonitor &monitor);
+  // The same without a launch: waits for 20 ms at most, and throws ATOS_HELD if it is to be called again with the same.
+  void gather_in_turn(const void *mine, uint64_t bytes, void *all);
+
+  bool lost();                                                       // whether a process is gone, between gathers
+  bool has_left(uint32_t number) const { return left[number] != 0; } // whether it is this one, as far as `lost` has seen
+  void leave() noexcept;                                             // hangs up
+
+private:
+  std::vector<int> sockets; // -1: none
+  std::vector<uint8_t> left, arrived;
+  std::mutex mutex;
+  bool handed_out = false; // in the gather that is under way
+  bool closed = false;
+
+  std::unique_lock<std::mutex> enter();
+  bool step(const void *mine, uint64_t bytes, void *all, std::chrono::milliseconds wait);
+  void hand_out(const void *mine, uint64_t bytes, void *all);
+  void receive(uint32_t number, uint64_t bytes, void *all);
+  void check_complete() const;
+};

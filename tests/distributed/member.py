@@ -1,0 +1,310 @@
+"""One of several processes that work together: `python member.py CASE` runs a function of this file, as each of them does.
+
+A check that fails ends its process, and so those of the others that wait for it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+import atos_py as atos
+from atos_py.core.process_group import current_group
+from atos_py.errors import (
+    DistributedError,
+    InvalidArgumentError,
+    LaunchTimeoutError,
+    QueueFullError,
+    TaskError,
+)
+
+LIMIT = 100  # seconds that nothing takes here unless it hangs
+
+
+def degree(v, graph):
+    return graph.indptr[v + 1] - graph.indptr[v]
+
+
+@atos.task(workload=degree)
+def visit(worker, v, i, graph, depth):
+    """The task of the README."""
+    neighbor = graph.indices[graph.indptr[v] + i]
+    next_depth = depth[v] + 1
+    if atos.atomic_min(depth, neighbor, next_depth) > next_depth:
+        worker.push(neighbor)
+
+
+@atos.task
+def grow(worker, v, first, seen):
+    """Count a node of a tree, and push its children."""
+    atos.atomic_add(seen, v, 1)
+    for child in range(first[v], first[v + 1]):
+        worker.push(child)
+
+
+@atos.task
+def add(worker, v, total):
+    atos.atomic_add(total, 0, v)
+
+
+@atos.task
+def again(worker, v, chunk):
+    worker.push((v + chunk) % (2 * chunk))  # of another process
+
+
+@atos.task
+def stop_at_50(worker, v, seen):
+    atos.atomic_add(seen, v, 1)
+    if v == 50:
+        worker.stop()
+    worker.push((v + 1) % 100)
+
+
+@atos.task
+def fail_at_7(worker, v, seen):
+    assert v != 7
+    worker.push(v + 1)
+
+
+def paths(n: int) -> atos.Partition:
+    """The parts of a path of n vertices."""
+    return atos.Graph.from_edges(range(n - 1), range(1, n), num_vertices=n, device="cpu").partition()
+
+
+def same(group: atos.distributed.ProcessGroup, value: Any) -> None:
+    """Check that all processes have the same value."""
+    told = group.gather(repr(value).encode())
+    assert set(told) == {repr(value).encode()}, told
+
+
+def raises(kind: type[BaseException], call: Any, *args: Any, **options: Any) -> Any:
+    """Return the exception that a call has to raise."""
+    try:
+        call(*args, **options)
+    except kind as error:
+        return error
+    raise AssertionError(f"no {kind.__name__}")
+
+
+def searches(group: atos.distributed.ProcessGroup) -> None:
+    """BFS, from several vertices, in each order and schedule, with a queue that has to grow."""
+    for order, barrier in itertools.product(("keep", "random"), (False, True)):
+        graph = atos.generate.rmat(10, 8, 1, device="cpu")
+        parts = graph.partition(order=order)
+        assert len(parts.devices) == group.world_size
+        depth = atos.full(graph.num_vertices, atos.UNREACHED, dtype=np.uint32, partition=parts)
+        source = int(np.argmax(graph.degrees()))
+        queue = atos.Queue(capacity=3, devices=parts.devices, owner=parts)
+        depth[source] = 0
+        queue.push([source])
+        assert sum(map(int, group.gather(b"%d" % len(queue)))) == 1
+        stats = queue.launch_cta(visit, parts, depth, barrier=barrier, timeout=LIMIT)
+        assert len(queue) == 0
+        atos.verify_bfs(graph, source, depth.to_numpy())
+        same(group, (stats.tasks_run, stats.devices, stats.rounds))
+        assert [each.device for each in stats.devices] == [str(device) for device in parts.devices]
+        assert all(each.tasks_run > 0 for each in stats.devices)
+        assert stats.tasks_run == stats.tasks_pushed + 1 == sum(each.tasks_run for each in stats.devices)
+        assert stats.grown > 0
+        if barrier:
+            reached = depth.to_numpy()[depth.to_numpy() != atos.UNREACHED]
+            assert (stats.tasks_run, stats.rounds) == (len(reached), reached.max() + 1)
+        group.barrier()  # nobody changes what others still read
+        depth.fill(5)
+        assert (depth.to_numpy() == 5).all()
+
+
+def algorithms(group: atos.distributed.ProcessGroup) -> None:
+    """Algorithms over the parts, and an array that is none of them."""
+    graph = atos.generate.rmat(8, 8, 1, device="cpu").to_symmetric()
+    parts = graph.partition(order="random")
+    atos.verify_bfs(graph, 0, atos.bfs(parts, 0, timeout=LIMIT).depth.to_numpy())
+    joined = atos.connected_components(parts)
+    atos.verify_connected_components(graph, joined.label.to_numpy(), joined.num_components)
+    ranks = atos.pagerank(parts)
+    atos.verify_pagerank(graph, ranks.rank.to_numpy(), 1e-4)
+    same(group, (joined.num_components, ranks.stats.rounds))
+    total, queue = atos.distributed.zeros(1, dtype=np.int64), atos.Queue(10, owner=parts)
+    queue.push(range(100))
+    queue.launch_thread(add, total)
+    assert total[0] == sum(parts.ownership.to_numbers(np.arange(100)).tolist())
+
+
+def trees(group: atos.distributed.ProcessGroup) -> None:
+    """Random trees: each node runs once, on its owner, however queues grow and fill and launches are stopped."""
+    random, stops = np.random.default_rng(7), 0
+    for _ in range(int(os.environ["TREES"])):
+        nodes = int(random.integers(1, 2000))
+        children = random.integers(0, 4, nodes)
+        first = np.minimum(1 + np.concatenate([[0], np.cumsum(np.maximum(children, 1))]), nodes)
+        graph = atos.Graph.from_edges([], [], num_vertices=nodes, device="cpu")
+        parts = graph.partition()
+        seen = atos.full(nodes, 0, dtype=np.int32, partition=parts)
+        offsets = atos.asarray(first.astype(np.uint32), device="cpu", readonly=True)
+        capacity = int(random.integers(1, 50))
+        queue = atos.Queue(capacity, max_capacity=int(random.choice([capacity, 4 * nodes + capacity])), owner=parts)
+        options = {"barrier": bool(random.integers(2)), "num_blocks": int(random.integers(1, 3))}
+        options["fetch_size"] = int(random.integers(1, 40))
+        timeout = float(random.choice([LIMIT, 0.001]))
+        queue.push([0])
+        while True:
+            try:
+                queue.launch_thread(grow, offsets, seen, timeout=timeout, **options)
+                break
+            except (LaunchTimeoutError, QueueFullError) as error:
+                stopped = error
+            stops += 1
+            same(group, str(stopped))
+            if isinstance(stopped, LaunchTimeoutError):
+                timeout = LIMIT
+            else:
+                queue.resize(max(len(queue), 2 * queue.capacity))
+        ran = sum(int(each) for each in group.gather(b"%d" % queue.tasks_run))
+        assert (ran, len(queue)) == (nodes, 0), (ran, nodes, len(queue))
+        assert (seen.to_numpy() == 1).all()
+    print(stops)
+
+
+def stops(group: atos.distributed.ProcessGroup) -> None:
+    """A timeout, worker.stop(), a failed check, a full queue and Ctrl-C of one process end the launch in all of them."""
+    parts, chunk = paths(2 * group.world_size), group.world_size
+    for barrier in (False, True):
+        queue = atos.Queue(10, owner=parts)
+        queue.push([0])
+        error = raises(LaunchTimeoutError, queue.launch_thread, again, chunk, barrier=barrier, timeout=0.1)
+        assert (error.pending, error.stuck) == (1, False)
+        assert "longer than its timeout" in str(error)
+        assert sum(map(int, group.gather(b"%d" % len(queue)))) == 1
+        if group.rank == 1:
+            threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
+            raises(KeyboardInterrupt, queue.launch_thread, again, chunk, barrier=barrier, timeout=LIMIT)
+        else:
+            error = raises(LaunchTimeoutError, queue.launch_thread, again, chunk, barrier=barrier, timeout=LIMIT)
+            assert "another process was interrupted" in str(error), error
+        assert sum(map(int, group.gather(b"%d" % len(queue)))) == 1
+        queue.clear()
+    parts = paths(100)
+    seen = atos.full(100, 0, dtype=np.int32, partition=parts)
+    queue = atos.Queue(10, max_capacity=10, owner=parts)
+    queue.push([0])
+    stats = queue.launch_thread(stop_at_50, seen, num_blocks=1)
+    assert stats.stopped
+    same(group, stats.devices)
+    assert seen.to_numpy().tolist() == [1] * 51 + [0] * 49
+    assert sum(map(int, group.gather(b"%d" % len(queue)))) == 1
+    queue.clear()
+    queue.push([0])
+    error = raises(TaskError, queue.launch_thread, fail_at_7, seen, debug=True)
+    assert error.item == 7
+    queue.push(range(10))  # all of one device
+    assert len(queue) == (10 if group.rank == 0 else 0)
+    if group.rank == 0:
+        raises(QueueFullError, queue.push, [0])
+
+
+def refusals(group: atos.distributed.ProcessGroup) -> None:
+    """What processes cannot do, or do differently, is an error in all of them, and they go on together."""
+    graph = atos.generate.uniform(100, 300, group.rank, device="cpu")
+    error = raises(DistributedError, graph.partition)
+    assert "checksum" in str(error)
+    assert "all processes make the same calls" in str(error)
+    parts = paths(10)
+    error = raises(DistributedError, group.barrier if group.rank else lambda: atos.full(10, 1, partition=parts))
+    assert "a barrier" in str(error)
+    assert "an array of shape (10,)" in str(error)
+    queue = atos.Queue(10, owner=parts)
+    seen = atos.zeros(10, dtype=np.int32, device="cpu")
+    error = raises(InvalidArgumentError, queue.launch_thread, stop_at_50, seen)
+    assert "an array of this process alone" in str(error)
+    shared = atos.full(10, 0, dtype=np.int32, partition=parts)
+    error = raises(DistributedError, queue.launch_thread, stop_at_50, shared, fetch_size=1 + group.rank)
+    assert "a launch of stop_at_50" in str(error)
+    raises(InvalidArgumentError, atos.distributed.init)
+    with_devices = atos.Graph.from_edges([0], [1], device="cpu").partition(["cpu:0", "cpu:1"])
+    assert with_devices.ownership.group is None  # of this process alone
+    assert queue.launch_thread(stop_at_50, shared).tasks_run == 0
+
+
+@atos.task
+def hang(worker, v, flag):
+    if v == 1:
+        while atos.atomic_add(flag, 1, 0) == 0:
+            pass
+    worker.push(v)
+
+
+def stuck(group: atos.distributed.ProcessGroup) -> None:
+    """A task that does not stop in one process is told in all of them."""
+    parts = paths(2)
+    flag, queue = atos.full(2, 0, dtype=np.int32, partition=parts), atos.Queue(10, owner=parts)
+    queue.push([1])
+    error = raises(LaunchTimeoutError, queue.launch_thread, hang, flag, timeout=0.5)
+    assert error.stuck
+    assert ("in process 1" in str(error)) == (group.rank != 1)
+    raises(DistributedError, len, queue)
+
+
+def killed(group: atos.distributed.ProcessGroup) -> None:
+    """A process that is killed in a launch gives the others an error, and what they made together is of no use."""
+    parts, chunk = paths(2 * group.world_size), group.world_size
+    queue = atos.Queue(10, owner=parts)
+    queue.push([0])
+    barrier = os.environ["BARRIER"] == "1"
+    raises(LaunchTimeoutError, queue.launch_thread, again, chunk, barrier=barrier, timeout=0.01)  # it is compiled from then on
+    if group.rank == 1:
+        threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGKILL]).start()
+    begin, threads = time.monotonic(), len(os.listdir("/proc/self/task"))
+    error = raises(DistributedError, queue.launch_thread, again, chunk, barrier=barrier)
+    assert "process 1" in str(error) or "processes" in str(error), error
+    assert time.monotonic() - begin < LIMIT
+    own = atos.Queue(10, device="cpu")  # which others do not know
+    own.launch_thread(again, chunk, num_blocks=1)
+    assert len(os.listdir("/proc/self/task")) <= threads  # no worker was left behind
+    raises(DistributedError, len, queue)
+    raises(DistributedError, group.barrier)
+    raises(DistributedError, atos.Queue, 10, owner=parts)
+    print("told")
+
+
+def ended(group: atos.distributed.ProcessGroup) -> None:
+    """The same of one that ends before the others need it, in whatever they wait."""
+    if group.rank == 1:
+        os._exit(0)
+    parts = raises(DistributedError, paths, 10)
+    assert "process 1 of the group of 3 has ended" in str(parts) or "processes" in str(parts), parts
+    print("told")
+
+
+def forked(group: atos.distributed.ProcessGroup) -> None:
+    """A child is no member, and does not keep others waiting for its parent."""
+    child = os.fork()
+    if child == 0:
+        assert current_group() is None
+        raises(DistributedError, group.barrier)
+        os.closerange(1, 3)
+        time.sleep(LIMIT if group.rank == 1 else 0)
+        os._exit(0)
+    group.barrier()
+    if group.rank == 1:
+        print(child, flush=True)
+        os._exit(0)
+    raises(DistributedError, group.barrier)
+    os.waitpid(child, 0)
+
+
+if __name__ == "__main__":
+    explicit = (
+        {"rank": int(os.environ["MY_RANK"]), "world_size": 2, "job": os.environ["MY_JOB"]} if "MY_JOB" in os.environ else {}
+    )
+    members = atos.distributed.init(**explicit, timeout=LIMIT)
+    for case in sys.argv[1:]:
+        globals()[case](members)
+        if case not in ("killed", "ended", "forked"):
+            members.barrier()

@@ -1,0 +1,194 @@
+"""Several processes of one host: the same launches over shared memory, and errors in place of hangs where one is gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from cases import CASES, IS_FULL
+
+import atos_py as atos
+from atos_py.core.process_group import turn
+from atos_py.distributed.cores import divide_cores
+from atos_py.distributed.environment import Place, place_of
+from atos_py.distributed.rendezvous import connect_all
+from atos_py.errors import DistributedError, InvalidArgumentError, UnsupportedTypeError
+
+MEMBER = Path(__file__).parent / "member.py"
+LIMIT = 200  # seconds that nothing takes here unless it hangs
+
+
+def environments(launcher: str, size: int) -> list[dict[str, str]]:
+    """The variables that a launcher sets for each process."""
+    job = uuid.uuid4().hex
+    each = {
+        "torchrun": lambda rank: {
+            "RANK": rank,
+            "WORLD_SIZE": size,
+            "LOCAL_RANK": rank,
+            "LOCAL_WORLD_SIZE": size,
+            "MASTER_ADDR": "localhost",
+            "MASTER_PORT": "29500",
+            "TORCHELASTIC_RUN_ID": job,
+        },
+        "mpirun": lambda rank: {
+            "OMPI_COMM_WORLD_RANK": rank,
+            "OMPI_COMM_WORLD_SIZE": size,
+            "OMPI_COMM_WORLD_LOCAL_SIZE": size,
+            "PMIX_NAMESPACE": job,
+        },
+        "pmi": lambda rank: {"PMI_RANK": rank, "PMI_SIZE": size},  # and no name: all are children of this process
+        "none": lambda rank: {"MY_RANK": rank, "MY_JOB": job},
+    }[launcher]
+    return [{name: str(value) for name, value in each(rank).items()} for rank in range(size)]
+
+
+def start(size: int, *cases: str, launcher: str = "torchrun", **more: str) -> list[tuple[int, str, str]]:
+    """Run cases in several processes; return the status and the output of each."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(MEMBER), *cases],
+            env={**os.environ, **its, **more},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for its in environments(launcher, size)
+    ]
+    try:
+        said = [process.communicate(timeout=LIMIT) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    return [(process.returncode, *each) for process, each in zip(processes, said, strict=True)]
+
+
+def check(results: list[tuple[int, str, str]]) -> list[str]:
+    """Return what the processes said, all of which have ended well."""
+    assert [status for status, _, _ in results] == [0] * len(results), [errors for _, _, errors in results]
+    return [out for _, out, _ in results]
+
+
+@pytest.mark.parametrize(("size", "launcher"), [(2, "mpirun"), (4, "torchrun")])
+def test_searches(size, launcher):
+    check(start(size, "searches", *["algorithms"] * (size == 2), launcher=launcher))
+
+
+def test_random_trees():
+    said = check(start(3, "trees", launcher="pmi", TREES=str(CASES // 4)))
+    assert int(said[0]) > 3  # launches that were stopped
+
+
+def test_stops_and_refusals():
+    check(start(2, "stops", "refusals", launcher="none"))
+
+
+@pytest.mark.skipif(not IS_FULL, reason="takes as long as processes have to stop")
+def test_a_task_that_hangs_in_one_process():
+    check(start(3, "stuck"))
+
+
+@pytest.mark.parametrize("barrier", ["0", "1"], ids=["relaxed", "barrier"])
+def test_a_process_that_is_killed_gives_an_error_on_the_others(barrier):
+    results = start(3, "killed", BARRIER=barrier)
+    assert results[1][0] == -signal.SIGKILL
+    assert check([results[0], results[2]]) == ["told\n"] * 2
+
+
+def test_a_process_that_ends_gives_an_error_on_the_others():
+    results = start(3, "ended")
+    assert check([results[0], results[2]]) == ["told\n"] * 2
+
+
+def test_a_forked_child_does_not_stand_for_its_parent():
+    results = start(2, "forked")
+    os.kill(int(results[1][1]), signal.SIGKILL)
+    check(results)
+
+
+def test_cores_are_divided():
+    four = {0, 1, 2, 3}
+    assert divide_cores([four] * 2, [4] * 2) == [2, 2]
+    assert divide_cores([four] * 3, [4] * 3) == [2, 1, 1]
+    assert divide_cores([four] * 5, [4] * 5) == [1] * 5
+    assert divide_cores([{0, 1}, {2, 3}], [2, 2]) == [2, 2]  # bound to cores of their own
+    assert divide_cores([four, four, {8}], [4, 4, 1]) == [2, 2, 1]
+    assert divide_cores([set(range(64))] * 4, [10] * 4) == [3, 3, 2, 2]  # by a quota
+
+
+def test_environments():
+    for launcher in ("torchrun", "mpirun", "pmi"):
+        places = [place_of(its) for its in environments(launcher, 3)]
+        assert [place and (place.rank, place.world_size) for place in places] == [(0, 3), (1, 3), (2, 3)]
+        assert len({place and place.job for place in places}) == 1
+        if launcher != "pmi":
+            assert place_of(environments(launcher, 3)[0]).job != places[0].job  # type: ignore[union-attr]
+    assert place_of({}) is None
+    (first,) = environments("torchrun", 1)
+    with pytest.raises(DistributedError, match="several hosts"):
+        place_of({**first, "WORLD_SIZE": "2"})
+    with pytest.raises(DistributedError, match="RANK is not a number"):
+        place_of({**first, "RANK": "first"})
+
+
+def test_init_refuses(monkeypatch):
+    for name in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    init = atos.distributed.init
+    with pytest.raises(DistributedError, match="torchrun"):
+        init()
+    with pytest.raises(InvalidArgumentError, match="together"):
+        init(rank=0)
+    with pytest.raises(InvalidArgumentError, match="rank must be from 0 to 1"):
+        init(2, 2)
+    with pytest.raises(UnsupportedTypeError, match="job"):
+        init(0, 1, job=3)  # type: ignore[arg-type]
+    with pytest.raises(DistributedError, match="waited in vain for processes 1, 2"):
+        init(0, 3, job="nobody comes", timeout=0.05)
+    with pytest.raises(DistributedError, match="waited in vain for process 0"):
+        init(1, 2, job="nobody comes", timeout=0.05)
+    with pytest.raises(InvalidArgumentError, match=r"distributed\.init\(\)"):
+        atos.generate.road(3, device="cpu").partition()
+
+
+def test_processes_that_do_not_fit():
+    """In threads, which meet as processes do."""
+    with ThreadPoolExecutor(2) as pool:
+        job = uuid.uuid4().hex
+        first, second = pool.submit(connect_all, Place(0, 2, job), LIMIT), pool.submit(connect_all, Place(1, 3, job), 0.5)
+        with pytest.raises(DistributedError, match="process 1 of 3 has called, and this is process 0 of 2"):
+            first.result()
+        with pytest.raises(DistributedError, match="in vain for process 2"):
+            second.result()
+        job = uuid.uuid4().hex
+        first = pool.submit(connect_all, Place(0, 2, job), 0.5)
+        while not first.done():
+            with pytest.raises(DistributedError, match=r"there already|in vain"):
+                connect_all(Place(0, 2, job), 0.01)
+        with pytest.raises(DistributedError):
+            first.result()
+
+
+def test_a_group_of_one():
+    with atos.distributed.init(0, 1) as group:
+        with pytest.raises(InvalidArgumentError, match="met others already"):
+            atos.distributed.init(0, 1)
+        parts = atos.generate.road(3, device="cpu").partition()
+        assert parts.original.to_numpy().tolist() == list(range(9))
+        assert group.gather(b"x" * 10_000) == [b"x" * 10_000]
+        array = atos.full((9, 2), 4, partition=parts)
+        array[2:4] = 1
+        assert array.to_numpy().sum() == 4 * 18 - 12
+        with turn(group), ThreadPoolExecutor(1) as pool:
+            group.barrier()
+            with pytest.raises(DistributedError, match="another thread"):
+                pool.submit(group.barrier).result()
+        group.barrier()
+    with pytest.raises(DistributedError, match="has left"):
+        group.gather(b"x")
