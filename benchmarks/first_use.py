@@ -50,7 +50,7 @@ CALLS: dict[str, Callable[[Any, Any, int], Any]] = {  # of the package, a graph 
     "maximal_independent_set": lambda atos, graph, source: atos.maximal_independent_set(graph),
     "label_propagation": lambda atos, graph, source: atos.label_propagation(graph),
 }
-_LIMITS = (48, 64, None)  # of registers, that take another link
+_LIMITS = (48, 64)  # of registers, that take another link
 _PASSES = {
     "nopython_type_inference": "typing",
     "native_lowering": "lowering",
@@ -316,7 +316,7 @@ def print_limits(options: argparse.Namespace) -> None:
                     for kernel, worker, limit in in_a_process(name, path, cache, options)["limits"]:
                         found[kernel, worker].add(limit)
     for (kernel, worker), limits in sorted(found.items()):
-        least = min(limits, key=lambda limit: limit or 1 << 10)
+        least = min(limit or _LIMITS[-1] for limit in limits)
         if least in _LIMITS:
             print(f'    ("{kernel}", "{worker}"): {least},', flush=True)
 

@@ -12,8 +12,9 @@ from .kinds import Launchable, tasks_of
 __all__ = ["first_limit"]
 
 _PACKAGE = __name__.partition(".")[0] + "."
-# By the names of the tasks of a launch, and by the worker; the least of all its kernels. None is no limit.
-_FIRST: dict[tuple[str, str], int | None] = {
+# By the names of the tasks of a launch, and by the worker; the least of all its kernels. Those that take more than any limit
+# begin with the largest one, since the same task may need less for arguments of other types.
+_FIRST = {
     ("accumulate", "cta"): 64,
     ("add_residual", "cta"): 48,
     ("assign, check", "warp"): 48,
@@ -21,7 +22,7 @@ _FIRST: dict[tuple[str, str], int | None] = {
     ("chebyshev_round", "cta"): 64,
     ("chebyshev_round", "warp"): 64,
     ("collect_integer", "cta"): 48,
-    ("connect", "cta"): None,
+    ("connect", "cta"): 64,
     ("count_in_rows", "cta"): 64,
     ("divide", "cta"): 48,
     ("expand_edge, pull", "cta"): 48,
@@ -33,11 +34,11 @@ _FIRST: dict[tuple[str, str], int | None] = {
     ("row_difference", "warp"): 48,
     ("scale_by_degree", "cta"): 48,
     ("scan, remove_row", "cta"): 64,
-    ("separate", "cta"): None,
+    ("separate", "cta"): 64,
 }
 
 
-def first_limit(task: Launchable, worker: str) -> int | None:
+def first_limit(task: Launchable, worker: str) -> int:
     """Return the limit to begin with; 0 if none is known."""
     if all(member.body.__module__.startswith(_PACKAGE) for member in tasks_of(task)):
         return _FIRST.get((task.name, worker), 0)
