@@ -181,7 +181,7 @@ def random_formula(n, ratio=4.2, seed=1):
 class Solver:
     """A formula, what is known of its variables, and queues, on a device."""
 
-    def __init__(self, clauses, n, device=None):
+    def __init__(self, clauses, n, device=None, seed=0):
         def array(values, dtype=np.int32, **options):
             return atos.asarray(values, dtype=dtype, device=device, **options)
 
@@ -189,7 +189,7 @@ class Solver:
         first = np.concatenate([[0], np.cumsum(np.bincount(literals, minlength=2 * n))])
         parts = literals, first, np.argsort(literals, kind="stable")
         self.formula = Formula(*(array(values, readonly=True) for values in parts))
-        surveys = np.random.default_rng(0).random(len(literals), np.float32)
+        surveys = np.random.default_rng(seed).random(len(literals), np.float32)
         floats = (array(values, np.float32) for values in (surveys, np.ones(2 * n), [0], np.zeros(n)))
         integers = (array(values) for values in (np.full(n, FREE), np.zeros(n), [0]))
         self.state = State(*floats, array(clauses.sum(1, dtype=np.int64) + 3 * (1 << 40), np.int64), *integers)
@@ -218,8 +218,9 @@ class Solver:
         satisfied, flips = (atos.zeros(size, dtype=np.int64, device=device) for size in (self.state.left.size, 1))
         self.queue.push(np.arange(self.blocks))
         self.queue.launch_cta(count, self.blocks, self.formula, truth, satisfied, self.search)
-        for limit, loose in ((30 * value.size, 1e-3), (20_000 * value.size, 1.0)):  # at first hardly any variable that is fixed
-            self.search.launch_thread(flip, self.formula, self.state.value, truth, satisfied, flips, limit, loose)
+        one = {"num_blocks": 1, "num_threads": 32, "fetch_size": 1}  # worker: two that flip at once break more than they mend
+        for limit, loose in ((30 * value.size, 1e-3), (1000 * value.size, 1.0)):  # at first hardly any variable that is fixed
+            self.search.launch_warp(flip, self.formula, self.state.value, truth, satisfied, flips, limit, loose, **one)
         return truth.to_numpy(), flips[0]
 
 
@@ -234,16 +235,19 @@ def main() -> None:
 
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     clauses = random_formula(n)
-    solver, rounds = Solver(clauses, n), 0
-    while True:
-        stats = solver.propagate()
-        rounds, bias = rounds + stats.rounds, np.sort(solver.state.bias.to_numpy())[::-1]
-        plt.plot(bias[bias >= 0], color=plt.cm.viridis(len(bias[bias >= 0]) / n))
-        if bias[0] < WEAK:
+    for attempt in range(20):  # from other surveys, if what they fix is wrong
+        solver, rounds = Solver(clauses, n, seed=attempt), 0
+        plt.cla()
+        while True:
+            stats = solver.propagate()
+            rounds, bias = rounds + stats.rounds, np.sort(solver.state.bias.to_numpy())[::-1]
+            plt.plot(bias[bias >= 0], color=plt.cm.viridis(len(bias[bias >= 0]) / n))
+            if bias[0] < WEAK:
+                break
+            solver.decimate()
+        fixed, (truth, flips) = solver.state.fixed[0], solver.finish()
+        if unsatisfied(clauses, truth) == 0:
             break
-        solver.decimate()
-    fixed = solver.state.fixed[0]
-    truth, flips = solver.finish()
     assert unsatisfied(clauses, truth) == 0
     print(f"{n:,} variables, {len(clauses):,} clauses: satisfied, verified", stats, sep="\n")
     print(f"{rounds // 2:,} sweeps fixed {fixed:,} variables, a search flipped {flips:,} times")
