@@ -40,6 +40,7 @@ _FIRST = {
 
 def first_limit(task: Launchable, worker: str) -> int:
     """Return the limit to begin with; 0 if none is known."""
-    if all(member.body.__module__.startswith(_PACKAGE) for member in tasks_of(task)):
+    modules = [getattr(member.body, "__module__", None) or "" for member in tasks_of(task)]  # none of what exec has made
+    if all(module.startswith(_PACKAGE) for module in modules):
         return _FIRST.get((task.name, worker), 0)
     return 0

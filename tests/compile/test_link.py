@@ -417,7 +417,7 @@ def test_limits_tried_at_once_choose_as_those_in_turn(processors, tried, spilled
 
     monkeypatch.setattr(link, "_link", linked)
     monkeypatch.setattr(link, "num_threads", lambda: processors)
-    kernel = link._link_best("task", b"", None, CC, link._REGISTERS)
+    kernel = link._link_best("task", b"", None, CC, link._REGISTERS, 0)
     assert kernel.registers == (48 if None in spilled else 64)
     assert sorted(limits, key=lambda limit: limit or 255) == (tried if None not in spilled else [40, 48, 64, None])
 
