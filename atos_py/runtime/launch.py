@@ -312,6 +312,7 @@ def prepare_launch(
             "max_samples": 0 if samples is None else len(samples),
             "sample_interval": config.sample_interval,
             "timeout": 0.0 if config.timeout is None else config.timeout,
+            "poll_callback": ffi.NULL,  # of the thread that runs it
             "progress": observer is not None,
             "mailbox": ffi.NULL if mailbox is None else mailbox.handle,
             "num_receivers": len(arguments.receivers),
@@ -322,7 +323,7 @@ def prepare_launch(
     def run() -> LaunchStats | None:
         if queue.ownership is not None:
             queue.ownership.agree(f"a launch of {launched.name} by {config}")
-        launch.poll_callback = start_callback(observer)  # of the thread that runs it
+        launch.poll_callback = start_callback(observer)
         with annotated(launched.name):
             status, stats, devices = form.launch(program.handle, launch)
         asked = mailbox is not None and mailbox.stopped
