@@ -65,9 +65,8 @@ class LaunchOptions(TypedDict, total=False):
     fetch_size : int
         Items that a worker takes at once, at most, up to 4,096; by default 1 for threads, 32 for warps, 128 for CTAs.
     num_blocks : int or 'auto'
-        Blocks; by default ('auto') as many as are resident at once. A kernel of a discrete launch has no more of them than
-        there are items for: one for a round of one item. On the CPU the number of threads, of each device; by default
-        one for each core.
+        Blocks; by default ('auto') as many as are resident at once, or in a discrete launch as there are items for, if that
+        is less. On the CPU the number of threads, of each device; by default one for each core.
     num_threads : int
         Threads of a block, a multiple of 32 up to 1,024; by default 256. Not for the CPU, where a worker has one.
     shared_memory : int
