@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 CSRC = ROOT / "csrc"
+
+
+def load_example(name: str) -> Any:
+    """Return an example as a module, by its name."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

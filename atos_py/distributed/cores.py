@@ -1,4 +1,4 @@
-"""How processes of one host divide its cores: launchers bind them, to cores of their own or to some that they share."""
+"""Division of a host's cores among processes, which launchers bind to cores of their own or to some that they share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the processes of a job find each other: by sockets whose names, of no file, are made from the job's."""
+"""Rendezvous of the processes of a job: connected Unix sockets, whose abstract names are made from that of the job."""
 
 from __future__ import annotations
 

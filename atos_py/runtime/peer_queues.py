@@ -25,10 +25,8 @@ from .stats import DeviceStats
 
 __all__ = ["PeerQueues", "check_owner"]
 
-_MOST_BYTES, _LEAST_BYTES = (
-    1 << 44,
-    1 << 30,
-)  # of the memory that processes share for the queue of each; pages that are used count
+# Of the memory that processes share for the queue of each; only pages that are used count.
+_MOST_BYTES, _LEAST_BYTES = 1 << 44, 1 << 30
 _SUMS = ("tasks_run", "tasks_pushed", "pending", "lost", "grown", "overhead_bytes", "blocks", "workers")
 
 

@@ -76,7 +76,7 @@ def _milliseconds(measure: str, row: Row, first: Row) -> str:
 
 
 class Paper(NamedTuple):
-    """What is measured for a paper, and how its tables are written."""
+    """Measures and programs of a paper, and the format of its tables."""
 
     measures: Mapping[str, Measure]
     programs: Mapping[str, Run]

@@ -1,13 +1,11 @@
-"""What the tasks of whole programs among the examples become for a GPU: no stack, no spills. No GPU needed."""
+"""Kernels of the examples that are whole programs, linked for sm_90: no stack, no spills. No GPU needed."""
 
 from __future__ import annotations
-
-import importlib.util
 
 import numpy as np
 import pytest
 from fake_arrays import array
-from repository import ROOT
+from repository import load_example
 
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import QueueKind, describe
@@ -19,16 +17,7 @@ if not any(link.CORE_DIR.glob("core_*.fatbin")):
     pytest.skip("the core was built without GPU support", allow_module_level=True)
 
 
-def load(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-barnes_hut, survey_propagation = load("barnes_hut"), load("survey_propagation")
+barnes_hut, survey_propagation = load_example("barnes_hut"), load_example("survey_propagation")
 HALF, ROWS = array("f4"), array("f4", 2)
 BODIES = array("i8", 1, True), array("f4", 2, True)
 TREE = barnes_hut.Tree(*BODIES, ROWS, array("f4"), array("i4", 2), array("i4"))

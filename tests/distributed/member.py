@@ -210,7 +210,7 @@ def stops(group: atos.distributed.ProcessGroup) -> None:
 
 
 def refusals(group: atos.distributed.ProcessGroup) -> None:
-    """What processes cannot do, or do differently, is an error in all of them, and they go on together."""
+    """Refusals of what processes cannot do or do differently: an error in all of them, after which they go on together."""
     graph = atos.generate.uniform(100, 300, group.rank, device="cpu")
     error = raises(DistributedError, graph.partition)
     assert "checksum" in str(error)

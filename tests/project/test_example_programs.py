@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import numpy as np
 import pytest
-from repository import ROOT
+from repository import load_example
 
 import atos_py as atos
 
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-barnes_hut, survey_propagation = load("barnes_hut"), load("survey_propagation")
+barnes_hut, survey_propagation = load_example("barnes_hut"), load_example("survey_propagation")
 ALL = np.arange(1000)
 
 

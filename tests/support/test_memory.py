@@ -62,7 +62,7 @@ RATINGS = [0, 0, 1], [0, 1, 1], [1.0, 2.0, 3.0]
 
 
 def partition_of_processes(_: Any) -> None:
-    """What the only process of a group makes."""
+    """Make parts, an array over them and a queue, as the only process of a group."""
     with atos.distributed.init(0, 1):
         parts = GRAPH.partition(order="random")
         atos.full((4, 2), 3, partition=parts).fill(2)

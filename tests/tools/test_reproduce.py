@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-
 import numpy as np
 import pytest
+from written_files import rows
 
 import atos_py as atos
 from atos_py.__main__ import main
@@ -20,11 +19,6 @@ def written(tmp_path_factory):
     out = tmp_path_factory.mktemp("paper")
     graphs = [("rmat8", atos.generate.rmat(8, device="cpu")), ("road20", atos.generate.road(20, device="cpu"))]
     return out, paper.reproduce(out, graphs, repeat=1)
-
-
-def rows(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_every_variant_of_every_algorithm_ran(written):

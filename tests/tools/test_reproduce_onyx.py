@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-
 import numpy as np
+from written_files import rows
 
 import atos_py as atos
 from atos_py.tools import reproduce_onyx as onyx
-
-
-def rows(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_every_mode_of_every_algorithm_ran(tmp_path, monkeypatch):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-
 import pytest
+from written_files import check_pictures, rows
 
 import atos_py as atos
 from atos_py.__main__ import main
@@ -27,11 +26,6 @@ def written(tmp_path_factory):
         return out, paper.reproduce_worklists(out, graphs, repeat=1)
 
 
-def rows(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_tables_and_figures_are_there(written):
     out, files = written
     names = {"runs.csv", "figure5.csv", "figure5.md", "figure7.md", "figure7.csv", "figure11.md", "figure14.md"}
@@ -42,9 +36,7 @@ def test_tables_and_figures_are_there(written):
 
 def test_pictures(written):
     pytest.importorskip("matplotlib")
-    pictures = {path.name: path for path in written[1] if path.suffix == ".png"}
-    assert set(pictures) == {"figure5.png", "figure7_road.png", "figure11.png", "figure14.png"}
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures.values())
+    check_pictures(written[1], {"figure5.png", "figure7_road.png", "figure11.png", "figure14.png"})
 
 
 def test_rows_say_what_ran(written):
