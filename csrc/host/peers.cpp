@@ -56,7 +56,7 @@ Peer moved(Peer peer, uintptr_t by) {
 } // namespace
 
 // The devices of a launch: those that are here, and how the others take part.
-struct atos_queue::Crowd {
+struct atos_queue::PeerLaunch {
   const atos_peers &given;
   const atos_launch &options;
   atos_stats *const stats; // of all devices
@@ -68,7 +68,7 @@ struct atos_queue::Crowd {
   bool agreed = false;     // whether what ends the launch is known to all processes
   StopMonitor before_runs; // asked until there are runs
 
-  Crowd(const atos_peers &given, const atos_launch &options, atos_stats *stats)
+  PeerLaunch(const atos_peers &given, const atos_launch &options, atos_stats *stats)
       : given(given), options(options), stats(stats), group(given.processes ? given.processes->group : nullptr),
         count(given.count), first(group ? group->own : 0), here(group ? 1 : count), queues(given.queues, given.queues + here),
         before_runs(options) {}
@@ -125,16 +125,16 @@ struct atos_queue::Crowd {
 
 void atos_queue::launch_peers(const atos_peers &given, const atos_launch &options, atos_stats *stats) {
   std::fill_n(stats, given.count, atos_stats{});
-  Crowd all(given, options, stats);
+  PeerLaunch all(given, options, stats);
   try {
-    launch_crowd(all);
+    launch_together(all);
   } catch (...) {
     if (all.group && !all.agreed) all.group->leave(); // the others wait for what will not come
     throw;
   }
 }
 
-void atos_queue::launch_crowd(Crowd &all) {
+void atos_queue::launch_together(PeerLaunch &all) {
   std::vector<Lock> locks;
   std::vector<uint64_t> grown_before;
   const auto workers = all.together<uint32_t>([&](auto &result) {
@@ -165,7 +165,7 @@ void atos_queue::launch_crowd(Crowd &all) {
   all.end(over, grown_before);
 }
 
-void atos_queue::Crowd::prepare() {
+void atos_queue::PeerLaunch::prepare() {
   Runs made;
   for (uint32_t k = 0; k < here; ++k) {
     if (queues[k]->device != ATOS_CPU || storage(k).item_bytes != storage(0).item_bytes)
@@ -182,7 +182,7 @@ void atos_queue::Crowd::prepare() {
 }
 
 // The numbers of the workers among all.
-void atos_queue::Crowd::share_workers(const std::vector<uint32_t> &workers) {
+void atos_queue::PeerLaunch::share_workers(const std::vector<uint32_t> &workers) {
   const uint32_t all = std::accumulate(workers.begin(), workers.end(), 0u);
   for (uint32_t k = 0; k < here; ++k) {
     runs[k]->first_worker = std::accumulate(workers.begin(), workers.begin() + first + k, 0u);
@@ -196,7 +196,7 @@ void atos_queue::Crowd::share_workers(const std::vector<uint32_t> &workers) {
 }
 
 // Fills the table of queues, when the memory of all is there. No worker begins before that.
-void atos_queue::Crowd::provide() {
+void atos_queue::PeerLaunch::provide() {
   // The rest of an interrupted level runs first, on all devices: those that have nothing left wait.
   const bool barrier = options.barrier;
   struct Stand {
@@ -230,7 +230,7 @@ void atos_queue::Crowd::provide() {
 }
 
 // Runs the workers of the devices that are here, until those of all have left.
-void atos_queue::Crowd::run() {
+void atos_queue::PeerLaunch::run() {
   all_do([&] {
     try {
       monitor().watch(group);
@@ -244,7 +244,7 @@ void atos_queue::Crowd::run() {
 }
 
 // Runs the workers of all devices, again after each stop from which the launch can go on; whether they have run everything.
-bool atos_queue::run_peers(Crowd &all) {
+bool atos_queue::run_peers(PeerLaunch &all) {
   Backend &backend = all.storage(0).backend;
   for (uint32_t k = 0; k < all.here; ++k) {
     Counters &counters = all.storage(k).counters;
@@ -282,7 +282,7 @@ bool atos_queue::run_peers(Crowd &all) {
 }
 
 // Fills in the statistics of all devices, and throws what the launch ended with, the most urgent of what each has.
-void atos_queue::Crowd::end(bool over, const std::vector<uint64_t> &grown_before) {
+void atos_queue::PeerLaunch::end(bool over, const std::vector<uint64_t> &grown_before) {
   std::vector<Told<atos_stats>> all(here);
   for (uint32_t k = 0; k < here; ++k) {
     atos_stats &its = stats[first + k];

@@ -72,8 +72,8 @@ private:
 
   // A launch over several devices, the run of each by its number (peers.cpp).
   using Runs = std::vector<std::shared_ptr<atos::Run>>;
-  struct Crowd;
-  static void launch_crowd(Crowd &all);
-  static bool run_peers(Crowd &all);
+  struct PeerLaunch;
+  static void launch_together(PeerLaunch &all);
+  static bool run_peers(PeerLaunch &all);
   bool settle(atos::Run &run, bool over, atos_stats *stats);
 };
