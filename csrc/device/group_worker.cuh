@@ -193,7 +193,10 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     } else {
       const Action filled = has_buckets() && this->relaxed() && !takes_ticket ? fill_up(local_items) : Action(Action::kWait);
       if (filled != Action::kWait) action = filled;
-      else if (local_items == 0) action = fetch();
+      else if (local_items == 0) {
+        if (lane_id() == 0) header->steps = 0;
+        action = fetch();
+      }
     }
     const bool is_work = action == Action::kItems || action == Action::kChunk || (has_buckets() && action == Action::kFar);
     if (!is_work && !this->relaxed()) action = Action::kRound;

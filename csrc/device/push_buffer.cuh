@@ -124,10 +124,10 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   // Whether the worker keeps no items now: before the first sample, after a stop, and when others have their turn.
   ATOS_DEVICE bool gives_way() const { return header->producer.demand == kUnseen; }
 
-  // [one lane] Samples the demand (producer.cuh), while the step runs. One sample in kMostLocalSteps is kUnseen, so that the
-  // worker gives its pushes away and takes others: what waits in the queue has its turn, also if local items push themselves
-  // again until it has run. So are the samples after kMostStalledSteps in which items waited for workers and nobody claimed
-  // any.
+  // [one lane] Samples the demand (producer.cuh), while the step runs. After kMostLocalSteps without a ticket the sample is
+  // kUnseen, so that the worker gives its pushes away and takes others: what waits in the queue has its turn, also if local
+  // items push themselves again until it has run. So are the samples after kMostStalledSteps in which items waited for workers
+  // and nobody claimed any.
   ATOS_DEVICE void sample_demand() {
     const Counters *counters = queue().counters;
     const uint64_t last_head = header->head;
@@ -139,7 +139,7 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
     const bool turn = steps >= kMostLocalSteps, waiting = !has_buckets() && demand < 0 && same >= kMostStalledSteps;
     header->producer.demand = stop != kRun || turn || waiting ? kUnseen : demand;
     header->head = head;
-    header->steps = turn ? 0 : steps;
+    header->steps = steps;
     header->stalled_steps = same;
     if (has_buckets()) this->sample_far();
   }

@@ -74,7 +74,7 @@ struct Header {
   Action action;          // what comes next
   Action step;            // the last step, not counting flushes and waits for space
   uint32_t local_items;   // local items: pushed, and the next to run, without going through the queue
-  uint32_t steps;         // samples since the last one with which it gave way to the queue's items
+  uint32_t steps;         // samples since the worker last took a ticket
   uint32_t stalled_steps; // samples in a row of the same head
   uint32_t first_counted; // of the items that run, the first that counts as an unfinished task: those before it are local
   uint32_t total;         // iterations of the batch, without those of long items

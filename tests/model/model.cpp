@@ -413,7 +413,11 @@ void tidy_local(unsigned) {
   const bool ran = header.step == Action::kChunk || header.step == Action::kItems;
   seen.step = ran || header.step == Action::kIdle ? header.step : Action(Action::kLeave);
   seen.local_items = header.local_items;
-  if (bounds.waits) seen.steps = header.steps, seen.stalled_steps = std::min<uint32_t>(header.stalled_steps, bounds.steps), seen.head = header.head;
+  if (bounds.waits) {
+    seen.steps = std::min<uint32_t>(header.steps, bounds.steps);
+    seen.stalled_steps = std::min<uint32_t>(header.stalled_steps, bounds.steps);
+    seen.head = header.head;
+  }
   seen.first_counted = ran ? header.first_counted : 0;
   seen.any_long = header.step == Action::kItems ? header.any_long : 0;
   seen.batch = header.batch;
