@@ -267,7 +267,7 @@ def strongly_connected_components(
     [0 1 1 3] 3
     """
     check_call(strongly_connected_components, graph, worker, launch_options, rounds=True)
-    n, device = graph.num_vertices, graph.device
+    rows, n, device = graph._replace(weights=None), graph.num_vertices, graph.device
     label = zeros(n, dtype=np.uint32, device=device)
     known = zeros((n, 4), dtype=np.uint32, device=device)
     smallest = zeros(n, dtype=np.uint32, device=device)
@@ -276,7 +276,7 @@ def strongly_connected_components(
     repeats = 1 if graph.num_edges >= _DENSE * n else _REPEATS
 
     def run() -> None:
-        launches.over_rows(separate, n, repeats, graph, notes, known, label, smallest, each_round=set_mode)
+        launches.over_rows(separate, n, repeats, rows, notes, known, label, smallest, each_round=set_mode)
         launches.over_vertices(name_by_smallest, n, label, smallest)
 
     launches.compile_ahead(graph.indptr.dtype, run)

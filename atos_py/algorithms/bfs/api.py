@@ -217,9 +217,9 @@ def find_depths(
     if direction == "auto" and limit > 0:
         search_by_level(graph, sources, depth, launches, target, limit)
     elif target is None and limit == UNREACHED:
-        launches.launch(sources, visit, graph, depth)
+        launches.launch(sources, visit, graph._replace(weights=None), depth)
     else:
-        launches.launch(sources, visit_within, graph, depth, target, limit)
+        launches.launch(sources, visit_within, graph._replace(weights=None), depth, target, limit)
     return depth
 
 

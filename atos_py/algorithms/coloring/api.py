@@ -232,4 +232,4 @@ def _run_phase(
         places = np.arange(max_in_flight)
     tasks = (assign_range, check_range, assign, check) if phase.by_ranges else (assign, check)
     items = places.astype(launches.queue.dtype, copy=False)
-    launches.launch(items, tasks, graph, colors, params, worker=phase.worker, defaults=options)
+    launches.launch(items, tasks, graph._replace(weights=None), colors, params, worker=phase.worker, defaults=options)
