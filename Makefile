@@ -40,8 +40,10 @@ gpu-test:
 build: $(VENV)/installed
 	$(BIN)/python setup.py -q build_core
 
-# What is published: the sdist, and the wheel of this architecture, tagged with the oldest C library that it runs with.
+# What is published: the sdist, and the wheel of this architecture, tagged with the oldest C library that it runs with, and with
+# the package's own kernels in it.
 dist: build
+	$(BIN)/python setup.py -q build_kernels
 	rm -rf build/lib build/bdist.* build/dist build/bare dist
 	$(BIN)/python -m build --no-isolation --sdist --wheel --outdir build/dist . > /dev/null
 	PATH="$(abspath $(BIN)):$$PATH" auditwheel repair --wheel-dir dist build/dist/*.whl

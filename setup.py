@@ -115,6 +115,16 @@ class BuildCore(Command):
         build_core()
 
 
+class BuildKernels(BuildCore):
+    """`python setup.py build_kernels`: links the kernels of the package's own algorithms too, for wheels."""
+
+    description = "link the package's own kernels into atos_py/_lib, where Numba for GPUs is installed"
+
+    def run(self) -> None:
+        super().run()
+        run([sys.executable, "-m", "atos_py.tools.prelink"])
+
+
 class BuildPackage(build_py):
     def run(self) -> None:
         build_core()
@@ -131,4 +141,7 @@ class BinaryDistribution(Distribution):
         return True
 
 
-setup(cmdclass={"build_core": BuildCore, "build_py": BuildPackage, "bdist_wheel": Wheel}, distclass=BinaryDistribution)
+setup(
+    cmdclass={"build_core": BuildCore, "build_kernels": BuildKernels, "build_py": BuildPackage, "bdist_wheel": Wheel},
+    distclass=BinaryDistribution,
+)

@@ -9,6 +9,9 @@ python benchmarks/first_use.py
 python benchmarks/first_use.py --device cuda --scale-free rmat:22:16 --mesh road:4900:0.62
 python benchmarks/first_use.py --link sm_90
 
+Kernels that were linked when the package was built (`python setup.py build_kernels`) are used with `--device cuda`, if they are
+there, and never with `--link`.
+
 With `--limits` it prints with which limit of registers the kernels of these calls link without a stack, if that is not the
 least: the table of atos_py/compile/first_limits.py.
 
@@ -27,29 +30,13 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 USUAL = ("bfs", "pagerank", "color")
-CALLS: dict[str, Callable[[Any, Any, int], Any]] = {  # of the package, a graph with weights, and a vertex of it
-    "bfs": lambda atos, graph, source: atos.bfs(graph, source),
-    "pagerank": lambda atos, graph, source: atos.pagerank(graph, tolerance=5e-4),
-    "color": lambda atos, graph, source: atos.color(graph),
-    "color by degree": lambda atos, graph, source: atos.color(graph, "degree"),
-    "sssp": lambda atos, graph, source: atos.sssp(graph, source, predecessors=True),
-    "shortest_path_lengths": lambda atos, graph, source: atos.shortest_path_lengths(graph, [source, 0], weighted=True),
-    "betweenness": lambda atos, graph, source: atos.betweenness(graph, [source, 0]),
-    "connected_components": lambda atos, graph, source: atos.connected_components(graph),
-    "strongly_connected_components": lambda atos, graph, source: atos.strongly_connected_components(graph),
-    "core_number": lambda atos, graph, source: atos.core_number(graph),
-    "minimum_spanning_forest": lambda atos, graph, source: atos.minimum_spanning_forest(graph.to_symmetric()),
-    "count_triangles": lambda atos, graph, source: atos.count_triangles(graph),
-    "maximal_independent_set": lambda atos, graph, source: atos.maximal_independent_set(graph),
-    "label_propagation": lambda atos, graph, source: atos.label_propagation(graph),
-}
 _LIMITS = (48, 64)  # of registers, that take another link
 _PASSES = {
     "nopython_type_inference": "typing",
@@ -171,37 +158,6 @@ def watch(clock: Clock, *, cuda: bool) -> None:
     link.during = program.during = lambda part, task: clock.during({"compile": "Numba"}.get(part, part), task)  # type: ignore
 
 
-def launched(programs: dict[Any, tuple[Any, ...]]) -> None:
-    """Note the programs of all launches from now on, with the threads that they would have on a GPU."""
-    from atos_py.runtime import launch, queue_launches
-
-    true, threads = launch.program_for, [256]
-    run_launch = launch.run_launch
-
-    def program_for(task: Any, idle: Any, kinds: Any, device: Any, dtype: Any, worker: str, given: int, *rest: Any) -> Any:
-        key = task, idle, kinds, dtype, worker, threads[0], rest
-        programs.setdefault(key, key)
-        return true(task, idle, kinds, device, dtype, worker, given, *rest)
-
-    def noting_threads(*args: Any) -> Any:
-        threads[0] = args[-1].get("num_threads") or 256  # of the options
-        return run_launch(*args)
-
-    launch.program_for, queue_launches.run_launch = program_for, noting_threads  # type: ignore[assignment]
-
-
-def as_on_a_large_graph_of_a_gpu() -> None:
-    """Have the CPU make the choices that a GPU with a large graph would make."""
-    from atos_py.algorithms.bfs import api as bfs
-    from atos_py.algorithms.coloring import api as coloring
-    from atos_py.algorithms.pagerank import chebyshev_pull
-    from atos_py.operators.edge_map import THREAD_MAX_DEGREE
-
-    bfs._LARGE["cpu"] = 0
-    for choice in (coloring._HUB_DEGREE, chebyshev_pull._LOW_AVERAGE_DEGREE, THREAD_MAX_DEGREE):
-        choice["cpu"] = choice["cuda"]
-
-
 def child(name: str, path: str, device: str | None, link_for: str | None, find_limits: bool) -> dict[str, Any]:
     """Make the call in this process, and return what it took."""
     begin = time.thread_time()
@@ -218,21 +174,23 @@ def child(name: str, path: str, device: str | None, link_for: str | None, find_l
 
         from atos_py.compile.codegen import target_cuda as _  # noqa: F401
     ready = time.thread_time()
+    from atos_py.compile.program import register_limit
+    from atos_py.tools import prelink
+
     clock = Clock()
     watch(clock, cuda=cuda)
     graph = atos.Graph.load(path, device=on)
-    programs: dict[Any, tuple[Any, ...]] = {}
-    launched(programs)
     if link_for:
-        as_on_a_large_graph_of_a_gpu()
         link.num_threads = lambda: 1  # in turn, in the thread whose processor time is told
+        link.find_prelinked = lambda *_: None
     source = int(np.argmax(graph.degrees()))
     clock.seconds.clear()
     clock.count.clear()
     # On a GPU the process does nothing but compile, link and wait; on the CPU other threads of it run the tasks.
     processor_time = time.process_time if cuda and not link_for else time.thread_time
     start, wall = processor_time(), time.perf_counter()
-    run = CALLS[name](atos, graph, source).stats.milliseconds / 1e3
+    with prelink.recorded_launches() as programs, prelink.as_a_gpu_chooses() if link_for else contextlib.nullcontext():
+        run = prelink.call(name, graph, source).stats.milliseconds / 1e3
     limits: list[tuple[str, str, int | None]] = []
     if link_for:
         clock.seconds.clear()
@@ -241,18 +199,17 @@ def child(name: str, path: str, device: str | None, link_for: str | None, find_l
         cc = int(link_for[3:-1]), int(link_for[-1])
         if find_limits:
             link.first_limit = lambda task, worker: 0
-        for task, idle, kinds, dtype, worker, threads, rest in programs.values():
-            allowed = 65536 // threads // 8 * 8
+        for task, idle, kinds, dtype, worker, threads, rest in programs:
             before = len(clock.limits)
             with clock.during("load"):
-                link.cubin(task, idle, kinds, dtype, worker, cc, allowed if allowed < 255 else None, *rest)
+                link.cubin(task, idle, kinds, dtype, worker, cc, register_limit(threads), *rest)
             limits += [(kernel, worker, limit) for kernel, limit in clock.limits[before:]]
     call, wall = processor_time() - start, time.perf_counter() - wall
     seconds = {part: clock.seconds[part] for part in ("start", "typing", "lowering", "Numba", "LLVM", "link", "load")}
     return {
         "import": imported - begin,
         "numba": ready - imported,
-        "tasks": [task.name for task, *_ in programs.values()],
+        "tasks": [task.name for task, *_ in programs],
         "limits": limits,
         "links": clock.count["links"],
         **seconds,
@@ -289,18 +246,12 @@ def fastest(name: str, path: Path, options: argparse.Namespace) -> tuple[dict[st
 
 def graphs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Path]]:
     """Write the graphs to files: scale-free, a mesh, and the scale-free one with each edge in one direction alone."""
-    import atos_py as atos
     from atos_py.graph.spec import graph_of
+    from atos_py.tools.prelink import directed_half
 
     scale_free = graph_of(options.scale_free + "@1-255", device="cpu")
-    tails = np.repeat(np.arange(scale_free.num_vertices, dtype=np.uint32), scale_free.degrees())
-    heads = scale_free.indices.to_numpy()
-    one_way = (tails < heads) ^ (tails + heads & 1).astype(bool)
-    directed = atos.Graph.from_edges(
-        tails[one_way], heads[one_way], scale_free.weights[:][one_way], num_vertices=scale_free.num_vertices, device="cpu"
-    )
     mesh = graph_of(options.mesh + "@1-255", device="cpu")
-    for name, graph in (("scale-free", scale_free), ("mesh", mesh), ("directed", directed)):
+    for name, graph in (("scale-free", scale_free), ("mesh", mesh), ("directed", directed_half(scale_free))):
         path = folder / f"{name}.npz"
         graph.save(path)
         yield name, path
@@ -327,7 +278,7 @@ def main() -> None:
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--device", help="the best there is, by default")
     where.add_argument("--link", metavar="SM", help="link for such a GPU, as sm_90, without one")
-    parser.add_argument("--call", nargs="+", choices=[*CALLS, "all"], default=USUAL, help=f"default: {' '.join(USUAL)}")
+    parser.add_argument("--call", nargs="+", default=USUAL, metavar="NAME", help=f"or 'all'; default: {' '.join(USUAL)}")
     parser.add_argument("--scale-free", default="rmat:14:16", metavar="GRAPH", help="default: rmat:14:16")
     parser.add_argument("--mesh", default="road:200:0.62", metavar="GRAPH", help="default: road:200:0.62")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="times, of which the fastest is told; default: 3")
@@ -338,8 +289,12 @@ def main() -> None:
     if options.child:
         print(json.dumps(child(*options.child, options.device, options.link, options.limits)))
         return
+    from atos_py.tools.prelink import CALLS  # a child tells how long the package takes to import
+
     if "all" in options.call:
-        options.call = CALLS
+        options.call = list(CALLS)
+    if unknown := [name for name in options.call if name not in CALLS]:
+        parser.error(f"--call is one of {', '.join(CALLS)}, or all (got {unknown[0]!r})")
     if options.limits:
         print_limits(options)
         return

@@ -15,7 +15,9 @@ from pathlib import Path
 import numpy as np
 
 import atos_py as atos
+from atos_py.algorithms.bfs import tasks as bfs_tasks
 from atos_py.compile import linker as link
+from atos_py.compile import prelinked
 from atos_py.compile.arguments import describe
 
 
@@ -68,6 +70,9 @@ def main() -> None:
             kernel = link.cubin(visit, None, kinds, np.dtype(np.uint32), worker, (9, 0))
             assert kernel.code.startswith(b"\x7fELF")
             print(f"{worker}: {len(kernel.code):,} bytes for sm_90, {kernel.registers} registers")
+        if prelinked.ARCHIVE.is_file():  # as in wheels that are published
+            of = bfs_tasks.visit, None, kinds, np.dtype(np.uint32), "cta", None, False, None, False
+            assert prelinked.find_prelinked((9, 0), *of), "the archive lacks the kernel of bfs"
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from .debug_checks import Checks
 from .first_limits import first_limit
 from .host_kernels import num_threads, parallel_map
 from .kinds import Launchable, Tasks, tasks_of
+from .prelinked import find_prelinked
 from .timing import during
 from .toolchain import environment, import_numba
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from .codegen.target_cpu import CpuCode
     from .codegen.target_cuda import CudaCode
 
-__all__ = ["CORE_DIR", "LinkedKernel", "cubin", "environment", "native"]
+__all__ = ["CORE_DIR", "LinkedKernel", "cubin", "environment", "freeze", "native", "thaw"]
 
 CORE_DIR = Path(__file__).parent.parent / "_lib"
 _KEPT_IN_MEMORY = 1024
@@ -137,6 +138,12 @@ def cubin(
     core = _core(worker, stored_bytes(item_dtype.itemsize, isinstance(task, Tasks)))
 
     def make() -> LinkedKernel:
+        if not debug:
+            of = task, idle, kinds, item_dtype, worker, max_registers, buckets, each_round, mailbox
+            with during("load", task.name):
+                parts = find_prelinked(cc, *of)
+            if parts is not None:
+                return thaw(parts)
         with during("compile", task.name), _compiling:
             code = _compiled(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug, buckets, each_round, mailbox)
         with during("link", task.name):
@@ -144,19 +151,23 @@ def cubin(
             kernel = _link_best(task.name, core, code, cc, limits, first_limit(task, worker))
         return replace(kernel, checks=code.checks)
 
-    def freeze(kernel: LinkedKernel) -> Sequence[bytes]:
-        facts = asdict(kernel)
-        del facts["checks"]
-        return facts.pop("code"), json.dumps(facts).encode()
-
-    def thaw(parts: Sequence[bytes]) -> LinkedKernel:
-        facts = json.loads(parts[1])
-        return LinkedKernel(code=parts[0], sized_scratch=tuple(facts.pop("sized_scratch")), **facts)
-
     if debug:  # not kept on disk: the lines of the source are no part of a name there
         return make()
     target = ("cuda", core, cc, max_registers, buckets, mailbox)
     return _find_or_make(_name(task, idle, kinds, item_dtype, target, each_round), make, freeze, thaw)
+
+
+def freeze(kernel: LinkedKernel) -> Sequence[bytes]:
+    """Return a kernel without checks as the bytes that `thaw` takes."""
+    facts = asdict(kernel)
+    del facts["checks"]
+    return facts.pop("code"), json.dumps(facts).encode()
+
+
+def thaw(parts: Sequence[bytes]) -> LinkedKernel:
+    """Return the kernel that `freeze` was given."""
+    facts = json.loads(parts[1])
+    return LinkedKernel(code=parts[0], sized_scratch=tuple(facts.pop("sized_scratch")), **facts)
 
 
 @functools.lru_cache(maxsize=8)

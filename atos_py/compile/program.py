@@ -82,15 +82,19 @@ def program_for(
             check(lib.atos_program_native(native.run, native.idle, native.each_round, debug, slot))
             facts = native.scratch_itemsize, native.sized_scratch, native.asks_for_round, num_kinds, native.checks, 0
             return Program(_take_ownership(slot[0]), 0, *facts, native)
-        # A block whose threads together need more registers than there are could not start at all.
-        allowed = _REGISTERS_OF_A_BLOCK // num_threads // 8 * 8
-        limit = allowed if allowed < 255 else None
+        limit = register_limit(num_threads)
         kernel = link.cubin(
             *(task, idle, kinds, item_dtype, worker, device.compute_capability, limit, debug, buckets, each_round, mailbox)
         )
         check(lib.atos_program_load(device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
         facts = kernel.scratch_itemsize, kernel.sized_scratch, kernel.asks_for_round, num_kinds, kernel.checks, kernel.registers
         return Program(_take_ownership(slot[0]), kernel.value_words, *facts, None)
+
+
+def register_limit(num_threads: int) -> int | None:
+    """Return the most registers of a thread with which a block of so many can start; None if that is all it can have."""
+    allowed = _REGISTERS_OF_A_BLOCK // num_threads // 8 * 8
+    return allowed if allowed < 255 else None
 
 
 def _take_ownership(handle: Any) -> Any:

@@ -17,10 +17,11 @@ import numpy as np
 
 from ..errors import InvalidArgumentError
 
-__all__ = ["environment", "import_numba"]
+__all__ = ["environment", "import_numba", "is_configured"]
 
 _PACKAGES = ("atos_py", "numba", "numba-cuda", "llvmlite", "cuda-core", "nvidia-nvjitlink", "nvidia-nvvm")
 _NUMBA_FILE = ".numba_config.yaml"
+_HARMLESS = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS")
 _SET_BY_NUMBA = ("CUDA_DEFAULT_PTX_CC",)  # when its part for CUDA is imported; tasks are compiled for the device that runs them
 
 
@@ -46,6 +47,11 @@ def import_numba() -> ModuleType:
 def environment() -> tuple[Any, ...]:
     """Return what the code that is compiled depends on, beside its source and the machine."""
     return (*_toolchain(), *_settings())
+
+
+def is_configured() -> bool:
+    """Whether somebody has set anything of Numba that may change the code that it makes."""
+    return any(name not in _HARMLESS for name, _ in _settings())
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import dis
 import enum
 import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -17,6 +17,7 @@ from .numba_private import can_compile, compiler_of, overload_of
 
 __all__ = [
     "UnhashableError",
+    "bytecode_of",
     "codes",
     "fingerprint",
     "global_names",
@@ -75,7 +76,21 @@ def reads_parameter(function: Any, place: int) -> bool:
     return any(name == each or (isinstance(each, tuple) and name in each) for each in read)
 
 
-def fingerprint(*values: Any) -> str:
+def bytecode_of(code: CodeType) -> tuple[Any, ...]:
+    """Return all that a function's code consists of."""
+    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    return (code.co_code, *counts, *names, code.co_consts)
+
+
+class _Seen(dict[Any, int]):
+    """Functions by number, those under way by -1, and how their code is described."""
+
+    def __init__(self, describe_code: Callable[[CodeType], tuple[Any, ...]]) -> None:
+        self.describe_code = describe_code
+
+
+def fingerprint(*values: Any, describe_code: Callable[[CodeType], tuple[Any, ...]] = bytecode_of) -> str:
     """Return a hash of everything that the compiled form of `values` depends on, functions followed into what they use.
 
     Raises
@@ -84,14 +99,14 @@ def fingerprint(*values: Any) -> str:
         If a value is met whose content cannot be named.
     """
     hasher = hashlib.sha256()
-    seen: dict[Any, int] = {}
+    seen = _Seen(describe_code)
     for value in (*values, tuple(_overloads())):
         for part in _parts(value, seen):
             hasher.update(len(part).to_bytes(8, "little") + part)
     return hasher.hexdigest()
 
 
-def _parts(value: Any, seen: dict[Any, int]) -> Iterator[bytes]:
+def _parts(value: Any, seen: _Seen) -> Iterator[bytes]:
     """Yield an unambiguous description of a value, piece by piece; `seen` numbers functions, those under way by -1."""
     yield type(value).__qualname__.encode()
     function = plain_function(value)
@@ -130,10 +145,7 @@ def _parts(value: Any, seen: dict[Any, int]) -> Iterator[bytes]:
         yield repr(value.shape).encode()
         yield value.tobytes()
     elif isinstance(value, CodeType):
-        yield value.co_code
-        counts = (value.co_argcount, value.co_posonlyargcount, value.co_kwonlyargcount, value.co_flags)
-        names = (value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars)
-        yield from _parts((*counts, *names, value.co_consts), seen)
+        yield from _parts(seen.describe_code(value), seen)
     elif isinstance(value, ModuleType):
         yield value.__name__.encode()
     elif isinstance(value, type):
@@ -147,7 +159,7 @@ def _parts(value: Any, seen: dict[Any, int]) -> Iterator[bytes]:
         raise UnhashableError(f"{type(value).__qualname__} {value!r}")
 
 
-def _parts_of_function(function: FunctionType, seen: dict[Any, int]) -> Iterator[bytes]:
+def _parts_of_function(function: FunctionType, seen: _Seen) -> Iterator[bytes]:
     if is_library(function):
         yield f"{function.__module__}.{function.__qualname__}".encode()
         return
@@ -203,7 +215,7 @@ def _overloads() -> Iterator[tuple[Any, ...]]:
                 yield of, attribute, options, copy, function.__defaults__, function.__kwdefaults__
 
 
-def _parts_of_global(value: Any, attributes: set[str], seen: dict[Any, int]) -> Iterator[bytes]:
+def _parts_of_global(value: Any, attributes: set[str], seen: _Seen) -> Iterator[bytes]:
     yield from _parts(value, seen)
     if isinstance(value, ModuleType):
         for name, member in sorted(members_of(value, attributes).items()):  # each function uses others of them

@@ -1,0 +1,147 @@
+"""Links the kernels of the package's own algorithms for the archive of `compile.prelinked`; no GPU is needed.
+
+The calls run on the CPU, with the choices that a GPU would make, on small graphs of each sort. What they launch is then
+compiled and linked. ``python -m atos_py.tools.prelink`` does it, for ``python setup.py build_kernels``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+import unittest.mock
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from ..algorithms.bfs import api as bfs
+from ..algorithms.coloring import api as coloring
+from ..algorithms.pagerank import chebyshev_pull
+from ..algorithms.registry import find_algorithms
+from ..compile.linker import CORE_DIR, cubin, freeze
+from ..compile.prelinked import ARCHIVE, CAPABILITY, hash_sources, name_prelinked, write_archive
+from ..compile.program import program_for, register_limit
+from ..graph.generate import random_weights
+from ..graph.graph import Graph
+from ..graph.spec import graph_of
+from ..operators.edge_map import THREAD_MAX_DEGREE
+from ..runtime import launch, queue_launches
+from .workloads import bind_algorithm
+
+__all__ = ["CALLS", "Launch", "as_a_gpu_chooses", "call", "directed_half", "recorded_launches"]
+
+# Of each algorithm, and with options for which other tasks run: the name of the algorithm, and the options.
+CALLS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{name: (name, {}) for name in find_algorithms()},
+    "bfs, push": ("bfs", {"direction": "push"}),
+    "bfs, parents": ("bfs", {"parents": True}),
+    "color by degree": ("color", {"order": "degree"}),
+    "color at random": ("color", {"order": "random"}),
+    "sssp, predecessors": ("sssp", {"predecessors": True}),
+    "shortest_path_lengths, weighted": ("shortest_path_lengths", {"weighted": True}),
+}
+
+# Of a launch: its task, `idle`, kinds of arguments, type of items, worker, threads of a block, and other options of `cubin`.
+Launch = tuple[Any, ...]
+
+
+def call(name: str, graph: Graph, source: int) -> Any:
+    """Return the result of a call on a graph with weights, from a vertex of it."""
+    algorithm, options = CALLS[name]
+    if algorithm == "minimum_spanning_forest":
+        graph = graph.to_symmetric()
+    return bind_algorithm(find_algorithms()[algorithm], graph, source).run(**options)
+
+
+@contextlib.contextmanager
+def recorded_launches() -> Iterator[dict[Launch, None]]:
+    """Record all different launches meanwhile."""
+    seen: dict[Launch, None] = {}
+    run, threads = launch.run_launch, [256]
+
+    def find_program(task: Any, idle: Any, kinds: Any, device: Any, dtype: Any, worker: str, given: int, *rest: Any) -> Any:
+        seen[task, idle, kinds, dtype, worker, threads[0], rest] = None
+        return program_for(task, idle, kinds, device, dtype, worker, given, *rest)
+
+    def run_launch(*args: Any) -> Any:
+        threads[0] = args[-1].get("num_threads") or 256  # of the options
+        return run(*args)
+
+    patch = unittest.mock.patch.object
+    with patch(launch, "program_for", find_program), patch(queue_launches, "run_launch", run_launch):
+        yield seen
+
+
+@contextlib.contextmanager
+def as_a_gpu_chooses() -> Iterator[None]:
+    """Have the CPU make the choices that a GPU with a large graph would make."""
+    patch = unittest.mock.patch.dict
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(patch(bfs._LARGE, {"cpu": 0}))
+        for choice in (coloring._HUB_DEGREE, chebyshev_pull._LOW_AVERAGE_DEGREE, THREAD_MAX_DEGREE):
+            stack.enter_context(patch(choice, {"cpu": choice["cuda"]}))
+        yield
+
+
+def directed_half(graph: Graph) -> Graph:
+    """Return a graph with one direction, by chance, of each edge of a symmetric one, and its weight."""
+    tails = np.repeat(np.arange(graph.num_vertices, dtype=np.uint32), graph.degrees())
+    heads = graph.indices.to_numpy()
+    one_way = (tails < heads) ^ (tails + heads & 1).astype(bool)
+    weights = None if graph.weights is None else graph.weights[:][one_way]
+    return Graph.from_edges(tails[one_way], heads[one_way], weights, num_vertices=graph.num_vertices, device=graph.device)
+
+
+def arguments_of(recorded: Launch) -> tuple[Any, ...]:
+    """Return what `cubin` takes for a recorded launch, but for the compute capability, as `name_prelinked` orders it."""
+    task, idle, kinds, dtype, worker, threads, (_debug, buckets, each_round, mailbox) = recorded
+    return task, idle, kinds, dtype, worker, register_limit(threads), buckets, each_round, mailbox
+
+
+def record_all() -> list[Launch]:
+    """Return the launches of all calls on a scale-free graph, a mesh, and a directed graph."""
+    scale_free, mesh = (graph_of(spec, device="cpu") for spec in ("rmat:10:16@1-255", "road:50@1-255"))
+    real = scale_free.with_weights(random_weights(scale_free, 0.0, 1.0))
+    with recorded_launches() as launches:
+        for large in (True, False):
+            with as_a_gpu_chooses() if large else contextlib.nullcontext():
+                for graph in (scale_free, mesh, directed_half(scale_free), real):
+                    for name in CALLS:
+                        call(name, graph, int(np.argmax(graph.degrees())))
+    return list(launches)
+
+
+def main() -> None:
+    """Write the archive, unless that of these sources is there."""
+    if not any(CORE_DIR.glob("core_*.fatbin")):
+        print("no kernels are linked, since the core was built for the CPU alone", file=sys.stderr)
+        ARCHIVE.unlink(missing_ok=True)
+        return
+    if ARCHIVE.is_file() and ARCHIVE.read_bytes().startswith(hash_sources()):
+        return
+    ARCHIVE.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory() as cache, unittest.mock.patch.dict(os.environ, {"ATOS_CACHE_DIR": cache}):
+        recorded = [arguments_of(each) for each in record_all()]
+
+        def link(of: tuple[Any, ...]) -> tuple[str, list[bytes]]:
+            task, idle, kinds, dtype, worker, limit, buckets, each_round, mailbox = of
+            kernel = cubin(task, idle, kinds, dtype, worker, CAPABILITY, limit, False, buckets, each_round, mailbox)
+            name = name_prelinked(*of)
+            if name is None:
+                raise ValueError(f"{task.name} depends on something outside the package")
+            return name, list(freeze(kernel))
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            kernels = list(pool.map(link, recorded))
+    table = dict(kernels)
+    if len(table) < len({parts[0] for _, parts in kernels}):
+        raise ValueError("two kernels have the same name")
+    write_archive(table)
+    print(f"{ARCHIVE.name}: {len(table)} kernels, {ARCHIVE.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

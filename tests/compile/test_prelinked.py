@@ -1,0 +1,144 @@
+"""Kernels of the package that are linked beforehand: names, and an archive that counts for its own sources alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_arrays import FakeArray
+from repository import ROOT
+
+import atos_py as atos
+from atos_py.algorithms.bfs.tasks import visit, visit_within
+from atos_py.algorithms.coloring import assign, check
+from atos_py.compile import linker as link
+from atos_py.compile import prelinked
+from atos_py.compile.arguments import describe
+from atos_py.compile.kinds import Tasks
+from atos_py.compile.linker import LinkedKernel, freeze, thaw
+from atos_py.tools import prelink
+
+KERNEL = LinkedKernel(b"\x7fELF" + bytes(100), "atos_kernel", 2, 0, False, 38, 0, 0, 16, "", sized_scratch=(3, 4))
+GRAPH = atos.Graph._make([*(FakeArray(np.zeros(2, dtype), True) for dtype in ("i8", "u4")), None])
+DEPTH = FakeArray(np.zeros(2, "u4"), False)
+KINDS = tuple(map(describe, (GRAPH, DEPTH)))
+U4 = np.dtype("u4")
+OPTIONS = None, False, None, False  # of registers, buckets, each_round, mailbox
+
+
+def name_of(task, kinds=KINDS, dtype=U4, worker="cta", options=OPTIONS):
+    return prelinked.name_prelinked(task, None, kinds, dtype, worker, *options)
+
+
+@pytest.fixture
+def archive(tmp_path, monkeypatch):
+    """An archive with one kernel, that of `visit`."""
+    path = tmp_path / "kernels.xz"
+    monkeypatch.setattr(prelinked, "ARCHIVE", path)
+    prelinked._kernels.cache_clear()
+    prelinked.write_archive({name_of(visit): freeze(KERNEL), "other": [b"", b"{}"]}, path)
+    yield path
+    prelinked._kernels.cache_clear()
+
+
+def find():
+    prelinked._kernels.cache_clear()
+    return prelinked.find_prelinked((9, 0), visit, None, KINDS, U4, "cta", *OPTIONS)
+
+
+def test_a_kernel_comes_back_from_the_archive(archive):
+    assert thaw(find()) == KERNEL
+
+
+def test_what_a_kernel_depends_on_is_in_its_name():
+    names = [
+        name_of(visit),
+        name_of(visit, kinds=KINDS[::-1]),
+        name_of(visit, dtype=np.dtype("u8")),
+        name_of(visit, worker="warp"),
+        name_of(visit, options=(40, False, None, False)),
+        name_of(visit, options=(None, True, None, False)),
+        name_of(visit, options=(None, False, visit.body, False)),
+        name_of(visit, options=(None, False, None, True)),
+        name_of(atos.task(workload=visit_within.workload)(visit.body)),
+        name_of(assign),
+        name_of(Tasks((assign, check))),
+        name_of(Tasks((check, assign))),
+    ]
+    assert None not in names
+    assert len(set(names)) == len(names)
+
+
+def test_names_are_the_same_in_another_process():
+    code = f"""if True:
+        import sys
+        sys.path[:0] = [{str(ROOT / "tests")!r}, {str(Path(__file__).parent)!r}]
+        from test_prelinked import name_of, visit
+        print(name_of(visit))
+    """
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == name_of(visit)
+
+
+def test_tasks_of_users_have_no_name():
+    @atos.task(workload=visit.workload)
+    def mine(worker, v, i, first, next_depth, graph, depth):
+        worker.push(v)
+
+    assert name_of(mine) is None
+
+
+def test_an_archive_of_other_sources_does_not_count(archive):
+    content = archive.read_bytes()
+    archive.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    assert find() is None
+
+
+def test_without_an_archive_there_are_none(archive):
+    archive.unlink()
+    assert find() is None
+
+
+def test_settings_of_numba_count_for_kernels_that_are_compiled(archive, monkeypatch):
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+    assert find() is not None
+    monkeypatch.setenv("NUMBA_OPT", "0")
+    assert find() is None
+
+
+def test_other_gpus_have_none(archive):
+    assert prelinked.find_prelinked((8, 0), visit, None, KINDS, U4, "cta", *OPTIONS) is None
+
+
+def test_a_prelinked_kernel_takes_no_compiler(archive, monkeypatch):
+    def compiled(*_):
+        raise AssertionError("compiled")
+
+    monkeypatch.setattr(link, "_compiled", compiled)
+    monkeypatch.setattr(link, "_memory", {})
+    monkeypatch.setattr(link, "read_entry", lambda name: None)
+    prelinked._kernels.cache_clear()
+    if not any(link.CORE_DIR.glob("core_*.fatbin")):
+        pytest.skip("the core was built without GPU support")
+    assert link.cubin.__wrapped__(visit, None, KINDS, U4, "cta", (9, 0)) == KERNEL
+    with pytest.raises(AssertionError, match="compiled"):
+        link.cubin.__wrapped__(visit, None, KINDS, U4, "warp", (9, 0))
+
+
+def test_launches_of_a_call_are_recorded_with_the_choices_of_a_gpu():
+    graph = atos.generate.rmat(10, 16, device="cpu")
+    with prelink.recorded_launches() as launches:
+        atos.bfs(graph, 0)
+        assert [launch[0].name for launch in launches][-1] == "visit"
+        with prelink.as_a_gpu_chooses():
+            atos.bfs(graph, 0)
+        tasks = [launch[0].name for launch in launches]
+        atos.bfs(atos.generate.road(9, device="cpu"), 0)
+    assert "expand_edge, pull" in tasks
+    assert len(launches) == len(tasks)
+    assert None not in [prelinked.name_prelinked(*prelink.arguments_of(launch)) for launch in launches]
