@@ -12,7 +12,7 @@ from ..algorithms.launch_sequence import LaunchSequence
 from ..algorithms.pagerank.chebyshev_pull import HUB_DEGREE, plan_ranges
 from ..compile.task import Task
 from ..operators.edge_map import weight_of
-from ..operators.gather_rounds import end_round, gather_rounds, make_gather_rounds
+from ..operators.gather_rounds import end_round, gather_rounds, make_gather_rounds, range_takers
 from ..operators.vertex_map import named
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
@@ -46,8 +46,10 @@ def run_dense(asked: Request) -> LaunchStats:
     zero = 0.0 if metadata.dtype.kind == "f" else np.uint64(0) if metadata.dtype == np.uint64 else 0
     run = make_gather_rounds(back[:2], metadata, zero, order, size, alone, asked.rounds, int(asked.fuse == "none"))
     task = make_dense_task(asked.program, metadata.dtype, zero)
-    items = np.arange(min(64 * device.processors, max(len(order), 1)))  # more than workers
-    launches = LaunchSequence(asked.program.name, Queue(4 * len(items), device=device), asked.options, asked.worker or worker)
+    items = range_takers(len(order), device)
+    launches = LaunchSequence(
+        asked.program.name, Queue(4 * len(items), dtype=items.dtype, device=device), asked.options, asked.worker or worker
+    )
     rounds: Any = {"barrier": True, "each_round": end_round}
     while not run.is_done:
         launches.launch(items, task, run, back.weights, *asked.args, defaults={"fetch_size": 1}, overrides=rounds)

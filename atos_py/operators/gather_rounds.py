@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from ..arrays.array import Array, asarray, empty, zeros
 from ..compile.atomics import atomic_add
 from ..compile.task import Task
+from ..core.devices import Device
 from .edge_map import gather
 
-__all__ = ["GatherRounds", "end_round", "gather_rounds", "make_gather_rounds"]
+__all__ = ["GatherRounds", "end_round", "gather_rounds", "make_gather_rounds", "range_takers", "take_range"]
 
 _ROUNDS, _LIMITED, _DONE = range(3)  # places in the state
 
@@ -60,20 +61,26 @@ def make_gather_rounds(rows: tuple[Array, Array], values: Array, zero: Any, orde
         values,
         empty(values.size, dtype=values.dtype, device=device),
         asarray(order.astype(np.uint32), device=device),
-        zeros(1, dtype=np.int64, device=device),
+        zeros(1, dtype=np.uint32, device=device),
         zeros(1, dtype=np.dtype(type(zero)), device=device),
         asarray(np.array([1, 0, 0]), device=device),
         *numbers,
     )
 
 
+def range_takers(num_ranges: int, device: Device) -> NDArray[Any]:
+    """Return the items that take so many ranges: no more than those, and more than workers."""
+    return np.arange(min(64 * device.processors, max(num_ranges, 1)), dtype=np.uint32)
+
+
 def take_range(worker, run):  # type: ignore[no-untyped-def]
-    """Return a range that no other worker takes in this round, or -1; collective."""
-    k = np.int64(-1)
+    """Return a range, of `run.order`, that no other worker takes in this round, or -1; collective."""
+    k = np.int32(-1)
     if worker.rank == 0:
-        k = np.int64(atomic_add(run.taken, 0, 1))
-    k = worker.max(k)
-    return np.int64(run.order[k]) if k < run.order.size else np.int64(-1)
+        place = atomic_add(run.taken, 0, 1)
+        if place < run.order.size:
+            k = np.int32(run.order[place])
+    return worker.max(k)
 
 
 def end_round(worker, run, *args):  # type: ignore[no-untyped-def]

@@ -103,7 +103,7 @@ def arguments_of(recorded: Launch) -> tuple[Any, ...]:
 
 def record_all() -> list[Launch]:
     """Return the launches of all calls on a scale-free graph, a mesh, and a directed graph."""
-    scale_free, mesh = (graph_of(spec, device="cpu") for spec in ("rmat:10:16@1-255", "road:50@1-255"))
+    scale_free, mesh = (graph_of(spec, device="cpu") for spec in ("rmat:13:16@1-255", "road:50@1-255"))
     real = scale_free.with_weights(random_weights(scale_free, 0.0, 1.0))
     with recorded_launches() as launches:
         for large in (True, False):

@@ -185,7 +185,7 @@ def test_kernels_spill_nothing(task: atos.Task, number: Any, worker: str) -> Non
     arguments = {
         sweep: (*rows, 16, *rows, values, values, None, params),
         push_marked: (*rows, *rows, values, values, marks, params),
-        chebyshev_round: (1, 1, *rows, Iteration(values, values, sums, sums, sums, *[0.0] * 3, 0)),
+        chebyshev_round: (1, 1, *rows, Iteration(values, values, sums, sums, sums, *[0.0] * 3, 0, marks, marks)),
     }
     try:
         between = end_round if task is chebyshev_round else None

@@ -29,6 +29,7 @@ def limits(monkeypatch):
     monkeypatch.setattr(link, "read_entry", lambda name: None)
     monkeypatch.setattr(link, "write_entry", lambda name, parts: None)
     monkeypatch.setattr(link, "_memory", {})
+    monkeypatch.setattr(link, "find_prelinked", lambda *_: None)
     monkeypatch.setattr(link, "num_threads", lambda: 1)
     tried, true = [], link._link
 

@@ -15,8 +15,9 @@ What a vertex holds between rounds is its contribution, rank / degree, which eac
 float64, reads the graph once, has no atomic operation on a neighbour, and also measures a bound of the error of y, which holds
 on undirected graphs (docs/algorithms/pagerank.md).
 
-All rounds are one launch. An item is a range of vertices, which its task pushes again for the next round; `end_round`, the
-function between rounds, measures the error, chooses the next step, and stops the launch.
+All rounds are one launch. Each of its items takes ranges of vertices from a counter, in the same order in each round, and
+pushes itself for the next one; `end_round`, the function between rounds, measures the error, chooses the next step, and stops
+the launch.
 
 Source: Golub and Varga, "Chebyshev semi-iterative methods, successive overrelaxation iterative methods, and second order
 Richardson iterative methods", Numerische Mathematik 3 (1961).
@@ -30,10 +31,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays.array import Array, zeros
+from ...arrays.array import Array, asarray, zeros
 from ...compile.task import task
 from ...graph.graph import Graph
 from ...operators.edge_map import THREAD_MAX_DEGREE, gather
+from ...operators.gather_rounds import range_takers, take_range
 from ...operators.ranges import VERTICES_PER_ITEM
 from ...operators.vertex_map import vertex_map
 from ...runtime.launch import LaunchOptions
@@ -71,6 +73,8 @@ class Iteration(NamedTuple):
     damping: float
     tolerance: float
     is_stepped: int  # whether a launch is one round
+    order: Array  # of the ranges of vertices
+    taken: Array  # how many of them are, in this round
 
 
 def contribution(v, u, current, *rest):  # type: ignore[no-untyped-def]
@@ -104,14 +108,18 @@ gather_range = gather(contribution, next_value, no_contribution, count=3).body
 
 @task
 def chebyshev_round(worker, item, size, thread_max_degree, indptr, indices, run):  # type: ignore[no-untyped-def]
-    """Gather for a range of vertices, and push it again for the next round."""
+    """Gather for ranges of vertices until all of this round are taken, and push the item again for the next round."""
     if worker.rank == 0:
         worker.push(item)
     is_odd = worker.round & 1 == 1
     current = run.others if is_odd else run.values
     previous = run.values if is_odd else run.others
     numbers = run.teleport_weight, run.damping, run.state[_OMEGA]
-    gather_range(worker, item, size, thread_max_degree, indptr, indices, run.totals, current, previous, run.teleport, *numbers)
+    while True:
+        k = take_range(worker, run)
+        if k < 0:
+            break
+        gather_range(worker, k, size, thread_max_degree, indptr, indices, run.totals, current, previous, run.teleport, *numbers)
 
 
 def end_round(worker, size, thread_max_degree, indptr, indices, run):  # type: ignore[no-untyped-def]
@@ -138,6 +146,7 @@ def end_round(worker, size, thread_max_degree, indptr, indices, run):  # type: i
     if worker.rank == 0:
         for k in range(3):
             totals[k] = 0.0
+        run.taken[0] = 0
         state[_ERRORS + count % _NUM_ERRORS] = error
         state[_SUM] = old_sum
         state[_NEW_SUM] = new_sum
@@ -168,9 +177,9 @@ def plan_ranges(graph: Graph, hubs: NDArray[Any]) -> tuple[int, int, NDArray[Any
     size = max(smallest, min(largest, n // (items_per_processor * device.processors)))
     has_hub = np.zeros(-(-n // size), np.bool_)
     has_hub[hubs // size] = True
-    items = np.argsort(~has_hub, kind="stable")  # ranges with hubs take longest, and so come first
+    order = np.argsort(~has_hub, kind="stable")  # ranges with hubs take longest, and so come first
     thread_max_degree = max(THREAD_MAX_DEGREE[device.kind], _LOW_DEGREE_THREAD_MAX if low_degree else 0)
-    return size, thread_max_degree, items, "cta" if low_degree else "warp"
+    return size, thread_max_degree, order, "cta" if low_degree else "warp"
 
 
 def solve(
@@ -206,17 +215,22 @@ def solve(
     n, device = graph.num_vertices, graph.device
     if n == 0:
         return 0.0
-    size, thread_max_degree, items, worker = plan_ranges(graph, hubs)
+    size, thread_max_degree, order, worker = plan_ranges(graph, hubs)
+    items = range_takers(len(order), device)
     how: dict[str, Any] = {"worker": "cta"} if worker == "cta" else {"worker": "warp", "defaults": {"fetch_size": 1}}
     values, others = (zeros(n, dtype=rank.dtype, device=device) for _ in range(2))
     state = zeros(_ERRORS + _NUM_ERRORS, dtype=np.float64, device=device)
+    ranges = asarray(order.astype(np.uint32), device=device)
     overrides: LaunchOptions = {"barrier": True, "each_round": end_round}
 
     def run_rounds(is_stepped: bool) -> list[float]:
         """Run rounds, or one, and return the sums of the last."""
         launches.totals[:] = 0
         state[:] = np.array([1.0, damping, *[0.0] * (state.size - 2)])
-        run = Iteration(values, others, teleport, launches.totals, state, 1 - damping, damping, tolerance, int(is_stepped))
+        numbers = 1 - damping, damping, tolerance, int(is_stepped)
+        run = Iteration(
+            values, others, teleport, launches.totals, state, *numbers, ranges, zeros(1, dtype=np.uint32, device=device)
+        )
         arguments = size, thread_max_degree, graph.indptr, graph.indices, run
         launches.launch(items, chebyshev_round, *arguments, overrides=overrides, **how)
         if launches.planned is None:
