@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.launch_sequence import LaunchSequence
-from ..algorithms.pagerank.chebyshev_pull import HUB_DEGREE, plan_ranges
+from ..algorithms.pagerank.chebyshev_pull import HUB_DEGREE, PullRanges, plan_ranges
 from ..compile.task import Task
+from ..graph.graph import Graph
+from ..graph.kept import kept
 from ..operators.edge_map import weight_of
 from ..operators.gather_rounds import end_round, gather_rounds, make_gather_rounds, range_takers
 from ..operators.vertex_map import named
@@ -39,14 +41,22 @@ def make_dense_task(program: Any, dtype: np.dtype[Any], zero: Any) -> Task:
     return Task(named(gather_rounds(update_along, settle, zero).body, compute))
 
 
+def _ranges_of(graph: Graph) -> PullRanges:
+    """Return how vertices gather, which is found once for a graph."""
+    known = kept(graph)
+    if "pull ranges" not in known:
+        known["pull ranges"] = plan_ranges(graph, np.flatnonzero(graph.degrees() > HUB_DEGREE))
+    return known["pull ranges"]  # type: ignore[no-any-return]
+
+
 def run_dense(asked: Request) -> LaunchStats:
     """Run a program with `apply`, in one launch, or in one for each round without fusion."""
     metadata, device, back = asked.metadata, asked.graph.device, turned(asked.graph)
-    size, alone, order, worker = plan_ranges(back, np.flatnonzero(back.degrees() > HUB_DEGREE))
+    size, alone, order, worker = _ranges_of(back)
     zero = 0.0 if metadata.dtype.kind == "f" else np.uint64(0) if metadata.dtype == np.uint64 else 0
     run = make_gather_rounds(back[:2], metadata, zero, order, size, alone, asked.rounds, int(asked.fuse == "none"))
     task = make_dense_task(asked.program, metadata.dtype, zero)
-    items = range_takers(len(order), device)
+    items = range_takers(order.size, device)
     launches = LaunchSequence(
         asked.program.name, Queue(4 * len(items), dtype=items.dtype, device=device), asked.options, asked.worker or worker
     )

@@ -53,14 +53,14 @@ class GatherRounds(NamedTuple):
         return rounds, bool(self.state[_LIMITED])
 
 
-def make_gather_rounds(rows: tuple[Array, Array], values: Array, zero: Any, order: NDArray[Any], *numbers: int) -> GatherRounds:
+def make_gather_rounds(rows: tuple[Array, Array], values: Array, zero: Any, order: Array, *numbers: int) -> GatherRounds:
     """Return what a launch shares; `numbers` are the last four, and `zero` that of `gather_rounds`."""
     device = values.device
     return GatherRounds(
         *rows,
         values,
         empty(values.size, dtype=values.dtype, device=device),
-        asarray(order.astype(np.uint32), device=device),
+        order,
         zeros(1, dtype=np.uint32, device=device),
         zeros(1, dtype=np.dtype(type(zero)), device=device),
         asarray(np.array([1, 0, 0]), device=device),

@@ -164,7 +164,7 @@ def test_a_launch_ends_with_no_residual_above_the_limit(device: atos.Device, wor
         teleport = atos.asarray(teleport_distribution("personalization", None, n), device=device)
         pushing = ResidualPush(graph, launches, 0.85, teleport, "push")
         rank = pushing.zeros(np.float64)
-        launches.over_vertices(set_ranks, n, graph.indptr, teleport, 1.0, 0.0, rank)
+        launches.over_vertices(set_ranks, n, graph.indptr, teleport, 1.0, 0.0, False, rank)
         residual = pushing.residuals(rank, np.float64)
         for limit in (1e-4 / n, 1e-7 / n):
             assert np.abs(residual.to_numpy()).max() > limit

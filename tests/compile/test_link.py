@@ -406,7 +406,9 @@ def test_what_scratch_a_kernel_sizes_is_kept(core_dir):
 
 
 @pytest.mark.parametrize(("processors", "tried"), [(2, [40, 48, 64]), (16, [40, 48, 64, 80, None])])
-@pytest.mark.parametrize("spilled", [{40: 16, 48: 8}, {40: 16, 48: 8, 64: 8, 80: 8, None: 8}], ids=["64 are enough", "none are"])
+@pytest.mark.parametrize(
+    "spilled", [{40: 16, 48: 8}, {40: 16, 48: 8, 64: 8, 80: 8, None: 8}], ids=["64 are enough", "none are"]
+)
 def test_limits_tried_at_once_choose_as_those_in_turn(processors, tried, spilled, monkeypatch):
     limits = []
 

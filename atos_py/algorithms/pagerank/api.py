@@ -12,6 +12,7 @@ from ...arrays.array import Array, asarray, to_host, zeros
 from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError, UnsupportedTypeError
 from ...graph.graph import Graph
+from ...graph.kept import kept
 from ...graph.partition import Partition
 from ...graph.strength import out_strength
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
@@ -25,7 +26,7 @@ from ..arguments import check_call, check_no_each_round
 from ..launch_sequence import LaunchSequence
 from ..over_devices import refuse_over
 from . import chebyshev_pull
-from .chebyshev_pull import HUB_DEGREE, chebyshev_round, is_low_degree
+from .chebyshev_pull import HUB_DEGREE, PullRanges, chebyshev_round, is_low_degree, plan_ranges
 from .over_devices import pagerank_over
 from .residual_push import ResidualPush, push_marked, set_ranks, sweep
 
@@ -271,20 +272,20 @@ class _Call(NamedTuple):
         graph, launches, damping, strength, start, find, dtype, tolerance = self
         n, undirected = graph.num_vertices, strength is None and graph.is_symmetric()
         teleport = asarray(jumps, device=graph.device, readonly=True)
-        hubs = zeros(2 + graph.num_edges // HUB_DEGREE, dtype=np.int64, device=graph.device)
         rank = zeros(n, dtype=dtype, device=graph.device)
         pulls = find == "gather" or (find is None and undirected and (is_low_degree(graph) or launches.worker is None))
         if pulls:
             check_no_each_round("pagerank", launches.options)
 
-        def set_start(dangling: float) -> None:
+        def set_start(dangling: float, divide: bool, target: Array, factor: float = 1.0) -> None:
             per_vertex, per_edge = 1.0, 0.0
             if start is None and undirected and tolerance > 1e-5:
                 # Ranks are nearly in proportion to degrees; but not so in each of the small components.
                 per_vertex, per_edge = 1 - damping, damping * (1 - dangling) / max(graph.num_edges, 1)
-            launches.over_vertices(set_ranks, n, graph.indptr, teleport if start is None else start, per_vertex, per_edge, rank)
+            ranks, scale = teleport if start is None else start, (factor * per_vertex, factor * per_edge)
+            launches.over_vertices(set_ranks, n, graph.indptr, ranks, *scale, divide, target)
 
-        def pull(hubs: NDArray[Any]) -> float | None:
+        def pull(dangling: float, ranges: PullRanges) -> float | None:
             return chebyshev_pull.solve(
                 graph,
                 launches,
@@ -292,24 +293,32 @@ class _Call(NamedTuple):
                 teleport,
                 rank,
                 tolerance,
-                hubs=hubs,
+                ranges=ranges,
+                begin=lambda values, factor: set_start(dangling, True, values, factor),
                 any_scale=start is not None,
                 undirected=undirected,
             )
 
+        def count_hubs() -> tuple[float, PullRanges]:
+            hubs = zeros(2 + graph.num_edges // HUB_DEGREE, dtype=np.int64, device=graph.device)
+            dangling = launches.sums(find_hubs, n, graph.indptr, teleport, hubs)[0]
+            return dangling, plan_ranges(graph, hubs[1 : 1 + int(hubs[0])])
+
         def plan() -> None:
-            launches.sums(find_hubs, n, graph.indptr, teleport, hubs)
-            set_start(0.0)
-            pull(np.arange(0))
+            pull(*count_hubs())
 
         if pulls:
             launches.compile_ahead((graph.indptr.dtype, dtype, start is None or start.dtype, is_low_degree(graph)), plan)
-        set_start(launches.sums(find_hubs, n, graph.indptr, teleport, hubs)[0])
+        known = kept(graph) if teleport.size == 1 else {}  # otherwise the part of dangling vertices is another one
+        if "hubs" not in known:
+            known["hubs"] = count_hubs()
+        dangling, ranges = known["hubs"]
+        bound = pull(dangling, ranges) if pulls else None
+        if bound is not None and undirected:
+            return rank, bound
+        if bound is None:
+            set_start(dangling, False, rank)
         pushing = ResidualPush(graph, launches, damping, teleport, "push" if find == "push" else "sweep", strength)
-        if pulls:
-            bound = pull(hubs[1 : 1 + int(hubs[0])])
-            if bound is not None and undirected:
-                return rank, bound
         return pushing.solve(rank, tolerance, check_first=pulls)
 
 

@@ -26,6 +26,7 @@ Richardson iterative methods", Numerische Mathematik 3 (1961).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ from ...operators.vertex_map import vertex_map
 from ...runtime.launch import LaunchOptions
 from ..launch_sequence import LaunchSequence
 
-__all__ = ["HUB_DEGREE", "Iteration", "chebyshev_round", "end_round", "is_low_degree", "plan_ranges", "solve"]
+__all__ = ["HUB_DEGREE", "Iteration", "PullRanges", "chebyshev_round", "end_round", "is_low_degree", "plan_ranges", "solve"]
 
 HUB_DEGREE = 4096  # edges from which on a warp takes long to gather
 # Average degree below which a graph is low-degree: threads gather for a vertex each. On the CPU a worker is a thread anyway.
@@ -159,10 +160,9 @@ def end_round(worker, size, thread_max_degree, indptr, indices, run):  # type: i
 
 
 @vertex_map
-def scale_by_degree(v, indptr, source, factor, divide, target):  # type: ignore[no-untyped-def]
-    """Turn a rank, times a factor, into a contribution (`divide`), or a contribution into a rank; rounded once."""
-    degree = np.float64(max(indptr[v + 1] - indptr[v], 1))
-    target[v] = factor * (source[v] / degree if divide else source[v] * degree)
+def scale_by_degree(v, indptr, source, factor, target):  # type: ignore[no-untyped-def]
+    """Turn a contribution into a rank, times a factor; rounded once."""
+    target[v] = factor * (source[v] * np.float64(max(indptr[v + 1] - indptr[v], 1)))
 
 
 def is_low_degree(graph: Graph) -> bool:
@@ -170,8 +170,17 @@ def is_low_degree(graph: Graph) -> bool:
     return graph.num_edges < _LOW_AVERAGE_DEGREE[graph.device.kind] * graph.num_vertices
 
 
-def plan_ranges(graph: Graph, hubs: NDArray[Any]) -> tuple[int, int, NDArray[Any], str]:
-    """Return how vertices gather: those of a range, edges up to which one thread gathers, the ranges, and the worker."""
+class PullRanges(NamedTuple):
+    """How the vertices of a graph gather: by ranges that workers take one after the other."""
+
+    size: int  # vertices of a range
+    thread_max_degree: int  # edges of a vertex that one thread gathers
+    order: Array  # of the ranges
+    worker: str
+
+
+def plan_ranges(graph: Graph, hubs: NDArray[Any]) -> PullRanges:
+    """Return the ranges of a graph, those with hubs first."""
     n, device, low_degree = graph.num_vertices, graph.device, is_low_degree(graph)
     smallest, largest, items_per_processor = _RANGE_SIZES[low_degree]
     size = max(smallest, min(largest, n // (items_per_processor * device.processors)))
@@ -179,7 +188,7 @@ def plan_ranges(graph: Graph, hubs: NDArray[Any]) -> tuple[int, int, NDArray[Any
     has_hub[hubs // size] = True
     order = np.argsort(~has_hub, kind="stable")  # ranges with hubs take longest, and so come first
     thread_max_degree = max(THREAD_MAX_DEGREE[device.kind], _LOW_DEGREE_THREAD_MAX if low_degree else 0)
-    return size, thread_max_degree, order, "cta" if low_degree else "warp"
+    return PullRanges(size, thread_max_degree, asarray(order.astype(np.uint32), device=device), "cta" if low_degree else "warp")
 
 
 def solve(
@@ -190,37 +199,38 @@ def solve(
     rank: Array,
     tolerance: float,
     *,
-    hubs: NDArray[Any],
+    ranges: PullRanges,
+    begin: Callable[[Array, float], None],
     any_scale: bool,
     undirected: bool,
 ) -> float | None:
-    """Change ranks until their error is at most `tolerance`, if that comes about.
+    """Find ranks whose error is at most `tolerance`, if that comes about.
 
     Parameters
     ----------
     rank : Array
-        The ranks to start from, of sum about 1, or in any scale if `any_scale`.
-    hubs : numpy.ndarray
-        The vertices with more than `HUB_DEGREE` edges.
+        The ranks that are found.
+    begin : callable
+        ``begin(values, factor)`` sets the contributions of vertices to those to start from, times a factor: of ranks of sum
+        about 1, or in any scale if `any_scale`.
     undirected : bool
         Whether the graph is. Otherwise the result is only a start for another method.
 
     Returns
     -------
     float or None
-        None if the error stopped to fall; the ranks are those to start from then. A bound of the error, if the graph is
+        None if the error stopped to fall. A bound of the error, if the graph is
         undirected; the ranks then sum to 1. Otherwise the number proves nothing, and the ranks have the scale of the fixed
         point of f, in which residuals are computed from ranks.
     """
     n, device = graph.num_vertices, graph.device
     if n == 0:
         return 0.0
-    size, thread_max_degree, order, worker = plan_ranges(graph, hubs)
-    items = range_takers(len(order), device)
+    size, thread_max_degree, order, worker = ranges
+    items = range_takers(order.size, device)
     how: dict[str, Any] = {"worker": "cta"} if worker == "cta" else {"worker": "warp", "defaults": {"fetch_size": 1}}
     values, others = (zeros(n, dtype=rank.dtype, device=device) for _ in range(2))
     state = zeros(_ERRORS + _NUM_ERRORS, dtype=np.float64, device=device)
-    ranges = asarray(order.astype(np.uint32), device=device)
     overrides: LaunchOptions = {"barrier": True, "each_round": end_round}
 
     def run_rounds(is_stepped: bool) -> list[float]:
@@ -229,7 +239,7 @@ def solve(
         state[:] = np.array([1.0, damping, *[0.0] * (state.size - 2)])
         numbers = 1 - damping, damping, tolerance, int(is_stepped)
         run = Iteration(
-            values, others, teleport, launches.totals, state, *numbers, ranges, zeros(1, dtype=np.uint32, device=device)
+            values, others, teleport, launches.totals, state, *numbers, order, zeros(1, dtype=np.uint32, device=device)
         )
         arguments = size, thread_max_degree, graph.indptr, graph.indices, run
         launches.launch(items, chebyshev_round, *arguments, overrides=overrides, **how)
@@ -237,17 +247,17 @@ def solve(
             launches.queue.clear()
         return state.to_numpy().tolist()
 
-    launches.over_vertices(scale_by_degree, n, graph.indptr, rank, 1.0, True, values)
+    begin(values, 1.0)
     if any_scale:
         # Of the sum of y, f keeps what comes along edges; the rest has to be the teleport term of f, which is 1 - damping.
         found = run_rounds(True)
         rest = found[_SUM] - found[_NEW_SUM] + 1 - damping
         if not (rest > 0 and found[_SUM] > 0):
             return None
-        launches.over_vertices(scale_by_degree, n, graph.indptr, rank, (1 - damping) / rest, True, values)
+        begin(values, (1 - damping) / rest)
     found = run_rounds(False)
     if found[_ENDS] == 0:
         return None
     last = values if launches.runs[-1].rounds % 2 else others
-    launches.over_vertices(scale_by_degree, n, graph.indptr, last, 1 / found[_SUM] if undirected else 1.0, False, rank)
+    launches.over_vertices(scale_by_degree, n, graph.indptr, last, 1 / found[_SUM] if undirected else 1.0, rank)
     return found[_ERROR]

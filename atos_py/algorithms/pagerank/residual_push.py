@@ -152,9 +152,11 @@ weighted_sweep, weighted_push_marked = residual_tasks(zero_share, share_by_stren
 
 
 @vertex_map
-def set_ranks(v, indptr, start, per_vertex, per_edge, rank):  # type: ignore[no-untyped-def]
-    """Set a rank to ``per_vertex * start + per_edge * degree``."""
-    rank[v] = per_vertex * start[min(v, start.size - 1)] + per_edge * (indptr[v + 1] - indptr[v])
+def set_ranks(v, indptr, start, per_vertex, per_edge, divide, target):  # type: ignore[no-untyped-def]
+    """Set a rank to ``per_vertex * start + per_edge * degree``, or (`divide`) the contribution of an edge to that / degree."""
+    degree = indptr[v + 1] - indptr[v]
+    rank = per_vertex * start[min(v, start.size - 1)] + per_edge * degree
+    target[v] = rank / np.float64(max(degree, 1)) if divide else rank
 
 
 @vertex_map
@@ -207,7 +209,7 @@ class ResidualPush:
         dtype, last = rank.dtype, math.inf
         if dtype != np.float64:
             given, rank = rank, self.zeros(np.float64)
-            self.launches.over_vertices(set_ranks, self.n, self.graph.indptr, given, 1.0, 0.0, rank)
+            self.launches.over_vertices(set_ranks, self.n, self.graph.indptr, given, 1.0, 0.0, False, rank)
         while True:
             residual = self.residuals(rank, np.float64)
             error, total, rest = self.measure_error(rank, residual)
