@@ -87,6 +87,11 @@ class Array:
         return iter(self.to_numpy())
 
     @property
+    def of_core(self) -> bool:
+        """Whether its memory is of this package, and not of another library."""
+        return isinstance(self._owner, ffi.CData) or (isinstance(self._owner, Array) and self._owner.of_core)
+
+    @property
     def ndim(self) -> int:
         """Number of dimensions."""
         return len(self.shape)

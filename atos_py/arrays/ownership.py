@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..core.devices import Device
 from ..core.devices import device as device_of
+from ..core.library import check, lib
 from ..core.process_group import ProcessGroup, whole
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 
@@ -70,6 +71,16 @@ class Ownership:
         return slice(min(self.here.start * self.chunk, self.size), min(self.here.stop * self.chunk, self.size))
 
     @property
+    def on_gpus(self) -> bool:
+        """Whether the devices are GPUs, rather than CPU devices."""
+        return self.devices[0].kind == "cuda"
+
+    @property
+    def borders(self) -> list[int]:
+        """The first element of each device, by number, and the number of all."""
+        return [min(k * self.chunk, self.size) for k in range(len(self.devices) + 1)]
+
+    @property
     def chunk(self) -> int:
         """Elements of a device, of which the last one may have fewer."""
         return max(-(-self.size // len(self.devices)), 1)
@@ -102,16 +113,18 @@ class Ownership:
 
 
 def check_devices(devices: Any) -> tuple[Device, ...]:
-    """Return the devices of a partition."""
+    """Return the devices of a partition; GPUs reach each other's memory from then on."""
     if isinstance(devices, (str, Device)) or not isinstance(devices, Sequence):
         raise UnsupportedTypeError(f"devices must be a list of devices, such as ['cpu:0', 'cpu:1'] (got {devices!r:.80})")
-    for device in devices:
-        if not str(_named(device)).startswith("cpu"):
-            raise InvalidArgumentError(f"several devices of one launch are CPU devices, such as 'cpu:1', so far (got {device})")
-    found = tuple(map(device_of, devices))
+    found = tuple(device_of(_named(device)) for device in devices)
     if not found:
         raise InvalidArgumentError("devices must name one device at least (got none)")
-    if len(set(found)) != len(found):
+    kinds = {device.kind for device in found}
+    if len(kinds) > 1:
+        raise InvalidArgumentError(f"devices must be all GPUs or all CPU devices (got {', '.join(map(str, devices))})")
+    if kinds == {"cuda"}:
+        check(lib.atos_connect(len(found), [device.number for device in found]))
+    elif len(set(found)) != len(found):
         raise InvalidArgumentError(f"devices must differ (got {', '.join(map(str, devices))}; 'cpu' is 'cpu:0')")
     return found
 

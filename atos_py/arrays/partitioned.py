@@ -17,6 +17,7 @@ from .indexing import Key
 from .memory import check_shape
 from .ownership import Ownership
 from .shared import shared_zeros
+from .spread import spread_zeros
 
 __all__ = ["PartitionedArray"]
 
@@ -42,8 +43,8 @@ class PartitionedArray:
     9 [7 7 9] 2
     """
 
-    # On CPU devices the memory is one, which processes share. On GPUs it would be one range of addresses too, whose pages each
-    # owner provides.
+    # On CPU devices the memory is one, which processes share. On GPUs it is one range of addresses too, whose pages each owner
+    # provides.
     __slots__ = ("__weakref__", "_elements", "_ownership")
 
     def __init__(self, shape: int | tuple[int, ...], dtype: DTypeLike, ownership: Ownership) -> None:
@@ -53,7 +54,9 @@ class PartitionedArray:
                 f"an array of a partition has an element or a row for each of its {ownership.size:,} vertices (got shape"
                 f" {dimensions})"
             )
-        if ownership.group is None:
+        if ownership.on_gpus:
+            self._elements = spread_zeros(dimensions, dtype, ownership.devices, ownership.borders)
+        elif ownership.group is None:
             self._elements = zeros(dimensions, dtype=dtype, device=ownership.devices[0])
         else:
             self._elements = shared_zeros(ownership.group, dimensions, dtype, ownership.devices[0])

@@ -47,6 +47,6 @@ def shared_zeros(
 
 def common_zeros(shape: int | tuple[int, ...], dtype: DTypeLike, ownership: Ownership) -> Array:
     """Return a new array of zeros that all devices of an ownership have in common, in whatever process they are."""
-    if ownership.group is None:
+    if ownership.group is None:  # GPUs of an ownership reach each other's memory
         return zeros(shape, dtype=dtype, device=ownership.devices[0])
     return shared_zeros(ownership.group, check_shape(shape), dtype, ownership.devices[0])

@@ -100,6 +100,7 @@ def cubin(
     buckets: bool = False,
     each_round: Callable[..., Any] | None = None,
     mailbox: bool = False,
+    peers: bool = False,
 ) -> LinkedKernel:
     """Return the kernel that runs a task on GPUs of compute capability `cc`.
 
@@ -127,6 +128,8 @@ def cubin(
         Run by one worker between two rounds, as `each_round(worker, *args)`.
     mailbox : bool
         Whether its workers look for items that the host sends while they run.
+    peers : bool
+        Whether the launch is over several GPUs.
 
     Raises
     ------
@@ -138,14 +141,14 @@ def cubin(
     core = _core(worker, stored_bytes(item_dtype.itemsize, isinstance(task, Tasks)))
 
     def make() -> LinkedKernel:
-        if not debug:
+        if not (debug or peers):
             of = task, idle, kinds, item_dtype, worker, max_registers, buckets, each_round, mailbox
             with during("load", task.name):
                 parts = find_prelinked(cc, *of)
             if parts is not None:
                 return thaw(parts)
         with during("compile", task.name), _compiling:
-            code = _compiled(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug, buckets, each_round, mailbox)
+            code = _compiled(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug, buckets, each_round, mailbox, peers)
         with during("link", task.name):
             limits = (max_registers,) if max_registers else _REGISTERS
             kernel = _link_best(task.name, core, code, cc, limits, first_limit(task, worker))
@@ -153,7 +156,7 @@ def cubin(
 
     if debug:  # not kept on disk: the lines of the source are no part of a name there
         return make()
-    target = ("cuda", core, cc, max_registers, buckets, mailbox)
+    target = ("cuda", core, cc, max_registers, buckets, mailbox, peers)
     return _find_or_make(_name(task, idle, kinds, item_dtype, target, each_round), make, freeze, thaw)
 
 

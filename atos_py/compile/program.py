@@ -71,6 +71,7 @@ def program_for(
     buckets: bool = False,
     each_round: Any = None,
     mailbox: bool = False,
+    peers: bool = False,
 ) -> Program:
     """Return the program of a task, compiled, linked and loaded on first use."""
     members = len(tasks_of(task))
@@ -82,10 +83,9 @@ def program_for(
             check(lib.atos_program_native(native.run, native.idle, native.each_round, debug, slot))
             facts = native.scratch_itemsize, native.sized_scratch, native.asks_for_round, num_kinds, native.checks, 0
             return Program(_take_ownership(slot[0]), 0, *facts, native)
+        options = debug, buckets, each_round, mailbox, peers
         limit = register_limit(num_threads)
-        kernel = link.cubin(
-            *(task, idle, kinds, item_dtype, worker, device.compute_capability, limit, debug, buckets, each_round, mailbox)
-        )
+        kernel = link.cubin(task, idle, kinds, item_dtype, worker, device.compute_capability, limit, *options)
         check(lib.atos_program_load(device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
         facts = kernel.scratch_itemsize, kernel.sized_scratch, kernel.asks_for_round, num_kinds, kernel.checks, kernel.registers
         return Program(_take_ownership(slot[0]), kernel.value_words, *facts, None)

@@ -269,8 +269,9 @@ class DerivedGraphs(GraphArrays):
         Parameters
         ----------
         devices : sequence of Device or str, optional
-            CPU devices of this process so far, such as ``["cpu:0", "cpu:1"]``. By default one of each process, after
-            `atos_py.distributed.init`: all processes then call this with the same graph, and share the parts.
+            GPUs that reach each other's memory, or CPU devices of this process, such as ``["cuda:0", "cuda:1"]``. By default
+            a CPU device of each process, after `atos_py.distributed.init`: all processes then call this with the same graph,
+            and share the parts. A GPU that is named several times counts as several devices, for tests on one.
         order : {"keep", "random"}
             How vertices are numbered inside tasks, of which each device owns as many: as they are, for meshes and roads, whose
             neighbours have similar ids; or at random, for scale-free graphs, so that each device gets as many edges.
@@ -285,7 +286,8 @@ class DerivedGraphs(GraphArrays):
         Raises
         ------
         InvalidArgumentError
-            If a device is a GPU or is there twice, or there is no such order, or the processes give different graphs.
+            If a CPU device is there twice, two GPUs have no access to each other's memory, there is no such order, or the
+            processes give different graphs.
 
         Notes
         -----
@@ -308,7 +310,8 @@ class DerivedGraphs(GraphArrays):
         chosen = order_vertices(self, order, seed) if order == "random" else None
         rows = self if chosen is None else self._induced(chosen).simplify(sort=True)
         first = where[0]
-        parts = [None if part is None else asarray(part, device=first, readonly=True) for part in rows]
+        on_gpus = first.kind == "cuda"  # then they are copied to their owners
+        parts = [None if part is None else part if on_gpus else asarray(part, device=first, readonly=True) for part in rows]
         ids = None if chosen is None else asarray(chosen, device=first)
         return make_partition(tuple(parts), where, ids, group)  # type: ignore[arg-type]
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays.array import Array, asarray
 from ..arrays.ownership import Ownership
 from ..arrays.shared import shared_zeros
+from ..arrays.spread import spread_zeros
 from ..core.devices import Device
 from ..core.process_group import ProcessGroup, current_group
 from ..errors import InvalidArgumentError
@@ -102,10 +103,30 @@ def make_partition(
         numbers = np.empty(size, np.uint32)
         numbers[original] = np.arange(size, dtype=np.uint32)
     ownership = Ownership(devices, size, None if ids is None else original, numbers, group)
-    last = asarray(original, device=devices[0], readonly=True)
-    parts = Partition(*rows, last) if group is None else _share(group, ownership, Partition(*rows, last))
+    if ownership.on_gpus:
+        parts = _spread(ownership, Partition(*rows, asarray(original, device="cpu")))
+    else:
+        last = asarray(original, device=devices[0], readonly=True)
+        parts = Partition(*rows, last) if group is None else _share(group, ownership, Partition(*rows, last))
     parts.ownership = ownership
     return parts
+
+
+def _spread(ownership: Ownership, rows: Partition) -> Partition:
+    """Return rows of which each GPU has its own."""
+    vertices = ownership.borders
+    edges = [int(rows.indptr[vertex]) for vertex in vertices]
+    ends = [*vertices[:-1], vertices[-1] + 1]
+    spread: list[Array | None] = []
+    for array, borders in zip(rows, (ends, edges, edges, vertices), strict=True):
+        if array is None:
+            spread.append(None)
+            continue
+        made = spread_zeros(array.shape, array.dtype, ownership.devices, borders)
+        made[...] = array
+        made.readonly = True
+        spread.append(made)
+    return Partition._make(spread)
 
 
 def _share(group: ProcessGroup, ownership: Ownership, rows: Partition) -> Partition:

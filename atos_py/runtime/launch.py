@@ -282,7 +282,8 @@ def prepare_launch(
         mailbox.open(form, names)
     launched = tasks[0] if form.kinds is None else Tasks(tasks)
     observer = make_observer(config.progress, launched.name)
-    program = program_for(*_program_key(queue, launched, arguments, config, mailbox is not None))
+    programs = _load_programs(queue, launched, arguments, config, mailbox is not None)
+    program = programs[0]
     sized = _check_scratch(launched, program, config, on_gpu)
     _check_rounds(launched, program, config)
     samples = zeros((_MAX_SAMPLES, _SAMPLE_WORDS), dtype=np.uint64, device=queue.device) if config.sample_interval else None
@@ -324,7 +325,8 @@ def prepare_launch(
             queue.ownership.agree(f"a launch of {launched.name} by {config}")
         launch.poll_callback = start_callback(observer)
         with annotated(launched.name):
-            status, stats, devices = form.launch(program.handle, launch)
+            handles = program.handle if queue.ownership is None else [each.handle for each in programs]
+            status, stats, devices = form.launch(handles, launch)
         asked = mailbox is not None and mailbox.stopped
         others = [other for other, _, _ in arguments.receivers]
         check_end(queue, launched, program, status, stats, config.timeout, (arguments, words, samples, mailbox), asked, others)
@@ -338,7 +340,18 @@ def _program_key(
 ) -> tuple[Any, ...]:
     """Return the parameters of `program_for`."""
     where = queue.device, queue.dtype, config.worker, config.num_threads
-    return launched, config.idle, arguments.kinds, *where, config.debug, queue.buckets is not None, config.each_round, mailbox
+    peers = queue.ownership is not None and queue.ownership.on_gpus
+    options = config.debug, queue.buckets is not None, config.each_round, mailbox, peers
+    return launched, config.idle, arguments.kinds, *where, *options
+
+
+def _load_programs(
+    queue: LaunchedQueue, launched: Launchable, arguments: Arguments, config: LaunchConfig, mailbox: bool
+) -> list[Program]:
+    """Return the program of a launch, for each device of the queue that is in this process."""
+    first, idle, kinds, _, *rest = _program_key(queue, launched, arguments, config, mailbox)
+    devices = [queue.device] if queue.ownership is None else [queue.ownership.devices[k] for k in queue.ownership.here]
+    return [program_for(first, idle, kinds, device, *rest) for device in devices]
 
 
 def compile_ahead(queue: LaunchedQueue, launches: Iterable[PlannedLaunch]) -> None:

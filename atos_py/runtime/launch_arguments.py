@@ -128,6 +128,11 @@ def _wrap(position: int, value: Any, device: Device, ownership: Ownership | None
         raise InvalidArgumentError(
             f"argument {position} is on {value.device}, the task runs on {', '.join(map(str, devices))}; {advice}"
         )
+    if isinstance(value, Array) and ownership is not None and ownership.on_gpus and not value.of_core:
+        raise InvalidArgumentError(
+            f"argument {position} is in memory that another library has allocated on {value.device}, which the other GPUs do"
+            " not reach; make a copy with atos.asarray(..., copy=True)"
+        )
     return value
 
 

@@ -41,7 +41,7 @@ class PeerForm(Form):
     __slots__ = ()
 
     def launch(self, program: Any, launch: Any) -> Launched:
-        """Run the queues' tasks; see `Form.launch`."""
+        """Run the queues' tasks; see `Form.launch`. `program` has one for each of them."""
         handles, ownership, blocks = self.handle
         count = len(ownership.devices)
         queues, parts = ffi.new("atos_queue *[]", handles), ffi.new("atos_stats[]", count)
@@ -55,7 +55,7 @@ class PeerForm(Form):
             "key_bytes": field.itemsize,
             "chunk": ownership.chunk,
             "queues": queues,
-            "program": program,
+            "programs": ffi.new("atos_program *[]", program),
             "processes": processes,
         }
         with turn(ownership.group):

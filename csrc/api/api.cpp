@@ -65,6 +65,16 @@ atos_status atos_pointer_device(const void *pointer, int32_t *device) {
   return guarded([&] { *device = cuda_pointer_device(pointer); });
 }
 
+atos_status atos_connect(uint32_t count, const int32_t *devices) {
+  return guarded([&] { cuda_connect({devices, devices + count}); });
+}
+
+atos_status atos_allocate_over(uint32_t count, const int32_t *devices, const uint64_t *borders, void **pointer) {
+  return guarded([&] { *pointer = cuda_allocate_over({devices, devices + count}, {borders, borders + count + 1}); });
+}
+
+void atos_release_over(void *pointer) { cuda_release_over(pointer); }
+
 atos_status atos_stream_wait(int32_t device, void *stream) {
   return guarded([&] { backend(device).wait(stream); });
 }

@@ -83,12 +83,13 @@ public:
   void release_mailbox(const MailboxMemory &memory) noexcept override { release(memory.ring); }
 
   // Threads beyond the number of cores help nobody, but some more than that do no harm.
-  uint32_t resident_blocks(atos_program &, const atos_launch &launch, uint32_t) override {
+  uint32_t resident_blocks(const Run &run) override {
+    const uint32_t blocks = std::max(run.launch.blocks, run.all_workers);
     const uint32_t most = std::max(kMostThreads, 4 * cores());
-    if (launch.blocks > most)
+    if (blocks > most)
       throw Failure(ATOS_TOO_MANY,
-                    format("%u threads asked for, but a launch on %u cores may have at most %u", launch.blocks, cores(), most));
-    return launch.blocks ? launch.blocks : cores();
+                    format("%u threads asked for, but a launch on %u cores may have at most %u", blocks, cores(), most));
+    return run.launch.blocks ? run.launch.blocks : cores();
   }
   uint32_t workers_per_block(const atos_launch &) override { return 1; }
 
@@ -106,20 +107,20 @@ public:
 
   bool ended(Run &run) override { return run.over; }
 
-  void provide_peers(const std::vector<std::shared_ptr<Run>> &runs) override {
+  void provide_peers(const Runs &runs) override {
     for (const auto &run : runs) provide_counters(*run);
   }
-  void collect_peers(const std::vector<std::shared_ptr<Run>> &runs) override {
+  void collect_peers(const Runs &runs) override {
     for (const auto &run : runs) collect_counters(*run);
     if (!runs[0]->launch.barrier && runs[0]->peers.own == 0) ++runs[0]->counters->rounds;
   }
 
   // One pool has the workers of all devices. A stop is asked for on the first one, whose workers tell the others.
-  void run_peers(const std::vector<std::shared_ptr<Run>> &runs, bool collects) override {
+  void run_peers(const Runs &runs, bool collects) override {
     for (const auto &run : runs) run->over = false;
     drive(*runs[0], [this, runs, collects](ThreadPool &pool) { // a copy, since workers that do not stop outlive the call
       struct Over {
-        const std::vector<std::shared_ptr<Run>> &runs;
+        const Runs &runs;
         ~Over() {
           for (size_t k = 1; k < runs.size(); ++k) runs[k]->over = true;
         }

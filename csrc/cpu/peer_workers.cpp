@@ -6,7 +6,7 @@
 namespace atos {
 namespace {
 
-template <unsigned bytes> void work(const std::vector<std::shared_ptr<Run>> &runs, ThreadPool &pool) {
+template <unsigned bytes> void work(const Runs &runs, ThreadPool &pool) {
   std::vector<std::unique_ptr<CpuWorker<bytes, true>>> workers;
   for (const auto &run : runs)
     for (unsigned k = 0; k < run->blocks; ++k) workers.push_back(std::make_unique<CpuWorker<bytes, true>>(*run, k));
@@ -16,7 +16,7 @@ template <unsigned bytes> void work(const std::vector<std::shared_ptr<Run>> &run
 
 } // namespace
 
-void work_together(const std::vector<std::shared_ptr<Run>> &runs, ThreadPool &pool) {
+void work_together(const Runs &runs, ThreadPool &pool) {
   switch (runs[0]->item_bytes) {
   case 4: return work<4>(runs, pool);
   case 8: return work<8>(runs, pool);

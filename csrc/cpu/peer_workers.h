@@ -10,6 +10,6 @@
 namespace atos {
 
 // Runs the workers of all devices, each in a thread.
-void work_together(const std::vector<std::shared_ptr<Run>> &runs, ThreadPool &pool);
+void work_together(const Runs &runs, ThreadPool &pool);
 
 } // namespace atos

@@ -6,7 +6,9 @@
 #include "cuda/launch.h"
 #include "cuda/memory.h"
 #include "cuda/memory_pool.h"
+#include "cuda/peers.h"
 #include "cuda/program.h"
+#include "cuda/spread_memory.h"
 #include "cuda/store_items.h"
 #include "cuda/virtual_memory.h"
 
@@ -43,14 +45,16 @@ public:
   MailboxMemory make_mailbox() override { return cuda::make_mailbox(device); }
   void release_mailbox(const MailboxMemory &memory) noexcept override { cuda::release_mailbox(device, memory); }
 
-  uint32_t resident_blocks(atos_program &program, const atos_launch &launch, uint32_t item_bytes) override {
-    return static_cast<CudaProgram &>(program).resident_blocks(launch, item_bytes);
+  uint32_t resident_blocks(const Run &run) override {
+    return static_cast<CudaProgram &>(*run.program).resident_blocks(run.launch, run.item_bytes, run.kernel.peer_count);
   }
   uint32_t workers_per_block(const atos_launch &launch) override { return cuda::workers_per_block(launch); }
 
   void run_persistent(Run &run) override { cuda::run_persistent(device, run); }
   void run_discrete(Run &run) override { cuda::run_discrete(device, run); }
   bool ended(Run &run) override { return completed_since(device, run); }
+  void provide_peers(const Runs &runs) override { cuda::provide_peers(runs); }
+  void run_peers(const Runs &runs, bool) override { cuda::run_peers(runs); }
   void start_clock(const atos_launch &launch) override { cuda::start_clock(device, static_cast<CUstream>(launch.stream)); }
   double stop_clock(const atos_launch &) override { return cuda::stop_clock(device); }
 
@@ -94,6 +98,24 @@ void cuda_release_memory() {
                                          pool->device.index));
   }
 }
+
+namespace {
+
+std::vector<cuda::CudaDevice *> gpus_of(const std::vector<int32_t> &devices) {
+  std::vector<cuda::CudaDevice *> gpus;
+  for (int32_t index : devices) gpus.push_back(&cuda::instance_of_device<cuda::CudaDevice>(index));
+  return gpus;
+}
+
+} // namespace
+
+void cuda_connect(const std::vector<int32_t> &devices) { cuda::connect(gpus_of(devices)); }
+
+void *cuda_allocate_over(const std::vector<int32_t> &devices, const std::vector<uint64_t> &borders) {
+  return cuda::allocate_over(gpus_of(devices), borders);
+}
+
+void cuda_release_over(void *pointer) noexcept { cuda::release_over(pointer); }
 
 } // namespace atos
 

@@ -66,6 +66,23 @@ void CudaDevice::add_stuck(const std::vector<StuckKernel> &kernels) {
   has_stuck_kernels = true;
 }
 
+std::vector<CUmemAccessDesc> CudaDevice::access() {
+  std::lock_guard<std::mutex> lock(guard);
+  std::vector<CUmemAccessDesc> all{{{CU_MEM_LOCATION_TYPE_DEVICE, {handle}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}};
+  for (CUdevice other : reaching) all.push_back({{CU_MEM_LOCATION_TYPE_DEVICE, {other}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
+  return all;
+}
+
+bool CudaDevice::reached_by(const CudaDevice &other) {
+  std::lock_guard<std::mutex> lock(guard);
+  return other.handle == handle || std::find(reaching.begin(), reaching.end(), other.handle) != reaching.end();
+}
+
+void CudaDevice::let_reach(const CudaDevice &other) {
+  std::lock_guard<std::mutex> lock(guard);
+  reaching.push_back(other.handle);
+}
+
 void CudaDevice::begin_run() {
   std::unique_lock<std::shared_mutex> begins(beginning);
   std::lock_guard<std::mutex> lock(guard);

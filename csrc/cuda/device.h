@@ -96,6 +96,11 @@ public:
     if (!put_off(release)) release();
   }
 
+  // The GPUs that reach the memory of this one, with it: those that are mapped for them and for it.
+  std::vector<CUmemAccessDesc> access();
+  bool reached_by(const CudaDevice &other);
+  void let_reach(const CudaDevice &other);
+
   const int32_t index;
   CUdevice handle = 0;
   CUcontext context = nullptr;
@@ -104,6 +109,7 @@ public:
 private:
   std::mutex guard;
   std::vector<StuckKernel> stuck_kernels; // of all launches
+  std::vector<CUdevice> reaching;         // others that reach its memory
   std::atomic<bool> has_stuck_kernels{false};
   std::shared_mutex beginning; // held by a run while it begins, and shared by calls during which none shall
   unsigned open_runs = 0;

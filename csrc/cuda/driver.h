@@ -20,6 +20,7 @@ namespace atos::cuda {
   X(cuDeviceGet, 2000)                                                                                                         \
   X(cuDeviceGetName, 2000)                                                                                                     \
   X(cuDeviceGetAttribute, 2000)                                                                                                \
+  X(cuDeviceCanAccessPeer, 4000)                                                                                               \
   X(cuDevicePrimaryCtxRetain, 7000)                                                                                            \
   X(cuCtxPushCurrent, 4000)                                                                                                    \
   X(cuCtxPopCurrent, 4000)                                                                                                     \
@@ -32,6 +33,7 @@ namespace atos::cuda {
   X(cuMemPoolCreate, 11020)                                                                                                    \
   X(cuMemPoolSetAttribute, 11020)                                                                                              \
   X(cuMemPoolGetAttribute, 11020)                                                                                              \
+  X(cuMemPoolSetAccess, 11020)                                                                                                 \
   X(cuMemPoolTrimTo, 11020)                                                                                                    \
   X(cuMemAllocManaged, 6000)                                                                                                   \
   X(cuMemAddressReserve, 10020)                                                                                                \

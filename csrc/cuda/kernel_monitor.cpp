@@ -11,11 +11,6 @@
 namespace atos::cuda {
 namespace {
 
-void check_running(CUstream stream) {
-  const CUresult result = driver().cuStreamQuery(stream);
-  if (result != CUDA_ERROR_NOT_READY) check(result, "running the kernel");
-}
-
 // When the callback is due: sets *now from the copy of the counters that was begun for the one before, and begins the next
 // copy; whether there was one. Copies are never waited for.
 bool sample(CudaDevice &device, Run &run, atos_sample *now) {
@@ -33,6 +28,13 @@ bool sample(CudaDevice &device, Run &run, atos_sample *now) {
   return known;
 }
 
+} // namespace
+
+void check_running(CUstream stream) {
+  const CUresult result = driver().cuStreamQuery(stream);
+  if (result != CUDA_ERROR_NOT_READY) check(result, "running the kernel");
+}
+
 // Sets the upper half of the word `stop` on the device. Sent at each poll, since the upload of the counters may come after it.
 void send_stop(CudaDevice &device, const Run &run) {
   const LaunchResources &resources = resources_of_thread(device);
@@ -40,8 +42,6 @@ void send_stop(CudaDevice &device, const Run &run) {
   if (driver().cuStreamQuery(resources.control) != CUDA_ERROR_NOT_READY)
     check(driver().cuMemcpyHtoDAsync(upper_half, resources.stop_word, 4, resources.control), "stopping the workers");
 }
-
-} // namespace
 
 bool poll_launch(CudaDevice &device, Run &run, CUstream stream) {
   check_running(stream);

@@ -8,6 +8,12 @@ namespace atos::cuda {
 // poll_launch, since a kernel that failed never completes.
 constexpr unsigned kPollsBetweenChecks = 1 << 14;
 
+// Throws if the kernel in a stream failed.
+void check_running(CUstream stream);
+
+// Asks the workers to stop, as far as the control stream is free.
+void send_stop(CudaDevice &device, const Run &run);
+
 // Whether the workers are to stop; sends them the word if so. Throws if a kernel in the stream failed, and ATOS_STUCK if the
 // kernels of `run.pending_kernels` were asked to stop and did not.
 bool poll_launch(CudaDevice &device, Run &run, CUstream stream);

@@ -28,12 +28,12 @@ void start_kernel(const Run &run, CUstream stream) {
   Arguments arguments;
   __builtin_memcpy(arguments.word, run.launch.arguments, run.launch.argument_words * 8);
   void *parameters[] = {const_cast<Launch *>(&run.kernel), &arguments};
-  const uint32_t shared = shared_bytes(run.launch, run.item_bytes, run.kernel.buffer);
+  const uint32_t shared = shared_bytes(run.launch, run.item_bytes, run.kernel.buffer, run.kernel.peer_count);
   const CUfunction function = static_cast<CudaProgram *>(run.program)->function;
   const uint32_t threads = run.launch.threads;
   // Workers that wait for all others need all others on the GPU. That so many fit is not enough: half of them and half of
-  // another launch could hold it, and wait for ever.
-  const bool cooperative = run.launch.persistent && (run.launch.barrier || run.launch.idle);
+  // another launch could hold it, and wait for ever. Of several devices that are one GPU each has its share of it.
+  const bool cooperative = run.launch.persistent && (run.launch.barrier || run.launch.idle) && run.sharing == 1;
   const Driver &d = driver();
   check(cooperative ? d.cuLaunchCooperativeKernel(function, run.blocks, 1, 1, threads, 1, 1, shared, stream, parameters)
                     : d.cuLaunchKernel(function, run.blocks, 1, 1, threads, 1, 1, shared, stream, parameters, nullptr),

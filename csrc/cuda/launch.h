@@ -17,6 +17,9 @@ inline uint32_t workers_per_block(const atos_launch &launch) {
   return launch.worker == ATOS_THREAD ? launch.threads : launch.worker == ATOS_WARP ? launch.threads / 32 : 1;
 }
 
+// Maps memory for one more growth of the queue, and for those that fit into the same blocks; the workers wait for it.
+void grant_growth(CudaDevice &device, Run &run, CompletionRecord &record);
+
 // The schedules, in persistent.cpp and discrete.cpp. `Backend` says what they do.
 void run_persistent(CudaDevice &device, Run &run);
 void run_discrete(CudaDevice &device, Run &run);

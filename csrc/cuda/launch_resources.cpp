@@ -56,6 +56,7 @@ void destroy(const LaunchResources &resources) {
     if (stream) d.cuStreamDestroy(stream);
   if (resources.control) d.cuStreamDestroy(resources.control);
   if (resources.counters) d.cuMemFreeHost(resources.counters);
+  if (resources.peer_table) d.cuMemFree(resources.peer_table);
 }
 
 } // namespace

@@ -14,7 +14,9 @@ struct LaunchResources {
   CompletionRecord *records = nullptr;
   uint64_t *stop_word = nullptr, *growths_granted = nullptr;
   void *zeros = nullptr;
+  CUdeviceptr peer_table = 0; // in the GPU's memory, for launches over several
 };
+constexpr uint32_t kMostGpus = 64; // of a launch
 
 // The resources of the calling thread, made on first use. The device's context has to be current.
 LaunchResources &resources_of_thread(CudaDevice &device);

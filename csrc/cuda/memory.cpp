@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cuda/memory_pool.h"
+#include "cuda/spread_memory.h"
 #include "protocol/mailbox.cuh"
 
 namespace atos::cuda {
@@ -141,10 +142,10 @@ void free_unused_mailboxes(CudaDevice &device) {
   }
 }
 
-void copy(CudaDevice &device, void *to, const void *from, uint64_t bytes) {
-  if (!bytes) return;
-  device.refuse_if_stuck();
-  ScopedContext current(device.context);
+namespace {
+
+// Copies memory each end of which is of one GPU, or of the host.
+void copy_part(void *to, const void *from, uint64_t bytes) {
   const int32_t target = device_of_pointer(to), source = device_of_pointer(from);
   // Memory of a pool is for its own GPU alone, so that cuMemcpy cannot reach that of another.
   if (target != source && target != ATOS_CPU && source != ATOS_CPU)
@@ -152,6 +153,20 @@ void copy(CudaDevice &device, void *to, const void *from, uint64_t bytes) {
                                 instance_of_device<CudaDevice>(source).context, bytes),
           "copying");
   else check(driver().cuMemcpy(address(to), address(from), bytes), "copying");
+}
+
+} // namespace
+
+void copy(CudaDevice &device, void *to, const void *from, uint64_t bytes) {
+  if (!bytes) return;
+  device.refuse_if_stuck();
+  ScopedContext current(device.context);
+  for (uint64_t done = 0, some; done < bytes; done += some) {
+    unsigned char *target = static_cast<unsigned char *>(to) + done;
+    const unsigned char *source = static_cast<const unsigned char *>(from) + done;
+    some = std::min({bytes - done, bytes_of_one(address(target)), bytes_of_one(address(source))});
+    copy_part(target, source, some);
+  }
   check(driver().cuStreamSynchronize(CU_STREAM_LEGACY), "copying");
 }
 
@@ -159,6 +174,11 @@ void fill(CudaDevice &device, void *to, const void *element, uint32_t element_by
   if (!count) return;
   device.refuse_if_stuck();
   ScopedContext current(device.context);
+  const uint64_t here = bytes_of_one(address(to)) / element_bytes;
+  if (here < count) { // the rest is another GPU's
+    fill(device, static_cast<unsigned char *>(to) + here * element_bytes, element, element_bytes, count - here);
+    count = here;
+  }
   const Driver &d = driver();
   const CUdeviceptr at = address(to);
   if (device.has_run()) return fill_by_copies(at, element, element_bytes, count);

@@ -34,6 +34,12 @@ CUresult MemoryPool::allocate(CUdeviceptr *pointer, size_t bytes) {
   return device.call_unless_run([&] { give_back(); }) ? once() : result; // giving back may wait for a run
 }
 
+void MemoryPool::share_with(const CudaDevice &other) {
+  if (!pool) throw Failure(ATOS_INVALID, format("GPU %d has no memory pools, whose memory others could reach", device.index));
+  const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, {other.handle}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  check(driver().cuMemPoolSetAccess(pool, &access, 1), "letting another GPU reach the memory of one");
+}
+
 void MemoryPool::free(CUdeviceptr pointer) noexcept {
   const Driver &d = driver();
   if (d.cuCtxSynchronize() != CUDA_SUCCESS) return; // the context is lost, and the memory with it

@@ -18,6 +18,9 @@ public:
   // Waits for all that runs on the GPU, as cuMemFree does, since any stream may still use the memory.
   void free(CUdeviceptr pointer) noexcept;
 
+  // Lets another GPU reach all memory of the pool, now and later.
+  void share_with(const CudaDevice &other);
+
   uint64_t unused() const noexcept; // bytes of GPU memory that are kept and belong to nobody
   void give_back() noexcept;        // all that is kept
 

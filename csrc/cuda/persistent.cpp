@@ -33,7 +33,8 @@ private:
   const bool open;
 };
 
-// Maps memory for one more growth of the queue, and for those that fit into the same blocks; the workers wait for it.
+} // namespace
+
 void grant_growth(CudaDevice &device, Run &run, CompletionRecord &record) {
   LaunchResources &resources = resources_of_thread(device);
   uint64_t &growths_granted = run.counters->growths_granted;
@@ -50,8 +51,6 @@ void grant_growth(CudaDevice &device, Run &run, CompletionRecord &record) {
   check(driver().cuMemcpyHtoDAsync(at, resources.growths_granted, 8, resources.control), "providing memory");
   check(driver().cuStreamSynchronize(resources.control), "providing memory");
 }
-
-} // namespace
 
 void run_persistent(CudaDevice &device, Run &run) {
   device.refuse_if_stuck();

@@ -20,8 +20,8 @@ void CudaProgram::load(const void *cubin, const char *symbol) {
   check(driver().cuModuleGetFunction(&function, module, symbol), "finding the kernel");
 }
 
-uint32_t CudaProgram::resident_blocks(const atos_launch &launch, uint32_t item_bytes) {
-  const uint32_t shared = shared_bytes(launch, item_bytes, buffer_items(launch, item_bytes));
+uint32_t CudaProgram::resident_blocks(const atos_launch &launch, uint32_t item_bytes, uint32_t peers) {
+  const uint32_t shared = shared_bytes(launch, item_bytes, buffer_items(launch, item_bytes), peers);
   std::lock_guard<std::mutex> lock(guard);
   if (known_blocks && known_threads == launch.threads && known_shared == shared) return known_blocks;
   ScopedContext current(gpu.context);

@@ -12,7 +12,7 @@ public:
   void load(const void *cubin, const char *symbol);
 
   // On all of the GPU, in the configuration of a launch; allows the kernel the shared memory that it takes.
-  uint32_t resident_blocks(const atos_launch &launch, uint32_t item_bytes);
+  uint32_t resident_blocks(const atos_launch &launch, uint32_t item_bytes, uint32_t peers);
 
   CUfunction function = nullptr;
 

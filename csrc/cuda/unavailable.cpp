@@ -16,6 +16,11 @@ int32_t cuda_device_count(std::string *why_none) {
 std::unique_ptr<atos_program> cuda_program(int32_t, const void *, const char *) { throw Failure(ATOS_NO_DEVICE, kAbsent); }
 int32_t cuda_pointer_device(const void *) { return ATOS_CPU; }
 void cuda_release_memory() {}
+void cuda_connect(const std::vector<int32_t> &) { throw Failure(ATOS_NO_DEVICE, kAbsent); }
+void *cuda_allocate_over(const std::vector<int32_t> &, const std::vector<uint64_t> &) {
+  throw Failure(ATOS_NO_DEVICE, kAbsent);
+}
+void cuda_release_over(void *) noexcept {}
 
 } // namespace atos
 

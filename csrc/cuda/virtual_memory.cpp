@@ -57,8 +57,8 @@ void CudaGrowableRange::extend(uint64_t size) {
   check(d.cuMemCreate(&part.handle, part.size, &properties, 0), "asking for memory");
   parts.push_back(part);
   check(d.cuMemMap(address(begin) + part.at, part.size, 0, part.handle, 0), "mapping memory");
-  const CUmemAccessDesc access{properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  check(d.cuMemSetAccess(address(begin) + part.at, part.size, &access, 1), "mapping memory");
+  const std::vector<CUmemAccessDesc> access = device.access();
+  check(d.cuMemSetAccess(address(begin) + part.at, part.size, access.data(), access.size()), "mapping memory");
   clear_beside_kernels(device, address(begin) + part.at, part.size);
   mapped += part.size;
 }

@@ -5,24 +5,29 @@
 
 namespace atos {
 
+// The blocks that meet at a barrier: of the grid, or of those on all GPUs.
+ATOS_DEVICE uint64_t blocks_of(const Launch &launch) { return has_peers() ? launch.all_blocks : gridDim.x; }
+
 // [one thread of a block] Counts the block as arrived at a barrier that has opened `phase` times; whether it is the last one. A
 // fence is between that and what the others have written.
-ATOS_DEVICE bool arrive(Counters *counters, uint64_t phase) {
+ATOS_DEVICE bool arrive(Counters *counters, uint64_t phase, uint64_t blocks) {
   fence();
   const uint64_t ticket = fetch_add(&counters->arrived, uint64_t(1));
-  return ticket + 1 == (phase + 1) * gridDim.x; // a remainder of 64 bits would be a call, around which registers are kept
+  return ticket + 1 == (phase + 1) * blocks; // a remainder of 64 bits would be a call, around which registers are kept
 }
 
 // [one thread of a block] Takes the block's arrival back; false if all had arrived before, so that the barrier opens.
-ATOS_DEVICE bool take_back_arrival(Counters *counters, uint64_t phase) {
-  if (fetch_add(&counters->arrived, ~uint64_t(0)) < (phase + 1) * gridDim.x) return true;
+ATOS_DEVICE bool take_back_arrival(Counters *counters, uint64_t phase, uint64_t blocks) {
+  if (fetch_add(&counters->arrived, ~uint64_t(0)) < (phase + 1) * blocks) return true;
   fetch_add(&counters->arrived, uint64_t(1)); // nobody else looks at it before this block has arrived at the next barrier
   return false;
 }
 
 // [one thread of a block] After that: the last one runs `last` and opens the barrier, the others wait for it. With `helps`,
-// false as soon as an item is split, whose chunks the block may run: it has taken its arrival back then.
-template <class Last> ATOS_DEVICE bool open_or_wait(Counters *counters, uint64_t phase, bool is_last, bool helps, Last last) {
+// false as soon as an item is split, whose chunks the block may run: it has taken its arrival back then. `own` are the counters
+// of this GPU, where those of the barrier may be another's.
+template <class Last> ATOS_DEVICE bool open_or_wait(Counters *counters, const Counters *own, uint64_t phase, uint64_t blocks,
+                                                    bool is_last, bool helps, Last last) {
   if (is_last) {
     fence();
     last();
@@ -30,9 +35,10 @@ template <class Last> ATOS_DEVICE bool open_or_wait(Counters *counters, uint64_t
     store(&counters->phase, phase + 1);
   } else {
     for (;;) {
-      const uint64_t open = helps ? load(&counters->splits_open) : 0; // both are asked for before an answer is looked at
+      const uint64_t open = helps ? load(&own->splits_open) : 0; // both are asked for before an answer is looked at
       if (load(&counters->phase) != phase) break;
-      if (open && take_back_arrival(counters, phase)) return false;
+      if (open && take_back_arrival(counters, phase, blocks)) return false;
+      if (has_peers() && load(&own->stop) & kStopGone) break; // another GPU has failed, whose blocks will not arrive
     }
   }
   fence();
@@ -42,19 +48,19 @@ template <class Last> ATOS_DEVICE bool open_or_wait(Counters *counters, uint64_t
 // [all threads] A barrier of all blocks. Before anybody goes on, all threads of a block call `each_round`, with true in one
 // thread of the last block to come, and this one runs `last`. Free of deadlock because a launch with barriers has no more
 // blocks than are resident at once. With `helps`, false if the block has to come again, since there was work left.
-template <class EachRound, class Last>
-ATOS_DEVICE bool grid_barrier(Counters *counters, bool helps, EachRound each_round, Last last) {
+template <class EachRound, class Last> ATOS_DEVICE bool grid_barrier(Counters *counters, const Counters *own, uint64_t blocks,
+                                                                     bool helps, EachRound each_round, Last last) {
   __syncthreads();
   uint64_t phase = 0;
   bool is_last = false, comes_again = false;
   if (threadIdx.x == 0) {
     phase = load(&counters->phase);
-    is_last = arrive(counters, phase);
-    if (!has_each_round()) comes_again = !open_or_wait(counters, phase, is_last, helps, last);
+    is_last = arrive(counters, phase, blocks);
+    if (!has_each_round()) comes_again = !open_or_wait(counters, own, phase, blocks, is_last, helps, last);
   }
   if (has_each_round()) {
     each_round(is_last);
-    if (threadIdx.x == 0) comes_again = !open_or_wait(counters, phase, is_last, helps, last);
+    if (threadIdx.x == 0) comes_again = !open_or_wait(counters, own, phase, blocks, is_last, helps, last);
   }
   if (helps) return !__syncthreads_or(comes_again);
   __syncthreads();
@@ -119,11 +125,18 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
       if (!idle_called) run_each_round(is_last, calls);
     };
     if (has_each_round() && Group::rank() == 0) header->end.report(queue());
+    if (has_peers() && Group::rank() == 0) peers_of(launch).spread_stop(queue());
     if (launch.persistent) {
       const uint64_t end = header->round_end;
       // The last block decides for all. Were each to look at `stop` itself, a slow one could see what a fast one has set in
       // the next round already, and leave it waiting.
-      const bool is_over = grid_barrier(counters, helps, each_round, [&] {
+      Counters *meeting = has_peers() ? peers_of(launch).meeting() : counters;
+      const bool is_over = grid_barrier(meeting, counters, blocks_of(launch), helps, each_round, [&] {
+        if (has_peers()) {
+          peers_of(launch).open_round();
+          fetch_add(&meeting->rounds, uint64_t(1));
+          return;
+        }
         store(&counters->head, end); // claims ran past the end of the round
         const uint64_t tail = tickets_of(load(&counters->tail));
         const bool stopped = queue().stopped();
@@ -133,8 +146,8 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
       });
       if (!is_over) return Action::kRound;
       const uint64_t next = load(&counters->round_end);
-      if (next == kNever) return Action::kLeave;
-      if (next != end || (has_buckets() && load(&counters->far.opened))) {
+      if (next == kNever || (has_peers() && load(&counters->stop) & kStopGone)) return Action::kLeave;
+      if (has_peers() || next != end || (has_buckets() && load(&counters->far.opened))) {
         if (Group::rank() == 0) {
           header->round_end = next;
           header->idle_called = 0;
@@ -149,7 +162,7 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
     } else {
       if (has_each_round() && !launch.idle_round) {
         __syncthreads();
-        const bool is_last = threadIdx.x == 0 && arrive(counters, 0);
+        const bool is_last = threadIdx.x == 0 && arrive(counters, 0, gridDim.x);
         if (is_last) store(&counters->arrived, 0); // for the next kernel
         each_round(is_last);
       }

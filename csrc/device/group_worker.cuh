@@ -19,7 +19,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
 
   static ATOS_DEVICE SharedLayout layout(const Launch &launch) {
     return shared_layout(false, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch, has_buckets(),
-                         num_kinds() != 0);
+                         num_kinds() != 0, has_peers() ? launch.peer_count : 0);
   }
 
   // [all threads]

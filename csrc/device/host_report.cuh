@@ -26,6 +26,7 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
       if (header->ran) fetch_add(&counters->ran, header->ran);
       if (header->pushed) fetch_add(&counters->pushed, header->pushed);
       header->end.report(queue());
+      if (has_peers()) peers_of(launch).spread_stop(queue());
     }
     if (Group::rank() < num_kinds()) fetch_add(&counters->ran_by[Group::rank()], uint64_t(this->ran_by[Group::rank()]));
     __syncthreads();
@@ -46,7 +47,7 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
     if (has_buckets() && !launch.persistent) // the next kernel runs these chunks
       record->opened = stop == kRun && tail == launch.round_end ? this->open_next_bucket() : 0;
     for (unsigned k = 0; k < num_kinds(); ++k) record->ran_by[k] = load(&counters->ran_by[k]);
-    if (launch.persistent && stop == kRun) {
+    if (launch.persistent && stop == kRun && !has_peers()) { // other GPUs may still look
       store(&counters->head, tail); // claims that ran ahead are void; if the queue grew, the host makes all of this anew
       store(&counters->finished, tail);
       for (uint64_t *zero :

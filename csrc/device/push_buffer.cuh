@@ -2,6 +2,7 @@
 // it runs next and which never get a ticket (an index into the queue: counters.h). The others are stored in the queue.
 #pragma once
 #include "device/far_work.cuh"
+#include "device/peer_pushes.cuh"
 
 namespace atos {
 
@@ -17,6 +18,7 @@ template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push(const Item<bytes>
     buffer[at] = item;
   } else {
     fence();
+    if (has_peers()) return publish_to_owner(peers_of(*launch), item);
     const uint64_t tail = queue().reserve(1); // two numbers: the ticket, and the growths, which say its ring
     const unsigned k = growths_of(tail);
     queue().publish(queue().ring(k, queue().first_ticket_of(k)), tickets_of(tail), item);
@@ -35,7 +37,8 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   ATOS_DEVICE uint32_t buffered() const { return header->pushes < launch.buffer ? header->pushes : launch.buffer; }
 
   // Whether the flush may exceed the ring's high-water mark, and has to wait for space in `reserve_when_space`.
-  ATOS_DEVICE bool above_high_water() const { return header->producer.above_high_water(buffered()); }
+  // In a launch over several GPUs the flush itself waits.
+  ATOS_DEVICE bool above_high_water() const { return !has_peers() && header->producer.above_high_water(buffered()); }
 
   // [one lane] Between steps: reserves tickets for all buffered items, once the ring has space.
   ATOS_DEVICE void reserve_when_space() {
@@ -50,6 +53,7 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   // With buckets, items wait for workers in their buckets, and the ring takes but those that workers wait for: of the items
   // that are near, a worker keeps some even where many others wait; if `limited`, the rest goes to the buckets.
   template <class Team> ATOS_DEVICE void flush_pushes(bool may_keep, bool limited, BatchArray<Item<bytes>> items) {
+    if (has_peers()) return flush_to_owners<Team>();
     const uint32_t far = has_buckets() ? this->far_buffered() : 0;
     const uint32_t pushes = header->pushes + (has_buckets() ? worker.far_state()->pushes : 0), n = buffered();
     Producer &producer = header->producer;
@@ -92,6 +96,14 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
       header->pushes = producer.reserved = 0;
       if (has_buckets()) worker.far_state()->pushes = 0;
     }
+  }
+
+  // [team] The same in a launch over several GPUs, in which no item stays local.
+  template <class Team> ATOS_DEVICE void flush_to_owners() {
+    const uint32_t n = buffered();
+    fence();
+    publish_to_owners<Team, bytes>(peers_of(launch), worker.peer_pushes(), worker.buffer, n);
+    if (Team::rank() == 0) header->end_flush(); // behind a barrier, so that all have read the header
   }
 
   // Whether anything was pushed in the last step.

@@ -58,13 +58,15 @@ __device__ int32_t atos_size(void *) { return kWorker == ATOS_THREAD ? 1 : kWork
 __device__ int32_t atos_rank(void *) { return kWorker == ATOS_THREAD ? 0 : kWorker == ATOS_WARP ? lane_id() : threadIdx.x; }
 
 // The place of the worker among those of the kernel: of the launch, or of a discrete launch's round.
-__device__ int64_t atos_index(void *) {
-  const int64_t first = int64_t(block_index()) * (kWorker == ATOS_THREAD ? blockDim.x
-                                                  : kWorker == ATOS_WARP ? blockDim.x / 32
-                                                                         : 1);
+__device__ int64_t atos_index(void *worker) {
+  const int64_t before = has_peers() ? static_cast<Worker<kBytes> *>(worker)->launch->first_worker : 0;
+  const int64_t first = before + int64_t(block_index()) * (kWorker == ATOS_THREAD ? blockDim.x
+                                                           : kWorker == ATOS_WARP ? blockDim.x / 32
+                                                                                  : 1);
   return first + (kWorker == ATOS_THREAD ? threadIdx.x : kWorker == ATOS_WARP ? threadIdx.x / 32 : 0);
 }
-__device__ int64_t atos_count(void *) {
+__device__ int64_t atos_count(void *worker) {
+  if (has_peers()) return static_cast<Worker<kBytes> *>(worker)->launch->all_workers;
   return int64_t(gridDim.x) * (kWorker == ATOS_THREAD ? blockDim.x : kWorker == ATOS_WARP ? blockDim.x / 32 : 1);
 }
 

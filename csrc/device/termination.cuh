@@ -13,6 +13,7 @@ template <class Group, unsigned bytes> struct Termination : PushBuffer<Group, by
 
   // [one lane] What to do while the slots of the claimed tickets are not filled: kIdle, kLeave or kWait.
   ATOS_DEVICE Action while_waiting() {
+    if (has_peers()) return Action(peers_of(launch).while_waiting(queue(), header->consumer, header->end));
     return Action(header->end.while_waiting(queue(), header->consumer, has_idle(), launch.workers));
   }
 

@@ -19,7 +19,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
 
   static ATOS_DEVICE SharedLayout layout(const Launch &launch) {
     return shared_layout(true, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch, has_buckets(),
-                         num_kinds() != 0);
+                         num_kinds() != 0, has_peers() ? launch.peer_count : 0);
   }
 
   // [all threads]

@@ -18,6 +18,7 @@
 #include "protocol/consumer.cuh"
 #include "protocol/far_items.cuh"
 #include "protocol/kernel_params.h"
+#include "protocol/peers.cuh"
 #include "protocol/producer.cuh"
 #include "protocol/split_item.cuh"
 #include "protocol/termination.cuh"
@@ -84,6 +85,13 @@ struct Header {
   uint32_t num_split;     // number of the counted ones that were split
   uint32_t idle_called;   // in this round
   uint32_t each;          // thread workers: tickets for each lane that had none
+
+  // Counts the pushes of the last step as flushed.
+  ATOS_DEVICE void end_flush() {
+    flushed = pushes;
+    pushed += pushes;
+    pushes = 0;
+  }
 };
 static_assert(sizeof(Header) <= kHeaderBytes, "the header outgrew its place");
 
@@ -99,6 +107,14 @@ struct FarState {
   FarChunk chunk;   // that runs
 };
 static_assert(sizeof(FarState) <= kFarStateBytes, "the state for far items outgrew its place");
+
+// In a launch over several GPUs: what a flush pushes into the queue of one of them.
+struct PeerPush {
+  Ring ring;            // that of the reserved tickets
+  uint64_t base;        // the first of them
+  uint32_t count, next; // items to reserve tickets for, between flushes 0; tickets that have been taken
+};
+static_assert(sizeof(PeerPush) == kPeerPushBytes, "the parameters of the kernel know another size");
 
 // A view of the far items of a launch.
 template <unsigned bytes> ATOS_DEVICE FarItems<bytes> far_items_of(const Launch &launch) {
@@ -124,6 +140,10 @@ template <unsigned bytes> struct Worker {
   }
   ATOS_DEVICE PushArray<float> levels() const {
     return reinterpret_cast<float *>(reinterpret_cast<unsigned char *>(far_state()) + kFarStateBytes);
+  }
+  // In a launch over several GPUs: one for each.
+  ATOS_DEVICE PeerPush *peer_pushes() const {
+    return reinterpret_cast<PeerPush *>(reinterpret_cast<unsigned char *>(header) + launch->peers_at);
   }
   ATOS_DEVICE PushArray<float> far_levels() const { return levels() + launch->buffer; }
   ATOS_DEVICE PushArray<Item<bytes>> far_buffer() const {
@@ -155,6 +175,8 @@ template <class Group, unsigned bytes> struct WorkerState {
       header->round_end = launch.round_end;
       header->chunk.split = -1;
       header->step = Action::kLeave;
+      if (has_peers())
+        for (uint32_t k = 0; k < launch.peer_count; ++k) worker.peer_pushes()[k] = PeerPush{};
       if (has_buckets()) *worker.far_state() = FarState{worker.far_items().window(), 0, 0, 0, 0, 0, 0, {}};
     }
     if (asks_for_round()) {

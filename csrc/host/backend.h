@@ -26,7 +26,7 @@ public:
   virtual void wait(void *stream) = 0;      // for what is in a stream of the device
   virtual MailboxMemory make_mailbox() = 0; // for items of any size
   virtual void release_mailbox(const MailboxMemory &memory) noexcept = 0;
-  virtual uint32_t resident_blocks(atos_program &program, const atos_launch &launch, uint32_t item_bytes) = 0;
+  virtual uint32_t resident_blocks(const Run &run) = 0; // of the kernel of a run, which has the device to itself
   virtual uint32_t workers_per_block(const atos_launch &launch) = 0;
 
   // Run the tasks of the queue until none is left or a stop is asked for, by a worker or by run.monitor: one persistent run, or
@@ -39,11 +39,11 @@ public:
   // The first of these for several devices of this kind at once, each with a run of its own; the first one's monitor is asked.
   // The counters of each are brought there before the first worker of any begins, and back after the last one has left, since
   // others may push until then. If all workers are in this process, `run_peers` does the latter.
-  virtual void provide_peers(const std::vector<std::shared_ptr<Run>> &) {
-    throw Failure(ATOS_INVALID, "a launch over several devices runs on CPU devices alone");
+  virtual void provide_peers(const Runs &) {
+    throw Failure(ATOS_INVALID, "these devices have no launches over several of them");
   }
-  virtual void run_peers(const std::vector<std::shared_ptr<Run>> &, bool /* collects */) {}
-  virtual void collect_peers(const std::vector<std::shared_ptr<Run>> &) {}
+  virtual void run_peers(const Runs &, bool /* collects */) {}
+  virtual void collect_peers(const Runs &) {}
 
   virtual void start_clock(const atos_launch &launch) = 0;
   virtual double stop_clock(const atos_launch &launch) = 0; // milliseconds
@@ -71,15 +71,18 @@ int32_t cuda_device_count(std::string *why_none);
 std::unique_ptr<atos_program> cuda_program(int32_t device, const void *cubin, const char *symbol);
 int32_t cuda_pointer_device(const void *pointer); // ATOS_CPU for memory of the host
 void cuda_release_memory();                       // all that is kept on GPUs, and no queue or array uses
+void cuda_connect(const std::vector<int32_t> &devices);
+void *cuda_allocate_over(const std::vector<int32_t> &devices, const std::vector<uint64_t> &borders);
+void cuda_release_over(void *pointer) noexcept;
 
 // Bytes of a worker's scratch: that which the launch sizes, and after it that which the task does.
 inline uint32_t scratch_bytes(const atos_launch &launch) { return (launch.scratch + 15) / 16 * 16 + launch.sized_scratch; }
 
 // Bytes of shared memory of a block.
-inline uint32_t shared_bytes(const atos_launch &launch, uint32_t item_bytes, uint32_t buffer) {
+inline uint32_t shared_bytes(const atos_launch &launch, uint32_t item_bytes, uint32_t buffer, uint32_t peers) {
   const bool thread = launch.worker == ATOS_THREAD;
   const SharedLayout at = shared_layout(thread, launch.nested, item_bytes, launch.value_words, launch.fetch, buffer,
-                                        scratch_bytes(launch), launch.buckets, launch.kinds != 0);
+                                        scratch_bytes(launch), launch.buckets, launch.kinds != 0, peers);
   return at.bytes * (launch.worker == ATOS_CTA ? 1 : launch.threads / 32);
 }
 

@@ -76,9 +76,10 @@ std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launc
   kernel.buffer = buffer_items(given, storage.item_bytes);
   kernel.scratch = scratch_bytes(given);
   kernel.unsized_scratch = given.scratch;
-  kernel.far_at = shared_layout(given.worker == ATOS_THREAD, given.nested, storage.item_bytes, given.value_words, given.fetch,
-                                kernel.buffer, kernel.scratch, given.buckets, given.kinds != 0)
-                      .far;
+  const SharedLayout at = shared_layout(given.worker == ATOS_THREAD, given.nested, storage.item_bytes, given.value_words,
+                                        given.fetch, kernel.buffer, kernel.scratch, given.buckets, given.kinds != 0, 0);
+  kernel.far_at = at.far;
+  kernel.peers_at = at.peers;
   kernel.persistent = given.persistent;
   kernel.barrier = given.barrier;
   kernel.samples = given.samples;
@@ -98,7 +99,7 @@ std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launc
 // Resolves the number of blocks, and checks that those of a persistent launch are resident at once.
 void atos_queue::size_grid(Run &run, atos_stats *stats) {
   atos_launch &launch = run.launch;
-  const uint32_t resident = storage.backend.resident_blocks(*run.program, launch, storage.item_bytes);
+  const uint32_t resident = storage.backend.resident_blocks(run) / run.sharing;
   if (launch.blocks == 0) launch.blocks = resident;
   if (launch.persistent && launch.blocks > resident)
     throw Failure(ATOS_TOO_MANY, format("%u blocks of %u threads asked for, but only %u are resident at once", launch.blocks,

@@ -25,7 +25,6 @@ void check(const atos_peers &given, const atos_launch &launch) {
   if (!launch.persistent || launch.idle || launch.each_round || launch.buckets || launch.kinds || launch.mailbox ||
       launch.num_receivers || launch.samples || launch.progress)
     throw Failure(ATOS_INVALID, "a launch over several devices is persistent, with one task and nothing else");
-  if (given.program->device != ATOS_CPU) throw Failure(ATOS_INVALID, "a launch over several devices has a program for the CPU");
   if (given.processes && given.processes->group->count != given.count)
     throw Failure(ATOS_INVALID, format("%u devices for a group of %u processes", given.count, given.processes->group->count));
 }
@@ -63,6 +62,7 @@ struct atos_queue::PeerLaunch {
   atos_group *const group;
   const uint32_t count, first, here; // devices; the number of the first one in this process, and how many are
   const std::vector<atos_queue *> queues;
+  const bool on_cpu;
   Runs runs; // of the devices that are here
   std::shared_ptr<std::vector<Peer>> table;
   bool agreed = false;     // whether what ends the launch is known to all processes
@@ -71,7 +71,7 @@ struct atos_queue::PeerLaunch {
   PeerLaunch(const atos_peers &given, const atos_launch &options, atos_stats *stats)
       : given(given), options(options), stats(stats), group(given.processes ? given.processes->group : nullptr),
         count(given.count), first(group ? group->own : 0), here(group ? 1 : count), queues(given.queues, given.queues + here),
-        before_runs(options) {}
+        on_cpu(queues.empty() || queues[0]->device == ATOS_CPU), before_runs(options) {}
 
   QueueStorage &storage(uint32_t k) const { return queues[k]->storage; }
   uintptr_t memory_of(uint32_t k) const { return reinterpret_cast<uintptr_t>(given.processes->memory[k]); }
@@ -168,15 +168,27 @@ void atos_queue::launch_together(PeerLaunch &all) {
 void atos_queue::PeerLaunch::prepare() {
   Runs made;
   for (uint32_t k = 0; k < here; ++k) {
-    if (queues[k]->device != ATOS_CPU || storage(k).item_bytes != storage(0).item_bytes)
-      throw Failure(ATOS_INVALID, "the queues of a launch over several devices are on CPU devices, for items of one size");
+    if ((queues[k]->device == ATOS_CPU) != on_cpu || storage(k).item_bytes != storage(0).item_bytes)
+      throw Failure(ATOS_INVALID,
+                    "the queues of a launch over several devices are all on CPU devices or all on GPUs, for items of one size");
+    if (given.programs[k]->device != queues[k]->device)
+      throw Failure(ATOS_INVALID, format("the program for device %d, and the queue on device %d", given.programs[k]->device,
+                                         queues[k]->device));
+    if (group && !on_cpu) throw Failure(ATOS_INVALID, "the devices of several processes are CPU devices");
     if (given.key_bytes > storage(k).item_bytes)
       throw Failure(ATOS_INVALID, format("a key of %u bytes in items of %u", given.key_bytes, storage(k).item_bytes));
-    made.push_back(queues[k]->prepare(*given.program, options, &stats[first + k]));
+    made.push_back(queues[k]->prepare(*given.programs[k], options, &stats[first + k]));
     Run &run = *made[k];
-    // The blocks of each device, which share the cores.
-    const uint32_t resident = storage(k).backend.resident_blocks(*run.program, run.launch, run.item_bytes), n = first + k;
-    if (run.launch.blocks == 0) run.launch.blocks = std::max(resident / count + (n < resident % count), 1u);
+    // The blocks of each device, which share the cores; or a GPU, if they are one.
+    uint32_t sharing = count, place = first + k;
+    if (!on_cpu) {
+      const auto is_same = [&](const atos_queue *queue) { return queue->device == queues[k]->device; };
+      run.sharing = sharing = uint32_t(std::count_if(queues.begin(), queues.end(), is_same));
+      run.place = place = uint32_t(std::count_if(queues.begin(), queues.begin() + k, is_same));
+      run.kernel.peer_count = count;
+    }
+    const uint32_t resident = storage(k).backend.resident_blocks(run);
+    if (run.launch.blocks == 0) run.launch.blocks = std::max(resident / sharing + (on_cpu && place < resident % sharing), 1u);
   }
   runs = made;
 }
@@ -187,11 +199,12 @@ void atos_queue::PeerLaunch::share_workers(const std::vector<uint32_t> &workers)
   for (uint32_t k = 0; k < here; ++k) {
     runs[k]->first_worker = std::accumulate(workers.begin(), workers.begin() + first + k, 0u);
     runs[k]->all_workers = all;
+    runs[k]->kernel.first_worker = runs[k]->first_worker;
+    runs[k]->kernel.all_workers = all;
+    for (const auto &run : runs) runs[k]->kernel.all_blocks += run->blocks;
   }
-  atos_launch launch = runs[0]->launch;
-  launch.blocks = all;
   agreed = true;
-  storage(0).backend.resident_blocks(*runs[0]->program, launch, runs[0]->item_bytes); // throws if these are too many
+  storage(0).backend.resident_blocks(*runs[0]); // throws if these are too many
   agreed = false;
 }
 
@@ -211,21 +224,35 @@ void atos_queue::PeerLaunch::provide() {
     for (uint32_t k = 0; k < here; ++k) {
       Run &run = *runs[k];
       storage(k).provide(run);
-      const Launch &at = run.kernel;
       const Counters &counters = storage(k).counters;
       run.first_end = barrier && of_level ? counters.head + storage(k).level : counters.tail;
       run.kernel.round_end = run.counters->round_end = run.first_end;
       run.kernel.round = round;
-      const Peer its{
-          static_cast<Counters *>(at.counters), at.slots, at.more, at.spill, at.size, at.reciprocal, at.spill_size, at.growths};
-      result[k] = group ? moved(its, -memory_of(first)) : its;
     }
     storage(0).backend.provide_peers(runs);
+    for (uint32_t k = 0; k < here; ++k) {
+      const Launch &at = runs[k]->kernel;
+      const Peer its{static_cast<Counters *>(at.counters),
+                     at.slots,
+                     at.more,
+                     at.spill,
+                     at.size,
+                     at.reciprocal,
+                     at.spill_size,
+                     at.growths,
+                     at.record};
+      result[k] = group ? moved(its, -memory_of(first)) : its;
+    }
   }));
   for (uint32_t k = 0; group && k < count; ++k) (*table)[k] = moved((*table)[k], memory_of(k));
   for (uint32_t k = 0; k < here; ++k) {
     runs[k]->peer_table = table;
-    runs[k]->peers = {table->data(), count, first + k, given.key_bytes, given.chunk, ~uint64_t(0) / given.chunk};
+    Run &run = *runs[k];
+    run.peers = {table->data(), count, first + k, given.key_bytes, given.chunk, ~uint64_t(0) / given.chunk};
+    run.kernel.peer_own = run.peers.own;
+    run.kernel.key_bytes = run.peers.key_bytes;
+    run.kernel.peer_chunk = run.peers.chunk;
+    run.kernel.peer_reciprocal = run.peers.reciprocal;
   }
 }
 

@@ -71,7 +71,6 @@ private:
   [[noreturn]] static void throw_full(const atos::Run &run, uint32_t k, atos_stats *stats);
 
   // A launch over several devices, the run of each by its number (peers.cpp).
-  using Runs = std::vector<std::shared_ptr<atos::Run>>;
   struct PeerLaunch;
   static void launch_together(PeerLaunch &all);
   static bool run_peers(PeerLaunch &all);

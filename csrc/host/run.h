@@ -58,7 +58,8 @@ struct Run {
   std::shared_ptr<const std::vector<Peer>> peer_table;
   Peers peers{};
   uint32_t first_worker = 0, all_workers = 0;
-  bool left_behind = false; // whether its workers did not stop
+  uint32_t sharing = 1, place = 0; // how many of these devices are one GPU, and which of them this one is
+  bool left_behind = false;        // whether its workers did not stop
 
   // The CPU's workers: `live` are the counters that they use, while they run.
   std::atomic<uint32_t> longest_batch{1};
@@ -73,5 +74,8 @@ struct Run {
   // The GPU's kernels that have not completed: their completion records, and the sequence numbers that these will have.
   std::vector<std::pair<const CompletionRecord *, uint64_t>> pending_kernels;
 };
+
+// Those of a launch over several devices, by the numbers of these.
+using Runs = std::vector<std::shared_ptr<Run>>;
 
 } // namespace atos

@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 10 };
+enum { ATOS_ABI_VERSION = 11 };
 
 enum { ATOS_CPU = -1 };
 
@@ -40,7 +40,8 @@ typedef enum atos_config_key {
   ATOS_CONFIG_KINDS = 10,   /* how many kinds of tasks there are, told by the last byte of an item; 0: one, and no such byte */
   ATOS_CONFIG_MAILBOX = 11, /* workers look for items from the host */
   ATOS_CONFIG_FLAT_KINDS = 12, /* bits of the kinds that are flat, where others are nested; otherwise 0 */
-  ATOS_CONFIG_PENDING = 13     /* 1 if the function between rounds asks how many items wait for the next one */
+  ATOS_CONFIG_PENDING = 13,    /* 1 if the function between rounds asks how many items wait for the next one */
+  ATOS_CONFIG_PEERS = 14       /* 1 in a launch over several GPUs: what they share is of system scope */
 } atos_config_key;
 
 typedef enum atos_worker_kind { ATOS_THREAD = 0, ATOS_WARP = 1, ATOS_CTA = 2 } atos_worker_kind;
@@ -193,6 +194,12 @@ atos_status atos_release_memory(void); /* to the drivers: all that is kept and i
 atos_status atos_copy(int32_t device, void *to, const void *from, uint64_t bytes);
 atos_status atos_fill(int32_t device, void *to, const void *element, uint32_t element_bytes, uint64_t count);
 atos_status atos_pointer_device(const void *pointer, int32_t *device); /* where a pointer lives */
+/* Lets each of these GPUs reach the memory that this core has allocated, and will allocate, on the others. */
+atos_status atos_connect(uint32_t count, const int32_t *devices);
+/* Zeroed memory in one range of addresses over several GPUs, which all of them reach: device k has the bytes from borders[k] to
+ * borders[k + 1], as far as its granules of some MiB allow; borders[count] are the bytes in all. */
+atos_status atos_allocate_over(uint32_t count, const int32_t *devices, const uint64_t *borders, void **pointer);
+void atos_release_over(void *pointer);
 atos_status atos_stream_wait(int32_t device, void *stream); /* until what is in a CUstream has ended; null: the legacy one */
 
 /* arrays for other libraries, by DLPack: memory with the shape of a C-contiguous array */
@@ -299,13 +306,14 @@ typedef struct atos_peers {
   uint32_t count;
   uint32_t key_bytes; /* 4 or 8 */
   uint64_t chunk;
-  atos_queue *const *queues; /* of each device, by its number; with processes that of this one alone */
-  atos_program *program;
+  atos_queue *const *queues;       /* of each device, by its number; with processes that of this one alone */
+  atos_program *const *programs;   /* of the same task, one for each of these queues */
   const atos_processes *processes; /* or null: all devices are in this process */
 } atos_peers;
 
 /* The same for several devices, until nothing is left on any of them. `stats` are of each device, by its number. The launch is
- * persistent, with one task, on CPU devices, which share the cores; `blocks` are for each of them. With barriers the rounds are
- * those of all devices, and counted in the statistics of the first. With processes all of them make this call with the same
- * options, and get the same statistics; after ATOS_GONE, and ATOS_STUCK in any of them, their queues are of no use. */
+ * persistent, with one task, on CPU devices, which share the cores, or on GPUs that are connected and whose programs have
+ * ATOS_CONFIG_PEERS; `blocks` are for each of them. With barriers the rounds are those of all devices, and counted in the
+ * statistics of the first. With processes all of them make this call with the same options, and get the same statistics; after
+ * ATOS_GONE, and ATOS_STUCK in any of them, their queues are of no use. */
 atos_status atos_peers_launch(const atos_peers *peers, const atos_launch *launch, atos_stats *stats);

@@ -4,8 +4,12 @@
 // are PTX, since the address space has to be said: through generic addresses each atomic would come with a branch for shared
 // memory. On the CPU each operation carries its own order, which costs nothing on x86, little on ARM, and lets ThreadSanitizer
 // see it; fence() is empty there. So a CPU whose memory is weaker ordered than x86's is no other case than a GPU.
+//
+// In a launch over several GPUs all of them are of system scope. The linker of the task knows which is which.
 #pragma once
 #include <cstdint>
+
+#include "include/interface.h"
 #if !defined(__CUDACC__)
 #include <thread>
 #endif
@@ -22,54 +26,64 @@
 #define ATOS_ROLLED
 #endif
 
+#if defined(__CUDACC__)
+extern "C" __device__ int32_t atos_config(int32_t key); // worker_state.cuh
+#endif
+
 namespace atos {
 
+#if defined(__CUDACC__)
+ATOS_DEVICE bool has_peers() { return atos_config(ATOS_CONFIG_PEERS); } // whether the launch is over several GPUs
+#endif
+
 #if defined(__CUDA_ARCH__)
+
+// A statement of PTX whose operation, given in two parts, has the scope of the launch between them.
+#define ATOS_SCOPED(before, after, ...)                                                                                        \
+  do {                                                                                                                         \
+    if (has_peers()) asm volatile(before ".sys" after __VA_ARGS__);                                                            \
+    else asm volatile(before ".gpu" after __VA_ARGS__);                                                                        \
+  } while (0)
 
 ATOS_DEVICE uint64_t global(const void *p) { return __cvta_generic_to_global(p); }
 
 ATOS_DEVICE uint64_t load(const uint64_t *p) {
   uint64_t v;
-  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(global(p)) : "memory");
+  ATOS_SCOPED("ld.relaxed", ".global.u64 %0, [%1];", : "=l"(v) : "l"(global(p)) : "memory");
   return v;
 }
 ATOS_DEVICE void store(uint64_t *p, uint64_t v) {
-  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(global(p)), "l"(v) : "memory");
+  ATOS_SCOPED("st.relaxed", ".global.u64 [%0], %1;", ::"l"(global(p)), "l"(v) : "memory");
 }
 // The same for two words at once, aligned to 16 bytes.
 constexpr bool kHasPairs = true;
 ATOS_DEVICE void load_pair(const uint64_t *p, uint64_t *first, uint64_t *second) {
-  asm volatile("{.reg .b128 pair; ld.relaxed.gpu.global.b128 pair, [%2]; mov.b128 {%0, %1}, pair;}"
-               : "=l"(*first), "=l"(*second)
-               : "l"(global(p))
-               : "memory");
+  ATOS_SCOPED("{.reg .b128 pair; ld.relaxed", ".global.b128 pair, [%2]; mov.b128 {%0, %1}, pair;}", : "=l"(*first),
+              "=l"(*second) : "l"(global(p)) : "memory");
 }
 ATOS_DEVICE void store_pair(uint64_t *p, uint64_t first, uint64_t second) {
-  asm volatile("{.reg .b128 pair; mov.b128 pair, {%1, %2}; st.relaxed.gpu.global.b128 [%0], pair;}" ::"l"(global(p)),
-               "l"(first), "l"(second)
-               : "memory");
+  ATOS_SCOPED("{.reg .b128 pair; mov.b128 pair, {%1, %2}; st.relaxed", ".global.b128 [%0], pair;}", ::"l"(global(p)),
+              "l"(first), "l"(second) : "memory");
 }
 ATOS_DEVICE uint64_t fetch_add(uint64_t *p, uint64_t v) {
   uint64_t old;
-  asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(global(p)), "l"(v) : "memory");
+  ATOS_SCOPED("atom.relaxed", ".global.add.u64 %0, [%1], %2;", : "=l"(old) : "l"(global(p)), "l"(v) : "memory");
   return old;
 }
 ATOS_DEVICE bool compare_exchange(uint64_t *p, uint64_t &expected, uint64_t desired) {
   const uint64_t wanted = expected;
-  asm volatile("atom.relaxed.gpu.global.cas.b64 %0, [%1], %2, %3;"
-               : "=l"(expected)
-               : "l"(global(p)), "l"(wanted), "l"(desired)
-               : "memory");
+  ATOS_SCOPED("atom.relaxed", ".global.cas.b64 %0, [%1], %2, %3;", : "=l"(expected) : "l"(global(p)), "l"(wanted),
+              "l"(desired) : "memory");
   return expected == wanted;
 }
 ATOS_DEVICE void set_bits(uint64_t *p, uint64_t bits) {
-  asm volatile("red.relaxed.gpu.global.or.b64 [%0], %1;" ::"l"(global(p)), "l"(bits) : "memory");
+  ATOS_SCOPED("red.relaxed", ".global.or.b64 [%0], %1;", ::"l"(global(p)), "l"(bits) : "memory");
 }
 ATOS_DEVICE void set_bit(uint64_t *p, unsigned bit) { set_bits(p, uint64_t(1) << bit); }
 ATOS_DEVICE void clear_bit(uint64_t *p, unsigned bit) {
-  asm volatile("red.relaxed.gpu.global.and.b64 [%0], %1;" ::"l"(global(p)), "l"(~(uint64_t(1) << bit)) : "memory");
+  ATOS_SCOPED("red.relaxed", ".global.and.b64 [%0], %1;", ::"l"(global(p)), "l"(~(uint64_t(1) << bit)) : "memory");
 }
-ATOS_DEVICE void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+ATOS_DEVICE void fence() { ATOS_SCOPED("fence.acq_rel", ";", :: : "memory"); }
 
 // The same for words of the host's memory, which the host uses meanwhile.
 ATOS_DEVICE uint64_t load_system(const uint64_t *p) {

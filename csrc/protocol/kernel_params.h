@@ -55,6 +55,14 @@ struct Launch {
   double inverse_delta;
 
   void *mailbox; // of items that the host sends meanwhile (mailbox.cuh), or null
+
+  // Of a launch over several GPUs: the table of their queues, in the memory of this one (peers.cuh), and which of all workers
+  // are its own.
+  const void *peer_table;
+  uint64_t peer_chunk, peer_reciprocal;
+  uint32_t peer_count, peer_own, key_bytes;
+  uint32_t peers_at; // offset of the first PeerPush in the shared memory of a worker
+  uint32_t first_worker, all_workers, all_blocks;
 };
 
 struct Arguments {
@@ -63,19 +71,20 @@ struct Arguments {
 
 // Bytes of one worker's part of the shared memory, in this order. Thread workers share one part in each warp.
 struct SharedLayout {
-  uint32_t reduce, kinds, items, buffer, values, lengths, scan, far, scratch, bytes;
+  uint32_t reduce, kinds, items, buffer, values, lengths, scan, far, peers, scratch, bytes;
 };
 
 constexpr uint32_t kHeaderBytes = 352;
 constexpr uint32_t kHeaderItemBytes = 16; // a borrowed item (work_sharing.cuh) that is larger has its place behind the header
 constexpr uint32_t kReduceBytes = 32 * 8;
 constexpr uint32_t kFarStateBytes = 64;
+constexpr uint32_t kPeerPushBytes = 48;
 
 #if defined(__CUDACC__)
 __host__ __device__
 #endif
 constexpr SharedLayout shared_layout(bool thread, bool nested, uint32_t item_bytes, uint32_t value_words, uint32_t fetch,
-                                     uint32_t buffer, uint32_t scratch, bool buckets, bool kinds) {
+                                     uint32_t buffer, uint32_t scratch, bool buckets, bool kinds, uint32_t peers) {
   SharedLayout at{};
   uint32_t end = kHeaderBytes;
   end += thread || !nested || item_bytes <= kHeaderItemBytes ? 0 : item_bytes;
@@ -96,6 +105,8 @@ constexpr SharedLayout shared_layout(bool thread, bool nested, uint32_t item_byt
   end = (end + 15) / 16 * 16;
   at.far = end;
   end += buckets ? kFarStateBytes + (buffer * (item_bytes + 8) + 15) / 16 * 16 : 0;
+  at.peers = end;
+  end += peers * kPeerPushBytes;
   at.scratch = end;
   end += (scratch + 15) / 16 * 16 * (thread ? 32 : 1);
   at.bytes = end;

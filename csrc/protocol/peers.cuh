@@ -17,6 +17,7 @@ struct Peer {
   void *slots, *more, *spill;
   uint64_t size, reciprocal, spill_size;
   uint32_t growths;
+  CompletionRecord *record; // of the kernel on that GPU, by which its host is asked for a growth
 };
 
 // A view of all of them from one device, copied freely.
@@ -107,5 +108,15 @@ private:
     for (uint32_t k = 0; k < count; ++k) set_bits(&peer[k].counters->stop, why);
   }
 };
+
+// A view of the GPUs of a launch.
+ATOS_FUNCTION Peers peers_of(const Launch &launch) {
+  return {static_cast<const Peer *>(launch.peer_table),
+          launch.peer_count,
+          launch.peer_own,
+          launch.key_bytes,
+          launch.peer_chunk,
+          launch.peer_reciprocal};
+}
 
 } // namespace atos

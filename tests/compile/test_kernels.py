@@ -233,6 +233,38 @@ def table(request):
         print("\n" + "\n".join(rows))
 
 
+@atos.task
+def every_atomic(worker, v, words, wide, floats, bits):
+    atos.atomic_min(words, v, 3)
+    atos.atomic_cas(wide, v, 1, 2)
+    atos.atomic_add(floats, v, 1.5)
+    atos.atomic_max(floats, v, 0.5)
+    atos.atomic_or_(bits, v, 1)
+    atos.atomic_exch(bits, v, atos.atomic_mul(wide, v, 3))
+    words[v] = words[v + 1]
+    worker.push(v + 1)
+
+
+@atos.task
+def pass_records_on(worker, item, words, wide, floats, bits):
+    if atos.atomic_min(wide, item.vertex, 3) > 3:
+        worker.push(item)
+
+
+@pytest.mark.parametrize("worker", WORKERS)
+@pytest.mark.parametrize("dtype", [np.dtype("u4"), RECORD, LARGE_RECORD, LARGEST_RECORD], ids=["4", "8", "16", "32"])
+def test_kernels_over_several_gpus(worker, dtype):
+    """Atomics on what GPUs share are of system scope; those of one GPU are as they were."""
+    every = every_atomic if dtype.names is None else pass_records_on
+    args = tuple(map(describe, (array("u4"), array("i8"), array("f4"), array("u1"))))
+    found = link.cubin(every, None, args, dtype, worker, (9, 0), peers=True)
+    assert found.registers <= MOST_REGISTERS
+    assert (found.stack_bytes, found.spill_bytes) == (0, 0)
+    alone = link.cubin(every, None, args, dtype, worker, (9, 0))
+    assert alone.registers <= found.registers
+    assert len(alone.code) < len(found.code)
+
+
 @pytest.mark.parametrize("worker", WORKERS)
 @pytest.mark.parametrize("name", TASKS)
 def test_kernels_spill_nothing(name, worker):

@@ -95,6 +95,7 @@ template <class T> struct Devices {
   Program program{run_scattered<T>, nullptr};
   std::unique_ptr<Processes> processes; // or null: all are in one
   std::vector<atos_queue *> queues;
+  std::vector<atos_program *> programs; // of a launch
 
   Devices(uint32_t devices, uint64_t capacity, uint64_t limit, bool apart = false)
       : processes(apart ? std::make_unique<Processes>(devices) : nullptr), queues(devices) {
@@ -126,7 +127,8 @@ template <class T> struct Devices {
     return n;
   }
   atos_peers peers(uint64_t chunk, atos_program *runs) {
-    return {uint32_t(queues.size()), std::min<uint32_t>(sizeof(T), 8), chunk, queues.data(), runs, nullptr};
+    programs.assign(queues.size(), runs);
+    return {uint32_t(queues.size()), std::min<uint32_t>(sizeof(T), 8), chunk, queues.data(), programs.data(), nullptr};
   }
   atos_status launch(Scattered &its, atos_launch launch, std::vector<atos_stats> *stats) {
     Scattered *const argument = &its;
@@ -151,6 +153,7 @@ template <class T> struct Devices {
           const atos_processes mine{processes->groups[k], processes->memory[k].data()};
           atos_peers peers = given;
           peers.queues = &queues[k];
+          peers.programs = &programs[k];
           peers.processes = &mine;
           statuses[k] = atos_peers_launch(&peers, &launch, all[k].data());
         });

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py.errors import InvalidArgumentError, UnsupportedTypeError
+from atos_py.errors import DeviceNotFoundError, InvalidArgumentError, UnsupportedTypeError
 
 THREE = ["cpu:0", "cpu:1", "cpu:2"]
 
@@ -56,8 +56,8 @@ def test_a_random_order_is_the_same_for_a_seed():
         (5, {}, UnsupportedTypeError, "must be a list of devices"),
         ([None], {}, UnsupportedTypeError, "must be a list of devices"),
         ([], {}, InvalidArgumentError, "one device at least"),
-        ([atos.Device("cuda", 0)], {}, InvalidArgumentError, r"CPU devices.* so far \(got cuda:0\)"),
-        (["cuda:0"], {}, InvalidArgumentError, r"CPU devices.* so far \(got cuda:0\)"),
+        (["cpu", atos.Device("cuda", 0)], {}, InvalidArgumentError, r"all GPUs or all CPU devices \(got cpu, cuda:0\)"),
+        (["cuda:99"], {}, DeviceNotFoundError, "there is no device 'cuda:99'"),
         (["cpu", "cpu:0"], {}, InvalidArgumentError, r"must differ \(got cpu, cpu:0; 'cpu' is 'cpu:0'\)"),
         (THREE, {"order": "degree"}, InvalidArgumentError, r"one of keep, random \(got 'degree'\)"),
         (THREE, {"seed": -1}, InvalidArgumentError, "seed must be from 0"),

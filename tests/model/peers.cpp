@@ -71,7 +71,7 @@ Peers peers(Table &table, unsigned own) {
     const uint64_t size = now(its.size);
     unsigned growths = 0;
     while (bounds.grows && size << (growths + 1) <= bounds.max_capacity) ++growths;
-    table.peer[k] = {&its.counters, its.slots, its.more, its.spill, size, ~uint64_t(0) / size, kSpill, growths};
+    table.peer[k] = {&its.counters, its.slots, its.more, its.spill, size, ~uint64_t(0) / size, kSpill, growths, nullptr};
   }
   return {table.peer, bounds.devices, own, 4, kChunk, ~uint64_t(0) / kChunk};
 }

@@ -205,7 +205,7 @@ BROKEN = {
         found=TWICE,
     ),
     "whoever helps has not arrived": Rule(
-        in_worker(r"if \(open && take_back_arrival\(counters, phase\)\) return false;", "if (open) return false;"),
+        in_worker(r"if \(open && take_back_arrival\(counters, phase, blocks\)\) return false;", "if (open) return false;"),
         caught_in="barrier, split items",
     ),
     "the last block decides": Rule(
@@ -496,7 +496,7 @@ BROKEN = {
         in_worker(r"if \(local\) fence\(\);", ""), caught_in="weak, local items", found="does not see"
     ),
     "fence in push": Rule(
-        in_worker(r"fence\(\);(\s*const uint64_t tail = queue\(\)\.reserve\(1\))", r"\1"),
+        in_worker(r"fence\(\);(\s*if \(has_peers\(\)\) return publish_to_owner)", r"\1"),
         caught_in="weak, small buffer",
         found="does not see",
     ),

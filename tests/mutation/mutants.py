@@ -51,10 +51,14 @@ ATOMIC = {
     "A10": Mutant("protocol/atomic.cuh", "product shifted by 63", ">> 64", ">> 63"),
     "A11": Mutant("protocol/atomic.cuh", "product of 64 bits", "static_cast<wide>(a) * b", "static_cast<wide>(a * b)"),
     "A12": Mutant(
-        "protocol/atomic.cuh", "GPU: fence does nothing", 'asm volatile("fence.acq_rel.gpu;" ::: "memory");', "", GPU + "order"
+        "protocol/atomic.cuh", "GPU: fence does nothing", 'ATOS_SCOPED("fence.acq_rel", ";", :: : "memory");', "", GPU + "order"
     ),
     "A13": Mutant(
-        "protocol/atomic.cuh", "GPU: fence within the block only", "fence.acq_rel.gpu", "fence.acq_rel.cta", GPU + "order"
+        "protocol/atomic.cuh",
+        "GPU: fence within the block only",
+        'ATOS_SCOPED("fence.acq_rel", ";", :: : "memory");',
+        'asm volatile("fence.acq_rel.cta;" ::: "memory");',
+        GPU + "order",
     ),
     "A14": Mutant(
         "protocol/atomic.cuh",
@@ -407,8 +411,8 @@ WORKER = {
     "W10": Mutant(
         "device/host_report.cuh",
         "leave does not count the unreported tasks",
-        "header->end.report(queue());\n    }\n    if (Group",
-        "}\n    if (Group",
+        "header->end.report(queue());\n      if (has_peers())",
+        "if (has_peers())",
         SAME + "after a stop or a round `finished` is set by others",
     ),
     "W12": Mutant(
@@ -519,13 +523,13 @@ WORKER = {
     "W65": Mutant(
         "device/bsp_rounds.cuh",
         "an arrival that completes a barrier is taken back",
-        "~uint64_t(0)) < (phase + 1) * gridDim.x) return true;",
+        "~uint64_t(0)) < (phase + 1) * blocks) return true;",
         "~uint64_t(0)) != 0) return true;",
     ),
     "W66": Mutant(
         "device/bsp_rounds.cuh",
         "a block helps and counts as arrived",
-        "if (open && take_back_arrival(counters, phase)) return false;",
+        "if (open && take_back_arrival(counters, phase, blocks)) return false;",
         "if (open) return false;",
     ),
     "W67": Mutant("device/push_buffer.cuh", "a worker runs local items for ever", " || turn || waiting", ""),
@@ -571,8 +575,8 @@ WORKER = {
     "W35": Mutant(
         "device/push_buffer.cuh",
         "no fence in push",
-        "fence();\n    const uint64_t tail = queue().reserve(1);",
-        "const uint64_t tail = queue().reserve(1);",
+        "fence();\n    if (has_peers()) return",
+        "if (has_peers()) return",
     ),
     "W36": Mutant(
         "device/host_report.cuh", "untracked is not reset", "{&counters->untracked, &counters->arrived", "{&counters->arrived"

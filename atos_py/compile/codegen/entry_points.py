@@ -97,13 +97,14 @@ def prepare(
     checks: Checks | None = None,
     buckets: bool = False,
     each_round: Any = None,
+    peers: bool = False,
 ) -> Program:
     """Check the functions of tasks against the arguments of a launch, and compile them: with checks, if `checks` is given.
 
-    Pushes may have a priority if the queue has `buckets`.
+    Pushes may have a priority if the queue has `buckets`. With `peers` several GPUs share the arrays.
     """
     checked = checks is not None
-    args = tuple(numba_type(kind, checked) for kind in kinds)
+    args = tuple(numba_type(kind, checked, peers) for kind in kinds)
     with_kind = isinstance(launched, Tasks)
     items = Items(item_type(item_dtype), with_kind)
     specialise = Specialiser(target.dispatcher, target.is_known)

@@ -16,6 +16,7 @@ from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, inf
 from numba.extending import lower_builtin, lower_getattr
 
 from .lower_checks import cast, fail
+from .scoped_atomics import scope_of
 from .types import I64, TaskArray, on_cuda, refuse
 
 _OWN = ("scratch", "local")  # arrays of the worker and of the thread, which are no global memory
@@ -127,10 +128,10 @@ def bits_of(stored: ir.Type) -> ir.IntType:
     return ir.IntType({"half": 16, "float": 32, "double": 64}.get(str(stored)) or stored.width)
 
 
-def _relaxed(operation: str, bits: ir.IntType) -> tuple[str, str, ir.IntType]:
+def _relaxed(operation: str, access: str, bits: ir.IntType) -> tuple[str, str, ir.IntType]:
     """Return the PTX of a relaxed load or store, the constraint of its register, and the register's type."""
     constraint, register = {8: ("h", 16), 16: ("h", 16), 32: ("r", 32), 64: ("l", 64)}[bits.width]
-    return f"{operation}.relaxed.gpu.global.u{bits.width}", constraint, ir.IntType(register)
+    return f"{operation}.relaxed.{scope_of(access)}.global.u{bits.width}", constraint, ir.IntType(register)
 
 
 def load(context: Any, builder: ir.IRBuilder, array_type: TaskArray, pointer: ir.Value) -> ir.Value:
@@ -149,7 +150,7 @@ def read_bits(context: Any, builder: ir.IRBuilder, access: str, pointer: ir.Valu
     elif access in _OWN:
         value = builder.load(pointer)
     elif on_cuda(context):
-        instruction, constraint, register = _relaxed("ld", bits)
+        instruction, constraint, register = _relaxed("ld", access, bits)
         asm = ir.InlineAsm(ir.FunctionType(register, [I64]), f"{instruction} $0, [$1];", f"={constraint},l", side_effect=True)
         value = builder.call(asm, [builder.ptrtoint(pointer, I64)])
         value = builder.bitcast(builder.trunc(value, bits) if bits != register else value, stored)
@@ -166,7 +167,7 @@ def store(context: Any, builder: ir.IRBuilder, array_type: TaskArray, pointer: i
     if array_type.access in _OWN:
         builder.store(value, pointer)
     elif on_cuda(context):
-        instruction, constraint, register = _relaxed("st", bits)
+        instruction, constraint, register = _relaxed("st", array_type.access, bits)
         value = builder.bitcast(value, bits)
         value = builder.zext(value, register) if bits != register else value
         function = ir.FunctionType(ir.VoidType(), [I64, register])

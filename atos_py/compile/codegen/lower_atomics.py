@@ -29,6 +29,7 @@ from ..atomics import (
 )
 from .lower_arrays import as_stored, bits_of, check_index, check_value, element, load, read_bits
 from .lower_checks import cast
+from .scoped_atomics import compare_and_swap, read_modify_write
 from .types import I32, I64, TaskArray, on_cuda, refuse
 
 _INTEGERS, _FLOATS, _BOOL = "integers", "floats of 32 and 64 bits", "bool"
@@ -149,9 +150,9 @@ def _update(
     wanted = change(old)
     if in_words:
         wanted = builder.or_(builder.and_(seen, builder.not_(mask)), builder.shl(builder.zext(wanted, I32), offset))
-    result = builder.cmpxchg(pointer, seen, wanted, "monotonic", "monotonic")
-    seen.add_incoming(builder.extract_value(result, 0), builder.block)
-    builder.cbranch(builder.extract_value(result, 1), done, loop)
+    found, swapped = compare_and_swap(builder, array.access, pointer, seen, wanted)
+    seen.add_incoming(found, builder.block)
+    builder.cbranch(swapped(), done, loop)
     builder.position_at_end(done)
     return builder.bitcast(old, stored)
 
@@ -161,11 +162,11 @@ def lower_add(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir
     if _in_words(context, pointer):
         return _update(context, builder, array, pointer, lambda old: builder.add(old, value))
     if isinstance(array.dtype, types.Integer):
-        return builder.atomic_rmw("add", pointer, value, "monotonic")
-    return add_float(context, builder, pointer, value)
+        return read_modify_write(builder, array.access, "add", pointer, value)
+    return add_float(context, builder, array.access, pointer, value)
 
 
-def add_float(context: Any, builder: ir.IRBuilder, pointer: ir.Value, value: ir.Value) -> ir.Value:
+def add_float(context: Any, builder: ir.IRBuilder, access: str, pointer: ir.Value, value: ir.Value) -> ir.Value:
     """Add to a float, and return it as it was."""
     if not on_cuda(context):
         return builder.atomic_rmw("fadd", pointer, value, "monotonic")
@@ -173,7 +174,8 @@ def add_float(context: Any, builder: ir.IRBuilder, pointer: ir.Value, value: ir.
     width, register = (32, "f") if value.type == ir.FloatType() else (64, "d")
     space = ".global" if pointer.type.addrspace == 1 else ""
     function = ir.FunctionType(value.type, [I64, value.type])
-    code, constraints = f"atom{space}.add.f{width} $0, [$1], $2;", f"={register},l,{register},~{{memory}}"
+    scope = ".relaxed.sys" if access == "system" else ""
+    code, constraints = f"atom{scope}{space}.add.f{width} $0, [$1], $2;", f"={register},l,{register},~{{memory}}"
     return builder.call(ir.InlineAsm(function, code, constraints, side_effect=True), [builder.ptrtoint(pointer, I64), value])
 
 
@@ -192,7 +194,7 @@ def lower_exch(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: i
     if _in_words(context, pointer):
         return _update(context, builder, array, pointer, lambda old: value)
     pointer = _as_bits(builder, pointer)
-    old = builder.atomic_rmw("xchg", pointer, builder.bitcast(value, pointer.type.pointee), "monotonic")
+    old = read_modify_write(builder, array.access, "xchg", pointer, builder.bitcast(value, pointer.type.pointee))
     return builder.bitcast(old, value.type)
 
 
@@ -200,12 +202,13 @@ def _lower_bitwise(function: Any, operation: str) -> None:
     @_atomic(function, _INTEGERS, _BOOL)
     def lower(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> ir.Value:
         if not _in_words(context, pointer):
-            return builder.atomic_rmw(operation, pointer, value, "monotonic")
+            return read_modify_write(builder, array.access, operation, pointer, value)
         word, offset, mask = _word_around(builder, pointer)
         wide = builder.shl(builder.zext(value, I32), offset)
         if operation == "and":
             wide = builder.or_(wide, builder.not_(mask))  # the neighbours keep all of their bits
-        return builder.trunc(builder.lshr(builder.atomic_rmw(operation, word, wide, "monotonic"), offset), value.type)
+        old = read_modify_write(builder, array.access, operation, word, wide)
+        return builder.trunc(builder.lshr(old, offset), value.type)
 
 
 for _function, _operation in ((atomic_or_, "or"), (atomic_and_, "and"), (atomic_xor, "xor")):
@@ -224,8 +227,8 @@ def lower_cas(
         return _update(context, builder, array, pointer, swap)
     pointer = _as_bits(builder, pointer)
     bits = [builder.bitcast(value, pointer.type.pointee) for value in (expected, desired)]
-    result = builder.cmpxchg(pointer, *bits, "monotonic", "monotonic")
-    return builder.bitcast(builder.extract_value(result, 0), expected.type)
+    old, _ = compare_and_swap(builder, array.access, pointer, *bits)
+    return builder.bitcast(old, expected.type)
 
 
 @_atomic(atomic_min, _INTEGERS, _FLOATS, limit="low")
@@ -253,7 +256,7 @@ def _extreme(
         improves = (builder.icmp_signed if dtype.signed else builder.icmp_unsigned)(better, value, read)
     with builder.if_then(improves):
         if isinstance(dtype, types.Float):
-            changed = _float_extreme(builder, pointer, value, operation)
+            changed = _float_extreme(builder, array.access, pointer, value, operation)
         elif _in_words(context, pointer):
             narrow, compare = builder.trunc(value, read.type), builder.icmp_signed if dtype.signed else builder.icmp_unsigned
             changed = _update(
@@ -261,7 +264,8 @@ def _extreme(
             )
         else:
             value = builder.trunc(value, read.type) if _is_narrow(array) else value
-            changed = builder.atomic_rmw(operation if dtype.signed else f"u{operation}", pointer, value, "monotonic")
+            signed = operation if dtype.signed else f"u{operation}"
+            changed = read_modify_write(builder, array.access, signed, pointer, value)
         end = builder.block
     old = builder.phi(read.type)
     old.add_incoming(read, start)
@@ -269,7 +273,7 @@ def _extreme(
     return old
 
 
-def _float_extreme(builder: ir.IRBuilder, pointer: ir.Value, value: ir.Value, operation: str) -> ir.Value:
+def _float_extreme(builder: ir.IRBuilder, access: str, pointer: ir.Value, value: ir.Value, operation: str) -> ir.Value:
     """Do a float's minimum or maximum on its bits.
 
     Positive floats are ordered as their bits are, and lie above all others as signed integers; negative floats are ordered
@@ -280,9 +284,9 @@ def _float_extreme(builder: ir.IRBuilder, pointer: ir.Value, value: ir.Value, op
     opposite = "umax" if operation == "min" else "umin"
     with builder.if_else(builder.icmp_signed(">=", bits, ir.Constant(bits.type, 0))) as (positive, negative):
         with positive:
-            from_positive, positive_block = builder.atomic_rmw(operation, pointer, bits, "monotonic"), builder.block
+            from_positive, positive_block = read_modify_write(builder, access, operation, pointer, bits), builder.block
         with negative:
-            from_negative, negative_block = builder.atomic_rmw(opposite, pointer, bits, "monotonic"), builder.block
+            from_negative, negative_block = read_modify_write(builder, access, opposite, pointer, bits), builder.block
     old = builder.phi(bits.type)
     old.add_incoming(from_positive, positive_block)
     old.add_incoming(from_negative, negative_block)

@@ -14,6 +14,7 @@ from .lower_arrays import check_index, check_value, element
 from .lower_atomics import add_float, check_writable
 from .lower_checks import cast, fail
 from .numba_patches import current_capability
+from .scoped_atomics import scope_of
 from .types import I32, I64, TaskArray, on_cuda, refuse
 
 _HAS_VECTORS = (9, 0)  # the first compute capability with `red.v2.f32` and `red.v4.f32`
@@ -44,13 +45,13 @@ def _register(function: Any, count: int) -> None:
             _check(context, builder, sig, args, pointer, count)
         if on_cuda(context) and pointer.type.addrspace == 1 and current_capability() >= _HAS_VECTORS:
             words = ", ".join(f"${k + 1}" for k in range(count))
-            code = f"red.relaxed.gpu.global.add.v{count}.f32 [$0], {{{words}}};"
+            code = f"red.relaxed.{scope_of(array.access)}.global.add.v{count}.f32 [$0], {{{words}}};"
             kind = ir.FunctionType(ir.VoidType(), [I64, *(value.type for value in values)])
             asm = ir.InlineAsm(kind, code, ",".join(["l", *"f" * count, "~{memory}"]), side_effect=True)
             builder.call(asm, [builder.ptrtoint(pointer, I64), *values])
         else:
             for k, value in enumerate(values):
-                add_float(context, builder, builder.gep(pointer, [ir.Constant(I32, k)]), value)
+                add_float(context, builder, array.access, builder.gep(pointer, [ir.Constant(I32, k)]), value)
         return context.get_dummy_value()
 
 

@@ -95,10 +95,12 @@ def compile_cuda(
     buckets: bool = False,
     each_round: Any = None,
     mailbox: bool = False,
+    peers: bool = False,
 ) -> CudaCode:
     """Compile tasks for arguments of these kinds, items of this type, and GPUs of compute capability `cc` or newer.
 
-    If `debug`, they get checks. If `mailbox`, their workers look for items that the host sends.
+    If `debug`, they get checks. If `mailbox`, their workers look for items that the host sends. With
+    `peers`, they are of a launch over several GPUs.
 
     Raises
     ------
@@ -107,8 +109,9 @@ def compile_cuda(
     """
     checks = Checks() if debug else None
     with global_compiler_lock, collecting(checks), target_capability(cc):
-        program = prepare(CudaTarget(), launched, idle, kinds, item_dtype, checks, buckets, each_round)
-        return _compile(launched, program, {"idle": idle, "each_round": each_round}, cc, checks, mailbox)
+        program = prepare(CudaTarget(), launched, idle, kinds, item_dtype, checks, buckets, each_round, peers)
+        constants = {lib.ATOS_CONFIG_MAILBOX: mailbox, lib.ATOS_CONFIG_PEERS: peers}
+        return _compile(launched, program, {"idle": idle, "each_round": each_round}, cc, checks, constants)
 
 
 def _compile(
@@ -117,7 +120,7 @@ def _compile(
     others: dict[str, Any],
     cc: tuple[int, int],
     checks: Checks | None,
-    mailbox: bool,
+    of_launch: dict[Any, bool],
 ) -> CudaCode:
     # Numba's modules by identity, since entry points share helpers.
     modules: dict[int, ir.Module] = {}
@@ -144,7 +147,7 @@ def _compile(
                 export(f"atos_task_{role}", function_entry(dispatcher), types.void, worker, program.arguments)
     texts = [str(module) for module in modules.values()]
     uses_rounds = asks_for_round(texts)
-    rest = _constants_and_stubs(program, uses_rounds, asks_for_pending(texts), mailbox)
+    rest = _constants_and_stubs(program, uses_rounds, asks_for_pending(texts), of_launch)
     define_regions(rest, texts)
     modules[id(rest)] = rest
     for module in modules.values():
@@ -159,7 +162,7 @@ def _compile(
     return CudaCode([code], program.value_words, unsized_itemsize(texts), sized_bytes(texts), uses_rounds, checks)
 
 
-def _constants_and_stubs(program: Program, uses_rounds: bool, uses_pending: bool, mailbox: bool) -> ir.Module:
+def _constants_and_stubs(program: Program, uses_rounds: bool, uses_pending: bool, of_launch: dict[Any, bool]) -> ir.Module:
     """Return a module with `atos_config`, dispatch by kind, and functions that do nothing for what the tasks lack."""
     nested, flat = program.numbered(nested=True), program.numbered(nested=False)
     mixed = bool(nested and flat)
@@ -177,9 +180,9 @@ def _constants_and_stubs(program: Program, uses_rounds: bool, uses_pending: bool
         lib.ATOS_CONFIG_ROUNDS: uses_rounds,
         lib.ATOS_CONFIG_EACH_ROUND: program.each_round is not None,
         lib.ATOS_CONFIG_PENDING: uses_pending,
-        lib.ATOS_CONFIG_MAILBOX: mailbox,
         lib.ATOS_CONFIG_KINDS: program.num_kinds,
         lib.ATOS_CONFIG_FLAT_KINDS: sum(1 << kind for kind in flat) if mixed else 0,
+        **of_launch,
     }
     for key, constant in constants.items():
         is_key = builder.icmp_signed("==", function.args[0], ir.Constant(I32, key))

@@ -38,7 +38,10 @@ def in_task(stored: types.Type) -> types.Type:
 
 
 class TaskArray(types.Type):
-    """An array in a task. `access` is 'shared' (other workers write it), 'readonly', 'scratch' (the worker's own) or 'local'.
+    """An array in a task.
+
+    `access` is 'shared' (other workers write it), 'system' (also those of other GPUs), 'readonly', 'scratch' (the worker's own)
+    or 'local'.
 
     If it is `checked`, its indices and what is stored in it are, and it knows its number among the arguments' arrays.
     """
@@ -226,14 +229,15 @@ class TaskArrayModel(models.StructModel):
             refuse("a local_array is returned from a function, with which its memory ends; make it in the caller, and pass it")
 
 
-def numba_type(kind: Kind, checked: bool = False) -> types.Type:
-    """Return the Numba type of an argument of this kind."""
+def numba_type(kind: Kind, checked: bool = False, peers: bool = False) -> types.Type:
+    """Return the Numba type of an argument of this kind, of a launch over several GPUs if there are `peers`."""
     if isinstance(kind, ArrayKind):
-        return TaskArray(from_dtype(kind.dtype), kind.ndim, "readonly" if kind.readonly else "shared", checked)
+        access = "readonly" if kind.readonly else "system" if peers else "shared"
+        return TaskArray(from_dtype(kind.dtype), kind.ndim, access, checked)
     if isinstance(kind, ScalarKind):
         return in_task(from_dtype(kind.dtype))
     if isinstance(kind, TupleKind):
-        return types.BaseTuple.from_types(tuple(numba_type(member, checked) for member in kind.kinds), kind.cls)
+        return types.BaseTuple.from_types(tuple(numba_type(member, checked, peers) for member in kind.kinds), kind.cls)
     if isinstance(kind, QueueKind):
         return ReceiverType(item_type(kind.dtype), checked)
     assert isinstance(kind, NoneKind)

@@ -1,7 +1,8 @@
 // A libcuda.so.1 for machines without a GPU: its memory is the host's, and it notes what it is called for. It runs the kernels
 // that the core itself brings; any other takes every item of a queue of 4-byte items, and pushes none. FAKE_GPUS, FAKE_BYTES
 // and FAKE_POOLS say what GPUs there are; with FAKE_SPILLED that kernel first stops with one item in the spill area. With a
-// mailbox it goes on until that is closed, and calls that would wait for it are noted as such.
+// mailbox it goes on until that is closed, and calls that would wait for it are noted as such. FAKE_LINKED says whether GPUs
+// reach each other's memory; in a launch over several of them, that kernel also says that all has ended.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -115,6 +116,7 @@ int cuDevicePrimaryCtxRetain(void **context, int device) {
   *context = reinterpret_cast<void *>(uintptr_t(device) + 1);
   return kSuccess;
 }
+int cuDeviceCanAccessPeer(int *can, int, int) { return *can = int(number("FAKE_LINKED", 1)), kSuccess; }
 int cuCtxPushCurrent(void *context) {
   if (getpid() != owner) return kNotInitialized; // as in a forked child
   current[depth++] = int(reinterpret_cast<uintptr_t>(context)) - 1;
@@ -160,6 +162,10 @@ int cuMemPoolGetAttribute(void *pool, int what, void *value) {
   if (what != 5 && what != 7) return kInvalid; // RESERVED_MEM_CURRENT, USED_MEM_CURRENT
   *static_cast<uint64_t *>(value) = what == 5 ? gpu.reserved : gpu.used;
   return kSuccess;
+}
+int cuMemPoolSetAccess(void *pool, const int *access, size_t) { // a location, of a kind and a number, and what is allowed
+  note("GPU " + std::to_string(access[1]) + " reaches the pool of GPU " + std::to_string(uintptr_t(pool) - 1));
+  return access[0] == 1 && access[2] == 3 ? kSuccess : kInvalid;
 }
 int cuMemPoolTrimTo(void *pool, size_t keep) {
   std::lock_guard<std::recursive_mutex> lock(guard);
@@ -256,6 +262,37 @@ int cuMemAddressFree(Pointer pointer, size_t bytes) {
   return munmap(reinterpret_cast<void *>(pointer), bytes), kSuccess;
 }
 
+int cuMemCreate(uint64_t *handle, size_t bytes, const void *properties, uint64_t) {
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  int location[2]; // behind type and requestedHandleTypes
+  std::memcpy(location, static_cast<const char *>(properties) + 8, sizeof location);
+  Gpu &gpu = gpus[location[1]];
+  if (bytes > free_of(gpu)) return kOutOfMemory;
+  gpu.plain += bytes;
+  *handle = uint64_t(location[1]) << 48 | bytes;
+  return kSuccess;
+}
+int cuMemRelease(uint64_t handle) {
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  gpus[int(handle >> 48)].plain -= handle & ((uint64_t(1) << 48) - 1);
+  return kSuccess;
+}
+int cuMemMap(Pointer at, size_t bytes, size_t, uint64_t handle, uint64_t) {
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  note("map " + std::to_string(bytes >> 20) + " MiB of GPU " + std::to_string(handle >> 48));
+  blocks[at] = {bytes, int(handle >> 48), false, false};
+  return mprotect(reinterpret_cast<void *>(at), bytes, PROT_READ | PROT_WRITE) == 0 ? kSuccess : kInvalid;
+}
+int cuMemUnmap(Pointer at, size_t bytes) {
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  note("unmap");
+  blocks.erase(at);
+  return mprotect(reinterpret_cast<void *>(at), bytes, PROT_NONE) == 0 ? kSuccess : kInvalid;
+}
+int cuMemSetAccess(Pointer, size_t, const void *, size_t count) {
+  return note("access for " + std::to_string(count)), kSuccess;
+}
+
 // Takes the items of all tickets, if they are there.
 int run_all(const atos::Launch &launch) {
   atos::Counters &counters = *static_cast<atos::Counters *>(launch.counters);
@@ -272,6 +309,10 @@ int run_all(const atos::Launch &launch) {
     *static_cast<uint32_t *>(launch.spill) = 42;
     counters.spilled = spilled = true;
     counters.stop = atos::kStopFull;
+  }
+  if (launch.peer_table) {
+    counters.ran += pending;
+    counters.stop |= atos::kEnded;
   }
   *launch.record = {counters.tail, counters.stop, pending, 0, 1, 0, 0, 0, 0};
   __atomic_store_n(&launch.record->sequence, launch.sequence, __ATOMIC_RELEASE);
@@ -326,6 +367,7 @@ int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned
       KNOWN(cuDeviceGetName),
       KNOWN(cuDeviceGetAttribute),
       KNOWN(cuDevicePrimaryCtxRetain),
+      KNOWN(cuDeviceCanAccessPeer),
       KNOWN(cuCtxPushCurrent),
       KNOWN(cuCtxPopCurrent),
       KNOWN(cuCtxSynchronize),
@@ -336,7 +378,13 @@ int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned
       KNOWN(cuMemPoolCreate),
       KNOWN(cuMemPoolSetAttribute),
       KNOWN(cuMemPoolGetAttribute),
+      KNOWN(cuMemPoolSetAccess),
       KNOWN(cuMemPoolTrimTo),
+      KNOWN(cuMemCreate),
+      KNOWN(cuMemRelease),
+      KNOWN(cuMemMap),
+      KNOWN(cuMemUnmap),
+      KNOWN(cuMemSetAccess),
       KNOWN(cuMemAllocFromPoolAsync),
       KNOWN(cuMemFreeAsync),
       KNOWN(cuPointerGetAttributes),

@@ -1,0 +1,34 @@
+"""Arrays in one range of addresses over several GPUs, of which each provides the memory of a part and reaches all of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from numpy.typing import DTypeLike
+
+from ..core.devices import Device
+from ..core.library import check, ffi, lib
+from ..errors import DeviceMemoryError
+from .array import Array
+from .import_external import kept_dtype
+from .memory import check_shape
+
+__all__ = ["spread_zeros"]
+
+
+def spread_zeros(shape: int | tuple[int, ...], dtype: DTypeLike, devices: Sequence[Device], borders: Sequence[int]) -> Array:
+    """Return a new array of zeros over GPUs that are connected: elements, or rows, from `borders[k]` on are of device k.
+
+    Memory comes in granules of 2 MiB, each of one GPU, so that a border may lie a little elsewhere.
+    """
+    dimensions, kind = check_shape(shape), kept_dtype(dtype)
+    if math.prod(dimensions) * kind.itemsize >= 2**63:
+        raise DeviceMemoryError(f"an array of shape {dimensions} is larger than any memory")
+    row = math.prod(dimensions[1:]) * kind.itemsize
+    ends = [min(border, dimensions[0]) * row for border in borders]
+    ends[-1] = -(-ends[-1] // 4) * 4  # whole words, as on one device
+    slot = ffi.new("void **")
+    check(lib.atos_allocate_over(len(devices), [device.number for device in devices], ends, slot))
+    owner = ffi.gc(slot[0], lib.atos_release_over)
+    return Array(int(ffi.cast("uintptr_t", owner)), dimensions, kind, devices[0], readonly=False, owner=owner)

@@ -1,0 +1,190 @@
+// Starts a kernel on each GPU of a launch, looks after all of them until all have ended, and stops the others if one fails.
+#include "cuda/available.h"
+
+#if ATOS_HAS_CUDA
+#include "cuda/peers.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "cuda/kernel_monitor.h"
+#include "cuda/launch.h"
+#include "cuda/memory_pool.h"
+#include "cuda/program.h"
+
+namespace atos::cuda {
+namespace {
+
+constexpr std::chrono::seconds kPatience{1}; // with workers that are stopped since another GPU has failed
+
+CudaDevice &gpu_of(const Run &run) { return instance_of_device<CudaDevice>(run.program->device); }
+
+// What a run has on its GPU, of which it may share the resources with others of the launch.
+struct Place {
+  CudaDevice &gpu;
+  ScopedContext current;
+  LaunchResources &resources;
+  CompletionRecord &record;
+  const CUstream stream;
+
+  explicit Place(const Run &run)
+      : gpu(gpu_of(run)), current(gpu.context), resources(resources_of_thread(gpu)), record(resources.records[run.place]),
+        stream(resources.streams[run.place]) {}
+};
+
+// In place of that of a kernel that never began, or will never end.
+const CompletionRecord &ended_record() {
+  static const CompletionRecord record{};
+  return record;
+}
+
+bool has_ended(const Run &run) { return has_completed(run.pending_kernels[0]); }
+bool all_ended(const Runs &runs) {
+  return std::all_of(runs.begin(), runs.end(), [](const auto &run) { return has_ended(*run); });
+}
+
+void upload_table(const Run &run) {
+  const Place at(run);
+  check(driver().cuMemcpyHtoDAsync(at.resources.peer_table, run.peers.peer, run.peers.count * sizeof(Peer), at.stream),
+        "launching");
+  check(driver().cuStreamSynchronize(at.stream), "launching");
+}
+
+// Asks the workers of all GPUs to stop whose kernels have not ended.
+void send_stops(const Runs &runs) {
+  for (const auto &run : runs) {
+    if (has_ended(*run)) continue;
+    const Place at(*run);
+    send_stop(at.gpu, *run);
+  }
+}
+
+void look_after(const Runs &runs) {
+  for (unsigned polls = 1; !all_ended(runs); ++polls) {
+    for (const auto &run : runs) {
+      if (has_ended(*run) || !__atomic_load_n(&run->kernel.record->growths_requested, __ATOMIC_ACQUIRE)) continue;
+      const Place at(*run);
+      grant_growth(at.gpu, *run, at.record);
+    }
+    if (polls % kPollsBetweenChecks) continue;
+    for (const auto &run : runs) {
+      const Place at(*run);
+      check_running(at.stream);
+    }
+    if (runs[0]->monitor.poll()) send_stops(runs);
+  }
+}
+
+// After a failure: asks what runs to stop, also at a barrier, where others will not arrive, and waits for a while.
+void stop_rest(const Runs &runs) {
+  const auto deadline = StopMonitor::Clock::now() + kPatience;
+  while (!all_ended(runs) && StopMonitor::Clock::now() < deadline)
+    for (const auto &run : runs) {
+      if (has_ended(*run)) continue;
+      try {
+        const Place at(*run);
+        *at.resources.stop_word = (kStopAsked | kStopGone) >> 32;
+        check_running(at.stream);
+        send_stop(at.gpu, *run);
+      } catch (const Failure &) { // its GPU is the one that failed
+        run->pending_kernels[0] = {&ended_record(), 0};
+      }
+    }
+}
+
+// Keeps what the kernels use that have not ended. What any of them has left is recovered when all have.
+void leave_behind(const Runs &runs) {
+  std::vector<StuckKernel> all;
+  for (const auto &run : runs)
+    if (!has_ended(*run)) all.push_back(run->pending_kernels[0]);
+  for (const auto &run : runs) {
+    CudaDevice &gpu = gpu_of(*run);
+    if (!has_ended(*run)) gpu.add_stuck({run->pending_kernels[0]});
+  }
+  runs[0]->left_behind = true;
+  for (const auto &run : runs) {
+    if (all.empty()) *resources_of_thread(gpu_of(*run)).stop_word = kStopAsked >> 32;
+    else abandon_resources(gpu_of(*run));
+    run->pending_kernels = all; // no queue is recovered before all have ended
+  }
+}
+
+} // namespace
+
+void connect(const std::vector<CudaDevice *> &gpus) {
+  static std::mutex guard;
+  std::lock_guard<std::mutex> lock(guard);
+  for (CudaDevice *gpu : gpus) {
+    if (!gpu->attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED))
+      throw Failure(ATOS_INVALID, format("the driver maps no memory of GPU %d for other GPUs", gpu->index));
+    ScopedContext current(gpu->context);
+    for (CudaDevice *other : gpus) {
+      if (gpu->reached_by(*other)) continue;
+      int can = 0;
+      check(driver().cuDeviceCanAccessPeer(&can, other->handle, gpu->handle), "asking for the way between two GPUs");
+      if (!can)
+        throw Failure(ATOS_INVALID, format("GPU %d cannot reach the memory of GPU %d: no link or bus between them carries such "
+                                           "accesses",
+                                           other->index, gpu->index));
+      pool_of(*gpu).share_with(*other);
+      gpu->let_reach(*other);
+    }
+  }
+}
+
+void provide_peers(const Runs &runs) {
+  if (runs.size() > kMostGpus) throw Failure(ATOS_INVALID, format("a launch is over at most %u GPUs", kMostGpus));
+  for (const auto &run : runs) {
+    gpu_of(*run).refuse_if_stuck();
+    if (run->place >= kStreams)
+      throw Failure(ATOS_INVALID, format("a GPU is at most %u devices of a launch", unsigned(kStreams)));
+  }
+  { // what the caller has asked for before
+    const Place first(*runs[0]);
+    check(driver().cuStreamSynchronize(static_cast<CUstream>(runs[0]->launch.stream)), "launching");
+  }
+  for (const auto &run : runs) {
+    const Place at(*run);
+    if (!at.resources.peer_table)
+      check(driver().cuMemAlloc(&at.resources.peer_table, kMostGpus * sizeof(Peer)), "allocating memory");
+    Counters &counters = *run->counters;
+    counters.arrived = counters.phase = 0;
+    counters.quiescent = QueueRef<4>::none_quiescent(tickets_of(counters.tail));
+    at.record = CompletionRecord{};
+    run->kernel.record = &at.record;
+    run->kernel.stream = 0;
+    run->kernel.sequence = 1;
+    run->kernel.peer_table = reinterpret_cast<const void *>(at.resources.peer_table);
+    upload(at.gpu, *run, at.stream);
+    check(driver().cuStreamSynchronize(at.stream), "launching"); // another one may use the same pinned memory
+  }
+}
+
+void run_peers(const Runs &runs) {
+  for (const auto &run : runs) upload_table(*run);
+  for (const auto &run : runs) run->pending_kernels = {{&ended_record(), 0}};
+  try {
+    for (const auto &run : runs) {
+      const Place at(*run);
+      start_kernel(*run, at.stream);
+      run->pending_kernels = {{&at.record, 1}};
+    }
+    const Place first(*runs[0]);
+    check(driver().cuEventRecord(first.resources.stop, first.stream), "launching");
+    look_after(runs);
+  } catch (const Failure &failure) {
+    if (failure.status != ATOS_STUCK) stop_rest(runs);
+    leave_behind(runs);
+    throw;
+  }
+  for (const auto &run : runs) {
+    const Place at(*run);
+    check(driver().cuStreamSynchronize(at.resources.control), "stopping the workers");
+    download(at.gpu, *run, at.stream);
+  }
+  if (!runs[0]->launch.barrier) ++runs[0]->counters->rounds;
+}
+
+} // namespace atos::cuda
+
+#endif
