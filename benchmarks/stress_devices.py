@@ -1,15 +1,17 @@
-"""Launch random task trees over several CPU devices, of one process or of several; print a table of what went wrong.
+"""Launch random task trees over several devices, of one process or of several; print a table of what went wrong.
 
 Trees are numbered at random, so that tasks push from any device to any other. Items are numbers or records. Queues grow or
 fill, launches run out of time or are stopped by a task, and go on. Every launch is checked: each task ran exactly once. One
 that does not end is reported, and the processes are ended.
 
     python benchmarks/stress_devices.py --launches 10000 --devices 8
+    python benchmarks/stress_devices.py --launches 10000 --device cuda
     python benchmarks/stress_devices.py --launches 10000 --processes 4
     python benchmarks/stress_devices.py --kill 25 --processes 4
 
-The last one kills one of 2 to 4 processes at a random moment, in a launch or between two, each time. The others have to raise
-an error, and print how long that took.
+With --device cuda they are the GPUs that there are, each of which may count as several devices. The last one kills one of 2
+to 4 processes at a random moment, in a launch or between two, each time. The others have to raise an error, and print how long
+that took.
 """
 
 from __future__ import annotations
@@ -38,10 +40,11 @@ COUNTS = ("launches", "tasks", "grown", "filled", "stopped", "wrong", "lost")
 @atos.task
 def grow(worker, v, number, node, first, seen, halt):  # type: ignore[no-untyped-def]
     """Count a node, and push its children."""
-    atos.atomic_add(seen, v, 1)
-    if v == halt:
-        worker.stop()
-    for child in range(first[node[v]], first[node[v] + 1]):
+    if worker.rank == 0:
+        atos.atomic_add(seen, v, 1)
+        if v == halt:
+            worker.stop()
+    for child in worker.split(range(first[node[v]], first[node[v] + 1])):
         worker.push(number[child])
 
 
@@ -49,10 +52,11 @@ def grow(worker, v, number, node, first, seen, halt):  # type: ignore[no-untyped
 def grow_record(worker, item, number, node, first, seen, halt):  # type: ignore[no-untyped-def]
     """As `grow`; a record that is not whole counts a thousand times."""
     v = item.node
-    atos.atomic_add(seen, v, 1 if item.check == v + 0.5 else 1000)
-    if v == halt:
-        worker.stop()
-    for child in range(first[node[v]], first[node[v] + 1]):
+    if worker.rank == 0:
+        atos.atomic_add(seen, v, 1 if item.check == v + 0.5 else 1000)
+        if v == halt:
+            worker.stop()
+    for child in worker.split(range(first[node[v]], first[node[v] + 1])):
         worker.push((number[child], v, number[child] + 0.5))
 
 
@@ -71,15 +75,24 @@ def tree(chance: random.Random) -> np.ndarray:
     return np.concatenate([[1], ends]).astype(np.uint32)
 
 
-def one(chance: random.Random, most: int, group: Any, counts: Counter[str]) -> None:
+def some_devices(chance: random.Random, most: int, kind: str) -> list[str]:
+    """Return names of devices: CPU devices, or GPUs, of which each comes up to four times."""
+    if kind == "cpu":
+        return [f"cpu:{k}" for k in range(chance.randrange(2, most + 1))]
+    gpus = [str(device) for device in atos.devices() if device.kind == "cuda"]
+    times = chance.choice((1, 1, 1, 2, 4)) if len(gpus) > 1 else chance.choice((2, 3, 4))
+    return chance.sample(gpus * times, len(gpus) * times)[: max(most, 2)]
+
+
+def one(chance: random.Random, most: int, kind: str, group: Any, counts: Counter[str]) -> None:
     """Run one tree several times, going on as often as the queue fills, the time is over or a task ends it, and check it."""
     first = tree(chance)
     nodes = len(first) - 1
     graph = atos.Graph.from_edges([], [], num_vertices=nodes, device="cpu")
-    parts = graph.partition(None if group else [f"cpu:{k}" for k in range(chance.randrange(2, most + 1))])
+    parts = graph.partition(None if group else some_devices(chance, most, kind))
     number = np.random.default_rng(chance.getrandbits(32)).permutation(nodes).astype(np.uint32)
     node = np.argsort(number).astype(np.uint32)
-    arrays = [atos.asarray(array, device="cpu", readonly=True) for array in (number, node, first)]
+    arrays = [atos.asarray(array, device=parts.devices[0], readonly=True) for array in (number, node, first)]
     seen = atos.full(nodes, 0, dtype=np.int32, partition=parts)
     records, capacity = chance.random() < 0.4, chance.choice((1, 30, 2 * nodes))
     limit = chance.choice((None, capacity, capacity + nodes))
@@ -90,14 +103,16 @@ def one(chance: random.Random, most: int, group: Any, counts: Counter[str]) -> N
         options = {
             "barrier": chance.random() < 0.5,
             "fetch_size": chance.choice((1, 7, 64)),
-            "num_blocks": chance.choice((1, 2)),
+            "num_blocks": chance.choice((1, 2) if kind == "cpu" else (1, 2, 20, None)),
         }
+        worker = "thread" if kind == "cpu" else chance.choice(("thread", "warp", "cta"))
         queue.push(root)
         counts["launches"] += 1
         while True:
             before = seen.to_numpy().sum() if group is None else 0
             try:
-                stats = queue.launch_thread(grow_record if records else grow, *arrays, seen, halt, timeout=timeout, **options)
+                launch = getattr(queue, f"launch_{worker}")
+                stats = launch(grow_record if records else grow, *arrays, seen, halt, timeout=timeout, **options)
                 counts["grown"] += stats.grown
                 if not stats.stopped:
                     counts["wrong"] += group is None and stats.tasks_run != seen.to_numpy().sum() - before
@@ -119,7 +134,7 @@ def one(chance: random.Random, most: int, group: Any, counts: Counter[str]) -> N
             group.barrier()  # before others write to it again
 
 
-def work(launches: int, most: int, seed: int, patience: float, group: Any = None) -> Counter[str]:
+def work(launches: int, most: int, kind: str, seed: int, patience: float, group: Any = None) -> Counter[str]:
     """Do launches until there are enough; end the process where one hangs."""
     chance, counts, begin = random.Random(seed), Counter[str](), time.monotonic()
     alive = [time.monotonic()]
@@ -132,7 +147,7 @@ def work(launches: int, most: int, seed: int, patience: float, group: Any = None
 
     threading.Thread(target=watch, daemon=True).start()
     while counts["launches"] < launches:
-        one(chance, most, group, counts)
+        one(chance, most, kind, group, counts)
         alive[0] = time.monotonic()
     counts["seconds"] = round(time.monotonic() - begin)
     return counts
@@ -190,6 +205,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--launches", type=int, default=1000)
     parser.add_argument("--devices", type=int, default=8, help="of one process: any number from 2 to this")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="what kind of devices")
     parser.add_argument("--processes", type=int, help="processes of one device each, in place of devices of one process")
     parser.add_argument("--kill", type=int, metavar="TIMES", help="kill processes instead, of 2 to --processes")
     parser.add_argument("--seed", type=int, default=0)
@@ -200,8 +216,8 @@ def main() -> None:
     if options.kill:
         options.processes = options.processes or 4
     if options.processes is None:
-        counts = work(options.launches, options.devices, options.seed, options.patience)
-        sys.exit(not show(f"2 to {options.devices} in one process", counts))
+        counts = work(options.launches, options.devices, options.device, options.seed, options.patience)
+        sys.exit(not show(f"2 to {options.devices} {options.device} in one process", counts))
     if options.rank is None and options.kill:
         sys.exit(not kill(options.kill, options.processes, options.seed, options.patience))
     if options.rank is None:
@@ -214,7 +230,7 @@ def main() -> None:
     if options.kill:
         die(options.seed, group)
         return
-    counts = work(options.launches, options.devices, options.seed, options.patience, group)
+    counts = work(options.launches, options.devices, "cpu", options.seed, options.patience, group)
     told = group.gather(b"%d" % (counts["wrong"] + counts["lost"]))
     right = show(f"{options.processes} processes", counts) if group.rank == 0 else True
     sys.exit(not right or any(int(each) for each in told))
