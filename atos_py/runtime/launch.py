@@ -28,6 +28,7 @@ from .core_queue import Form, is_replaced
 from .launch_arguments import Arguments, prepare_arguments
 from .launch_errors import LaunchedQueue, check_end
 from .mailbox import Mailbox
+from .peer_queues import check_peer_launch
 from .progress import check_progress, make_observer
 from .stats import DeviceStats, LaunchStats
 from .trace import make_trace
@@ -370,22 +371,6 @@ def compile_ahead(queue: LaunchedQueue, launches: Iterable[PlannedLaunch]) -> No
         keys[_program_key(queue, launched, prepare_arguments(args, queue.device), config)] = None
     with threads(max(len(keys), 1)) as pool:
         list(pool.map(lambda key: program_for(*key), keys))
-
-
-def check_peer_launch(config: LaunchConfig, with_mailbox: bool) -> None:
-    """Refuse what a launch over several devices cannot do yet."""
-    given = {
-        "persistent=False": not config.persistent,
-        "idle=": config.idle is not None,
-        "each_round=": config.each_round is not None,
-        "trace=": config.sample_interval > 0,
-        "progress=": config.progress is not False,
-        "start()": with_mailbox,
-    }
-    for option, is_given in given.items():
-        if is_given:
-            what = "call launch_thread, launch_warp or launch_cta" if option == "start()" else "leave it out"
-            raise LaunchConfigError(f"a launch over several devices has no {option} yet; {what}, or use one device")
 
 
 def _check_scratch(task: Launchable, program: Program, config: LaunchConfig, on_gpu: bool) -> int:

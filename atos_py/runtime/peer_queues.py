@@ -23,7 +23,7 @@ from .checkpoint import QueueState
 from .core_queue import CoreQueue, Form, Launched
 from .stats import DeviceStats
 
-__all__ = ["PeerQueues", "check_owner"]
+__all__ = ["PeerQueues", "check_owner", "check_peer_launch"]
 
 # Of the memory that processes share for the queue of each; only pages that are used count.
 _MOST_BYTES, _LEAST_BYTES = 1 << 44, 1 << 30
@@ -88,6 +88,22 @@ def check_owner(owner: Any, devices: Sequence[Device | str] | None, device: Any,
         of_owner = ", ".join(map(str, ownership.devices))
         raise InvalidArgumentError(f"devices must be those of owner, {of_owner} (got {devices!r:.80}); leave them out")
     return ownership
+
+
+def check_peer_launch(config: Any, with_mailbox: bool) -> None:
+    """Refuse what a launch over several devices cannot do yet, by its `LaunchConfig`."""
+    given = {
+        "persistent=False": not config.persistent,
+        "idle=": config.idle is not None,
+        "each_round=": config.each_round is not None,
+        "trace=": config.sample_interval > 0,
+        "progress=": config.progress is not False,
+        "start()": with_mailbox,
+    }
+    for option, is_given in given.items():
+        if is_given:
+            what = "call launch_thread, launch_warp or launch_cta" if option == "start()" else "leave it out"
+            raise LaunchConfigError(f"a launch over several devices has no {option} yet; {what}, or use one device")
 
 
 class PeerQueues:
