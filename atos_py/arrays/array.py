@@ -23,7 +23,7 @@ from .import_external import detached, is_on_gpu, kept_dtype, memory_of
 from .indexing import Key, find_part
 from .memory import check_alignment, check_shape, copy_bytes, fill_elements
 
-__all__ = ["Array", "asarray", "empty", "one_number", "to_host", "zeros"]
+__all__ = ["Array", "asarray", "empty", "is_of_core", "one_number", "to_host", "zeros"]
 
 
 class Array:
@@ -85,11 +85,6 @@ class Array:
         if not self.shape:
             raise UnsupportedTypeError("an array without dimensions has nothing to go through")
         return iter(self.to_numpy())
-
-    @property
-    def of_core(self) -> bool:
-        """Whether its memory is of this package, and not of another library."""
-        return isinstance(self._owner, ffi.CData) or (isinstance(self._owner, Array) and self._owner.of_core)
 
     @property
     def ndim(self) -> int:
@@ -295,6 +290,14 @@ def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device
     number = target.number
     owner = ffi.gc(slot[0], lambda pointer: lib.atos_release(number, pointer))
     return Array(int(ffi.cast("uintptr_t", owner)), dimensions, kind, target, readonly=False, owner=owner)
+
+
+def is_of_core(array: Array) -> bool:
+    """Whether the memory of an array was allocated by the core, and not by another library."""
+    owner: object = array
+    while isinstance(owner, Array):
+        owner = owner._owner
+    return isinstance(owner, ffi.CData)
 
 
 def one_number(value: Any) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.array import Array, asarray, to_host
+from ..arrays.array import Array, asarray, is_of_core, to_host
 from ..arrays.import_external import is_on_gpu
 from ..arrays.ownership import Ownership
 from ..arrays.shared import SharedArray
@@ -128,7 +128,7 @@ def _wrap(position: int, value: Any, device: Device, ownership: Ownership | None
         raise InvalidArgumentError(
             f"argument {position} is on {value.device}, the task runs on {', '.join(map(str, devices))}; {advice}"
         )
-    if isinstance(value, Array) and ownership is not None and ownership.on_gpus and not value.of_core:
+    if isinstance(value, Array) and ownership is not None and ownership.on_gpus and not is_of_core(value):
         raise InvalidArgumentError(
             f"argument {position} is in memory that another library has allocated on {value.device}, which the other GPUs do"
             " not reach; make a copy with atos.asarray(..., copy=True)"
