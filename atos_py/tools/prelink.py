@@ -97,7 +97,7 @@ def directed_half(graph: Graph) -> Graph:
 
 def arguments_of(recorded: Launch) -> tuple[Any, ...]:
     """Return what `cubin` takes for a recorded launch, but for the compute capability, as `name_prelinked` orders it."""
-    task, idle, kinds, dtype, worker, threads, (_debug, buckets, each_round, mailbox) = recorded
+    task, idle, kinds, dtype, worker, threads, (_debug, buckets, each_round, mailbox, *_) = recorded
     return task, idle, kinds, dtype, worker, register_limit(threads), buckets, each_round, mailbox
 
 
