@@ -5,7 +5,7 @@ fill, launches run out of time or are stopped by a task, and go on. Every launch
 that does not end is reported, and the processes are ended.
 
     python benchmarks/stress_devices.py --launches 10000 --devices 8
-    python benchmarks/stress_devices.py --launches 10000 --device cuda
+    ATOS_SEVERAL_GPUS=1 python benchmarks/stress_devices.py --launches 10000 --device cuda
     python benchmarks/stress_devices.py --launches 10000 --processes 4
     python benchmarks/stress_devices.py --kill 25 --processes 4
 

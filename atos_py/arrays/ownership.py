@@ -7,6 +7,7 @@ each device owns a range: then the owner is a division, in the core and anywhere
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -112,6 +113,10 @@ class Ownership:
         return result
 
 
+# Set to 1 by who wants to try what no GPU has run yet.
+_TRY_GPUS = "ATOS_SEVERAL_GPUS"
+
+
 def check_devices(devices: Any) -> tuple[Device, ...]:
     """Return the devices of a partition; GPUs reach each other's memory from then on."""
     if isinstance(devices, (str, Device)) or not isinstance(devices, Sequence):
@@ -123,6 +128,11 @@ def check_devices(devices: Any) -> tuple[Device, ...]:
     if len(kinds) > 1:
         raise InvalidArgumentError(f"devices must be all GPUs or all CPU devices (got {', '.join(map(str, devices))})")
     if kinds == {"cuda"}:
+        if os.environ.get(_TRY_GPUS) != "1":
+            raise InvalidArgumentError(
+                "launches over GPUs have not been tried on GPUs yet, and may give wrong results or not end; use CPU devices, or"
+                f" set the environment variable {_TRY_GPUS}=1 to try them (got {', '.join(map(str, devices))})"
+            )
         check(lib.atos_connect(len(found), [device.number for device in found]))
     elif len(set(found)) != len(found):
         raise InvalidArgumentError(f"devices must differ (got {', '.join(map(str, devices))}; 'cpu' is 'cpu:0')")

@@ -6,6 +6,8 @@ import pytest
 from fake_gpu import FakeGpu
 
 PARTS = """
+import os
+os.environ["ATOS_SEVERAL_GPUS"] = "1"
 from atos_py.runtime.peer_queues import PeerForm
 
 def parts_of(vertices, devices):
@@ -94,6 +96,22 @@ queue = atos.Queue(1000, owner=parts_of(100, ["cuda:0"] * 5))
 status, stats, devices = launch(queue)
 assert status == lib.ATOS_INVALID and b"at most 4 devices" in ffi.string(lib.atos_message())
 """
+    )
+
+
+def test_gpus_are_refused_unless_somebody_tries_them(gpu):
+    gpu.run(
+        PARTS
+        + """
+del os.environ["ATOS_SEVERAL_GPUS"]
+try:
+    parts_of(10, ["cuda:0", "cuda:1"])
+except atos.InvalidArgumentError as error:
+    assert "ATOS_SEVERAL_GPUS=1 to try them (got cuda:0, cuda:1)" in str(error), error
+else:
+    raise AssertionError
+""",
+        gpus=2,
     )
 
 

@@ -28,6 +28,11 @@ WORKERS = ["thread", "warp", "cta"]
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not FOUND, reason="needs a GPU")]
 
 
+@pytest.fixture(autouse=True)
+def _try_gpus(monkeypatch):
+    monkeypatch.setenv("ATOS_SEVERAL_GPUS", "1")
+
+
 def degree(v, graph):
     return graph.indptr[v + 1] - graph.indptr[v]
 
