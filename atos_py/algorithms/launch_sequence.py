@@ -42,6 +42,9 @@ class LaunchSequence:
         Those of the user.
     worker : str or None
         The worker that the user chose, if any; otherwise each launch has the one that suits its task.
+    maps : Queue, optional
+        For launches over vertices, in place of `queue`: where that holds several kinds of tasks, whose items are larger, or is
+        large itself, it would be made anew for a launch of one task.
 
     Attributes
     ----------
@@ -49,8 +52,11 @@ class LaunchSequence:
         Of the launches so far.
     """
 
-    def __init__(self, name: str, queue: Queue, options: LaunchOptions, worker: str | None = None) -> None:
+    def __init__(
+        self, name: str, queue: Queue, options: LaunchOptions, worker: str | None = None, maps: Queue | None = None
+    ) -> None:
         self.name, self.queue, self.options, self.worker = name, queue, options, worker
+        self.maps = queue if maps is None else maps
         self.runs: list[LaunchStats] = []
         self.planned: list[PlannedLaunch] | None = None  # launches that `compile_ahead` records
         timeout = options.get("timeout")
@@ -65,8 +71,9 @@ class LaunchSequence:
         worker: str = "cta",
         defaults: LaunchOptions = _NOTHING,
         overrides: LaunchOptions = _NOTHING,
+        on: Queue | None = None,
     ) -> None:
-        """Push items and run a task on them, or several, the first of which is theirs.
+        """Push items and run a task on them, or several, the first of which is theirs; on another queue if one is given.
 
         Options of the user take the place of `defaults`, and `overrides` that of the user's.
         """
@@ -74,14 +81,15 @@ class LaunchSequence:
         if self.planned is not None:
             self.planned.append(PlannedLaunch(self.worker or worker, task, args, options))
             return
-        self.queue.push(items)
+        queue = self.queue if on is None else on
+        queue.push(items)
         if self.end is not None:
             left = self.end - time.monotonic()
             if left <= 0:
-                raise self._over(len(self.queue))
+                raise self._over(len(queue))
             options["timeout"] = left
         try:
-            self.runs.append(getattr(self.queue, f"launch_{self.worker or worker}")(task, *args, **options))
+            self.runs.append(getattr(queue, f"launch_{self.worker or worker}")(task, *args, **options))
         except LaunchTimeoutError as error:
             if self.end is None or error.stuck:
                 raise
@@ -89,7 +97,7 @@ class LaunchSequence:
 
     def over_vertices(self, task: Task, n: int, *args: Any) -> None:
         """Run a vertex map (`operators.vertex_map`) over n vertices."""
-        self.launch(range_items(n), task, n, *args)
+        self.launch(range_items(n), task, n, *args, on=self.maps)
 
     def over_rows(self, task: Task, n: int, *args: Any, each_round: Callable[..., Any] | None = None) -> None:
         """Run a task with rounds over ranges of n vertices, whose rows it maps by degree (`operators.row_map`)."""

@@ -12,7 +12,8 @@ from ...arrays.array_library import as_library
 from ...arrays.filled import full
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
-from ...operators.ranges import mixed_item_dtype, mixed_ranges
+from ...graph.kept import kept
+from ...operators.ranges import mixed_item_dtype, mixed_ranges, range_items
 from ...operators.vertex_map import vertex_map, vertex_max
 from ...runtime.launch import LaunchOptions
 from ...runtime.queue import Queue
@@ -145,8 +146,8 @@ def color(
     low_degree = graph.num_edges < _LOW_AVERAGE_DEGREE * n
     by_ranges = low_degree and worker is None and window is None and not patience
     room = max(2 * n, _MIN_CAPACITY) if capacity is None else capacity
-    queue = Queue(room, dtype=mixed_item_dtype(n), device=device)
-    launches = LaunchSequence("color", queue, launch_options, worker)
+    queue, maps = (Queue(size, dtype=mixed_item_dtype(n), device=device) for size in (room, len(range_items(n)) or 1))
+    launches = LaunchSequence("color", queue, launch_options, worker, maps)
     colors = full(n, LAST, dtype=np.uint32, device=device)
     largest = zeros(1, dtype=np.uint32, device=device)
     hub_degree = _HUB_DEGREE[device.kind]
@@ -163,7 +164,13 @@ def color(
         launches.over_vertices(largest_color, n, largest, colors)
 
     launches.compile_ahead((graph.indptr.dtype, order, by_ranges, hubs_first, window is None, patience), plan)
-    run_phases(find_hubs(graph, order, hub_degree, launches) if hubs_first else np.empty(0, np.uint32))
+    hubs = np.empty(0, np.uint32)
+    if hubs_first:
+        known, key = kept(graph), f"hubs by {order}"
+        if key not in known:
+            known[key] = find_hubs(graph, order, hub_degree, launches)
+        hubs = known[key]
+    run_phases(hubs)
     stats = launches.total()  # before what only looks at the result
     launches.over_vertices(largest_color, n, largest, colors)
     return ColoringResult(as_library(colors, graph.library), int(largest[0]) + 1 if n else 0, stats)

@@ -232,6 +232,7 @@ def solve(
     values, others = (zeros(n, dtype=rank.dtype, device=device) for _ in range(2))
     state = zeros(_ERRORS + _NUM_ERRORS, dtype=np.float64, device=device)
     overrides: LaunchOptions = {"barrier": True, "each_round": end_round}
+    planning = launches.planned is not None  # then there are no results
 
     def run_rounds(is_stepped: bool) -> list[float]:
         """Run rounds, or one, and return the sums of the last."""
@@ -243,7 +244,7 @@ def solve(
         )
         arguments = size, thread_max_degree, graph.indptr, graph.indices, run
         launches.launch(items, chebyshev_round, *arguments, overrides=overrides, **how)
-        if launches.planned is None:
+        if not planning:
             launches.queue.clear()
         return state.to_numpy().tolist()
 
@@ -252,12 +253,12 @@ def solve(
         # Of the sum of y, f keeps what comes along edges; the rest has to be the teleport term of f, which is 1 - damping.
         found = run_rounds(True)
         rest = found[_SUM] - found[_NEW_SUM] + 1 - damping
-        if not (rest > 0 and found[_SUM] > 0):
+        if not planning and not (rest > 0 and found[_SUM] > 0):
             return None
         begin(values, (1 - damping) / rest)
     found = run_rounds(False)
-    if found[_ENDS] == 0:
+    if found[_ENDS] == 0 and not planning:
         return None
-    last = values if launches.runs[-1].rounds % 2 else others
-    launches.over_vertices(scale_by_degree, n, graph.indptr, last, 1 / found[_SUM] if undirected else 1.0, rank)
+    last = values if planning or launches.runs[-1].rounds % 2 else others
+    launches.over_vertices(scale_by_degree, n, graph.indptr, last, 1 / (found[_SUM] or 1.0) if undirected else 1.0, rank)
     return found[_ERROR]
