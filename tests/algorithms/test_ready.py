@@ -72,7 +72,7 @@ def test_pagerank_whatever_gathering_comes_to(dtype, programs, monkeypatch):
         graph = directed()
         assert not graph.is_symmetric()  # found once for a graph, as hubs are
         monkeypatch.setattr(chebyshev_pull, "solve", lambda *given, outcome=outcome, **more: (true(*given, **more), outcome)[1])
-        result, keys = programs(lambda: atos.pagerank(graph, tolerance=1e-4, dtype=dtype, find="gather"))
+        result, keys = programs(lambda graph=graph: atos.pagerank(graph, tolerance=1e-4, dtype=dtype, find="gather"))
         atos.verify_pagerank(graph, result, 1e-4)
         found.append(keys)
     assert found[0] == found[1]
