@@ -34,6 +34,7 @@ from .algorithms.vertex_set import VertexSetResult
 from .arrays.array import Array, asarray, empty, zeros
 from .arrays.filled import full
 from .arrays.partitioned import PartitionedArray
+from .arrays.pool import Pool
 from .arrays.primitives import argsort, cumsum, max, min, nonzero, sort, sum
 from .compile.atomics import (
     atomic_add,
@@ -91,6 +92,7 @@ __all__ = [
     "PageRankResult",
     "Partition",
     "PartitionedArray",
+    "Pool",
     "Queue",
     "Run",
     "SSSPResult",

@@ -23,6 +23,7 @@ __all__ = [
     "LaunchTimeoutError",
     "MissingFileError",
     "MissingPackageError",
+    "PoolFullError",
     "QueueFullError",
     "TaskCallError",
     "TaskCompileError",
@@ -306,6 +307,34 @@ class QueueFullError(AtosError, MemoryError):
         self.capacity = capacity
         self.pending = pending
         self.lost = lost
+
+
+class PoolFullError(AtosError, MemoryError):
+    """Tasks, or the host, took more elements of a pool than it can have.
+
+    A launch that meets it has ended in order: what was taken is in the pool, and what is unfinished in the queue.
+
+    Attributes
+    ----------
+    capacity : int
+        Elements that the pool can have.
+    needed : int
+        Elements that would be in use, had all been given that were asked for until the launch ended.
+
+    Examples
+    --------
+    >>> pool = atos.Pool(np.int32, 2, max_capacity=2)
+    >>> try:
+    ...     pool.append([1, 2, 3])
+    ... except atos.PoolFullError as error:
+    ...     print(error.capacity, error.needed, len(pool))
+    2 3 0
+    """
+
+    def __init__(self, message: str, *, capacity: int, needed: int) -> None:
+        super().__init__(message)
+        self.capacity = capacity
+        self.needed = needed
 
 
 class MissingFileError(AtosError, FileNotFoundError):

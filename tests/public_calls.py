@@ -27,6 +27,10 @@ def array(size: int = 4, **options: Any) -> atos.Array:
     return atos.zeros(size, dtype=np.int32, device="cpu", **options)
 
 
+def pool(dtype: Any = np.int32) -> atos.Pool:
+    return atos.Pool(dtype, 3, max_capacity=10, device="cpu")
+
+
 def launch(*args: Any, task: Any = keep, **options: Any) -> Any:
     """Launch with an option that is wrong, which must leave the item in the queue."""
     queue = cpu()

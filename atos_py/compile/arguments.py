@@ -17,6 +17,8 @@ __all__ = [
     "ArrayKind",
     "Kind",
     "NoneKind",
+    "PoolArgument",
+    "PoolKind",
     "QueueArgument",
     "QueueKind",
     "ScalarKind",
@@ -92,6 +94,25 @@ class QueueArgument:
 
 
 @dataclass(frozen=True, eq=False)
+class PoolKind(Kind):
+    """A pool; its words are those of its counters, one that the core fills in, and those of its arrays."""
+
+    fields: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+
+    def __str__(self) -> str:
+        return f"pool({', '.join(f'{field}: {kind}' for field, kind in zip(self.fields, self.kinds, strict=True))})"
+
+
+@dataclass(frozen=True)
+class PoolArgument:
+    """A pool as an argument: the memory that it has at the launch."""
+
+    counters: Any
+    arrays: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
 class TupleKind(Kind):
     """A named tuple; its words are those of its members, in order."""
 
@@ -135,6 +156,7 @@ _Handler = tuple[Callable[[Any], Kind], Callable[[Any], tuple[int, ...]]]
 # Making a kind takes microseconds, and finding the one made before a fraction of that.
 _array_kind = functools.lru_cache(maxsize=None)(ArrayKind)
 _tuple_kind = functools.lru_cache(maxsize=None)(TupleKind)
+_pool_kind = functools.lru_cache(maxsize=None)(PoolKind)
 _none_kind = NoneKind()
 
 
@@ -144,6 +166,14 @@ def _describe_array(value: Any) -> Kind:
 
 def _words_of_array(value: Any) -> tuple[int, ...]:
     return (value.pointer, *value.shape)
+
+
+def _describe_pool(value: PoolArgument) -> Kind:
+    return _pool_kind(tuple(value.arrays), tuple(map(_describe_array, value.arrays.values())))
+
+
+def _words_of_pool(value: PoolArgument) -> tuple[int, ...]:
+    return (value.counters.pointer, 0, *[word for array in value.arrays.values() for word in _words_of_array(array)])
 
 
 def _words_of_int(value: int) -> tuple[int, ...]:
@@ -185,6 +215,7 @@ _handlers: dict[type[Any], _Handler] = {
     bool: _scalar_handler(np.dtype(np.bool_)),
     int: (lambda value, kind=ScalarKind(_INT64): kind, _words_of_int),  # type: ignore[misc]
     float: _scalar_handler(_FLOAT64),
+    PoolArgument: (_describe_pool, _words_of_pool),
     QueueArgument: (lambda value: QueueKind(value.dtype), lambda value: (0,) * lib.ATOS_RECEIVER_WORDS),
 }
 
@@ -237,4 +268,4 @@ def _advice(value: Any) -> str:
         return "make it with a typing.NamedTuple, which gives each member a name"
     if isinstance(value, np.generic):
         return "numbers are integers of 8 to 64 bits, float32, float64 or bool"
-    return "it takes arrays made by atos.asarray, numbers, None, named tuples of those, and, by themselves, queues"
+    return "it takes arrays made by atos.asarray, numbers, None, pools, named tuples of those, and, by themselves, queues"

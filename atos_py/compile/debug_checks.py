@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TaskError
-from .arguments import ArrayKind, Kind, TupleKind
+from .arguments import ArrayKind, Kind, PoolKind, TupleKind
 
 __all__ = ["Checks", "Site", "array_names", "task_error"]
 
@@ -64,7 +64,7 @@ def array_names(names: list[str], kinds: tuple[Kind, ...]) -> tuple[str, ...]:
     def arrays(name: str, kind: Kind) -> Iterator[str]:
         if isinstance(kind, ArrayKind):
             yield name
-        elif isinstance(kind, TupleKind):
+        elif isinstance(kind, (TupleKind, PoolKind)):
             for member, its_kind in zip(kind.fields, kind.kinds, strict=True):
                 yield from arrays(f"{name}.{member}", its_kind)
 

@@ -316,8 +316,7 @@ def prepare_launch(
             "poll_callback": ffi.NULL,  # of the thread that runs it
             "progress": observer is not None,
             "mailbox": ffi.NULL if mailbox is None else mailbox.handle,
-            "num_receivers": len(arguments.receivers),
-            "receivers": [{"queue": other.handle, "word": word} for _, other, word in arguments.receivers],
+            **arguments.in_core(),
         },
     )
 
@@ -331,6 +330,7 @@ def prepare_launch(
         asked = mailbox is not None and mailbox.stopped
         others = [other for other, _, _ in arguments.receivers]
         check_end(queue, launched, program, status, stats, config.timeout, (arguments, words, samples, mailbox), asked, others)
+        arguments.check_pools(launched.name)
         return None if is_replaced(status) else _report(queue, launched, config, program, stats, devices, samples, begin)
 
     return run

@@ -5,6 +5,7 @@ Whatever the task could not reach or use is refused here, before anything is com
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +13,9 @@ import numpy as np
 from ..arrays.array import Array, asarray, is_of_core, to_host
 from ..arrays.import_external import is_on_gpu
 from ..arrays.ownership import Ownership
+from ..arrays.pool import Pool
 from ..arrays.shared import SharedArray
-from ..compile.arguments import Kind, QueueArgument, describe, is_named_tuple, words
+from ..compile.arguments import Kind, PoolArgument, QueueArgument, describe, is_named_tuple, words
 from ..core.devices import Device
 from ..core.library import lib
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
@@ -26,13 +28,30 @@ __all__ = ["Arguments", "prepare_arguments"]
 class Arguments(NamedTuple):
     """The arguments of one launch: as the task takes them, their types, and the words that carry them.
 
-    `receivers` are the queues among them that tasks push into, each with its form and the number of the first of its words.
+    `receivers` are the queues among them that tasks push into, each with its form and the number of the first of its words, and
+    `pools` the pools that they take elements of, each with its place among the arguments and the number of the word that the
+    core fills in.
     """
 
     values: list[Any]
     kinds: tuple[Kind, ...]
     words: list[int]
     receivers: list[tuple[Any, Form, int]]
+    pools: list[tuple[Pool, int, int]]
+
+    def in_core(self) -> dict[str, Any]:
+        """Return what a launch tells the core of queues and pools."""
+        return {
+            "num_receivers": len(self.receivers),
+            "receivers": [{"queue": other.handle, "word": word} for _, other, word in self.receivers],
+            "num_pools": len(self.pools),
+            "pool_words": [word for _, _, word in self.pools],
+        }
+
+    def check_pools(self, task: str) -> None:
+        """Raise an error if the launch has ended since a pool was full."""
+        for pool, position, _ in self.pools:
+            pool._check_full(f"the pool in argument {position} of {task}")
 
 
 def prepare_arguments(args: tuple[Any, ...], device: Device, ownership: Ownership | None = None) -> Arguments:
@@ -53,17 +72,20 @@ def prepare_arguments(args: tuple[Any, ...], device: Device, ownership: Ownershi
     ]
     kinds = tuple([describe(value) for value in values])
     packed: list[int] = []
-    receivers = []
+    receivers, pools = [], []
     for i, value in enumerate(values):
         if i in forms:
             receivers.append((args[i], forms[i], len(packed)))
+        pools += [(pool, i, word) for pool, word in _pools_in(args[i], value, len(packed))]
         packed += words(value)
     if len(receivers) > lib.ATOS_MAX_RECEIVERS:
         raise InvalidArgumentError(f"a task takes at most {lib.ATOS_MAX_RECEIVERS} other queues (got {len(receivers)})")
     if len(packed) > lib.ATOS_MAX_ARGUMENT_WORDS:
         most = lib.ATOS_MAX_ARGUMENT_WORDS
         raise InvalidArgumentError(f"the arguments take {len(packed)} words of 8 bytes, but at most {most} can be passed")
-    return Arguments(values, kinds, packed, receivers)
+    if len(pools) > lib.ATOS_MAX_POOLS:
+        raise InvalidArgumentError(f"a task takes at most {lib.ATOS_MAX_POOLS} pools (got {len(pools)})")
+    return Arguments(values, kinds, packed, receivers, pools)
 
 
 def _receiver(position: int, queue: Any, form: Form, device: Device) -> QueueArgument:
@@ -74,6 +96,25 @@ def _receiver(position: int, queue: Any, form: Form, device: Device) -> QueueArg
         why = "has buckets" if queue.buckets is not None else "tells the items of several tasks apart"
         raise InvalidArgumentError(f"argument {position} is a queue that {why}: make one without, for tasks to push into")
     return QueueArgument(queue.dtype)
+
+
+def _pool(position: int, pool: Pool, device: Device, ownership: Ownership | None) -> PoolArgument:
+    """Return the argument for a pool, if tasks may use it."""
+    if ownership is not None:
+        raise LaunchConfigError("the tasks of a launch over several devices take no pool yet; use one device")
+    if pool.device != device:
+        raise InvalidArgumentError(f"argument {position} is a pool on {pool.device}, and the task runs on {device}")
+    return PoolArgument(*pool._parts)
+
+
+def _pools_in(given: Any, value: Any, first: int) -> Iterator[tuple[Pool, int]]:
+    """Yield the pools of an argument whose words begin with number `first`, each with the number of the word of its own."""
+    if isinstance(value, PoolArgument):
+        yield given, first + 1
+    elif isinstance(value, tuple):
+        for member, its_value in zip(given, value, strict=True):
+            yield from _pools_in(member, its_value, first)
+            first += len(words(its_value))
 
 
 def _check_partition(position: int, value: Any, ownership: Ownership | None) -> None:
@@ -97,6 +138,8 @@ def _check_partition(position: int, value: Any, ownership: Ownership | None) -> 
 
 def _wrap(position: int, value: Any, device: Device, ownership: Ownership | None) -> Any:
     """Return an argument as the task takes it, with an `Array` in place of each array of another library."""
+    if isinstance(value, Pool):
+        return _pool(position, value, device, ownership)
     _check_partition(position, value, ownership)
     if isinstance(value, tuple) and is_named_tuple(value):
         members = [_wrap(position, member, device, ownership) for member in value]

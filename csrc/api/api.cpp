@@ -44,6 +44,14 @@ atos_status atos_release(int32_t device, void *pointer) {
   return guarded([&] { backend(device).release(pointer); });
 }
 
+atos_status atos_reserve(int32_t device, uint64_t *bytes, uint64_t least, void **pointer) {
+  return guarded([&] { *pointer = backend(device).reserve(bytes, least); });
+}
+
+atos_status atos_release_reserved(int32_t device, void *pointer, uint64_t bytes, uint64_t least) {
+  return guarded([&] { backend(device).release_reserved(pointer, bytes, least, true); });
+}
+
 atos_status atos_release_memory(void) {
   return guarded([] {
     if (StopMonitor::in_callback())

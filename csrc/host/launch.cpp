@@ -68,6 +68,9 @@ std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launc
     throw Failure(ATOS_INVALID, "the program was made for a queue with buckets, or this queue has some and the program none");
   if (given.argument_words > ATOS_MAX_ARGUMENT_WORDS)
     throw Failure(ATOS_INVALID, format("%u argument words, more than %d", given.argument_words, ATOS_MAX_ARGUMENT_WORDS));
+  for (uint32_t k = 0; k < given.num_pools; ++k)
+    if (k >= ATOS_MAX_POOLS || given.pool_words[k] >= given.argument_words)
+      throw Failure(ATOS_INVALID, format("pool %u of a launch has no word among its arguments", k));
   if (given.each_round && !given.barrier)
     throw Failure(ATOS_INVALID, "a launch without barriers has no rounds to call between");
   auto run = std::make_unique<Run>(given, &program, storage.item_bytes, &storage.counters);
@@ -141,6 +144,8 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
     run.first_end = launch.barrier && storage.level ? counters.head + storage.level : counters.tail;
     run.kernel.round = counters.rounds;
     provide_receivers(run);
+    for (uint32_t k = 0; k < launch.num_pools; ++k)
+      run.arguments[launch.pool_words[k]] = reinterpret_cast<uint64_t>(&static_cast<Counters *>(run.kernel.counters)->stop);
     if (launch.persistent) backend.run_persistent(run);
     else backend.run_discrete(run);
     const bool room = collect_receivers(run);

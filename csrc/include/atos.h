@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 11 };
+enum { ATOS_ABI_VERSION = 12 };
 
 enum { ATOS_CPU = -1 };
 
@@ -44,6 +44,8 @@ typedef enum atos_config_key {
   ATOS_CONFIG_PEERS = 14       /* 1 in a launch over several GPUs: what they share is of system scope */
 } atos_config_key;
 
+enum { ATOS_STOP_CALLED = 4 };
+
 typedef enum atos_worker_kind { ATOS_THREAD = 0, ATOS_WARP = 1, ATOS_CTA = 2 } atos_worker_kind;
 
 /* Reductions over the threads of a worker: `op` of atos_reduce_i64() and the others. */
@@ -54,7 +56,8 @@ enum {
   ATOS_MAX_VALUE_WORDS = 8,
   ATOS_MAX_KINDS = 8,
   ATOS_MAX_RECEIVERS = 4,
-  ATOS_RECEIVER_WORDS = 8
+  ATOS_RECEIVER_WORDS = 8,
+  ATOS_MAX_POOLS = 8
 };
 
 typedef struct atos_device_info {
@@ -139,6 +142,10 @@ typedef struct atos_launch {
   atos_mailbox *mailbox; /* for items that the host sends while the workers run, or null; of a relaxed, persistent launch */
   uint32_t num_receivers;
   atos_receiver receivers[ATOS_MAX_RECEIVERS];
+  /* Pools among the arguments: for each, which of the words gets the address of the word whose bit ATOS_STOP_CALLED a task
+   * sets, if the pool is full, to end the launch as by worker.stop(). */
+  uint32_t num_pools;
+  uint32_t pool_words[ATOS_MAX_POOLS];
 } atos_launch;
 
 /* The first check that failed in a launch of a task that was compiled with checks. */
@@ -190,6 +197,10 @@ atos_status atos_device_query(int32_t device, atos_device_info *info);
 /* memory: pointers of the host and of any GPU may be mixed in a copy */
 atos_status atos_allocate(int32_t device, uint64_t bytes, void **pointer);
 atos_status atos_release(int32_t device, void *pointer);
+/* Addresses for `*bytes`, or fewer if there are no more, but for `least`; *bytes becomes how many. Memory comes where they are
+ * written, also by tasks; where a GPU cannot do that, there are `least`. */
+atos_status atos_reserve(int32_t device, uint64_t *bytes, uint64_t least, void **pointer);
+atos_status atos_release_reserved(int32_t device, void *pointer, uint64_t bytes, uint64_t least);
 atos_status atos_release_memory(void); /* to the drivers: all that is kept and in no use */
 atos_status atos_copy(int32_t device, void *to, const void *from, uint64_t bytes);
 atos_status atos_fill(int32_t device, void *to, const void *element, uint32_t element_bytes, uint64_t count);

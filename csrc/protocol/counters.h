@@ -11,7 +11,7 @@ namespace atos {
 // Bits of Counters::stop, so that no reason hides another: a full ring, a failed check, a task's worker.stop(), and the host. A
 // host asks in the upper half of the word, which it writes as a whole. In a launch over several devices (peers.cuh) also a stop
 // of another one, that a process is gone which will not arrive at any barrier, and, which is no stop, the end of all.
-constexpr uint64_t kRun = 0, kStopFull = 1, kStopTask = 2, kStopCalled = 4, kStopAsked = uint64_t(2) << 32;
+constexpr uint64_t kRun = 0, kStopFull = 1, kStopTask = 2, kStopCalled = ATOS_STOP_CALLED, kStopAsked = uint64_t(2) << 32;
 constexpr uint64_t kStopElsewhere = 8, kEnded = 16, kStopGone = uint64_t(4) << 32;
 
 // The tail packs two numbers, so that one addition returns both: in its lower 59 bits the tickets reserved, in its upper 5 how

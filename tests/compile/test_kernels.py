@@ -14,7 +14,7 @@ from fake_arrays import FakeArray
 import atos_py as atos
 from atos_py.algorithms import bfs, count_triangles, label_propagation, maximal_independent_set
 from atos_py.compile import linker as link
-from atos_py.compile.arguments import QueueKind, describe
+from atos_py.compile.arguments import PoolArgument, QueueKind, describe
 from atos_py.compile.kinds import Launchable, Tasks
 from atos_py.graph import row_edits
 from atos_py.operators import orientation, peeling
@@ -433,6 +433,26 @@ def test_pushes_into_other_queues_spill_nothing(worker):
     kinds = QueueKind(np.dtype("u4")), QueueKind(np.dtype([(name, "i8") for name in "abc"]))
     found = link.cubin(atos.task(send), None, kinds, np.dtype("u8"), worker, (9, 0))
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+
+
+def allocate(worker, v, records, numbers):
+    """Take elements of two pools, of which one has fields."""
+    for child in worker.split(v):
+        first = records.take(child)
+        if first < 0:
+            worker.push(child)
+        else:
+            records.corner[first, 1], records.mass[first] = child, len(numbers)
+            atos.atomic_add(numbers.values, numbers.take(), v)
+
+
+@pytest.mark.parametrize("worker", WORKERS)
+def test_elements_of_pools_spill_nothing(worker):
+    records = PoolArgument(array("i8"), {"corner": array("i4", ndim=2), "mass": array("f8")})
+    pools = records, PoolArgument(array("i8"), {"values": array("i4")})
+    found = link.cubin(atos.task(allocate), None, tuple(map(describe, pools)), np.dtype("u4"), worker, (9, 0))
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+    assert found.registers <= 40
 
 
 @pytest.mark.parametrize("worker", WORKERS)

@@ -69,6 +69,20 @@ TEST(create_refuses_what_makes_no_sense) {
   CHECK(queue == nullptr, "a queue was made all the same");
 }
 
+TEST(addresses_that_get_memory_where_they_are_written) {
+  const uint64_t least = 1 << 20, wanted = 1 << 28;
+  uint64_t bytes = wanted;
+  void *pointer = nullptr;
+  OK(atos_reserve(ATOS_CPU, &bytes, least, &pointer));
+  CHECK(bytes >= least && bytes <= wanted, "%" PRIu64 " bytes", bytes);
+  auto *at = static_cast<unsigned char *>(pointer);
+  CHECK(at[0] == 0 && at[bytes - 1] == 0, "the memory is not zero");
+  at[0] = at[bytes - 1] = 1;
+  OK(atos_release_reserved(ATOS_CPU, pointer, bytes, least));
+  bytes = least;
+  FAILS(atos_reserve(ATOS_CPU, &bytes, uint64_t(1) << 60, &pointer), ATOS_NO_MEMORY, "more than the host has");
+}
+
 TEST(devices_that_are_not_there) {
   atos_queue *queue = nullptr;
   for (const int32_t device : {-2, 12345, INT32_MIN, INT32_MAX}) {

@@ -168,6 +168,23 @@ TEST(without_barriers_there_is_nothing_between_rounds) {
   CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_INVALID, "%s", atos_message());
 }
 
+TEST(a_pool_has_a_word_among_the_arguments) {
+  Program program(nothing, nullptr);
+  Launcher<uint32_t> launcher(50);
+  atos_launch launch = schedule(true, false, 1, 1);
+  uint64_t words[ATOS_MAX_POOLS] = {};
+  launch.arguments = words;
+  launch.argument_words = launch.num_pools = 1;
+  atos_stats stats;
+  for (const uint32_t word : {1u, 0u}) {
+    launch.pool_words[0] = word;
+    const atos_status expected = word ? ATOS_INVALID : ATOS_OK;
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == expected, "word %u: %s", word, atos_message());
+  }
+  launch.num_pools = ATOS_MAX_POOLS + 1;
+  CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_INVALID, "%s", atos_message());
+}
+
 // What is left of a level that was stopped counts in the next launch alone: the round after it ends where the queue does.
 TEST(a_level_that_went_on_is_forgotten) {
   alarm(30); // a launch of more would wait for ever

@@ -742,6 +742,12 @@ HOST = {
         "if (growths_of(counters.tail) || counters.growths_requested) storage",
         "if (counters.growths_requested) storage",
     ),
+    "C99": Mutant(
+        "host/launch.cpp",
+        "the word of a pool is any",
+        "given.pool_words[k] >= given.argument_words",
+        "given.pool_words[k] > 255",
+    ),
     "C22": Mutant(
         "host/launch.cpp",
         "untracked is not reset",

@@ -12,7 +12,7 @@ import numpy as np
 import public_calls
 import pytest
 import test_bad_input
-from public_calls import MASKED, RAGGED, alone, array, cpu, csr, dynamic, edges, keep, parts, weighted
+from public_calls import MASKED, RAGGED, alone, array, cpu, csr, dynamic, edges, keep, parts, pool, weighted
 
 import atos_py as atos
 from atos_py import errors
@@ -60,6 +60,14 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "Array, index": lambda junk: array()[junk],
     "Array, value": lambda junk: array().__setitem__(slice(None), junk),
     "Array, fill": lambda junk: array().fill(junk),
+    "Pool": lambda junk: atos.Pool(junk, 3, device="cpu"),
+    "Pool, capacity": lambda junk: atos.Pool(np.int32, junk, max_capacity=100, device="cpu"),
+    "Pool, max_capacity": lambda junk: atos.Pool(np.int32, 1, max_capacity=-1 if junk is None else junk, device="cpu"),
+    "Pool, device": lambda junk: atos.Pool(np.int32, 1, device=junk),
+    "Pool.take": lambda junk: pool().take(junk),
+    "Pool.append": lambda junk: pool().append(junk),
+    "Pool.append, fields": lambda junk: pool([("x", "i4")]).append(x=junk),
+    "Pool.resize": lambda junk: pool().resize(junk),
     "nonzero": lambda junk: atos.nonzero(junk),
     "nonzero, dtype": lambda junk: atos.nonzero(array(), dtype=junk),
     "cumsum": lambda junk: atos.cumsum(junk),

@@ -141,6 +141,11 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
         name: (lambda _: None, lambda _, name=name: getattr(atos, name)(ARRAY))
         for name in ("nonzero", "cumsum", "sort", "argsort", "sum", "min", "max")
     },
+    "Pool": (lambda _: None, lambda _: atos.Pool(np.int32, 8, device=CPU)),
+    "Pool.append": (lambda _: atos.Pool(np.int32, 8, device=CPU), lambda made: made.append([1, 2])),
+    "Pool.take": (lambda _: atos.Pool(np.int32, 8, device=CPU), lambda made: made.take(2)),
+    "Pool.clear": (lambda _: atos.Pool(np.int32, 8, device=CPU), lambda made: made.clear()),
+    "Pool.resize": (lambda _: atos.Pool(np.int32, 8, device=CPU), lambda made: made.resize(9)),
     "Queue": (lambda _: None, lambda _: Queue(8, device=CPU)),
     "Queue.push": (lambda _: queue(), lambda made: made.push([1, 2])),
     "Queue.peek": (lambda _: queue(), lambda made: made.peek()),

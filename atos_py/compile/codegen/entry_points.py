@@ -21,6 +21,7 @@ from . import lower_atomics as _atomics  # noqa: F401
 from . import lower_groups as _groups  # noqa: F401
 from . import lower_local_array as _local_array  # noqa: F401
 from . import lower_packing as _packing  # noqa: F401
+from . import lower_pool as _pool  # noqa: F401
 from . import lower_random as _random  # noqa: F401
 from . import lower_receiver as _receiver  # noqa: F401
 from . import lower_rounds as _rounds  # noqa: F401

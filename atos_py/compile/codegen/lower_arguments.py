@@ -13,7 +13,7 @@ from numba.extending import lower_builtin
 from ...core.library import lib
 from .lower_arrays import bits_of
 from .lower_checks import cast, length_of
-from .types import I8, I64, POINTER, Items, Packed, ReceiverType, TaskArray, in_task
+from .types import I8, I64, POINTER, Items, Packed, PoolType, ReceiverType, TaskArray, in_task
 
 
 def unpack(packed: Any) -> Any:
@@ -81,6 +81,12 @@ def lower_unpack(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir
                 array.number = ir.Constant(I64, number)
             number += 1
             return array._getvalue()
+        if isinstance(kind, PoolType):
+            pool = cgutils.create_struct_proxy(kind)(context, builder)
+            pool.counters, pool.stop = (builder.inttoptr(next_word(), POINTER) for _ in range(2))
+            for name, array_type in kind.arrays.items():
+                setattr(pool, f"field_{name}", value(array_type))
+            return pool._getvalue()
         if isinstance(kind, ReceiverType):
             words_of_it = builder.gep(words, [ir.Constant(I64, position)], inbounds=True)
             position += lib.ATOS_RECEIVER_WORDS

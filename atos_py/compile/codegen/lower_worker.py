@@ -129,6 +129,7 @@ def _set_mode(worker: WorkerType, mode: types.Type) -> tuple[types.Type, ...]:
 
 _TAKES = {
     (0, 0): "no arguments",
+    (0, 1): "at most one argument, by position",
     (1, 1): "one argument by position",
     (1, 2): "one or two arguments by position",
     (2, 2): "two arguments by position",
@@ -150,7 +151,7 @@ def method_template(word: str, name: str, typing: Callable[..., tuple[types.Type
 
     Parameters
     ----------
-    word : {'worker', 'group', 'queue'}
+    word : {'worker', 'group', 'queue', 'pool'}
     name : str
     typing : callable
         Takes the type of the object and those of the arguments, and returns the result's and those of the arguments as they

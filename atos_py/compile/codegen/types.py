@@ -18,7 +18,7 @@ from numba.core.errors import TypingError
 from numba.extending import typeof_impl
 from numba.np.numpy_support import from_dtype
 
-from ..arguments import ArrayKind, Kind, NoneKind, QueueKind, ScalarKind, TupleKind
+from ..arguments import ArrayKind, Kind, NoneKind, PoolKind, QueueKind, ScalarKind, TupleKind
 from ..task import Task
 from . import stored_bytes
 
@@ -128,6 +128,14 @@ class ReceiverType(types.Type):
         return self.item, self.checked
 
 
+class PoolType(types.Type):
+    """A pool: its counters, the word that ends the launch, and an array for each field, of which all are equally long."""
+
+    def __init__(self, fields: tuple[str, ...], arrays: tuple[TaskArray, ...]) -> None:
+        self.arrays = dict(zip(fields, arrays, strict=True))
+        super().__init__(f"pool({', '.join(f'{field}: {array}' for field, array in self.arrays.items())})")
+
+
 class TaskType(types.Dummy):
     """A task of the program, which `worker.push` takes as the kind of an item."""
 
@@ -229,6 +237,13 @@ class TaskArrayModel(models.StructModel):
             refuse("a local_array is returned from a function, with which its memory ends; make it in the caller, and pass it")
 
 
+@register_default(PoolType)
+class PoolModel(models.StructModel):
+    def __init__(self, dmm: Any, fe_type: PoolType) -> None:
+        arrays = [(f"field_{name}", array) for name, array in fe_type.arrays.items()]
+        super().__init__(dmm, fe_type, [("counters", types.voidptr), ("stop", types.voidptr), *arrays])
+
+
 def numba_type(kind: Kind, checked: bool = False, peers: bool = False) -> types.Type:
     """Return the Numba type of an argument of this kind, of a launch over several GPUs if there are `peers`."""
     if isinstance(kind, ArrayKind):
@@ -240,6 +255,8 @@ def numba_type(kind: Kind, checked: bool = False, peers: bool = False) -> types.
         return types.BaseTuple.from_types(tuple(numba_type(member, checked, peers) for member in kind.kinds), kind.cls)
     if isinstance(kind, QueueKind):
         return ReceiverType(item_type(kind.dtype), checked)
+    if isinstance(kind, PoolKind):
+        return PoolType(kind.fields, tuple(numba_type(member, checked, peers) for member in kind.kinds))
     assert isinstance(kind, NoneKind)
     return types.none
 
