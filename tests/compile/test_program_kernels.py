@@ -8,7 +8,7 @@ from fake_arrays import array
 from repository import load_example
 
 from atos_py.compile import linker as link
-from atos_py.compile.arguments import QueueKind, describe
+from atos_py.compile.arguments import PoolArgument, QueueKind, describe
 from atos_py.compile.kinds import Tasks
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
@@ -18,6 +18,7 @@ if not any(link.CORE_DIR.glob("core_*.fatbin")):
 
 
 barnes_hut, survey_propagation = load_example("barnes_hut"), load_example("survey_propagation")
+mesh_refinement = load_example("mesh_refinement")
 HALF, ROWS = array("f4"), array("f4", 2)
 BODIES = array("i8", 1, True), array("f4", 2, True)
 TREE = barnes_hut.Tree(*BODIES, ROWS, array("f4"), array("i4", 2), array("i4"))
@@ -27,6 +28,10 @@ FIXED, NUMBERS, FLOATS = array("i4", readonly=True), array("i4"), array("f4")
 FORMULA = survey_propagation.Formula(FIXED, FIXED, FIXED)
 STATE = survey_propagation.State(FLOATS, FLOATS, FLOATS, FLOATS, KEYS, NUMBERS, NUMBERS, NUMBERS)
 SEARCH = QueueKind(np.dtype("u4"))
+POINTS = PoolArgument(KEYS, {"x": NUMBERS, "y": NUMBERS})
+ROWS_OF_3 = array("i4", 2)
+PARTS = {"corner": ROWS_OF_3, "twin": ROWS_OF_3, "inner": KEYS, "claim": KEYS, "tried": NUMBERS}
+MESH = mesh_refinement.Mesh(POINTS, PoolArgument(KEYS, PARTS), KEYS, KEYS)
 KERNELS = {
     "number": (barnes_hut.number, (ROWS, HALF, KEYS), "cta"),
     "arrange": (barnes_hut.arrange, (KEYS, KEYS, ROWS, ROWS, KEYS, ROWS, ROWS), "cta"),
@@ -48,3 +53,13 @@ def test_kernels_spill_nothing(name):
     found = link.cubin(task, None, kinds, np.dtype("u4"), worker, (9, 0), each_round=each_round)
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert 16 <= found.registers <= 64
+
+
+def test_mesh_refinement_has_its_lists_in_local_memory_and_nothing_else():
+    """The cavity, the way into each of its triangles, and what is around it; so with each kind of workers."""
+    kinds, tasks = tuple(map(describe, (MESH, 0, 1))), Tasks((mesh_refinement.plan, mesh_refinement.refine))
+    for worker in ("thread", "warp", "cta"):
+        found = link.cubin(tasks, None, kinds, mesh_refinement.ITEM, worker, (9, 0))
+        assert found.spill_bytes == 0
+        assert 3 * 4 * mesh_refinement.MOST <= found.stack_bytes <= 3 * 4 * mesh_refinement.MOST + 16
+        assert found.registers <= 96

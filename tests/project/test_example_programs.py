@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from repository import load_example
 
 import atos_py as atos
 
 barnes_hut, survey_propagation = load_example("barnes_hut"), load_example("survey_propagation")
+mesh_refinement = load_example("mesh_refinement")
 ALL = np.arange(1000)
 
 
@@ -173,3 +176,119 @@ def test_formulas_have_three_variables_in_a_clause():
     assert all(len(set(clause)) == 3 for clause in (clauses >> 1).tolist())
     assert clauses.min() >= 0
     assert clauses.max() < 100
+
+
+def check_refined(mesh, points):
+    """Check a mesh that was refined from these points."""
+    assert mesh_refinement.verify(mesh) > 30 - 1e-9
+    assert mesh.left[0] == 0
+    assert np.array_equal(np.c_[mesh.points.x[: len(points)], mesh.points.y[: len(points)]], points)
+    assert np.isin(np.arange(len(points)), mesh.triangles.corner.to_numpy()).all()
+
+
+@pytest.mark.parametrize(("n", "seed"), [(1, 0), (2, 1), (10, 2), (100, 3), (3000, 4)])
+def test_meshes(device, n, seed):
+    points = mesh_refinement.random_points(n, seed)
+    mesh = mesh_refinement.triangulated(points, device)
+    assert mesh_refinement.verify(mesh) < 30
+    assert len(mesh.triangles) == 2 * n + 2
+    mesh_refinement.refined(mesh)
+    check_refined(mesh, points)
+    assert mesh_refinement.refined(mesh).tasks_pushed == 0  # nothing is bad now
+
+
+@pytest.mark.parametrize("wave", [1, 64, 1 << 17])
+def test_a_mesh_by_every_worker(device, worker, wave):
+    """Claims that are mixed lose more often, and the strongest still holds."""
+    points = mesh_refinement.random_points(300, 5)
+    mesh, n = mesh_refinement.triangulated(points, device), 602
+    queue, items = atos.Queue(n, dtype=mesh_refinement.ITEM, device=device), np.zeros(n, mesh_refinement.ITEM)
+    items["triangle"] = np.arange(n)
+    queue.push(items, task=mesh_refinement.plan)
+    tasks = mesh_refinement.plan, mesh_refinement.refine
+    getattr(queue, f"launch_{worker}")(tasks, mesh, 0, wave, barrier=True)
+    check_refined(mesh, points)
+
+
+@pytest.mark.parametrize("pool", ["points", "triangles"])
+def test_a_mesh_in_a_pool_that_is_full(device, pool):
+    points = mesh_refinement.random_points(200, 6)
+    mesh = mesh_refinement.triangulated(points, device)
+    getattr(mesh, pool).resize(len(getattr(mesh, pool)) + 20)
+    with pytest.raises(atos.PoolFullError) as full:
+        mesh_refinement.refined(mesh)
+    mesh_refinement.verify(mesh)  # what was done is whole
+    getattr(mesh, pool).resize(20 * full.value.needed)
+    mesh_refinement.refined(mesh)
+    check_refined(mesh, points)
+
+
+def test_a_cavity_that_is_too_large(device):
+    """All points are on a circle, and so are in the cavity of its center; what is left is Delaunay."""
+    angles = np.linspace(0, 2 * np.pi, 200, endpoint=False)
+    circle = (mesh_refinement.SIDE * (0.5 + 0.4 * np.c_[np.cos(angles), np.sin(angles)])).astype(np.int64)
+    corners = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]) * mesh_refinement.SIDE
+    mesh = mesh_refinement.triangulated(np.concatenate([corners, circle]), device)
+    mesh_refinement.verify(mesh)
+    mesh_refinement.refined(mesh)
+    mesh_refinement.verify(mesh)
+    assert mesh.left[0] > 0
+
+
+@pytest.mark.parametrize("where", ["corner", "twin", "moved", "gone", "flipped"])
+def test_wrong_meshes_are_found(where):
+    mesh = mesh_refinement.triangulated(mesh_refinement.random_points(50, 7), "cpu")
+    corner, twin = mesh.triangles.corner.to_numpy(), mesh.triangles.twin.to_numpy()
+    inner = np.flatnonzero((twin >= 0).all(axis=1))[3]
+    if where == "corner":  # clockwise
+        corner[inner] = corner[inner, ::-1]
+    elif where == "twin":
+        twin[inner] = np.roll(twin[inner], 1)
+    elif where == "moved":
+        mesh.points.x[30] = int(mesh.points.x[30]) + mesh_refinement.SIDE // 50
+    elif where == "gone":  # a hole
+        for edge in twin[inner]:
+            twin[edge // 3, edge % 3] = -1
+        corner[inner], twin[inner] = corner[0], twin[0]
+    else:  # the other diagonal of the two triangles at an edge, where they make a convex quadrilateral
+        flip(mesh, corner, twin)
+    mesh.triangles.corner[:], mesh.triangles.twin[:] = corner, twin
+    with pytest.raises(AssertionError):
+        mesh_refinement.verify(mesh)
+
+
+def flip(mesh, corner, twin):
+    """Flip the first edge that can be."""
+    xy = np.c_[mesh.points.x[:], mesh.points.y[:]].astype(float)
+    for t, edges in enumerate(twin):
+        u, k = edges[0] // 3, edges[0] % 3
+        a, b, c = corner[t]
+        d = corner[u, (k + 2) % 3]
+        turns = [np.linalg.det([xy[q] - xy[p], xy[r] - xy[p]]) for p, q, r in ((a, d, c), (d, b, c))]
+        if edges[0] >= 0 and min(turns) > 0:
+            bc, ca, ad, db = twin[t, 1], twin[t, 2], twin[u, (k + 1) % 3], twin[u, (k + 2) % 3]
+            corner[t], corner[u] = (a, d, c), (d, b, c)
+            twin[t], twin[u] = (ad, 3 * u + 2, ca), (db, bc, 3 * t + 1)
+            for other, mine in ((ad, 3 * t), (ca, 3 * t + 2), (db, 3 * u), (bc, 3 * u + 1)):
+                if other >= 0:
+                    twin[other // 3, other % 3] = mine
+            return
+
+
+NUMBER = st.one_of(
+    st.integers(0, mesh_refinement.SIDE), st.sampled_from([0, 1, mesh_refinement.SIDE // 2, mesh_refinement.SIDE])
+)
+
+
+@given(st.lists(NUMBER, min_size=8, max_size=8), st.integers(0, 2))
+def test_points_are_inside_of_circles_exactly(numbers, near):
+    """Also a fourth point next to one on the circle: that across from a corner of a rectangle."""
+    if near:
+        ax, ay, cx, cy = numbers[:4]
+        numbers = [ax, ay, cx, ay, cx, cy, ax + (near - 1) * (1 if ax < cx else -1), cy]
+    ax, ay, bx, by, cx, cy, x, y = numbers
+    rows = [(px - x, py - y, (px - x) ** 2 + (py - y) ** 2) for px, py in ((ax, ay), (bx, by), (cx, cy))]
+    (a, b, c), (d, e, f), (g, h, i) = rows
+    determinant = a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
+    assert mesh_refinement.in_circle(*numbers) == (determinant > 0)
+    assert mesh_refinement.in_circle(*map(np.int64, numbers)) == (determinant > 0)  # in 64 bits

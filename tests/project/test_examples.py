@@ -19,6 +19,7 @@ EXAMPLES = {
     "knapsack": ["130 things: value 42,320, verified"],
     "isochrones": ["48% of the crossings within 15 minutes"],
     "mandelbrot": ["M steps instead of 60.0 M"],
+    "mesh_refinement": ["602 triangles, angles from 0.", "angles from 30.", "verified"],
     "onyx_beliefs": ["8 marginals of a tree, equal to those of all 6561 states"],
     "onyx_factors": ["9,000 ratings, root of the mean squared error 0.07"],
     "onyx_labels": ["100% of the labels are right"],
@@ -31,7 +32,11 @@ EXAMPLES = {
     "queens": ["10 queens: 724 solutions"],
 }
 
-WHOLE_PROGRAMS = {"barnes_hut", "survey_propagation"}  # several tasks with a verifier of their own; the others show one thing
+WHOLE_PROGRAMS = {
+    "barnes_hut",
+    "mesh_refinement",
+    "survey_propagation",
+}  # several tasks with a verifier of their own; the others show one thing
 
 
 def run(name: str, *arguments: object, device: str) -> str:
