@@ -248,12 +248,11 @@ if __name__ == "__main__":
     from matplotlib import pyplot as plt
 
     points = random_points(int(sys.argv[1]) if len(sys.argv) > 1 else 300)
-    mesh, stats = triangulated(points), ""
+    mesh, stats = triangulated(points), []
     for k in range(2):
         corner, angle = mesh.triangles.corner.to_numpy(), verify(mesh)
-        title = f"{len(corner):,} triangles, angles from {angle:.1f} degrees"
-        plt.subplot(1, 2, 1 + k, title=title, aspect="equal").axis("off")
+        plt.subplot(1, 2, 1 + k, title=f"angles from {angle:.1f} degrees", aspect="equal").axis("off")
         plt.triplot(mesh.points.x.to_numpy(), mesh.points.y.to_numpy(), corner, linewidth=0.3)
-        print(f"{title}, verified", stats, sep="\n")
-        stats = refined(mesh) if k == 0 else ""
+        print(f"{len(corner):,} triangles, angles from {angle:.1f} degrees, verified", *stats, sep="\n")
+        stats = [refined(mesh)] if k == 0 else []
     plt.show()
