@@ -1,8 +1,8 @@
 // A libcuda.so.1 for machines without a GPU: its memory is the host's, and it notes what it is called for. It runs the kernels
-// that the core itself brings; any other takes every item of a queue of 4-byte items, and pushes none. FAKE_GPUS, FAKE_BYTES
-// and FAKE_POOLS say what GPUs there are; with FAKE_SPILLED that kernel first stops with one item in the spill area. With a
-// mailbox it goes on until that is closed, and calls that would wait for it are noted as such. FAKE_LINKED says whether GPUs
-// reach each other's memory; in a launch over several of them, that kernel also says that all has ended.
+// that the core itself brings; any other takes every item of a queue of 4-byte items, and pushes none. FAKE_GPUS, FAKE_BYTES,
+// FAKE_POOLS and FAKE_MANAGED say what GPUs there are; with FAKE_SPILLED that kernel first stops with one item in the spill
+// area. With a mailbox it goes on until that is closed, and calls that would wait for it are noted as such. FAKE_LINKED says
+// whether GPUs reach each other's memory; in a launch over several of them, that kernel also says that all has ended.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -109,7 +109,9 @@ int cuDeviceGetCount(int *count) { return *count = int(number("FAKE_GPUS", 1)), 
 int cuDeviceGet(int *device, int index) { return *device = index, kSuccess; }
 int cuDeviceGetName(char *name, int bytes, int) { return std::strncpy(name, "fake", size_t(bytes)), kSuccess; }
 int cuDeviceGetAttribute(int *value, int what, int) {
-  *value = what == 115 ? int(number("FAKE_POOLS", 1)) : 1 << 16; // MEMORY_POOLS_SUPPORTED
+  *value = what == 115  ? int(number("FAKE_POOLS", 1)) // MEMORY_POOLS_SUPPORTED
+           : what == 89 ? int(number("FAKE_MANAGED", 1)) // CONCURRENT_MANAGED_ACCESS
+                        : 1 << 16;
   return kSuccess;
 }
 int cuDevicePrimaryCtxRetain(void **context, int device) {
