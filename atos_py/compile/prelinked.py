@@ -73,12 +73,15 @@ def write_archive(kernels: Mapping[str, Sequence[bytes]], path: Path = ARCHIVE) 
 
 @functools.cache
 def _kernels() -> Mapping[str, Sequence[bytes]]:
-    """Return what is in the archive; nothing if it is not of these sources."""
+    """Return what is in the archive; nothing if it is not of these sources, or damaged."""
     content = ARCHIVE.read_bytes()
     sources = hash_sources()
     if not content.startswith(sources):
         return {}
-    data = lzma.decompress(content[len(sources) :])
+    try:
+        data = lzma.decompress(content[len(sources) :])  # checked by the sum that ends it
+    except (lzma.LZMAError, EOFError):
+        return {}
     at = 8 + int.from_bytes(data[:8], "little")
     kernels = {}
     for name, sizes in json.loads(data[8:at]).items():

@@ -99,6 +99,16 @@ def test_an_archive_of_other_sources_does_not_count(archive):
     assert find() is None
 
 
+@pytest.mark.parametrize("at", [40, -40])
+def test_a_damaged_archive_does_not_count(archive, at):
+    content = bytearray(archive.read_bytes())
+    content[at] ^= 1
+    archive.write_bytes(content)
+    assert find() is None
+    archive.write_bytes(content[:-10])
+    assert find() is None
+
+
 def test_without_an_archive_there_are_none(archive):
     archive.unlink()
     assert find() is None
