@@ -43,9 +43,10 @@ class Pool:
     ``first = pool.take(n)``, in a task, takes `n` elements beside each other by one atomic addition, and returns the number of
     the first. They are read and written through the fields, which are arrays: ``pool.x[first] = 1``.
 
-    A pool has addresses for `max_capacity` elements from the beginning, so that nothing moves when it grows: memory comes
-    where a task writes for the first time. If a pool is full, `take` returns -1, and the launch ends in order with
-    `PoolFullError`. A task that pushes its item again then loses nothing.
+    A pool grows to `max_capacity` by itself: it has addresses for so many elements from the beginning, and memory comes where
+    a task writes for the first time, so that nothing moves. Only `resize` raises that limit, between launches. If a pool is
+    full, `take` returns -1, and the launch ends in order with `PoolFullError`. A task that takes before it changes anything,
+    and then pushes its item again, loses nothing; otherwise the item counts as done.
 
     Parameters
     ----------
@@ -58,6 +59,7 @@ class Pool:
     max_capacity : int, optional
         Elements at most: as many as half of the free memory has space for unless given. There may be fewer, since a pool takes
         addresses for at most half of the host's free memory. On a GPU that cannot map memory on demand there are `capacity`.
+        Leave it out unless you want a limit.
     device : Device or str, optional
         Where it is; the best device there is unless given.
 
@@ -79,15 +81,17 @@ class Pool:
     --------
     >>> @atos.task
     ... def divide(worker, v, found):
-    ...     for d in worker.split(range(1, v + 1)):
-    ...         if v % d == 0:
-    ...             k = found.take(1)
-    ...             if k >= 0:
-    ...                 found.divisor[k], found.of[k] = d, v
+    ...     if worker.rank == 0:  # otherwise each thread of a warp or CTA would take elements
+    ...         first = found.take(2)
+    ...         if first < 0:
+    ...             worker.push(v)
+    ...         else:
+    ...             found.divisor[first], found.of[first] = 1, v
+    ...             found.divisor[first + 1], found.of[first + 1] = v, v
     >>> found, queue = atos.Pool([("divisor", np.int32), ("of", np.int32)], 100), atos.Queue(10)
     >>> queue.push([6, 7])
     >>> print(queue.launch_thread(divide, found).tasks_run, np.sort(found.divisor[:]), len(found))
-    2 [1 1 2 3 6 7] 6
+    2 [1 1 6 7] 4
     """
 
     __slots__ = ("__weakref__", "_parts", "device", "dtype", "max_capacity")
@@ -133,7 +137,7 @@ class Pool:
         return f"<atos pool of {self.dtype}: {len(self)} of {self.max_capacity} elements in use on {self.device}>"
 
     def __getattr__(self, name: str) -> Array:
-        """Return a field of the elements in use, which shares their memory; a later `resize` moves them elsewhere."""
+        """Return a field of the elements that are in use, which shares their memory; a later `resize` moves them elsewhere."""
         arrays = {} if name.startswith("_") else self._parts.arrays
         if name not in arrays:
             raise AttributeError(f"a pool of {', '.join(arrays)} has no {name!r}")
@@ -144,9 +148,10 @@ class Pool:
     def take(self, n: int = 1, /) -> int:
         """Take `n` elements beside each other; return the number of the first. In tasks, and on the host between launches.
 
-        In a task it is one atomic addition, and -1 if the pool is full. The task should return then, having pushed its item
-        again: it runs in the next launch, for which the pool has to be larger. Other tasks may see what is written to the
-        elements when they run on an item that was pushed afterwards.
+        In a task it is one atomic addition, and -1 if the pool is full. The task should return then, having changed nothing
+        before and pushed its item again: it runs in the next launch, for which the pool has to be larger. The queue has room
+        for that item. Other tasks see what was written to the elements if they run on an item that was pushed afterwards; where
+        elements are found in another way, such as through a list, only later launches and the host do.
 
         Raises
         ------
@@ -168,7 +173,7 @@ class Pool:
         >>> try:
         ...     queue.launch_thread(halves, pool)
         ... except atos.PoolFullError as error:
-        ...     pool.resize(error.needed)
+        ...     pool.resize(2 * error.needed)
         >>> print(queue.launch_thread(halves, pool).tasks_run, len(pool))
         1 14
         """
@@ -238,7 +243,9 @@ class Pool:
 
     @host_memory_for("Pool.resize")
     def resize(self, max_capacity: int) -> None:
-        """Give the pool memory for `max_capacity` elements, between launches; those in use are copied.
+        """Give the pool memory for `max_capacity` elements at once, between launches; those in use are copied.
+
+        Fields that were taken from the pool before still show the old memory.
 
         Raises
         ------
@@ -309,7 +316,7 @@ def _fields_of(dtype: np.dtype[Any]) -> dict[str, np.dtype[Any]]:
 
 def _full(what: str, needed: int, capacity: int) -> PoolFullError:
     """Return the error of a pool that cannot give what is asked for."""
-    advice = f"call pool.resize(...) with {needed:,} or more"
+    advice = f"call pool.resize(...) with more than {needed:,}, such as {2 * needed:,}"
     return PoolFullError(
         f"{what}, and it can have {capacity:,} at most; {advice}, or make it with a larger max_capacity=",
         capacity=capacity,
