@@ -162,6 +162,10 @@ def unknown_name(worker, v, x):
     return undefined + 1  # noqa: F821
 
 
+def unknown_word(worker, v, x):
+    atos.atomic_exchange(x, v, 1)
+
+
 def unknown_attribute(worker, v, x):
     return x.T
 
@@ -385,6 +389,7 @@ REFUSED = [
     (add_float, array("u8"), "an element of type uint64 is given a float64", "atos.atomic_add"),
     (store_text, array("f8"), "an element of type float64 cannot be given", "x[v] ="),
     (unknown_name, array("f8"), "name 'undefined' is not defined", "return undefined + 1"),
+    (unknown_word, array("i4"), "module 'atos_py' has no 'atomic_exchange'; did you mean 'atomic_exch'?", "atos.atomic_ex"),
     (unknown_attribute, array("f8"), "an array in a task has no 'T'; it has elements, len(), shape", "x.T"),
     (
         unknown_method,

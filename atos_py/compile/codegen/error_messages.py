@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import dis
 import linecache
 import os
 import re
 import traceback
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 from ...errors import AtosError, TaskCompileError
@@ -102,6 +104,9 @@ def _essence(error: Exception, text: str) -> str:
     for pattern, plain in _PLAIN:
         if match := re.search(pattern, text):
             return plain.format(*match.groups())
+    if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
+        near = difflib.get_close_matches(str(error.name), dir(error.obj), 1)
+        return f"module {error.obj.__name__!r} has no {error.name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
     if isinstance(error, KeyError):
         return f"{text} is not there on this device; use what the math module has"
     lines: list[str] = []
