@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 USUAL = ("bfs", "pagerank", "color")
-_LIMITS = (48, 64, 80)  # of registers, that take another link
+_LIMITS = (48, 64)  # of registers, that take another link
 _PASSES = {
     "nopython_type_inference": "typing",
     "native_lowering": "lowering",

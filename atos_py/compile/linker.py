@@ -37,8 +37,8 @@ __all__ = ["CORE_DIR", "LinkedKernel", "cubin", "environment", "freeze", "native
 
 CORE_DIR = Path(__file__).parent.parent / "_lib"
 _KEPT_IN_MEMORY = 1024
-# Of a thread, tried in turn until nothing is spilled: a multiprocessor then holds 1,536, 1,280, 1,024 or 768 threads, or fewer.
-_REGISTERS = (40, 48, 64, 80, None)
+# Of a thread, tried in turn until nothing is spilled: a multiprocessor then holds 1,536, 1,280 or 1,024 threads, or fewer.
+_REGISTERS = (40, 48, 64, None)
 _PROCESSORS_TO_SPARE = 8  # from which on a link that may turn out needless delays nothing
 # LTO-IR for this architecture links for later ones too, whose own LTO-IR is of another dialect than the core's.
 _NEWEST_CC = (9, 0)
@@ -119,7 +119,7 @@ def cubin(
         Such as `(9, 0)`.
     max_registers : int, optional
         The most registers that a thread may take. By default 40 if the kernel then needs no stack, so that a
-        multiprocessor holds 1,536 threads; otherwise 48, 64 or 80 if one of them suffices, or as many as it needs.
+        multiprocessor holds 1,536 threads; otherwise 48 or 64 if one of them suffices, or as many as it needs.
     debug : bool
         Whether to compile the task with checks.
     buckets : bool
