@@ -37,6 +37,7 @@ from .arrays.partitioned import PartitionedArray
 from .arrays.pool import Pool
 from .arrays.primitives import argsort, cumsum, max, min, nonzero, sort, sum
 from .compile.atomics import (
+    accumulate,
     atomic_add,
     atomic_add2,
     atomic_add4,
@@ -107,6 +108,7 @@ __all__ = [
     "als",
     "argsort",
     "asarray",
+    "accumulate",
     "atomic_add",
     "atomic_add2",
     "atomic_add4",

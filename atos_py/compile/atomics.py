@@ -7,6 +7,7 @@ from typing import Any
 from .task import _inside_only
 
 __all__ = [
+    "accumulate",
     "atomic_add",
     "atomic_add2",
     "atomic_add4",
@@ -94,6 +95,24 @@ def atomic_add(array: Any, index: Any, value: Any, /) -> Any:
     3 15
     """
     raise _inside_only("atomic_add")
+
+
+def accumulate(array: Any, index: Any, value: Any, /) -> None:
+    """Add `value` to `array[index]`, atomically, and return nothing; otherwise as `atomic_add`.
+
+    Use it where the element before is not needed: on a GPU it is a reduction, for which a thread does not wait.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def change(worker, v, a):
+    ...     atos.accumulate(a, 0, v)
+    >>> a, queue = atos.full(1, 0), atos.Queue(capacity=10)
+    >>> queue.push([7, 3, 5])
+    >>> print(queue.launch_thread(change, a).tasks_run, a[0])
+    3 15
+    """
+    raise _inside_only("accumulate")
 
 
 def atomic_add2(array: Any, first: Any, x: Any, y: Any, /) -> None:

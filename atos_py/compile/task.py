@@ -155,8 +155,8 @@ class Worker:
     """Interface of a task's first parameter: a thread, a warp or a block (CTA) of the GPU, or a lane of the CPU.
 
     This class documents the names and serves editors; workers exist inside tasks only. A flat task has all of them. A
-    nested task has `push`, `stop`, `round`, `mode`, `scratch` with a number of elements, and, if it was made with one, `group`,
-    since its iterations are spread over the threads of the worker. On the CPU a worker has one thread.
+    nested task has `push`, `push_min`, `stop`, `round`, `mode`, `scratch` with a number of elements, and, if it was made with
+    one, `group`, since its iterations are spread over the threads of the worker. On the CPU a worker has one thread.
 
     `sync`, `any`, `all`, `sum`, `min` and `max` are collective: every thread of the worker has to reach the call.
 
@@ -211,6 +211,41 @@ class Worker:
             Cast to the type of the queue's items; a tuple of the fields in order if those are records.
         task : Task, optional
             Which of the launch's tasks runs it; by default the first.
+        """
+
+    def push_min(  # type: ignore[empty-body]
+        self, array: Any, index: int, value: Any, /, *, priority: float | None = None, task: Task | None = None
+    ) -> bool:
+        """Lower `array[index]` to `value` where `value` is smaller, atomically, and push `index` if that lowered it.
+
+        Parameters
+        ----------
+        array : writable array
+            Of one dimension, and of a type that `atomic_min` takes. The queue's items are integers.
+        index : int
+            Also the item that is pushed.
+        value : number
+            As for `atomic_min`. Where it is not smaller than the element, nothing but a read is done.
+        priority : number, optional
+            Of the item, if the queue has buckets.
+        task : Task, optional
+            As for `push`.
+
+        Returns
+        -------
+        bool
+            Whether the element was lowered.
+
+        Examples
+        --------
+        >>> @atos.task(workload=lambda v, graph, depth: graph.indptr[v + 1] - graph.indptr[v])
+        ... def visit(worker, v, i, graph, depth):
+        ...     worker.push_min(depth, graph.indices[graph.indptr[v] + i], depth[v] + 1)
+        >>> graph, depth = atos.Graph.from_edges([0, 1, 0], [1, 2, 2]), atos.asarray([0, 9, 9])
+        >>> queue = atos.Queue(capacity=10)
+        >>> queue.push(0)
+        >>> print(queue.launch_cta(visit, graph, depth).tasks_run, depth[:])
+        3 [0 1 1]
         """
 
     def stop(self) -> None:

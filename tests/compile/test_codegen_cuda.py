@@ -158,6 +158,42 @@ def test_atomics_on_scratch_and_several_dimensions(ptx):
     assert "bar.sync" in text
 
 
+@pytest.mark.parametrize(
+    ("dtype", "kind"),
+    [("int32", "u32"), ("uint32", "u32"), ("int64", "u64"), ("uint64", "u64"), ("float32", "f32"), ("float64", "f64")],
+)
+def test_accumulate_is_a_reduction(ptx, dtype, kind):
+    def body(worker, v, target):
+        atos.accumulate(target, v, 3)
+
+    text = ptx(body, array(dtype))
+    assert text.count(f"red.relaxed.gpu.global.add.{kind}") == 1
+    assert not re.search(r"\batom\.", text)
+
+
+def test_accumulate_where_there_is_no_reduction(ptx):
+    def body(worker, v, target):
+        scratch = worker.scratch(np.float32, 2)
+        atos.accumulate(scratch, v % 2, 1.0)
+        atos.accumulate(target, v, 3)
+
+    text = ptx(body, array("uint8"))
+    assert re.search(r"atom(\.shared)?\.add\.f32", text)
+    assert re.search(r"atom(\.relaxed\.gpu)?\.global\.cas\.b32", text)
+    assert not re.search(r"\bred\.", text)
+
+
+def test_push_min_reads_before_it_lowers_and_pushes(ptx):
+    def body(worker, v, depth):
+        worker.push_min(depth, v, 7)
+
+    text = ptx(body, array("uint32"))
+    read = text.index("ld.relaxed.gpu.global.u32")
+    lower = re.search(r"atom(\.relaxed\.gpu)?\.global\.min\.u32", text).start()
+    push = text.index("// atos_push")
+    assert read < text.index("bra", read) < lower < push
+
+
 def test_vectors_are_added_in_one_instruction(ptx):
     def body(worker, v, target):
         atos.atomic_add2(target, 2 * v, 1.0, v)

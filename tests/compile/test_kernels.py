@@ -69,6 +69,12 @@ def visit(worker, v, i, graph, depth):
         worker.push(neighbor)
 
 
+@atos.task(workload=lambda v, graph, depth, sums: graph.indptr[v + 1] - graph.indptr[v])
+def lower(worker, v, i, graph, depth, sums):
+    if worker.push_min(depth, graph.indices[graph.indptr[v] + i], depth[v] + 1):
+        atos.accumulate(sums, v, 1)
+
+
 def rescan(worker, graph, depth):
     """Push what has no depth yet."""
     for v in worker.split(len(depth)):
@@ -202,6 +208,8 @@ TASKS: dict[str, tuple[Launchable, Any, tuple[Any, ...], np.dtype]] = {
     "bfs": (bfs.visit, None, (GRAPH, array("u4")), np.dtype("u4")),
     "nested": (visit, None, (GRAPH, array("u4")), np.dtype("u4")),
     "nested, 64 bits": (visit, None, (GRAPH, array("u4")), np.dtype("i8")),
+    "nested, push_min": (lower, None, (GRAPH, array("u4"), array("f8")), np.dtype("u4")),
+    "nested, push_min of 16 bits": (lower, None, (GRAPH, array("i2"), array("u1")), np.dtype("i8")),
     "flat, all methods": (methods, None, (array("i8"), array("f8")), np.dtype("u4")),
     "flat, groups": (flat_groups, None, (array("i8"), array("f8")), np.dtype("u4")),
     "nested, groups": (nested_groups, None, (GRAPH, array("u4")), np.dtype("u4")),
@@ -242,6 +250,8 @@ def every_atomic(worker, v, words, wide, floats, bits):
     atos.atomic_or_(bits, v, 1)
     atos.atomic_exch(bits, v, atos.atomic_mul(wide, v, 3))
     words[v] = words[v + 1]
+    atos.accumulate(floats, v, 2.5)
+    worker.push_min(words, v + 1, 4)
     worker.push(v + 1)
 
 

@@ -35,6 +35,22 @@ def add(worker, v, x):
     atos.atomic_add(x, v, 1)
 
 
+def accumulate(worker, v, x):
+    atos.accumulate(x, v, 1)
+
+
+def use_what_is_accumulated(worker, v, x):
+    x[v] = atos.accumulate(x, v, 1)
+
+
+def accumulate_by_name(worker, v, x):
+    atos.accumulate(x, v, value=1)
+
+
+def push_min(worker, v, x):
+    worker.push_min(x, v, v + 1)
+
+
 def or_(worker, v, x):
     atos.atomic_or_(x, v, 1)
 
@@ -360,6 +376,13 @@ REFUSED = [
     (write, array("f8", readonly=True), "a read-only array is written to", "x[v] = 1"),
     (add, array("f8", readonly=True), "atomic_add is used on a read-only array", "atos.atomic_add"),
     (add, array("?"), "atomic_add works on integers and floats of 32 and 64 bits, not on bool", "atos.atomic_add"),
+    (accumulate, array("f8", readonly=True), "accumulate is used on a read-only array", "atos.accumulate"),
+    (accumulate, array("?"), "accumulate works on integers and floats of 32 and 64 bits, not on bool", "atos.accumulate"),
+    (use_what_is_accumulated, array("f8"), "an element of type float64 cannot be given a none", "x[v] ="),
+    (accumulate_by_name, array("f8"), "accumulate takes (array, index, value) by position", "atos.accumulate"),
+    (push_min, array("f8", readonly=True), "worker.push_min is used on a read-only array", "worker.push_min"),
+    (push_min, array("?"), "push_min works on integers and floats of 32 and 64 bits, not on bool", "worker.push_min"),
+    (push_min, array("u4", ndim=2), "worker.push_min pushes the index of an array of one dimension", "worker.push_min"),
     (or_, array("f8"), "atomic_or_ works on integers and bool, not on float64", "atos.atomic_or_"),
     (add_vector, array("f8"), "atomic_add2 works on float32, not on float64", "atos.atomic_add2"),
     (add_vector, array("f4", readonly=True), "atomic_add2 is used on a read-only array", "atos.atomic_add2"),

@@ -16,7 +16,7 @@ from atos_py.errors import InvalidArgumentError, TaskCallError
 
 ATOMICS = [
     *("atomic_min", "atomic_max", "atomic_add", "atomic_mul", "atomic_exch", "atomic_cas"),
-    *("atomic_or_", "atomic_and_", "atomic_xor", "atomic_add2", "atomic_add4"),
+    *("atomic_or_", "atomic_and_", "atomic_xor", "atomic_add2", "atomic_add4", "accumulate"),
 ]
 
 
@@ -96,7 +96,7 @@ def test_everything_public_is_documented():
         for name in vars(thing)
         if not name.startswith("_") and callable(getattr(thing, name))
     ]
-    assert len(methods) == 12 + 9
+    assert len(methods) == 13 + 9
     for thing in [*(getattr(atos, name) for name in sys.modules["atos_py.compile.task"].__all__), *methods]:
         assert thing.__doc__
 

@@ -207,6 +207,7 @@ TABLE: list[tuple[Callable[[], Any], type[AtosError], str]] = [
             (atos.atomic_min, 3),
             (atos.atomic_max, 3),
             (atos.atomic_add, 3),
+            (atos.accumulate, 3),
             (atos.atomic_add2, 4),
             (atos.atomic_add4, 6),
             (atos.atomic_mul, 3),

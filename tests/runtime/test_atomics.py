@@ -10,12 +10,13 @@ from cpu_harness import Harness
 from fake_arrays import FakeArray
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shared_tasks import launch
+from shared_tasks import every_schedule, launch
 
 import atos_py as atos
 from atos_py.compile.arguments import describe
 from atos_py.compile.codegen import lower_atomics
 from atos_py.compile.codegen.target_cpu import compile_cpu
+from atos_py.errors import TaskError
 
 SMALL = ["int8", "uint8", "int16", "uint16"]
 INTEGERS = [*SMALL, "int32", "uint32", "int64", "uint64"]
@@ -226,3 +227,59 @@ def test_small_elements_in_scratch(device, worker):
     launch(queue, worker, in_scratch, out, shared_memory=8)
     expected = [sum(j % 3 for j in range(k, 800, 8)) for k in range(8)]
     assert out.to_numpy().tolist() == [expected] * 3
+
+
+@atos.task(workload=lambda v, sums, wide: 100)
+def add_up(worker, v, i, sums, wide):
+    atos.accumulate(sums, i % 5, v)
+    atos.accumulate(wide, (i % 5, 1), v % 3)
+
+
+@every_schedule
+@pytest.mark.parametrize("dtype", [*INTEGERS, "float32", "float64"])
+def test_accumulate_adds(device, worker, dtype, persistent, barrier):
+    """Sums that are exact in every type but the smallest, where they wrap around."""
+    items = 50
+    sums, wide = atos.full(6, 1, dtype=dtype, device=device), atos.zeros((5, 2), dtype=dtype, device=device)
+    queue = atos.Queue(items, device=device)
+    queue.push(np.arange(items))
+    launch(queue, worker, add_up, sums, wide, persistent=persistent, barrier=barrier)
+    total, small = 20 * sum(range(items)) + 1, 20 * sum(k % 3 for k in range(items))
+    assert sums.to_numpy().tolist() == np.array([total] * 5 + [1]).astype(dtype).tolist()
+    assert wide.to_numpy().tolist() == np.array([[0, small]] * 5).astype(dtype).tolist()
+
+
+@pytest.mark.parametrize("order", ["keep", "random"])
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_accumulate_over_devices(worker, count, order):
+    """Every vertex adds to all, which are other devices' too."""
+    graph = atos.generate.uniform(60, 900, 1, device="cpu")
+    parts = graph.partition([f"cpu:{i}" for i in range(count)], order)
+    sums, total = atos.full(60, 0.0, partition=parts), np.zeros(1, np.int64)
+
+    @atos.task(workload=lambda v, parts, sums, total: parts.indptr[v + 1] - parts.indptr[v])
+    def scatter(worker, v, i, parts, sums, total):
+        atos.accumulate(sums, parts.indices[parts.indptr[v] + i], parts.original[v])
+        atos.accumulate(total, 0, 1)
+
+    queue = atos.Queue(60, owner=parts)
+    queue.push(range(60))
+    launch(queue, worker, scatter, parts, sums, total)
+    expected = np.bincount(graph.indices[:], np.repeat(np.arange(60), graph.degrees()), 60)
+    assert sums.to_numpy().tolist() == expected.tolist()
+    assert total[0] == graph.num_edges
+
+
+def test_a_sum_that_does_not_fit_is_found(device):
+    @atos.task
+    def overflow(worker, v, sums):
+        atos.accumulate(sums, v, 300)
+
+    sums, queue = atos.zeros(4, dtype=np.uint8, device=device), atos.Queue(4, device=device)
+    queue.push(1)
+    with pytest.raises(TaskError, match="300"):
+        queue.launch_thread(overflow, sums, debug=True)
+    queue.clear()
+    queue.push(5)
+    with pytest.raises(TaskError, match="index 5 is out of range for array 'sums' of length 4"):
+        queue.launch_thread(overflow, sums, debug=True)

@@ -17,6 +17,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import lower_builtin
 
 from ..atomics import (
+    accumulate,
     atomic_add,
     atomic_and_,
     atomic_cas,
@@ -29,7 +30,7 @@ from ..atomics import (
 )
 from .lower_arrays import as_stored, bits_of, check_index, check_value, element, load, read_bits
 from .lower_checks import cast
-from .scoped_atomics import compare_and_swap, read_modify_write
+from .scoped_atomics import compare_and_swap, read_modify_write, reduce_by_add
 from .types import I32, I64, TaskArray, on_cuda, refuse
 
 _INTEGERS, _FLOATS, _BOOL = "integers", "floats of 32 and 64 bits", "bool"
@@ -57,8 +58,10 @@ def _is_narrow(array: TaskArray) -> bool:
     return isinstance(array.dtype, types.Integer) and array.dtype.bitwidth < 64
 
 
-def _atomic(function: Any, *kinds: str, limit: str = "") -> Callable[[Any], None]:
+def _atomic(function: Any, *kinds: str, limit: str = "", returns: bool = True) -> Callable[[Any], None]:
     """Register the lowering of an atomic operation, and teach Numba its types: array, index and values in, the old element out.
+
+    Nothing comes out of one that `returns` nothing.
 
     The lowering gets the pointer to the element, and the values cast to the element's type and as they are stored. With a
     `limit`, 'low' or 'high', integers of up to 32 bits come as int64, where more than it holds is its largest number. A value
@@ -74,37 +77,51 @@ def _atomic(function: Any, *kinds: str, limit: str = "") -> Callable[[Any], None
             if kws or len(args) != 2 + num_values:
                 refuse(f"{name} takes (array, index, {'expected, desired' if num_values == 2 else 'value'}) by position")
             array, index, *values = args
-            check_writable(name, array)
-            if _kind_of(array.dtype) not in kinds:
-                refuse(f"{name} works on {' and '.join(kinds)}, not on {array.dtype}")
-            check_index(array, index)
-            for value in values:
-                check_value(array, value)
-            given = [_widened(value) if limit and _is_narrow(array) else as_stored(array, value) for value in values]
-            return signature(array.value, array, index, *given)
+            check_operands(name, kinds, array, index, *values)
+            given = [_passed(array, value, limit) for value in values]
+            return signature(array.value if returns else types.none, array, index, *given)
 
     def register(lowering: Any) -> None:
         @lower_builtin(function, TaskArray, types.Any, *[types.Any] * num_values)
         def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
             array, pointer = sig.args[0], element(context, builder, sig, args)
-            values, model = [], context.data_model_manager[array.dtype]
-            for value, given in zip(args[2:], sig.args[2:], strict=True):
-                if not limit or not _is_narrow(array):
-                    value = model.as_data(builder, cast(context, builder, value, given, array.dtype))
-                else:
-                    if array.checked:
-                        cast(context, builder, value, given, array.dtype, low=limit == "low", high=limit == "high")
-                    if given == types.uint64:
-                        value = builder.select(builder.icmp_signed("<", value, I64(0)), I64(2**63 - 1), value)
-                values.append(value)
+            given = zip(args[2:], sig.args[2:], strict=True)
+            values = [_given(context, builder, array, value, kind, limit) for value, kind in given]
             old = lowering(context, builder, array, pointer, *values)
+            if not returns:
+                return context.get_dummy_value()
+            model = context.data_model_manager[array.dtype]
             return context.cast(builder, model.from_data(builder, old), array.dtype, array.value)
 
     return register
 
 
-def _widened(value: types.Type) -> types.Type:
-    return types.uint64 if types.unliteral(value) == types.uint64 else types.int64
+def check_operands(name: str, kinds: tuple[str, ...], array: types.Type, index: types.Type, *values: types.Type) -> None:
+    """Refuse an operation on an array that it does not work on, or with an index or values that it does not take."""
+    check_writable(name, array)
+    if _kind_of(array.dtype) not in kinds:
+        refuse(f"{name} works on {' and '.join(kinds)}, not on {array.dtype}")
+    check_index(array, index)
+    for value in values:
+        check_value(array, value)
+
+
+def _passed(array: TaskArray, value: types.Type, limit: str) -> types.Type:
+    """Return the type that a value is passed to the lowering in."""
+    if limit and _is_narrow(array):
+        return types.uint64 if types.unliteral(value) == types.uint64 else types.int64
+    return as_stored(array, value)
+
+
+def _given(context: Any, builder: ir.IRBuilder, array: TaskArray, value: ir.Value, given: types.Type, limit: str) -> ir.Value:
+    """Return a value that was passed as `given`: as it is stored, or as int64 where there is a `limit`."""
+    if not limit or not _is_narrow(array):
+        return context.data_model_manager[array.dtype].as_data(builder, cast(context, builder, value, given, array.dtype))
+    if array.checked:
+        cast(context, builder, value, given, array.dtype, low=limit == "low", high=limit == "high")
+    if given == types.uint64:
+        value = builder.select(builder.icmp_signed("<", value, I64(0)), I64(2**63 - 1), value)
+    return value
 
 
 def _as_bits(builder: ir.IRBuilder, pointer: ir.Value) -> ir.Value:
@@ -157,13 +174,23 @@ def _update(
     return builder.bitcast(old, stored)
 
 
-@_atomic(atomic_add, _INTEGERS, _FLOATS)
-def lower_add(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> ir.Value:
+def _add(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> ir.Value:
     if _in_words(context, pointer):
         return _update(context, builder, array, pointer, lambda old: builder.add(old, value))
     if isinstance(array.dtype, types.Integer):
         return read_modify_write(builder, array.access, "add", pointer, value)
     return add_float(context, builder, array.access, pointer, value)
+
+
+_atomic(atomic_add, _INTEGERS, _FLOATS)(_add)
+
+
+@_atomic(accumulate, _INTEGERS, _FLOATS, returns=False)
+def lower_accumulate(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> None:
+    if _in_words(context, pointer) or pointer.type.addrspace != 1:
+        _add(context, builder, array, pointer, value)
+    else:
+        reduce_by_add(builder, array.access, "u" if isinstance(array.dtype, types.Integer) else "f", pointer, value)
 
 
 def add_float(context: Any, builder: ir.IRBuilder, access: str, pointer: ir.Value, value: ir.Value) -> ir.Value:
@@ -233,44 +260,64 @@ def lower_cas(
 
 @_atomic(atomic_min, _INTEGERS, _FLOATS, limit="low")
 def lower_min(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> ir.Value:
-    return _extreme(context, builder, array, pointer, value, "<", "min")
+    return _extreme(context, builder, array, pointer, value, "<", "min")[0]
 
 
 @_atomic(atomic_max, _INTEGERS, _FLOATS, limit="high")
 def lower_max(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> ir.Value:
-    return _extreme(context, builder, array, pointer, value, ">", "max")
+    return _extreme(context, builder, array, pointer, value, ">", "max")[0]
 
 
 def _extreme(
     context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value, better: str, operation: str
-) -> ir.Value:
-    """Read the element, and only where `value better element` holds do the atomic operation."""
+) -> tuple[ir.Value, ir.Value]:
+    """Read the element, and only where `value better element` holds do the atomic operation.
+
+    Return the element before, and whether the operation changed it.
+    """
     dtype = array.dtype
     read = load(context, builder, array, pointer)
     start = builder.block
-    if isinstance(dtype, types.Float):
-        improves = builder.fcmp_ordered(better, value, read)
-    elif _is_narrow(array):
+
+    def compare(new: ir.Value, old: ir.Value) -> ir.Value:
+        if isinstance(dtype, types.Float):
+            return builder.fcmp_ordered(better, new, old)
+        return (builder.icmp_signed if dtype.signed else builder.icmp_unsigned)(better, new, old)
+
+    if _is_narrow(array):
         improves = builder.icmp_signed(better, value, context.cast(builder, read, dtype, types.int64))
     else:
-        improves = (builder.icmp_signed if dtype.signed else builder.icmp_unsigned)(better, value, read)
+        improves = compare(value, read)
     with builder.if_then(improves):
+        if _is_narrow(array):
+            value = builder.trunc(value, read.type)
         if isinstance(dtype, types.Float):
             changed = _float_extreme(builder, array.access, pointer, value, operation)
         elif _in_words(context, pointer):
-            narrow, compare = builder.trunc(value, read.type), builder.icmp_signed if dtype.signed else builder.icmp_unsigned
-            changed = _update(
-                context, builder, array, pointer, lambda old: builder.select(compare(better, narrow, old), narrow, old)
-            )
+            changed = _update(context, builder, array, pointer, lambda old: builder.select(compare(value, old), value, old))
         else:
-            value = builder.trunc(value, read.type) if _is_narrow(array) else value
             signed = operation if dtype.signed else f"u{operation}"
             changed = read_modify_write(builder, array.access, signed, pointer, value)
+        took_effect = compare(value, changed)
         end = builder.block
-    old = builder.phi(read.type)
-    old.add_incoming(read, start)
-    old.add_incoming(changed, end)
-    return old
+    old, has_changed = builder.phi(read.type), builder.phi(took_effect.type)
+    for phi, otherwise, then in ((old, read, changed), (has_changed, ir.Constant(took_effect.type, 0), took_effect)):
+        phi.add_incoming(otherwise, start)
+        phi.add_incoming(then, end)
+    return old, has_changed
+
+
+def type_lowered(name: str, array: types.Type, index: types.Type, value: types.Type) -> types.Type:
+    """Return the type that a value is passed in to a method `name` that lowers an element to it."""
+    check_operands(name, (_INTEGERS, _FLOATS), array, index, value)
+    return _passed(array, value, "low")
+
+
+def lower_element(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    """Lower an element as `atomic_min` does, from an array, an index and a value; return whether that lowered it."""
+    (array, _, given), pointer = sig.args, element(context, builder, sig, args)
+    value = _given(context, builder, array, args[2], given, "low")
+    return _extreme(context, builder, array, pointer, value, "<", "min")[1]
 
 
 def _float_extreme(builder: ir.IRBuilder, access: str, pointer: ir.Value, value: ir.Value, operation: str) -> ir.Value:

@@ -11,7 +11,8 @@ from numba.extending import lower_builtin
 
 from .core_calls import call_core
 from .lower_arguments import store_item
-from .lower_worker import item_slot, method_template, push_item
+from .lower_push import item_slot, push_item
+from .lower_worker import method_template
 from .types import I32, I64, POINTER, Items, ReceiverType, on_cuda, refuse
 
 _PUSH_WORD = 7  # of Receiver in csrc/protocol/receiver.cuh

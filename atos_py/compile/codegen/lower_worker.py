@@ -13,20 +13,16 @@ from numba.extending import lower_builtin, lower_getattr
 
 from ...core.library import lib
 from .core_calls import call_core, call_cpu_field, cpu_field
-from .lower_arguments import store_item
 from .lower_checks import as_count, cast, leave
+from .lower_push import type_push, type_push_min
 from .lower_scratch import scratch
 from .types import (
     I8,
     I32,
     I64,
-    POINTER,
     GroupType,
-    Items,
-    ReceiverType,
     Split,
     SplitIterator,
-    TaskType,
     WorkerType,
     on_cuda,
     refuse,
@@ -34,48 +30,6 @@ from .types import (
 
 REDUCTIONS = {"sum": lib.ATOS_SUM, "min": lib.ATOS_MIN, "max": lib.ATOS_MAX}
 _GROUP_SIZES = (2, 4, 8, 16, 32)
-
-
-_PUSH = inspect.signature(lambda item, priority=None, task=None: None)
-
-
-def _push(
-    worker: WorkerType, item: types.Type, priority: types.Type = types.none, task: types.Type = types.none
-) -> tuple[types.Type, ...]:
-    result, item = push_item(worker, item)
-    task = types.none if isinstance(task, types.Omitted) else task
-    if not isinstance(task, types.NoneType):
-        _number_of(worker, task)
-    if isinstance(priority, (types.NoneType, types.Omitted)):
-        return result, item, types.none, task
-    if not worker.buckets:
-        refuse("worker.push takes a priority only if the queue has buckets: make it with atos.Queue(capacity, buckets=...)")
-    if not isinstance(priority, (types.Integer, types.Float, types.Boolean)):
-        refuse(f"the priority of worker.push is a number or None, not {priority}")
-    return result, item, types.float64, task
-
-
-def push_item(worker: WorkerType | ReceiverType, item: types.Type) -> tuple[types.Type, types.Type]:
-    """Return the types of the result and the item of a push by a worker, or into another queue."""
-    word = f"{worker.word}.push takes"
-    if isinstance(worker.item, types.BaseTuple):
-        if not isinstance(item, types.BaseTuple) or len(item) != len(worker.item):
-            refuse(f"{word} a tuple of {len(worker.item)} numbers here, the fields of the queue's items, not {item}")
-        if not all(isinstance(member, (types.Number, types.Boolean)) for member in item):
-            refuse(f"{word} a tuple of numbers here, not {item}")
-        return types.none, item
-    if not isinstance(item, types.Integer):
-        refuse(f"{word} an integer ({worker.item}) here, not {item}; convert it, as in int(x)")
-    return types.none, types.unliteral(item) if worker.checked else worker.item
-
-
-def _number_of(worker: WorkerType, task: types.Type) -> int:
-    """Return the number of the kind that a push names."""
-    if not isinstance(task, TaskType):
-        refuse(f"worker.push takes a task made with @atos.task as task=, not {task}")
-    if task.task not in worker.kinds:
-        refuse(f"worker.push names task {task.task!r}, but the tasks of this launch are {', '.join(worker.kinds)}")
-    return worker.kinds.index(task.task)
 
 
 def group(worker: WorkerType, size: types.Type) -> tuple[types.Type, ...]:
@@ -136,16 +90,6 @@ _TAKES = {
 }
 
 
-def _type_push(worker: WorkerType, args: Any, kws: Any) -> Any:
-    """Return the signature of a push; `priority` may be given by name, and `task` has to be."""
-    by_name = dict(zip(("item", "priority"), args, strict=False))
-    if not 1 <= len(args) <= 2 or by_name.keys() & kws.keys() or not kws.keys() <= {"priority", "task"}:
-        refuse("worker.push takes an item by position, and a priority and task= by name")
-    by_name.update(kws)
-    typed = signature(*_push(worker, **by_name), recvr=worker)
-    return typed.replace(pysig=_PUSH)
-
-
 def method_template(word: str, name: str, typing: Callable[..., tuple[types.Type, ...]]) -> type[AbstractTemplate]:
     """Return the template of a method, from the types of its arguments to that of its result and those that are passed.
 
@@ -165,8 +109,6 @@ def method_template(word: str, name: str, typing: Callable[..., tuple[types.Type
         prefer_literal = name in ("group", "scratch")
 
         def generic(self, args: Any, kws: Any) -> Any:
-            if isinstance(self.this, WorkerType) and name == "push":
-                return _type_push(self.this, args, kws)
             if kws or not least <= len(args) <= most:
                 refuse(f"{word}.{name} takes {_TAKES[least, most]}")
             result, *passed = typing(self.this, *args)
@@ -176,7 +118,6 @@ def method_template(word: str, name: str, typing: Callable[..., tuple[types.Type
 
 
 _METHODS: dict[str, Callable[..., tuple[types.Type, ...]]] = {
-    "push": _push,
     "any": vote,
     "all": vote,
     "sum": reduction,
@@ -189,9 +130,27 @@ _METHODS: dict[str, Callable[..., tuple[types.Type, ...]]] = {
     "stop": _stop,
     "set_mode": _set_mode,
 }
-_TEMPLATES = {name: method_template("worker", name, typing) for name, typing in _METHODS.items()}
+
+
+def _push_template(name: str, typing: Callable[[WorkerType, Any, Any], Any]) -> type[AbstractTemplate]:
+    """Return the template of a method that takes some of its arguments by name."""
+
+    class Push(AbstractTemplate):
+        key = f"atos.worker.{name}"
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            return typing(self.this, args, kws)
+
+    return Push
+
+
+_TEMPLATES = {
+    "push": _push_template("push", type_push),
+    "push_min": _push_template("push_min", type_push_min),
+    **{name: method_template("worker", name, typing) for name, typing in _METHODS.items()},
+}
 _NUMBERS = ("rank", "size", "index", "count", "round", "mode", "pending")
-_IN_NESTED_TASKS = ("push", "stop", "round", "mode", "scratch")
+_IN_NESTED_TASKS = ("push", "push_min", "stop", "round", "mode", "scratch")
 
 
 @infer_getattr
@@ -213,7 +172,8 @@ class WorkerAttributes(AttributeTemplate):
         if worker.nested and name not in _IN_NESTED_TASKS:
             refuse(
                 f"worker.{name} is for flat tasks: the iterations of a nested task are spread over the threads of the worker,"
-                " so it offers push, stop, round, mode, scratch(dtype, n) and, with @atos.task(workload=..., group=k), group"
+                " so it offers push, push_min, stop, round, mode, scratch(dtype, n) and, with"
+                " @atos.task(workload=..., group=k), group"
             )
         return types.BoundFunction(_TEMPLATES[name], worker) if name in _TEMPLATES else types.int64
 
@@ -265,49 +225,6 @@ def lower_group_of_iteration(context: Any, builder: ir.IRBuilder, worker_type: W
 @lower_builtin("atos.worker.group", WorkerType, types.Any)
 def lower_group(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     return args[0]
-
-
-@lower_builtin("atos.worker.push", WorkerType, types.Any, types.Any, types.Any)
-def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    (worker_type, pushed_type, priority_type, task), (worker, pushed, priority, _) = sig.args, args
-    items_type = Items(worker_type.item, worker_type.with_kind)
-    kind = _number_of(worker_type, task) if task != types.none and worker_type.with_kind else 0
-
-    def store_in(slot: ir.Value) -> None:
-        store_item(context, builder, items_type, slot, pushed_type, pushed, kind)
-
-    if worker_type.buckets:
-        if priority_type == types.none:
-            priority = ir.Constant(ir.DoubleType(), 0)
-        slot = item_slot(builder, items_type)
-        store_in(slot)
-        _push_with_priority(context, builder, worker, slot, priority)
-    elif on_cuda(context):
-        slot = item_slot(builder, items_type)
-        store_in(slot)
-        call_core(builder, ir.VoidType(), "atos_push", [worker, slot])
-    else:
-        count = cpu_field(builder, worker, "count")
-        full = builder.icmp_unsigned("==", builder.load(count), builder.load(cpu_field(builder, worker, "capacity")))
-        with builder.if_then(full, likely=False):
-            call_cpu_field(builder, worker, "flush")
-        position = builder.load(count)
-        buffer = builder.load(cpu_field(builder, worker, "buffer"))
-        store_in(builder.gep(buffer, [builder.mul(position, ir.Constant(I64, items_type.stride))]))
-        builder.store(builder.add(position, ir.Constant(I64, 1)), count)
-    return context.get_dummy_value()
-
-
-def item_slot(builder: ir.IRBuilder, items: Items) -> ir.Value:
-    """Return a pointer to memory for an item that is handed to the core."""
-    return builder.bitcast(cgutils.alloca_once(builder, ir.ArrayType(I64, max(2, items.stride // 8))), POINTER)
-
-
-def _push_with_priority(context: Any, builder: ir.IRBuilder, worker: ir.Value, slot: ir.Value, priority: ir.Value) -> None:
-    if on_cuda(context):
-        call_core(builder, ir.VoidType(), "atos_push_with_priority", [worker, slot, priority])
-    else:
-        call_cpu_field(builder, worker, "push", [slot, priority])
 
 
 @lower_builtin("atos.worker.stop", WorkerType)

@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from .types import I64
 
-__all__ = ["compare_and_swap", "read_modify_write", "scope_of"]
+__all__ = ["compare_and_swap", "read_modify_write", "reduce_by_add", "scope_of"]
 
 # What PTX calls the operations of LLVM's `atomicrmw`, and the kind of number that they work on.
 _OPERATIONS = {
@@ -47,6 +47,19 @@ def read_modify_write(builder: ir.IRBuilder, access: str, operation: str, pointe
         return builder.atomic_rmw(operation, pointer, value, "monotonic")
     name, kind = _OPERATIONS[operation]
     return _asm(builder, f"atom.relaxed.sys.global.{name}.{kind}{value.type.width} $0, [$1], $2;", pointer, value)
+
+
+def reduce_by_add(builder: ir.IRBuilder, access: str, kind: str, pointer: ir.Value, value: ir.Value) -> None:
+    """Add to a number in a GPU's global memory, of the `kind` 'u' or 'f', by a reduction: it returns nothing to wait for.
+
+    ptxas does not make one of an atomic operation whose result nobody reads.
+    """
+    width = {"float": 32, "double": 64}.get(str(value.type)) or value.type.width
+    register = {"u32": "r", "u64": "l", "f32": "f", "f64": "d"}[f"{kind}{width}"]
+    code = f"red.relaxed.{scope_of(access)}.global.add.{kind}{width} [$0], $1;"
+    function = ir.FunctionType(ir.VoidType(), [I64, value.type])
+    asm = ir.InlineAsm(function, code, f"l,{register},~{{memory}}", side_effect=True)
+    builder.call(asm, [builder.ptrtoint(pointer, I64), value])
 
 
 def compare_and_swap(
