@@ -27,6 +27,7 @@ __all__ = [
     "chunk_edges",
     "csr_to_chunks",
     "indptr_dtype",
+    "renumber_edges",
 ]
 
 #: Most vertices that a graph may have: ids fit 32 bits with one value to spare, which algorithms use to say "none".
@@ -161,6 +162,12 @@ def csr_to_chunks(csr: CSR) -> Iterator[EdgeChunk]:
         rows = np.repeat(np.arange(first, end, dtype=np.uint32), np.diff(csr.indptr[first : end + 1]))
         yield EdgeChunk(rows, csr.indices[start:stop], None if csr.weights is None else csr.weights[start:stop])
         first = end
+
+
+def renumber_edges(chunks: list[EdgeChunk], numbers: NDArray[np.uint32]) -> None:
+    """Let vertex v be ``numbers[v]``, in one chunk after another."""
+    for k, chunk in enumerate(chunks):
+        chunks[k] = EdgeChunk(numbers[chunk.sources], numbers[chunk.targets], chunk.weights)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

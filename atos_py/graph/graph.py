@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -21,6 +22,7 @@ from .device_validation import csr_on_device
 from .graph_arrays import check_graph
 from .graph_input import edge_index_rows
 from .io import load_csr, save_csr
+from .partition import Partition, placement_of
 from .weights import convert_weights, weight_dtype
 
 if TYPE_CHECKING:
@@ -69,6 +71,38 @@ class Graph(DerivedGraphs):
         check_graph(graph)
         return graph
 
+    @overload
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        device: Device | str | None = None,
+        devices: None = None,
+        order: str = "keep",
+        format: str | None = None,
+        weights: bool | DTypeLike = True,
+        symmetrize: bool = False,
+        deduplicate: bool = False,
+        remove_loops: bool = False,
+        sort: bool = False,
+    ) -> Graph: ...
+    @overload
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        device: None = None,
+        devices: Sequence[Device | str],
+        order: str = "keep",
+        format: str | None = None,
+        weights: bool | DTypeLike = True,
+        symmetrize: bool = False,
+        deduplicate: bool = False,
+        remove_loops: bool = False,
+        sort: bool = False,
+    ) -> Partition: ...
     @classmethod
     @host_memory_for("Graph.load")
     def load(
@@ -76,13 +110,15 @@ class Graph(DerivedGraphs):
         path: str | os.PathLike[str],
         *,
         device: Device | str | None = None,
+        devices: Sequence[Device | str] | None = None,
+        order: str = "keep",
         format: str | None = None,
         weights: bool | DTypeLike = True,
         symmetrize: bool = False,
         deduplicate: bool = False,
         remove_loops: bool = False,
         sort: bool = False,
-    ) -> Graph:
+    ) -> Graph | Partition:
         """Read a graph from a file, which may be gzipped.
 
         ====================  =============  ============================================================================
@@ -107,6 +143,11 @@ class Graph(DerivedGraphs):
             The file.
         device : Device or str, optional
             Where the graph goes; the best device there is unless given.
+        devices : sequence of Device or str, optional
+            Several devices among which the graph is divided, as by `partition`, in place of one. It is built in the memory of
+            the host, of which each device then gets its own rows.
+        order : {"keep", "random"}
+            How vertices are numbered on several devices, as in `partition`.
         format : str, optional
             One of the formats above, for a file whose name does not tell.
         weights : bool or dtype
@@ -127,7 +168,10 @@ class Graph(DerivedGraphs):
         >>> np.savetxt("triangle.txt", [[0, 1], [1, 2], [2, 0]], fmt="%d")
         >>> atos.Graph.load("triangle.txt", symmetrize=True)
         Graph(3 vertices, 6 directed edges, no weights, on cpu)
+        >>> atos.Graph.load("triangle.txt", devices=["cpu:0", "cpu:1"])
+        Partition(3 vertices, 3 directed edges, over cpu, cpu:1)
         """
+        placement = placement_of(device, devices, order)
         csr = load_csr(
             path,
             format=format,
@@ -136,8 +180,9 @@ class Graph(DerivedGraphs):
             deduplicate=deduplicate,
             remove_loops=remove_loops,
             sort=sort,
+            renumber=placement.renumber if placement is not None else None,
         )
-        return cls._on(csr, device)
+        return cls._on(csr, device) if placement is None else placement.parts(csr)
 
     @classmethod
     @host_memory_for("Graph.from_csr")

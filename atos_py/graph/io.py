@@ -13,13 +13,14 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from numpy.typing import DTypeLike
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from ..errors import InvalidArgumentError
 from ..support.atomic_files import as_path
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_bool
-from .csr import CSR, EdgeList, build_csr, csr_to_chunks
+from .csr import CSR, EdgeList, build_csr, csr_to_chunks, renumber_edges
 from .formats.dimacs import read_dimacs
 from .formats.edge_list import read_edge_list
 from .formats.matrix_market import read_matrix_market
@@ -78,11 +79,15 @@ def load_csr(
     deduplicate: bool = False,
     remove_loops: bool = False,
     sort: bool = False,
+    renumber: Callable[[int], NDArray[np.uint32]] | None = None,
 ) -> CSR:
-    """Read a graph file; see `Graph.load`."""
+    """Read a graph file; see `Graph.load`.
+
+    `renumber` takes the number of vertices and returns the number that each vertex gets; neighbours are then sorted by it.
+    """
     path = as_path(path)
     with host_memory_for(f"graph file '{path}'"):
-        return _load(path, format, weights, symmetrize, deduplicate, remove_loops, sort)
+        return _load(path, format, weights, symmetrize, deduplicate, remove_loops, sort, renumber)
 
 
 def _load(
@@ -93,11 +98,12 @@ def _load(
     deduplicate: bool,
     remove_loops: bool,
     sort: bool,
+    renumber: Callable[[int], NDArray[np.uint32]] | None,
 ) -> CSR:
     changes = (
         check_bool("symmetrize", symmetrize) | check_bool("deduplicate", deduplicate) | check_bool("remove_loops", remove_loops)
     )
-    changes |= check_bool("sort", sort)
+    changes |= check_bool("sort", sort) | (renumber is not None)
     dtype = None if isinstance(weights, bool) else weight_dtype(weights)
     format = _choose_format(path, format)
     graph = read_npz(path) if format == "npz" else read_edges(path, format=format)
@@ -110,13 +116,15 @@ def _load(
         chunks = graph.chunks
         if weights is False:
             chunks[:] = [chunk._replace(weights=None) for chunk in chunks]
+        if renumber is not None:
+            renumber_edges(chunks, renumber(graph.num_vertices))
         graph = build_csr(
             chunks,
             graph.num_vertices,
             symmetrize=symmetrize or graph.symmetric,
             deduplicate=deduplicate,
             remove_loops=remove_loops,
-            sort=sort,
+            sort=sort or renumber is not None,
         )
     if dtype is not None and graph.weights is not None:
         graph = graph._replace(weights=convert_weights(graph.weights, dtype))

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray
-from ..arrays.ownership import Ownership
+from ..arrays.ownership import Ownership, check_devices
 from ..arrays.shared import shared_zeros
 from ..arrays.spread import spread_zeros
 from ..core.devices import Device
 from ..core.process_group import ProcessGroup, current_group
 from ..errors import InvalidArgumentError
+from .csr import CSR
+from .reorder import random_order
 
-__all__ = ["Partition", "check_partition_order", "devices_of_group", "make_partition"]
+__all__ = ["Partition", "Placement", "check_partition_order", "devices_of_group", "make_partition", "placement_of"]
 
 _ORDERS = ("keep", "random")
 
@@ -110,6 +114,46 @@ def make_partition(
         parts = Partition(*rows, last) if group is None else _share(group, ownership, Partition(*rows, last))
     parts.ownership = ownership
     return parts
+
+
+class Placement:
+    """Where the parts of a graph go that is still to be built, and how its vertices are numbered there."""
+
+    def __init__(self, devices: tuple[Device, ...], order: str) -> None:
+        self._devices = devices
+        self._is_random = order == "random"
+        self._ids: NDArray[np.uint32] | None = None
+
+    @property
+    def renumber(self) -> Callable[[int], NDArray[np.uint32]] | None:
+        """What gives each of so many vertices its number; None if they keep their ids."""
+        return self._numbers if self._is_random else None
+
+    def _numbers(self, num_vertices: int) -> NDArray[np.uint32]:
+        self._ids = random_order(num_vertices, 0)
+        numbers = np.empty(num_vertices, np.uint32)
+        numbers[self._ids] = np.arange(num_vertices, dtype=np.uint32)
+        return numbers
+
+    def parts(self, csr: CSR) -> Partition:
+        """Return the parts of a graph that was built with these numbers."""
+        host = "cpu" if self._devices[0].kind == "cuda" else self._devices[0]  # from where each GPU gets its own rows
+        indptr, indices, weights = (None if part is None else asarray(part, device=host, readonly=True) for part in csr)
+        assert indptr is not None and indices is not None  # noqa: PT018 - for mypy
+        ids = None if self._ids is None else asarray(self._ids, device=host)
+        return make_partition((indptr, indices, weights), self._devices, ids)
+
+
+def placement_of(device: Any, devices: Any, order: Any) -> Placement | None:
+    """Return where a graph goes that was asked for in parts for several `devices`; None if it is to be whole."""
+    check_partition_order(order)
+    if devices is None:
+        if order != "keep":
+            raise InvalidArgumentError(f"order= is for parts over several devices=, which are not given (got order={order!r})")
+        return None
+    if device is not None:
+        raise InvalidArgumentError(f"give one device= or several devices=, not both (got {device!r:.80} and {devices!r:.80})")
+    return Placement(check_devices(devices), order)
 
 
 def _spread(ownership: Ownership, rows: Partition) -> Partition:

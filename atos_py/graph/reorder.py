@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arrays.array import Array
 from ..arrays.compute import compute
@@ -30,7 +31,7 @@ from .components import component_labels
 from .graph_arrays import GraphArrays
 from .transpose import row_edges, stable_order
 
-__all__ = ["ORDERS", "check_order", "order_vertices"]
+__all__ = ["ORDERS", "check_order", "order_vertices", "random_order"]
 
 ORDERS = ("bfs", "rcm", "degree", "random")
 _32 = np.uint64(32)
@@ -46,13 +47,22 @@ def check_order(order: Any) -> str:
 
 def order_vertices(graph: GraphArrays, order: str, seed: int) -> Array:
     """Return the vertices in an order, as uint32; those by levels of a symmetric graph only."""
-    start = splitmix64(np.array([check_int("seed", seed, 0, 2**64 - 1)], np.uint64) + GOLDEN)[0]
+    start = _start(seed)
     if order == "degree":
         return compute(lambda xp, indptr: (_argsort(xp, -_degrees(xp, indptr)),), graph.indptr)[0]
     if order == "random":
         return compute(lambda xp, indptr: (_shuffle(xp, indptr.size - 1, start),), graph.indptr)[0]
     arrays = graph.indptr, graph.indices, component_labels(graph)
     return compute(reverse_cuthill_mckee if order == "rcm" else breadth_first, *arrays)[0]
+
+
+def random_order(num_vertices: int, seed: int) -> NDArray[np.uint32]:
+    """Return the vertices of a graph in the order "random" on the host; it depends on their number alone."""
+    return _shuffle(np, num_vertices, _start(seed))  # type: ignore[no-any-return]
+
+
+def _start(seed: int) -> np.uint64:
+    return splitmix64(np.array([check_int("seed", seed, 0, 2**64 - 1)], np.uint64) + GOLDEN)[0]  # type: ignore[no-any-return]
 
 
 def _degrees(xp: Any, indptr: Any) -> Any:

@@ -75,6 +75,10 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
         lambda folder: [(folder / "a.txt").write_text("0 1 5\n"), folder / "a.txt"][1],
         lambda path: Graph.load(path, device=CPU),
     ),
+    "Graph.load, in parts": (
+        lambda folder: written(GRAPH, folder / "a.npz"),
+        lambda path: Graph.load(path, devices=["cpu", "cpu:1"], order="random"),
+    ),
     "Graph.from_csr": (lambda _: None, lambda _: Graph.from_csr([0, 1, 1], [1], device=CPU)),
     "Graph.from_edges": (lambda _: None, lambda _: Graph.from_edges(*EDGES, device=CPU)),
     "Graph.from_edge_index": (lambda _: None, lambda _: Graph.from_edge_index(EDGES, device=CPU)),
@@ -107,6 +111,7 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
     "DynamicBFS": (lambda _: edited(), lambda graph: atos.DynamicBFS(graph, 0)),
     "Graph.save": (lambda folder: folder / "b.npz", lambda path: GRAPH.save(path)),
     "rmat": (lambda _: None, lambda _: generate.rmat(4, device=CPU)),
+    "rmat, in parts": (lambda _: None, lambda _: generate.rmat(4, devices=["cpu", "cpu:1"], order="random")),
     "road": (lambda _: None, lambda _: generate.road(4, device=CPU)),
     **{
         f"generate.{name}": (lambda _: None, lambda _, name=name, args=args: getattr(generate, name)(*args))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,8 +12,9 @@ from ...errors import InvalidArgumentError
 from ...support.host_memory import host_memory_for
 from ...support.splitmix64 import GOLDEN, splitmix64
 from ...support.validation import as_host_array, check_float, check_int
-from ..csr import CSR, MAX_VERTICES, build_csr
+from ..csr import CSR, MAX_VERTICES, build_csr, renumber_edges
 from ..graph import Graph
+from ..partition import Partition, placement_of
 from .hashing import check_seed, generate_edges, hash_seeds, permutation_keys, permute
 
 if TYPE_CHECKING:
@@ -20,10 +22,38 @@ if TYPE_CHECKING:
 
 __all__ = ["barabasi_albert", "kronecker", "rmat", "rmat_csr"]
 
+_Renumber = Callable[[int], NDArray[np.uint32]]
+
 # In compiled code a signed constant would turn unsigned 64-bit arithmetic into floats.
 _ONE, _32, _LOW = np.uint64(1), np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
+@overload
+def rmat(
+    scale: int,
+    edge_factor: int = 16,
+    seed: int = 0,
+    *,
+    a: float = 0.57,
+    b: float = 0.19,
+    c: float = 0.19,
+    device: Device | str | None = None,
+    devices: None = None,
+    order: str = "keep",
+) -> Graph: ...
+@overload
+def rmat(
+    scale: int,
+    edge_factor: int = 16,
+    seed: int = 0,
+    *,
+    a: float = 0.57,
+    b: float = 0.19,
+    c: float = 0.19,
+    device: None = None,
+    devices: Sequence[Device | str],
+    order: str = "keep",
+) -> Partition: ...
 @host_memory_for("generate.rmat")
 def rmat(
     scale: int,
@@ -34,7 +64,9 @@ def rmat(
     b: float = 0.19,
     c: float = 0.19,
     device: Device | str | None = None,
-) -> Graph:
+    devices: Sequence[Device | str] | None = None,
+    order: str = "keep",
+) -> Graph | Partition:
     """Generate a scale-free graph with the R-MAT model (Chakrabarti, Zhan and Faloutsos 2004).
 
     Each edge descends through the adjacency matrix, at every level into its upper left, upper right, lower left or
@@ -54,6 +86,17 @@ def rmat(
         Probabilities of three quarters.
     device : Device or str, optional
         Where the graph goes; the best device there is unless given.
+    devices : sequence of Device or str, optional
+        Several devices among which the graph is divided, as by `Graph.partition`, in place of one.
+    order : {"keep", "random"}
+        How vertices are numbered on several devices. The permutation has made the ids random already, so that ``"keep"``
+        gives each device about as many edges.
+
+    Returns
+    -------
+    Graph or Partition
+        Parts if there are several `devices`. The graph is built in the memory of the host, of which each device then gets its
+        own rows.
 
     See Also
     --------
@@ -69,8 +112,13 @@ def rmat(
     >>> graph = atos.generate.rmat(10)
     >>> print(graph.num_vertices, graph.is_symmetric(), graph.max_degree > 100)
     1024 True True
+    >>> atos.generate.rmat(10, devices=["cpu:0", "cpu:1"])
+    Partition(1,024 vertices, 20,906 directed edges, over cpu, cpu:1)
     """
-    return Graph.from_csr(*rmat_csr(scale, edge_factor, seed, a=a, b=b, c=c), device=device)
+    placement = placement_of(device, devices, order)
+    if placement is None:
+        return Graph.from_csr(*rmat_csr(scale, edge_factor, seed, a=a, b=b, c=c), device=device)
+    return placement.parts(rmat_csr(scale, edge_factor, seed, a=a, b=b, c=c, renumber=placement.renumber))
 
 
 @host_memory_for("generate.kronecker")
@@ -181,13 +229,15 @@ def _descend_kernel(
         targets[i] = permute(v, num_vertices, bits, keys)
 
 
-def rmat_csr(scale: int, edge_factor: int, seed: int, *, a: float, b: float, c: float) -> CSR:
-    """Generate what `rmat` returns, on the host."""
+def rmat_csr(
+    scale: int, edge_factor: int, seed: int, *, a: float, b: float, c: float, renumber: _Renumber | None = None
+) -> CSR:
+    """Generate what `rmat` returns, on the host, of vertices with the numbers that `renumber` gives so many."""
     scale = check_int("scale", scale, 0, 31)
     a, b, c = check_float("a", a), check_float("b", b), check_float("c", c)
     if not (min(a, b, c) >= 0 and a + b + c <= 1 + 1e-9):
         raise InvalidArgumentError(f"a, b and c must be probabilities whose sum is at most 1 (got {a}, {b} and {c})")
-    return _descend(2, scale, edge_factor, seed, np.cumsum([a, b, c]))
+    return _descend(2, scale, edge_factor, seed, np.cumsum([a, b, c]), renumber)
 
 
 def kronecker_csr(initiator: ArrayLike, scale: int, edge_factor: int, seed: int) -> CSR:
@@ -207,7 +257,9 @@ def kronecker_csr(initiator: ArrayLike, scale: int, edge_factor: int, seed: int)
     return _descend(size, check_int("scale", scale, 0, most), edge_factor, seed, sums[:-1] / sums[-1])
 
 
-def _descend(size: int, scale: int, edge_factor: int, seed: int, sums: NDArray[np.float64]) -> CSR:
+def _descend(
+    size: int, scale: int, edge_factor: int, seed: int, sums: NDArray[np.float64], renumber: _Renumber | None = None
+) -> CSR:
     edge_factor = check_int("edge_factor", edge_factor, 0, 2**32)
     start, keys = permutation_keys(check_seed(seed))
     thresholds = np.array([round(min(p, 1) * 2**32) for p in sums.tolist()], np.uint64)
@@ -217,6 +269,8 @@ def _descend(size: int, scale: int, edge_factor: int, seed: int, sums: NDArray[n
     limits = tuple(thresholds) if size == 2 else thresholds  # of a tuple, compiled code knows the length
     numbers = scale, start, np.uint64(size), limits, rows, columns, np.uint64(n), bits, keys
     chunks = generate_edges(_descend_kernel, edge_factor * n, n, *numbers)
+    if renumber is not None:
+        renumber_edges(chunks, renumber(n))
     return build_csr(chunks, n, symmetrize=True, deduplicate=True, remove_loops=True)
 
 
