@@ -10,8 +10,10 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cases import CASES, IS_FULL
+from repository import ROOT
 
 import atos_py as atos
 from atos_py.core.process_group import turn
@@ -49,11 +51,13 @@ def environments(launcher: str, size: int) -> list[dict[str, str]]:
     return [{name: str(value) for name, value in each(rank).items()} for rank in range(size)]
 
 
-def start(size: int, *cases: str, launcher: str = "torchrun", **more: str) -> list[tuple[int, str, str]]:
-    """Run cases in several processes; return the status and the output of each."""
+def start(
+    size: int, *cases: str, launcher: str = "torchrun", program: Path = MEMBER, **more: str
+) -> list[tuple[int, str, str]]:
+    """Run cases, or another program, in several processes; return the status and the output of each."""
     processes = [
         subprocess.Popen(
-            [sys.executable, str(MEMBER), *cases],
+            [sys.executable, str(program), *cases],
             env={**os.environ, **its, **more},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -78,6 +82,25 @@ def check(results: list[tuple[int, str, str]]) -> list[str]:
 @pytest.mark.parametrize(("size", "launcher"), [(2, "mpirun"), (4, "torchrun")])
 def test_searches(size, launcher):
     check(start(size, "searches", *["algorithms"] * (size == 2), launcher=launcher))
+
+
+@pytest.mark.parametrize(("size", "launcher"), [(2, "mpirun"), (3, "torchrun"), (2, "pmi")])
+def test_the_example(size, launcher):
+    """As a launcher starts it; one process speaks for all."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    first, *others = check(start(size, "9", launcher=launcher, program=ROOT / "examples" / "multi_node.py", PYTHONPATH=path))
+    assert others == [""] * (size - 1)
+    graph = atos.generate.rmat(9, device="cpu")
+    depth = atos.bfs(graph, int(graph.degrees().argmax())).depth.to_numpy()
+    levels = np.bincount(depth[depth != atos.UNREACHED])
+    assert f"over {', '.join(['cpu', *(f'cpu:{i}' for i in range(1, size))])})\n" in first
+    assert f"{', '.join(map(str, levels))} vertices in the levels from 0 on; verified" in first
+
+
+def test_the_example_is_refused_on_several_hosts():
+    for status, _, errors in start(1, program=ROOT / "examples" / "multi_node.py", WORLD_SIZE="2"):
+        assert status == 1
+        assert "the processes are on several hosts" in errors
 
 
 def test_random_trees():
