@@ -14,7 +14,7 @@ import atos_py as atos
 from atos_py.core.devices import why_no_gpu
 
 os.environ.pop("ATOS_DEVICE", None)
-pytest.register_assert_rewrite("graph_files", "public_calls", "shared_tasks")
+pytest.register_assert_rewrite("graph_files", "public_calls", "shared_tasks", "tasks_over_devices")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tasks_over_devices
+from tasks_over_devices import again, count, parts_of_path, visit
 
 import atos_py as atos
 from atos_py.errors import (
@@ -33,31 +35,6 @@ def _try_gpus(monkeypatch):
     monkeypatch.setenv("ATOS_SEVERAL_GPUS", "1")
 
 
-def degree(v, graph):
-    return graph.indptr[v + 1] - graph.indptr[v]
-
-
-@atos.task(workload=degree)
-def visit(worker, v, i, graph, depth):
-    """The task of the README."""
-    neighbor = graph.indices[graph.indptr[v] + i]
-    next_depth = depth[v] + 1
-    if atos.atomic_min(depth, neighbor, next_depth) > next_depth:
-        worker.push(neighbor)
-
-
-@atos.task
-def count(worker, v, seen):
-    if worker.rank == 0:
-        atos.atomic_add(seen, v, 1)
-
-
-@atos.task
-def again(worker, v):
-    if worker.rank == 0:
-        worker.push(v)
-
-
 @atos.task
 def step(worker, v, parts, level, stop_at):
     """Note the round, and push the next vertex of a path."""
@@ -71,20 +48,11 @@ def step(worker, v, parts, level, stop_at):
 
 
 def parts_of(n: int, devices: list[str] = PAIR, order: str = "random") -> atos.Partition:
-    """The parts of a path of n vertices."""
-    path = atos.Graph.from_edges(range(n - 1), range(1, n), num_vertices=n, symmetrize=True, device="cpu")
-    return path.partition(devices, order=order, seed=3)
+    return parts_of_path(n, devices, order)
 
 
-def search(graph: atos.Graph, parts: atos.Partition, source: int, worker: str, **options: Any) -> atos.LaunchStats:
-    depth = atos.full(graph.num_vertices, atos.UNREACHED, dtype=np.uint32, partition=parts)
-    depth[source] = 0
-    queue = atos.Queue(capacity=options.pop("capacity", 100_000), devices=parts.devices, owner=parts)
-    queue.push([source])
-    stats: atos.LaunchStats = getattr(queue, f"launch_{worker}")(visit, parts, depth, timeout=20, **options)
-    assert len(queue) == 0
-    atos.verify_bfs(graph, source, depth.to_numpy())
-    return stats
+def search(*given: Any, capacity: int = 100_000, **options: Any) -> atos.LaunchStats:
+    return tasks_over_devices.search(*given, capacity, timeout=20, **options)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tasks_over_devices
 from cases import CASES
+from tasks_over_devices import again, count, parts_of_path
 
 import atos_py as atos
 from atos_py.errors import (
@@ -24,24 +26,6 @@ TWO, FIVE = ["cpu:0", "cpu:1"], [f"cpu:{i}" for i in range(5)]
 WORKERS = ["thread", "warp", "cta"]
 
 
-def degree(v, graph):
-    return graph.indptr[v + 1] - graph.indptr[v]
-
-
-@atos.task(workload=degree)
-def visit(worker, v, i, graph, depth):
-    """The task of the README."""
-    neighbor = graph.indices[graph.indptr[v] + i]
-    next_depth = depth[v] + 1
-    if atos.atomic_min(depth, neighbor, next_depth) > next_depth:
-        worker.push(neighbor)
-
-
-@atos.task
-def count(worker, v, seen):
-    atos.atomic_add(seen, v, 1)
-
-
 @atos.task
 def follow(worker, v, parts, seen):
     """Mark a vertex, and push its neighbours that were not marked."""
@@ -50,26 +34,12 @@ def follow(worker, v, parts, seen):
             worker.push(parts.indices[e])
 
 
-@atos.task
-def again(worker, v):
-    worker.push(v)
-
-
 def parts_of(n: int, devices: list[str] = TWO, order: str = "random") -> atos.Partition:
-    """The parts of a path of n vertices."""
-    path = atos.Graph.from_edges(range(n - 1), range(1, n), num_vertices=n, symmetrize=True, device="cpu")
-    return path.partition(devices, order=order, seed=3)
+    return parts_of_path(n, devices, order)
 
 
-def search(graph: atos.Graph, parts: atos.Partition, source: int, worker: str, **options: Any) -> atos.LaunchStats:
-    depth = atos.full(graph.num_vertices, atos.UNREACHED, dtype=np.uint32, partition=parts)
-    depth[source] = 0
-    queue = atos.Queue(capacity=options.pop("capacity", 100), devices=parts.devices, owner=parts)
-    queue.push([source])
-    stats: atos.LaunchStats = getattr(queue, f"launch_{worker}")(visit, parts, depth, **options)
-    assert len(queue) == 0
-    atos.verify_bfs(graph, source, depth.to_numpy())
-    return stats
+def search(*given: Any, capacity: int = 100, **options: Any) -> atos.LaunchStats:
+    return tasks_over_devices.search(*given, capacity, **options)
 
 
 @pytest.mark.parametrize("worker", WORKERS)
