@@ -117,7 +117,7 @@ def make_partition(
 
 
 class Placement:
-    """Where the parts of a graph go that is still to be built, and how its vertices are numbered there."""
+    """Devices and vertex numbers of the parts of a graph that is still to be built."""
 
     def __init__(self, devices: tuple[Device, ...], order: str) -> None:
         self._devices = devices
@@ -126,7 +126,7 @@ class Placement:
 
     @property
     def renumber(self) -> Callable[[int], NDArray[np.uint32]] | None:
-        """What gives each of so many vertices its number; None if they keep their ids."""
+        """The function that returns the numbers of so many vertices; None if they keep their ids."""
         return self._numbers if self._is_random else None
 
     def _numbers(self, num_vertices: int) -> NDArray[np.uint32]:

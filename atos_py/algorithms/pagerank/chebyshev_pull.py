@@ -171,7 +171,7 @@ def is_low_degree(graph: Graph) -> bool:
 
 
 class PullRanges(NamedTuple):
-    """How the vertices of a graph gather: by ranges that workers take one after the other."""
+    """Ranges of vertices that workers take one after the other to gather for them."""
 
     size: int  # vertices of a range
     thread_max_degree: int  # edges of a vertex that one thread gathers
