@@ -202,13 +202,15 @@ class Worker:
     def __init__(self) -> None:
         raise _inside_only("Worker")
 
-    def push(self, item: Any, /, *, task: Task | None = None) -> None:
+    def push(self, item: Any, /, priority: float | None = None, *, task: Task | None = None) -> None:
         """Push an item into the queue.
 
         Parameters
         ----------
         item : int or tuple
             Cast to the type of the queue's items; a tuple of the fields in order if those are records.
+        priority : number, optional
+            Of a queue with buckets, where the lowest goes first; None is 0. Without buckets only None compiles.
         task : Task, optional
             Which of the launch's tasks runs it; by default the first.
         """
