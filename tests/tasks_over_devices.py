@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +36,17 @@ def count(worker, v, seen):
 def again(worker, v):
     if worker.rank == 0:
         worker.push(v)
+
+
+@contextlib.contextmanager
+def interrupted_soon() -> Iterator[None]:
+    """Raise SIGINT in 0.3 s, which a job in the background of a shell would ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def parts_of_path(n: int, devices: Sequence[str], order: str = "random") -> atos.Partition:

@@ -303,6 +303,7 @@ if __name__ == "__main__":
     explicit = (
         {"rank": int(os.environ["MY_RANK"]), "world_size": 2, "job": os.environ["MY_JOB"]} if "MY_JOB" in os.environ else {}
     )
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background of a shell ignores it
     members = atos.distributed.init(**explicit, timeout=LIMIT)
     for case in sys.argv[1:]:
         globals()[case](members)

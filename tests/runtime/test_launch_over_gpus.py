@@ -5,14 +5,12 @@ With one GPU alone it is two devices, which share its blocks.
 
 from __future__ import annotations
 
-import signal
-import threading
 from typing import Any
 
 import numpy as np
 import pytest
 import tasks_over_devices
-from tasks_over_devices import again, count, parts_of_path, visit
+from tasks_over_devices import again, count, interrupted_soon, parts_of_path, visit
 
 import atos_py as atos
 from atos_py.errors import (
@@ -178,8 +176,7 @@ def test_ctrl_c_stops_all():
     queue.push(range(5))
     with pytest.raises(LaunchTimeoutError):  # the task is compiled from then on
         queue.launch_cta(again, timeout=0.01)
-    threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted_soon(), pytest.raises(KeyboardInterrupt):
         queue.launch_cta(again, timeout=20)
     assert len(queue) == 5
 
