@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
 import atos_py as atos
+from atos_py.errors import LaunchTimeoutError
 
 
 def degree(v, graph):
@@ -38,15 +39,20 @@ def again(worker, v):
         worker.push(v)
 
 
-@contextlib.contextmanager
-def interrupted_soon() -> Iterator[None]:
-    """Raise SIGINT in 0.3 s, which a job in the background of a shell would ignore."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+def check_interrupt(parts: atos.Partition) -> None:
+    """Interrupt a launch that would not end by SIGINT; all its items are in the queue then."""
+    queue = atos.Queue(10, owner=parts)
+    queue.push(range(5))
+    with pytest.raises(LaunchTimeoutError):  # the task is compiled from then on
+        queue.launch_cta(again, timeout=0.01)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background of a shell ignores it
     threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
     try:
-        yield
+        with pytest.raises(KeyboardInterrupt):
+            queue.launch_cta(again, timeout=60)
     finally:
         signal.signal(signal.SIGINT, before)
+    assert len(queue) == 5
 
 
 def parts_of_path(n: int, devices: Sequence[str], order: str = "random") -> atos.Partition:

@@ -19,7 +19,7 @@ constexpr std::chrono::seconds kPatience{1}; // with workers that are stopped si
 
 CudaDevice &gpu_of(const Run &run) { return instance_of_device<CudaDevice>(run.program->device); }
 
-// What a run has on its GPU, of which it may share the resources with others of the launch.
+// The GPU, resources and stream of a run. Runs of one launch on the same GPU share the resources.
 struct Place {
   CudaDevice &gpu;
   ScopedContext current;

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tasks_over_devices
-from tasks_over_devices import again, count, interrupted_soon, parts_of_path, visit
+from tasks_over_devices import again, check_interrupt, count, parts_of_path, visit
 
 import atos_py as atos
 from atos_py.errors import (
@@ -85,7 +85,7 @@ def test_a_queue_grows_while_all_push(graph, worker, barrier):
 
 
 def test_a_full_queue_keeps_everything(graph):
-    """What finds no room is in the queue of its owner."""
+    """Items that find no room are in the queue of their owner."""
     parts = graph.partition(PAIR, "random")
     source = int(np.argmax(graph.degrees()))
     depth = atos.full(graph.num_vertices, atos.UNREACHED, dtype=np.uint32, partition=parts)
@@ -172,13 +172,7 @@ def test_a_timeout_stops_all(worker, barrier):
 
 
 def test_ctrl_c_stops_all():
-    queue = atos.Queue(10, owner=parts_of(10))
-    queue.push(range(5))
-    with pytest.raises(LaunchTimeoutError):  # the task is compiled from then on
-        queue.launch_cta(again, timeout=0.01)
-    with interrupted_soon(), pytest.raises(KeyboardInterrupt):
-        queue.launch_cta(again, timeout=20)
-    assert len(queue) == 5
+    check_interrupt(parts_of(10))
 
 
 @pytest.mark.parametrize("last", [1, 8])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tasks_over_devices
 from cases import CASES
-from tasks_over_devices import again, count, interrupted_soon, parts_of_path
+from tasks_over_devices import again, check_interrupt, count, parts_of_path
 
 import atos_py as atos
 from atos_py.errors import (
@@ -218,13 +218,7 @@ def test_a_timeout_stops_all(barrier):
 
 
 def test_ctrl_c_stops_all():
-    queue = atos.Queue(10, owner=parts_of(10))
-    queue.push(range(5))
-    with pytest.raises(LaunchTimeoutError):  # the task is compiled from then on
-        queue.launch_cta(again, timeout=0.01)
-    with interrupted_soon(), pytest.raises(KeyboardInterrupt):
-        queue.launch_cta(again, timeout=60)
-    assert len(queue) == 5
+    check_interrupt(parts_of(10))
 
 
 def test_a_task_stops_all():
