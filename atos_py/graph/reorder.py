@@ -29,7 +29,7 @@ from ..support.splitmix64 import GOLDEN, splitmix64
 from ..support.validation import check_int
 from .components import component_labels
 from .graph_arrays import GraphArrays
-from .transpose import row_edges, stable_order
+from .row_arrays import row_edges, stable_order
 
 __all__ = ["ORDERS", "check_order", "order_vertices", "random_order"]
 

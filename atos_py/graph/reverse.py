@@ -10,7 +10,8 @@ from ..arrays.array import Array
 from ..arrays.compute import compute
 from ..errors import InvalidArgumentError
 from .graph_arrays import GraphArrays
-from .transpose import row_sources, stable_order, transpose_rows
+from .row_arrays import row_sources, stable_order
+from .transpose import transpose_rows
 
 __all__ = ["reverse_edges"]
 

@@ -1,29 +1,28 @@
 """A graph without loops, with its parallel edges as one, symmetric or sorted, by a stable sort of the edges where they are.
 
-On the CPU that is `build_csr`. On a GPU, CuPy sorts the edges by source and target, and a task combines the weights of each run
-of parallel ones, in their order, so that both devices give the same graph.
+On the CPU that is `build_csr`. On a GPU, keys of source and target are sorted, and tasks do the rest; the weights of a run of
+parallel edges are combined in their order, so that both devices give the same graph.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..arrays.array import Array, asarray, zeros
-from ..arrays.compute import compute
+from ..arrays.array import Array, asarray, empty
+from ..arrays.filled import full
+from ..arrays.primitives import argsort, cumsum, sort
 from ..arrays.primitives import min as least
 from ..errors import InvalidArgumentError
-from ..operators.ranges import range_items
 from ..operators.vertex_map import vertex_map
-from ..runtime.queue import Queue
 from ..support.validation import check_bool
-from .csr import EdgeChunk, build_csr, csr_to_chunks, indptr_dtype
+from .csr import EdgeChunk, build_csr, csr_to_chunks
+from .edge_passes import map_edges, offsets_of, source_of
 from .graph_arrays import GraphArrays
-from .transpose import row_offsets, row_sources, stable_order
 from .weights import SUM, check_combine, combine_two, summed_dtype
 
-__all__ = ["simplify_rows"]
+__all__ = ["simplify_on_gpu", "simplify_rows"]
+
+_0, _32, _LOW, _UNWANTED = np.uint64(0), np.uint64(32), np.uint64(0xFFFF_FFFF), np.uint64(2**64 - 1)
 
 
 def simplify_rows(
@@ -45,58 +44,82 @@ def simplify_rows(
 
 
 def simplify_on_gpu(graph: GraphArrays, options: dict[str, bool], rule: int) -> tuple[Array, Array, Array | None]:
-    """Return the arrays of a changed graph by CuPy and a task."""
-    indptr, indices, edges, starts = compute(
-        lambda xp, indptr, indices: rearrange(xp, indptr, indices, **options), graph.indptr, graph.indices
-    )
-    if graph.weights is None:
-        return indptr, indices, None
-    combined = options["deduplicate"]
-    kind = summed_dtype(graph.weights.dtype) if combined and rule == SUM else graph.weights.dtype
-    weights = zeros(indices.size, dtype=kind, device=graph.device)
-    items = range_items(indices.size)
-    queue = Queue(max(len(items), 1), device=graph.device)
-    queue.push(items)
-    queue.launch_cta(combine_run, indices.size, rule, starts, edges, graph.weights, weights)
-    return indptr, indices, weights
+    """Return the arrays of a changed graph: by keys of both ends, which are sorted, and a pass over the runs of equal ones.
+
+    A key stands for an edge or, where the graph becomes symmetric, for its reverse, which comes right after it. Unwanted ones
+    are last. Parallel edges keep their order, of which only weights can tell.
+    """
+    device, weights = graph.device, graph.weights
+    shift = int(options["symmetrize"])
+    by_target = options["sort"] or options["deduplicate"]
+    count = graph.num_edges << shift
+    keys = empty(count, dtype=np.uint64, device=device)
+    rows = graph.indptr, graph.indices
+    map_edges(write_keys, graph.num_edges, device, *rows, shift, int(options["remove_loops"]), int(by_target), keys)
+    order = None if by_target and weights is None else argsort(keys)
+    keys = sort(keys) if order is None else keys
+    begins = empty(count, dtype=np.int64, device=device)
+    wanted = full(1, count, dtype=np.int64, device=device)
+    map_edges(mark_runs, count, device, order, keys, int(options["deduplicate"]), begins, wanted)
+    ends = cumsum(begins)
+    found = int(ends[count - 1]) if count else 0
+    sources, targets = (empty(found, dtype=np.uint32, device=device) for _ in range(2))
+    starts = None if weights is None else full(found + 1, wanted[0], dtype=np.int64, device=device)
+    map_edges(write_runs, count, device, order, keys, begins, ends, *rows, shift, int(by_target), sources, targets, starts)
+    combined = None
+    if weights is not None:
+        adds = options["deduplicate"] and rule == SUM
+        combined = empty(found, dtype=summed_dtype(weights.dtype) if adds else weights.dtype, device=device)
+        map_edges(combine_run, found, device, rule, starts, order, shift, weights, combined)
+    return offsets_of(sources, graph.num_vertices), targets, combined
 
 
 @vertex_map
-def combine_run(place, rule, starts, edges, weights, combined):  # type: ignore[no-untyped-def]
+def write_keys(edge, indptr, indices, shift, remove_loops, by_target, keys):  # type: ignore[no-untyped-def]
+    """Write the key of an edge, source and target or the source alone, and of its reverse if they are wanted."""
+    u = np.uint64(source_of(edge, indptr))
+    v = np.uint64(indices[edge])
+    place = np.int64(edge) << shift
+    keys[place] = _UNWANTED if remove_loops and u == v else u << _32 | (v if by_target else _0)
+    if shift:
+        keys[place + 1] = _UNWANTED if u == v else v << _32 | (u if by_target else _0)
+
+
+def key_at(place, order, keys):  # type: ignore[no-untyped-def]
+    """Return the key that comes at a place in their order."""
+    return keys[place if order is None else order[place]]
+
+
+@vertex_map
+def mark_runs(place, order, keys, deduplicate, begins, wanted):  # type: ignore[no-untyped-def]
+    """Mark the key at a place if it begins a run of equal ones, each its own unless they become one; count those wanted."""
+    key = key_at(place, order, keys)
+    before = _UNWANTED if place == 0 else key_at(place - 1, order, keys)
+    begins[place] = key != _UNWANTED and (key != before or not deduplicate)
+    if key == _UNWANTED and (place == 0 or before != _UNWANTED):
+        wanted[0] = place
+
+
+@vertex_map
+def write_runs(place, order, keys, begins, ends, indptr, indices, shift, by_target, sources, targets, starts):  # type: ignore[no-untyped-def]
+    """Write the edge of a run that begins at a place, and where that is."""
+    if begins[place]:
+        new = ends[place] - 1
+        key = key_at(place, order, keys)
+        sources[new] = key >> _32
+        if by_target:
+            targets[new] = key & _LOW
+        elif order is not None:
+            edge = order[place] >> shift
+            targets[new] = source_of(edge, indptr) if order[place] & shift else indices[edge]
+        if starts is not None:
+            starts[new] = place
+
+
+@vertex_map
+def combine_run(place, rule, starts, order, shift, weights, combined):  # type: ignore[no-untyped-def]
     """Combine the weights of a run of parallel edges."""
-    total = combined.dtype.type(weights[edges[starts[place]]])
+    total = combined.dtype.type(weights[order[starts[place]] >> shift])
     for i in range(starts[place] + 1, starts[place + 1]):
-        total = combined.dtype.type(combine_two(rule, total, combined.dtype.type(weights[edges[i]])))
+        total = combined.dtype.type(combine_two(rule, total, combined.dtype.type(weights[order[i] >> shift])))
     combined[place] = total
-
-
-def rearrange(
-    xp: Any, indptr: Any, indices: Any, *, symmetrize: bool, deduplicate: bool, remove_loops: bool, sort: bool
-) -> tuple[Any, Any, Any, Any]:
-    """Return the rows of the changed graph, numbers of old edges, and where those of each new edge begin; for `compute`."""
-    sources, targets = row_sources(xp, indptr, indices.size), indices
-    edges = xp.arange(indices.size, dtype=indptr_dtype(indices.size))
-    loops = sources == targets
-    if symmetrize:
-        # Each edge before its reverse, so that parallel edges have one order in both directions.
-        sources, targets = xp.stack([sources, targets], 1).ravel(), xp.stack([targets, sources], 1).ravel()
-        edges = xp.stack([edges, edges], 1).ravel()
-        wanted = xp.stack([~loops if remove_loops else xp.ones_like(loops), ~loops], 1).ravel()
-    else:
-        wanted = ~loops
-    if symmetrize or remove_loops:
-        sources, targets, edges = sources[wanted], targets[wanted], edges[wanted]
-    if sort or deduplicate:
-        order = stable_order(xp, (sources.astype(np.uint64) << np.uint64(32)) | targets)
-        sources, targets, edges = sources[order], targets[order], edges[order]
-    elif symmetrize:
-        order = stable_order(xp, sources)
-        sources, targets, edges = sources[order], targets[order], edges[order]
-    first = xp.ones(sources.size, bool)
-    if deduplicate:
-        first[1:] = (sources[1:] != sources[:-1]) | (targets[1:] != targets[:-1])
-        sources, targets = sources[first], targets[first]
-    starts = xp.empty(sources.size + 1, np.int64)
-    starts[:-1] = xp.flatnonzero(first)
-    starts[-1] = edges.size
-    return row_offsets(xp, sources, indptr.size - 1), targets, edges, starts

@@ -13,7 +13,7 @@ from ..compile.host_kernels import compile_kernel, parallel_map, ranges
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from .csr import CSR, indptr_dtype
 from .graph_arrays import GraphArrays
-from .transpose import row_edges, row_offsets
+from .row_arrays import row_edges, row_offsets
 
 __all__ = ["choose_vertices", "induce_rows"]
 

@@ -26,7 +26,10 @@ from ..compile.prelinked import ARCHIVE, CAPABILITY, hash_sources, name_prelinke
 from ..compile.program import program_for, register_limit
 from ..graph.generate import random_weights
 from ..graph.graph import Graph
+from ..graph.simplify import simplify_on_gpu
 from ..graph.spec import graph_of
+from ..graph.transpose import transpose_on_gpu
+from ..graph.weights import check_combine
 from ..operators.edge_map import THREAD_MAX_DEGREE
 from ..runtime import launch, queue_launches
 from .workloads import bind_algorithm
@@ -102,7 +105,7 @@ def arguments_of(recorded: Launch) -> tuple[Any, ...]:
 
 
 def record_all() -> list[Launch]:
-    """Return the launches of all calls on a scale-free graph, a mesh, and a directed graph."""
+    """Return the launches of all calls on a scale-free graph, a mesh, and a directed graph, and of what is made of graphs."""
     scale_free, mesh = (graph_of(spec, device="cpu") for spec in ("rmat:13:16@1-255", "road:50@1-255"))
     real = scale_free.with_weights(random_weights(scale_free, 0.0, 1.0))
     with recorded_launches() as launches:
@@ -111,7 +114,13 @@ def record_all() -> list[Launch]:
                 for graph in (scale_free, mesh, directed_half(scale_free), real):
                     for name in CALLS:
                         call(name, graph, int(np.argmax(graph.degrees())))
-    return list(launches)
+    options = dict.fromkeys(("symmetrize", "deduplicate", "remove_loops", "sort"), True)
+    with recorded_launches() as derived:
+        for graph in (scale_free, real, scale_free.with_weights(None)):
+            simplify_on_gpu(graph, options, check_combine("min"))
+            for with_edges in (True, False):
+                transpose_on_gpu(graph, with_edges=with_edges)
+    return [*launches, *derived]
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from ...support.splitmix64 import splitmix64
 from ...support.validation import check_float, check_int
 from ..graph import Graph
 from ..graph_arrays import check_graph
-from ..transpose import row_sources
+from ..row_arrays import row_sources
 from .hashing import check_seed, hash_seeds
 
 __all__ = ["random_weights"]
