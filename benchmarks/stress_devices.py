@@ -1,8 +1,8 @@
 """Launch random task trees over several devices, of one process or of several; print a table of what went wrong.
 
-Trees are numbered at random, so that tasks push from any device to any other. Items are numbers or records. Queues grow or
-fill, launches run out of time or are stopped by a task, and go on. Every launch is checked: each task ran exactly once. One
-that does not end is reported, and the processes are ended.
+Trees are numbered at random, so that tasks push from any device to any other. Items are numbers or records, for one task or for
+two. Queues grow or fill, launches run out of time or are stopped by a task, and go on. Every launch is checked: each task ran
+exactly once. One that does not end is reported, and the processes are ended.
 
     python benchmarks/stress_devices.py --launches 10000 --devices 8
     ATOS_SEVERAL_GPUS=1 python benchmarks/stress_devices.py --launches 10000 --device cuda
@@ -60,6 +60,31 @@ def grow_record(worker, item, number, node, first, seen, halt):  # type: ignore[
         worker.push((number[child], v, number[child] + 0.5))
 
 
+def grow_kind(worker, v, number, node, first, seen, halt, kind):  # type: ignore[no-untyped-def]
+    """As `grow`, for nodes that leave `kind`; others count a thousand times."""
+    if worker.rank == 0:
+        atos.atomic_add(seen, v, 1 if node[v] % 2 == kind else 1000)
+        if v == halt:
+            worker.stop()
+    for child in worker.split(range(first[node[v]], first[node[v] + 1])):
+        if child % 2 == 0:
+            worker.push(number[child], task=grow_even)
+        else:
+            worker.push(number[child], task=grow_odd)
+
+
+@atos.task
+def grow_even(worker, v, number, node, first, seen, halt):  # type: ignore[no-untyped-def]
+    """Count a node of even number, and push its children."""
+    grow_kind(worker, v, number, node, first, seen, halt, 0)
+
+
+@atos.task
+def grow_odd(worker, v, number, node, first, seen, halt):  # type: ignore[no-untyped-def]
+    """Count a node of odd number, and push its children."""
+    grow_kind(worker, v, number, node, first, seen, halt, 1)
+
+
 @atos.task
 def pass_on(worker, v, processes):  # type: ignore[no-untyped-def]
     """Push for ever, to one process after the other."""
@@ -95,6 +120,7 @@ def one(chance: random.Random, most: int, kind: str, group: Any, counts: Counter
     arrays = [atos.asarray(array, device=parts.devices[0], readonly=True) for array in (number, node, first)]
     seen = atos.full(nodes, 0, dtype=np.int32, partition=parts)
     records, capacity = chance.random() < 0.4, chance.choice((1, 30, 2 * nodes))
+    tasks = grow_record if records else chance.choice((grow, (grow_odd, grow_even)))
     limit = chance.choice((None, capacity, capacity + nodes))
     queue = atos.Queue(capacity, max_capacity=limit, dtype=RECORD if records else np.uint32, owner=parts)
     for turn in range(1, 4):
@@ -106,14 +132,15 @@ def one(chance: random.Random, most: int, kind: str, group: Any, counts: Counter
             "num_blocks": chance.choice((1, 2) if kind == "cpu" else (1, 2, 20, None)),
         }
         worker = "thread" if kind == "cpu" else chance.choice(("thread", "warp", "cta"))
-        queue.push(root)
+        queue.push(root, task=grow_even if isinstance(tasks, tuple) else None)
         counts["launches"] += 1
         while True:
             before = seen.to_numpy().sum() if group is None else 0
             try:
                 launch = getattr(queue, f"launch_{worker}")
-                stats = launch(grow_record if records else grow, *arrays, seen, halt, timeout=timeout, **options)
+                stats = launch(tasks, *arrays, seen, halt, timeout=timeout, **options)
                 counts["grown"] += stats.grown
+                counts["wrong"] += sum(stats.tasks_run_by.values()) != stats.tasks_run
                 if not stats.stopped:
                     counts["wrong"] += group is None and stats.tasks_run != seen.to_numpy().sum() - before
                     break

@@ -7,6 +7,7 @@ where the numbers change. A call that another thread made meanwhile on the queue
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from ..support.uninterrupted import uninterrupted
 from .checkpoint import QueueOptions, QueueSnapshot, QueueState
 from .stats import DeviceStats
 
-__all__ = ["CoreQueue", "Form", "Launched", "is_replaced"]
+__all__ = ["CoreQueue", "Form", "Launched", "is_replaced", "lacks_tasks"]
 
 _KINDS = 256  # numbers that fit the byte
 
@@ -29,6 +30,14 @@ _KINDS = 256  # numbers that fit the byte
 def is_replaced(status: int) -> bool:
     """Whether another form has taken the place of the one that a call was made on, so that it did nothing."""
     return status == int(lib.ATOS_REPLACED)
+
+
+def lacks_tasks(tasks: tuple[str, ...], missing: Iterable[str]) -> InvalidArgumentError:
+    """Return the error of a launch of tasks, since items wait for others."""
+    return InvalidArgumentError(
+        f"items are waiting for tasks that the launch of {', '.join(tasks)} lacks (of {', '.join(map(repr, missing))}); launch"
+        " these too, or clear() the queue"
+    )
 
 
 class Launched(NamedTuple):
@@ -137,6 +146,10 @@ class CoreQueue:
             )
         check(status)
 
+    def know(self, task: str) -> None:
+        """Tell items of a task apart from now on."""
+        self._number_of(task)
+
     @host_memory_for("the items of a Queue")
     def read(self, room: int | None = None) -> tuple[Form, NDArray[np.uint8], QueueState]:
         """Return the oldest items, all or at most `room`, as they are stored in some form, and how the queue stood then."""
@@ -197,8 +210,14 @@ class CoreQueue:
                 )
             self._change(form, (*before, task), list(range(len(before))))
 
-    def for_launch(self, tasks: tuple[str, ...]) -> Form:
+    def for_launch(self, tasks: tuple[str, ...], with_kinds: bool = False) -> Form:
         """Return a form whose kinds are the tasks of a launch, in their order; without kinds if one task needs none.
+
+        Parameters
+        ----------
+        tasks : tuple of str
+        with_kinds : bool
+            Whether items shall have a kind also where there is one task.
 
         Raises
         ------
@@ -207,17 +226,13 @@ class CoreQueue:
         """
         while True:
             form = self.form
-            if form.kinds == tasks or (form.kinds is None and len(tasks) == 1):
+            if form.kinds == tasks or (form.kinds is None and len(tasks) == 1 and not with_kinds):
                 return form
             before = form.kinds or (None,)
             places: dict[str | None, int] = {None: 0, **{name: number for number, name in enumerate(tasks)}}
             numbers = [places.get(name, lib.ATOS_NO_KIND) for name in before]
             if not self._change(form, tasks, numbers) and self.form is form:
-                missing = ", ".join(repr(name) for name in before if name not in places)
-                raise InvalidArgumentError(
-                    f"items are waiting for tasks that the launch of {', '.join(tasks)} lacks (of {missing}); launch these too,"
-                    " or clear() the queue"
-                )
+                raise lacks_tasks(tasks, [name for name in before if name is not None and name not in places])
 
     def _change(self, form: Form, kinds: tuple[str | None, ...], numbers: list[int]) -> bool:
         """Put a form with other kinds in the place of one; false if an item that is waiting would get no number.
@@ -244,8 +259,13 @@ class CoreQueue:
         slot = ffi.new("atos_queue **")
         status = int(lib.atos_queue_convert(form.handle, after.stride, table, slot))
         if status == lib.ATOS_OK and slot[0]:
-            self.form = after._replace(handle=ffi.gc(slot[0], lib.atos_queue_destroy))
+            self.form = after._replace(handle=ffi.gc(slot[0], self._end))
         return status
+
+    @property
+    def _end(self) -> Any:
+        """What ends a queue of the core."""
+        return lib.atos_queue_destroy
 
 
 def _pointer(priorities: NDArray[np.float64]) -> Any:

@@ -6,6 +6,7 @@ this one's device, in memory that the others have mapped too.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,16 +18,14 @@ from ..compile.codegen import item_bytes
 from ..core.devices import Device
 from ..core.library import check, ffi, lib
 from ..core.process_group import turn
-from ..core.shared_blocks import share_blocks
 from ..errors import InvalidArgumentError, LaunchConfigError, QueueFullError, UnsupportedTypeError
 from .checkpoint import QueueState
-from .core_queue import CoreQueue, Form, Launched
+from .core_queue import CoreQueue, Form, Launched, lacks_tasks
+from .shared_queue import SharedCoreQueue
 from .stats import DeviceStats
 
 __all__ = ["PeerQueues", "check_owner", "check_peer_launch"]
 
-# Of the memory that processes share for the queue of each; only pages that are used count.
-_MOST_BYTES, _LEAST_BYTES = 1 << 44, 1 << 30
 _SUMS = ("tasks_run", "tasks_pushed", "pending", "lost", "grown", "overhead_bytes", "blocks", "workers")
 
 
@@ -65,6 +64,7 @@ class PeerForm(Form):
             setattr(total, name, sum(getattr(part, name) for part in parts))
         total.milliseconds, total.rounds, total.threads = parts[0].milliseconds, parts[0].rounds, parts[0].threads
         total.copy_milliseconds = sum(part.copy_milliseconds for part in parts)
+        total.tasks_run_by = [sum(counts) for counts in zip(*[part.tasks_run_by for part in parts], strict=True)]
         total.stopped = any(part.stopped for part in parts)
         total.failure = next((part.failure for part in parts if part.failure.failed), parts[0].failure)
         item = _keys(np.frombuffer(ffi.buffer(total.failure.item), self.dtype, 1))
@@ -116,45 +116,30 @@ class PeerQueues:
             raise UnsupportedTypeError(
                 f"items of a queue over several devices begin with a vertex, an integer of 32 or 64 bits (got {dtype})"
             )
-        self._dtype, self._field, self._ownership = dtype, field, ownership
-        stored = item_bytes(dtype.itemsize)
+        self._dtype, self._ownership = dtype, ownership
+        stored, group = item_bytes(dtype.itemsize), ownership.group
         self._slot_bytes = 8 if stored == 4 else stored + 8
-        self._blocks: list[Any] = [] if ownership.group is None else self._share(capacity, most)
-        self._cores = []
-        for number in ownership.here:
-            slot = ffi.new("atos_queue **")
-            if ownership.group is None:
-                check(lib.atos_queue_create(ownership.devices[number].number, capacity, stored, slot))
-            else:
-                block = self._blocks[number]
-                check(lib.atos_queue_create_shared(block, len(block), capacity, stored, slot))
-            self._cores.append(CoreQueue(ffi.gc(slot[0], self._destroy(self._blocks)), dtype))
+        self._cores: list[CoreQueue] = []
+        if group is not None:
+            group.agree(f"a queue of {capacity} to {most or 'any number of'} items of {dtype}")
+            self._cores.append(SharedCoreQueue(group, capacity, max(most or self._fitting(), capacity), dtype))
+        else:
+            for device in ownership.devices:
+                slot = ffi.new("atos_queue **")
+                check(lib.atos_queue_create(device.number, capacity, stored, slot))
+                self._cores.append(CoreQueue(ffi.gc(slot[0], lib.atos_queue_destroy), dtype))
         self._limit(most)
-
-    def _share(self, capacity: int, most: int) -> list[Any]:
-        """Return the memory of the queue of each process, whatever it grows to."""
-        group = self._ownership.group
-        assert group is not None
-        group.agree(f"a queue of {capacity} to {most or 'any number of'} items of {self._dtype}")
-        wanted = max(most or self._fitting(), capacity)
-        # Rings of twice that while workers run, and as much again where it becomes one ring; what spills; counters.
-        nbytes = min(8 * wanted * self._slot_bytes, _MOST_BYTES) + _LEAST_BYTES
-        return [ffi.from_buffer(block) for block in share_blocks(group, nbytes)]
 
     def _fitting(self) -> int:
         """Return how many items fit into a device's part of half of the free memory."""
         return int(self._ownership.devices[0].memory[0] // 2 // self._slot_bytes // len(self._ownership.devices))
 
-    @staticmethod
-    def _destroy(blocks: list[Any]) -> Any:
-        """Return what ends a queue of the core, whose memory lives as long."""
-        return lambda handle: (lib.atos_queue_destroy(handle), blocks)
-
     @property
     def form(self) -> Form:
-        """Storage format of the items, for all devices."""
+        """Storage format of the items for a launch, before which it is the same on all devices."""
         handles = tuple(core.form.handle for core in self._cores)
-        return PeerForm((handles, self._ownership, self._blocks), self._dtype)
+        blocks = [block for core in self._cores if isinstance(core, SharedCoreQueue) for block in core.blocks]
+        return PeerForm((handles, self._ownership, blocks), self._dtype, self._cores[0].form.kinds)
 
     def call(self, function: Any, *args: Any) -> int:
         """Return the status of a function of the core, called with the queue of each device; at an error it ends."""
@@ -178,10 +163,6 @@ class PeerQueues:
 
     def push(self, items: Any, task: str | None, priorities: NDArray[np.float64] | None = None) -> None:
         """Push items, each to its owner; those of other processes are theirs to push."""
-        if task is not None:
-            raise LaunchConfigError(
-                f"a queue over several devices has one task so far (got task={task}); leave task= out, or use one device"
-            )
         given = np.array(np.atleast_1d(np.asarray(items)), self._dtype)  # a copy
         numbers = self._ownership.to_numbers(_keys(given))
         _keys(given)[...] = numbers
@@ -198,21 +179,30 @@ class PeerQueues:
                     pending=waiting,
                     lost=0,
                 )
+        if task is not None:  # all tell kinds apart, or none
+            for core in self._cores:
+                core.know(task)
         for core, part in zip(self._cores, parts, strict=True):
             if len(part):
-                core.push(part, None)
+                core.push(part, task)
 
     def read(self, room: int | None = None) -> tuple[Form, NDArray[np.uint8], QueueState]:
         """Return the items of all devices, one after another, with their ids, or none of them if there is no room."""
-        states, stored = [], []
+        states, items, names = [], [], []
         for core in self._cores:
-            form, part, state = core.read(room)
+            form, stored, state = core.read(room)
+            part, numbers = form.decode(stored)
             states.append(state)
-            stored.append(part)
-        items = np.concatenate([form.decode(part)[0] for part in stored])
-        _keys(items)[...] = self._ownership.to_ids(_keys(items).copy())
+            items.append(part)
+            names.append(form.names(numbers))
+        together = np.concatenate(items)
+        _keys(together)[...] = self._ownership.to_ids(_keys(together).copy())
+        kinds = None if form.kinds is None else (None, *sorted({name for part in names for name in part if name is not None}))
+        places = {name: number for number, name in enumerate(kinds or (None,))}
+        all_numbers = np.array([places[name] for part in names for name in part], np.uint8)
+        merged = Form(None, self._dtype, kinds)
         total = QueueState(*(sum(counts) for counts in zip(*states, strict=True)))
-        return form, form.encode(items), total
+        return merged, merged.encode(together, all_numbers), total
 
     def state(self) -> QueueState:
         """Return how the queues stand together."""
@@ -225,10 +215,29 @@ class PeerQueues:
     restore = snapshot
 
     def for_launch(self, tasks: tuple[str, ...]) -> Form:
-        """Return the form for a launch of one task."""
-        if len(tasks) > 1:
-            raise LaunchConfigError(
-                f"a launch over several devices has one task so far (got {', '.join(tasks)}); launch them one after another, or"
-                " use one device"
-            )
+        """Return the form for a launch of tasks, which all devices have then: with kinds if one needs them.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If items are waiting, on any device, for a task that the launch lacks.
+        """
+        with_kinds = any(core.form.kinds is not None for core in self._cores)
+        if with_kinds and (missing := self._waiting_for_others(tasks)):
+            raise lacks_tasks(tasks, missing)
+        for core in self._cores:
+            core.for_launch(tasks, with_kinds)
         return self.form
+
+    def _waiting_for_others(self, tasks: tuple[str, ...]) -> list[str]:
+        """Return the names of tasks that items wait for, in any process, and that are not among these."""
+        found: set[str] = set()
+        for core in self._cores:
+            if not {None, *tasks} >= {*(core.form.kinds or ())}:
+                form, stored, _ = core.read()
+                found |= {*form.names(form.decode(stored)[1])} - {None, *tasks}
+        group = self._ownership.group
+        if group is None:
+            return sorted(found)
+        told = group.gather(json.dumps(sorted(found)).encode())
+        return sorted({name for each in told for name in json.loads(each)})

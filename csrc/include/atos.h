@@ -323,7 +323,7 @@ typedef struct atos_peers {
 } atos_peers;
 
 /* The same for several devices, until nothing is left on any of them. `stats` are of each device, by its number. The launch is
- * persistent, with one task, on CPU devices, which share the cores, or on GPUs that are connected and whose programs have
+ * persistent, on CPU devices, which share the cores, or on GPUs that are connected and whose programs have
  * ATOS_CONFIG_PEERS; `blocks` are for each of them. With barriers the rounds are those of all devices, and counted in the
  * statistics of the first. With processes all of them make this call with the same options, and get the same statistics; after
  * ATOS_GONE, and ATOS_STUCK in any of them, their queues are of no use. */

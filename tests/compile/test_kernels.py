@@ -275,6 +275,24 @@ def test_kernels_over_several_gpus(worker, dtype):
     assert len(alone.code) < len(found.code)
 
 
+@atos.task(workload=lambda v, words: words[v])
+def to_flat(worker, v, i, words):
+    worker.push(v + i, task=to_nested)
+
+
+@atos.task
+def to_nested(worker, v, words):
+    worker.push(v + worker.rank, task=to_flat)
+
+
+@pytest.mark.parametrize("worker", WORKERS)
+def test_kernels_of_several_tasks_over_several_gpus(worker):
+    args = (describe(array("u4")),)
+    found = link.cubin(Tasks((to_flat, to_nested)), None, args, np.dtype("u4"), worker, (9, 0), peers=True)
+    assert (found.stack_bytes, found.spill_bytes) == (0, 0)
+    assert found.registers <= MOST_REGISTERS
+
+
 @pytest.mark.parametrize("worker", WORKERS)
 @pytest.mark.parametrize("name", TASKS)
 def test_kernels_spill_nothing(name, worker):

@@ -55,6 +55,26 @@ def add(worker, v, total):
 
 
 @atos.task
+def even(worker, v, first, seen):
+    """As `grow`, for nodes of even number; others count a thousand times."""
+    visit_kind(worker, v, 0, first, seen)
+
+
+@atos.task
+def odd(worker, v, first, seen):
+    visit_kind(worker, v, 1, first, seen)
+
+
+def visit_kind(worker, v, kind, first, seen):
+    atos.atomic_add(seen, v, 1 if v % 2 == kind else 1000)
+    for child in range(first[v], first[v + 1]):
+        if child % 2 == 0:
+            worker.push(child, task=even)
+        else:
+            worker.push(child, task=odd)
+
+
+@atos.task
 def again(worker, v, chunk):
     worker.push((v + chunk) % (2 * chunk))  # of another process
 
@@ -170,6 +190,28 @@ def trees(group: atos.distributed.ProcessGroup) -> None:
         assert (ran, len(queue)) == (nodes, 0), (ran, nodes, len(queue))
         assert (seen.to_numpy() == 1).all()
     print(stops)
+
+
+def kinds(group: atos.distributed.ProcessGroup) -> None:
+    """Items of two tasks: those that waited before the queue told kinds apart, and a task that a launch lacks."""
+    nodes = 500
+    first = np.minimum(1 + 2 * np.arange(nodes + 1), nodes)
+    parts = atos.Graph.from_edges([], [], num_vertices=nodes, device="cpu").partition()
+    offsets = atos.asarray(first.astype(np.uint32), device="cpu", readonly=True)
+    for task in (None, even):
+        seen = atos.full(nodes, 0, dtype=np.int32, partition=parts)
+        queue = atos.Queue(4, owner=parts)
+        queue.push([0], task=task)
+        stats = queue.launch_thread((even, odd), offsets, seen, timeout=LIMIT)
+        assert (seen.to_numpy() == 1).all()
+        assert stats.tasks_run_by == {"even": nodes // 2, "odd": nodes // 2}
+        same(group, stats.tasks_run_by)
+    queue.push([nodes - 1], task=odd)
+    error = raises(InvalidArgumentError, queue.launch_thread, even, offsets, seen)
+    assert "lacks (of 'odd')" in str(error)  # also where none waits
+    group.barrier()
+    assert queue.launch_thread((odd, even), offsets, seen).tasks_run_by == {"odd": 1, "even": 0}
+    assert sum(int(each) for each in group.gather(b"%d" % queue.tasks_run)) == nodes + 1
 
 
 def stops(group: atos.distributed.ProcessGroup) -> None:

@@ -103,6 +103,10 @@ def test_the_example_is_refused_on_several_hosts():
         assert "the processes are on several hosts" in errors
 
 
+def test_kinds():
+    check(start(3, "kinds"))
+
+
 def test_random_trees():
     said = check(start(3, "trees", launcher="pmi", TREES=str(CASES // 4)))
     assert int(said[0]) > 3  # launches that were stopped

@@ -323,8 +323,6 @@ REFUSED = {
     "trace=": lambda queue: queue.launch_cta(again, trace=1),
     "progress=": lambda queue: queue.launch_cta(again, progress=True),
     "start": lambda queue: queue.start(again),
-    "one task": lambda queue: queue.launch_cta([again, count]),
-    "one task so far": lambda queue: queue.push(1, task=again),
     "checkpoints": lambda queue: queue.save("never.atos"),
     "no other queue": lambda queue: queue.launch_cta(count, atos.Queue(3, device="cpu")),
 }

@@ -1,0 +1,69 @@
+"""The core's queue of a process, in memory that the other processes of its group have mapped too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..compile.codegen import item_bytes
+from ..core.library import check, ffi, lib
+from ..core.process_group import ProcessGroup
+from ..core.shared_blocks import share_blocks
+from .core_queue import CoreQueue, Form
+
+__all__ = ["SharedCoreQueue"]
+
+# Of the memory that processes share for the queue of each; only pages that are used count.
+_MOST_BYTES, _LEAST_BYTES = 1 << 44, 1 << 30
+
+
+class SharedCoreQueue(CoreQueue):
+    """The core's queue of this process, into which the workers of others push.
+
+    Attributes
+    ----------
+    blocks : list
+        The memory of the queue of each process, by rank, mapped here.
+    """
+
+    def __init__(self, group: ProcessGroup, capacity: int, most: int, dtype: np.dtype[Any]) -> None:
+        self._group, self._most = group, most
+        handle, self.blocks = self._make(capacity, item_bytes(dtype.itemsize))
+        super().__init__(handle, dtype)
+
+    def _make(self, capacity: int, stored: int) -> tuple[Any, list[Any]]:
+        """Return an empty queue for items of so many bytes, and the memory of that of each process, whatever it grows to."""
+        # Rings of twice that while workers run, and as much again where it becomes one ring; what spills; counters.
+        slot_bytes = 8 if stored == 4 else stored + 8
+        nbytes = min(8 * self._most * slot_bytes, _MOST_BYTES) + _LEAST_BYTES
+        blocks = [ffi.from_buffer(block) for block in share_blocks(self._group, nbytes)]
+        slot, block = ffi.new("atos_queue **"), blocks[self._group.rank]
+        check(lib.atos_queue_create_shared(block, len(block), capacity, stored, slot))
+        return ffi.gc(slot[0], _keeping(blocks)), blocks
+
+    @property
+    def _end(self) -> Any:
+        return _keeping(self.blocks)
+
+    def _replace(self, form: Form, after: Form, table: bytes) -> int:
+        """Make a queue of larger items in memory of its own, as all processes do in this call, and move the items there."""
+        if after.stride == form.stride:
+            return super()._replace(form, after, table)
+        _, stored, state = self.read()
+        items = form.decode(stored)[0]
+        if len(items) and table[0] == lib.ATOS_NO_KIND:
+            return int(lib.ATOS_OK)  # another process may have none; each does this once, for the next form that it tries
+        capacity, most = self.capacities()
+        handle, blocks = self._make(capacity, after.stride)
+        check(lib.atos_queue_limit(handle, most))
+        stored = after.encode(items, table[0])
+        raw = ffi.cast("void *", stored.ctypes.data)
+        check(lib.atos_queue_restore(handle, raw, ffi.new("atos_queue_state *", state._asdict())))
+        self.blocks, self.form = blocks, after._replace(handle=handle)
+        return int(lib.ATOS_OK)
+
+
+def _keeping(blocks: list[Any]) -> Any:
+    """Return what ends a queue of the core, whose memory lives as long."""
+    return lambda handle: (lib.atos_queue_destroy(handle), blocks)
