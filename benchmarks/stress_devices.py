@@ -1,8 +1,9 @@
 """Launch random task trees over several devices, of one process or of several; print a table of what went wrong.
 
 Trees are numbered at random, so that tasks push from any device to any other. Items are numbers or records, for one task or for
-two. Queues grow or fill, launches run out of time or are stopped by a task, and go on. Every launch is checked: each task ran
-exactly once. One that does not end is reported, and the processes are ended.
+two. With barriers some are left to a function between rounds. Queues grow or fill, launches run out of time or are stopped by a
+task, and go on. Every launch is checked: each task ran exactly once. One that does not end is reported, and the processes are
+ended.
 
     python benchmarks/stress_devices.py --launches 10000 --devices 8
     ATOS_SEVERAL_GPUS=1 python benchmarks/stress_devices.py --launches 10000 --device cuda
@@ -86,6 +87,29 @@ def grow_odd(worker, v, number, node, first, seen, halt):  # type: ignore[no-unt
 
 
 @atos.task
+def grow_aside(worker, v, number, node, first, seen, halt, later):  # type: ignore[no-untyped-def]
+    """As `grow`, but each third child is left to the function between rounds, which tells the number of the round."""
+    if worker.rank == 0:
+        atos.atomic_add(seen, v, 1 if worker.mode == worker.round else 1000)
+        if v == halt:
+            worker.stop()
+    for child in worker.split(range(first[node[v]], first[node[v] + 1])):
+        if child % 3 == 0:
+            later[number[child]] = 1
+        else:
+            worker.push(number[child])
+
+
+def push_later(worker, number, node, first, seen, halt, later):  # type: ignore[no-untyped-def]
+    """Push the nodes that were left, and set the mode to the number of the next round."""
+    worker.set_mode(worker.round + 1)
+    for v in worker.split(node.size):
+        if later[v] == 1:
+            later[v] = 0
+            worker.push(v)
+
+
+@atos.task
 def pass_on(worker, v, processes):  # type: ignore[no-untyped-def]
     """Push for ever, to one process after the other."""
     worker.push((v + 1) % processes)
@@ -120,32 +144,38 @@ def one(chance: random.Random, most: int, kind: str, group: Any, counts: Counter
     arrays = [atos.asarray(array, device=parts.devices[0], readonly=True) for array in (number, node, first)]
     seen = atos.full(nodes, 0, dtype=np.int32, partition=parts)
     records, capacity = chance.random() < 0.4, chance.choice((1, 30, 2 * nodes))
-    tasks = grow_record if records else chance.choice((grow, (grow_odd, grow_even)))
+    tasks = grow_record if records else chance.choice((grow, (grow_odd, grow_even), grow_aside))
+    arguments: list[Any] = [*arrays, seen, nodes]
+    if tasks is grow_aside:
+        arguments.append(atos.full(nodes, 0, dtype=np.int32, partition=parts))
     limit = chance.choice((None, capacity, capacity + nodes))
     queue = atos.Queue(capacity, max_capacity=limit, dtype=RECORD if records else np.uint32, owner=parts)
     for turn in range(1, 4):
         root = np.array([(number[0], 0, number[0] + 0.5)], RECORD) if records else number[:1]
         timeout, halt = chance.choice((60.0, 60.0, 0.001)), chance.choice((nodes, nodes, chance.randrange(nodes)))
         options = {
-            "barrier": chance.random() < 0.5,
+            "barrier": tasks is grow_aside or chance.random() < 0.5,
             "fetch_size": chance.choice((1, 7, 64)),
             "num_blocks": chance.choice((1, 2) if kind == "cpu" else (1, 2, 20, None)),
         }
         worker = "thread" if kind == "cpu" else chance.choice(("thread", "warp", "cta"))
+        if tasks is grow_aside:
+            options["each_round"] = push_later
+        arguments[4] = halt
         queue.push(root, task=grow_even if isinstance(tasks, tuple) else None)
         counts["launches"] += 1
         while True:
             before = seen.to_numpy().sum() if group is None else 0
             try:
                 launch = getattr(queue, f"launch_{worker}")
-                stats = launch(tasks, *arrays, seen, halt, timeout=timeout, **options)
+                stats = launch(tasks, *arguments, timeout=timeout, **options)
                 counts["grown"] += stats.grown
                 counts["wrong"] += sum(stats.tasks_run_by.values()) != stats.tasks_run
                 if not stats.stopped:
                     counts["wrong"] += group is None and stats.tasks_run != seen.to_numpy().sum() - before
                     break
                 counts["stopped"] += 1
-                halt = nodes
+                arguments[4] = nodes
             except atos.LaunchTimeoutError as error:
                 if error.stuck:
                     raise

@@ -152,7 +152,7 @@ class LaunchConfig:
 
     worker: str
     idle: Callable[..., Any] | None
-    each_round: Callable[..., Any] | None
+    each_round: Callable[..., Any] | None = field(repr=False)  # whose text has an address, in which processes differ
     persistent: bool
     barrier: bool
     fetch_size: int
@@ -322,7 +322,8 @@ def prepare_launch(
 
     def run() -> LaunchStats | None:
         if queue.ownership is not None:
-            queue.ownership.agree(f"a launch of {launched.name} by {config}")
+            between = "" if config.each_round is None else f" with {_name_of(config.each_round)} between rounds"
+            queue.ownership.agree(f"a launch of {launched.name} by {config}{between}")
         launch.poll_callback = start_callback(observer)
         with annotated(launched.name):
             handles = program.handle if queue.ownership is None else [each.handle for each in programs]
@@ -334,6 +335,11 @@ def prepare_launch(
         return None if is_replaced(status) else _report(queue, launched, config, program, stats, devices, samples, begin)
 
     return run
+
+
+def _name_of(function: Any) -> str:
+    """Return a name of a function."""
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def _program_key(

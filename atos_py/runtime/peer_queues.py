@@ -95,7 +95,6 @@ def check_peer_launch(config: Any, with_mailbox: bool) -> None:
     given = {
         "persistent=False": not config.persistent,
         "idle=": config.idle is not None,
-        "each_round=": config.each_round is not None,
         "trace=": config.sample_interval > 0,
         "progress=": config.progress is not False,
         "start()": with_mailbox,

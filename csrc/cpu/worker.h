@@ -4,12 +4,12 @@
 #include <cstring>
 #include <vector>
 
+#include "cpu/far_pushes.h"
 #include "cpu/peer_pushes.h"
 #include "cpu/program.h"
 #include "cpu/scratch.h"
 #include "cpu/thread_pool.h"
 #include "protocol/consumer.cuh"
-#include "protocol/far_items.cuh"
 #include "protocol/mailbox.cuh"
 #include "protocol/producer.cuh"
 #include "protocol/termination.cuh"
@@ -24,7 +24,7 @@ public:
   CpuWorker(Run &run, unsigned number)
       : launch(run.kernel), given(run.launch), program(static_cast<const CpuProgram &>(*run.program)),
         queue(queue_of<bytes>(launch)),
-        far{queue, static_cast<unsigned char *>(launch.far), launch.buckets, launch.blocks, launch.directory},
+        far_pushes({queue, static_cast<unsigned char *>(launch.far), launch.buckets, launch.blocks, launch.directory}),
         items(launch.fetch), buffer(launch.buffer), levels(given.buckets ? launch.buffer : 0), to_peers(run.peers),
         scratch(launch.scratch, launch.unsized_scratch), longest(run.longest_batch) {
     consumer.begin(queue);
@@ -38,7 +38,7 @@ public:
       std::memcpy(&value, item, bytes);
       owner->push(value, level_of(priority, owner->launch.inverse_delta));
     };
-    if (given.buckets) window = far.window();
+    if (given.buckets) far_pushes.look();
     view.worker.scratch = scratch.unsized();
     view.worker.scratch_bytes = launch.unsized_scratch;
     view.worker.index = run.first_worker + number;
@@ -48,7 +48,7 @@ public:
     };
     view.worker.stop = [](atos_cpu_worker *worker) { reinterpret_cast<View *>(worker)->owner->queue.stop(); };
     view.worker.round = int64_t(launch.round);
-    view.worker.mode = int64_t(load(&queue.counters->mode));
+    view.worker.mode = int64_t(load(&meeting()->mode));
     view.worker.ran_by = ran_by;
     view.owner = this;
   }
@@ -59,7 +59,7 @@ public:
       else run_round(launch.round_end);
       if (program.each_round && !launch.idle_round) {
         end.report(queue);
-        if (arrive_last()) end_round(launch.round_end);
+        if (arrive_last() && ran_all_below(queue.counters, launch.round_end)) call_each_round(launch.round_end);
       }
     } else if (given.barrier) {
       run_rounds();
@@ -129,8 +129,8 @@ private:
       if (program.each_round) end.report(queue);
       if constexpr (several) to_peers.peers.spread_stop(queue);
       const bool opens = barrier([&] {
-        if (!several) store(&counters->head, round_end); // claims ran past the end of the round
-        if (program.each_round) end_round(round_end);
+        const bool ran = close_round(round_end);
+        if (program.each_round && ran) call_each_round(round_end);
         open_round(round_end);
         fetch_add(&meeting()->rounds, uint64_t(1));
       });
@@ -145,8 +145,15 @@ private:
       if ((!several && next == round_end && !opened) || next == kNever) return;
       round_end = next;
       ++view.worker.round;
-      view.worker.mode = int64_t(load(&counters->mode));
+      view.worker.mode = int64_t(load(&meeting()->mode));
     }
+  }
+
+  // Ends a round; whether all that it had ran, if the workers have reported that. Claims ran past its end.
+  bool close_round(uint64_t round_end) {
+    if constexpr (several) return to_peers.peers.close_round();
+    store(&queue.counters->head, round_end);
+    return ran_all_below(queue.counters, round_end);
   }
 
   // A round that pushed nothing but far items is followed by one that moves those of the next bucket.
@@ -161,14 +168,14 @@ private:
 
   // The last worker at the end of a round runs the function between rounds, when all have reported what they ran; not if a stop
   // interrupted the round, whose rest is a round of a later run.
-  void end_round(uint64_t round_end) {
-    if (!ran_all_below(queue.counters, round_end)) return;
-    if (given.buckets) window = far.window();
+  void call_each_round(uint64_t round_end) {
+    if (given.buckets) far_pushes.look();
     view.worker.next_mode = view.worker.mode;
-    view.worker.pending = int64_t(tail() - round_end);
+    if constexpr (several) view.worker.pending = int64_t(to_peers.peers.waiting());
+    else view.worker.pending = int64_t(tail() - round_end);
     producer.demand = kUnseen;
     run_between(program.each_round);
-    store(&queue.counters->mode, uint64_t(view.worker.next_mode));
+    store(&meeting()->mode, uint64_t(view.worker.next_mode));
   }
 
   Counters *meeting() const { // of those who meet at a barrier
@@ -298,9 +305,9 @@ private:
   // others keeps them, and runs the last ones next.
 
   void push(const Item<bytes> &item, float level) {
-    if (!window.is_near(level)) {
-      far_pushes.push_back({item, level});
-      if (far_pushes.size() == kFarPushes) store_far();
+    if (!far_pushes.is_near(level)) {
+      far_pushes.add(item, level);
+      if (far_pushes.is_full()) store_far();
       return;
     }
     if (view.worker.count == view.worker.capacity) make_far(uint64_t(view.worker.count + 1) / 2);
@@ -344,25 +351,13 @@ private:
 
   // Stores the oldest n near items as far ones, for want of space in the buffer.
   void make_far(uint64_t n) {
-    for (uint64_t i = 0; i < n; ++i) far_pushes.push_back({buffer[i], levels[i]});
+    for (uint64_t i = 0; i < n; ++i) far_pushes.add(buffer[i], levels[i]);
     pushed -= std::min(kept, n); // they were counted
     drop_first(n);
     store_far();
   }
 
-  void store_far() {
-    if (far_pushes.empty()) return;
-    far.count(far_pushes.size());
-    for (const FarPush &push : far_pushes) {
-      const unsigned list = far.list_of(push.level, window);
-      const uint64_t ticket = far.reserve(list, 1);
-      far.begin_block(list, ticket);
-      far.put(list, ticket, push.item, push.level);
-    }
-    pushed += far_pushes.size();
-    far_pushes.clear();
-    window = far.window();
-  }
+  void store_far() { pushed += far_pushes.store(); }
 
   // Runs the last of the items that the worker has kept; false if it must look for others first. Now and then the first ones
   // have their turn, and what waits in the ring, also if the last ones push themselves again until those have run.
@@ -404,7 +399,7 @@ private:
           !far.claim_chunk(&chunk))
         return false;
     }
-    window = far.window();
+    far_pushes.look();
     uint64_t taken = 0;
     FarItem<bytes> *const entries = far.entries(chunk);
     for (const uint64_t n = chunk.to - chunk.from; entries && taken < n; ++taken) {
@@ -420,24 +415,17 @@ private:
     return true;
   }
 
-  static constexpr size_t kFarPushes = 256; // stored at once
-  struct FarPush {
-    Item<bytes> item;
-    float level;
-  };
-
   const Launch &launch;
   const atos_launch &given;
   const CpuProgram &program;
   QueueRef<bytes> queue;
-  FarItems<bytes> far;
-  Window window{};
+  FarPushes<bytes> far_pushes;
+  FarItems<bytes> &far = far_pushes.far;
   Consumer consumer;
   Producer producer;
   TerminationDetector end;
   std::vector<Item<bytes>> items, buffer;
   std::vector<float> levels; // of the items in the buffer
-  std::vector<FarPush> far_pushes;
   std::conditional_t<several, PeerPushes<bytes>, NoPeers> to_peers;
   uint64_t kept = 0; // items in the buffer that have been counted as pushed
   Scratch scratch;

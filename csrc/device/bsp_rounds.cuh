@@ -82,6 +82,7 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
 
   // [one thread] At the end of a round: whether all that it had ran.
   ATOS_DEVICE bool ran_round(uint64_t end) const {
+    if (has_peers()) return peers_of(launch).close_round();
     const Counters *counters = queue().counters;
     return has_buckets() ? ran_all_below(counters, end) : load(&counters->finished) == end;
   }
@@ -97,12 +98,13 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
     if (!__syncthreads_or(is_last && ran_round(end))) return;
     if (Group::index_in_block() == 0) {
       if (Group::rank() == 0) {
-        if (launch.persistent) store(&counters->head, end); // claims ran past the end of the round: pushes take it for space
+        // Claims ran past the end of the round: pushes take it for space.
+        if (launch.persistent && !has_peers()) store(&counters->head, end);
         header->producer.demand = kUnseen;
         if (has_buckets()) worker.far_state()->window = worker.far_items().window();
       }
       if (asks_for_pending()) {
-        worker.pending = int64_t(tickets_of(load(&counters->tail)) - end);
+        worker.pending = int64_t(has_peers() ? peers_of(launch).waiting() : tickets_of(load(&counters->tail)) - end);
         Group::sync(); // all have read it: pushes of the function that the buffer cannot hold go to the queue at once
       }
       if (calls) atos_task_each_round(&worker, &this->args);
@@ -133,6 +135,7 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
       Counters *meeting = has_peers() ? peers_of(launch).meeting() : counters;
       const bool is_over = grid_barrier(meeting, counters, blocks_of(launch), helps, each_round, [&] {
         if (has_peers()) {
+          if (!has_each_round()) peers_of(launch).close_round();
           peers_of(launch).open_round();
           fetch_add(&meeting->rounds, uint64_t(1));
           return;
@@ -154,7 +157,7 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
         }
         if (asks_for_round()) {
           ++worker.round;
-          worker.mode = int64_t(load(&counters->mode));
+          worker.mode = int64_t(load(&(has_peers() ? peers_of(launch).meeting() : counters)->mode));
         }
         Group::sync();
         return Action::kRound;

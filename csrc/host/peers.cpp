@@ -23,8 +23,8 @@ void check(const atos_peers &given, const atos_launch &launch) {
   if (given.chunk == 0) throw Failure(ATOS_INVALID, "a device owns at least one key");
   if (given.key_bytes != 4 && given.key_bytes != 8)
     throw Failure(ATOS_INVALID, format("the key of an item has 4 or 8 bytes (got %u)", given.key_bytes));
-  if (!launch.persistent || launch.idle || launch.each_round || launch.buckets || launch.mailbox || launch.num_receivers ||
-      launch.samples || launch.progress)
+  if (!launch.persistent || launch.idle || launch.buckets || launch.mailbox || launch.num_receivers || launch.samples ||
+      launch.progress)
     throw Failure(ATOS_INVALID, "a launch over several devices is persistent, with its tasks and nothing else");
   if (given.processes && given.processes->group->count != given.count)
     throw Failure(ATOS_INVALID, format("%u devices for a group of %u processes", given.count, given.processes->group->count));
@@ -276,7 +276,7 @@ bool atos_queue::run_peers(PeerLaunch &all) {
   Backend &backend = all.storage(0).backend;
   for (uint32_t k = 0; k < all.here; ++k) {
     Counters &counters = all.storage(k).counters;
-    counters.ran = counters.pushed = counters.rounds = 0;
+    counters.ran = counters.pushed = counters.rounds = counters.mode = 0;
     std::fill(std::begin(counters.ran_by), std::end(counters.ran_by), 0);
     all.storage(k).stale = true;
   }

@@ -85,10 +85,31 @@ struct Peers {
     if (load(&queue.counters->stop) & ~(kEnded | kStopElsewhere)) tell(kStopElsewhere);
   }
 
-  // Rounds: the devices meet at a barrier, whose words are those of the first one. Everything of the round is reserved then.
+  // Rounds: the devices meet at a barrier, whose words are those of the first one, as is the mode. Everything of the round is
+  // reserved then.
   ATOS_FUNCTION Counters *meeting() const { return peer[0].counters; }
 
-  // For the last worker there: opens the next round of each device, maybe an empty one, or says that none follows.
+  // For the last worker there: ends the round on each device. If the workers have reported what they ran, whether all devices
+  // have run all that they had in it, so that the function between rounds is called.
+  ATOS_FUNCTION bool close_round() const {
+    bool ran = true;
+    for (uint32_t k = 0; k < count; ++k) {
+      Counters &its = *peer[k].counters;
+      const uint64_t end = load(&its.round_end);
+      ran &= load(&its.finished) == end;
+      store(&its.head, end); // claims ran past it, and pushes of that function would take it for space
+    }
+    return ran;
+  }
+
+  // The items that wait for the next round, on all devices.
+  ATOS_FUNCTION uint64_t waiting() const {
+    uint64_t n = 0;
+    for (uint32_t k = 0; k < count; ++k) n += tickets_of(load(&peer[k].counters->tail)) - load(&peer[k].counters->round_end);
+    return n;
+  }
+
+  // After that: opens the next round of each device, maybe an empty one, or says that none follows.
   ATOS_FUNCTION void open_round() const {
     bool more = false, stopped = false;
     for (uint32_t k = 0; k < count; ++k) {
@@ -98,7 +119,6 @@ struct Peers {
     }
     for (uint32_t k = 0; k < count; ++k) {
       Counters &its = *peer[k].counters;
-      store(&its.head, load(&its.round_end)); // claims ran past the end of the round
       store(&its.round_end, more && !stopped ? tickets_of(load(&its.tail)) : kNever);
     }
   }

@@ -312,6 +312,15 @@ def test_kernels_with_rounds_spill_nothing(worker, idle):
     assert 16 <= found.registers <= MOST_REGISTERS
 
 
+@pytest.mark.parametrize("worker", WORKERS)
+def test_kernels_with_rounds_over_several_gpus_spill_nothing(worker):
+    args = (describe(GRAPH), describe(array("u4")))
+    found = link.cubin(pull, None, args, np.dtype("u4"), worker, (9, 0), each_round=between_rounds, peers=True)
+    assert found.asks_for_round
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+    assert 16 <= found.registers <= MOST_REGISTERS
+
+
 def test_triangles_spill_nothing():
     rows = orientation.Oriented(GRAPH.indptr, *(array("u4") for _ in range(3)))
     divided = orientation.Oriented(GRAPH.indptr, *(array("u4", readonly=True) for _ in range(3)))

@@ -214,6 +214,42 @@ def kinds(group: atos.distributed.ProcessGroup) -> None:
     assert sum(int(each) for each in group.gather(b"%d" % queue.tasks_run)) == nodes + 1
 
 
+def set_mode_of_next(worker, first, seen):
+    """Between rounds: the mode is the number of the round, and a vertex in the middle is pushed in the third."""
+    worker.set_mode(worker.round + 1)
+    if worker.round == 2:
+        worker.push(200)
+
+
+@atos.task
+def step_in_rounds(worker, v, first, seen):
+    atos.atomic_add(seen, v, 1 if worker.mode == worker.round else 1000)
+    if v % 100 < 99:
+        worker.push(v + 1)
+
+
+def rounds(group: atos.distributed.ProcessGroup) -> None:
+    """A function between rounds, which one worker of all processes runs."""
+    parts = paths(300)
+    seen = atos.full(300, 0, dtype=np.int32, partition=parts)
+    queue = atos.Queue(4, owner=parts)
+    queue.push([50])
+    stats = queue.launch_thread(step_in_rounds, 0, seen, barrier=True, each_round=set_mode_of_next, timeout=LIMIT)
+    assert seen.to_numpy().tolist() == [0] * 50 + [1] * 50 + [0] * 100 + [1] * 100
+    assert (stats.rounds, stats.tasks_run) == (103, 150)
+    same(group, stats.devices)
+    error = raises(
+        DistributedError,
+        queue.launch_thread,
+        step_in_rounds,
+        0,
+        seen,
+        barrier=True,
+        each_round=set_mode_of_next if group.rank else lambda worker, first, seen: None,
+    )
+    assert "set_mode_of_next between rounds" in str(error)
+
+
 def stops(group: atos.distributed.ProcessGroup) -> None:
     """A timeout, worker.stop(), a failed check, a full queue and Ctrl-C of one process end the launch in all of them."""
     parts, chunk = paths(2 * group.world_size), group.world_size

@@ -103,8 +103,8 @@ def test_the_example_is_refused_on_several_hosts():
         assert "the processes are on several hosts" in errors
 
 
-def test_kinds():
-    check(start(3, "kinds"))
+def test_kinds_and_rounds():
+    check(start(3, "kinds", "rounds"))
 
 
 def test_random_trees():

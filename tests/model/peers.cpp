@@ -2,7 +2,9 @@
 // the bounds that the command line tells (bounds.hpp).
 //
 // The rules: no device ends before all tasks have run; every task runs once, on its owner; what is pending after a stop is there
-// once, in its owner's queue; with a barrier, a level runs after the one before, on all devices; a task sees what was written before it was pushed; and the end can be reached from anywhere.
+// once, in its owner's queue; with a barrier, a level runs after the one before, on all devices, and the function between rounds
+// is called once after each, sees what its tasks wrote, and knows what waits; a task sees what was written before it was pushed;
+// and the end can be reached from anywhere.
 #include "protocol/atomic.cuh"
 #include "protocol/peers.cuh"
 #include "peer_worker.h"
@@ -25,6 +27,7 @@ struct World {
   Device device[kMostDevices];
   uint64_t arrivals = 0; // workers that have asked for their number, by which they belong to a device
   uint64_t ran[kMostNodes]{}, written[kMostNodes]{};
+  uint64_t aside[kMostNodes]{}, calls = 0; // tasks that the function between rounds is to push, and its calls
   uint64_t stops = 0, halted = 0; // that the host still asks for; 1: a task has stopped the launch
 } world;
 
@@ -142,7 +145,7 @@ bool recover() {
   }
   for (unsigned v = 0; v < bounds.nodes; ++v) {
     const bool was_pushed = v < bounds.seeds || now(world.ran[parent(v)]);
-    if (there[v] + (now(world.ran[v]) != 0) != was_pushed)
+    if (there[v] + (now(world.ran[v]) != 0) + now(world.aside[v]) != was_pushed)
       model::fail("task " + std::to_string(v) + (was_pushed ? " was lost, or is there twice" : " is there and was never pushed"));
   }
   for (unsigned k = 0; room && k < bounds.devices; ++k) provide(world.device[k], pending[k]);
@@ -180,10 +183,31 @@ void body(unsigned thread) {
     if (bounds.halts >> v & 1) atos::store(&world.halted, 1), view.queue<BYTES>(view.own).stop();
     for (unsigned child = first_child(v), end = child + bounds.children[v]; child < end; ++child) {
       if (bounds.weak) atos::store(&world.written[child], 1);
-      worker.push(view, item_of(child));
+      if (bounds.between >> child & 1) atos::store(&world.aside[child], 1);
+      else worker.push(view, item_of(child));
     }
   };
-  while (bounds.barrier ? worker.step_of_rounds(view, bounds.workers, run) : worker.step(view, run)) commit();
+  // The call of number k follows the round of level k on all devices, and comes before the next one.
+  const auto between = [&] {
+    const uint64_t calls = atos::load(&world.calls);
+    uint64_t waiting = 0;
+    for (unsigned v = 0; v < bounds.nodes; ++v) {
+      waiting += level(v) == calls + 1 && !(bounds.between >> v & 1);
+      if (level(v) > calls ? now(world.ran[v]) != 0 : now(world.ran[v]) == 0)
+        fail("the function between rounds is called " + std::string(now(world.ran[v]) ? "late, or not at all" : "early, or twice"));
+    }
+    if (view.waiting() != waiting) fail("another number of items waits for the next round");
+    for (unsigned v = 0; v < bounds.nodes; ++v) {
+      if (!(bounds.between >> v & 1) || level(v) != calls + 1) continue;
+      if (!atos::load(&world.aside[v])) fail("the function between rounds does not see what a task wrote");
+      atos::store(&world.aside[v], 0);
+      worker.push(view, item_of(v));
+    }
+    atos::store(&world.calls, calls + 1);
+    if (calls + 1 == bounds.ends) atos::store(&world.halted, 1), view.queue<BYTES>(view.own).stop();
+  };
+  const bool has = bounds.between != 0;
+  while (bounds.barrier ? worker.step_of_rounds(view, bounds.workers, run, has, between) : worker.step(view, run)) commit();
   worker.leave(view);
 }
 
@@ -222,6 +246,10 @@ bool host() {
   set(world.halted, 0);
   if (!over) return !recover();
   if (number_ran() < bounds.nodes) fail("the launch ended early");
+  // A launch that goes on after a stop may find nothing left, and has a round of nothing.
+  const uint64_t levels = level(bounds.nodes - 1) + 1, calls = now(world.calls);
+  if (bounds.between && (bounds.stops || bounds.halts || bounds.ends ? calls < levels : calls != levels))
+    fail("the function between rounds was not called after each round");
   for (unsigned k = 0; k < bounds.devices; ++k) {
     const Counters &c = world.device[k].counters;
     uint64_t before_head = 0;
@@ -241,7 +269,7 @@ int main(int count, char **arguments) {
   const auto name = [](auto &word, const std::string &name, bool plain = false) {
     machine.memory.name(reinterpret_cast<uint64_t *>(&word), name, plain, false, false);
   };
-  const bool stops = bounds.capacity < bounds.nodes || bounds.stops || bounds.halts;
+  const bool stops = bounds.capacity < bounds.nodes || bounds.stops || bounds.halts || bounds.ends;
   for (unsigned k = 0; k < bounds.devices; ++k) {
     Device &its = world.device[k];
     Counters &c = its.counters;
@@ -264,6 +292,8 @@ int main(int count, char **arguments) {
   name(world.arrivals, "arrivals");
   for (auto &word : world.ran) name(word, "ran", true);
   for (auto &word : world.written) name(word, "written");
+  for (auto &word : world.aside) name(word, "aside", !bounds.between);
+  name(world.calls, "calls", !bounds.between);
   name(world.stops, "stops", true), name(world.halted, "halted", true);
   machine.memory.views.resize(bounds.workers);
   for (unsigned k = 0; k < bounds.devices; ++k) {

@@ -591,7 +591,23 @@ BROKEN = {
         in_peers(r"stopped \|= load\(&its\.stop\) != kRun;", ""), caught_in="devices, barrier, stopped from outside"
     ),
     "claims of a round end with it on all devices": Rule(
-        in_peers(r"store\(&its\.head, load\(&its\.round_end\)\);", ""), caught_in="devices, barrier"
+        in_peers(r"store\(&its\.head, end\);", ""), caught_in="devices, barrier"
+    ),
+    "the function between rounds is for all devices": Rule(
+        in_peers(r"ran &= load", "ran = load"), caught_in="devices, rounds, stopped from outside", found="is called early"
+    ),
+    "all devices have reported what they ran": Rule(
+        in_peers(r"if \(has\) end\.report\(queue\);", ""), caught_in="devices, rounds"
+    ),
+    "what waits is what waits on all devices": Rule(
+        in_peers(r"n \+= tickets_of", "n = tickets_of"), caught_in="devices, rounds", found="another number of items"
+    ),
+    "a round of several devices ends behind what the function pushed": Rule(
+        in_peers(
+            r"if \(peers\.close_round\(\) && has\) between\(\);\s*peers\.open_round\(\);",
+            "const bool ran = peers.close_round(); peers.open_round(); if (ran && has) between();",
+        ),
+        caught_in="devices, rounds",
     ),
     "equal sums are confirmed": Rule(
         in_peers(

@@ -852,7 +852,8 @@ CPU = {
     "B50": Mutant(
         "cpu/worker.h",
         "an interrupted round is followed by the function between rounds",
-        "if (!ran_all_below(queue.counters, round_end)) return;",
+        "if (program.each_round && ran) call_each_round(round_end);",
+        "if (program.each_round) call_each_round(round_end);",
     ),
     "B51": Mutant("cpu/worker.h", "rounds have no numbers", "++view.worker.round;"),
     "B52": Mutant(
@@ -867,8 +868,8 @@ CPU = {
         "pending == 0 && opened == 0 && run.launch.each_round && counters.rounds == 0",
         "false",
     ),
-    "B54": Mutant("cpu/worker.h", "the mode is not kept", "store(&queue.counters->mode, uint64_t(view.worker.next_mode));"),
-    "B55": Mutant("cpu/worker.h", "items that wait are not counted", "view.worker.pending = int64_t(tail() - round_end);"),
+    "B54": Mutant("cpu/worker.h", "the mode is not kept", "store(&meeting()->mode, uint64_t(view.worker.next_mode));"),
+    "B55": Mutant("cpu/worker.h", "items that wait are not counted", "else view.worker.pending = int64_t(tail() - round_end);"),
     "B04": Mutant("cpu/backend.cpp", "barrier counters are not reset", "run.counters->arrived = run.counters->phase = 0;"),
     "B05": Mutant("cpu/worker.h", "rounds go on after a stop", "stopped ? kNever : next", "next"),
     "B06": Mutant(
@@ -1334,7 +1335,7 @@ DEVICES = {
     ),
     "D18": Mutant(PEERS, "the last device opens a round alone", "more |= tickets_of", "more = tickets_of"),
     "D19": Mutant(PEERS, "a round follows a stop", "stopped |= load(&its.stop) != kRun;"),
-    "D20": Mutant(PEERS, "claims of a round go on", "store(&its.head, load(&its.round_end));"),
+    "D20": Mutant(PEERS, "claims of a round go on", "store(&its.head, end);"),
     "D21": Mutant(
         HOST_PEERS, "devices without a rest of a level go on", "barrier && of_level ?", "barrier && storage(k).level ?"
     ),
@@ -1363,6 +1364,26 @@ DEVICES = {
         HOST_PEERS, "queues are where their own processes have them", "moved((*table)[k], memory_of(k))", "(*table)[k]"
     ),
     "D31": Mutant(HOST_PEERS, "counters stay in shared memory", "  if (group) storage(0).backend.collect_peers(runs);\n", ""),
+    "D32": Mutant(PEERS, "an interrupted round of several devices is over", "ran &= load(&its.finished) == end;"),
+    "D33": Mutant(PEERS, "the last device alone has run its round", "ran &= load", "ran = load"),
+    "D34": Mutant(PEERS, "what waits on the last device is what waits", "n += tickets_of", "n = tickets_of"),
+    "D35": Mutant(
+        "cpu/worker.h",
+        "a device keeps the mode for itself",
+        "view.worker.mode = int64_t(load(&meeting()->mode));\n    }",
+        "view.worker.mode = int64_t(load(&queue.counters->mode));\n    }",
+    ),
+    "D36": Mutant(
+        HOST_PEERS,
+        "the mode of a launch is that of the one before",
+        "counters.rounds = counters.mode = 0",
+        "counters.rounds = 0",
+    ),
+    "D37": Mutant(
+        HOST_PEERS,
+        "tasks of earlier launches are counted by kind",
+        "    std::fill(std::begin(counters.ran_by), std::end(counters.ran_by), 0);\n",
+    ),
 }
 
 MUTANTS = {

@@ -318,7 +318,6 @@ def test_the_graph_is_no_argument_where_its_vertices_have_other_numbers():
 
 REFUSED = {
     "persistent=False": lambda queue: queue.launch_cta(again, persistent=False),
-    "each_round=": lambda queue: queue.launch_cta(again, barrier=True, each_round=lambda worker: None),
     "idle=": lambda queue: queue.launch_cta(again, idle=lambda worker: None),
     "trace=": lambda queue: queue.launch_cta(again, trace=1),
     "progress=": lambda queue: queue.launch_cta(again, progress=True),

@@ -53,8 +53,8 @@ struct PeerWorker {
     return true;
   }
 
-  // One step of a launch with barriers; false if the worker leaves.
-  template <class Run> bool step_of_rounds(const Peers &peers, uint64_t workers, Run run) {
+  // One step of a launch with barriers; false if the worker leaves. `between`: the function between rounds, if the launch `has` one.
+  template <class Run, class Between> bool step_of_rounds(const Peers &peers, uint64_t workers, Run run, bool has, Between between) {
     const QueueRef<BYTES> queue = peers.queue<BYTES>(peers.own);
     Counters *const meeting = peers.meeting();
     if (waits) {
@@ -74,12 +74,14 @@ struct PeerWorker {
       if (consumer.is_past_ring(consumer.first)) consumer.next_ring(queue);
       return true;
     }
+    if (has) end.report(queue);
     peers.spread_stop(queue);
     phase = load(&meeting->phase);
     fence(); // before it arrives
     waits = 1;
     if (fetch_add(&meeting->arrived, 1) % workers == workers - 1) {
       fence();
+      if (peers.close_round() && has) between();
       peers.open_round();
       fence();
       store(&meeting->phase, phase + 1);

@@ -1,0 +1,46 @@
+// FarPushes: the far items that a CPU worker pushes to a device, stored there some at a time.
+#pragma once
+#include <vector>
+
+#include "protocol/far_items.cuh"
+
+namespace atos {
+
+template <unsigned bytes> class FarPushes {
+public:
+  FarItems<bytes> far;
+  Window window{}; // as last looked at
+
+  explicit FarPushes(const FarItems<bytes> &far) : far(far) {}
+
+  void look() { window = far.window(); }
+  bool is_near(float level) const { return window.is_near(level); }
+  void add(const Item<bytes> &item, float level) { pushes.push_back({item, level}); }
+  bool is_full() const { return pushes.size() >= kMost; }
+
+  // Stores them; returns how many.
+  uint64_t store() {
+    const uint64_t n = pushes.size();
+    if (!n) return 0;
+    far.count(n);
+    for (const Push &push : pushes) {
+      const unsigned list = far.list_of(push.level, window);
+      const uint64_t ticket = far.reserve(list, 1);
+      far.begin_block(list, ticket);
+      far.put(list, ticket, push.item, push.level);
+    }
+    pushes.clear();
+    look();
+    return n;
+  }
+
+private:
+  static constexpr size_t kMost = 256; // stored at once
+  struct Push {
+    Item<bytes> item;
+    float level;
+  };
+  std::vector<Push> pushes;
+};
+
+} // namespace atos
