@@ -28,10 +28,10 @@ from .core_queue import Form, is_replaced
 from .launch_arguments import Arguments, prepare_arguments
 from .launch_errors import LaunchedQueue, check_end
 from .mailbox import Mailbox
-from .peer_queues import check_peer_launch
+from .peer_queues import agree_on_launch, check_peer_launch
 from .progress import check_progress, make_observer
 from .stats import DeviceStats, LaunchStats
-from .trace import make_trace
+from .trace import trace_of
 
 __all__ = ["LaunchConfig", "LaunchOptions", "PlannedLaunch", "compile_ahead", "prepare_launch", "run_launch"]
 
@@ -274,7 +274,7 @@ def prepare_launch(
             f" (got one with buckets={queue.buckets}); make the queue without buckets="
         )
     if queue.ownership is not None:
-        check_peer_launch(config, mailbox is not None)
+        check_peer_launch(config, mailbox is not None, queue.ownership)
     arguments = prepare_arguments(args, queue.device, queue.ownership)
     on_gpu = queue.device.kind == "cuda"
     stream = launch_stream(config.stream, arguments.values, queue.device) if on_gpu or config.stream is not None else 0
@@ -287,7 +287,8 @@ def prepare_launch(
     program = programs[0]
     sized = _check_scratch(launched, program, config, on_gpu)
     _check_rounds(launched, program, config)
-    samples = zeros((_MAX_SAMPLES, _SAMPLE_WORDS), dtype=np.uint64, device=queue.device) if config.sample_interval else None
+    most = _MAX_SAMPLES * len(programs) if config.sample_interval else 0
+    samples = zeros((most, _SAMPLE_WORDS), dtype=np.uint64, device=queue.device) if most else None
     words = ffi.new("uint64_t[]", arguments.words or [0])
     launch = ffi.new(
         "atos_launch *",
@@ -310,7 +311,7 @@ def prepare_launch(
             "arguments": words,
             "stream": ffi.cast("void *", stream if on_gpu else 0),
             "samples": ffi.NULL if samples is None else ffi.cast("atos_sample *", samples.pointer),
-            "max_samples": 0 if samples is None else len(samples),
+            "max_samples": 0 if samples is None else _MAX_SAMPLES,
             "sample_interval": config.sample_interval,
             "timeout": 0.0 if config.timeout is None else config.timeout,
             "poll_callback": ffi.NULL,  # of the thread that runs it
@@ -322,8 +323,7 @@ def prepare_launch(
 
     def run() -> LaunchStats | None:
         if queue.ownership is not None:
-            between = "" if config.each_round is None else f" with {_name_of(config.each_round)} between rounds"
-            queue.ownership.agree(f"a launch of {launched.name} by {config}{between}")
+            agree_on_launch(queue.ownership, launched.name, config)
         launch.poll_callback = start_callback(observer)
         with annotated(launched.name):
             handles = program.handle if queue.ownership is None else [each.handle for each in programs]
@@ -335,11 +335,6 @@ def prepare_launch(
         return None if is_replaced(status) else _report(queue, launched, config, program, stats, devices, samples, begin)
 
     return run
-
-
-def _name_of(function: Any) -> str:
-    """Return a name of a function."""
-    return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def _program_key(
@@ -438,7 +433,7 @@ def _report(
         overhead_bytes=stats.overhead_bytes,
         grown=stats.grown,
         stopped=bool(stats.stopped),
-        trace=None if samples is None else make_trace(samples[: stats.samples], stats.workers if waits_for_items else None),
+        trace=None if samples is None else trace_of(samples, stats, devices, waits_for_items),
         profile=profile_of(begin, stats.milliseconds, stats.copy_milliseconds),
         launches=1 if config.persistent else stats.rounds,
         registers=program.registers,

@@ -23,8 +23,9 @@ from .checkpoint import QueueState
 from .core_queue import CoreQueue, Form, Launched, lacks_tasks
 from .shared_queue import SharedCoreQueue
 from .stats import DeviceStats
+from .trace import make_trace
 
-__all__ = ["PeerQueues", "check_owner", "check_peer_launch"]
+__all__ = ["PeerQueues", "agree_on_launch", "check_owner", "check_peer_launch"]
 
 _SUMS = ("tasks_run", "tasks_pushed", "pending", "lost", "grown", "overhead_bytes", "blocks", "workers")
 
@@ -32,6 +33,23 @@ _SUMS = ("tasks_run", "tasks_pushed", "pending", "lost", "grown", "overhead_byte
 def _keys(items: NDArray[Any]) -> NDArray[Any]:
     """Return a view of the vertices that items begin with."""
     return items if items.dtype.names is None else items[items.dtype.names[0]]
+
+
+def _traces(launch: Any, parts: Any) -> list[NDArray[Any] | None]:
+    """Return the trace of each device, from the samples of one after another, by one clock; None without samples."""
+    if launch.samples == ffi.NULL:
+        return [None] * len(parts)
+    most, nbytes = launch.max_samples, ffi.sizeof("atos_sample")
+    taken = [
+        np.frombuffer(ffi.buffer(launch.samples + k * most, part.samples * nbytes), np.uint64).reshape(
+            part.samples, nbytes // 8
+        )
+        for k, part in enumerate(parts)
+    ]
+    begin = min((int(samples[:, 0].min()) for samples in taken if len(samples)), default=0)
+    return [
+        make_trace(samples, None if launch.barrier else part.workers, begin) for samples, part in zip(taken, parts, strict=True)
+    ]
 
 
 class PeerForm(Form):
@@ -70,8 +88,8 @@ class PeerForm(Form):
         item = _keys(np.frombuffer(ffi.buffer(total.failure.item), self.dtype, 1))
         item[...] = ownership.to_ids(item.copy())
         devices = [
-            DeviceStats(str(device), part.tasks_run, part.tasks_pushed, part.workers, part.grown)
-            for device, part in zip(ownership.devices, parts, strict=True)
+            DeviceStats(str(device), part.tasks_run, part.tasks_pushed, part.workers, part.grown, trace)
+            for device, part, trace in zip(ownership.devices, parts, _traces(launch, parts), strict=True)
         ]
         return Launched(status, total, tuple(devices))
 
@@ -90,19 +108,28 @@ def check_owner(owner: Any, devices: Sequence[Device | str] | None, device: Any,
     return ownership
 
 
-def check_peer_launch(config: Any, with_mailbox: bool) -> None:
+def check_peer_launch(config: Any, with_mailbox: bool, ownership: Ownership) -> None:
     """Refuse what a launch over several devices cannot do yet, by its `LaunchConfig`."""
+    for option, is_on in (("trace=", config.sample_interval > 0), ("progress=", config.progress is not False)):
+        if is_on and (ownership.on_gpus or ownership.group is not None):
+            where = "several GPUs" if ownership.on_gpus else "several processes"
+            raise LaunchConfigError(f"a launch over {where} has no {option} yet; leave it out")
     given = {
         "persistent=False": not config.persistent,
         "idle=": config.idle is not None,
-        "trace=": config.sample_interval > 0,
-        "progress=": config.progress is not False,
         "start()": with_mailbox,
     }
     for option, is_given in given.items():
         if is_given:
             what = "call launch_thread, launch_warp or launch_cta" if option == "start()" else "leave it out"
             raise LaunchConfigError(f"a launch over several devices has no {option} yet; {what}, or use one device")
+
+
+def agree_on_launch(ownership: Ownership, name: str, config: Any) -> None:
+    """Wait until all processes come to the launch of tasks of this name, with the same options and function between rounds."""
+    function = config.each_round
+    between = "" if function is None else f" with {getattr(function, '__qualname__', type(function))} between rounds"
+    ownership.agree(f"a launch of {name} by {config}{between}")
 
 
 class PeerQueues:

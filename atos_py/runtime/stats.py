@@ -35,6 +35,8 @@ class DeviceStats:
         Its workers.
     grown : int
         Times that its queue grew.
+    trace : numpy.ndarray or None
+        With the launch option `trace`, its part of `LaunchStats.trace`, by the same clock. Of one launch alone.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class DeviceStats:
     tasks_pushed: int
     num_workers: int
     grown: int
+    trace: NDArray[Any] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(slots=True, repr=False)
@@ -89,7 +92,8 @@ class LaunchStats:
     trace : numpy.ndarray or None
         With the launch option `trace`, a record for each sample of the run: `milliseconds` since the first one, `tasks_run`
         so far, `waiting`, the items in the queue that no worker has taken, and `idle`, the share of the workers that wait
-        for items, from 0 to 1; NaN in discrete launches and between barriers, whose workers wait in other ways.
+        for items, from 0 to 1; NaN in discrete launches and between barriers, whose workers wait in other ways. Over several
+        devices these are sums, at each sample of any of them.
     profile : Profile
         What the call spent its time on.
     launches, registers : int
@@ -212,10 +216,12 @@ class LaunchStats:
         >>> print(fields["worker"], fields["fetch_size"])
         cta 128
         """
-        fields = asdict(replace(self, trace=None))
-        if self.trace is not None:
-            fields["trace"] = {name: self.trace[name].tolist() for name in TRACE.names or ()}
-            fields["trace"]["idle"] = [None if share != share else share for share in fields["trace"]["idle"]]
+        fields = asdict(replace(self, trace=None, devices=tuple(replace(each, trace=None) for each in self.devices)))
+        traces = [(fields, self.trace), *zip(fields["devices"], [each.trace for each in self.devices], strict=True)]
+        for its, trace in traces:
+            if trace is not None:
+                its["trace"] = {name: trace[name].tolist() for name in TRACE.names or ()}
+                its["trace"]["idle"] = [None if share != share else share for share in its["trace"]["idle"]]
         return fields
 
     def plot(self, least_tasks: int | None = None) -> Figure:
@@ -301,7 +307,7 @@ def _sum_devices(runs: list[tuple[DeviceStats, ...]]) -> tuple[DeviceStats, ...]
         return ()
     counted = "tasks_run", "tasks_pushed", "grown"
     return tuple(
-        replace(each[-1], **{name: sum(getattr(one, name) for one in each) for name in counted})
+        replace(each[-1], trace=None, **{name: sum(getattr(one, name) for one in each) for name in counted})
         for each in zip(*runs, strict=True)
     )
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TRACE", "compute_throughput", "format_digits", "make_trace"]
+from ..arrays.array import Array
+
+__all__ = ["TRACE", "compute_throughput", "format_digits", "join_traces", "make_trace", "trace_of"]
 
 TRACE = np.dtype([("milliseconds", np.float64), ("tasks_run", np.int64), ("waiting", np.int64), ("idle", np.float64)])
 
 
-def make_trace(samples: NDArray[np.uint64], workers: int | None) -> NDArray[Any]:
-    """Return the trace that the core's samples make, in the order of time.
+def make_trace(samples: NDArray[np.uint64], workers: int | None, begin: int | None = None) -> NDArray[Any]:
+    """Return the trace that the core's samples make, in the order of time, from `begin` or the first of them on.
 
     A worker that finds the queue empty claims the one ticket whose item it will wait for. So the tickets claimed beyond those
     that were given to items are the idle among so many `workers`; None where workers do not wait for items.
@@ -21,12 +24,34 @@ def make_trace(samples: NDArray[np.uint64], workers: int | None) -> NDArray[Any]
     samples = samples[np.argsort(samples[:, 0], kind="stable")].astype(np.int64)
     trace = np.zeros(len(samples), TRACE)
     if len(samples):
-        trace["milliseconds"] = (samples[:, 0] - samples[0, 0]) / 1e6
+        trace["milliseconds"] = (samples[:, 0] - (samples[0, 0] if begin is None else begin)) / 1e6
         trace["tasks_run"] = np.maximum.accumulate(samples[:, 1])
         waiting = samples[:, 2] - samples[:, 3]
         trace["waiting"] = np.maximum(waiting, 0)
         trace["idle"] = np.clip(-waiting / workers, 0, 1) if workers else np.nan
     return trace
+
+
+def join_traces(traces: Sequence[NDArray[Any]], workers: Sequence[int]) -> NDArray[Any]:
+    """Return the trace of several devices together: each sample is added to the latest one of every other device.
+
+    Samples are taken by workers that run tasks, so a device without any so far has run nothing.
+    """
+    total = np.zeros(sum(map(len, traces)), TRACE)
+    total["milliseconds"] = np.sort(np.concatenate([trace["milliseconds"] for trace in traces]))
+    for trace, its_workers in zip(traces, workers, strict=True):
+        latest = np.searchsorted(trace["milliseconds"], total["milliseconds"], "right")
+        for name, before in ("tasks_run", 0), ("waiting", 0), ("idle", 1.0):
+            values = np.concatenate([[before], trace[name]])[latest]
+            total[name] += values * (its_workers / sum(workers)) if name == "idle" else values
+    return total
+
+
+def trace_of(samples: Array, stats: Any, devices: Sequence[Any], waits_for_items: bool) -> NDArray[Any]:
+    """Return the trace of a launch whose workers may wait for items, by its samples or by what each device has of them."""
+    if devices:
+        return join_traces([each.trace for each in devices], [each.num_workers for each in devices])
+    return make_trace(samples[: stats.samples], stats.workers if waits_for_items else None)
 
 
 def compute_throughput(trace: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -94,7 +94,7 @@ public:
   uint32_t workers_per_block(const atos_launch &) override { return 1; }
 
   void run_persistent(Run &run) override {
-    drive(run, [&run](ThreadPool &pool) {
+    drive({&run}, [&run](ThreadPool &pool) {
       run.kernel.round_end = run.first_end;
       run_workers(run, pool);
       if (!run.launch.barrier) ++run.counters->rounds;
@@ -102,7 +102,7 @@ public:
   }
 
   void run_discrete(Run &run) override {
-    drive(run, [&run](ThreadPool &pool) { rounds(run, pool); });
+    drive({&run}, [&run](ThreadPool &pool) { rounds(run, pool); });
   }
 
   bool ended(Run &run) override { return run.over; }
@@ -118,7 +118,9 @@ public:
   // One pool has the workers of all devices. A stop is asked for on the first one, whose workers tell the others.
   void run_peers(const Runs &runs, bool collects) override {
     for (const auto &run : runs) run->over = false;
-    drive(*runs[0], [this, runs, collects](ThreadPool &pool) { // a copy, since workers that do not stop outlive the call
+    std::vector<Run *> observed;
+    for (const auto &run : runs) observed.push_back(run.get());
+    drive(observed, [this, runs, collects](ThreadPool &pool) { // a copy, since workers that do not stop outlive the call
       struct Over {
         const Runs &runs;
         ~Over() {
@@ -145,8 +147,10 @@ private:
     return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   }
 
-  // Runs `with_pool` in a launch thread, while the caller polls. A thread whose workers do not stop is left behind.
-  template <class F> static void drive(Run &run, F with_pool) {
+  // Runs `with_pool` in a launch thread, while the caller polls, who stops the first run and sees all. A thread whose workers
+  // do not stop is left behind.
+  template <class F> static void drive(const std::vector<Run *> &runs, F with_pool) {
+    Run &run = *runs[0];
     std::unique_ptr<LaunchThread> &thread = launch_thread_of_caller();
     run.over = false;
     const auto job = [&run, &pool = thread->pool, with_pool] {
@@ -159,9 +163,9 @@ private:
       run.over = true;
     };
     try {
-      thread->run(job, [&run] {
+      thread->run(job, [&run, &runs] {
         atos_sample now{};
-        if (run.monitor.poll(observe(run, &now) ? &now : nullptr)) ask_to_stop(run);
+        if (run.monitor.poll(observe(runs, &now) ? &now : nullptr)) ask_to_stop(run);
         return run.monitor.time_to_next_poll();
       });
     } catch (const Failure &failure) {
@@ -173,12 +177,18 @@ private:
     }
   }
 
-  // Samples the counters, if workers run.
-  static bool observe(Run &run, atos_sample *now) {
-    if (!run.launch.progress) return false;
-    std::lock_guard<std::mutex> lock(run.stopping);
-    if (run.live) *now = {0, load(&run.live->ran_so_far), tickets_of(load(&run.live->tail)), load(&run.live->head)};
-    return run.live;
+  // Samples the counters of all, if workers run.
+  static bool observe(const std::vector<Run *> &runs, atos_sample *now) {
+    if (!runs[0]->launch.progress) return false;
+    for (Run *run : runs) {
+      std::lock_guard<std::mutex> lock(run->stopping);
+      if (!run->live) return false;
+      const uint64_t tail = tickets_of(load(&run->live->tail)), head = load(&run->live->head);
+      now->ran += load(&run->live->ran_so_far);
+      now->tail += tail;
+      now->claimed += runs.size() > 1 ? std::min(head, tail) : head; // workers that wait on one make up for no item of another
+    }
+    return true;
   }
 
   static void ask_to_stop(Run &run) {

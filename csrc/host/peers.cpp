@@ -23,9 +23,10 @@ void check(const atos_peers &given, const atos_launch &launch) {
   if (given.chunk == 0) throw Failure(ATOS_INVALID, "a device owns at least one key");
   if (given.key_bytes != 4 && given.key_bytes != 8)
     throw Failure(ATOS_INVALID, format("the key of an item has 4 or 8 bytes (got %u)", given.key_bytes));
-  if (!launch.persistent || launch.idle || launch.buckets || launch.mailbox || launch.num_receivers || launch.samples ||
-      launch.progress)
+  if (!launch.persistent || launch.idle || launch.buckets || launch.mailbox || launch.num_receivers)
     throw Failure(ATOS_INVALID, "a launch over several devices is persistent, with its tasks and nothing else");
+  if ((launch.samples || launch.progress) && (given.processes || given.count == 0 || given.queues[0]->device != ATOS_CPU))
+    throw Failure(ATOS_INVALID, "a launch over several GPUs or processes has no trace and no progress");
   if (given.processes && given.processes->group->count != given.count)
     throw Failure(ATOS_INVALID, format("%u devices for a group of %u processes", given.count, given.processes->group->count));
 }
@@ -119,6 +120,7 @@ struct atos_queue::PeerLaunch {
 
   void prepare();
   void share_workers(const std::vector<uint32_t> &workers);
+  void count_for_host(Run &run, uint32_t k);
   void provide();
   void run();
   void end(bool over, const std::vector<uint64_t> &grown_before);
@@ -209,6 +211,17 @@ void atos_queue::PeerLaunch::share_workers(const std::vector<uint32_t> &workers)
   agreed = false;
 }
 
+// Each device has samples of its own, one after another. For the progress alone tasks are counted, and no sample is kept.
+void atos_queue::PeerLaunch::count_for_host(Run &run, uint32_t k) {
+  if (options.samples) {
+    run.kernel.samples = options.samples + uint64_t(k) * options.max_samples;
+  } else if (options.progress) {
+    run.kernel.samples = run.kernel.counters;
+    run.kernel.max_samples = 0;
+    run.kernel.sample_interval = ~0u;
+  }
+}
+
 // Fills the table of queues, when the memory of all is there. No worker begins before that.
 void atos_queue::PeerLaunch::provide() {
   // The rest of an interrupted level runs first, on all devices: those that have nothing left wait.
@@ -225,6 +238,7 @@ void atos_queue::PeerLaunch::provide() {
     for (uint32_t k = 0; k < here; ++k) {
       Run &run = *runs[k];
       storage(k).provide(run);
+      count_for_host(run, k);
       const Counters &counters = storage(k).counters;
       run.first_end = barrier && of_level ? counters.head + storage(k).level : counters.tail;
       run.kernel.round_end = run.counters->round_end = run.first_end;
@@ -278,6 +292,7 @@ bool atos_queue::run_peers(PeerLaunch &all) {
     Counters &counters = all.storage(k).counters;
     counters.ran = counters.pushed = counters.rounds = counters.mode = 0;
     std::fill(std::begin(counters.ran_by), std::end(counters.ran_by), 0);
+    counters.ran_so_far = counters.next_sample = counters.sampled = 0;
     all.storage(k).stale = true;
   }
   const bool barrier = all.options.barrier;

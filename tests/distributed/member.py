@@ -20,6 +20,7 @@ from atos_py.core.process_group import current_group
 from atos_py.errors import (
     DistributedError,
     InvalidArgumentError,
+    LaunchConfigError,
     LaunchTimeoutError,
     QueueFullError,
     TaskError,
@@ -304,6 +305,8 @@ def refusals(group: atos.distributed.ProcessGroup) -> None:
     shared = atos.full(10, 0, dtype=np.int32, partition=parts)
     error = raises(DistributedError, queue.launch_thread, stop_at_50, shared, fetch_size=1 + group.rank)
     assert "a launch of stop_at_50" in str(error)
+    for option in ({"trace": 1}, {"progress": True}):
+        assert "several processes" in str(raises(LaunchConfigError, queue.launch_thread, stop_at_50, shared, **option))
     raises(InvalidArgumentError, atos.distributed.init)
     with_devices = atos.Graph.from_edges([0], [1], device="cpu").partition(["cpu:0", "cpu:1"])
     assert with_devices.ownership.group is None  # of this process alone

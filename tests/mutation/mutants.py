@@ -995,7 +995,10 @@ CPU = {
         SAME + "`ThreadPool::run` starts them; a task may have run when one is refused",
     ),
     "B36": Mutant(
-        "cpu/backend.cpp", "progress of a launch is not signalled", "if (!run.launch.progress) return false;", "return false;"
+        "cpu/backend.cpp",
+        "progress of a launch is not signalled",
+        "if (!runs[0]->launch.progress) return false;",
+        "return false;",
     ),
     "B37": Mutant(
         "cpu/worker.h",
@@ -1364,6 +1367,13 @@ DEVICES = {
         HOST_PEERS, "queues are where their own processes have them", "moved((*table)[k], memory_of(k))", "(*table)[k]"
     ),
     "D31": Mutant(HOST_PEERS, "counters stay in shared memory", "  if (group) storage(0).backend.collect_peers(runs);\n", ""),
+    "D38": Mutant(
+        HOST_PEERS,
+        "a trace goes on where the last has ended",
+        "counters.ran_so_far = counters.next_sample = counters.sampled = 0;",
+    ),
+    "D39": Mutant(HOST_PEERS, "all devices have the samples of the first", " + uint64_t(k) * options.max_samples", ""),
+    "D40": Mutant("cpu/backend.cpp", "the progress is that of the last device", "now->ran += load", "now->ran = load"),
     "D32": Mutant(PEERS, "an interrupted round of several devices is over", "ran &= load(&its.finished) == end;"),
     "D33": Mutant(PEERS, "the last device alone has run its round", "ran &= load", "ran = load"),
     "D34": Mutant(PEERS, "what waits on the last device is what waits", "n += tickets_of", "n = tickets_of"),
