@@ -210,7 +210,7 @@ def triangulated(points, device=None):
 def refined(mesh, **options):
     """Refine a mesh; return the statistics of the launches, on a CPU one for each part that its caches hold."""
     n, on_cpu, stats = len(mesh.triangles), mesh.left.device.kind == "cpu", []
-    size, wave, fetch_size = (1 << 15, 1, 32) if on_cpu else (n, 1 << 17, 1)  # a wave is as many as run at the same time
+    size, wave, fetch_size = (1 << 13, 1, 32) if on_cpu else (n, 1 << 17, 1)  # a wave is as many as run at the same time
     queue, items = atos.Queue(2 * size, dtype=ITEM, device=mesh.left.device), np.zeros(n, ITEM)
     items["triangle"] = np.arange(n)
     for first in range(0, n, size):
