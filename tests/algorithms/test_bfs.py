@@ -15,7 +15,7 @@ from scipy.sparse import csgraph
 import atos_py as atos
 from atos_py.algorithms.bfs import UNREACHED, assign_parents, verify_bfs
 from atos_py.algorithms.bfs import api as driver
-from atos_py.algorithms.bfs.direction import MAX_PUSHED_LEVELS, Search, expand, open_level, pull
+from atos_py.algorithms.bfs.direction import MAX_PUSHED_LEVELS, Search, expand, list_level, open_level, plan_ranges, pull
 from atos_py.algorithms.bfs.tasks import visit_within
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
@@ -121,13 +121,13 @@ def test_the_rest_of_a_long_graph_is_searched_from_the_queue(device: atos.Device
     path = atos.Graph.from_networkx(nx.path_graph(n), device=device)
     checked(path, 0, direction="auto", worker=worker)
     stats = atos.bfs(path, 0, direction="auto", worker=worker).stats
-    # The source; for each level the ranges, and its vertex; the last levels have their vertex alone.
-    assert stats.tasks_run == 1 + MAX_PUSHED_LEVELS * 3 + n - 1
+    # The source; for each level what takes the ranges, and its vertex; the last levels have their vertex alone.
+    assert stats.tasks_run == 1 + MAX_PUSHED_LEVELS * plan_ranges(n, device, worker)[1] + n - 1
     assert stats.rounds == 1 + MAX_PUSHED_LEVELS * 2 + n - 1 - MAX_PUSHED_LEVELS
     lollipop = atos.Graph.from_networkx(nx.lollipop_graph(60, 4 * VERTICES_PER_MIXED_RANGE), device=device)
     checked(lollipop, 3, direction="auto", worker=worker)
     stats = atos.bfs(lollipop, 3, direction="auto", worker=worker).stats
-    assert stats.tasks_run_by["pull"] <= 2 * 5
+    assert stats.tasks_run_by["pull"] <= 2 * plan_ranges(lollipop.num_vertices, device, worker)[1]
     assert stats.tasks_run < 5 * VERTICES_PER_MIXED_RANGE
 
 
@@ -155,8 +155,9 @@ def test_a_vertex_with_many_neighbours_that_are_not_reached(device: atos.Device,
     graph = atos.Graph.from_edges(tails, heads, symmetrize=True, device=device)
     assert graph.num_vertices < VERTICES_PER_MIXED_RANGE
     assert checked(graph, source, direction="auto", worker=worker).depth.to_numpy()[hub] == 2
-    # The source; and the range three times, of which the last finds nothing.
-    assert atos.bfs(graph, source, direction="auto", worker=worker).stats.tasks_run == 1 + 3
+    # The source; and what takes the ranges three times, of which the last finds nothing.
+    takers = plan_ranges(graph.num_vertices, device, worker)[1]
+    assert atos.bfs(graph, source, direction="auto", worker=worker).stats.tasks_run == 1 + 3 * takers
 
 
 def test_parents_do_not_depend_on_the_schedule(device: atos.Device) -> None:
@@ -281,10 +282,10 @@ def test_as_many_blocks_as_the_search_may_have(device: atos.Device, worker: str)
 def test_kernels_spill_nothing(worker: str) -> None:
     pytest.importorskip("numba_cuda")
     graph, depth = atos.generate.road(2, device="cpu"), atos.zeros(1, dtype=np.uint32, device="cpu")
-    search = Search(depth, atos.zeros(1, dtype=np.int64, device="cpu"), graph.indptr, 64, 5, -1)
+    search = Search(depth, atos.zeros(1, dtype=np.int64, device="cpu"), graph.indptr, 64, 5, -1, 512, 2)
     for task, item_dtype, between, arguments in (
         (assign_parents, np.dtype(np.uint32), None, (depth, depth)),
-        (Tasks((expand, pull)), np.dtype(np.uint32), open_level, (search,)),
+        (Tasks((expand, pull, list_level)), np.dtype(np.uint32), open_level, (search,)),
     ):
         kinds = tuple(map(describe, (graph.indptr, graph.indices, *arguments)))
         try:

@@ -1,9 +1,12 @@
 """Direction-optimizing breadth-first search in one launch: a small frontier pushes, a large one is pulled from.
 
 A vertex that pulls stops at its first neighbour in the frontier, whereas a frontier that pushes looks at all of its edges. The
-frontier of a level is dense: the vertices of that depth. A level that pushes finds them in the ranges of vertices, or, in the
-last levels, in the queue. A level is a round, or two where vertices were pushed out of ranges; `open_level` is the function
-between rounds, which chooses the direction.
+frontier of a level is dense: the vertices of that depth. A level that pushes lists them first, or, in the last levels, finds
+them in the queue. A level is a round, or two where vertices were listed; `open_level` is the function between rounds, which
+chooses the direction.
+
+Items that list vertices or pull take ranges of vertices from a counter until there are none. They are about as many as the
+workers, so that one worker can push them all between two rounds.
 
 Source: Beamer, Asanović and Patterson, "Direction-optimizing breadth-first search", SC 2012.
 """
@@ -18,23 +21,26 @@ from numpy.typing import NDArray
 from ...arrays.array import Array, zeros
 from ...compile.atomics import atomic_add, atomic_min
 from ...compile.task import task
+from ...core.devices import Device
 from ...graph.graph import Graph
-from ...operators.edge_map import push
-from ...operators.ranges import VERTICES_PER_MIXED_RANGE, mixed_range_bounds
 from ...operators.reductions import NUM_PARTIAL_SUMS
 from ...operators.row_pull import SEARCHED_ALONE, row_search
 from ...runtime.launch import LaunchOptions
 from ..launch_sequence import LaunchSequence
 from .tasks import UNREACHED
 
-__all__ = ["MAX_PUSHED_LEVELS", "Search", "expand", "open_level", "pull", "search_by_level"]
+__all__ = ["MAX_PUSHED_LEVELS", "Search", "expand", "list_level", "open_level", "plan_ranges", "pull", "search_by_level"]
 
 # Beamer's alpha: an edge of the frontier finds so many times as much as one at which an unreached vertex looks.
 ALPHA = 15
 MAX_PUSHED_LEVELS = 16  # after which a frontier that never had many edges will not have them any more
 
+_TAKERS = {"cta": 8, "warp": 64, "thread": 64}  # items that take ranges, for each multiprocessor
+_MAX_RANGE, _THREADS = 2048, 2048  # vertices of a range; threads of a multiprocessor
+
 # Places in the state of a search. The edges of what has been reached are a sum that is spread over the last ones.
-_LEVEL, _FOUND, _PULLED, _REST, _SUMS = range(5)  # the level; edges found before it; whether a level pulled; whether none will
+# The level; edges found before it; whether a level pulled; whether none will; how many ranges of vertices were taken.
+_LEVEL, _FOUND, _PULLED, _REST, _TAKEN, _SUMS = range(6)
 
 
 class Search(NamedTuple):
@@ -46,16 +52,8 @@ class Search(NamedTuple):
     alone: int  # edges of a vertex at which one thread looks
     limit: int  # the largest depth
     target: int  # or -1
-
-
-def is_in_level(v, degree, search):  # type: ignore[no-untyped-def]
-    """Whether a vertex is in the frontier."""
-    return search.depth[v] == search.state[_LEVEL]
-
-
-def child_depth(v, degree, search):  # type: ignore[no-untyped-def]
-    """Return the depth that the neighbours of v get."""
-    return True, search.depth[v] + 1
+    size: int  # vertices of a range
+    takers: int  # items that take ranges
 
 
 def add_found(search, place, edges):  # type: ignore[no-untyped-def]
@@ -63,8 +61,16 @@ def add_found(search, place, edges):  # type: ignore[no-untyped-def]
     atomic_add(search.state, _SUMS + place % NUM_PARTIAL_SUMS, edges)
 
 
-def expand_edge(worker, v, u, next_depth, search):  # type: ignore[no-untyped-def]
-    """Relax an edge; add up the edges of its target, or push it, if all levels to come are pushed."""
+def out_edges(v, indptr, indices, search):  # type: ignore[no-untyped-def]
+    """Return the number of neighbours of v, where they begin, and the depth that they get."""
+    first = indptr[v]
+    return indptr[v + 1] - first, first, search.depth[v] + 1
+
+
+@task(workload=out_edges)
+def expand(worker, v, i, first, next_depth, indptr, indices, search):  # type: ignore[no-untyped-def]
+    """Relax edge i of v; add up the edges of its target, or push it, if all levels to come are pushed."""
+    u = indices[first + i]
     if atomic_min(search.depth, u, next_depth) > next_depth:
         if search.state[_REST] == 0:
             add_found(search, u, np.int64(search.indptr[u + 1]) - np.int64(search.indptr[u]))
@@ -72,7 +78,21 @@ def expand_edge(worker, v, u, next_depth, search):  # type: ignore[no-untyped-de
             worker.push(u)
 
 
-expand = push(is_in_level, child_depth, expand_edge)
+def ask_for_range(worker, search):  # type: ignore[no-untyped-def]
+    """Take the next range, in one thread; 0 in the others."""
+    return atomic_add(search.state, _TAKEN, 1) if worker.rank == 0 else np.int64(0)
+
+
+@task
+def list_level(worker, k, indptr, indices, search):  # type: ignore[no-untyped-def]
+    """Push the vertices of the level, of ranges."""
+    level, n = search.state[_LEVEL], search.depth.size
+    while k * search.size < n:
+        taken = ask_for_range(worker, search)  # the answer comes meanwhile
+        for v in worker.split(range(k * search.size, min((k + 1) * search.size, n))):
+            if search.depth[v] == level:
+                worker.push(v, task=expand)
+        k = worker.max(taken)
 
 
 def is_unreached(v, indices, level, search):  # type: ignore[no-untyped-def]
@@ -100,17 +120,22 @@ look_for_parents = row_search(is_unreached, is_parent, depth_below, settle)
 
 
 @task
-def pull(worker, item, indptr, indices, search):  # type: ignore[no-untyped-def]
-    """Have the vertices of a range look for a parent."""
-    first, size = mixed_range_bounds(item, search.depth.size)
-    level = np.uint32(search.state[_LEVEL])
-    edges = worker.sum(look_for_parents(worker, first, first + size, search.alone, indptr, indices, level, search))
+def pull(worker, k, indptr, indices, search):  # type: ignore[no-untyped-def]
+    """Have the vertices of ranges look for a parent."""
+    level, n = np.uint32(search.state[_LEVEL]), search.depth.size
+    found = np.int64(0)
+    while k * search.size < n:
+        taken = ask_for_range(worker, search)  # the answer comes meanwhile
+        end = min((k + 1) * search.size, n)
+        found += look_for_parents(worker, k * search.size, end, search.alone, indptr, indices, level, search)
+        k = worker.max(taken)
+    edges = worker.sum(found)
     if worker.rank == 0 and edges > 0:
-        add_found(search, item, edges)
+        add_found(search, k, edges)
 
 
 def open_level(worker, indptr, indices, search):  # type: ignore[no-untyped-def]
-    """Choose the direction of the next level, if this one is over, and push the ranges of vertices."""
+    """Choose the direction of the next level, if this one is over, and push the items that take ranges of vertices."""
     state = search.state
     if worker.pending > 0 or state[_REST] != 0:
         return
@@ -128,17 +153,24 @@ def open_level(worker, indptr, indices, search):  # type: ignore[no-untyped-def]
     if worker.rank == 0:
         state[_LEVEL] = level
         state[_FOUND] = found
+        state[_TAKEN] = search.takers
         if pulls:
             state[_PULLED] = 1
         if pushes_rest:
             state[_REST] = 1
     if not ends:
-        n = search.depth.size
-        for k in worker.split((n + VERTICES_PER_MIXED_RANGE - 1) // VERTICES_PER_MIXED_RANGE):
+        for k in worker.split(search.takers):
             if pulls:
-                worker.push(n + k, task=pull)
+                worker.push(k, task=pull)
             else:
-                worker.push(n + k)
+                worker.push(k, task=list_level)
+
+
+def plan_ranges(n: int, device: Device, worker: str) -> tuple[int, int]:
+    """Return the number of vertices of a range, and how many items take ranges of n vertices."""
+    takers = _TAKERS[worker] * device.processors
+    size = max(_THREADS // _TAKERS[worker], min(_MAX_RANGE, n // (2 * takers)))
+    return size, min(takers, -(-n // size))
 
 
 def search_by_level(
@@ -153,7 +185,10 @@ def search_by_level(
 
     After the last level that pulls the rest is searched to its end, whatever the target.
     """
-    state = zeros(_SUMS + NUM_PARTIAL_SUMS, dtype=np.int64, device=graph.device)
-    search = Search(depth, state, graph.indptr, SEARCHED_ALONE[graph.device.kind], limit, -1 if target is None else target)
+    device = graph.device
+    state = zeros(_SUMS + NUM_PARTIAL_SUMS, dtype=np.int64, device=device)
+    limits = SEARCHED_ALONE[device.kind], limit, -1 if target is None else target
+    ranges = plan_ranges(graph.num_vertices, device, launches.worker or "cta")
+    search = Search(depth, state, graph.indptr, *limits, *ranges)
     rounds: LaunchOptions = {"barrier": True, "each_round": open_level}
-    launches.launch(sources, (expand, pull), graph.indptr, graph.indices, search, overrides=rounds)
+    launches.launch(sources, (expand, pull, list_level), graph.indptr, graph.indices, search, overrides=rounds)
