@@ -78,10 +78,10 @@ class LaunchSequence:
         Options of the user take the place of `defaults`, and `overrides` that of the user's.
         """
         options: LaunchOptions = {**defaults, **self.options, **overrides}
-        if self.planned is not None:
-            self.planned.append(PlannedLaunch(self.worker or worker, task, args, options))
-            return
         queue = self.queue if on is None else on
+        if self.planned is not None:
+            self.planned.append(PlannedLaunch(queue, self.worker or worker, task, args, options))
+            return
         queue.push(items)
         if self.end is not None:
             left = self.end - time.monotonic()
@@ -136,7 +136,7 @@ class LaunchSequence:
         self.planned = []
         try:
             plan()
-            compile_ahead(self.queue, self.planned)
+            compile_ahead(self.planned)
         finally:
             self.planned = None
         _compiled.add(key)

@@ -124,6 +124,7 @@ class LaunchOptions(TypedDict, total=False):
 class PlannedLaunch(NamedTuple):
     """A launch that is still to come."""
 
+    queue: LaunchedQueue
     worker: str
     task: Task | Sequence[Task]
     args: tuple[Any, ...]
@@ -356,19 +357,19 @@ def _load_programs(
     return [program_for(first, idle, kinds, device, *rest) for device in devices]
 
 
-def compile_ahead(queue: LaunchedQueue, launches: Iterable[PlannedLaunch]) -> None:
-    """Compile and link the programs of launches to come, of a queue whose items have no kinds so far.
+def compile_ahead(launches: Iterable[PlannedLaunch]) -> None:
+    """Compile and link the programs of launches to come, of queues whose items have no kinds so far.
 
     Numba compiles one task at a time. On a GPU those that it has compiled are linked meanwhile, each by a thread. On the CPU
     nothing is linked, and so nothing gained.
     """
     keys: dict[tuple[Any, ...], None] = {}  # in the order of the launches
-    with_kinds = False
-    for worker, task, args, options in launches:
+    with_kinds: dict[int, bool] = {}  # of each queue
+    for queue, worker, task, args, options in launches:
         config = LaunchConfig.from_options(worker, queue.device, options)
         tasks = check_tasks(task)
-        with_kinds |= len(tasks) > 1  # from then on
-        launched = Tasks(tasks) if with_kinds else tasks[0]
+        with_kinds[id(queue)] = with_kinds.get(id(queue), False) or len(tasks) > 1  # from then on
+        launched = Tasks(tasks) if with_kinds[id(queue)] else tasks[0]
         keys[_program_key(queue, launched, prepare_arguments(args, queue.device), config)] = None
     with threads(max(len(keys), 1)) as pool:
         list(pool.map(lambda key: program_for(*key), keys))

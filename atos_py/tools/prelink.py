@@ -21,6 +21,7 @@ from ..algorithms.bfs import api as bfs
 from ..algorithms.coloring import api as coloring
 from ..algorithms.pagerank import chebyshev_pull
 from ..algorithms.registry import find_algorithms
+from ..algorithms.sssp import distances
 from ..compile.linker import CORE_DIR, cubin, freeze
 from ..compile.prelinked import ARCHIVE, CAPABILITY, hash_sources, name_prelinked, write_archive
 from ..compile.program import program_for, register_limit
@@ -84,7 +85,8 @@ def as_a_gpu_chooses() -> Iterator[None]:
     patch = unittest.mock.patch.dict
     with contextlib.ExitStack() as stack:
         stack.enter_context(patch(bfs._LARGE, {"cpu": 0}))
-        for choice in (coloring._HUB_DEGREE, chebyshev_pull._LOW_AVERAGE_DEGREE, THREAD_MAX_DEGREE):
+        low, unordered = chebyshev_pull._LOW_AVERAGE_DEGREE, distances._UNORDERED_DEGREE
+        for choice in (coloring._HUB_DEGREE, low, unordered, THREAD_MAX_DEGREE):
             stack.enter_context(patch(choice, {"cpu": choice["cuda"]}))
         yield
 
@@ -114,10 +116,11 @@ def record_all() -> list[Launch]:
                 for graph in (scale_free, mesh, directed_half(scale_free), real):
                     for name in CALLS:
                         call(name, graph, int(np.argmax(graph.degrees())))
-    options = dict.fromkeys(("symmetrize", "deduplicate", "remove_loops", "sort"), True)
+    chosen = [dict.fromkeys(("symmetrize", "deduplicate", "remove_loops", "sort"), value) for value in (True, False)]
     with recorded_launches() as derived:
         for graph in (scale_free, real, scale_free.with_weights(None)):
-            simplify_on_gpu(graph, options, check_combine("min"))
+            for options in chosen:  # of which the types of arrays depend
+                simplify_on_gpu(graph, options, check_combine("min"))
             for with_edges in (True, False):
                 transpose_on_gpu(graph, with_edges=with_edges)
     return [*launches, *derived]

@@ -18,6 +18,8 @@ BUCKETS = 64
 #: Width of a bucket, in mean weights, where few edges leave a vertex: a GPU has more workers to keep busy.
 _SPARSE_WIDTH = {"cpu": 1.0, "cuda": 8.0}
 _DENSE = 8  # edges to a vertex, from which on a bucket is as much narrower
+#: Edges to a vertex from which on arrival is nearly in the order of distances, since a few hops reach all.
+_UNORDERED_DEGREE = {"cpu": 1 << 62, "cuda": _DENSE}
 
 
 def distance_dtype(graph: Graph | Partition) -> np.dtype[Any]:
@@ -58,11 +60,8 @@ def distance_limit(cutoff: int | float | None, dtype: np.dtype[Any]) -> int | fl
 
 
 def pays_to_order(graph: Graph, delta: float | Literal["auto"]) -> bool:
-    """Return whether priorities save more tasks than they cost time.
-
-    On a GPU they do not where many edges leave a vertex: a few hops reach all, and arrival is nearly in the order of distances.
-    """
-    return delta != "auto" or graph.device.kind == "cpu" or graph.num_edges < _DENSE * graph.num_vertices
+    """Return whether priorities save more tasks than they cost time: not on a GPU where many edges leave a vertex."""
+    return delta != "auto" or graph.num_edges < _UNORDERED_DEGREE[graph.device.kind] * graph.num_vertices
 
 
 def suit_capacity(graph: Graph) -> int:
