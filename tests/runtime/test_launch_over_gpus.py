@@ -81,7 +81,7 @@ def test_bfs(graph, worker, order, devices, barrier):
 def test_a_queue_grows_while_all_push(graph, worker, barrier):
     source = int(np.argmax(graph.degrees()))
     stats = search(graph, graph.partition(PAIR, "random"), source, worker, barrier=barrier, capacity=16)
-    assert all(each.grown > 3 for each in stats.devices)
+    assert all(each.grown > 0 for each in stats.devices)
 
 
 def test_a_full_queue_keeps_everything(graph):
