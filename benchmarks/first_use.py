@@ -174,7 +174,7 @@ def child(name: str, path: str, device: str | None, link_for: str | None, find_l
 
         from atos_py.compile.codegen import target_cuda as _  # noqa: F401
     ready = time.thread_time()
-    from atos_py.compile.program import register_limit
+    from atos_py.compile.program import register_limits
     from atos_py.tools import prelink
 
     clock = Clock()
@@ -202,7 +202,7 @@ def child(name: str, path: str, device: str | None, link_for: str | None, find_l
         for task, idle, kinds, dtype, worker, threads, rest in programs:
             before = len(clock.limits)
             with clock.during("load"):
-                link.cubin(task, idle, kinds, dtype, worker, cc, register_limit(threads), *rest)
+                link.cubin(task, idle, kinds, dtype, worker, cc, register_limits(threads), *rest)
             limits += [(kernel, worker, limit) for kernel, limit in clock.limits[before:]]
     call, wall = processor_time() - start, time.perf_counter() - wall
     seconds = {part: clock.seconds[part] for part in ("start", "typing", "lowering", "Numba", "LLVM", "link", "load")}

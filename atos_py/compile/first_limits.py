@@ -17,6 +17,7 @@ _PACKAGE = __name__.partition(".")[0] + "."
 _FIRST = {
     ("accumulate", "cta"): 64,
     ("add_residual", "cta"): 48,
+    ("assign, check", "cta"): 64,
     ("assign, check", "warp"): 48,
     ("assign_range, check_range, assign, check", "cta"): 48,
     ("chebyshev_round", "cta"): 64,
@@ -25,7 +26,6 @@ _FIRST = {
     ("connect", "cta"): 64,
     ("count_in_rows", "cta"): 64,
     ("divide", "cta"): 48,
-    ("expand_edge, pull", "cta"): 48,
     ("grow", "cta"): 64,
     ("orient", "cta"): 64,
     ("propagate", "cta"): 64,

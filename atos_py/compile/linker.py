@@ -95,7 +95,7 @@ def cubin(
     item_dtype: np.dtype[Any],
     worker: str,
     cc: tuple[int, int],
-    max_registers: int | None = None,
+    max_registers: int | tuple[int, ...] | None = None,
     debug: bool = False,
     buckets: bool = False,
     each_round: Callable[..., Any] | None = None,
@@ -117,9 +117,9 @@ def cubin(
         What one worker of the launch is.
     cc : tuple of int
         Such as `(9, 0)`.
-    max_registers : int, optional
-        The most registers that a thread may take. By default 40 if the kernel then needs no stack, so that a
-        multiprocessor holds 1,536 threads; otherwise 48 or 64 if one of them suffices, or as many as it needs.
+    max_registers : int or tuple of int, optional
+        The most registers that a thread may take, or several such limits, of which the first counts with which the kernel needs
+        no stack. By default 40, so that a multiprocessor holds 1,536 threads, 48, 64, and as many as it needs.
     debug : bool
         Whether to compile the task with checks.
     buckets : bool
@@ -150,7 +150,7 @@ def cubin(
         with during("compile", task.name), _compiling:
             code = _compiled(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug, buckets, each_round, mailbox, peers)
         with during("link", task.name):
-            limits = (max_registers,) if max_registers else _REGISTERS
+            limits = (max_registers,) if isinstance(max_registers, int) else max_registers or _REGISTERS
             kernel = _link_best(task.name, core, code, cc, limits, first_limit(task, worker))
         return replace(kernel, checks=code.checks)
 

@@ -37,7 +37,7 @@ def name_prelinked(
     kinds: tuple[Kind, ...],
     item_dtype: np.dtype[Any],
     worker: str,
-    max_registers: int | None,
+    max_registers: int | tuple[int, ...] | None,
     buckets: bool,
     each_round: Callable[..., Any] | None,
     mailbox: bool,

@@ -16,11 +16,11 @@ from .debug_checks import Checks
 from .kinds import Launchable, tasks_of
 from .timing import during
 
-__all__ = ["WORKERS", "WORKER_KINDS", "Program", "program_for"]
+__all__ = ["WORKERS", "WORKER_KINDS", "Program", "program_for", "register_limits"]
 
 WORKER_KINDS = {"thread": lib.ATOS_THREAD, "warp": lib.ATOS_WARP, "cta": lib.ATOS_CTA}
 WORKERS = tuple(WORKER_KINDS)
-_REGISTERS_OF_A_BLOCK = 65536
+_REGISTERS_OF_A_PROCESSOR = 65536
 
 
 @dataclass(frozen=True)
@@ -84,17 +84,23 @@ def program_for(
             facts = native.scratch_itemsize, native.sized_scratch, native.asks_for_round, num_kinds, native.checks, 0
             return Program(_take_ownership(slot[0]), 0, *facts, native)
         options = debug, buckets, each_round, mailbox, peers
-        limit = register_limit(num_threads)
-        kernel = link.cubin(task, idle, kinds, item_dtype, worker, device.compute_capability, limit, *options)
+        limits = register_limits(num_threads)
+        kernel = link.cubin(task, idle, kinds, item_dtype, worker, device.compute_capability, limits, *options)
         check(lib.atos_program_load(device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))
         facts = kernel.scratch_itemsize, kernel.sized_scratch, kernel.asks_for_round, num_kinds, kernel.checks, kernel.registers
         return Program(_take_ownership(slot[0]), kernel.value_words, *facts, None)
 
 
-def register_limit(num_threads: int) -> int | None:
-    """Return the most registers of a thread with which a block of so many can start; None if that is all it can have."""
-    allowed = _REGISTERS_OF_A_BLOCK // num_threads // 8 * 8
-    return allowed if allowed < 255 else None
+def register_limits(num_threads: int) -> tuple[int, ...] | None:
+    """Return the limits of registers with which a kernel is linked in turn; None for those of blocks of up to 256 threads.
+
+    With the first ones a multiprocessor holds 1,536, 1,280 and 1,024 threads, or as many as make whole blocks, with the last
+    one a single block.
+    """
+    if num_threads <= 256:
+        return None
+    blocks = (max(resident // num_threads, 1) for resident in (1536, 1280, 1024, 0))
+    return tuple(dict.fromkeys(_REGISTERS_OF_A_PROCESSOR // (count * num_threads) // 8 * 8 for count in blocks))
 
 
 def _take_ownership(handle: Any) -> Any:

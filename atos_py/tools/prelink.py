@@ -24,7 +24,7 @@ from ..algorithms.registry import find_algorithms
 from ..algorithms.sssp import distances
 from ..compile.linker import CORE_DIR, cubin, freeze
 from ..compile.prelinked import ARCHIVE, CAPABILITY, hash_sources, name_prelinked, write_archive
-from ..compile.program import program_for, register_limit
+from ..compile.program import program_for, register_limits
 from ..graph.generate import random_weights
 from ..graph.graph import Graph
 from ..graph.simplify import simplify_on_gpu
@@ -103,7 +103,7 @@ def directed_half(graph: Graph) -> Graph:
 def arguments_of(recorded: Launch) -> tuple[Any, ...]:
     """Return what `cubin` takes for a recorded launch, but for the compute capability, as `name_prelinked` orders it."""
     task, idle, kinds, dtype, worker, threads, (_debug, buckets, each_round, mailbox, *_) = recorded
-    return task, idle, kinds, dtype, worker, register_limit(threads), buckets, each_round, mailbox
+    return task, idle, kinds, dtype, worker, register_limits(threads), buckets, each_round, mailbox
 
 
 def record_all() -> list[Launch]:

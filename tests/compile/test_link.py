@@ -19,6 +19,7 @@ import atos_py as atos
 from atos_py.compile import linker as link
 from atos_py.compile import toolchain
 from atos_py.compile.arguments import describe
+from atos_py.compile.program import register_limits
 from atos_py.compile.scratch import sized_scratch
 from atos_py.errors import BuildError, TaskCompileError
 
@@ -432,6 +433,20 @@ def test_registers_are_limited(core_dir):
     free = link.cubin(atos.task(body), None, KINDS, ITEM, "cta", CC)
     tight = link.cubin(atos.task(body), None, KINDS, ITEM, "cta", CC, max_registers=24)
     assert tight.registers <= 24 < free.registers
+
+
+def test_larger_blocks_take_registers_for_as_many_threads_at_once():
+    """Blocks of 512 threads and 76 registers would be alone on a multiprocessor, which holds two with 64."""
+    assert register_limits(256) is register_limits(32) is None
+    assert register_limits(512) == (40, 64, 128)
+    assert register_limits(1024) == (64,)
+    for threads in range(257, 1025):
+        limits = register_limits(threads)
+        assert sorted(limits) == list(limits)
+        for limit in limits:
+            blocks = 65536 // (threads * limit)
+            assert blocks >= 1
+            assert 65536 // (threads * (limit + 8)) < blocks  # with no more registers there would be as many
 
 
 def test_what_makes_another_kernel(core_dir, cache):

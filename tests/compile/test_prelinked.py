@@ -149,6 +149,6 @@ def test_launches_of_a_call_are_recorded_with_the_choices_of_a_gpu():
             atos.bfs(graph, 0)
         tasks = [launch[0].name for launch in launches]
         atos.bfs(atos.generate.road(9, device="cpu"), 0)
-    assert "expand_edge, pull" in tasks
+    assert "expand, pull, list_level" in tasks
     assert len(launches) == len(tasks)
     assert None not in [prelinked.name_prelinked(*prelink.arguments_of(launch)) for launch in launches]
