@@ -41,7 +41,7 @@ build: $(VENV)/installed
 	$(BIN)/python setup.py -q build_core
 
 # What is published: the sdist, and the wheel of this architecture, tagged with the oldest C library that it runs with, and with
-# the package's own kernels in it.
+# the package's own tasks compiled in it.
 dist: build
 	$(BIN)/python setup.py -q build_kernels
 	rm -rf build/lib build/bdist.* build/dist build/bare dist
@@ -51,12 +51,14 @@ dist: build
 	$(BIN)/python -m twine check --strict dist/*
 
 # The wheel in an environment of its own, with no compiler in sight; linked for a GPU too, where the core was built for one.
+# With the versions it was built with, for which alone its tasks for CPUs count.
 wheel-test: dist
 	$(PYTHON) -m venv build/bare
 	cd build; wheel=$$(ls ../dist/*.whl); gpu=; \
 	if ls ../atos_py/_lib/*.fatbin > /dev/null && ../$(BIN)/python -c "import cuda.core"; then wheel="$$wheel[cu13]" gpu=--gpu; fi; \
-	bare/bin/python -m pip install -q "$$wheel" && export ATOS_CACHE_DIR=bare/cache PATH= && \
-	bare/bin/python ../tests/installed.py $$gpu && bare/bin/atos demo --device cpu --graph road:60 rmat:8
+	../$(BIN)/python -m pip freeze | grep -iE '^(numba|llvmlite|numpy)==' > versions.txt; \
+	bare/bin/python -m pip install -q -c versions.txt "$$wheel" && export ATOS_CACHE_DIR=bare/cache PATH= && \
+	bare/bin/python ../tests/installed.py --published $$gpu && bare/bin/atos demo --device cpu --graph road:60 rmat:8
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

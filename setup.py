@@ -116,9 +116,9 @@ class BuildCore(Command):
 
 
 class BuildKernels(BuildCore):
-    """`python setup.py build_kernels`: links the kernels of the package's own algorithms too, for wheels."""
+    """`python setup.py build_kernels`: compiles the tasks of the package's own algorithms too, for wheels."""
 
-    description = "link the package's own kernels into atos_py/_lib, where Numba for GPUs is installed"
+    description = "compile the package's own tasks into atos_py/_lib: for CPUs, and where Numba for GPUs is installed for those"
 
     def run(self) -> None:
         super().run()

@@ -9,8 +9,10 @@ python benchmarks/first_use.py
 python benchmarks/first_use.py --device cuda --scale-free rmat:22:16 --mesh road:4900:0.62
 python benchmarks/first_use.py --link sm_90
 
-Kernels that were linked when the package was built (`python setup.py build_kernels`) are used with `--device cuda`, if they are
-there, and never with `--link`.
+What was made when the package was built (`python setup.py build_kernels`), kernels for `--device cuda` and lowered tasks for
+`--device cpu`, is used if it is there; with `--compile` it is not, and never with `--link`.
+
+python benchmarks/first_use.py --device cpu --call all --compile
 
 With `--limits` it prints with which limit of registers the kernels of these calls link without a stack, if that is not the
 least: the table of atos_py/compile/first_limits.py.
@@ -158,7 +160,9 @@ def watch(clock: Clock, *, cuda: bool) -> None:
     link.during = program.during = lambda part, task: clock.during({"compile": "Numba"}.get(part, part), task)  # type: ignore
 
 
-def child(name: str, path: str, device: str | None, link_for: str | None, find_limits: bool) -> dict[str, Any]:
+def child(
+    name: str, path: str, device: str | None, link_for: str | None, find_limits: bool, compile_all: bool
+) -> dict[str, Any]:
     """Make the call in this process, and return what it took."""
     begin = time.thread_time()
     import atos_py as atos
@@ -182,7 +186,8 @@ def child(name: str, path: str, device: str | None, link_for: str | None, find_l
     graph = atos.Graph.load(path, device=on)
     if link_for:
         link.num_threads = lambda: 1  # in turn, in the thread whose processor time is told
-        link.find_prelinked = lambda *_: None
+    if link_for or compile_all:
+        link.find_prelinked = link.find_lowered = lambda *_: None
     source = int(np.argmax(graph.degrees()))
     clock.seconds.clear()
     clock.count.clear()
@@ -226,6 +231,7 @@ def in_a_process(name: str, path: Path, cache: str, options: argparse.Namespace)
     command += ["--device", options.device] if options.device else []
     command += ["--link", options.link] if options.link else []
     command += ["--limits"] if options.limits else []
+    command += ["--compile"] if options.compile else []
     environment = os.environ | {"ATOS_CACHE_DIR": cache}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -284,10 +290,11 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="times, of which the fastest is told; default: 3")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything there, with the names of the tasks")
     parser.add_argument("--limits", action="store_true", help="with --link: print the table of first limits instead")
+    parser.add_argument("--compile", action="store_true", help="compile also what was made when the package was built")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        print(json.dumps(child(*options.child, options.device, options.link, options.limits)))
+        print(json.dumps(child(*options.child, options.device, options.link, options.limits, options.compile)))
         return
     from atos_py.tools.prelink import CALLS  # a child tells how long the package takes to import
 

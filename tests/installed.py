@@ -1,16 +1,20 @@
 """Trial of an installed wheel without any compiler: BFS on CPU threads, the console command, and kernels linked for a GPU.
 
-Run by test_packaging.py and by `make wheel-test`: ``python tests/installed.py [--gpu]``, with a PATH that leads to no compiler.
-For linking with `--gpu` there need not be a GPU.
+Run by test_packaging.py and by `make wheel-test`: ``python tests/installed.py [--gpu] [--published]``, with a PATH that leads
+to no compiler. For linking with `--gpu` there need not be a GPU. With `--published` the wheel has to bring the package's own
+tasks.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
@@ -48,6 +52,21 @@ def try_console_command(package: Path) -> None:
     print(f"{script}: {done.stdout.splitlines()[-1]}")
 
 
+def try_first_call(graph: atos.Graph) -> None:
+    """Run `bfs` with an empty cache, without Numba's compiler."""
+    from numba.core.compiler import CompilerBase
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("the archive lacks the task of bfs for this machine and these versions")
+
+    with tempfile.TemporaryDirectory() as cache:
+        patches = patch.dict(os.environ, {"ATOS_CACHE_DIR": cache}), patch.object(CompilerBase, "_compile_core", refuse)
+        with patches[0], patches[1]:
+            result = atos.bfs(graph, 0, direction="push")
+    atos.verify_bfs(graph, 0, result.depth)
+    print(f"first call of bfs: {result.stats.profile}")
+
+
 def main() -> None:
     compilers = list(filter(None, map(shutil.which, ("c++", "g++", "cc", "gcc", "clang", "nvcc"))))
     assert not compilers, f"not bare: {compilers}"
@@ -63,6 +82,8 @@ def main() -> None:
     atos.verify_bfs(graph, 0, depth)
     print(f"{package}: {stats.tasks_run} tasks, verified")
     try_console_command(package)
+    if "--published" in sys.argv[1:]:
+        try_first_call(graph)
 
     if "--gpu" in sys.argv[1:]:
         kinds = (describe(graph), describe(depth))
@@ -70,7 +91,7 @@ def main() -> None:
             kernel = link.cubin(visit, None, kinds, np.dtype(np.uint32), worker, (9, 0))
             assert kernel.code.startswith(b"\x7fELF")
             print(f"{worker}: {len(kernel.code):,} bytes for sm_90, {kernel.registers} registers")
-        if prelinked.ARCHIVE.is_file():  # as in wheels that are published
+        if "--published" in sys.argv[1:]:
             of = bfs_tasks.visit, None, kinds, np.dtype(np.uint32), "cta", None, False, None, False
             assert prelinked.find_prelinked((9, 0), *of), "the archive lacks the kernel of bfs"
 

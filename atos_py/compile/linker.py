@@ -9,7 +9,6 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from ..errors import BuildError, TaskCompileError
 from ..support.disk_cache import read_entry, write_entry
 from ..support.uninterrupted import uninterrupted
+from .archive import CORE_DIR
 from .arguments import Kind
 from .codegen import stored_bytes
 from .codegen.introspect import UnhashableError, fingerprint
@@ -25,6 +25,7 @@ from .debug_checks import Checks
 from .first_limits import first_limit
 from .host_kernels import num_threads, parallel_map
 from .kinds import Launchable, Tasks, tasks_of
+from .lowered_tasks import find_lowered
 from .prelinked import find_prelinked
 from .timing import during
 from .toolchain import environment, import_numba
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CORE_DIR", "LinkedKernel", "cubin", "environment", "freeze", "native", "thaw"]
 
-CORE_DIR = Path(__file__).parent.parent / "_lib"
 _KEPT_IN_MEMORY = 1024
 # Of a thread, tried in turn until nothing is spilled: a multiprocessor then holds 1,536, 1,280 or 1,024 threads, or fewer.
 _REGISTERS = (40, 48, 64, None)
@@ -198,19 +198,22 @@ def native(
 ) -> CpuCode:
     """Return the code that runs a task on this machine's CPU; parameters and errors as in `cubin`."""
     import_numba()
-    from .codegen.target_cpu import compile_cpu, host, load_cpu
+    from .codegen import target_cpu as cpu
 
     def make() -> CpuCode:
+        lowered = None if debug else find_lowered(cpu.abi(), task, idle, kinds, item_dtype, buckets, each_round)
         with during("compile", task.name):
-            return compile_cpu(task, idle, kinds, item_dtype, debug, buckets, each_round)
+            if lowered is not None:
+                return cpu.finish_cpu(lowered)
+            return cpu.compile_cpu(task, idle, kinds, item_dtype, debug, buckets, each_round)
 
     if debug:
         return make()
     return _find_or_make(
-        _name(task, idle, kinds, item_dtype, ("cpu", *host(), buckets), each_round),
+        _name(task, idle, kinds, item_dtype, ("cpu", *cpu.host(), buckets), each_round),
         make,
         lambda code: code.parts,
-        load_cpu,
+        cpu.load_cpu,
     )
 
 

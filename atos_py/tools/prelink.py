@@ -1,7 +1,8 @@
-"""Links the kernels of the package's own algorithms for the archive of `compile.prelinked`; no GPU is needed.
+"""Archives of the package's own tasks: kernels for `compile.prelinked`, and code for `compile.lowered_tasks`; no GPU is needed.
 
-The calls run on the CPU, with the choices that a GPU would make, on small graphs of each sort. What they launch is then
-compiled and linked. ``python -m atos_py.tools.prelink`` does it, for ``python setup.py build_kernels``.
+The calls run on the CPU, with its own choices and with those that a GPU would make, on small graphs of each sort. What they
+launch is then compiled and linked for a GPU, and lowered for CPUs. ``python -m atos_py.tools.prelink`` does it, for
+``python setup.py build_kernels``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import sys
 import tempfile
 import unittest.mock
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -22,9 +23,13 @@ from ..algorithms.coloring import api as coloring
 from ..algorithms.pagerank import chebyshev_pull
 from ..algorithms.registry import find_algorithms
 from ..algorithms.sssp import distances
-from ..compile.linker import CORE_DIR, cubin, freeze
-from ..compile.prelinked import ARCHIVE, CAPABILITY, hash_sources, name_prelinked, write_archive
+from ..compile import linker
+from ..compile.archive import CORE_DIR, hash_sources, is_current, write_archive
+from ..compile.linker import cubin, freeze
+from ..compile.lowered_tasks import CPU_ARCHIVE, archive_key, name_lowered
+from ..compile.prelinked import ARCHIVE, CAPABILITY, name_prelinked
 from ..compile.program import program_for, register_limits
+from ..compile.toolchain import is_configured
 from ..graph.generate import random_weights
 from ..graph.graph import Graph
 from ..graph.simplify import simplify_on_gpu
@@ -35,7 +40,7 @@ from ..operators.edge_map import THREAD_MAX_DEGREE
 from ..runtime import launch, queue_launches
 from .workloads import bind_algorithm
 
-__all__ = ["CALLS", "Launch", "as_a_gpu_chooses", "call", "directed_half", "recorded_launches"]
+__all__ = ["CALLS", "Launch", "as_a_gpu_chooses", "call", "directed_half", "lowered_tasks", "recorded_launches"]
 
 # Of each algorithm, and with options for which other tasks run: the name of the algorithm, and the options.
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -126,33 +131,68 @@ def record_all() -> list[Launch]:
     return [*launches, *derived]
 
 
-def main() -> None:
-    """Write the archive, unless that of these sources is there."""
-    if not any(CORE_DIR.glob("core_*.fatbin")):
-        print("no kernels are linked, since the core was built for the CPU alone", file=sys.stderr)
-        ARCHIVE.unlink(missing_ok=True)
-        return
-    if ARCHIVE.is_file() and ARCHIVE.read_bytes().startswith(hash_sources()):
-        return
-    ARCHIVE.unlink(missing_ok=True)
-    with tempfile.TemporaryDirectory() as cache, unittest.mock.patch.dict(os.environ, {"ATOS_CACHE_DIR": cache}):
-        recorded = [arguments_of(each) for each in record_all()]
+def link_all(recorded: list[Launch]) -> dict[str, Sequence[bytes]]:
+    """Return the kernels of the launches, by name."""
 
-        def link(of: tuple[Any, ...]) -> tuple[str, list[bytes]]:
-            task, idle, kinds, dtype, worker, limit, buckets, each_round, mailbox = of
-            kernel = cubin(task, idle, kinds, dtype, worker, CAPABILITY, limit, False, buckets, each_round, mailbox)
-            name = name_prelinked(*of)
-            if name is None:
-                raise ValueError(f"{task.name} depends on something outside the package")
-            return name, list(freeze(kernel))
+    def link(launched: Launch) -> tuple[str, Sequence[bytes]]:
+        of = task, idle, kinds, dtype, worker, limit, buckets, each_round, mailbox = arguments_of(launched)
+        kernel = cubin(task, idle, kinds, dtype, worker, CAPABILITY, limit, False, buckets, each_round, mailbox)
+        return _named(name_prelinked(*of), task), freeze(kernel)
 
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            kernels = list(pool.map(link, recorded))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        kernels = list(pool.map(link, recorded))
     table = dict(kernels)
     if len(table) < len({parts[0] for _, parts in kernels}):
         raise ValueError("two kernels have the same name")
-    write_archive(table)
-    print(f"{ARCHIVE.name}: {len(table)} kernels, {ARCHIVE.stat().st_size:,} bytes")
+    return table
+
+
+@contextlib.contextmanager
+def lowered_tasks() -> Iterator[dict[str, Sequence[bytes]]]:
+    """Collect all tasks that are compiled for the CPU meanwhile, lowered, by name; what runs is made from these."""
+    from ..compile.codegen.target_cpu import lower_cpu
+
+    table: dict[str, Sequence[bytes]] = {}
+
+    def lower(_abi: tuple[str, ...], *of: Any) -> Sequence[bytes]:
+        parts = lower_cpu(*of)
+        table[_named(name_lowered(*of), of[0])] = parts
+        return parts
+
+    with unittest.mock.patch.object(linker, "find_lowered", lower):
+        yield table
+
+
+def _named(name: str | None, task: Any) -> str:
+    if name is None:
+        raise ValueError(f"{task.name} depends on something outside the package")
+    return name
+
+
+def main() -> None:
+    """Write the archives, unless those of these sources are there."""
+    from ..compile.codegen.target_cpu import abi
+
+    if is_configured():
+        raise SystemExit(
+            "Numba has settings, which would change code for everybody: unset variables NUMBA_..., remove its file"
+        )
+    keys = {CPU_ARCHIVE: archive_key(abi()), ARCHIVE: hash_sources()}
+    if not any(CORE_DIR.glob("core_*.fatbin")):
+        print("no kernels are linked, since the core was built for the CPU alone", file=sys.stderr)
+        ARCHIVE.unlink(missing_ok=True)
+        del keys[ARCHIVE]
+    if all(is_current(path, key) for path, key in keys.items()):
+        return
+    for path in keys:
+        path.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory() as cache, unittest.mock.patch.dict(os.environ, {"ATOS_CACHE_DIR": cache}):
+        with lowered_tasks() as lowered:
+            recorded = record_all()
+        for path, key in keys.items():
+            entries = lowered if path == CPU_ARCHIVE else link_all(recorded)
+            write_archive(path, key, entries)
+            print(f"{path.name}: {len(entries)} tasks, {path.stat().st_size:,} bytes", flush=True)
 
 
 if __name__ == "__main__":

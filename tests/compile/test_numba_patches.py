@@ -118,6 +118,7 @@ NAMES = [
     ("numba.core.config", "USING_SVML", "host_features"),
     ("numba.core.codegen", "JITCodeLibrary.serialize_using_object_code", "export_library"),
     ("numba.core.codegen", "JITCPUCodegen.unserialize_library", "load_library"),
+    ("numba.core.codegen", "JITCodeLibrary._get_module_for_linking", "export_lowered"),
     ("numba.core.compiler", "CompileResult._reduce", "save_result"),
     ("numba.core.compiler", "CompileResult._rebuild", "load_result"),
     ("numba.core.serialize", "dumps", "save_result"),

@@ -1,4 +1,4 @@
-"""Kernels of the package that are linked beforehand: names, and an archive that counts for its own sources alone."""
+"""Kernels of the package that are linked beforehand: their names, and the archive that holds them for one kind of GPU."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from atos_py.algorithms.bfs.tasks import visit, visit_within
 from atos_py.algorithms.coloring import assign, check
 from atos_py.compile import linker as link
 from atos_py.compile import prelinked
+from atos_py.compile.archive import hash_sources, write_archive
 from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Tasks
 from atos_py.compile.linker import LinkedKernel, freeze, thaw
@@ -40,7 +41,7 @@ def archive(tmp_path, monkeypatch):
     path = tmp_path / "kernels.xz"
     monkeypatch.setattr(prelinked, "ARCHIVE", path)
     prelinked._kernels.cache_clear()
-    prelinked.write_archive({name_of(visit): freeze(KERNEL), "other": [b"", b"{}"]}, path)
+    write_archive(path, hash_sources(), {name_of(visit): freeze(KERNEL), "other": [b"", b"{}"]})
     yield path
     prelinked._kernels.cache_clear()
 

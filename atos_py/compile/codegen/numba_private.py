@@ -15,10 +15,13 @@ __all__ = [
     "compiler_of",
     "create_module",
     "export_library",
+    "export_lowered",
     "host_features",
+    "import_lowered",
     "is_known_global",
     "load_library",
     "load_result",
+    "lowered_abi",
     "overload_of",
     "save_result",
     "set_cache",
@@ -59,6 +62,39 @@ def export_library(library: Any) -> tuple[bytes, bytes]:
 def load_library(codegen: Any, name: str, machine_code: bytes, bitcode: bytes) -> Any:
     """Return the library of this name whose code `export_library` returned."""
     return codegen.unserialize_library((name, "object", (machine_code, bitcode)))
+
+
+def export_lowered(library: Any) -> bytes:
+    """Return the bitcode of a library that is not finalised yet, with what is linked to it: the input of LLVM's optimiser."""
+    module = library._final_module.clone()
+    for linked in dict.fromkeys(library._linking_libraries):
+        module.link_in(linked._get_module_for_linking(), preserve=True)
+    content: bytes = module.as_bitcode()
+    return content
+
+
+def import_lowered(codegen: Any, exported: str, name: str, bitcode: bytes) -> Any:
+    """Return a library to be finalised with the bitcode that `export_lowered` returned.
+
+    The functions whose names begin with `exported` begin with `name` then: code that is loaded twice into a process has to
+    differ in them.
+    """
+    from llvmlite import binding
+
+    module = binding.parse_bitcode(bitcode)
+    for function in module.functions:
+        if function.name.startswith(exported):
+            function.name = name + function.name.removeprefix(exported)
+    library = codegen.create_library(name)
+    library._final_module.link_in(module)
+    return library
+
+
+def lowered_abi(codegen: Any) -> tuple[str, ...]:
+    """Return what bitcode depends on that is not optimised yet: LLVM's version, the machine's name, and how data lie."""
+    from llvmlite import binding
+
+    return ".".join(map(str, binding.llvm_version_info)), binding.get_process_triple(), str(codegen.target_data)
 
 
 def save_result(result: Any) -> bytes:

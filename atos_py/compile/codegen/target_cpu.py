@@ -26,10 +26,18 @@ from .lower_checks import collecting, intercept
 from .lower_rounds import asks_for_round
 from .lower_scratch import sized_bytes, unsized_itemsize
 from .numba_patches import inlined_dispatcher, start_numba, vectorize_unrolled_loops
-from .numba_private import export_library, host_features, is_known_global, load_library
+from .numba_private import (
+    export_library,
+    export_lowered,
+    host_features,
+    import_lowered,
+    is_known_global,
+    load_library,
+    lowered_abi,
+)
 from .types import I64, POINTER
 
-__all__ = ["CpuCode", "compile_cpu", "host", "load_cpu"]
+__all__ = ["CpuCode", "abi", "compile_cpu", "finish_cpu", "host", "load_cpu", "lower_cpu"]
 
 intercept(callconv, callconv.CPUCallConv, lowering.BaseLower)
 binding.add_symbol("atos_fail", int(ffi.cast("uintptr_t", lib.atos_cpu_fail)))
@@ -86,6 +94,23 @@ class CpuTarget:
         return function.overloads[args].signature.return_type
 
 
+@dataclass(frozen=True)
+class LoweredTask:
+    """A task as LLVM's code, for LLVM to optimise.
+
+    Attributes
+    ----------
+    name : str
+        What the names of its functions begin with.
+    others : tuple of str
+        Which functions it has beside `run`: `idle`, `each_round`.
+    """
+
+    name: str
+    others: tuple[str, ...]
+    library: Any
+
+
 def compile_cpu(
     launched: Launchable,
     idle: Any,
@@ -104,36 +129,77 @@ def compile_cpu(
     """
     checks = Checks() if debug else None
     with global_compiler_lock, collecting(checks):
-        target = CpuTarget()
-        start_numba(cpu_target.target_context)
-        program = prepare(target, launched, idle, kinds, item_dtype, checks, buckets, each_round)
-        name = f"atos_{uuid.uuid4().hex}"  # of this code alone, among all that the process may load
-        library = cpu_target.target_context.codegen().create_library(name)
-        library.enable_object_caching()
-        loops = [f"{name}_run_{kind}" for kind in range(program.num_kinds)] or [f"{name}_run"]
-        for symbol, part in zip(loops, program.parts, strict=True):
-            with translated(part.task.name, part.task.body, "its batch loop"):
-                types_of_run = (part.worker, program.items, types.int64, program.arguments)
-                _export(library, symbol, target.dispatcher(cpu_loop(part)), types_of_run)
-        if program.num_kinds:
-            module = library.create_ir_module("dispatch")
-            cpu_dispatch(module, f"{name}_run", loops, program.items)
-            library.add_ir_module(module)
-        others = {
-            "idle": (idle, program.idle, program.idle_worker),
-            "each_round": (each_round, program.each_round, program.round_worker),
-        }
-        others = {role: given for role, given in others.items() if given[0] is not None}
-        for role, (function, dispatcher, worker) in others.items():
-            with translated(launched.name, function, "its entry point"):
-                _export(library, f"{name}_{role}", target.dispatcher(function_entry(dispatcher)), (worker, program.arguments))
-        with vectorize_unrolled_loops():
-            library.finalize()
-        text = [library.get_llvm_str()]
-        words = [*others, *(["rounds"] if asks_for_round(text) else [])]
-        scratch = json.dumps([unsized_itemsize(text), *sized_bytes(text)]).encode()
-        facts = (name.encode(), " ".join(words).encode(), scratch)
-        return _look_up_addresses(library, (*facts, *export_library(library)), checks)
+        return _optimise(_lower(launched, idle, kinds, item_dtype, checks, buckets, each_round), checks)
+
+
+def lower_cpu(
+    launched: Launchable, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], buckets: bool, each_round: Any
+) -> tuple[bytes, ...]:
+    """Return what `finish_cpu` takes, for any CPU of this architecture; parameters and errors as in `compile_cpu`."""
+    with global_compiler_lock:
+        lowered = _lower(launched, idle, kinds, item_dtype, None, buckets, each_round)
+        return lowered.name.encode(), " ".join(lowered.others).encode(), export_lowered(lowered.library)
+
+
+def finish_cpu(parts: Sequence[bytes]) -> CpuCode:
+    """Compile tasks that `lower_cpu` lowered, for this CPU."""
+    exported, others, bitcode = parts
+    with global_compiler_lock:
+        name = _new_name()
+        library = import_lowered(cpu_target.target_context.codegen(), exported.decode(), name, bitcode)
+        return _optimise(LoweredTask(name, tuple(others.decode().split()), library), None)
+
+
+def _new_name() -> str:
+    """Return a name of this code alone, among all that the process may load."""
+    return f"atos_{uuid.uuid4().hex}"
+
+
+def _lower(
+    launched: Launchable,
+    idle: Any,
+    kinds: tuple[Kind, ...],
+    item_dtype: np.dtype[Any],
+    checks: Checks | None,
+    buckets: bool,
+    each_round: Any,
+) -> LoweredTask:
+    target = CpuTarget()
+    start_numba(cpu_target.target_context)
+    program = prepare(target, launched, idle, kinds, item_dtype, checks, buckets, each_round)
+    name = _new_name()
+    library = cpu_target.target_context.codegen().create_library(name)
+    loops = [f"{name}_run_{kind}" for kind in range(program.num_kinds)] or [f"{name}_run"]
+    for symbol, part in zip(loops, program.parts, strict=True):
+        with translated(part.task.name, part.task.body, "its batch loop"):
+            types_of_run = (part.worker, program.items, types.int64, program.arguments)
+            _export(library, symbol, target.dispatcher(cpu_loop(part)), types_of_run)
+    if program.num_kinds:
+        module = library.create_ir_module("dispatch")
+        cpu_dispatch(module, f"{name}_run", loops, program.items)
+        library.add_ir_module(module)
+    others = {
+        "idle": (idle, program.idle, program.idle_worker),
+        "each_round": (each_round, program.each_round, program.round_worker),
+    }
+    others = {role: given for role, given in others.items() if given[0] is not None}
+    for role, (function, dispatcher, worker) in others.items():
+        with translated(launched.name, function, "its entry point"):
+            _export(library, f"{name}_{role}", target.dispatcher(function_entry(dispatcher)), (worker, program.arguments))
+    return LoweredTask(name, tuple(others), library)
+
+
+def _optimise(lowered: LoweredTask, checks: Checks | None) -> CpuCode:
+    """Have LLVM make machine code for this CPU."""
+    library = lowered.library
+    library.enable_object_caching()
+    with vectorize_unrolled_loops():
+        library.finalize()
+    text = [library.get_llvm_str()]
+    words = [*lowered.others, *(["rounds"] if asks_for_round(text) else [])]
+    scratch = json.dumps([unsized_itemsize(text), *sized_bytes(text)]).encode()
+    facts = (lowered.name.encode(), " ".join(words).encode(), scratch)
+    return _look_up_addresses(library, (*facts, *export_library(library)), checks)
 
 
 def load_cpu(parts: Sequence[bytes]) -> CpuCode:
@@ -147,6 +213,11 @@ def load_cpu(parts: Sequence[bytes]) -> CpuCode:
 def host() -> tuple[str, ...]:
     """Return what machine code depends on: the kind of machine, the CPU and its features, and whether SVML is there."""
     return host_features(cpu_target.target_context.codegen())
+
+
+def abi() -> tuple[str, ...]:
+    """Return what lowered tasks depend on: LLVM's version, the machine's name, and how data lie."""
+    return lowered_abi(cpu_target.target_context.codegen())
 
 
 def _look_up_addresses(library: Any, parts: tuple[bytes, ...], checks: Checks | None) -> CpuCode:

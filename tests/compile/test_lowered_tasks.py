@@ -1,0 +1,267 @@
+"""Tasks of the package that are lowered beforehand for CPUs: the same code, and an archive for its own sources and versions."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from llvmlite import binding
+from repository import ROOT
+
+import atos_py as atos
+from atos_py.algorithms.bfs.tasks import visit
+from atos_py.compile import archive, lowered_tasks
+from atos_py.compile import linker as link
+from atos_py.compile.archive import hash_sources, is_current, write_archive
+from atos_py.compile.codegen import target_cpu as cpu
+from atos_py.compile.lowered_tasks import archive_key, find_lowered, name_lowered
+from atos_py.compile.program import program_for
+from atos_py.tools import prelink
+
+GRAPH = atos.generate.rmat(6, 8, device="cpu")
+
+
+def launches_of(call):
+    """Return the parameters of `name_lowered` of everything that a call launches."""
+    with prelink.recorded_launches() as launches:
+        call()
+    return [(*launch[:4], *launch[6][1:3]) for launch in launches]
+
+
+@pytest.fixture(scope="module")
+def of():
+    """The parameters of the task of `bfs`."""
+    return launches_of(lambda: atos.bfs(GRAPH, 0, direction="push"))[0]
+
+
+@pytest.fixture(scope="module")
+def lowered(of):
+    return cpu.lower_cpu(*of)
+
+
+def forget():
+    """Forget what is kept in memory, as a new process would."""
+    lowered_tasks._tasks.cache_clear()
+    link._memory.clear()
+    link.native.cache_clear()
+    program_for.cache_clear()
+
+
+@pytest.fixture
+def path(of, lowered, tmp_path, monkeypatch):
+    """An archive with the task of `bfs` alone, and an empty cache."""
+    path = tmp_path / "tasks.xz"
+    monkeypatch.setattr(lowered_tasks, "CPU_ARCHIVE", path)
+    monkeypatch.setenv("ATOS_CACHE_DIR", str(tmp_path / "cache"))
+    write_archive(path, archive_key(cpu.abi()), {name_lowered(*of): lowered})
+    forget()
+    yield path
+    forget()
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """The names of the tasks that Numba compiles."""
+    names: list[str] = []
+    original = cpu.compile_cpu
+    monkeypatch.setattr(cpu, "compile_cpu", lambda task, *rest: names.append(task.name) or original(task, *rest))
+    return names
+
+
+def calls_of(code):
+    """Return the instructions without names and addresses, which are those of one compilation."""
+    lines = re.findall(r"^\s+([a-z]\w*\b[^\n#]*)", code.assembly, re.MULTILINE)
+    return [line for line in lines if "atos_" not in line and "_Z" not in line]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: atos.bfs(GRAPH, 0),
+        lambda: atos.color(GRAPH),  # with several tasks in a launch
+        lambda: atos.pagerank(GRAPH),  # with a function between rounds
+        lambda: atos.shortest_path_lengths(GRAPH, [0, 1]),
+    ],
+)
+def test_lowered_tasks_become_the_code_that_compiling_gives(call):
+    for task, idle, kinds, dtype, buckets, each_round in launches_of(call):
+        compiled = cpu.compile_cpu(task, idle, kinds, dtype, False, buckets, each_round)
+        finished = cpu.finish_cpu(cpu.lower_cpu(task, idle, kinds, dtype, buckets, each_round))
+        assert calls_of(compiled) == calls_of(finished) != []
+        assert compiled.parts[1] == finished.parts[1]
+        assert (compiled.scratch_itemsize, compiled.sized_scratch) == (finished.scratch_itemsize, finished.sized_scratch)
+        assert [code != 0 for code in (compiled.run, compiled.idle, compiled.each_round)] == [
+            code != 0 for code in (finished.run, finished.idle, finished.each_round)
+        ]
+
+
+def test_lowered_tasks_are_for_every_cpu_of_the_architecture(lowered):
+    text = str(binding.parse_bitcode(lowered[-1]))
+    assert "target-cpu" not in text
+    assert "target-features" not in text
+    assert not re.search(r"@llvm\.(x86|aarch64)\.|<\d+ x ", text)
+
+
+def test_a_first_call_compiles_nothing(path, compiled):
+    depth = atos.bfs(GRAPH, 0, direction="push").depth
+    assert compiled == []
+    atos.verify_bfs(GRAPH, 0, depth)
+    forget()
+    path.unlink()
+    assert np.array_equal(atos.bfs(GRAPH, 0, direction="push").depth[:], depth[:])  # from the cache
+    assert compiled == []
+
+
+def test_code_that_is_loaded_twice_is_no_other_code(lowered):
+    first, second = cpu.finish_cpu(lowered), cpu.finish_cpu(lowered)
+    assert first.run != second.run
+
+
+def test_what_a_task_depends_on_is_in_its_name(of):
+    task, idle, kinds, dtype, buckets, each_round = of
+    names = [
+        name_lowered(*of),
+        name_lowered(atos.task(workload=visit.workload)(lambda_of_package()), idle, kinds, dtype, buckets, each_round),
+        name_lowered(task, visit.body, kinds, dtype, buckets, each_round),
+        name_lowered(task, idle, kinds[::-1], dtype, buckets, each_round),
+        name_lowered(task, idle, kinds, np.dtype("u8"), buckets, each_round),
+        name_lowered(task, idle, kinds, dtype, True, each_round),
+        name_lowered(task, idle, kinds, dtype, buckets, visit.body),
+    ]
+    assert None not in names
+    assert len(set(names)) == len(names)
+
+
+def lambda_of_package():
+    return visit.workload  # any other function of the package
+
+
+def test_tasks_of_users_have_no_name(of):
+    @atos.task(workload=visit.workload)
+    def mine(worker, v, i, *args):
+        worker.push(v)
+
+    assert name_lowered(mine, *of[1:]) is None
+
+
+@pytest.fixture
+def found(path, of):
+    """Say whether the task of `bfs` is found."""
+
+    def find():
+        forget()
+        return find_lowered(cpu.abi(), *of) is not None
+
+    assert find()
+    return find
+
+
+@pytest.mark.parametrize("package", ["numba", "llvmlite"])
+def test_an_archive_of_other_versions_does_not_count(found, package, monkeypatch):
+    version = importlib.metadata.version
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: version(name) + ("+1" if name == package else ""))
+    assert not found()
+
+
+def test_numpy_counts_up_to_its_second_number(found, monkeypatch):
+    first, second, *_ = np.__version__.split(".")
+    monkeypatch.setattr(np, "__version__", f"{first}.{second}.999")
+    assert found()
+    monkeypatch.setattr(np, "__version__", f"{first}.{int(second) + 1}.0")
+    assert not found()
+
+
+def test_an_archive_of_another_abi_does_not_count(found, monkeypatch):
+    llvm, triple, layout = cpu.abi()
+    assert platform.machine() in triple
+    assert llvm.count(".") == 2
+    assert "i64:" in layout
+    for other in (("0.0.0", triple, layout), (llvm, "sparc-sun-solaris", layout), (llvm, triple, "E-m:e")):
+        monkeypatch.setattr(cpu, "abi", lambda other=other: other)
+        assert not found()
+
+
+def test_an_archive_of_other_sources_does_not_count(found, compiled, tmp_path, monkeypatch):
+    package = tmp_path / "package"
+    (package / "_lib").mkdir(parents=True)
+    (package / "_lib" / "built.json").write_text("{}")
+    (package / "module.py").write_text("x = 1")
+    monkeypatch.setattr(archive, "_PACKAGE", package)
+    monkeypatch.setattr(archive, "CORE_DIR", package / "_lib")
+    hashes = {hash_sources()}
+    (package / "module.py").write_text("x = 2")
+    hashes.add(hash_sources())
+    (package / "_lib" / "built.json").write_text("[]")
+    hashes.add(hash_sources())
+    assert len(hashes) == 3
+    monkeypatch.setattr(lowered_tasks, "hash_sources", lambda: b"of other sources")
+    assert not found()
+    atos.bfs(GRAPH, 0, direction="push")
+    assert compiled == ["visit"]
+
+
+def test_settings_of_numba_count(found, monkeypatch):
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+    assert found()
+    monkeypatch.setenv("NUMBA_OPT", "0")
+    assert not found()
+
+
+@pytest.mark.parametrize("at", [40, -40])
+def test_a_damaged_archive_does_not_count(found, path, at):
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+    assert not found()
+    path.write_bytes(content[:-10])
+    assert not found()
+    path.unlink()
+    assert not found()
+
+
+def test_checks_are_compiled(path, compiled):
+    atos.bfs(GRAPH, 0, direction="push", debug=True)
+    assert compiled == ["visit"]
+
+
+def test_names_are_the_same_in_another_process(of):
+    code = f"""if True:
+        import sys
+        sys.path[:0] = [{str(ROOT / "tests")!r}, {str(Path(__file__).parent)!r}]
+        from test_lowered_tasks import atos, GRAPH, launches_of, name_lowered
+        print(name_lowered(*launches_of(lambda: atos.bfs(GRAPH, 0, direction="push"))[0]))
+    """
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == name_lowered(*of)
+
+
+def test_tasks_are_collected_as_they_are_compiled(path, of, compiled):
+    path.unlink()
+    with prelink.lowered_tasks() as table:
+        atos.bfs(GRAPH, 0, direction="push")
+    assert compiled == []
+    assert list(table) == [name_lowered(*of)]
+    write_archive(path, archive_key(cpu.abi()), table)
+    forget()
+    assert find_lowered(cpu.abi(), *of) == list(next(iter(table.values())))
+
+
+def test_an_archive_is_current_under_its_key_alone(path):
+    assert is_current(path, archive_key(cpu.abi()))
+    assert not is_current(path, archive_key((*cpu.abi(), "more")))
+    path.unlink()
+    assert not is_current(path, archive_key(cpu.abi()))
+
+
+def test_the_archive_is_not_made_with_settings_of_numba(monkeypatch):
+    monkeypatch.setenv("NUMBA_OPT", "0")
+    with pytest.raises(SystemExit, match="Numba has settings"):
+        prelink.main()
