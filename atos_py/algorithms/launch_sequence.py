@@ -82,7 +82,8 @@ class LaunchSequence:
         if self.planned is not None:
             self.planned.append(PlannedLaunch(queue, self.worker or worker, task, args, options))
             return
-        queue.push(items)
+        # With the kind of their task, so that the launch finds the queue as it needs it, and reads no items back.
+        queue.push(items, task=None if isinstance(task, Task) else task[0])
         if self.end is not None:
             left = self.end - time.monotonic()
             if left <= 0:
