@@ -18,7 +18,7 @@ from ..operators.gather_rounds import end_round, gather_rounds, make_gather_roun
 from ..operators.vertex_map import named
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
-from .frontier import Request, turned
+from .runs import Request, turned
 from .tasks import suited_to
 
 __all__ = ["make_dense_task", "run_dense"]

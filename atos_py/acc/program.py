@@ -14,13 +14,14 @@ from ..arrays.in_place import array_in_place
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
+from ..operators.frontier import UNLIMITED
 from ..runtime.buckets import check_buckets
 from ..runtime.launch import LaunchOptions
 from ..runtime.stats import LaunchStats
 from ..support.validation import check_float, check_int, check_option_names, list_parameters
 from .combine import Combine
 from .dense import run_dense
-from .frontier import BUCKETS, UNLIMITED, Request, run_in_rounds, run_relaxed
+from .runs import BUCKETS, Request, run_in_rounds, run_relaxed
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on

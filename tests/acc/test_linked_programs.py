@@ -10,12 +10,13 @@ from fake_arrays import FakeArray
 
 import atos_py as atos
 from atos_py.acc import dense, programs
-from atos_py.acc.tasks import Run, between, make_tasks
+from atos_py.acc.tasks import make_tasks
 from atos_py.algorithms import bfs
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Tasks
 from atos_py.operators.filters import Filters
+from atos_py.operators.frontier import Frontier, end_frontier_round
 from atos_py.operators.gather_rounds import GatherRounds, end_round
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
@@ -50,26 +51,26 @@ def cubin(task: Any, args: tuple[Any, ...], dtype: Any = "u4", **options: Any) -
 )
 def test_kernels_with_rounds(program, graph, dtype, args, kernels):
     (tasks, stubs, _), metadata = make_tasks(program, np.dtype(dtype)), array(dtype)
-    run = Run(graph, graph, metadata, metadata, WORDS, Filters(256, 1, BITS, WORDS))
+    run = Frontier(graph, graph, metadata, metadata, WORDS, Filters(256, 1, BITS, WORDS))
     for kernel in kernels:
         members = [tasks[k] if kernel >> k & 1 else stub for k, stub in enumerate(stubs)]
-        cubin(Tasks(tuple(members)), (run, *args), each_round=between)
+        cubin(Tasks(tuple(members)), (run, *args), each_round=end_frontier_round)
 
 
 def test_online_filter_alone():
     metadata = array("u4")
     tasks, _, _ = make_tasks(programs.BFS, np.dtype("u4"))
-    cubin(tasks[0], (Run(GRAPH, None, metadata, None, WORDS),), each_round=between)
+    cubin(tasks[0], (Frontier(GRAPH, None, metadata, None, WORDS),), each_round=end_frontier_round)
 
 
 def test_without_rounds_as_by_hand():
     """Of the same search, but by a minimum."""
     tasks, depth = make_tasks(programs.COMPONENTS, np.dtype("u4"))[0], array("u4")
-    made, by_hand = cubin(tasks[0], (Run(GRAPH, None, depth, None),)), cubin(bfs.visit, (GRAPH, depth))
+    made, by_hand = cubin(tasks[0], (Frontier(GRAPH, None, depth, None),)), cubin(bfs.visit, (GRAPH, depth))
     assert made.registers <= by_hand.registers
     assert len(made.code) <= 1.02 * len(by_hand.code)
     tasks, distance = make_tasks(programs.SSSP, np.dtype("f4"), is_ordered=True)[0], array("f4")
-    cubin(tasks[0], (Run(WEIGHTED, None, distance, distance),), buckets=True)
+    cubin(tasks[0], (Frontier(WEIGHTED, None, distance, distance),), buckets=True)
 
 
 def test_sums():

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import inspect
+import io
+import tokenize
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -249,3 +252,21 @@ def test_programs_are_short():
         if isinstance(node, ast.FunctionDef):
             code = node.body[1:] if isinstance(node.body[0], ast.Expr) else node.body
             assert sum(part.end_lineno - part.lineno + 1 for part in code) + 1 <= 15, node.name
+
+
+def count_code(path: Path) -> int:
+    """Count the lines of a module that have code, not only comments or docstrings."""
+    text = path.read_text()
+    empty = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+    found = [part for part in tokenize.generate_tokens(io.StringIO(text).readline) if part.type not in empty]
+    lines = {line for part in found for line in range(part.start[0], part.end[0] + 1)}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+            lines -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return len(lines)
+
+
+def test_the_layer_is_thin():
+    """At most 400 lines of code say how a program runs; ready programs come on top, each of which has a limit of its own."""
+    files = Path(acc.__file__).parent.glob("*.py")
+    assert 200 < sum(count_code(path) for path in files if path.name != "programs.py") <= 400

@@ -1,0 +1,204 @@
+"""Frontiers in rounds: vertices whose values have changed change those of their neighbours, pushing or pulling, in one launch.
+
+Each vertex has a value. It is *active* if that has changed since it was last *taken*, that is, since its neighbours were sent
+it. Three tasks share a launch, and the function between its rounds, `end_frontier_round`, chooses which comes next:
+
+*Push*: a vertex of the frontier, an item of the queue, sends an update along each of its out-edges. What that makes active
+goes through the online filter. *Scan*: the ballot filter. What the online filter pushed in the round before is dropped.
+*Pull*: each vertex that may change looks at its in-edges from vertices of the frontier, whose bits are set.
+
+*Topology-driven* rounds are pulls in which all bits are set, so that every vertex looks along all of its in-edges. The value
+before such a round is noted in `taken`: so a scan after it finds the vertices that it made active.
+
+`gather_rounds` has rounds in which all vertices gather, without a frontier.
+
+Source: Liu and Huang, "SIMD-X: Programming and processing of graph algorithms on GPUs", USENIX ATC 2019.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays.array import Array, asarray
+from ..compile.task import Task
+from .filters import Filters, Fold, ballot, count_active, make_filters, pull_from_bits, take_sums
+from .stub import make_stub
+
+__all__ = ["DONE", "PULL", "PUSH", "UNLIMITED", "Frontier", "end_frontier_round", "frontier_tasks", "make_frontier"]
+
+PUSH, PULL, SCAN_LIST, SCAN_BITS, DONE = range(5)  # modes: what the tasks of a round do; a scan comes before what is 2 less
+_MODE, _ROUNDS, _LIMITED, _LOG = range(4)  # places in the state of a launch, which ends with an entry for each round
+_MOST_LOGGED = 1 << 16  # rounds
+UNLIMITED = 1 << 62
+_SCAN_STUB, _PULL_STUB = make_stub("(scan)"), make_stub("(pull)")  # unlike any function of a user
+
+
+class Frontier(NamedTuple):
+    """Arrays and numbers that the tasks share."""
+
+    rows: Any  # of the graph
+    back: Any  # of its transpose
+    values: Any
+    taken: Any  # the value of each vertex when it was last taken; None if nobody asks
+    state: Any = None  # None without rounds
+    filters: Filters = Filters(0, 0)
+    many_edges: int = 0  # of a frontier, above which vertices pull
+    many_active: int = -1  # vertices of a frontier, above which a round is topology-driven; -1 if none is
+    most_listed: int = 0  # vertices by the online filter, of which more are listed by a scan; if negative, none are
+    rounds: int = 0  # after which the launch ends
+    stays: int = 0  # a bit for each mode that this kernel has tasks for
+
+    @property
+    def mode(self) -> int:
+        """What comes next."""
+        return int(self.state[_MODE])
+
+    def log(self) -> dict[str, Any]:
+        """Return fields of `LaunchStats`: of each round what listed its active vertices, their direction, and their number."""
+        found = self.state.to_numpy()
+        entries = found[_LOG : _LOG + int(found[_ROUNDS])]
+        sweeps = self.many_active >= 0
+        return {
+            "stopped": bool(found[_LIMITED]),
+            "filters": tuple("none" if sweeps and entry & 1 else "ballot" if entry & 2 else "online" for entry in entries),
+            "directions": tuple("pull" if entry & 1 else "push" for entry in entries),
+            "frontiers": tuple((entries >> 2).tolist()),
+        }
+
+
+def make_frontier(
+    rows: Any, back: Any, values: Array, start: NDArray[Any], is_all: bool, mode: int, fold: Fold | None, *limits: int
+) -> Frontier:
+    """Return what a run with rounds shares, whose first frontier is `start`, or all, in the mode PUSH or PULL.
+
+    Without `back` no vertex pulls. `fold` is that of `frontier_tasks`, and `limits` are the fields `many_edges` to `rounds`.
+    """
+    n, device = values.size, values.device
+    _, many_active, most_listed, rounds = limits
+    state = np.zeros(_LOG + min(rounds, _MOST_LOGGED), np.int64)
+    state[[_MODE, _ROUNDS, _LOG]] = mode, 1, len(start) << 2 | is_all << 1 | mode
+    filters = make_filters(n, device, None if back is None else np.arange(n) if many_active >= 0 else start, fold)
+    taken = values.copy() if back is not None or most_listed < UNLIMITED else None
+    return Frontier(rows, back, values, taken, asarray(state, device=device), filters, *limits)
+
+
+def is_taken(v, found, taken, state):  # type: ignore[no-untyped-def]
+    """Whether a vertex of the queue pushes; its value is noted then. Otherwise it has pushed it, or a scan is to find it."""
+    if taken is None:
+        return True
+    goes = taken[v] != found if state is None else state[_MODE] == PUSH
+    if goes:
+        taken[v] = found
+    return goes
+
+
+def next_mode(mode, count, edges, run):  # type: ignore[no-untyped-def]
+    """Return what comes next, given what a round did, and the vertices and edges that it made active."""
+    if count == 0 and (mode != PUSH or run.most_listed >= 0):
+        return DONE
+    if mode >= SCAN_LIST:
+        return mode - SCAN_LIST  # PUSH or PULL
+    if run.many_active >= 0:
+        if count > run.many_active:
+            return PULL
+    elif edges > run.many_edges:
+        return SCAN_BITS
+    return PUSH if mode == PUSH and count <= run.most_listed else SCAN_LIST
+
+
+def push_ranges(worker, mode, ranges, taken):  # type: ignore[no-untyped-def]
+    """Push the ranges of vertices that a scan or a pull takes; only where the launch has these tasks."""
+    if taken is not None:
+        for k in worker.split(ranges if mode != PUSH else 0):
+            if mode == PULL:
+                worker.push(k, task=_PULL_STUB)
+            else:
+                worker.push(k, task=_SCAN_STUB)
+
+
+def end_frontier_round(worker, run, *args):  # type: ignore[no-untyped-def]
+    """Choose what comes next, and note it."""
+    mode, rounds = run.state[_MODE], run.state[_ROUNDS]
+    worker.sync()  # all threads have read them
+    count, edges = take_sums(worker, run.filters.sums)
+    following = next_mode(mode, count, edges, run)
+    is_limited = following <= PULL and rounds >= run.rounds
+    if worker.rank == 0:
+        run.state[_MODE] = DONE if is_limited else following
+        run.state[_LIMITED] = is_limited
+        if following <= PULL and not is_limited:
+            run.state[_ROUNDS] = rounds + 1
+            if _LOG + rounds < run.state.size:
+                run.state[_LOG + rounds] = count << 2 | (mode != PUSH) << 1 | following
+    if is_limited or not run.stays >> following & 1:
+        worker.stop()
+    elif following != DONE:
+        push_ranges(worker, following, run.filters.ranges, run.taken)
+
+
+def frontier_tasks(
+    name: str,
+    relax: Callable[..., Any],
+    term: Callable[..., Any],
+    settle: Callable[..., Any],
+    active: Callable[..., Any],
+    wants: Callable[..., Any],
+    fold: Fold | None,
+    priority: Callable[..., Any] = lambda after: None,
+) -> tuple[list[Task], list[Task]]:
+    """Return the tasks of a frontier, which are push, scan and pull, and those that do nothing in their places.
+
+    Push calls ``relax(u, edge, sent, run, *args)`` for each edge to u of a vertex with the value `sent`, which returns whether
+    u is active now, and its value; ``priority(value)`` is that of the push. Pull folds ``term(v, edge, run, *args)`` of the
+    in-edges of v from the frontier, where ``wants(value, *args)``, and ``settle(found, number, *args)`` returns the same two
+    things, `found` being the value of v. Without `fold` it takes one such edge. ``active(before, after, *args)`` says so of
+    two values. The tasks are launched with arguments ``(run, *args)``, `run` being a `Frontier`.
+    """
+
+    def out_edges(v, run, *args):  # type: ignore[no-untyped-def]
+        first, found = run.rows.indptr[v], run.values[v]
+        length = run.rows.indptr[v + 1] - first if is_taken(v, found, run.taken, run.state) else 0
+        return np.int64(length), first, found
+
+    def push(worker, v, i, first, found, run, *args):  # type: ignore[no-untyped-def]
+        u = run.rows.indices[first + i]
+        is_active_now, after = relax(u, first + i, found, run, *args)
+        if is_active_now:
+            if run.most_listed >= 0:
+                worker.push(u, priority(after))
+            count_active(u, run.rows.indptr, run.filters.sums)
+
+    def is_active(v, run, *args):  # type: ignore[no-untyped-def]
+        return active(run.taken[v], run.values[v], *args)
+
+    def take(v, run, *args):  # type: ignore[no-untyped-def]
+        run.taken[v] = run.values[v]
+
+    scan_range = ballot(is_active, take)
+
+    def scan(worker, item, run, *args):  # type: ignore[no-untyped-def]
+        scan_range(worker, item, run.state[_MODE] == SCAN_BITS, run.values.size, run.rows.indptr, run.filters, run, *args)
+
+    def may_change(v, run, *args):  # type: ignore[no-untyped-def]
+        return wants(run.values[v], *args)
+
+    def settle_vertex(v, number, run, *args):  # type: ignore[no-untyped-def]
+        found = run.values[v]
+        is_active_now, after = settle(found, number, *args)
+        if run.many_active >= 0:
+            run.taken[v] = found
+        if after != found:
+            run.values[v] = after
+        return is_active_now
+
+    pull_range = pull_from_bits(may_change, term, settle_vertex, fold)
+
+    def pull(worker, item, run, *args):  # type: ignore[no-untyped-def]
+        pull_range(worker, item, run.back, run.rows.indptr, run.filters, run, *args)
+
+    push.__name__, scan.__name__, pull.__name__ = name, _SCAN_STUB.name, _PULL_STUB.name
+    return [Task(push, out_edges), Task(scan), Task(pull)], [make_stub(name), _SCAN_STUB, _PULL_STUB]
