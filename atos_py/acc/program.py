@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..algorithms.arguments import check_sources, check_worker
+from ..arrays.array import to_host
 from ..arrays.in_place import array_in_place
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from ..graph.graph import Graph
@@ -18,7 +19,15 @@ from ..operators.frontier import UNLIMITED
 from ..runtime.buckets import check_buckets
 from ..runtime.launch import LaunchOptions
 from ..runtime.stats import LaunchStats
-from ..support.validation import check_float, check_int, check_option_names, list_parameters
+from ..support.validation import (
+    as_host_array,
+    check_bool,
+    check_choice,
+    check_float,
+    check_int,
+    check_option_names,
+    list_parameters,
+)
 from .combine import Combine
 from .dense import run_dense
 from .runs import BUCKETS, Request, run_in_rounds, run_relaxed
@@ -136,6 +145,7 @@ class Program:
         threshold: int = 64,
         fuse: str = "direction",
         policy: Literal["data", "topology"] | tuple[Literal["hybrid"], float] = "data",
+        unique: bool = False,
         rounds: int | None = None,
         delta: float | Literal["auto"] | None = None,
         worker: str | None = None,
@@ -167,9 +177,12 @@ class Program:
             Which parts share a kernel: pushing and its scan, and pulling and its scan; none; or all.
         policy : {'data', 'topology'} or ('hybrid', float)
             What a round works on. 'data': active vertices. 'topology': all vertices, without a list: each looks along all its
-            in-edges, until none changes. ('hybrid', share): all vertices if more than this share of them was listed, duplicates
-            included, and active ones otherwise. Only for idempotent combines, but not for votes; in rounds, with `direction`
-            left out.
+            in-edges, until none changes. ('hybrid', share): all vertices if more than this share of them was listed, with
+            duplicates unless they are removed, and active ones otherwise. Only for idempotent combines, but not for votes; in
+            rounds, with `direction` left out.
+        unique : bool
+            Whether the online filter lists a vertex once in a round, by an atomic claim of it, however often it changes. A
+            ballot always does. Only in rounds with lists: not with 'pull' or 'topology', nor `apply`.
         rounds : int, optional
             The most rounds. By default there is no limit.
         delta : float or 'auto', optional
@@ -208,10 +221,9 @@ class Program:
         check_graph(graph)
         check_option_names("Program.run", launch_options, (*list_parameters(Program.run), *LaunchOptions.__annotations__))
         check_worker(worker)
-        choices = {"direction": (direction or "push", DIRECTIONS), "filter": (filter or "jit", FILTERS), "fuse": (fuse, FUSES)}
-        for name, (given, known) in choices.items():
-            if given not in known:
-                raise InvalidArgumentError(f"{name} must be one of {', '.join(known)} (got {given!r:.80})")
+        sent = check_choice("direction", "push" if direction is None else direction, DIRECTIONS)
+        listed = check_choice("filter", "jit" if filter is None else filter, FILTERS)
+        check_choice("fuse", fuse, FUSES)
         n, values = graph.num_vertices, array_in_place("metadata", metadata, graph.num_vertices, graph.device)
         if self.combine.name == "SUBTRACT" and values.dtype.kind == "u":
             raise UnsupportedTypeError(f"SUBTRACT may go below 0, which {values.dtype} cannot hold; make metadata signed")
@@ -231,6 +243,11 @@ class Program:
             f"policy={policy!r} lets vertices send again in each round, with no direction of yours (got {self.combine!r}, "
             f"direction={direction!r}): leave policy and direction out, or combine by MIN or MAX without apply="
         )
+        repeats = (
+            "unique=True lists a vertex once in a round, and there is no list of one without rounds, or where all pull "
+            f"(got {why if relaxed else f'direction={direction!r}, policy={policy!r}'}): leave it out"
+        )
+        no_list = relaxed or direction == "pull" or policy == "topology" or self.apply
         sweeps_wrongly = self.combine.votes or not self.combine.idempotent or self.apply or direction is not None
         rules = (
             (taken, f"a program has functions between rounds of its own (got {', '.join(taken)}); leave it out"),
@@ -240,18 +257,26 @@ class Program:
             (many_active >= 0 and sweeps_wrongly, again),
             (delta is not None and self.combine.name not in ("MIN", "MAX"), order),
             (in_rounds and relaxed, online),
+            (check_bool("unique", unique) and no_list, repeats),
         )
         for is_wrong, message in rules:
             if is_wrong:
                 raise LaunchConfigError(message)
         first = np.arange(n if start is None else 0)
-        if start is not None and np.size(start):
+        if start is not None and as_host_array("start", to_host(start)).size:
             first = check_sources(start, n, "start")
         room = min(BINS * check_int("threshold", threshold, 0, UNLIMITED), UNLIMITED)
-        most_listed = {"online": UNLIMITED, "ballot": -1}.get(filter or "jit", room)
+        most_listed = {"online": UNLIMITED, "ballot": -1}.get(listed, room)
         limit = UNLIMITED if rounds is None else check_int("rounds", rounds, 1, UNLIMITED)
         width = None if delta is None else check_buckets(BUCKETS, delta)[1]
-        default = "push" if many_active < 0 else "auto" if many_active else "pull"
-        of_all = direction or default, many_active, most_listed, fuse, limit, width
+        of_all = (
+            sent if many_active < 0 else "auto" if many_active else "pull",
+            many_active,
+            most_listed,
+            fuse,
+            unique,
+            limit,
+            width,
+        )
         asked = Request(self, graph, values, args, first, start is None, *of_all, worker, launch_options)
         return (run_dense if self.apply else run_relaxed if relaxed else run_in_rounds)(asked)

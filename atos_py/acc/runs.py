@@ -43,6 +43,7 @@ class Request(NamedTuple):
     many_active: int
     most_listed: int
     fuse: str
+    unique: bool
     rounds: int
     delta: Any
     worker: str | None
@@ -79,7 +80,7 @@ def run_in_rounds(asked: Request) -> LaunchStats:
     back = None if direction == "push" else turned(graph)
     many_edges = {"push": UNLIMITED, "pull": -1, "auto": int(PULL_SHARE * graph.num_edges)}[direction]
     limits = many_edges, asked.many_active, asked.most_listed, asked.rounds
-    run = make_frontier(graph, back, metadata, asked.start, asked.is_all, mode, fold, *limits)
+    run = make_frontier(graph, back, metadata, asked.start, asked.is_all, mode, fold, *limits, unique=asked.unique)
     ranges = run.filters.ranges
     queue = Queue(2 * n + ranges + 1, dtype=mixed_item_dtype(n), device=graph.device)
     launches = LaunchSequence(asked.program.name, queue, asked.options, asked.worker)

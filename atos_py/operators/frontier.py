@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.array import Array, asarray
+from ..arrays.array import Array, asarray, zeros
+from ..compile.atomics import atomic_exch
 from ..compile.task import Task
 from .filters import Filters, Fold, ballot, count_active, make_filters, pull_from_bits, take_sums
 from .stub import make_stub
@@ -51,6 +52,7 @@ class Frontier(NamedTuple):
     most_listed: int = 0  # vertices by the online filter, of which more are listed by a scan; if negative, none are
     rounds: int = 0  # after which the launch ends
     stays: int = 0  # a bit for each mode that this kernel has tasks for
+    claimed: Any = None  # the round in which each vertex was pushed last; None if it may be pushed more than once in a round
 
     @property
     def mode(self) -> int:
@@ -71,11 +73,20 @@ class Frontier(NamedTuple):
 
 
 def make_frontier(
-    rows: Any, back: Any, values: Array, start: NDArray[Any], is_all: bool, mode: int, fold: Fold | None, *limits: int
+    rows: Any,
+    back: Any,
+    values: Array,
+    start: NDArray[Any],
+    is_all: bool,
+    mode: int,
+    fold: Fold | None,
+    *limits: int,
+    unique: bool = False,
 ) -> Frontier:
     """Return what a run with rounds shares, whose first frontier is `start`, or all, in the mode PUSH or PULL.
 
     Without `back` no vertex pulls. `fold` is that of `frontier_tasks`, and `limits` are the fields `many_edges` to `rounds`.
+    With `unique`, the online filter lists a vertex once in a round.
     """
     n, device = values.size, values.device
     _, many_active, most_listed, rounds = limits
@@ -83,7 +94,8 @@ def make_frontier(
     state[[_MODE, _ROUNDS, _LOG]] = mode, 1, len(start) << 2 | is_all << 1 | mode
     filters = make_filters(n, device, None if back is None else np.arange(n) if many_active >= 0 else start, fold)
     taken = values.copy() if back is not None or most_listed < UNLIMITED else None
-    return Frontier(rows, back, values, taken, asarray(state, device=device), filters, *limits)
+    claimed = zeros(n, dtype=np.int32, device=device) if unique and most_listed >= 0 else None
+    return Frontier(rows, back, values, taken, asarray(state, device=device), filters, *limits)._replace(claimed=claimed)
 
 
 def is_taken(v, found, taken, state):  # type: ignore[no-untyped-def]
@@ -94,6 +106,14 @@ def is_taken(v, found, taken, state):  # type: ignore[no-untyped-def]
     if goes:
         taken[v] = found
     return goes
+
+
+def claims(u, claimed, state):  # type: ignore[no-untyped-def]
+    """Whether nobody has claimed a vertex in this round: it is claimed now. Without claims everybody may push it."""
+    if claimed is None:
+        return True
+    stamp = np.int32(state[_ROUNDS])  # no claim of an earlier round, so that none has to be taken back
+    return claimed[u] != stamp and atomic_exch(claimed, u, stamp) != stamp
 
 
 def next_mode(mode, count, edges, run):  # type: ignore[no-untyped-def]
@@ -167,7 +187,7 @@ def frontier_tasks(
     def push(worker, v, i, first, found, run, *args):  # type: ignore[no-untyped-def]
         u = run.rows.indices[first + i]
         is_active_now, after = relax(u, first + i, found, run, *args)
-        if is_active_now:
+        if is_active_now and claims(u, run.claimed, run.state):
             if run.most_listed >= 0:
                 worker.push(u, priority(after))
             count_active(u, run.rows.indptr, run.filters.sums)

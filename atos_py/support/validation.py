@@ -20,6 +20,7 @@ __all__ = [
     "as_integers",
     "broadcast_arrays",
     "check_bool",
+    "check_choice",
     "check_float",
     "check_int",
     "check_option_names",
@@ -79,6 +80,13 @@ def check_timeout(timeout: Any) -> float:
     if not (limit := check_float("timeout", timeout)) > 0:
         raise InvalidArgumentError(f"timeout must be a number of seconds above 0 (got {timeout})")
     return limit
+
+
+def check_choice(name: str, value: Any, known: Collection[str]) -> str:
+    """Check one of several words and return it."""
+    if isinstance(value, str) and value in known:
+        return value
+    raise InvalidArgumentError(f"{name} must be one of {', '.join(known)} (got {value!r:.80})")
 
 
 def check_bool(name: str, value: Any) -> bool:

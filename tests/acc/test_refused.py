@@ -68,6 +68,11 @@ VOTE, MIN, SUM = programs.BFS, programs.SSSP, programs.WEIGHTED_SUMS
         (VOTE, {"policy": "topology"}, LaunchConfigError, "send again"),
         (SUM, {"policy": ("hybrid", 0.5)}, LaunchConfigError, "combine by MIN or MAX"),
         (programs.K_CORE, {"policy": "topology"}, LaunchConfigError, "send again"),
+        (MIN, {"unique": 1}, UnsupportedTypeError, "unique must be True or False"),
+        (MIN, {"unique": True, "barrier": False}, LaunchConfigError, "once in a round.*barrier=False"),
+        (MIN, {"unique": True, "policy": "topology"}, LaunchConfigError, "no list.*policy='topology'"),
+        (VOTE, {"unique": True, "direction": "pull"}, LaunchConfigError, "no list.*direction='pull'"),
+        (SUM, {"unique": True}, LaunchConfigError, "no list"),
         (MIN, {"wrong": 1}, UnsupportedTypeError, "wrong"),
     ],
 )

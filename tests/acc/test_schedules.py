@@ -26,6 +26,7 @@ OPTIONS = {
     "num_blocks": st.integers(1, 4),
     "fetch_size": st.sampled_from([1, 7, 128]),
     "persistent": st.booleans(),
+    "unique": st.booleans(),
 }
 
 
@@ -86,6 +87,8 @@ def test_any_policy_gives_the_same_answer(device, made, policy, source, options,
     u, v, weights = edges.T
     graph = atos.Graph.from_edges(u, v, weights.astype(np.float32), num_vertices=n, device=device)
     del options["direction"]
+    if policy == "topology":
+        del options["unique"]  # nothing is listed
     check = check_components if finds_components and IS_FULL else check_sssp
     stats = check(graph, source % n, {**options, "policy": policy})
     share = 0.0 if policy == "topology" else policy[1]
@@ -104,6 +107,22 @@ def test_topology_driven_rounds_have_all_vertices(device):
     assert {name for name, count in stats.tasks_run_by.items() if count} == {"(pull)"}
 
 
+def test_duplicates_are_removed(device):
+    """Of a star whose leaves point to the root: each leaf lowers it, and pushes it, unless it is claimed in this round."""
+    leaves = np.arange(99)
+    ends, weights = np.append(np.full(99, 99), 100), np.append(99 - leaves, 1)
+    graph = atos.Graph.from_edges(np.append(leaves, 99), ends, weights, device=device)
+    for filtered in ("online", "jit", "ballot"):
+        lists = []
+        for unique in (False, True):
+            distance = atos.asarray(np.append(np.zeros(99), [np.inf, np.inf]), device=device)
+            stats = programs.SSSP.run(graph, distance, start=leaves, filter=filtered, unique=unique, num_blocks=1)
+            assert distance[:].tolist() == [0.0] * 99 + [1.0, 2.0]
+            lists.append(stats.frontiers)
+        assert lists[1] == (99, 1, 1)
+        assert lists[0] == lists[1] or (filtered != "ballot" and lists[0][1] > 1)
+
+
 @given(
     graphs(),
     st.sampled_from(CHECKS),
@@ -118,8 +137,12 @@ def test_any_schedule_gives_the_same_answer(device, made, check, source, options
     graph = atos.Graph.from_edges(u, v, weights.astype(np.float32), num_vertices=n, device=device)
     if check is check_bfs or IS_FULL:
         options = {**options, "fuse": fuse}
+    if options["direction"] == "pull":
+        del options["unique"]  # nothing is listed
     stats = check(graph, source % n, options)
     assert len(stats.filters) == len(stats.directions) == len(stats.frontiers)
+    if options.get("unique"):
+        assert max(stats.frontiers) <= n
     if options["direction"] != "auto":
         assert set(stats.directions) <= {options["direction"]}
         if options.get("fuse") != "none" and options["persistent"]:

@@ -15,7 +15,7 @@ import test_bad_input
 from public_calls import MASKED, RAGGED, alone, array, cpu, csr, dynamic, edges, keep, parts, pool, weighted
 
 import atos_py as atos
-from atos_py import errors
+from atos_py import acc, errors
 from atos_py.errors import AtosError
 from atos_py.graph import generate
 from atos_py.graph.graph import Graph
@@ -24,6 +24,10 @@ from atos_py.runtime.queue import Queue
 
 def search(**options: Any) -> Any:
     return atos.bfs(edges(), 0, **options)
+
+
+def run_program(**options: Any) -> Any:
+    return acc.programs.SSSP.run(edges(), np.zeros(2), **options)
 
 
 def closed_run() -> atos.Run:
@@ -243,6 +247,12 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     },
     "core_number": atos.core_number,
     "core_number, worker": lambda junk: atos.core_number(edges(), worker=junk),
+    **{
+        f"acc, {option}": lambda junk, option=option: run_program(**{option: junk})
+        for option in ("direction", "filter", "threshold", "fuse", "policy", "unique", "rounds", "delta", "worker")
+    },
+    "acc, start": lambda junk: run_program(start=junk),
+    "acc, metadata": lambda junk: acc.programs.SSSP.run(edges(), junk),
     "k_core": lambda junk: atos.k_core(junk, 2),
     "k_core, k": lambda junk: atos.k_core(edges(), junk),
     "count_triangles": atos.count_triangles,
