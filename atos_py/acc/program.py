@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Program"]
 
 DIRECTIONS, FILTERS, FUSES = ("push", "pull", "auto"), ("jit", "online", "ballot"), ("direction", "none", "all")
+MOST_LEVELS = 6  # of unrolling
 BINS = 1024  # of the online filter, as large as the threshold says
 
 
@@ -146,6 +147,7 @@ class Program:
         fuse: str = "direction",
         policy: Literal["data", "topology"] | tuple[Literal["hybrid"], float] = "data",
         unique: bool = False,
+        unroll: int = 1,
         rounds: int | None = None,
         delta: float | Literal["auto"] | None = None,
         worker: str | None = None,
@@ -183,6 +185,11 @@ class Program:
         unique : bool
             Whether the online filter lists a vertex once in a round, by an atomic claim of it, however often it changes. A
             ballot always does. Only in rounds with lists: not with 'pull' or 'topology', nor `apply`.
+        unroll : int
+            How many levels a thread follows where it makes vertices active, 1 to 6: with 2 it goes on to the edges of a vertex
+            that an edge has changed, unless it has more than 32. So rounds are fewer, though more may be done in all. For
+            pushes: not with 'pull', 'topology', `delta` or `apply`, nor for votes. `frontiers` are without vertices that a
+            thread has followed.
         rounds : int, optional
             The most rounds. By default there is no limit.
         delta : float or 'auto', optional
@@ -247,7 +254,13 @@ class Program:
             "unique=True lists a vertex once in a round, and there is no list of one without rounds, or where all pull "
             f"(got {why if relaxed else f'direction={direction!r}, policy={policy!r}'}): leave it out"
         )
-        no_list = relaxed or direction == "pull" or policy == "topology" or self.apply
+        no_list = direction == "pull" or policy == "topology" or self.apply
+        deep = (
+            f"unroll={unroll!r} lets updates along pushes run ahead of rounds and of any order, which votes do not, and there "
+            f"are none where all pull (got {self.combine!r}, direction={direction!r}, policy={policy!r}, delta={delta!r}): "
+            "leave it out"
+        )
+        levels = check_int("unroll", unroll, 1, MOST_LEVELS)
         sweeps_wrongly = self.combine.votes or not self.combine.idempotent or self.apply or direction is not None
         rules = (
             (taken, f"a program has functions between rounds of its own (got {', '.join(taken)}); leave it out"),
@@ -257,7 +270,8 @@ class Program:
             (many_active >= 0 and sweeps_wrongly, again),
             (delta is not None and self.combine.name not in ("MIN", "MAX"), order),
             (in_rounds and relaxed, online),
-            (check_bool("unique", unique) and no_list, repeats),
+            (check_bool("unique", unique) and (no_list or relaxed), repeats),
+            (levels > 1 and (no_list or self.combine.votes or delta is not None), deep),
         )
         for is_wrong, message in rules:
             if is_wrong:
@@ -269,14 +283,7 @@ class Program:
         most_listed = {"online": UNLIMITED, "ballot": -1}.get(listed, room)
         limit = UNLIMITED if rounds is None else check_int("rounds", rounds, 1, UNLIMITED)
         width = None if delta is None else check_buckets(BUCKETS, delta)[1]
-        of_all = (
-            sent if many_active < 0 else "auto" if many_active else "pull",
-            many_active,
-            most_listed,
-            fuse,
-            unique,
-            limit,
-            width,
-        )
-        asked = Request(self, graph, values, args, first, start is None, *of_all, worker, launch_options)
+        sent = sent if many_active < 0 else "auto" if many_active else "pull"
+        of_rounds = sent, many_active, most_listed, fuse, unique, levels, limit
+        asked = Request(self, graph, values, args, first, start is None, *of_rounds, width, worker, launch_options)
         return (run_dense if self.apply else run_relaxed if relaxed else run_in_rounds)(asked)

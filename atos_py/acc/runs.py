@@ -44,6 +44,7 @@ class Request(NamedTuple):
     most_listed: int
     fuse: str
     unique: bool
+    unroll: int
     rounds: int
     delta: Any
     worker: str | None
@@ -67,7 +68,7 @@ def run_relaxed(asked: Request) -> LaunchStats:
     queue = Queue(max(2 * n, 1), dtype=mixed_item_dtype(n), device=graph.device, **buckets)
     queue.push(asked.start, priority)
     launches = LaunchSequence(asked.program.name, queue, asked.options, asked.worker)
-    tasks, _, _ = make_tasks(asked.program, metadata.dtype, asked.delta is not None)
+    tasks, _, _ = make_tasks(asked.program, metadata.dtype, asked.delta is not None, asked.unroll)
     launches.launch(np.arange(0), tasks[0], Frontier(graph, None, metadata, taken), *asked.args)
     return launches.total()
 
@@ -75,7 +76,7 @@ def run_relaxed(asked: Request) -> LaunchStats:
 def run_in_rounds(asked: Request) -> LaunchStats:
     """Run a program with barriers, by as few launches as `fuse` allows, and return its statistics with those of the rounds."""
     graph, metadata, direction, n = asked.graph, asked.metadata, asked.direction, asked.graph.num_vertices
-    tasks, stubs, fold = make_tasks(asked.program, metadata.dtype)
+    tasks, stubs, fold = make_tasks(asked.program, metadata.dtype, levels=asked.unroll)
     mode = PULL if direction == "pull" or (direction == "auto" and asked.is_all) else PUSH
     back = None if direction == "push" else turned(graph)
     many_edges = {"push": UNLIMITED, "pull": -1, "auto": int(PULL_SHARE * graph.num_edges)}[direction]

@@ -27,10 +27,12 @@ def suited_to(program: Any, dtype: np.dtype[Any]) -> tuple[Any, Any, Any]:
 
 
 @functools.lru_cache(maxsize=256)
-def make_tasks(program: Any, dtype: np.dtype[Any], is_ordered: bool = False) -> tuple[list[Task], list[Task], Fold | None]:
+def make_tasks(
+    program: Any, dtype: np.dtype[Any], is_ordered: bool = False, levels: int = 1
+) -> tuple[list[Task], list[Task], Fold | None]:
     """Return the tasks of a program for metadata of a type, those that do nothing in their places, and how updates are folded.
 
-    They are push, scan and pull. If `is_ordered`, vertices of low metadata go first.
+    They are push, scan and pull. If `is_ordered`, vertices of low metadata go first. Pushes are unrolled to so many levels.
     """
     compute, active, combine = program.compute, program.active, program.combine
     wants, neutral, wide = suited_to(program, dtype)
@@ -58,4 +60,4 @@ def make_tasks(program: Any, dtype: np.dtype[Any], is_ordered: bool = False) -> 
         return after != found and active(found, after, *args), after
 
     fold = None if combine.votes else Fold(combine.merge, neutral, combine.by_all)
-    return *frontier_tasks(program.name, relax, update_along, settle, active, wants, fold, priority), fold
+    return *frontier_tasks(program.name, relax, update_along, settle, active, wants, fold, priority, levels), fold

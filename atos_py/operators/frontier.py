@@ -28,6 +28,7 @@ from ..compile.atomics import atomic_exch
 from ..compile.task import Task
 from .filters import Filters, Fold, ballot, count_active, make_filters, pull_from_bits, take_sums
 from .stub import make_stub
+from .unrolled import unrolled
 
 __all__ = ["DONE", "PULL", "PUSH", "UNLIMITED", "Frontier", "end_frontier_round", "frontier_tasks", "make_frontier"]
 
@@ -108,6 +109,12 @@ def is_taken(v, found, taken, state):  # type: ignore[no-untyped-def]
     return goes
 
 
+def note(v, value, taken):  # type: ignore[no-untyped-def]
+    """Note the value that a vertex has sent, if anybody asks. Should it have changed since, the next scan finds it."""
+    if taken is not None:
+        taken[v] = value
+
+
 def claims(u, claimed, state):  # type: ignore[no-untyped-def]
     """Whether nobody has claimed a vertex in this round: it is claimed now. Without claims everybody may push it."""
     if claimed is None:
@@ -169,14 +176,16 @@ def frontier_tasks(
     wants: Callable[..., Any],
     fold: Fold | None,
     priority: Callable[..., Any] = lambda after: None,
+    levels: int = 1,
 ) -> tuple[list[Task], list[Task]]:
     """Return the tasks of a frontier, which are push, scan and pull, and those that do nothing in their places.
 
     Push calls ``relax(u, edge, sent, run, *args)`` for each edge to u of a vertex with the value `sent`, which returns whether
-    u is active now, and its value; ``priority(value)`` is that of the push. Pull folds ``term(v, edge, run, *args)`` of the
-    in-edges of v from the frontier, where ``wants(value, *args)``, and ``settle(found, number, *args)`` returns the same two
-    things, `found` being the value of v. Without `fold` it takes one such edge. ``active(before, after, *args)`` says so of
-    two values. The tasks are launched with arguments ``(run, *args)``, `run` being a `Frontier`.
+    u is active now, and its value; ``priority(value)`` is that of the push. It goes on by itself for so many `levels`
+    (`unrolled`). Pull folds ``term(v, edge, run, *args)`` of the in-edges of v from the frontier, where
+    ``wants(value, *args)``, and ``settle(found, number, *args)`` returns the same two things, `found` being the value of v.
+    Without `fold` it takes one such edge. ``active(before, after, *args)`` says so of two values. The tasks are launched with
+    arguments ``(run, *args)``, `run` being a `Frontier`.
     """
 
     def out_edges(v, run, *args):  # type: ignore[no-untyped-def]
@@ -184,13 +193,19 @@ def frontier_tasks(
         length = run.rows.indptr[v + 1] - first if is_taken(v, found, run.taken, run.state) else 0
         return np.int64(length), first, found
 
-    def push(worker, v, i, first, found, run, *args):  # type: ignore[no-untyped-def]
-        u = run.rows.indices[first + i]
-        is_active_now, after = relax(u, first + i, found, run, *args)
-        if is_active_now and claims(u, run.claimed, run.state):
+    def list_vertex(worker, u, after, run, *args):  # type: ignore[no-untyped-def]
+        if claims(u, run.claimed, run.state):
             if run.most_listed >= 0:
                 worker.push(u, priority(after))
             count_active(u, run.rows.indptr, run.filters.sums)
+
+    def take_followed(u, value, run, *args):  # type: ignore[no-untyped-def]
+        note(u, value, run.taken)
+
+    relax_on = unrolled(relax, take_followed, list_vertex, levels)
+
+    def push(worker, v, i, first, found, run, *args):  # type: ignore[no-untyped-def]
+        relax_on(worker, first + i, found, run.rows, run, *args)
 
     def is_active(v, run, *args):  # type: ignore[no-untyped-def]
         return active(run.taken[v], run.values[v], *args)

@@ -57,6 +57,12 @@ def test_kernels_with_rounds(program, graph, dtype, args, kernels):
         cubin(Tasks(tuple(members)), (run, *args), each_round=end_frontier_round)
 
 
+def test_unrolled_kernel():
+    (tasks, stubs, _), distance = make_tasks(programs.SSSP, np.dtype("f4"), levels=3), array("f4")
+    run = Frontier(WEIGHTED, None, distance, distance, WORDS, Filters(256, 1), claimed=array("i4"))
+    cubin(Tasks((*tasks[:2], stubs[2])), (run,), each_round=end_frontier_round)
+
+
 def test_online_filter_alone():
     metadata = array("u4")
     tasks, _, _ = make_tasks(programs.BFS, np.dtype("u4"))

@@ -73,6 +73,13 @@ VOTE, MIN, SUM = programs.BFS, programs.SSSP, programs.WEIGHTED_SUMS
         (MIN, {"unique": True, "policy": "topology"}, LaunchConfigError, "no list.*policy='topology'"),
         (VOTE, {"unique": True, "direction": "pull"}, LaunchConfigError, "no list.*direction='pull'"),
         (SUM, {"unique": True}, LaunchConfigError, "no list"),
+        (MIN, {"unroll": 0}, InvalidArgumentError, "unroll"),
+        (MIN, {"unroll": 7}, InvalidArgumentError, "unroll"),
+        (VOTE, {"unroll": 2}, LaunchConfigError, "which votes do not"),
+        (MIN, {"unroll": 2, "delta": 1}, LaunchConfigError, "any order.*delta=1"),
+        (MIN, {"unroll": 2, "policy": "topology"}, LaunchConfigError, "none where all pull"),
+        (MIN, {"unroll": 2, "direction": "pull"}, LaunchConfigError, "none where all pull"),
+        (SUM, {"unroll": 2}, LaunchConfigError, "ahead of rounds"),
         (MIN, {"wrong": 1}, UnsupportedTypeError, "wrong"),
     ],
 )

@@ -26,8 +26,8 @@ OPTIONS = {
     "num_blocks": st.integers(1, 4),
     "fetch_size": st.sampled_from([1, 7, 128]),
     "persistent": st.booleans(),
-    "unique": st.booleans(),
 }
+LIST_OPTIONS = {"unique": st.booleans(), "unroll": st.sampled_from([1, 3] if not IS_FULL else [1, 2, 3, 6])}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -68,6 +68,9 @@ def check_k_core(graph: atos.Graph, source: int, options: dict[str, Any]) -> ato
     k = 1 + source % 4
     members, stats = programs.k_core(undirected, k, **options)
     atos.verify_k_core(undirected, k, members)
+    if options.get("unroll", 1) > 1:
+        assert sum(stats.frontiers) <= np.count_nonzero(~members)  # others were followed by the thread that took them out
+        return stats
     assert sum(stats.frontiers) == np.count_nonzero(~members)  # each vertex leaves exactly once
     if set(stats.filters) == {"online"} and set(stats.directions) == {"push"} and "(scan)" not in stats.tasks_run_by:
         assert stats.tasks_run == np.count_nonzero(~members)
@@ -87,13 +90,35 @@ def test_any_policy_gives_the_same_answer(device, made, policy, source, options,
     u, v, weights = edges.T
     graph = atos.Graph.from_edges(u, v, weights.astype(np.float32), num_vertices=n, device=device)
     del options["direction"]
-    if policy == "topology":
-        del options["unique"]  # nothing is listed
     check = check_components if finds_components and IS_FULL else check_sssp
     stats = check(graph, source % n, {**options, "policy": policy})
     share = 0.0 if policy == "topology" else policy[1]
     for count, direction, filtered in list(zip(stats.frontiers, stats.directions, stats.filters, strict=True))[1:]:
         assert (direction, filtered == "none") == (("pull", True) if count > int(share * n) else ("push", False))
+
+
+@given(
+    graphs(),
+    st.sampled_from([check_sssp, *([check_k_core, check_components] if IS_FULL else [])]),
+    st.sampled_from(["data", *POLICIES[1:]]),
+    st.integers(0, 59),
+    st.fixed_dictionaries({**OPTIONS, **LIST_OPTIONS}),
+    st.booleans(),
+)
+@settings(max_examples=max(CASES // 2, 20), deadline=None)
+def test_claims_and_unrolling_give_the_same_answer(device, made, check, policy, source, options, is_relaxed):
+    n, edges = made
+    u, v, weights = edges.T
+    graph = atos.Graph.from_edges(u, v, weights.astype(np.float32), num_vertices=n, device=device)
+    if is_relaxed:
+        options = {**options, "barrier": False, "unique": False, "filter": "online", "direction": "push"}
+    elif policy != "data" and check is not check_k_core:
+        options = {**options, "policy": policy, "direction": None}
+    elif options["direction"] == "pull":
+        options = {**options, "direction": "auto"}
+    stats = check(graph, source % n, options)
+    if options["unique"] or options["filter"] == "ballot":
+        assert max(stats.frontiers) <= n
 
 
 def test_topology_driven_rounds_have_all_vertices(device):
@@ -123,6 +148,26 @@ def test_duplicates_are_removed(device):
         assert lists[0] == lists[1] or (filtered != "ballot" and lists[0][1] > 1)
 
 
+@pytest.mark.parametrize("levels", [1, 2, 3, 6])
+def test_rounds_are_unrolled(device, levels):
+    """Along a path each round gets so many edges further, whatever lists what it ends at."""
+    path = atos.Graph.from_edges(np.arange(12), np.arange(1, 13), weights=np.ones(12), device=device)
+    for options in ({"filter": "online"}, {"filter": "ballot"}, {"filter": "jit"}, {"unique": True}, {"barrier": False}):
+        distance, stats = programs.sssp(path, 0, unroll=levels, **options)
+        assert distance[:].tolist() == list(range(13))
+        assert stats.tasks_run_by["relax"] == 12 // levels + 1
+        if options.get("barrier", True):
+            assert stats.frontiers == (1,) * (12 // levels + 1)
+
+
+def test_vertices_with_many_edges_are_not_followed(device):
+    """But pushed: the middle of a star, from which the leaves are reached in a round of their own."""
+    leaves = np.arange(2, 102)
+    star = atos.Graph.from_edges(np.append(0, np.full(100, 1)), np.append(1, leaves), weights=np.ones(101), device=device)
+    stats = programs.sssp(star, 0, unroll=4)[1]
+    assert stats.frontiers == (1, 1)
+
+
 @given(
     graphs(),
     st.sampled_from(CHECKS),
@@ -137,12 +182,8 @@ def test_any_schedule_gives_the_same_answer(device, made, check, source, options
     graph = atos.Graph.from_edges(u, v, weights.astype(np.float32), num_vertices=n, device=device)
     if check is check_bfs or IS_FULL:
         options = {**options, "fuse": fuse}
-    if options["direction"] == "pull":
-        del options["unique"]  # nothing is listed
     stats = check(graph, source % n, options)
     assert len(stats.filters) == len(stats.directions) == len(stats.frontiers)
-    if options.get("unique"):
-        assert max(stats.frontiers) <= n
     if options["direction"] != "auto":
         assert set(stats.directions) <= {options["direction"]}
         if options.get("fuse") != "none" and options["persistent"]:
