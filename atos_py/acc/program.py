@@ -148,6 +148,7 @@ class Program:
         policy: Literal["data", "topology"] | tuple[Literal["hybrid"], float] = "data",
         unique: bool = False,
         unroll: int = 1,
+        monotone_stores: bool = False,
         rounds: int | None = None,
         delta: float | Literal["auto"] | None = None,
         worker: str | None = None,
@@ -190,6 +191,10 @@ class Program:
             that an edge has changed, unless it has more than 32. So rounds are fewer, though more may be done in all. For
             pushes: not with 'pull', 'topology', `delta` or `apply`, nor for votes. `frontiers` are without vertices that a
             thread has followed.
+        monotone_stores : bool
+            Whether vertices change their out-neighbours by plain stores, not by atomics, nor looking along in-edges. Only for
+            ``policy="topology"``: a store may undo a better one of another thread, which is repaired since every vertex sends
+            again in the next round. `frontiers` then counts the vertices that changed a neighbour.
         rounds : int, optional
             The most rounds. By default there is no limit.
         delta : float or 'auto', optional
@@ -255,10 +260,15 @@ class Program:
             f"(got {why if relaxed else f'direction={direction!r}, policy={policy!r}'}): leave it out"
         )
         no_list = direction == "pull" or policy == "topology" or self.apply
+        no_push = no_list and not monotone_stores
         deep = (
             f"unroll={unroll!r} lets updates along pushes run ahead of rounds and of any order, which votes do not, and there "
             f"are none where all pull (got {self.combine!r}, direction={direction!r}, policy={policy!r}, delta={delta!r}): "
             "leave it out"
+        )
+        lost = (
+            "monotone_stores=True may lose an update to a store of another thread, and no worklist says who has to send again; "
+            f"it is right where every vertex does, in each round (got {policy=}): pass policy='topology', or leave it out"
         )
         levels = check_int("unroll", unroll, 1, MOST_LEVELS)
         sweeps_wrongly = self.combine.votes or not self.combine.idempotent or self.apply or direction is not None
@@ -270,8 +280,9 @@ class Program:
             (many_active >= 0 and sweeps_wrongly, again),
             (delta is not None and self.combine.name not in ("MIN", "MAX"), order),
             (in_rounds and relaxed, online),
+            (check_bool("monotone_stores", monotone_stores) and policy != "topology", lost),
             (check_bool("unique", unique) and (no_list or relaxed), repeats),
-            (levels > 1 and (no_list or self.combine.votes or delta is not None), deep),
+            (levels > 1 and (no_push or self.combine.votes or delta is not None), deep),
         )
         for is_wrong, message in rules:
             if is_wrong:
@@ -284,6 +295,6 @@ class Program:
         limit = UNLIMITED if rounds is None else check_int("rounds", rounds, 1, UNLIMITED)
         width = None if delta is None else check_buckets(BUCKETS, delta)[1]
         sent = sent if many_active < 0 else "auto" if many_active else "pull"
-        of_rounds = sent, many_active, most_listed, fuse, unique, levels, limit
+        of_rounds = sent, many_active, most_listed, fuse, unique, levels, monotone_stores, limit
         asked = Request(self, graph, values, args, first, start is None, *of_rounds, width, worker, launch_options)
         return (run_dense if self.apply else run_relaxed if relaxed else run_in_rounds)(asked)

@@ -45,6 +45,7 @@ class Request(NamedTuple):
     fuse: str
     unique: bool
     unroll: int
+    stores: bool
     rounds: int
     delta: Any
     worker: str | None
@@ -76,9 +77,9 @@ def run_relaxed(asked: Request) -> LaunchStats:
 def run_in_rounds(asked: Request) -> LaunchStats:
     """Run a program with barriers, by as few launches as `fuse` allows, and return its statistics with those of the rounds."""
     graph, metadata, direction, n = asked.graph, asked.metadata, asked.direction, asked.graph.num_vertices
-    tasks, stubs, fold = make_tasks(asked.program, metadata.dtype, levels=asked.unroll)
+    tasks, stubs, fold = make_tasks(asked.program, metadata.dtype, levels=asked.unroll, stores=asked.stores)
     mode = PULL if direction == "pull" or (direction == "auto" and asked.is_all) else PUSH
-    back = None if direction == "push" else turned(graph)
+    back = None if direction == "push" or asked.stores else turned(graph)
     many_edges = {"push": UNLIMITED, "pull": -1, "auto": int(PULL_SHARE * graph.num_edges)}[direction]
     limits = many_edges, asked.many_active, asked.most_listed, asked.rounds
     run = make_frontier(graph, back, metadata, asked.start, asked.is_all, mode, fold, *limits, unique=asked.unique)

@@ -11,7 +11,7 @@ from ..compile.codegen.introspect import reads_parameter
 from ..compile.task import Task
 from ..operators.edge_map import weight_of
 from ..operators.filters import Fold
-from ..operators.frontier import frontier_tasks
+from ..operators.frontier import frontier_tasks, store_task
 
 __all__ = ["make_tasks", "suited_to"]
 
@@ -28,11 +28,12 @@ def suited_to(program: Any, dtype: np.dtype[Any]) -> tuple[Any, Any, Any]:
 
 @functools.lru_cache(maxsize=256)
 def make_tasks(
-    program: Any, dtype: np.dtype[Any], is_ordered: bool = False, levels: int = 1
+    program: Any, dtype: np.dtype[Any], is_ordered: bool = False, levels: int = 1, stores: bool = False
 ) -> tuple[list[Task], list[Task], Fold | None]:
     """Return the tasks of a program for metadata of a type, those that do nothing in their places, and how updates are folded.
 
     They are push, scan and pull. If `is_ordered`, vertices of low metadata go first. Pushes are unrolled to so many levels.
+    If the program `stores`, all vertices send without atomics in the place of the pull.
     """
     compute, active, combine = program.compute, program.active, program.combine
     wants, neutral, wide = suited_to(program, dtype)
@@ -59,5 +60,15 @@ def make_tasks(
         after = wide(onto(found, wide(update)))
         return after != found and active(found, after, *args), after
 
+    def relax_by_store(u, edge, sent, run, *args):  # type: ignore[no-untyped-def]
+        before = run.values[u]
+        update = wide(compute(sent, weight_of(run.rows.weights, edge), before, *args))
+        after = wide(onto(before, update))
+        changes = wants(before, *args) and after != before
+        if changes:
+            run.values[u] = after
+        return changes and active(before, after, *args), after
+
     fold = None if combine.votes else Fold(combine.merge, neutral, combine.by_all)
-    return *frontier_tasks(program.name, relax, update_along, settle, active, wants, fold, priority, levels), fold
+    tasks, stubs = frontier_tasks(program.name, relax, update_along, settle, active, wants, fold, priority, levels)
+    return [*tasks[:2], store_task(relax_by_store, levels) if stores else tasks[2]], stubs, fold

@@ -7,7 +7,7 @@ scan are ranges of vertices, few enough for one worker to push them all between 
 which vertices look for neighbours whose bits are set.
 
 Where vertices may pull, which needs no list, those that become active are counted with their edges, in *sums*: vertices above
-the lowest 40 bits, edges in these. They are spread over many words, since one would delay thousands of threads.
+the lowest 36 bits, edges in these. They are spread over many words, since one would delay thousands of threads.
 
 Source: Liu and Huang, "SIMD-X: Programming and processing of graph algorithms on GPUs", USENIX ATC 2019.
 """
@@ -27,9 +27,20 @@ from .edge_map import THREAD_MAX_DEGREE
 from .reductions import NUM_PARTIAL_SUMS
 from .row_pull import SEARCHED_ALONE, row_fold, row_search
 
-__all__ = ["Filters", "Fold", "ballot", "count_active", "make_filters", "pull_from_bits", "take_sums"]
+__all__ = [
+    "ONE_VERTEX",
+    "Filters",
+    "Fold",
+    "ballot",
+    "count_active",
+    "count_range",
+    "make_filters",
+    "pull_from_bits",
+    "range_bounds",
+    "take_sums",
+]
 
-_ONE = 1 << 40  # a vertex in the sums, above the edges
+ONE_VERTEX = 1 << 36  # in the sums, above the edges: room for 134 million vertices
 _GROUP = 32
 _RANGES, _LEAST_SIZE = 4096, 256  # the most ranges, and the fewest vertices of one
 
@@ -71,7 +82,7 @@ def in_frontier(u, bits):  # type: ignore[no-untyped-def]
 
 def share(v, indptr):  # type: ignore[no-untyped-def]
     """Return what a vertex adds to the sums."""
-    return _ONE + indptr[v + 1] - indptr[v]
+    return ONE_VERTEX + indptr[v + 1] - indptr[v]
 
 
 def count_active(v, indptr, sums):  # type: ignore[no-untyped-def]
@@ -97,7 +108,7 @@ def take_sums(worker, sums):  # type: ignore[no-untyped-def]
         total += sums[k]
         sums[k] = 0
     total = worker.sum(total)
-    return total >> 40, total & (_ONE - 1)
+    return total >> 36, total & (ONE_VERTEX - 1)
 
 
 def range_bounds(item, n, filters):  # type: ignore[no-untyped-def]

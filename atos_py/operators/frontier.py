@@ -8,7 +8,8 @@ goes through the online filter. *Scan*: the ballot filter. What the online filte
 *Pull*: each vertex that may change looks at its in-edges from vertices of the frontier, whose bits are set.
 
 *Topology-driven* rounds are pulls in which all bits are set, so that every vertex looks along all of its in-edges. The value
-before such a round is noted in `taken`: so a scan after it finds the vertices that it made active.
+before such a round is noted in `taken`: so a scan after it finds the vertices that it made active. Where all rounds are such, a
+`store_task` may take the place of the pull: every vertex stores into its out-neighbours, without atomics.
 
 `gather_rounds` has rounds in which all vertices gather, without a frontier.
 
@@ -26,11 +27,34 @@ from numpy.typing import NDArray
 from ..arrays.array import Array, asarray, zeros
 from ..compile.atomics import atomic_exch
 from ..compile.task import Task
-from .filters import Filters, Fold, ballot, count_active, make_filters, pull_from_bits, take_sums
+from .edge_map import THREAD_MAX_DEGREE
+from .filters import (
+    ONE_VERTEX,
+    Filters,
+    Fold,
+    ballot,
+    count_active,
+    count_range,
+    make_filters,
+    pull_from_bits,
+    range_bounds,
+    take_sums,
+)
+from .row_map import row_map
 from .stub import make_stub
 from .unrolled import unrolled
 
-__all__ = ["DONE", "PULL", "PUSH", "UNLIMITED", "Frontier", "end_frontier_round", "frontier_tasks", "make_frontier"]
+__all__ = [
+    "DONE",
+    "PULL",
+    "PUSH",
+    "UNLIMITED",
+    "Frontier",
+    "end_frontier_round",
+    "frontier_tasks",
+    "make_frontier",
+    "store_task",
+]
 
 PUSH, PULL, SCAN_LIST, SCAN_BITS, DONE = range(5)  # modes: what the tasks of a round do; a scan comes before what is 2 less
 _MODE, _ROUNDS, _LIMITED, _LOG = range(4)  # places in the state of a launch, which ends with an entry for each round
@@ -68,7 +92,7 @@ class Frontier(NamedTuple):
         return {
             "stopped": bool(found[_LIMITED]),
             "filters": tuple("none" if sweeps and entry & 1 else "ballot" if entry & 2 else "online" for entry in entries),
-            "directions": tuple("pull" if entry & 1 else "push" for entry in entries),
+            "directions": tuple("pull" if entry & 1 and self.back is not None else "push" for entry in entries),
             "frontiers": tuple((entries >> 2).tolist()),
         }
 
@@ -86,15 +110,18 @@ def make_frontier(
 ) -> Frontier:
     """Return what a run with rounds shares, whose first frontier is `start`, or all, in the mode PUSH or PULL.
 
-    Without `back` no vertex pulls. `fold` is that of `frontier_tasks`, and `limits` are the fields `many_edges` to `rounds`.
-    With `unique`, the online filter lists a vertex once in a round.
+    Without `back` no vertex pulls; topology-driven rounds then have a `store_task`. `fold` is that of `frontier_tasks`, and
+    `limits` are the fields `many_edges` to `rounds`. With `unique`, the online filter lists a vertex once in a round.
     """
     n, device = values.size, values.device
     _, many_active, most_listed, rounds = limits
     state = np.zeros(_LOG + min(rounds, _MOST_LOGGED), np.int64)
     state[[_MODE, _ROUNDS, _LOG]] = mode, 1, len(start) << 2 | is_all << 1 | mode
-    filters = make_filters(n, device, None if back is None else np.arange(n) if many_active >= 0 else start, fold)
-    taken = values.copy() if back is not None or most_listed < UNLIMITED else None
+    is_swept = many_active >= 0  # in some rounds
+    filters = make_filters(n, device, np.arange(n) if is_swept else None if back is None else start, fold)
+    if back is None:
+        filters = filters._replace(alone=THREAD_MAX_DEGREE[device.kind])
+    taken = values.copy() if is_swept or back is not None or most_listed < UNLIMITED else None
     claimed = zeros(n, dtype=np.int32, device=device) if unique and most_listed >= 0 else None
     return Frontier(rows, back, values, taken, asarray(state, device=device), filters, *limits)._replace(claimed=claimed)
 
@@ -167,6 +194,11 @@ def end_frontier_round(worker, run, *args):  # type: ignore[no-untyped-def]
         push_ranges(worker, following, run.filters.ranges, run.taken)
 
 
+def _vertex_if(is_counted):  # type: ignore[no-untyped-def]
+    """Return what a vertex without edges adds to the sums, if it is counted."""
+    return np.int64(ONE_VERTEX) if is_counted else np.int64(0)
+
+
 def frontier_tasks(
     name: str,
     relax: Callable[..., Any],
@@ -237,3 +269,42 @@ def frontier_tasks(
 
     push.__name__, scan.__name__, pull.__name__ = name, _SCAN_STUB.name, _PULL_STUB.name
     return [Task(push, out_edges), Task(scan), Task(pull)], [make_stub(name), _SCAN_STUB, _PULL_STUB]
+
+
+def store_task(relax: Callable[..., Any], levels: int = 1) -> Task:
+    """Return the task by which all vertices change their out-neighbours, in the place of the pull of `frontier_tasks`.
+
+    ``relax(u, edge, sent, run, *args)`` is as there, but stores. A store may undo a better one of the same round by another
+    thread. That does no harm if values only ever get better, until none does, and every vertex sends again in the next round:
+    so all rounds have to be topology-driven. A vertex is counted if it has changed a neighbour. With `levels`, a thread goes on
+    by itself (`unrolled`), and leaves what is further to the next round.
+    """
+
+    def leave(*args):  # type: ignore[no-untyped-def]
+        pass
+
+    relax_on = unrolled(relax, leave, leave, levels)
+
+    def send(worker, v, edge, last, step, run, *args):  # type: ignore[no-untyped-def]
+        sent, has_changed = run.values[v], False
+        while edge < last:
+            has_changed |= relax_on(worker, edge, sent, run.rows, run, *args)
+            edge += step
+        return has_changed
+
+    def send_row(v, edge, last, run, *args):  # type: ignore[no-untyped-def]
+        return _vertex_if(send(None, v, np.int64(edge), last, 1, run, *args))
+
+    def send_row_by_all(team, v, edge, last, run, *args):  # type: ignore[no-untyped-def]
+        has_changed = team.any(send(None, v, np.int64(edge) + team.rank, last, team.size, run, *args))
+        return _vertex_if(has_changed and team.rank == 0)
+
+    send_rows = row_map(send_row, send_row_by_all)
+
+    def store(worker, item, run, *args):  # type: ignore[no-untyped-def]
+        first, end = range_bounds(item, run.values.size, run.filters)
+        shares = send_rows(worker, first, end, run.filters.alone, run.rows.indptr, run, *args)
+        count_range(worker, item, shares, run.filters.sums)
+
+    store.__name__ = _PULL_STUB.name
+    return Task(store)

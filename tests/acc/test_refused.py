@@ -80,6 +80,11 @@ VOTE, MIN, SUM = programs.BFS, programs.SSSP, programs.WEIGHTED_SUMS
         (MIN, {"unroll": 2, "policy": "topology"}, LaunchConfigError, "none where all pull"),
         (MIN, {"unroll": 2, "direction": "pull"}, LaunchConfigError, "none where all pull"),
         (SUM, {"unroll": 2}, LaunchConfigError, "ahead of rounds"),
+        (MIN, {"monotone_stores": 1}, UnsupportedTypeError, "monotone_stores must be True or False"),
+        (MIN, {"monotone_stores": True}, LaunchConfigError, "no worklist says.*policy='data'"),
+        (MIN, {"monotone_stores": True, "policy": ("hybrid", 0.5)}, LaunchConfigError, "no worklist says"),
+        (VOTE, {"monotone_stores": True, "policy": "topology"}, LaunchConfigError, "send again"),
+        (programs.K_CORE, {"monotone_stores": True, "policy": "topology"}, LaunchConfigError, "send again"),
         (MIN, {"wrong": 1}, UnsupportedTypeError, "wrong"),
     ],
 )

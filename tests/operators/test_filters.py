@@ -9,7 +9,7 @@ import pytest
 
 import atos_py as atos
 from atos_py.acc import programs
-from atos_py.operators.filters import ballot, make_filters, take_sums
+from atos_py.operators.filters import ONE_VERTEX, ballot, make_filters, take_sums
 from atos_py.operators.row_pull import row_search
 
 
@@ -68,6 +68,17 @@ def test_ballot(device, n, share):
         assert np.array_equal(taken.to_numpy(), marks if sets_bits else np.zeros(n))
         assert counts[:].tolist() == [len(expected), len(expected), 0 if sets_bits else len(expected)]
         assert not filters.sums.to_numpy().any()
+
+
+def test_sums_have_room_for_large_graphs(device):
+    """Of 50 million vertices, whose count would have been cut off at 8 million when it had 24 bits."""
+    filters, queue = make_filters(1, device, np.arange(0)), atos.Queue(2, device=device)
+    filters.sums[0] = 50_000_000 * ONE_VERTEX + 7
+    counts, marks = atos.zeros(3, dtype=np.int64, device=device), atos.zeros(1, dtype=np.int32, device=device)
+    queue.push(np.arange(filters.ranges))
+    indptr = atos.zeros(2, dtype=np.int64, device=device)
+    queue.launch_cta(scan, 0, 1, indptr, filters, counts, marks, marks, barrier=True, each_round=stop)
+    assert counts[:].tolist() == [50_000_000, 7, 0]
 
 
 def wants(v, indptr, good, first):

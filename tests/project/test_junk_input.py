@@ -249,7 +249,10 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "core_number, worker": lambda junk: atos.core_number(edges(), worker=junk),
     **{
         f"acc, {option}": lambda junk, option=option: run_program(**{option: junk})
-        for option in ("direction", "filter", "threshold", "fuse", "policy", "unique", "unroll", "rounds", "delta", "worker")
+        for option in [
+            *("direction", "filter", "threshold", "fuse", "policy", "unique", "unroll", "monotone_stores"),
+            *("rounds", "delta", "worker"),
+        ]
     },
     "acc, start": lambda junk: run_program(start=junk),
     "acc, metadata": lambda junk: acc.programs.SSSP.run(edges(), junk),
