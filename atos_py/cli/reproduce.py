@@ -25,7 +25,7 @@ With --paper simd-x it runs programs in the model of Liu and Huang 2019: combine
 filters alone, fusion of kernels with their registers and launches, and run times. With --paper onyx it runs
 five algorithms on features, with and without feature-aware mapping, and driven by changes or not, and counts sectors that
 are touched. With --paper worklists it runs programs data-driven and topology-driven, as Nasre et al. 2013 did: policies,
-rounds, kinds of worklists, the temporal hybrid, and growth."""
+rounds, kinds of worklists, unrolling, hybrids, and growth."""
 EXAMPLES = """\
   atos reproduce --out paper
   atos reproduce --out paper --graph roads.gr.gz rmat:18:16 --repeat 10

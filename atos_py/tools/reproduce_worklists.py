@@ -1,6 +1,7 @@
-"""The measures of Nasre, Burtscher and Pingali 2013 on this machine, as far as their programs are here: figures 5 to 8, 11, 14.
+"""The measures of Nasre, Burtscher and Pingali 2013 on this machine: figures 5 to 9 and 11 to 14, of programs that are here.
 
-`program_measures` says how measures run programs (`acc.programs`), and what is written. Figures 5 and 6 are one.
+`program_measures` says how measures run programs (`acc.programs`), and what is written. Figures 5 and 6 are one. Programs for
+Figures 12 and 13 alone are in `worklist_hybrids`.
 """
 
 from __future__ import annotations
@@ -9,14 +10,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..acc import programs
-from ..algorithms.bfs import bfs, verify_bfs
+from ..algorithms.bfs import UNREACHED, bfs, verify_bfs
 from ..algorithms.connected_components import verify_connected_components
+from ..algorithms.sssp import verify_sssp
 from ..graph.graph import Graph
 from ..runtime.stats import LaunchStats
 from ..runtime.trace import format_digits
 from .program_measures import Measure, Paper, Row, Run, Subject, run_bfs_by_minimum, run_measures, run_sssp
 from .reproduce import Progress
+from .worklist_hybrids import TOPOLOGY, search_by_partitions, sum_up_tree, verify_tree
 
 __all__ = ["MEASURES", "PROGRAMS", "reproduce_worklists"]
 
@@ -34,10 +39,31 @@ def _run_growing_bfs(on: Subject, options: dict[str, Any]) -> LaunchStats:
     return found.stats
 
 
+def _run_spatial_bfs(on: Subject, options: dict[str, Any]) -> LaunchStats:
+    depth, stats = search_by_partitions(on.graph, on.source, **options)
+    verify_bfs(on.host, on.source, np.where(np.isinf(depth), np.uint32(UNREACHED), depth).astype(np.uint32))
+    return stats
+
+
+def _run_spatial_sssp(on: Subject, options: dict[str, Any]) -> LaunchStats:
+    distance, stats = search_by_partitions(on.weighted, on.source, **options)
+    verify_sssp(on.weighted_host, on.source, distance)
+    return stats
+
+
+def _run_tree(on: Subject, options: dict[str, Any]) -> LaunchStats:
+    total, stats = sum_up_tree(on.graph.num_vertices, on.graph.device, **options)
+    verify_tree(on.graph.num_vertices, total)
+    return stats
+
+
 PROGRAMS: dict[str, Run] = {
     "BFS": run_bfs_by_minimum,  # since topology-driven rounds have no levels
     "SSSP": run_sssp,
     "components": _run_components,
+    "BFS, spatial": _run_spatial_bfs,
+    "SSSP, spatial": _run_spatial_sssp,
+    "tree": _run_tree,
     "BFS, growing": _run_growing_bfs,
 }
 _ALL = ("BFS", "SSSP", "components")
@@ -58,18 +84,52 @@ MEASURES = {
         {
             "rounds": {"filter": "online"},
             "scan": {"filter": "ballot"},
+            "unique": {"filter": "online", "unique": True},
+            "unrolled": {"filter": "online", "unroll": 3},
             "relaxed": {"barrier": False},
             "ordered": {"delta": "auto"},
         },
         "Rounds: a hierarchical worklist, of push buffers in shared memory. Scan: the list is made without atomics on it, by "
-        "looking at all vertices. Relaxed: without barriers, so that workers run what they have pushed, which is the effect of "
-        "unrolling. Ordered: by buckets of distance, which the paper does not have.",
+        "looking at all vertices. Unique: a vertex is listed once in a round. Unrolled: threads follow their changes for three "
+        "levels. Relaxed: without barriers, so that workers run what they have pushed. Ordered: by buckets of distance, which "
+        "the paper does not have.",
+    ),
+    "figure9": Measure(
+        "Topology-driven SSSP (Figure 9)", ("SSSP",),
+        {
+            "pull": {"policy": "topology"},
+            "stores": {"policy": "topology", "monotone_stores": True},
+            **{
+                f"unrolled, {levels}": {"policy": "topology", "monotone_stores": True, "unroll": levels} for levels in (2, 4, 6)
+            },
+        },
+        "Pull: each vertex looks along its in-edges. Stores: each vertex changes its out-neighbours, without atomics, as in "
+        "the paper; unrolled for so many levels, depth first, where the paper has a list in shared memory. For its layout in "
+        "memory, which is Graph.reorder, there is no column.",
     ),
     "figure11": Measure(
         "Temporal hybrid by its threshold (Figure 11)", ("BFS", "SSSP"),
         {f"{share:.0%}": {"policy": ("hybrid", share)} for share in (0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2)},
         "Topology-driven rounds while more than this share of the vertices is listed, with duplicates. The paper finds 40 to "
         "70 % better than either policy for SSSP on the road network. Where no round lists so many, the run is data-driven.",
+    ),
+    "figure12": Measure(
+        "Spatial hybrid by the size of partitions (Figure 12)", ("BFS, spatial", "SSSP, spatial"),
+        {f"r = {size}": {"size": size} for size in (1, 2, 4, 6, 8, 10)},
+        "Items are partitions of r vertices with neighbouring numbers; all edges of one are relaxed. The paper finds every r "
+        "above 1 slower, since neighbouring numbers have little to do with each other. In grids they have more.",
+    ),
+    "figure13": Measure(
+        "Sums of an octree by pre-passes (Figure 13)", ("tree",),
+        {
+            "topology": {"passes": TOPOLOGY, "is_combined": False},
+            "0": {"passes": 0, "is_combined": False},
+            **{f"{passes}": {"passes": passes, "is_combined": False} for passes in (1, 2, 5)},
+            **{f"{passes} combined": {"passes": passes, "is_combined": True} for passes in (1, 2, 5)},
+        },
+        "Random bodies, as many as vertices, a million at most. In the paper threads wait for children, and without pre-passes "
+        "that is much slower than topology-driven passes; one pre-pass, or five combined, is best. Here the last child of a "
+        "cell pushes it, so that nobody waits, and pre-passes have less to gain.",
     ),
     "figure14": Measure(
         "Growth of the queue (Figure 14)", ("BFS, growing",),
@@ -92,11 +152,17 @@ def reproduce_worklists(
     return run_measures(paper, out, graphs, repeat, progress)
 
 
-_UNITS = {"figure7": "ms: rounds, of which topology-driven", "figure11": "ms: topology-driven rounds"}
+_UNITS = {
+    "figure7": "ms: rounds, of which topology-driven",
+    "figure11": "ms: topology-driven rounds",
+    "figure12": "ms: partitions run",
+}
 
 
 def _format_cell(measure: str, row: Row, first: Row) -> str:
     text = format_digits(row["milliseconds"])
     if measure == "figure7":
         return f"{text}: {row['rounds']}, {row['sweeps']}"
+    if measure == "figure12":
+        return f"{text}: {row['tasks_run']}"
     return f"{text}: {row['sweeps']}" if measure == "figure11" else text

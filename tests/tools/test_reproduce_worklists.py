@@ -7,7 +7,9 @@ from written_files import check_pictures, rows
 
 import atos_py as atos
 from atos_py.__main__ import main
+from atos_py.errors import VerificationError
 from atos_py.tools import reproduce_worklists as paper
+from atos_py.tools import worklist_hybrids as hybrids
 
 
 @pytest.fixture(scope="module")
@@ -18,6 +20,8 @@ def written(tmp_path_factory):
         "figure5": paper.MEASURES["figure5"]._replace(programs=("SSSP",)),
         "figure7": paper.MEASURES["figure7"],
         "figure11": paper.MEASURES["figure11"]._replace(programs=("SSSP",)),
+        "figure12": paper.MEASURES["figure12"]._replace(programs=("SSSP, spatial",)),
+        "figure13": paper.MEASURES["figure13"],
         "figure14": paper.MEASURES["figure14"],
     }
     graphs = [("road", atos.generate.road(20, 1.0, device="cpu"))]
@@ -36,7 +40,9 @@ def test_tables_and_figures_are_there(written):
 
 def test_pictures(written):
     pytest.importorskip("matplotlib")
-    check_pictures(written[1], {"figure5.png", "figure7_road.png", "figure11.png", "figure14.png"})
+    check_pictures(
+        written[1], {"figure5.png", "figure7_road.png", "figure11.png", "figure12.png", "figure13.png", "figure14.png"}
+    )
 
 
 def test_rows_say_what_ran(written):
@@ -46,6 +52,8 @@ def test_rows_say_what_ran(written):
     assert swept["topology"] == int(runs["figure5", "SSSP", "topology"]["rounds"]) > 3
     shares = [int(runs["figure11", "SSSP", share]["sweeps"]) for share in ("10%", "120%")]
     assert shares[0] >= shares[1]
+    partitions = [int(runs["figure12", "SSSP, spatial", f"r = {size}"]["tasks_run"]) for size in (1, 2, 10)]
+    assert partitions[0] > partitions[2] > 0
     rounds = rows(written[0] / "figure7.csv")
     assert {(row["variant"], row["filter"] == "none") for row in rounds} == {("data", False), ("topology", True)}
 
@@ -61,3 +69,31 @@ def test_the_command_line(tmp_path, capsys, monkeypatch):
     arguments = ["--paper", "worklists", "--graph", "road:5:1.0", "--device", "cpu", "--repeat", "1", "--out", str(tmp_path)]
     assert main(["reproduce", *arguments]) == 0
     assert str(tmp_path / "figure7.md") in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("passes", "is_combined"), [(0, False), (hybrids.TOPOLOGY, False), (1, False), (2, True), (5, True)])
+def test_trees_are_summed_up(device, passes, is_combined):
+    for bodies in (1, 2, 3000):
+        total, stats = hybrids.sum_up_tree(bodies, device, passes, is_combined)
+        hybrids.verify_tree(bodies, total)
+        assert stats.launches == (2 if passes and not is_combined else 1)
+    total[0, 0] += 1
+    with pytest.raises(VerificationError, match="1 cells have wrong sums, the first of them cell 0"):
+        hybrids.verify_tree(3000, total)
+
+
+def test_pre_passes_leave_less_to_do(device):
+    """Each adds a level from below, so that as many as there are levels leave nothing to push."""
+    left = [hybrids.sum_up_tree(3000, device, passes, False)[1].tasks_run_by.get("gather", 0) for passes in (0, 1, 2, 20)]
+    assert sorted(left, reverse=True) == left
+    assert left[0] > left[1] > 0 == left[-1]
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_partitions_find_shortest_paths(device, size):
+    graph = atos.generate.rmat(6, device=device)
+    weighted = graph.with_weights(atos.generate.random_weights(graph, 1, 64))
+    source = int(graph.degrees().argmax())
+    distance, stats = hybrids.search_by_partitions(weighted, source, size)
+    atos.verify_sssp(weighted, source, distance)
+    assert stats.rounds > 1
