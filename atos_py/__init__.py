@@ -61,7 +61,7 @@ from .graph import generate
 from .graph.dynamic_graph import DynamicGraph
 from .graph.graph import Graph
 from .graph.partition import Partition
-from .runtime.launch import LaunchOptions
+from .runtime.launch_options import LaunchOptions
 from .runtime.queue import Queue
 from .runtime.run import Run
 from .runtime.stats import DeviceStats, LaunchStats

@@ -17,7 +17,7 @@ from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..operators.frontier import UNLIMITED
 from ..runtime.buckets import check_buckets
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch_options import LaunchOptions
 from ..runtime.stats import LaunchStats
 from ..support.validation import (
     as_host_array,

@@ -17,7 +17,7 @@ from ..arrays.array import Array, asarray
 from ..graph.graph import Graph
 from ..operators.frontier import DONE, PULL, PUSH, UNLIMITED, Frontier, end_frontier_round, make_frontier
 from ..operators.ranges import mixed_item_dtype
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from .tasks import make_tasks, suited_to

@@ -16,7 +16,7 @@ from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeErr
 from ..graph.csr import CSR
 from ..graph.graph_arrays import check_graph
 from ..graph.partition import Partition
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch_options import LaunchOptions
 from ..support.splitmix64 import splitmix64
 from ..support.validation import as_host_array, check_int, check_option_names, list_parameters
 

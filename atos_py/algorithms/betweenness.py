@@ -34,7 +34,7 @@ from ..operators.path_counts import count_paths, forget_paths, listed_rows, make
 from ..operators.ranges import range_items
 from ..operators.vertex_map import vertex_map
 from ..operators.workspace import share_of_memory
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for

@@ -17,7 +17,7 @@ from ..graph.graph_arrays import check_graph
 from ..graph.partition import Partition
 from ..operators.connect import ALL_EDGES, COUNT, NOTES, choose_largest, connect
 from ..operators.row_map import row_queue
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch_options import LaunchOptions
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from .arguments import check_call, ends_of, per_vertex, rows_on_host

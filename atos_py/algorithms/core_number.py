@@ -23,7 +23,7 @@ from ..graph.kept import kept
 from ..operators.edge_map import gather
 from ..operators.peeling import LAST_LEVEL, REMOVED, SCRATCH, list_ranges, make_peeling, open_next_level, remove_row, scan
 from ..operators.ranges import range_items
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for

@@ -32,7 +32,7 @@ from ..operators.orientation import VERTICES_PER_ITEM, Oriented, comes_before, i
 from ..operators.ranges import range_items, split_range
 from ..operators.scratch_table import add_to_count, fill_table, find_slot, table_bits
 from ..operators.vertex_map import vertex_map
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for

@@ -12,7 +12,7 @@ from ..errors import VerificationError
 from ..graph.graph import Graph
 from ..operators.peeling import scan
 from ..operators.vertex_map import vertex_map
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch_options import LaunchOptions
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_int
 from .arguments import check_call, first_of, per_vertex

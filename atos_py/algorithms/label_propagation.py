@@ -35,7 +35,7 @@ from ..operators.most_frequent import find_by_table, find_by_thread
 from ..operators.ranges import range_items, split_range
 from ..operators.smallest_vertex import find_smallest, rename
 from ..operators.vertex_map import vertex_map
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for

@@ -28,7 +28,7 @@ from ..graph.strength import out_strength
 from ..graph.symmetric_weights import has_symmetric_weights
 from ..linalg.vectors import normalize
 from ..operators.feature_gather import MOST_FEATURES
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch_options import LaunchOptions
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_dtype, as_host_array, check_float
 from .linear_certificate import check_distance, host_features, row_sums

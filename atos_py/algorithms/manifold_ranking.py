@@ -21,7 +21,7 @@ from ..features.functions import check_features
 from ..features.maps import Maps
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch_options import LaunchOptions
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_host_array
 from .label_spreading import check_alpha

@@ -32,7 +32,7 @@ from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..operators.ranges import mixed_item_dtype, mixed_range_bounds, mixed_ranges
 from ..operators.vertex_map import vertex_map
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
 from ..support.host_memory import host_memory_for
 from ..support.splitmix64 import splitmix64

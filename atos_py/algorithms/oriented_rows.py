@@ -10,7 +10,7 @@ from ..graph.kept import kept
 from ..operators.edge_map import THREAD_MAX_DEGREE
 from ..operators.orientation import SCRATCH_BYTES, VERTICES_PER_ITEM, Oriented, orient
 from ..operators.ranges import range_items
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch_options import LaunchOptions
 from .launch_sequence import LaunchSequence
 
 __all__ = ["divide_rows", "oriented_rows"]

@@ -23,7 +23,7 @@ from ..compile.task import task
 from ..errors import InvalidArgumentError, VerificationError
 from ..graph.csr import CSR
 from ..graph.graph import Graph
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for

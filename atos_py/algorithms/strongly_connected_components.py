@@ -31,7 +31,7 @@ from ..graph.graph_arrays import check_graph
 from ..graph.strong_components import number_components
 from ..operators.row_map import row_map, row_queue
 from ..operators.vertex_map import vertex_map
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch_options import LaunchOptions
 from ..support.host_memory import host_memory_for
 from ..support.splitmix64 import splitmix64
 from .arguments import check_call, per_vertex, rows_on_host

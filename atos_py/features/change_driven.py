@@ -30,7 +30,7 @@ from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..operators.vertex_map import named
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch_options import LaunchOptions
 from ..runtime.stats import LaunchStats
 from ..support.validation import check_bool, check_float, check_int
 from .active_set import is_active

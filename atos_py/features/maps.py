@@ -23,7 +23,7 @@ from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..operators.feature_gather import RANGES_AT_ONCE, feature_gather, gather_items, team_size
 from ..operators.ranges import mixed_item_dtype, mixed_range_bounds, mixed_ranges, range_items
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.validation import as_dtype, as_host_array, check_bool

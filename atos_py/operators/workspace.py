@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.devices import Device
-from ..runtime.launch import LaunchOptions
+from ..runtime.launch_options import LaunchOptions
 from ..support.validation import check_int
 
 __all__ = ["share_of_memory"]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..compile.task import Task
 from ..support.host_memory import host_memory_for
-from .launch import LaunchOptions, run_launch
+from .launch import run_launch
+from .launch_options import LaunchOptions
 from .run import StartableQueue, start
 from .stats import LaunchStats
 
@@ -70,8 +71,9 @@ class QueueLaunches:
             Handed to the task: arrays on the queue's device, numbers, None, and named tuples of those, such as a `Graph`. They
             take 256 words at most: an array one and one for each dimension, a number one.
         **options : LaunchOptions
-            The schedule: `persistent`, `barrier`; the workers: `fetch_size`, `num_blocks`, `num_threads`, `shared_memory`; what
-            else there is: `idle`, `each_round`, `stream`, `device`, `timeout`, `trace`, `progress`, `debug`.
+            The schedule: `persistent`, `barrier`; the workers: `fetch_size`, `num_blocks`, `num_threads`, `shared_memory`; the
+            worklist: `local_items`, `work_sharing`, `push_buffer`; what else there is: `idle`, `each_round`, `stream`,
+            `device`, `timeout`, `trace`, `progress`, `debug`.
             `atos_py.LaunchOptions` describes each of them.
 
         Returns

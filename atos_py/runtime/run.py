@@ -22,8 +22,9 @@ from ..support.host_memory import host_memory_for
 from ..support.validation import check_timeout
 from .core_queue import CoreQueue
 from .items import as_items
-from .launch import LaunchOptions, prepare_launch
+from .launch import prepare_launch
 from .launch_errors import LaunchedQueue
+from .launch_options import LaunchOptions
 from .mailbox import Mailbox
 from .peer_queues import PeerQueues
 from .stats import LaunchStats

@@ -25,12 +25,12 @@ public:
       : launch(run.kernel), given(run.launch), program(static_cast<const CpuProgram &>(*run.program)),
         queue(queue_of<bytes>(launch)),
         far_pushes({queue, static_cast<unsigned char *>(launch.far), launch.buckets, launch.blocks, launch.directory}),
-        items(launch.fetch), buffer(launch.buffer), levels(given.buckets ? launch.buffer : 0), to_peers(run.peers),
-        scratch(launch.scratch, launch.unsized_scratch), longest(run.longest_batch) {
+        items(launch.fetch), buffer(std::max(launch.buffer, 1u)), levels(given.buckets ? buffer.size() : 0),
+        to_peers(run.peers), scratch(launch.scratch, launch.unsized_scratch), longest(run.longest_batch) {
     consumer.begin(queue);
     producer.begin(queue);
     view.worker.buffer = buffer.data();
-    view.worker.capacity = launch.buffer;
+    view.worker.capacity = int64_t(buffer.size());
     view.worker.flush = [](atos_cpu_worker *worker) { reinterpret_cast<View *>(worker)->owner->flush_pushes(); };
     view.worker.push = [](atos_cpu_worker *worker, const void *item, double priority) {
       CpuWorker *owner = reinterpret_cast<View *>(worker)->owner;
@@ -318,15 +318,16 @@ private:
   bool keeps_items() const { return given.persistent && !given.barrier; }
 
   // After a batch: stores what is far, and gives the ring what is near: all, or the oldest ones as far as workers wait for
-  // them.
+  // them, or as they are more than a worker may keep.
   void settle_pushes() {
     store_far();
     const uint64_t n = uint64_t(view.worker.count);
     pushed += n - kept;
     kept = n;
     if (!keeps_items() || queue.stopped()) return give(n);
-    const int64_t demand = int64_t(load(&queue.counters->head) - tail());
-    if (demand > 0 && n > 1) give(std::min(uint64_t(demand), n / 2));
+    const int64_t demand = launch.shares ? int64_t(load(&queue.counters->head) - tail()) : 0;
+    const uint64_t donated = demand > 0 ? std::min(uint64_t(demand), n / 2) : 0;
+    give(std::max(donated, n - std::min<uint64_t>(n, launch.local_items)));
   }
 
   // Gives all pushes away.

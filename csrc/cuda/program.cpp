@@ -28,10 +28,11 @@ uint32_t CudaProgram::resident_blocks(const atos_launch &launch, uint32_t item_b
   const Driver &d = driver();
   const uint32_t most = gpu.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
   if (shared > most)
-    throw Failure(ATOS_TOO_MANY,
-                  format("a block of %u threads with fetch_size %u needs %u bytes of shared memory, more than "
-                         "the %u that this GPU has: lower fetch_size, num_threads, or the scratch (%u bytes a worker)",
-                         launch.threads, launch.fetch, shared, most, scratch_bytes(launch)));
+    throw Failure(
+        ATOS_TOO_MANY,
+        format("a block of %u threads with fetch_size %u needs %u bytes of shared memory, more than "
+               "the %u that this GPU has: lower fetch_size, push_buffer, num_threads, or the scratch (%u bytes a worker)",
+               launch.threads, launch.fetch, shared, most, scratch_bytes(launch)));
   if (shared > shared_allowed) {
     check(d.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, int(shared)),
           "raising the shared memory of the kernel");

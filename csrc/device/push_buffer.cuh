@@ -65,9 +65,9 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
     // worker that keeps items mostly has none to publish; if it has some, it fences below.
     if (!local) fence();
     if (Team::rank() == 0) {
-      const uint32_t most = launch.fetch / 2 + 1 - kept; // a long batch is hard to share
+      const uint32_t most = launch.local_items - kept;
       uint32_t given = n;
-      if (local) given = n > most ? n - most : n > 1 && producer.demand > 0 ? items_to_donate(n / 2) : 0;
+      if (local) given = n > most ? n - most : n > 1 && launch.shares && producer.demand > 0 ? items_to_donate(n / 2) : 0;
       header->local_items = kept + n - given;
       if (has_buckets()) {
         const uint32_t surplus = limited && !producer.reserved ? surplus_of(given) : 0;

@@ -86,10 +86,20 @@ inline uint32_t shared_bytes(const atos_launch &launch, uint32_t item_bytes, uin
   return at.bytes * (launch.worker == ATOS_CTA ? 1 : launch.threads / 32);
 }
 
+constexpr uint32_t kMostPushBuffer = 1 << 16; // items
+
 inline uint32_t buffer_items(const atos_launch &launch, uint32_t item_bytes) {
+  if (launch.push_buffer) return launch.push_buffer - 1;
   // With levels, and beside a buffer of far items, each takes half of that and more.
   const uint32_t bytes = launch.worker == ATOS_CTA ? kCtaBuffer : kWarpBuffer;
   return launch.buckets ? bytes / (item_bytes + 4) : bytes / item_bytes;
+}
+
+// Pushes that a worker keeps, at most. On a GPU they are its next batch: half of one as a rule, since a long one is hard to
+// share. On the CPU they stay in the push buffer.
+inline uint32_t local_items(const atos_launch &launch, bool on_cpu) {
+  const uint32_t usual = on_cpu ? kMostPushBuffer : launch.fetch / 2 + 1, most = on_cpu ? kMostPushBuffer : launch.fetch;
+  return launch.local_items ? std::min(launch.local_items - 1, most) : usual;
 }
 
 } // namespace atos

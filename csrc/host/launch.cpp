@@ -66,6 +66,8 @@ std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launc
   if (given.fetch == 0) throw Failure(ATOS_INVALID, "fetch must be at least 1 (got 0)");
   if ((given.buckets != 0) != storage.has_buckets())
     throw Failure(ATOS_INVALID, "the program was made for a queue with buckets, or this queue has some and the program none");
+  if (given.push_buffer > kMostPushBuffer + 1)
+    throw Failure(ATOS_INVALID, format("a push buffer of %u items, more than %u", given.push_buffer - 1, kMostPushBuffer));
   if (given.argument_words > ATOS_MAX_ARGUMENT_WORDS)
     throw Failure(ATOS_INVALID, format("%u argument words, more than %d", given.argument_words, ATOS_MAX_ARGUMENT_WORDS));
   for (uint32_t k = 0; k < given.num_pools; ++k)
@@ -77,6 +79,8 @@ std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launc
   Launch &kernel = run->kernel;
   kernel.fetch = given.fetch;
   kernel.buffer = buffer_items(given, storage.item_bytes);
+  kernel.local_items = local_items(given, device == ATOS_CPU);
+  kernel.shares = !given.unshared;
   kernel.scratch = scratch_bytes(given);
   kernel.unsized_scratch = given.scratch;
   const SharedLayout at = shared_layout(given.worker == ATOS_THREAD, given.nested, storage.item_bytes, given.value_words,

@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 12 };
+enum { ATOS_ABI_VERSION = 13 };
 
 enum { ATOS_CPU = -1 };
 
@@ -128,6 +128,10 @@ typedef struct atos_launch {
   uint32_t buckets;       /* 1 if the program is for a queue with buckets */
   uint32_t each_round;    /* 1 if it has a function between rounds; only with barrier */
   uint32_t kinds;         /* kinds of tasks that the program counts, or 0 */
+  /* Switches for comparisons; 0 in each of them for what is best as a rule. */
+  uint32_t local_items; /* 1 plus the pushes that a worker keeps, to run them itself, at most */
+  uint32_t push_buffer; /* 1 plus the items that a worker's push buffer holds */
+  uint32_t unshared;    /* 1: workers neither split long items nor donate to idle workers what they might keep */
   uint32_t argument_words;
   const uint64_t *arguments;
   void *stream;         /* a CUstream; null: the legacy default stream */

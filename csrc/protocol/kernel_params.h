@@ -38,11 +38,13 @@ struct Launch {
   uint32_t sample_interval;
   uint64_t sequence; // number of this kernel
   CompletionRecord *record;
-  uint32_t stream;  // discrete: which of the streams it runs in
-  uint32_t fetch;   // items a worker takes at once, at most
-  uint32_t workers; // of the whole grid
-  uint32_t buffer;  // items that a worker's push buffer holds
-  uint32_t scratch; // bytes of a worker's scratch, of both kinds
+  uint32_t stream;      // discrete: which of the streams it runs in
+  uint32_t fetch;       // items a worker takes at once, at most
+  uint32_t workers;     // of the whole grid
+  uint32_t buffer;      // items that a worker's push buffer holds
+  uint32_t local_items; // that a worker keeps after a step, at most
+  uint32_t shares;      // whether workers split long items, and donate some of those that they keep
+  uint32_t scratch;     // bytes of a worker's scratch, of both kinds
   uint32_t persistent;
   uint32_t barrier;
   uint32_t idle_round;      // discrete: call idle once

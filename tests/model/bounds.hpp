@@ -33,6 +33,7 @@ struct Bounds {
   unsigned steps = 1000; // likewise: with local items only
   unsigned waits = 0;    // mask of the tasks that push themselves again until the last seed has been claimed
   unsigned keep = 1;    // 0: no worker keeps what it pushed, as thread workers
+  unsigned switched_off = 0; // 1: a launch lets workers keep nothing, and share no long items
   unsigned cta = 0;     // 1: a worker is more than its first warp, and flushes all together what are not few
   unsigned arrive = 0;  // of the seeds, the last ones, which the host sends while workers run,
   unsigned mailbox = 1; // through a mailbox for so many items
@@ -52,7 +53,7 @@ struct Bounds {
         {"workers", &workers}, {"seeds", &seeds}, {"capacity", &capacity}, {"max_capacity", &max_capacity}, {"grows", &grows},
         {"memory", &memory}, {"fetch", &fetch}, {"buffer", &buffer}, {"barrier", &barrier}, {"launches", &launches}, {"stops", &stops}, {"fails", &fails}, {"halts", &halts}, {"aside", &aside}, {"between", &between}, {"ends", &ends},
         {"nested", &nested}, {"longs", &longs}, {"flat", &flat}, {"long_from", &long_from}, {"chunk", &chunk}, {"few", &few}, {"backlog", &backlog}, {"steps", &steps}, {"waits", &waits},
-        {"keep", &keep}, {"buckets", &buckets}, {"blocks", &blocks}, {"devices", &devices}, {"adapts", &adapts}, {"cta", &cta}, {"arrive", &arrive}, {"mailbox", &mailbox}, {"weak", &weak}, {"report", &report}, {"most", &most}};
+        {"keep", &keep}, {"switched_off", &switched_off}, {"buckets", &buckets}, {"blocks", &blocks}, {"devices", &devices}, {"adapts", &adapts}, {"cta", &cta}, {"arrive", &arrive}, {"mailbox", &mailbox}, {"weak", &weak}, {"report", &report}, {"most", &most}};
     for (int i = 1; i < count; ++i) {
       const char *equals = std::strchr(arguments[i], '=');
       if (!equals) return false;

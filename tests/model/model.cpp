@@ -95,6 +95,8 @@ Launch launch() {
   while (bounds.grows && launch.size << (launch.growths + 1) <= bounds.max_capacity) ++launch.growths;
   launch.workers = bounds.workers;
   launch.buffer = bounds.buffer;
+  launch.local_items = bounds.switched_off ? 0 : bounds.fetch / 2 + 1;
+  launch.shares = !bounds.switched_off;
   if (bounds.buckets) {
     launch.far = world.far;
     launch.buckets = bounds.buckets;

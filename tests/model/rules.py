@@ -132,7 +132,7 @@ BROKEN = {
         in_worker(r"worker\.buffer \+ local_items, n - local_items", "worker.buffer, n - local_items"), caught_in="local items"
     ),
     "no more items stay local than fit": Rule(
-        in_worker(r"launch\.fetch / 2 \+ 1 - kept;", "launch.fetch / 2 + 2 - kept;"), caught_in="local items", found=BEYOND
+        in_worker(r"launch\.local_items - kept;", "launch.local_items + 1 - kept;"), caught_in="local items", found=BEYOND
     ),
     "local items give way": Rule(
         in_worker(r" \|\| turn \|\| waiting", ""), caught_in="local items wait", found="waits for ever"

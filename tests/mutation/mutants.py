@@ -391,8 +391,8 @@ WORKER = {
     "W05": Mutant(
         "device/push_buffer.cuh",
         "keeps one more than there is room for",
-        "launch.fetch / 2 + 1 - kept;",
-        "launch.fetch / 2 + 2 - kept;",
+        "launch.local_items - kept;",
+        "launch.local_items + 1 - kept;",
     ),
     "W06": Mutant(
         "device/group_worker.cuh",

@@ -13,7 +13,7 @@ import pytest
 import atos_py as atos
 from atos_py.core.library import ffi
 from atos_py.runtime import launch
-from atos_py.runtime.launch import LaunchConfig, LaunchOptions
+from atos_py.runtime.launch_options import LaunchConfig, LaunchOptions
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = list(LaunchOptions.__annotations__)
@@ -28,7 +28,8 @@ def show(tasks_run: int, rate: float, waiting: int) -> None: ...
 def run(queue: atos.Queue, task: atos.Task, graph: atos.Graph, **options: Unpack[atos.LaunchOptions]) -> atos.LaunchStats:
     queue.launch_thread(task, 1, graph, persistent=False, barrier=True, fetch_size=None, num_blocks=2, num_threads=64)
     queue.launch_warp(task, idle=show, each_round=show, shared_memory=64, stream=0, device="cpu", timeout=3, trace=2.5)
-    queue.launch_cta(task, progress=show, debug=None)
+    queue.launch_cta(task, progress=show, debug=None, local_items=False, work_sharing=True, push_buffer=None)
+    queue.launch_cta(task, local_items=3, push_buffer=0)
     atos.bfs(graph, 0, direction="push", parents=True, worker="cta", capacity=9, timeout=0.5, progress=True)
     atos.pagerank(graph, tolerance=1e-3, find="push", barrier=True)
     atos.color(graph, "random", window=3, fetch_size=1, device=graph.device)
@@ -110,6 +111,11 @@ def test_every_field_is_filled_by_its_name(monkeypatch):
 
     fields = Fields()
     monkeypatch.setattr(launch, "ffi", fields)
-    atos.Queue(1, device="cpu").launch_cta(nothing, fetch_size=7)
+    queue = atos.Queue(1, device="cpu")
+    queue.launch_cta(nothing, fetch_size=7)
     assert list(fields.given) == [name for name, _ in ffi.typeof("atos_launch").fields]
-    assert fields.given["fetch"] == 7
+    switches = "local_items", "push_buffer", "unshared"
+    assert [fields.given[name] for name in ("fetch", *switches)] == [7, 0, 0, False]
+    for local_items, given in ((True, 0), (False, 1), (0, 1), (5, 6)):
+        queue.launch_cta(nothing, local_items=local_items, push_buffer=0, work_sharing=False)
+        assert [fields.given[name] for name in switches] == [given, 1, True]

@@ -15,7 +15,7 @@ from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
 from ...graph.partition import Partition
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
-from ...runtime.launch import LaunchOptions
+from ...runtime.launch_options import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for

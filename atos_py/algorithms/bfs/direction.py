@@ -25,7 +25,7 @@ from ...core.devices import Device
 from ...graph.graph import Graph
 from ...operators.reductions import NUM_PARTIAL_SUMS
 from ...operators.row_pull import SEARCHED_ALONE, row_search
-from ...runtime.launch import LaunchOptions
+from ...runtime.launch_options import LaunchOptions
 from ..launch_sequence import LaunchSequence
 from .tasks import UNREACHED
 

@@ -15,7 +15,7 @@ from ...graph.graph import Graph
 from ...graph.kept import kept
 from ...operators.ranges import mixed_item_dtype, mixed_ranges, range_items
 from ...operators.vertex_map import vertex_map, vertex_max
-from ...runtime.launch import LaunchOptions
+from ...runtime.launch_options import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for

@@ -16,7 +16,7 @@ from ...graph.symmetric_weights import has_symmetric_weights
 from ...operators.edge_map import THREAD_MAX_DEGREE
 from ...operators.reductions import SCRATCH_BYTES
 from ...operators.row_map import row_items, row_queue
-from ...runtime.launch import LaunchOptions
+from ...runtime.launch_options import LaunchOptions
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ..arguments import check_call

@@ -17,7 +17,7 @@ from ...graph.partition import Partition
 from ...graph.strength import out_strength
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...operators.vertex_map import append, vertex_map, vertex_sums
-from ...runtime.launch import LaunchOptions
+from ...runtime.launch_options import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for

@@ -39,7 +39,7 @@ from ...operators.edge_map import THREAD_MAX_DEGREE, gather
 from ...operators.gather_rounds import range_takers, take_range
 from ...operators.ranges import VERTICES_PER_ITEM
 from ...operators.vertex_map import vertex_map
-from ...runtime.launch import LaunchOptions
+from ...runtime.launch_options import LaunchOptions
 from ..launch_sequence import LaunchSequence
 
 __all__ = ["HUB_DEGREE", "Iteration", "PullRanges", "chebyshev_round", "end_round", "is_low_degree", "plan_ranges", "solve"]

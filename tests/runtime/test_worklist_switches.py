@@ -1,0 +1,84 @@
+"""Switches for what workers keep, share and gather: whatever they are, each task runs once."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from shared_tasks import assert_each_once, every_schedule, forest_on_host, grow, launch, on_device
+
+import atos_py as atos
+
+SWITCHES = [
+    {"local_items": False},
+    {"local_items": 1},
+    {"local_items": 4096},
+    {"work_sharing": False},
+    {"push_buffer": 0},
+    {"push_buffer": 3},
+    {"local_items": 0, "work_sharing": False, "push_buffer": 0},
+]
+
+
+@every_schedule
+def test_each_task_runs_once(device, worker, persistent, barrier):
+    """Also where the queue is full at first, and grows."""
+    forest = forest_on_host(3000, 3)
+    for switches, capacity in itertools.product(SWITCHES, (4000, 3)):
+        there, counts = on_device(forest, device)
+        queue = atos.Queue(capacity, device=device)
+        queue.push([0, 1, 2])
+        stats = launch(queue, worker, grow, there, counts, persistent=persistent, barrier=barrier, fetch_size=8, **switches)
+        assert_each_once(counts.seen.to_numpy())
+        assert (stats.tasks_run, stats.tasks_pushed) == (3000, 2997)
+
+
+def some(v, reached, last):
+    return 2
+
+
+@atos.task(workload=some)
+def double(worker, v, i, reached, last):
+    """Count v, and push the two numbers behind it in a binary tree, with its depth as priority."""
+    if i == 0:
+        atos.atomic_add(reached, v, 1)
+    u = 2 * v + 1 + i
+    if u <= last:
+        worker.push(u, priority=v % 7)
+
+
+@every_schedule
+def test_each_task_runs_once_in_order_of_priority(device, worker, persistent, barrier):
+    last = 5000
+    queue = atos.Queue(50, dtype=np.int64, device=device, buckets=4, delta=1)
+    for switches in SWITCHES:
+        reached = atos.zeros(last + 1, dtype=np.int32, device=device)
+        queue.push(0)
+        launch(queue, worker, double, reached, last, persistent=persistent, barrier=barrier, fetch_size=8, **switches)
+        assert_each_once(reached.to_numpy())
+
+
+def far(v, touched, length):
+    return length if v < 4 else 1
+
+
+@atos.task(workload=far)
+def touch(worker, v, i, touched, length):
+    """Count each iteration of the first four items, which are long."""
+    if v < 4:
+        atos.atomic_add(touched, v * length + i, 1)
+        if i == 0:
+            worker.push(v + 4)
+
+
+@every_schedule
+@pytest.mark.parametrize("work_sharing", [True, False])
+def test_iterations_of_long_items(device, worker, persistent, barrier, work_sharing):
+    length = 50_000
+    touched = atos.zeros(4 * length, dtype=np.int32, device=device)
+    queue = atos.Queue(20, device=device)
+    queue.push([0, 1, 2, 3])
+    stats = launch(queue, worker, touch, touched, length, persistent=persistent, barrier=barrier, work_sharing=work_sharing)
+    assert_each_once(touched.to_numpy())
+    assert stats.tasks_run == 8
