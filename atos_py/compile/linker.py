@@ -101,6 +101,7 @@ def cubin(
     each_round: Callable[..., Any] | None = None,
     mailbox: bool = False,
     peers: bool = False,
+    counters: bool = False,
 ) -> LinkedKernel:
     """Return the kernel that runs a task on GPUs of compute capability `cc`.
 
@@ -130,6 +131,8 @@ def cubin(
         Whether its workers look for items that the host sends while they run.
     peers : bool
         Whether the launch is over several GPUs.
+    counters : bool
+        Whether its workers count how they share their work.
 
     Raises
     ------
@@ -141,14 +144,15 @@ def cubin(
     core = _core(worker, stored_bytes(item_dtype.itemsize, isinstance(task, Tasks)))
 
     def make() -> LinkedKernel:
-        if not (debug or peers):
+        if not (debug or peers or counters):
             of = task, idle, kinds, item_dtype, worker, max_registers, buckets, each_round, mailbox
             with during("load", task.name):
                 parts = find_prelinked(cc, *of)
             if parts is not None:
                 return thaw(parts)
         with during("compile", task.name), _compiling:
-            code = _compiled(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), debug, buckets, each_round, mailbox, peers)
+            options = debug, buckets, each_round, mailbox, peers, counters
+            code = _compiled(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), *options)
         with during("link", task.name):
             limits = (max_registers,) if isinstance(max_registers, int) else max_registers or _REGISTERS
             kernel = _link_best(task.name, core, code, cc, limits, first_limit(task, worker))
@@ -156,7 +160,7 @@ def cubin(
 
     if debug:  # not kept on disk: the lines of the source are no part of a name there
         return make()
-    target = ("cuda", core, cc, max_registers, buckets, mailbox, peers)
+    target = ("cuda", core, cc, max_registers, buckets, mailbox, peers, counters)
     return _find_or_make(_name(task, idle, kinds, item_dtype, target, each_round), make, freeze, thaw)
 
 

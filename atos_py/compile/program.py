@@ -72,6 +72,7 @@ def program_for(
     each_round: Any = None,
     mailbox: bool = False,
     peers: bool = False,
+    counters: bool = False,
 ) -> Program:
     """Return the program of a task, compiled, linked and loaded on first use."""
     members = len(tasks_of(task))
@@ -83,7 +84,7 @@ def program_for(
             check(lib.atos_program_native(native.run, native.idle, native.each_round, debug, slot))
             facts = native.scratch_itemsize, native.sized_scratch, native.asks_for_round, num_kinds, native.checks, 0
             return Program(_take_ownership(slot[0]), 0, *facts, native)
-        options = debug, buckets, each_round, mailbox, peers
+        options = debug, buckets, each_round, mailbox, peers, counters
         limits = register_limits(num_threads)
         kernel = link.cubin(task, idle, kinds, item_dtype, worker, device.compute_capability, limits, *options)
         check(lib.atos_program_load(device.number, ffi.from_buffer(kernel.code), kernel.symbol.encode(), slot))

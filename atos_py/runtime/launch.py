@@ -26,7 +26,7 @@ from .launch_options import LaunchConfig, LaunchOptions
 from .mailbox import Mailbox
 from .peer_queues import agree_on_launch, check_peer_launch
 from .progress import make_observer
-from .stats import DeviceStats, LaunchStats
+from .stats import COUNTED, DeviceStats, LaunchStats
 from .trace import trace_of
 
 __all__ = ["PlannedLaunch", "compile_ahead", "prepare_launch", "run_launch"]
@@ -175,7 +175,7 @@ def _program_key(
     """Return the parameters of `program_for`."""
     where = queue.device, queue.dtype, config.worker, config.num_threads
     peers = queue.ownership is not None and queue.ownership.on_gpus
-    options = config.debug, queue.buckets is not None, config.each_round, mailbox, peers
+    options = config.debug, queue.buckets is not None, config.each_round, mailbox, peers, config.counters
     return launched, config.idle, arguments.kinds, *where, *options
 
 
@@ -270,4 +270,5 @@ def _report(
         launches=1 if config.persistent else stats.rounds,
         registers=program.registers,
         devices=devices,
+        **({name: getattr(stats.sharing, name) for name in COUNTED} if config.counters else {}),
     )

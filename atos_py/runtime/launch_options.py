@@ -76,6 +76,9 @@ class LaunchOptions(TypedDict, total=False):
         unfinished is in the queue. By default there is no limit.
     trace : float, optional
         Microseconds between samples of the run, for `LaunchStats.trace`; by default none are taken.
+    counters : bool
+        Whether the statistics tell how workers shared their work: `LaunchStats.local_items` and the three after it. By default
+        they do not, and a GPU runs a kernel that does not count.
     progress : bool or callable
         True shows a bar on stderr while the launch runs, tqdm's if that is installed. A function is called instead, some
         50 times a second, in the thread of the launch, as ``progress(tasks_run, rate, waiting)``: the tasks that this
@@ -112,6 +115,7 @@ class LaunchOptions(TypedDict, total=False):
     device: Device | str | None
     timeout: float | None
     trace: float | None
+    counters: bool
     progress: bool | Callable[[int, float, int], Any]
     debug: bool | None
 
@@ -153,6 +157,7 @@ class LaunchConfig:
     stream: Any
     timeout: float | None = field(repr=False)  # processes may differ in it
     sample_interval: int
+    counters: bool
     progress: bool | Callable[[int, float, int], Any]
     debug: bool
 
@@ -205,6 +210,7 @@ class LaunchConfig:
             stream=options.get("stream"),
             timeout=timeout,
             sample_interval=0 if trace is None else min(max(round(trace * 1e3), 1), 2**32 - 1),
+            counters=check_bool("counters", options.get("counters", False)),
             progress=check_progress(options.get("progress", False)),
             debug=_read_debug_default() if debug is None else check_bool("debug", debug),
         )

@@ -22,7 +22,7 @@ from ..errors import InvalidArgumentError, LaunchConfigError, QueueFullError, Un
 from .checkpoint import QueueState
 from .core_queue import CoreQueue, Form, Launched, lacks_tasks
 from .shared_queue import SharedCoreQueue
-from .stats import DeviceStats
+from .stats import COUNTED, DeviceStats
 from .trace import make_trace
 
 __all__ = ["PeerQueues", "agree_on_launch", "check_owner", "check_peer_launch"]
@@ -83,6 +83,8 @@ class PeerForm(Form):
         total.milliseconds, total.rounds, total.threads = parts[0].milliseconds, parts[0].rounds, parts[0].threads
         total.copy_milliseconds = sum(part.copy_milliseconds for part in parts)
         total.tasks_run_by = [sum(counts) for counts in zip(*[part.tasks_run_by for part in parts], strict=True)]
+        for name in COUNTED:
+            setattr(total.sharing, name, sum(getattr(part.sharing, name) for part in parts))
         total.stopped = any(part.stopped for part in parts)
         total.failure = next((part.failure for part in parts if part.failure.failed), parts[0].failure)
         item = _keys(np.frombuffer(ffi.buffer(total.failure.item), self.dtype, 1))

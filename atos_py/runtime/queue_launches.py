@@ -73,8 +73,7 @@ class QueueLaunches:
         **options : LaunchOptions
             The schedule: `persistent`, `barrier`; the workers: `fetch_size`, `num_blocks`, `num_threads`, `shared_memory`; the
             worklist: `local_items`, `work_sharing`, `push_buffer`; what else there is: `idle`, `each_round`, `stream`,
-            `device`, `timeout`, `trace`, `progress`, `debug`.
-            `atos_py.LaunchOptions` describes each of them.
+            `device`, `timeout`, `trace`, `counters`, `progress`, `debug`. `atos_py.LaunchOptions` describes each of them.
 
         Returns
         -------

@@ -19,7 +19,9 @@ from .trace import TRACE, format_digits
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["DeviceStats", "LaunchStats", "find_stats"]
+__all__ = ["COUNTED", "DeviceStats", "LaunchStats", "find_stats"]
+
+COUNTED = "local_items", "items_donated", "items_split", "chunks_donated"  # with the launch option `counters`
 
 
 @dataclass(slots=True)
@@ -103,6 +105,12 @@ class LaunchStats:
         updates went ("push" or "pull"), and how many they were. Otherwise empty.
     devices : tuple of DeviceStats
         Of a launch over several devices, what each of them did. Otherwise empty.
+    local_items, items_donated : int or None
+        With the launch option `counters`: items that the worker which pushed them ran itself, without the queue, and items that
+        it might have kept as well, and gave to idle workers. None in other launches, as the next two.
+    items_split, chunks_donated : int or None
+        Likewise: long items whose iterations were split into chunks for all workers, and the chunks that another worker ran
+        than the one that had taken the item. None are split on the CPU.
 
     Examples
     --------
@@ -136,6 +144,10 @@ class LaunchStats:
     directions: tuple[str, ...] = ()
     frontiers: tuple[int, ...] = ()
     devices: tuple[DeviceStats, ...] = ()
+    local_items: int | None = None
+    items_donated: int | None = None
+    items_split: int | None = None
+    chunks_donated: int | None = None
 
     @classmethod
     def total(cls, runs: Iterable[LaunchStats], task: str | None = None, like: LaunchStats | None = None) -> LaunchStats:
@@ -180,6 +192,7 @@ class LaunchStats:
                 traces.append(trace)
             milliseconds += run.milliseconds
             tasks_run += run.tasks_run
+        counted: dict[str, Any] = {name: _sum_counts([getattr(run, name) for run in runs]) for name in COUNTED}
         return replace(
             like,
             task=like.task if task is None else task,
@@ -195,6 +208,7 @@ class LaunchStats:
             profile=sum((run.profile for run in runs), start=Profile()),
             tasks_run_by=dict(sum((Counter(run.tasks_run_by) for run in runs), start=Counter())),
             devices=_sum_devices([run.devices for run in runs]),
+            **counted,
         )
 
     @property
@@ -279,6 +293,7 @@ class LaunchStats:
             "schedule": f"{self.schedule}; {_format_count(self.rounds, 'round')}",
             "workers": f"{self.num_workers:,} ({self.worker}; {self.num_blocks:,} x {self.num_threads} threads),"
             f" fetch size {self.fetch_size}, on {self.device}",
+            **({} if self.local_items is None else {"sharing": _format_sharing(self)}),
             "memory": f"{self.overhead_bytes / 1e6:.1f} MB beside the queue's slots",
             "queue grew": _format_count(self.grown, "time"),
             "ended": "by worker.stop()" if self.stopped else "when all was done",
@@ -296,9 +311,16 @@ class LaunchStats:
             + f"  {self.schedule}; {_format_count(self.rounds, 'round')};"
             f" {self.num_workers:,} {self.worker} workers ({self.num_blocks:,} x {self.num_threads} threads),"
             f" fetch size {self.fetch_size}, on {self.device}\n"
+            + ("" if self.local_items is None else f"  {_format_sharing(self)}\n")
             + ("  stopped by worker.stop()\n" if self.stopped else "")
             + f"  {self.profile}"
         )
+
+
+def _sum_counts(counts: list[int | None]) -> int | None:
+    """Return what several launches counted; None if one of them did not."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def _sum_devices(runs: list[tuple[DeviceStats, ...]]) -> tuple[DeviceStats, ...]:
@@ -314,6 +336,13 @@ def _sum_devices(runs: list[tuple[DeviceStats, ...]]) -> tuple[DeviceStats, ...]
 
 def _format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _format_sharing(stats: LaunchStats) -> str:
+    return (
+        f"{stats.local_items:,} items kept and {stats.items_donated:,} donated; {stats.items_split:,} split,"
+        f" {stats.chunks_donated:,} chunks run by others"
+    )
 
 
 def find_stats(result: Any) -> LaunchStats:

@@ -71,6 +71,8 @@ public:
     fetch_add(&queue.counters->ran, ran);
     fetch_add(&queue.counters->pushed, pushed);
     for (unsigned k = 0; k < given.kinds; ++k) fetch_add(&queue.counters->ran_by[k], ran_by[k]);
+    fetch_add(&queue.counters->sharing.local_items, local_items);
+    fetch_add(&queue.counters->sharing.items_donated, items_donated);
     end.report(queue);
   }
 
@@ -326,8 +328,10 @@ private:
     kept = n;
     if (!keeps_items() || queue.stopped()) return give(n);
     const int64_t demand = launch.shares ? int64_t(load(&queue.counters->head) - tail()) : 0;
-    const uint64_t donated = demand > 0 ? std::min(uint64_t(demand), n / 2) : 0;
-    give(std::max(donated, n - std::min<uint64_t>(n, launch.local_items)));
+    const uint64_t surplus = n - std::min<uint64_t>(n, launch.local_items);
+    const uint64_t given_away = std::max(surplus, demand > 0 ? std::min(uint64_t(demand), n / 2) : 0);
+    items_donated += given_away - surplus;
+    give(given_away);
   }
 
   // Gives all pushes away.
@@ -380,6 +384,7 @@ private:
       view.worker.count = int64_t(first);
       kept = first;
     }
+    local_items += n;
     run_batch(unsigned(n));
     return true;
   }
@@ -431,7 +436,7 @@ private:
   uint64_t kept = 0; // items in the buffer that have been counted as pushed
   Scratch scratch;
   View view;
-  uint64_t ran = 0, pushed = 0, ran_by[ATOS_MAX_KINDS] = {};
+  uint64_t ran = 0, pushed = 0, local_items = 0, items_donated = 0, ran_by[ATOS_MAX_KINDS] = {};
   std::atomic<uint32_t> &longest; // batch of any worker
   unsigned most = 1, batches = 0, steps = 0, local_steps = 0;
 };

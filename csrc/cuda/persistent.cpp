@@ -85,6 +85,7 @@ void run_persistent(CudaDevice &device, Run &run) {
     run.counters->ran = record.ran;
     run.counters->pushed = record.pushed;
     std::copy(std::begin(record.ran_by), std::end(record.ran_by), run.counters->ran_by);
+    run.counters->sharing = record.sharing;
     run.counters->sampled = record.sampled;
     run.counters->rounds = run.launch.barrier ? record.rounds : run.counters->rounds + 1;
     run.stale = asked; // the word may have come after the end

@@ -18,6 +18,11 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
                   static_cast<atos_sample *>(launch.samples), launch.max_samples, launch.sample_interval);
   }
 
+  // The words of atos_sharing, none without counters.
+  static ATOS_DEVICE unsigned num_counts() { return has_counters() ? sizeof(atos_sharing) / 8 : 0; }
+  static ATOS_DEVICE uint64_t &word(atos_sharing *sharing, unsigned k) { return (&sharing->local_items)[k]; }
+  static ATOS_DEVICE volatile uint64_t &word(volatile atos_sharing *sharing, unsigned k) { return (&sharing->local_items)[k]; }
+
   // [all threads] At the end. The last block of a kernel writes the completion record, and leaves the counters as the next
   // launch expects them, so that neither has to be copied.
   ATOS_DEVICE void leave() {
@@ -47,6 +52,7 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
     if (has_buckets() && !launch.persistent) // the next kernel runs these chunks
       record->opened = stop == kRun && tail == launch.round_end ? this->open_next_bucket() : 0;
     for (unsigned k = 0; k < num_kinds(); ++k) record->ran_by[k] = load(&counters->ran_by[k]);
+    for (unsigned k = 0; k < num_counts(); ++k) word(&record->sharing, k) = load(&word(&counters->sharing, k));
     if (launch.persistent && stop == kRun && !has_peers()) { // other GPUs may still look
       store(&counters->head, tail); // claims that ran ahead are void; if the queue grew, the host makes all of this anew
       store(&counters->finished, tail);
@@ -55,6 +61,7 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
         store(zero, 0);
       if (has_each_round()) store(&counters->mode, 0);
       for (unsigned k = 0; k < num_kinds(); ++k) store(&counters->ran_by[k], 0);
+      for (unsigned k = 0; k < num_counts(); ++k) store(&word(&counters->sharing, k), 0);
       store(&counters->quiescent, QueueRef<bytes>::none_quiescent(tail));
     }
     __threadfence_system();

@@ -69,6 +69,10 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
       uint32_t given = n;
       if (local) given = n > most ? n - most : n > 1 && launch.shares && producer.demand > 0 ? items_to_donate(n / 2) : 0;
       header->local_items = kept + n - given;
+      if (local) {
+        this->count(&atos_sharing::local_items, n - given);
+        this->count(&atos_sharing::items_donated, n > most ? 0 : given);
+      }
       if (has_buckets()) {
         const uint32_t surplus = limited && !producer.reserved ? surplus_of(given) : 0;
         worker.far_state()->surplus = surplus;

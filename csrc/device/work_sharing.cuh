@@ -24,7 +24,8 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
       if (lengths[k] < kLong) continue;
       const uint64_t *its_values = &values[k * value_words()];
       if (launch.shares && split_item<bytes>(queue().counters, split_items(), hint() + k, items[k], its_values, value_words(),
-                                             lengths[k], chunk_size(), k >= header->first_counted)) {
+                                             lengths[k], chunk_size(), k >= header->first_counted, owner())) {
+        this->count(&atos_sharing::items_split, 1);
         header->num_split += k >= header->first_counted; // whoever finishes the last chunk reports it
         continue;
       }
@@ -38,15 +39,20 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
 
   // [one lane] Claims a chunk of any split item.
   ATOS_DEVICE bool claim_chunk_of_other() {
-    return nested() && load(&queue().counters->splits_open) &&
-           claim_chunk<bytes>(queue().counters, split_items(), hint(), borrowed(), header->borrowed_values, value_words(),
-                              chunk_size(), &header->chunk);
+    const bool claimed = nested() && load(&queue().counters->splits_open) &&
+                         claim_chunk<bytes>(queue().counters, split_items(), hint(), borrowed(), header->borrowed_values,
+                                            value_words(), chunk_size(), &header->chunk);
+    if (has_counters() && claimed)
+      this->count(&atos_sharing::chunks_donated, load(&split_items()[header->chunk.split].busy) != owner());
+    return claimed;
   }
 
   ATOS_DEVICE SplitItem *split_items() const { return static_cast<SplitItem *>(launch.split_items); }
   // Spreads workers over the table: the first bit that `claim_chunk` tests and, plus an item's place in the batch, the only
   // entry that `split_item` tries.
   ATOS_DEVICE unsigned hint() const { return block_index() + 31 * Group::index_in_block(); }
+  // Says in the table that an item is this worker's, if that is counted. A block has at most 32 workers.
+  ATOS_DEVICE uint64_t owner() const { return has_counters() ? 1 + uint64_t(block_index()) * 32 + Group::index_in_block() : 1; }
   ATOS_DEVICE uint64_t chunk_size() const { return kChunkPart * this->iterations_at_once(); }
   // The item of the chunk that runs, copied here, since its entry may get another one.
   ATOS_DEVICE Item<bytes> *borrowed() const {

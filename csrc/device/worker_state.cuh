@@ -45,6 +45,7 @@ ATOS_DEVICE bool has_each_round() { return atos_config(ATOS_CONFIG_EACH_ROUND); 
 ATOS_DEVICE bool asks_for_round() { return atos_config(ATOS_CONFIG_ROUNDS); }
 ATOS_DEVICE bool asks_for_pending() { return atos_config(ATOS_CONFIG_PENDING); }
 ATOS_DEVICE bool has_mailbox() { return atos_config(ATOS_CONFIG_MAILBOX); }
+ATOS_DEVICE bool has_counters() { return atos_config(ATOS_CONFIG_COUNTERS); }
 ATOS_DEVICE int value_words() { return atos_config(ATOS_CONFIG_VALUE_WORDS); }
 // Consecutive threads of a warp or CTA worker that run an iteration together. 1: each thread runs iterations of its own.
 ATOS_DEVICE unsigned threads_of_iteration() { return unsigned(atos_config(ATOS_CONFIG_GROUP)); }
@@ -193,6 +194,12 @@ template <class Group, unsigned bytes> struct WorkerState {
   // [any lanes] Counts an item that runs, by its kind.
   ATOS_DEVICE void count_kind(const Item<bytes> &item) const {
     if (num_kinds()) atomicAdd(&ran_by[kind_of(item)], 1ull);
+  }
+
+  // [one lane] Adds to what a launch with counters has counted, at once and not when the worker leaves: such a launch may take
+  // its time, and others have no place for it.
+  ATOS_DEVICE void count(uint64_t atos_sharing::*what, uint64_t n) const {
+    if (has_counters() && n) fetch_add(&(queue().counters->sharing.*what), n);
   }
 
   // The counter of the tickets that workers of this kernel have claimed, and the first of those.

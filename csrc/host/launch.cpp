@@ -136,6 +136,7 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
   }
   counters.ran = counters.pushed = counters.rounds = counters.mode = 0;
   std::fill(std::begin(counters.ran_by), std::end(counters.ran_by), 0);
+  counters.sharing = {};
   if (launch.mailbox) {
     set_mail(counters, 0);
     run.stale = true;
@@ -196,6 +197,7 @@ void atos_queue::finish(const Run &run, bool over, atos_stats *stats) {
   total_ran += stats->tasks_run = counters.ran;
   total_pushed += stats->tasks_pushed = counters.pushed;
   std::copy(std::begin(counters.ran_by), std::end(counters.ran_by), stats->tasks_run_by);
+  stats->sharing = counters.sharing;
   stats->rounds = counters.rounds;
   stats->samples = std::min<uint64_t>(counters.sampled, run.launch.max_samples);
   stats->pending = storage.num_pending();

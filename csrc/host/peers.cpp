@@ -292,6 +292,7 @@ bool atos_queue::run_peers(PeerLaunch &all) {
     Counters &counters = all.storage(k).counters;
     counters.ran = counters.pushed = counters.rounds = counters.mode = 0;
     std::fill(std::begin(counters.ran_by), std::end(counters.ran_by), 0);
+    counters.sharing = {};
     counters.ran_so_far = counters.next_sample = counters.sampled = 0;
     all.storage(k).stale = true;
   }

@@ -109,6 +109,7 @@ void QueueStorage::reset_counters() {
   fresh.rounds = counters.rounds;
   fresh.mode = counters.mode;
   std::copy(std::begin(counters.ran_by), std::end(counters.ran_by), fresh.ran_by);
+  fresh.sharing = counters.sharing;
   fresh.ran_so_far = counters.ran_so_far;
   fresh.sampled = counters.sampled;
   counters = fresh;

@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 13 };
+enum { ATOS_ABI_VERSION = 14 };
 
 enum { ATOS_CPU = -1 };
 
@@ -41,7 +41,8 @@ typedef enum atos_config_key {
   ATOS_CONFIG_MAILBOX = 11, /* workers look for items from the host */
   ATOS_CONFIG_FLAT_KINDS = 12, /* bits of the kinds that are flat, where others are nested; otherwise 0 */
   ATOS_CONFIG_PENDING = 13,    /* 1 if the function between rounds asks how many items wait for the next one */
-  ATOS_CONFIG_PEERS = 14       /* 1 in a launch over several GPUs: what they share is of system scope */
+  ATOS_CONFIG_PEERS = 14,      /* 1 in a launch over several GPUs: what they share is of system scope */
+  ATOS_CONFIG_COUNTERS = 15    /* 1 if the workers count what atos_sharing says */
 } atos_config_key;
 
 enum { ATOS_STOP_CALLED = 4 };
@@ -163,6 +164,14 @@ typedef struct atos_failure {
   uint64_t item[4];
 } atos_failure;
 
+/* How workers shared their work: on a GPU of a program with ATOS_CONFIG_COUNTERS alone, otherwise 0. */
+typedef struct atos_sharing {
+  uint64_t local_items;    /* pushes that their worker ran itself, without the queue */
+  uint64_t items_donated;  /* pushes that a worker might have kept as well, and gave to idle ones */
+  uint64_t items_split;    /* long items whose chunks all workers could run */
+  uint64_t chunks_donated; /* chunks that another worker ran than the one that had the item */
+} atos_sharing;
+
 typedef struct atos_stats {
   uint64_t tasks_run;
   uint64_t tasks_pushed;
@@ -180,7 +189,8 @@ typedef struct atos_stats {
   uint32_t workers;
   atos_failure failure;
   uint64_t tasks_run_by[ATOS_MAX_KINDS]; /* of each kind, with several kinds */
-  uint64_t full_receiver;                /* with ATOS_QUEUE_FULL: 1 plus the number of the receiver that is full, or 0 */
+  atos_sharing sharing;
+  uint64_t full_receiver; /* with ATOS_QUEUE_FULL: 1 plus the number of the receiver that is full, or 0 */
 } atos_stats;
 
 /* How a queue stands between launches. */

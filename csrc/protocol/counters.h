@@ -74,8 +74,9 @@ struct Counters {
   uint64_t pushed;
   uint64_t rounds;
   uint64_t ran_by[ATOS_MAX_KINDS];
-  alignas(128) uint64_t ran_so_far; // trace: tasks run, added after each batch
-  uint64_t next_sample;             // trace: when the next sample is due
+  alignas(128) atos_sharing sharing; // statistics, if the task counts that
+  alignas(128) uint64_t ran_so_far;  // trace: tasks run, added after each batch
+  uint64_t next_sample;              // trace: when the next sample is due
   uint64_t sampled;
   uint64_t failures;    // failed checks that tasks have reported
   atos_failure failure; // the first of them

@@ -16,6 +16,7 @@ struct CompletionRecord {
   uint64_t ran, pushed, rounds, sampled;
   uint64_t opened;                 // chunks of far items that were opened when the kernel ended
   uint64_t ran_by[ATOS_MAX_KINDS]; // with several kinds of tasks
+  atos_sharing sharing;            // if the task counts that
   uint64_t growths_requested;      // 1 while the kernel runs: a growth is requested
   uint64_t sequence;               // number of the kernel, written last
 };

@@ -11,14 +11,14 @@ namespace atos {
 
 constexpr int kValueWords = ATOS_MAX_VALUE_WORDS;
 
-// An entry of the table, which has one owner at a time: while `busy` is 1. `chunks` is a bias plus the number of unclaimed
+// An entry of the table, which has one owner at a time: while `busy` is not 0. `chunks` is a bias plus the number of unclaimed
 // chunks. A worker claims by subtracting one. Several may try for the last chunk, so the number can fall below the bias;
 // without it, it would wrap around to a huge number. The next owner stores it anew. Bit i of `counters->splits_open` says that
 // entry i may have unclaimed chunks: workers search that one word, not the table.
 struct alignas(128) SplitItem {
   uint64_t chunks;
   uint64_t left; // chunks that are not finished
-  uint64_t busy; // 1 while the entry is taken
+  uint64_t busy; // not 0 while the entry is taken: 1, or with counters a number of its owner
   uint64_t length;
   uint64_t item[kMostItemBytes / 8];
   uint64_t values[kValueWords];
@@ -39,11 +39,11 @@ struct Chunk {
 // it now, it is counted here, in `untracked`.
 template <unsigned bytes> ATOS_DEVICE bool split_item(Counters *counters, SplitItem *split_items, unsigned hint,
                                                       const Item<bytes> &item, const uint64_t *values, int value_words,
-                                                      uint64_t length, uint64_t chunk, bool counted) {
+                                                      uint64_t length, uint64_t chunk, bool counted, uint64_t owner = 1) {
   const unsigned at = hint % kSplitItems;
   SplitItem &split = split_items[at];
   uint64_t busy = 0;
-  if (!compare_exchange(&split.busy, busy, 1)) return false;
+  if (!compare_exchange(&split.busy, busy, owner)) return false;
   // Pairs with the fence before `busy` in `finish_chunk`: all workers that read the entry's old words are done with them.
   fence(); // before the words are overwritten
   const uint64_t chunks = (length + chunk - 1) / chunk;

@@ -401,6 +401,16 @@ def test_workers_that_look_for_arrivals_spill_nothing(name, worker):
 
 
 @pytest.mark.parametrize("worker", WORKERS)
+@pytest.mark.parametrize("name", ["nested", "idle", "record of 16 bytes"])
+def test_workers_that_count_spill_nothing(name, worker):
+    task, idle, args, dtype = TASKS[name]
+    found = link.cubin(task, idle, tuple(map(describe, args)), dtype, worker, (9, 0), counters=True)
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+    assert kernel(name, worker).registers <= found.registers <= MOST_REGISTERS
+    assert len(found.code) > len(kernel(name, worker).code)  # of which the others have nothing
+
+
+@pytest.mark.parametrize("worker", WORKERS)
 @pytest.mark.parametrize("name", TASKS)
 def test_tasks_are_inlined(name, worker):
     """Nothing of the task or of the core's own functions is left to be called."""

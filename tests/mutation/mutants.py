@@ -374,8 +374,8 @@ SHARE = {
     "S17": Mutant(
         "protocol/split_item.cuh",
         "a place that is taken is given",
-        "if (!compare_exchange(&split.busy, busy, 1)) return false;",
-        "compare_exchange(&split.busy, busy, 1);",
+        "if (!compare_exchange(&split.busy, busy, owner)) return false;",
+        "compare_exchange(&split.busy, busy, owner);",
     ),
 }
 

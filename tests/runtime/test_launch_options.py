@@ -36,6 +36,7 @@ WRONG_OPTIONS = [
     ({"local_items": 4097}, InvalidArgumentError, "local_items"),
     ({"local_items": "all"}, UnsupportedTypeError, "local_items must be an integer"),
     ({"work_sharing": 1}, UnsupportedTypeError, "work_sharing must be"),
+    ({"counters": 1}, UnsupportedTypeError, "counters must be"),
     ({"push_buffer": -1}, InvalidArgumentError, r"push_buffer must be from 0 to 65536 \(got -1\)"),
     ({"push_buffer": 65537}, InvalidArgumentError, "push_buffer"),
     ({"push_buffer": True}, UnsupportedTypeError, "push_buffer must be an integer"),

@@ -11,7 +11,7 @@ import pytest
 
 import atos_py as atos
 from atos_py.compile.timing import Profile
-from atos_py.runtime.stats import LaunchStats
+from atos_py.runtime.stats import COUNTED, LaunchStats
 from atos_py.runtime.trace import TRACE
 
 ONE = LaunchStats(
@@ -36,6 +36,17 @@ def test_numbers_add_up_and_the_last_configuration_counts():
     assert LaunchStats.total([ONE, other], task="both").task == "both"
     first = LaunchStats.total([ONE, other], like=ONE)
     assert (first.task, first.worker, first.tasks_run) == ("a", "warp", 15)
+
+
+def test_what_was_counted_adds_up():
+    counted = dataclasses.replace(ONE, local_items=1, items_donated=2, items_split=3, chunks_donated=40_000)
+    total = LaunchStats.total([counted, counted])
+    assert [getattr(total, name) for name in COUNTED] == [2, 4, 6, 80_000]
+    assert LaunchStats.total([counted, ONE]).local_items is None
+    in_words = "1 items kept and 2 donated; 3 split, 40,000 chunks run by others"
+    assert in_words in str(counted)
+    assert in_words in counted._repr_html_()
+    assert counted.to_dict()["items_split"] == 3
 
 
 def test_none_have_no_total():

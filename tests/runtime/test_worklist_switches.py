@@ -9,6 +9,7 @@ import pytest
 from shared_tasks import assert_each_once, every_schedule, forest_on_host, grow, launch, on_device
 
 import atos_py as atos
+from atos_py.runtime.stats import COUNTED
 
 SWITCHES = [
     {"local_items": False},
@@ -82,3 +83,47 @@ def test_iterations_of_long_items(device, worker, persistent, barrier, work_shar
     stats = launch(queue, worker, touch, touched, length, persistent=persistent, barrier=barrier, work_sharing=work_sharing)
     assert_each_once(touched.to_numpy())
     assert stats.tasks_run == 8
+    assert [getattr(stats, name) for name in COUNTED] == [None] * 4
+    touched.fill(0)
+    queue.push([0, 1, 2, 3])
+    stats = launch(
+        queue, worker, touch, touched, length, persistent=persistent, barrier=barrier, work_sharing=work_sharing, counters=True
+    )
+    assert_each_once(touched.to_numpy())
+    shares = work_sharing and device.kind == "cuda" and worker != "thread"
+    assert 0 < stats.items_split <= 4 if shares else stats.items_split == 0
+    assert shares or stats.chunks_donated == 0
+    if shares and persistent and not barrier:  # all others have nothing else to do
+        assert stats.chunks_donated > 0
+
+
+def keeps_items(device, worker, persistent, barrier):
+    """Return whether workers of a queue with priorities may keep items."""
+    return persistent and not barrier and (device.kind == "cpu" or worker != "thread")
+
+
+@every_schedule
+def test_what_workers_keep_is_counted(device, worker, persistent, barrier):
+    last = 5000
+    queue = atos.Queue(6000, dtype=np.int64, device=device, buckets=4, delta=1)
+    reached = atos.zeros(last + 1, dtype=np.int32, device=device)
+    found = {}
+    for name, switches in (("usual", {}), ("off", {"local_items": False}), ("no gifts", {"work_sharing": False})):
+        for _ in range(2):  # counts begin anew
+            queue.push(0)
+            found[name] = launch(
+                queue, worker, double, reached, last, persistent=persistent, barrier=barrier, counters=True, **switches
+            )
+            assert found[name].local_items <= last
+    assert (found["usual"].local_items > 0) == keeps_items(device, worker, persistent, barrier)
+    assert (found["no gifts"].local_items > 0) == keeps_items(device, worker, persistent, barrier)
+    assert found["off"].local_items == found["off"].items_donated == found["no gifts"].items_donated == 0
+
+
+def test_one_worker_keeps_all():
+    """A thread that nobody waits for donates nothing, and runs all but the first item without the queue."""
+    queue = atos.Queue(6000, dtype=np.int64, device="cpu", buckets=4, delta=1000)
+    reached = atos.zeros(5001, dtype=np.int32, device="cpu")
+    queue.push(0)
+    stats = queue.launch_cta(double, reached, 5000, num_blocks=1, counters=True)
+    assert (stats.local_items, stats.items_donated, stats.items_split, stats.chunks_donated) == (5000, 0, 0, 0)

@@ -96,11 +96,12 @@ def compile_cuda(
     each_round: Any = None,
     mailbox: bool = False,
     peers: bool = False,
+    counters: bool = False,
 ) -> CudaCode:
     """Compile tasks for arguments of these kinds, items of this type, and GPUs of compute capability `cc` or newer.
 
     If `debug`, they get checks. If `mailbox`, their workers look for items that the host sends. With
-    `peers`, they are of a launch over several GPUs.
+    `peers`, they are of a launch over several GPUs; with `counters`, workers count how they share their work.
 
     Raises
     ------
@@ -110,7 +111,11 @@ def compile_cuda(
     checks = Checks() if debug else None
     with global_compiler_lock, collecting(checks), target_capability(cc):
         program = prepare(CudaTarget(), launched, idle, kinds, item_dtype, checks, buckets, each_round, peers)
-        constants = {lib.ATOS_CONFIG_MAILBOX: mailbox, lib.ATOS_CONFIG_PEERS: peers}
+        constants = {
+            lib.ATOS_CONFIG_MAILBOX: mailbox,
+            lib.ATOS_CONFIG_PEERS: peers,
+            lib.ATOS_CONFIG_COUNTERS: counters,
+        }
         return _compile(launched, program, {"idle": idle, "each_round": each_round}, cc, checks, constants)
 
 
