@@ -141,6 +141,7 @@ def prepare_launch(
             "unshared": not config.work_sharing,
             "argument_words": len(arguments.words),
             "arguments": words,
+            "streams": config.streams,
             "stream": ffi.cast("void *", stream if on_gpu else 0),
             "samples": ffi.NULL if samples is None else ffi.cast("atos_sample *", samples.pointer),
             "max_samples": 0 if samples is None else _MAX_SAMPLES,

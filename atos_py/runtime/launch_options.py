@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core.devices import Device
 from ..core.devices import device as device_of
+from ..core.library import lib
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from ..support.validation import check_bool, check_float, check_int, check_option_names, check_timeout
 from .progress import check_progress
@@ -65,6 +66,8 @@ class LaunchOptions(TypedDict, total=False):
     push_buffer : int, optional
         Items that a worker gathers before it adds them to the queue together, up to 65,536; by default as many as fit in 8 KiB
         for CTAs, and in 1 KiB otherwise. With 0 each push goes to the queue by itself.
+    streams : int, optional
+        Kernels of a discrete launch without barriers that run side by side on a GPU, from 1 to 32; by default 4.
     stream : int or object, optional
         A stream of the GPU as an address or as an object of CuPy, PyTorch or anything with ``__cuda_stream__``; by default
         the current stream of CuPy or PyTorch if arguments are arrays of theirs, otherwise the legacy default stream. The
@@ -111,6 +114,7 @@ class LaunchOptions(TypedDict, total=False):
     local_items: bool | int
     work_sharing: bool
     push_buffer: int | None
+    streams: int | None
     stream: Any
     device: Device | str | None
     timeout: float | None
@@ -134,6 +138,8 @@ class LaunchConfig:
         1 on the CPU.
     local_items : int or None
         None for the core's choice.
+    streams : int
+        0 for the core's choice.
     stream : object
         As it was given: the default depends on the arguments.
     sample_interval : int
@@ -154,6 +160,7 @@ class LaunchConfig:
     local_items: int | None
     work_sharing: bool
     push_buffer: int | None
+    streams: int
     stream: Any
     timeout: float | None = field(repr=False)  # processes may differ in it
     sample_interval: int
@@ -178,6 +185,7 @@ class LaunchConfig:
         where, idle, timeout = options.get("device"), options.get("idle"), options.get("timeout")
         fetch_size, blocks, threads = options.get("fetch_size"), options.get("num_blocks"), options.get("num_threads")
         trace, debug, buffer = options.get("trace"), options.get("debug"), options.get("push_buffer")
+        streams = options.get("streams")
         is_auto = isinstance(blocks, str) and blocks == "auto"
         if where is not None and device_of(where) != device:
             raise LaunchConfigError(f"the queue is on {device} and cannot run on {where}; make a queue there")
@@ -207,6 +215,7 @@ class LaunchConfig:
             local_items=_read_local_items(options.get("local_items", True)),
             work_sharing=check_bool("work_sharing", options.get("work_sharing", True)),
             push_buffer=None if buffer is None else check_int("push_buffer", buffer, 0, _MAX_PUSH_BUFFER),
+            streams=0 if streams is None else check_int("streams", streams, 1, lib.ATOS_MAX_STREAMS),
             stream=options.get("stream"),
             timeout=timeout,
             sample_interval=0 if trace is None else min(max(round(trace * 1e3), 1), 2**32 - 1),

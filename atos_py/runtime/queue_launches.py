@@ -72,8 +72,8 @@ class QueueLaunches:
             take 256 words at most: an array one and one for each dimension, a number one.
         **options : LaunchOptions
             The schedule: `persistent`, `barrier`; the workers: `fetch_size`, `num_blocks`, `num_threads`, `shared_memory`; the
-            worklist: `local_items`, `work_sharing`, `push_buffer`; what else there is: `idle`, `each_round`, `stream`,
-            `device`, `timeout`, `trace`, `counters`, `progress`, `debug`. `atos_py.LaunchOptions` describes each of them.
+            worklist: `local_items`, `work_sharing`, `push_buffer`; what else there is: `idle`, `each_round`, `streams`,
+            `stream`, `device`, `timeout`, `trace`, `counters`, `progress`, `debug`. `atos_py.LaunchOptions` describes each.
 
         Returns
         -------

@@ -19,13 +19,14 @@ void run_discrete(CudaDevice &device, Run &run) {
   LaunchResources &resources = resources_of_thread(device);
   const CUstream caller_stream = static_cast<CUstream>(launch.stream);
   const bool one_stream = launch.barrier || launch.buckets; // a bucket is opened when no other kernel runs
-  const uint32_t streams = one_stream ? 1 : kStreams;
+  const uint32_t streams = one_stream ? 1 : launch.streams ? launch.streams : kStreams;
+  if (!one_stream) make_streams(resources, streams);
   const auto stream_of = [&](uint32_t s) { return one_stream ? caller_stream : resources.streams[s]; };
   upload(device, run, caller_stream);
   check(d.cuStreamSynchronize(caller_stream), "launching");
 
   uint64_t begin = run.counters->head, tail = run.first_end;
-  uint64_t rounds = 0, sequence = 0, latest[kStreams] = {}; // kernels are numbered from 1; the latest of each stream
+  uint64_t rounds = 0, sequence = 0, latest[ATOS_MAX_STREAMS] = {}; // kernels are numbered from 1; the latest of each stream
   for (uint32_t s = 0; s < streams; ++s) resources.records[s] = CompletionRecord{};
   bool stop = false, idle_called = false;
   run.pending_kernels.clear();

@@ -61,6 +61,11 @@ void destroy(const LaunchResources &resources) {
 
 } // namespace
 
+void make_streams(LaunchResources &resources, uint32_t count) {
+  for (uint32_t s = 0; s < count; ++s)
+    if (!resources.streams[s]) check(driver().cuStreamCreate(&resources.streams[s], CU_STREAM_NON_BLOCKING), "making a stream");
+}
+
 LaunchResources &resources_of_thread(CudaDevice &device) {
   LaunchResources &resources = resources_by_device()[device.index];
   if (resources.records) return resources;
@@ -70,16 +75,15 @@ LaunchResources &resources_of_thread(CudaDevice &device) {
   const Driver &d = driver();
   for (CUevent *event : {&resources.start, &resources.stop})
     if (!*event) check(d.cuEventCreate(event, CU_EVENT_DEFAULT), "making an event");
-  for (CUstream &stream : resources.streams)
-    if (!stream) check(d.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "making a stream");
+  make_streams(resources, kStreams);
   if (!resources.control) check(d.cuStreamCreate(&resources.control, CU_STREAM_NON_BLOCKING), "making a stream");
   void *pinned;
-  check(d.cuMemAllocHost(&pinned, 2 * sizeof(Counters) + kStreams * sizeof(CompletionRecord) + 16 + kZeros),
+  check(d.cuMemAllocHost(&pinned, 2 * sizeof(Counters) + ATOS_MAX_STREAMS * sizeof(CompletionRecord) + 16 + kZeros),
         "allocating pinned memory");
   resources.counters = static_cast<Counters *>(pinned);
   resources.observed = resources.counters + 1;
   resources.records = reinterpret_cast<CompletionRecord *>(resources.observed + 1);
-  resources.stop_word = reinterpret_cast<uint64_t *>(resources.records + kStreams);
+  resources.stop_word = reinterpret_cast<uint64_t *>(resources.records + ATOS_MAX_STREAMS);
   *resources.stop_word = kStopAsked >> 32;
   resources.growths_granted = resources.stop_word + 1;
   resources.zeros = resources.stop_word + 2;

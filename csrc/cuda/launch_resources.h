@@ -9,7 +9,7 @@ constexpr uint64_t kZeros = 1 << 20; // bytes of pinned zeros
 
 struct LaunchResources {
   CUevent start = nullptr, stop = nullptr;
-  CUstream streams[kStreams] = {}, control = nullptr; // the last never has to wait for a kernel
+  CUstream streams[ATOS_MAX_STREAMS] = {}, control = nullptr; // the last never has to wait for a kernel
   Counters *counters = nullptr, *observed = nullptr;
   CompletionRecord *records = nullptr;
   uint64_t *stop_word = nullptr, *growths_granted = nullptr;
@@ -20,6 +20,9 @@ constexpr uint32_t kMostGpus = 64; // of a launch
 
 // The resources of the calling thread, made on first use. The device's context has to be current.
 LaunchResources &resources_of_thread(CudaDevice &device);
+
+// Makes the first of its streams, as far as they are not there: kStreams are.
+void make_streams(LaunchResources &resources, uint32_t count);
 
 // Destroys those that threads which have ended left, and those of the calling thread, which makes others when it launches.
 void free_unused_resources(CudaDevice &device);

@@ -68,6 +68,8 @@ std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launc
     throw Failure(ATOS_INVALID, "the program was made for a queue with buckets, or this queue has some and the program none");
   if (given.push_buffer > kMostPushBuffer + 1)
     throw Failure(ATOS_INVALID, format("a push buffer of %u items, more than %u", given.push_buffer - 1, kMostPushBuffer));
+  if (given.streams > ATOS_MAX_STREAMS)
+    throw Failure(ATOS_INVALID, format("%u streams, more than %d", given.streams, ATOS_MAX_STREAMS));
   if (given.argument_words > ATOS_MAX_ARGUMENT_WORDS)
     throw Failure(ATOS_INVALID, format("%u argument words, more than %d", given.argument_words, ATOS_MAX_ARGUMENT_WORDS));
   for (uint32_t k = 0; k < given.num_pools; ++k)

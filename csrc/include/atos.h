@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 14 };
+enum { ATOS_ABI_VERSION = 15 };
 
 enum { ATOS_CPU = -1 };
 
@@ -58,7 +58,8 @@ enum {
   ATOS_MAX_KINDS = 8,
   ATOS_MAX_RECEIVERS = 4,
   ATOS_RECEIVER_WORDS = 8,
-  ATOS_MAX_POOLS = 8
+  ATOS_MAX_POOLS = 8,
+  ATOS_MAX_STREAMS = 32
 };
 
 typedef struct atos_device_info {
@@ -135,6 +136,7 @@ typedef struct atos_launch {
   uint32_t unshared;    /* 1: workers neither split long items nor donate to idle workers what they might keep */
   uint32_t argument_words;
   const uint64_t *arguments;
+  uint32_t streams;     /* kernels of a discrete launch without barriers that may run side by side; 0: as the core finds best */
   void *stream;         /* a CUstream; null: the legacy default stream */
   atos_sample *samples; /* memory of the device for a trace of the run, or null */
   uint32_t max_samples;

@@ -64,8 +64,8 @@ struct Counters {
   alignas(128) uint64_t phase;     // grid barrier: how often it opened
   uint64_t round_end;              // grid barrier: tickets below this run in the current round
   uint64_t mode;                   // of the round that comes next: what the function between rounds has set
-  alignas(128) uint64_t claims[4]; // discrete kernels: tickets claimed of the range of each stream's kernel
-  uint64_t gone[4];                // blocks that left the kernel of each stream
+  alignas(128) uint64_t claims[ATOS_MAX_STREAMS]; // discrete kernels: tickets claimed of the range of each stream's kernel
+  uint64_t gone[ATOS_MAX_STREAMS];                // blocks that left the kernel of each stream
   FarCounters far;
   alignas(128) uint64_t growths_granted;        // by the host, which has mapped their memory; maybe with kNoMore
   uint64_t growths_requested;                   // from the host, by pushers

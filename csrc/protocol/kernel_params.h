@@ -7,7 +7,7 @@
 
 namespace atos {
 
-constexpr uint32_t kStreams = 4; // discrete kernels that may run side by side
+constexpr uint32_t kStreams = 4; // discrete kernels that may run side by side, if the launch does not say
 
 // Completion record, in pinned host memory: written by the last block to leave, with the counters of those names.
 struct CompletionRecord {

@@ -29,7 +29,7 @@ def run(queue: atos.Queue, task: atos.Task, graph: atos.Graph, **options: Unpack
     queue.launch_thread(task, 1, graph, persistent=False, barrier=True, fetch_size=None, num_blocks=2, num_threads=64)
     queue.launch_warp(task, idle=show, each_round=show, shared_memory=64, stream=0, device="cpu", timeout=3, trace=2.5)
     queue.launch_cta(task, progress=show, debug=None, local_items=False, work_sharing=True, push_buffer=None)
-    queue.launch_cta(task, local_items=3, push_buffer=0, counters=True)
+    queue.launch_cta(task, local_items=3, push_buffer=0, counters=True, streams=2)
     atos.bfs(graph, 0, direction="push", parents=True, worker="cta", capacity=9, timeout=0.5, progress=True)
     atos.pagerank(graph, tolerance=1e-3, find="push", barrier=True)
     atos.color(graph, "random", window=3, fetch_size=1, device=graph.device)

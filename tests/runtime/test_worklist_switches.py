@@ -18,6 +18,8 @@ SWITCHES = [
     {"work_sharing": False},
     {"push_buffer": 0},
     {"push_buffer": 3},
+    {"streams": 1},
+    {"streams": 32},
     {"local_items": 0, "work_sharing": False, "push_buffer": 0},
 ]
 
