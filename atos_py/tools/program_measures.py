@@ -21,7 +21,7 @@ from ..arrays.filled import full
 from ..errors import InvalidArgumentError
 from ..graph.generate import random_weights
 from ..graph.graph import Graph
-from ..runtime.stats import LaunchStats
+from ..runtime.stats import COUNTED, LaunchStats
 from ..runtime.trace import format_digits
 from ..support.validation import check_int
 from .reproduce import Progress, choose_source, make_directory
@@ -147,6 +147,7 @@ def _describe(measure: str, program: str, graph: str, variant: str, stats: Launc
         "launches": stats.launches,
         "registers": stats.registers,
         "tasks_run": stats.tasks_run,
+        **{name: getattr(stats, name) for name in COUNTED},
         "device": stats.device,
     }
 

@@ -1,7 +1,7 @@
-"""The measures of Nasre, Burtscher and Pingali 2013 on this machine: figures 5 to 9 and 11 to 14, of programs that are here.
+"""The measures of Nasre, Burtscher and Pingali 2013 on this machine: figures 5 to 14, of programs that are here.
 
 `program_measures` says how measures run programs (`acc.programs`), and what is written. Figures 5 and 6 are one. Programs for
-Figures 12 and 13 alone are in `worklist_hybrids`.
+Figures 12 and 13 alone are in `worklist_hybrids`. The measure of streams is not of that paper, but of a constant of Atos.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..algorithms.bfs import UNREACHED, bfs, verify_bfs
 from ..algorithms.connected_components import verify_connected_components
 from ..algorithms.sssp import verify_sssp
 from ..graph.graph import Graph
-from ..runtime.stats import LaunchStats
+from ..runtime.stats import COUNTED, LaunchStats
 from ..runtime.trace import format_digits
 from .program_measures import Measure, Paper, Row, Run, Subject, run_bfs_by_minimum, run_measures, run_sssp
 from .reproduce import Progress
@@ -29,6 +29,18 @@ __all__ = ["MEASURES", "PROGRAMS", "reproduce_worklists"]
 def _run_components(on: Subject, options: dict[str, Any]) -> LaunchStats:
     label, stats = programs.connected_components(on.graph, **options)
     verify_connected_components(on.host, label)
+    return stats
+
+
+def _run_reordered_sssp(on: Subject, options: dict[str, Any]) -> LaunchStats:
+    how = dict(options)
+    order = how.pop("order", None)
+    graph, vertices = (on.weighted, np.arange(on.graph.num_vertices)) if order is None else on.weighted.reorder(order)
+    ids = np.asarray(vertices[:])
+    reordered, stats = programs.sssp(graph, int(np.flatnonzero(ids == on.source)[0]), **how)
+    distance = np.empty(len(ids), np.float32)
+    distance[ids] = reordered[:]
+    verify_sssp(on.weighted_host, on.source, distance)
     return stats
 
 
@@ -60,6 +72,7 @@ def _run_tree(on: Subject, options: dict[str, Any]) -> LaunchStats:
 PROGRAMS: dict[str, Run] = {
     "BFS": run_bfs_by_minimum,  # since topology-driven rounds have no levels
     "SSSP": run_sssp,
+    "SSSP, reordered": _run_reordered_sssp,
     "components": _run_components,
     "BFS, spatial": _run_spatial_bfs,
     "SSSP, spatial": _run_spatial_sssp,
@@ -83,29 +96,47 @@ MEASURES = {
         "Worklists of SSSP (Figure 8)", ("SSSP",),
         {
             "rounds": {"filter": "online"},
+            "no buffer": {"filter": "online", "push_buffer": 0},
+            "no sharing": {"filter": "online", "work_sharing": False},
             "scan": {"filter": "ballot"},
             "unique": {"filter": "online", "unique": True},
             "unrolled": {"filter": "online", "unroll": 3},
             "relaxed": {"barrier": False},
+            "nothing kept": {"barrier": False, "local_items": False},
+            "nothing shared": {"barrier": False, "work_sharing": False},
             "ordered": {"delta": "auto"},
         },
-        "Rounds: a hierarchical worklist, of push buffers in shared memory. Scan: the list is made without atomics on it, by "
-        "looking at all vertices. Unique: a vertex is listed once in a round. Unrolled: threads follow their changes for three "
-        "levels. Relaxed: without barriers, so that workers run what they have pushed. Ordered: by buckets of distance, which "
-        "the paper does not have.",
+        "Rounds: a hierarchical worklist, of push buffers in shared memory, each of which goes to the queue by one atomic. No "
+        "buffer: each push goes there by itself. No sharing: long rows are not split. Scan: the list is made without atomics "
+        "on it, by looking at all vertices. Unique: a vertex is listed once in a round. Unrolled: threads follow their changes "
+        "for three levels. Relaxed: without barriers, so that workers run what they have pushed. Nothing kept: all that goes "
+        "through the queue. Nothing shared: without work donation, neither of parts of long rows nor of what a worker keeps. "
+        "Ordered: by buckets of distance, which the paper does not have.",
     ),
     "figure9": Measure(
-        "Topology-driven SSSP (Figure 9)", ("SSSP",),
+        "Topology-driven SSSP (Figure 9)", ("SSSP, reordered",),
         {
             "pull": {"policy": "topology"},
+            **{f"{order} order": {"order": order, "policy": "topology"} for order in ("bfs", "degree", "random")},
             "stores": {"policy": "topology", "monotone_stores": True},
             **{
                 f"unrolled, {levels}": {"policy": "topology", "monotone_stores": True, "unroll": levels} for levels in (2, 4, 6)
             },
         },
-        "Pull: each vertex looks along its in-edges. Stores: each vertex changes its out-neighbours, without atomics, as in "
-        "the paper; unrolled for so many levels, depth first, where the paper has a list in shared memory. For its layout in "
-        "memory, which is Graph.reorder, there is no column.",
+        "Pull: each vertex looks along its in-edges; in other orders, for which the paper gains 15 %, neighbours in the graph "
+        "are more or less often neighbours in memory. Stores: each vertex changes its out-neighbours, without atomics, as in "
+        "the paper; unrolled for so many levels, depth first, where the paper has a list in shared memory.",
+    ),
+    "figure10": Measure(
+        "Work donation (Figure 10)", ("BFS", "SSSP"),
+        {
+            "rounds": {"counters": True},
+            "relaxed": {"barrier": False, "counters": True},
+            "ordered": {"delta": "auto", "counters": True},
+        },
+        "The paper donates within a block, up to 1,500 times in a round of its first block on the road network. Here idle "
+        "workers get chunks of long rows, and some of the items that others would keep. Counted over the whole run, whose time "
+        "counting makes longer. Threads of the CPU keep items in the order of priorities only, and split none.",
     ),
     "figure11": Measure(
         "Temporal hybrid by its threshold (Figure 11)", ("BFS", "SSSP"),
@@ -137,6 +168,12 @@ MEASURES = {
         "Room for so many items for each vertex at first. The paper stops the kernel, doubles the lists and runs the iteration "
         "again. Here the queue grows while workers run, and no task runs twice.",
     ),
+    "streams": Measure(
+        "Discrete launches by the number of streams", ("SSSP",),
+        {str(count): {"barrier": False, "persistent": False, "streams": count} for count in (1, 2, 4, 8, 16, 32)},
+        "Kernels without barriers between them, so many side by side at most. Atos has up to 32. On the CPU there are no "
+        "streams, and all of these are the same launch.",
+    ),
 }  # fmt: skip
 
 
@@ -154,6 +191,7 @@ def reproduce_worklists(
 
 _UNITS = {
     "figure7": "ms: rounds, of which topology-driven",
+    "figure10": "ms: items kept, donated, split, chunks run by others",
     "figure11": "ms: topology-driven rounds",
     "figure12": "ms: partitions run",
 }
@@ -163,6 +201,8 @@ def _format_cell(measure: str, row: Row, first: Row) -> str:
     text = format_digits(row["milliseconds"])
     if measure == "figure7":
         return f"{text}: {row['rounds']}, {row['sweeps']}"
+    if measure == "figure10":
+        return f"{text}: {', '.join(f'{row[name]:,}' for name in COUNTED)}"
     if measure == "figure12":
         return f"{text}: {row['tasks_run']}"
     return f"{text}: {row['sweeps']}" if measure == "figure11" else text

@@ -8,6 +8,7 @@ from written_files import check_pictures, rows
 import atos_py as atos
 from atos_py.__main__ import main
 from atos_py.errors import VerificationError
+from atos_py.runtime.stats import COUNTED
 from atos_py.tools import reproduce_worklists as paper
 from atos_py.tools import worklist_hybrids as hybrids
 
@@ -19,6 +20,12 @@ def written(tmp_path_factory):
     some = {
         "figure5": paper.MEASURES["figure5"]._replace(programs=("SSSP",)),
         "figure7": paper.MEASURES["figure7"],
+        "figure8": paper.MEASURES["figure8"]._replace(
+            variants={name: paper.MEASURES["figure8"].variants[name] for name in ("no buffer", "nothing kept")}
+        ),
+        "figure9": paper.MEASURES["figure9"],
+        "figure10": paper.MEASURES["figure10"]._replace(programs=("SSSP",)),
+        "streams": paper.MEASURES["streams"],
         "figure11": paper.MEASURES["figure11"]._replace(programs=("SSSP",)),
         "figure12": paper.MEASURES["figure12"]._replace(programs=("SSSP, spatial",)),
         "figure13": paper.MEASURES["figure13"],
@@ -41,7 +48,14 @@ def test_tables_and_figures_are_there(written):
 def test_pictures(written):
     pytest.importorskip("matplotlib")
     check_pictures(
-        written[1], {"figure5.png", "figure7_road.png", "figure11.png", "figure12.png", "figure13.png", "figure14.png"}
+        written[1],
+        {
+            f"{name}.png"
+            for name in (
+                *("figure5", "figure7_road", "figure8", "figure9", "figure10", "figure11", "figure12", "figure13", "figure14"),
+                "streams",
+            )
+        },
     )
 
 
@@ -54,6 +68,10 @@ def test_rows_say_what_ran(written):
     assert shares[0] >= shares[1]
     partitions = [int(runs["figure12", "SSSP, spatial", f"r = {size}"]["tasks_run"]) for size in (1, 2, 10)]
     assert partitions[0] > partitions[2] > 0
+    counted = {variant: runs["figure10", "SSSP", variant] for variant in ("rounds", "relaxed")}
+    assert [counted[variant][name] for variant in counted for name in COUNTED] == ["0"] * 8  # of a thread without priorities
+    assert int(runs["figure10", "SSSP", "ordered"]["local_items"]) > 100
+    assert runs["figure5", "SSSP", "data"]["local_items"] == ""
     rounds = rows(written[0] / "figure7.csv")
     assert {(row["variant"], row["filter"] == "none") for row in rounds} == {("data", False), ("topology", True)}
 
