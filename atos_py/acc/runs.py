@@ -82,9 +82,10 @@ def run_in_rounds(asked: Request) -> LaunchStats:
     back = None if direction == "push" or asked.stores else turned(graph)
     many_edges = {"push": UNLIMITED, "pull": -1, "auto": int(PULL_SHARE * graph.num_edges)}[direction]
     limits = many_edges, asked.many_active, asked.most_listed, asked.rounds
-    run = make_frontier(graph, back, metadata, asked.start, asked.is_all, mode, fold, *limits, unique=asked.unique)
-    ranges = run.filters.ranges
-    queue = Queue(2 * n + ranges + 1, dtype=mixed_item_dtype(n), device=graph.device)
+    first = graph, back, metadata, asked.start, asked.is_all, mode, fold
+    run = make_frontier(*first, *limits, unique=asked.unique, worker=asked.worker)
+    takers = run.filters.takers
+    queue = Queue(2 * n + takers + 1, dtype=mixed_item_dtype(n), device=graph.device)
     launches = LaunchSequence(asked.program.name, queue, asked.options, asked.worker)
     kernels = _KERNELS["direction" if asked.fuse == "all" and direction != "auto" else asked.fuse]
     queue.push(asked.start if mode == PUSH else np.arange(0))
@@ -93,7 +94,7 @@ def run_in_rounds(asked: Request) -> LaunchStats:
         members = [task if kernels[mode] >> k & 1 else stubs[k] for k, task in enumerate(tasks)]
         if mode != PUSH:
             queue.clear()  # a scan finds again what the online filter has pushed
-            queue.push(np.arange(ranges), task=members[2 if mode == PULL else 1])
+            queue.push(np.arange(takers), task=members[2 if mode == PULL else 1])
         same = [other for other, kernel in enumerate(kernels) if asked.fuse != "none" and kernel == kernels[mode]]
         here = run._replace(stays=sum(1 << other for other in (*same, DONE)))
         launches.launch(np.arange(0), tasks[0] if run.taken is None else members, here, *asked.args, overrides=rounds)

@@ -3,8 +3,8 @@
 The *online* filter lists a vertex as soon as it becomes active: it is a push, and `worker.pending` says how many there were.
 
 The *ballot* filter scans all vertices for active ones, and finds each once. It makes the list, or sets bits. The items of a
-scan are ranges of vertices, few enough for one worker to push them all between two rounds. `pull_from_bits` has the pull, by
-which vertices look for neighbours whose bits are set.
+scan take ranges of vertices from a counter (`range_takers`). `pull_from_bits` has the pull, by which vertices look for
+neighbours whose bits are set.
 
 Where vertices may pull, which needs no list, those that become active are counted with their edges, in *sums*: vertices above
 the lowest 36 bits, edges in these. They are spread over many words, since one would delay thousands of threads.
@@ -24,6 +24,7 @@ from ..arrays.array import Array, asarray, zeros
 from ..compile.atomics import atomic_add
 from ..core.devices import Device
 from .edge_map import THREAD_MAX_DEGREE
+from .range_takers import ask_for_range, plan_takers
 from .reductions import NUM_PARTIAL_SUMS
 from .row_pull import SEARCHED_ALONE, row_fold, row_search
 
@@ -35,21 +36,21 @@ __all__ = [
     "count_active",
     "count_range",
     "make_filters",
+    "over_ranges",
     "pull_from_bits",
-    "range_bounds",
     "take_sums",
 ]
 
 ONE_VERTEX = 1 << 36  # in the sums, above the edges: room for 134 million vertices
 _GROUP = 32
-_RANGES, _LEAST_SIZE = 4096, 256  # the most ranges, and the fewest vertices of one
 
 
 class Filters(NamedTuple):
     """Arrays and numbers of the filters of a launch."""
 
     size: int  # vertices of a range
-    ranges: int
+    takers: int  # items that take ranges
+    taken: Array | None = None  # how many ranges are, in this round; None without rounds
     bits: Array | None = None  # of the frontier, in words of 32; None if nobody looks at them
     sums: Array | None = None  # None if nobody asks
     alone: int = 0  # in-edges of a vertex that one thread looks at
@@ -63,16 +64,19 @@ class Fold(NamedTuple):
     by_all: Callable[..., Any] | None
 
 
-def make_filters(n: int, device: Device, frontier: NDArray[Any] | None = None, fold: Fold | None = None) -> Filters:
+def make_filters(
+    n: int, device: Device, frontier: NDArray[Any] | None = None, fold: Fold | None = None, worker: str | None = None
+) -> Filters:
     """Return the filters for n vertices; if there is a first frontier to set bits of, for `pull_from_bits` with `fold` too."""
-    size = -(-max(_LEAST_SIZE, -(-n // _RANGES)) // _GROUP) * _GROUP
+    takers = plan_takers(n, device, worker)
+    taken = asarray(np.array([takers.takers]), device=device, copy=True)
     if frontier is None:
-        return Filters(size, -(-n // size))
+        return Filters(*takers, taken)
     marks = np.zeros(-(-n // _GROUP) * _GROUP, np.bool_)
     marks[frontier] = True
     bits = asarray(np.packbits(marks, bitorder="little").view("<u4").astype(np.uint32), device=device)
     alone = SEARCHED_ALONE[device.kind] if fold is None else THREAD_MAX_DEGREE[device.kind] if fold.by_all else 1 << 62
-    return Filters(size, -(-n // size), bits, zeros(NUM_PARTIAL_SUMS, dtype=np.int64, device=device), alone)
+    return Filters(*takers, taken, bits, zeros(NUM_PARTIAL_SUMS, dtype=np.int64, device=device), alone)
 
 
 def in_frontier(u, bits):  # type: ignore[no-untyped-def]
@@ -92,7 +96,7 @@ def count_active(v, indptr, sums):  # type: ignore[no-untyped-def]
 
 
 def count_range(worker, item, shares, sums):  # type: ignore[no-untyped-def]
-    """Add what the threads of a worker have found in a range to the sums, if there are any; collective."""
+    """Add what the threads of a worker have found in ranges to the sums, if there are any; collective."""
     if sums is not None:
         total = worker.sum(shares)
         if worker.rank == 0 and total > 0:
@@ -111,14 +115,26 @@ def take_sums(worker, sums):  # type: ignore[no-untyped-def]
     return total >> 36, total & (ONE_VERTEX - 1)
 
 
-def range_bounds(item, n, filters):  # type: ignore[no-untyped-def]
-    """Return the first vertex of a range, and the end of it."""
-    first = item * filters.size
-    return first, min(first + filters.size, n)
+def over_ranges(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that calls ``run(worker, first, end, *args)`` for ranges of vertices until all are taken.
+
+    It is called as ``each(worker, item, n, filters, *args)`` by all threads of a worker, and adds up what `run` returns.
+    """
+
+    def each(worker, item, n, filters, *args):  # type: ignore[no-untyped-def]
+        total = np.int64(0)
+        k = np.int64(item)
+        while k * filters.size < n:
+            taken = ask_for_range(worker, filters.taken, 0)  # the answer comes meanwhile
+            total += run(worker, k * filters.size, min((k + 1) * filters.size, n), *args)
+            k = worker.max(taken)
+        return total
+
+    return each
 
 
 def ballot(is_active: Callable[..., Any], take: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function by which all threads of a worker scan a range, for flat tasks.
+    """Return the function by which all threads of a worker scan ranges, for flat tasks.
 
     It is called as ``scan(worker, item, sets_bits, n, indptr, filters, *args)``. A vertex v with ``is_active(v, *args)`` is
     pushed, for the first task of the launch. If `sets_bits`, its bit is set instead, after ``take(v, *args)``.
@@ -148,12 +164,13 @@ def ballot(is_active: Callable[..., Any], take: Callable[..., Any]) -> Callable[
                 worker.push(v)
         return shares
 
+    set_all_bits, push_all = over_ranges(set_bits), over_ranges(push_list)
+
     def scan(worker, item, sets_bits, n, indptr, filters, *args):  # type: ignore[no-untyped-def]
-        first, end = range_bounds(item, n, filters)
         if sets_bits:
-            shares = set_bits(worker, first, end, indptr, filters.bits, *args)
+            shares = set_all_bits(worker, item, n, filters, indptr, filters.bits, *args)
         else:
-            shares = push_list(worker, first, end, indptr, *args)
+            shares = push_all(worker, item, n, filters, indptr, *args)
         count_range(worker, item, shares, filters.sums)
 
     return scan
@@ -162,7 +179,7 @@ def ballot(is_active: Callable[..., Any], take: Callable[..., Any]) -> Callable[
 def pull_from_bits(
     wants: Callable[..., Any], term: Callable[..., Any], settle: Callable[..., Any], fold: Fold | None
 ) -> Callable[..., Any]:
-    """Return the function by which the vertices of a range pull from the frontier, for flat tasks.
+    """Return the function by which the vertices of ranges pull from the frontier, for flat tasks.
 
     All threads of a worker call it as ``pull(worker, item, back, indptr, filters, *args)``: `back` has the in-edges. Each
     vertex v with ``wants(v, *args)`` folds ``term(v, edge, *args)`` of its edges from the frontier, and one thread calls
@@ -187,9 +204,10 @@ def pull_from_bits(
     else:
         pull_rows = row_fold(*functions, fold.merge, fold.neutral, fold.by_all or (lambda team, number: number))
 
+    pull_all = over_ranges(pull_rows)
+
     def pull(worker, item, back, indptr, filters, *args):  # type: ignore[no-untyped-def]
-        first, end = range_bounds(item, indptr.size - 1, filters)
-        shares = pull_rows(worker, first, end, filters.alone, back.indptr, back, indptr, filters, *args)
+        shares = pull_all(worker, item, indptr.size - 1, filters, filters.alone, back.indptr, back, indptr, filters, *args)
         count_range(worker, item, shares, filters.sums)
 
     return pull

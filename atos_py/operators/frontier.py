@@ -36,8 +36,8 @@ from .filters import (
     count_active,
     count_range,
     make_filters,
+    over_ranges,
     pull_from_bits,
-    range_bounds,
     take_sums,
 )
 from .row_map import row_map
@@ -107,6 +107,7 @@ def make_frontier(
     fold: Fold | None,
     *limits: int,
     unique: bool = False,
+    worker: str | None = None,
 ) -> Frontier:
     """Return what a run with rounds shares, whose first frontier is `start`, or all, in the mode PUSH or PULL.
 
@@ -118,7 +119,7 @@ def make_frontier(
     state = np.zeros(_LOG + min(rounds, _MOST_LOGGED), np.int64)
     state[[_MODE, _ROUNDS, _LOG]] = mode, 1, len(start) << 2 | is_all << 1 | mode
     is_swept = many_active >= 0  # in some rounds
-    filters = make_filters(n, device, np.arange(n) if is_swept else None if back is None else start, fold)
+    filters = make_filters(n, device, np.arange(n) if is_swept else None if back is None else start, fold, worker)
     if back is None:
         filters = filters._replace(alone=THREAD_MAX_DEGREE[device.kind])
     taken = values.copy() if is_swept or back is not None or most_listed < UNLIMITED else None
@@ -164,10 +165,10 @@ def next_mode(mode, count, edges, run):  # type: ignore[no-untyped-def]
     return PUSH if mode == PUSH and count <= run.most_listed else SCAN_LIST
 
 
-def push_ranges(worker, mode, ranges, taken):  # type: ignore[no-untyped-def]
-    """Push the ranges of vertices that a scan or a pull takes; only where the launch has these tasks."""
+def push_takers(worker, mode, takers, taken):  # type: ignore[no-untyped-def]
+    """Push the items of a scan or a pull, which take ranges of vertices; only where the launch has these tasks."""
     if taken is not None:
-        for k in worker.split(ranges if mode != PUSH else 0):
+        for k in worker.split(takers if mode != PUSH else 0):
             if mode == PULL:
                 worker.push(k, task=_PULL_STUB)
             else:
@@ -182,6 +183,7 @@ def end_frontier_round(worker, run, *args):  # type: ignore[no-untyped-def]
     following = next_mode(mode, count, edges, run)
     is_limited = following <= PULL and rounds >= run.rounds
     if worker.rank == 0:
+        run.filters.taken[0] = run.filters.takers
         run.state[_MODE] = DONE if is_limited else following
         run.state[_LIMITED] = is_limited
         if following <= PULL and not is_limited:
@@ -191,7 +193,7 @@ def end_frontier_round(worker, run, *args):  # type: ignore[no-untyped-def]
     if is_limited or not run.stays >> following & 1:
         worker.stop()
     elif following != DONE:
-        push_ranges(worker, following, run.filters.ranges, run.taken)
+        push_takers(worker, following, run.filters.takers, run.taken)
 
 
 def _vertex_if(is_counted):  # type: ignore[no-untyped-def]
@@ -299,11 +301,10 @@ def store_task(relax: Callable[..., Any], levels: int = 1) -> Task:
         has_changed = team.any(send(None, v, np.int64(edge) + team.rank, last, team.size, run, *args))
         return _vertex_if(has_changed and team.rank == 0)
 
-    send_rows = row_map(send_row, send_row_by_all)
+    send_all = over_ranges(row_map(send_row, send_row_by_all))
 
     def store(worker, item, run, *args):  # type: ignore[no-untyped-def]
-        first, end = range_bounds(item, run.values.size, run.filters)
-        shares = send_rows(worker, first, end, run.filters.alone, run.rows.indptr, run, *args)
+        shares = send_all(worker, item, run.values.size, run.filters, run.filters.alone, run.rows.indptr, run, *args)
         count_range(worker, item, shares, run.filters.sums)
 
     store.__name__ = _PULL_STUB.name

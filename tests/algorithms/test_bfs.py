@@ -15,12 +15,13 @@ from scipy.sparse import csgraph
 import atos_py as atos
 from atos_py.algorithms.bfs import UNREACHED, assign_parents, verify_bfs
 from atos_py.algorithms.bfs import api as driver
-from atos_py.algorithms.bfs.direction import MAX_PUSHED_LEVELS, Search, expand, list_level, open_level, plan_ranges, pull
+from atos_py.algorithms.bfs.direction import MAX_PUSHED_LEVELS, Search, expand, list_level, open_level, pull
 from atos_py.algorithms.bfs.tasks import visit_within
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Tasks
 from atos_py.errors import BuildError, InvalidArgumentError, LaunchConfigError
+from atos_py.operators.range_takers import plan_takers
 from atos_py.operators.ranges import VERTICES_PER_MIXED_RANGE
 from atos_py.operators.row_pull import SEARCHED_ALONE
 
@@ -122,12 +123,12 @@ def test_the_rest_of_a_long_graph_is_searched_from_the_queue(device: atos.Device
     checked(path, 0, direction="auto", worker=worker)
     stats = atos.bfs(path, 0, direction="auto", worker=worker).stats
     # The source; for each level what takes the ranges, and its vertex; the last levels have their vertex alone.
-    assert stats.tasks_run == 1 + MAX_PUSHED_LEVELS * plan_ranges(n, device, worker)[1] + n - 1
+    assert stats.tasks_run == 1 + MAX_PUSHED_LEVELS * plan_takers(n, device, worker).takers + n - 1
     assert stats.rounds == 1 + MAX_PUSHED_LEVELS * 2 + n - 1 - MAX_PUSHED_LEVELS
     lollipop = atos.Graph.from_networkx(nx.lollipop_graph(60, 4 * VERTICES_PER_MIXED_RANGE), device=device)
     checked(lollipop, 3, direction="auto", worker=worker)
     stats = atos.bfs(lollipop, 3, direction="auto", worker=worker).stats
-    assert stats.tasks_run_by["pull"] <= 2 * plan_ranges(lollipop.num_vertices, device, worker)[1]
+    assert stats.tasks_run_by["pull"] <= 2 * plan_takers(lollipop.num_vertices, device, worker).takers
     assert stats.tasks_run < 5 * VERTICES_PER_MIXED_RANGE
 
 
@@ -156,7 +157,7 @@ def test_a_vertex_with_many_neighbours_that_are_not_reached(device: atos.Device,
     assert graph.num_vertices < VERTICES_PER_MIXED_RANGE
     assert checked(graph, source, direction="auto", worker=worker).depth.to_numpy()[hub] == 2
     # The source; and what takes the ranges three times, of which the last finds nothing.
-    takers = plan_ranges(graph.num_vertices, device, worker)[1]
+    takers = plan_takers(graph.num_vertices, device, worker).takers
     assert atos.bfs(graph, source, direction="auto", worker=worker).stats.tasks_run == 1 + 3 * takers
 
 

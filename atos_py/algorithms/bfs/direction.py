@@ -5,8 +5,7 @@ frontier of a level is dense: the vertices of that depth. A level that pushes li
 them in the queue. A level is a round, or two where vertices were listed; `open_level` is the function between rounds, which
 chooses the direction.
 
-Items that list vertices or pull take ranges of vertices from a counter until there are none. They are about as many as the
-workers, so that one worker can push them all between two rounds.
+Items that list vertices or pull take ranges of vertices from a counter (`operators.range_takers`).
 
 Source: Beamer, Asanović and Patterson, "Direction-optimizing breadth-first search", SC 2012.
 """
@@ -21,22 +20,20 @@ from numpy.typing import NDArray
 from ...arrays.array import Array, zeros
 from ...compile.atomics import atomic_add, atomic_min
 from ...compile.task import task
-from ...core.devices import Device
 from ...graph.graph import Graph
+from ...operators.range_takers import ask_for_range, plan_takers
 from ...operators.reductions import NUM_PARTIAL_SUMS
 from ...operators.row_pull import SEARCHED_ALONE, row_search
 from ...runtime.launch_options import LaunchOptions
 from ..launch_sequence import LaunchSequence
 from .tasks import UNREACHED
 
-__all__ = ["MAX_PUSHED_LEVELS", "Search", "expand", "list_level", "open_level", "plan_ranges", "pull", "search_by_level"]
+__all__ = ["MAX_PUSHED_LEVELS", "Search", "expand", "list_level", "open_level", "pull", "search_by_level"]
 
 # Beamer's alpha: an edge of the frontier finds so many times as much as one at which an unreached vertex looks.
 ALPHA = 15
 MAX_PUSHED_LEVELS = 16  # after which a frontier that never had many edges will not have them any more
 
-_TAKERS = {"cta": 8, "warp": 64, "thread": 64}  # items that take ranges, for each multiprocessor
-_MAX_RANGE, _THREADS = 2048, 2048  # vertices of a range; threads of a multiprocessor
 
 # Places in the state of a search. The edges of what has been reached are a sum that is spread over the last ones.
 # The level; edges found before it; whether a level pulled; whether none will; how many ranges of vertices were taken.
@@ -78,17 +75,12 @@ def expand(worker, v, i, first, next_depth, indptr, indices, search):  # type: i
             worker.push(u)
 
 
-def ask_for_range(worker, search):  # type: ignore[no-untyped-def]
-    """Take the next range, in one thread; 0 in the others."""
-    return atomic_add(search.state, _TAKEN, 1) if worker.rank == 0 else np.int64(0)
-
-
 @task
 def list_level(worker, k, indptr, indices, search):  # type: ignore[no-untyped-def]
     """Push the vertices of the level, of ranges."""
     level, n = search.state[_LEVEL], search.depth.size
     while k * search.size < n:
-        taken = ask_for_range(worker, search)  # the answer comes meanwhile
+        taken = ask_for_range(worker, search.state, _TAKEN)  # the answer comes meanwhile
         for v in worker.split(range(k * search.size, min((k + 1) * search.size, n))):
             if search.depth[v] == level:
                 worker.push(v, task=expand)
@@ -125,7 +117,7 @@ def pull(worker, k, indptr, indices, search):  # type: ignore[no-untyped-def]
     level, n = np.uint32(search.state[_LEVEL]), search.depth.size
     found = np.int64(0)
     while k * search.size < n:
-        taken = ask_for_range(worker, search)  # the answer comes meanwhile
+        taken = ask_for_range(worker, search.state, _TAKEN)  # the answer comes meanwhile
         end = min((k + 1) * search.size, n)
         found += look_for_parents(worker, k * search.size, end, search.alone, indptr, indices, level, search)
         k = worker.max(taken)
@@ -166,13 +158,6 @@ def open_level(worker, indptr, indices, search):  # type: ignore[no-untyped-def]
                 worker.push(k, task=list_level)
 
 
-def plan_ranges(n: int, device: Device, worker: str) -> tuple[int, int]:
-    """Return the number of vertices of a range, and how many items take ranges of n vertices."""
-    takers = _TAKERS[worker] * device.processors
-    size = max(_THREADS // _TAKERS[worker], min(_MAX_RANGE, n // (2 * takers)))
-    return size, min(takers, -(-n // size))
-
-
 def search_by_level(
     graph: Graph,
     sources: NDArray[Any],
@@ -188,7 +173,6 @@ def search_by_level(
     device = graph.device
     state = zeros(_SUMS + NUM_PARTIAL_SUMS, dtype=np.int64, device=device)
     limits = SEARCHED_ALONE[device.kind], limit, -1 if target is None else target
-    ranges = plan_ranges(graph.num_vertices, device, launches.worker or "cta")
-    search = Search(depth, state, graph.indptr, *limits, *ranges)
+    search = Search(depth, state, graph.indptr, *limits, *plan_takers(graph.num_vertices, device, launches.worker))
     rounds: LaunchOptions = {"barrier": True, "each_round": open_level}
     launches.launch(sources, (expand, pull, list_level), graph.indptr, graph.indices, search, overrides=rounds)
