@@ -49,4 +49,7 @@ def turn_round(place, order, indptr, indices, weights, sources, targets, values)
     sources[place] = indices[edge]
     targets[place] = source_of(edge, indptr)
     if values is not None:
-        values[place] = edge if weights is None else weights[edge]
+        if weights is None:
+            values[place] = edge
+        else:  # not in one expression, which would be float64 for weights of uint64
+            values[place] = weights[edge]

@@ -16,7 +16,7 @@ from atos_py.compile.arguments import describe
 from atos_py.graph import derived
 from atos_py.graph.edge_passes import write_offset
 from atos_py.graph.simplify import combine_run, mark_runs, simplify_on_gpu, write_keys, write_runs
-from atos_py.graph.transpose import turn_round
+from atos_py.graph.transpose import transpose_on_gpu, turn_round
 from atos_py.graph.weights import COMBINE, check_combine
 
 RULES = {"min": min, "max": max, "sum": sum, "first": lambda weights: weights[0]}
@@ -45,6 +45,27 @@ def test_what_comes_out(graph: atos.Graph, chosen: tuple[bool, ...], rule: str) 
     for one, other in zip(simplify_on_gpu(graph, options, check_combine(rule)), found, strict=True):
         assert (one is None) == (other is None)
         if one is not None:
+            assert one.dtype == other.dtype
+            np.testing.assert_array_equal(one.to_numpy(), other.to_numpy())
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64", "float32", "float64"])
+def test_what_gpus_do_with_weights_of_every_dtype(dtype: str) -> None:
+    """By the tasks for them: a number too large for float64 stays what it is."""
+    large = 2**30 if np.dtype(dtype).kind == "f" else np.iinfo(dtype).max
+    weights = np.array([3, 2, 1, 2**31 - 1, large, 7], dtype)
+    graph = atos.Graph.from_edges([1, 1, 0, 0, 1, 0], [0, 0, 1, 2, 0, 1], weights, device="cpu")
+    transpose = graph.transpose()
+    for one, other in zip(transpose_on_gpu(graph, with_edges=False), transpose, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one.to_numpy(), other.to_numpy())
+    for rule in COMBINE:
+        options = dict.fromkeys(OPTIONS, True)
+        try:
+            expected = graph.simplify(**options, combine=rule)
+        except atos.AtosError:  # a sum that does not fit
+            continue
+        for one, other in zip(simplify_on_gpu(graph, options, check_combine(rule)), expected, strict=True):
             assert one.dtype == other.dtype
             np.testing.assert_array_equal(one.to_numpy(), other.to_numpy())
 
@@ -112,6 +133,7 @@ I8, I4, U4, U8 = (array(dtype) for dtype in ("i8", "i4", "u4", "u8"))
         (write_offset, (U4, I8)),
         (turn_round, (I8, I8, U4, None, U4, U4, I8)),
         (turn_round, (I8, I8, U4, I4, U4, U4, I4)),
+        (turn_round, (I8, I8, U4, U8, U4, U4, U8)),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
