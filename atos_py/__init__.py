@@ -185,7 +185,7 @@ __all__ = [
     "zeros",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __dir__() -> list[str]:
