@@ -113,7 +113,7 @@ class Ownership:
         return result
 
 
-# Set to 1 by who wants to try what no GPU has run yet.
+# Set to 1 by who wants to try what one GPU has run in the place of several, and several have not run yet.
 _TRY_GPUS = "ATOS_SEVERAL_GPUS"
 
 
@@ -130,8 +130,8 @@ def check_devices(devices: Any) -> tuple[Device, ...]:
     if kinds == {"cuda"}:
         if os.environ.get(_TRY_GPUS) != "1":
             raise InvalidArgumentError(
-                "launches over GPUs have not been tried on GPUs yet, and may give wrong results or not end; use CPU devices, or"
-                f" set the environment variable {_TRY_GPUS}=1 to try them (got {', '.join(map(str, devices))})"
+                "launches over GPUs have not been tried on several yet, and may give wrong results or not end; use CPU devices,"
+                f" or set the environment variable {_TRY_GPUS}=1 to try them (got {', '.join(map(str, devices))})"
             )
         check(lib.atos_connect(len(found), [device.number for device in found]))
     elif len(set(found)) != len(found):
