@@ -83,8 +83,11 @@ class LaunchSequence:
         if self.planned is not None:
             self.planned.append(PlannedLaunch(queue, self.worker or worker, task, args, options))
             return
-        # With the kind of their task, so that the launch finds the queue as it needs it, and reads no items back.
-        queue.push(items, task=None if isinstance(task, Task) else task[0])
+        if isinstance(task, Task):
+            queue.push(items)
+        else:
+            queue._prepare_kinds(task)
+            queue.push(items, task=task[0])
         if self.end is not None:
             left = self.end - time.monotonic()
             if left <= 0:

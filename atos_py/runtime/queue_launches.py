@@ -119,4 +119,8 @@ class QueueLaunches:
         """
         return run_launch(self, self._core.for_launch, "cta", task, args, options)
 
+    def _prepare_kinds(self: StartableQueue, tasks: Sequence[Task]) -> None:
+        """Tell items of these tasks apart, as a launch of them does. It would have to read back those that wait."""
+        self._core.for_launch(tuple(task.name for task in tasks))
+
     start = start
