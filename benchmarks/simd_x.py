@@ -98,6 +98,7 @@ def pairs(graph: atos.Graph, host: atos.Graph, source: int) -> Iterator[tuple[st
         result = atos.sssp(weighted, source)
         return sssp(result.distance, result.stats)
 
+    yield "SSSP, by arrival / atos.sssp", lambda: sssp(*programs.sssp(weighted, source, barrier=False)), atos_sssp
     yield f"SSSP, delta {delta:.4g} / atos.sssp", lambda: sssp(*programs.sssp(weighted, source, delta=delta)), atos_sssp
 
     def k_core(members: Any, stats: atos.LaunchStats) -> tuple[float, Callable[[], Any]]:
