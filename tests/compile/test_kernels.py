@@ -387,7 +387,7 @@ def test_a_kernel_without_rounds_has_nothing_of_them(worker):
     )
     assert not without.asks_for_round
     assert len(without.code) < len(empty.code)
-    assert without.registers <= empty.registers
+    assert without.registers <= max(empty.registers, link._REGISTERS[0])  # fewer than that limit are of no use
 
 
 @pytest.mark.parametrize("worker", WORKERS)
