@@ -36,7 +36,7 @@ def check_option_names(what: str, given: Iterable[str], known: Collection[str]) 
     for name in given:
         if name not in known:
             has = list(dict.fromkeys(known))
-            near = difflib.get_close_matches(name, has, 1)
+            near = difflib.get_close_matches(name, has, 1, 0.65)
             meant = f"did you mean {near[0]!r}? " if near else ""
             raise UnsupportedTypeError(f"{what} has no option {name!r}; {meant}it has {', '.join(has)}")
 

@@ -253,8 +253,8 @@ TEST(the_owner_of_an_item_is_a_division) {
 TEST(what_was_stopped_on_several_devices_goes_on) {
   check::Random random(7);
   int stops = 0;
-  for (int k = 0; k < 12; ++k) stops += run_tree<uint32_t>(random, uint32_t(2 + random.below(3)), true, k % 2, k % 3 == 2);
-  CHECK(stops > 5, "only %d launches were stopped", stops);
+  for (int k = 0; k < 6; ++k) stops += run_tree<uint32_t>(random, uint32_t(2 + random.below(3)), true, k % 2, k % 3 == 2);
+  CHECK(stops > 2, "only %d launches were stopped", stops);
 }
 
 namespace {
