@@ -81,7 +81,7 @@ class Frontier(NamedTuple):
 
     @property
     def mode(self) -> int:
-        """What comes next."""
+        """The mode of the next round, or DONE."""
         return int(self.state[_MODE])
 
     def log(self) -> dict[str, Any]:
