@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..arrays.array import Array, asarray, empty, to_host
 from ..arrays.array_library import as_library, library_of
 from ..compile.host_kernels import compile_kernel, even_rows, parallel_map
+from ..compile.vector_access import WIDTH, load4, store4
 from ..errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
 from ..graph.csr import CSR
 from ..graph.graph import Graph
@@ -36,6 +37,27 @@ def _weighted_neighbour(f, v, u, edge, weights, x, y, shift):  # type: ignore[no
 
 def _store(f, v, total, weights, x, y, shift):  # type: ignore[no-untyped-def]
     y[v, f + shift] = total
+
+
+def _neighbour4(f, v, u, edge, weights, x, y, shift):  # type: ignore[no-untyped-def]
+    return load4(x, (u, f + shift))
+
+
+def _weighted_neighbour4(f, v, u, edge, weights, x, y, shift):  # type: ignore[no-untyped-def]
+    weight, (a, b, c, d) = np.float32(weights[edge]), load4(x, (u, f + shift))
+    return weight * a, weight * b, weight * c, weight * d
+
+
+def _store4(f, v, total, weights, x, y, shift):  # type: ignore[no-untyped-def]
+    store4(y, (v, f + shift), *total)
+
+
+def _functions(graph: Graph, x: Array) -> tuple[int, Any, Any]:
+    """Return how many features a term has, and the functions of terms and sums: of 4 where a GPU can load them at once."""
+    is_weighted = graph.weights is not None
+    if x.device.kind == "cuda" and x.dtype == np.float32 and x.shape[1] % WIDTH == 0 and x.pointer % (4 * WIDTH) == 0:
+        return WIDTH, _weighted_neighbour4 if is_weighted else _neighbour4, _store4
+    return 1, _weighted_neighbour if is_weighted else _neighbour, _store
 
 
 def dense_rows(name: str, x: Any, graph: Graph, *, readonly: bool = True) -> Array:
@@ -105,14 +127,14 @@ def spmm(graph: Graph, x: Any) -> Any:
     where = graph.device
     result = empty(shape, dtype=dtype, device=where) if kind == "cuda" else asarray(np.empty(shape, dtype), device=where)
     rows, out = _as_matrix(values), _as_matrix(result)
-    term = _neighbour if graph.weights is None else _weighted_neighbour
+    width, term, store = _functions(graph, rows)
     columns, type_of_sums = rows.shape[1], cast(Any, values.dtype.type)
     for shift in range(0, columns, MOST_FEATURES):
         k = min(MOST_FEATURES, columns - shift)
-        items = gather_items(n, k, kind)
+        items = gather_items(n, k, kind, width)
         queue = Queue(max(len(items), 1), device=graph.device)
         queue.push(items)
-        task = feature_gather(term, _store, k, type_of_sums, kind)
+        task = feature_gather(term, store, k, type_of_sums, kind, width=width)
         queue.launch_cta(task, graph.indptr, graph.indices, graph.weights, rows, out, shift, fetch_size=RANGES_AT_ONCE)
     if isinstance(x, np.ndarray):
         return result.to_numpy()

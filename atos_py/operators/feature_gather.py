@@ -3,7 +3,8 @@
 *Mapping.* Neighbouring threads take neighbouring features of one edge, so that a row of features is read at once. A team of as
 many threads as there are features, rounded up to a power of 2 and at most 32, takes a vertex of low degree. A warp takes one of
 more than `LOW_DEGREE` edges, with several edges at a time, and all threads of the worker one of 64 times as many. A thread has
-one feature of every 32. On the CPU a thread has all of them, side by side as they lie in memory, for vector instructions.
+one feature of every 32. If terms are vectors of 4 features, which are loaded at once, a quarter as many threads do the same. On
+the CPU a thread has all features, side by side as they lie in memory, for vector instructions.
 
 No atomics are used, and the order of the additions does not depend on the schedule: the sums are the same in every run.
 """
@@ -12,12 +13,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..compile.local_array import local_array
 from ..compile.task import Task
+from ..compile.vector_access import WIDTH
 from .ranges import range_items
 from .vertex_map import named
 
@@ -35,14 +37,14 @@ def team_size(k: int) -> int:
     return min(32, 1 << (k - 1).bit_length())
 
 
-def gather_items(n: int, k: int, kind: str) -> Any:
+def gather_items(n: int, k: int, kind: str, width: int = 1) -> Any:
     """Return the items of a gather over n vertices with k features, on a kind of device."""
-    return range_items(n, vertices_per_item(k, kind))
+    return range_items(n, vertices_per_item(k // width, kind))
 
 
-def vertices_per_item(k: int, kind: str) -> int:
+def vertices_per_item(terms: int, kind: str) -> int:
     """Return the vertices of an item: some for each team of a block, more where few teams wait for the longest row."""
-    team = team_size(k)
+    team = team_size(terms)
     return (2048 if team < 16 else 8192) // team if kind == "cuda" else 512
 
 
@@ -58,9 +60,56 @@ def _place_in_team(size: int) -> Callable[..., Any]:
     return place_in_team
 
 
+class _Terms(NamedTuple):
+    """What a task does with terms: numbers, or tuples of several features."""
+
+    number: Callable[..., Any]  # the term in the type of the sums
+    plus: Callable[..., Any]
+    add: Callable[..., Any]  # the j-th sum of a thread and a term, in place
+    part: Callable[..., Any]  # the j-th sum
+    zero: Any
+
+
+def _terms(dtype: Any, width: int) -> _Terms:
+    def number(term):  # type: ignore[no-untyped-def]
+        return dtype(term)
+
+    def plus(a, b):  # type: ignore[no-untyped-def]
+        return a + b
+
+    def add(totals, j, term):  # type: ignore[no-untyped-def]
+        totals[j] += term
+
+    def part(totals, j):  # type: ignore[no-untyped-def]
+        return totals[j]
+
+    def vector(term):  # type: ignore[no-untyped-def]
+        return term
+
+    def plus_vector(a, b):  # type: ignore[no-untyped-def]
+        return a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]
+
+    def add_vector(totals, j, term):  # type: ignore[no-untyped-def]
+        for i in range(WIDTH):
+            totals[WIDTH * j + i] += term[i]
+
+    def part_vector(totals, j):  # type: ignore[no-untyped-def]
+        return totals[WIDTH * j], totals[WIDTH * j + 1], totals[WIDTH * j + 2], totals[WIDTH * j + 3]
+
+    if width == 1:
+        return _Terms(number, plus, add, part, dtype(0))
+    return _Terms(vector, plus_vector, add_vector, part_vector, (dtype(0),) * WIDTH)
+
+
 @functools.lru_cache(256)
 def feature_gather(
-    term: Callable[..., Any], finish: Callable[..., Any], k: int, dtype: Any, kind: str, pipelined: bool = True
+    term: Callable[..., Any],
+    finish: Callable[..., Any],
+    k: int,
+    dtype: Any,
+    kind: str,
+    pipelined: bool = True,
+    width: int = 1,
 ) -> Task:
     """Return the flat task by which every vertex adds up a vector over its edges.
 
@@ -79,25 +128,33 @@ def feature_gather(
     kind : {'cuda', 'cpu'}
     pipelined : bool
         Whether a thread has several edges under way; otherwise one after the other, for comparison.
+    width : {1, 4}
+        Features of a term. With 4, `term` returns a tuple of float32, and `finish` takes one, of features f to f + 3; k is a
+        multiple of 4.
     """
-    team = team_size(k) if kind == "cuda" else 1
-    parts = -(-k // team)  # features of a thread
-    size = vertices_per_item(k, kind)
+    count = k // width  # of terms for an edge
+    team = team_size(count) if kind == "cuda" else 1
+    parts = -(-count // team)  # terms of a thread
+    size = vertices_per_item(count, kind)
+    number, plus, add, part, zero = _terms(dtype, width)
+    mine = parts * width  # sums of a thread
     place = _place_in_team(team) if team > 1 else _place_of_thread
     edges_of_warp, at_once = 32 // team, pipelined and kind == "cuda"
     most_of_team = LOW_DEGREE if team < 32 else _HIGH_DEGREE  # edges of a vertex; such a team is a warp
     cells = _WARPS * k
 
-    def accumulate(totals, v, edge, end, step, lane, width, indices, *args):  # type: ignore[no-untyped-def]
+    def accumulate(totals, v, edge, end, step, lane, lanes, indices, *args):  # type: ignore[no-untyped-def]
         # Four edges at a time, so that several loads are under way at once.
         while pipelined and edge + 3 * step < end:
             second, third, fourth = edge + step, edge + 2 * step, edge + 3 * step
             a, b, c, d = indices[edge], indices[second], indices[third], indices[fourth]
             for j in range(parts):
-                f = lane + j * width
-                if f < k:
-                    left = dtype(term(f, v, a, edge, *args)) + dtype(term(f, v, b, second, *args))
-                    totals[j] += left + (dtype(term(f, v, c, third, *args)) + dtype(term(f, v, d, fourth, *args)))
+                q = lane + j * lanes
+                if q < count:
+                    f = q * width
+                    left = plus(number(term(f, v, a, edge, *args)), number(term(f, v, b, second, *args)))
+                    right = plus(number(term(f, v, c, third, *args)), number(term(f, v, d, fourth, *args)))
+                    add(totals, j, plus(left, right))
             edge += 4 * step
         if at_once and edge < end:
             # What is left too: the first edge stands for what is missing, and counts once.
@@ -105,25 +162,26 @@ def feature_gather(
             third = edge + 2 * step if edge + 2 * step < end else edge
             a, b, c = indices[edge], indices[second], indices[third]
             for j in range(parts):
-                f = lane + j * width
-                if f < k:
-                    left, middle = dtype(term(f, v, a, edge, *args)), dtype(term(f, v, b, second, *args))
-                    right = dtype(term(f, v, c, third, *args))
+                q = lane + j * lanes
+                if q < count:
+                    f = q * width
+                    left, middle = number(term(f, v, a, edge, *args)), number(term(f, v, b, second, *args))
+                    right = number(term(f, v, c, third, *args))
                     if second == edge:
-                        middle = dtype(0)
+                        middle = zero
                     if third == edge:
-                        right = dtype(0)
-                    totals[j] += left + (middle + right)
+                        right = zero
+                    add(totals, j, plus(left, plus(middle, right)))
         while not at_once and edge < end:
             u = indices[edge]
             for j in range(parts):
-                f = lane + j * width
-                if f < k:
-                    totals[j] += dtype(term(f, v, u, edge, *args))
+                q = lane + j * lanes
+                if q < count:
+                    add(totals, j, number(term(q * width, v, u, edge, *args)))
             edge += step
 
     def by_teams(worker, first, last, most, indptr, indices, *args):  # type: ignore[no-untyped-def]
-        begin_at, stride, lane, width = place(worker)
+        begin_at, stride, lane, lanes = place(worker)
         any_high, v = False, first + begin_at
         ahead = min(v, last - 1)
         next_edge, next_end = np.int64(indptr[ahead]), np.int64(indptr[ahead + 1])
@@ -134,11 +192,12 @@ def feature_gather(
             if end - edge > most:
                 any_high = True
             else:
-                totals = local_array(dtype, parts)
-                accumulate(totals, v, edge, end, 1, lane, width, indices, *args)
+                totals = local_array(dtype, mine)
+                accumulate(totals, v, edge, end, 1, lane, lanes, indices, *args)
                 for j in range(parts):
-                    if lane + j * width < k:
-                        finish(lane + j * width, v, totals[j], *args)
+                    q = lane + j * lanes
+                    if q < count:
+                        finish(q * width, v, part(totals, j), *args)
             v += stride
         return any_high
 
@@ -148,7 +207,7 @@ def feature_gather(
     def combine(warp, totals):  # type: ignore[no-untyped-def]
         distance = team
         while distance < 32:
-            for j in range(parts):
+            for j in range(mine):
                 totals[j] += warp.shuffle(totals[j], warp.rank ^ distance)
             distance *= 2
 
@@ -163,30 +222,32 @@ def feature_gather(
             edge, end = np.int64(indptr[v]), np.int64(indptr[v + 1])
             any_high |= end - edge > _HIGH_DEGREE
             if most_of_team < end - edge <= _HIGH_DEGREE:
-                totals = local_array(dtype, parts)
+                totals = local_array(dtype, mine)
                 accumulate(totals, v, edge + warp.rank // team, end, edges_of_warp, lane, team, indices, *args)
                 combine(warp, totals)
                 for j in range(parts):
-                    if warp.rank < team and lane + j * team < k:
-                        finish(lane + j * team, v, totals[j], *args)
+                    if warp.rank < team and lane + j * team < count:
+                        finish((lane + j * team) * width, v, part(totals, j), *args)
         if not worker.any(any_high):
             return
         sums = worker.scratch(dtype, cells)
         for v in range(first, last):
             edge, end = np.int64(indptr[v]), np.int64(indptr[v + 1])
             if end - edge > _HIGH_DEGREE:
-                totals = local_array(dtype, parts)
+                totals = local_array(dtype, mine)
                 accumulate(totals, v, edge + worker.rank // team, end, worker.size // team, lane, team, indices, *args)
                 combine(warp, totals)
-                for j in range(parts):
-                    if warp.rank < team and lane + j * team < k:
-                        sums[warp.index * k + lane + j * team] = totals[j]
+                for j in range(mine):
+                    f = (lane + j // width * team) * width + j % width
+                    if warp.rank < team and f < k:
+                        sums[warp.index * k + f] = totals[j]
                 worker.sync()
-                for f in worker.split(k):
-                    total = sums[f]
-                    for other in range(1, warp.count):
-                        total += sums[other * k + f]
-                    finish(f, v, total, *args)
+                for q in worker.split(count):
+                    totals = local_array(dtype, width)
+                    for i in range(width):
+                        for other in range(warp.count):
+                            totals[i] += sums[other * k + q * width + i]
+                    finish(q * width, v, part(totals, 0), *args)
                 worker.sync()  # before the next vertex overwrites the sums
 
     return Task(named(run if kind == "cuda" else run_on_cpu, term))

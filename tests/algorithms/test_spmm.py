@@ -9,6 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 import atos_py as atos
+from atos_py.algorithms import spmm
+from atos_py.algorithms.spmm import _neighbour4, _store4, _weighted_neighbour4
 from atos_py.errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
 from atos_py.operators.feature_gather import feature_gather
 
@@ -30,7 +32,16 @@ def uneven(weighted: bool, device: atos.Device) -> tuple[atos.Graph, sp.csr_matr
 
 @pytest.mark.parametrize(
     ("k", "weighted", "dtype"),
-    [(1, True, np.float32), (4, True, np.float32), (5, False, np.float64), (33, True, np.float32), (130, False, np.float32)],
+    [
+        (1, True, np.float32),
+        (4, True, np.float32),
+        (5, False, np.float64),
+        (16, False, np.float32),
+        (33, True, np.float32),
+        (64, True, np.float32),
+        (130, False, np.float32),
+        (132, True, np.float32),
+    ],
 )
 def test_products(device, k, weighted, dtype):
     graph, matrix = uneven(weighted, device)
@@ -51,13 +62,35 @@ def test_an_edge_at_a_time(device, monkeypatch):
     x = np.random.default_rng(0).normal(size=(graph.num_vertices, 4)).astype(np.float32)
     made = []
 
-    def one_by_one(*args: Any) -> atos.Task:
-        made.append(feature_gather(*args, pipelined=False))
+    def one_by_one(*args: Any, **more: Any) -> atos.Task:
+        made.append(feature_gather(*args, pipelined=False, **more))
         return made[-1]
 
     monkeypatch.setattr("atos_py.algorithms.spmm.feature_gather", one_by_one)
     atos.verify_spmm(graph, x, atos.spmm(graph, x))
     assert len(made) == 1
+
+
+@pytest.mark.parametrize(("k", "weighted"), [(4, True), (20, False), (128, True)])
+def test_terms_of_four_features(device, k, weighted, monkeypatch):
+    """As GPUs load them; on CPUs too if they are told to, with the same functions."""
+    monkeypatch.setattr(
+        spmm, "_functions", lambda *args: (4, *((_weighted_neighbour4,) if weighted else (_neighbour4,)), _store4)
+    )
+    graph, _ = uneven(weighted, device)
+    x = np.random.default_rng(k).normal(size=(graph.num_vertices, k)).astype(np.float32)
+    atos.verify_spmm(graph, x, atos.spmm(graph, x))
+
+
+@pytest.mark.parametrize("offset", [0, 1, 4])
+def test_rows_anywhere_in_memory(device, offset):
+    """What does not begin at a multiple of 16 bytes is read number by number."""
+    graph, _ = uneven(True, device)
+    values = atos.asarray(
+        np.random.default_rng(0).normal(size=graph.num_vertices * 8 + offset).astype(np.float32), device=device
+    )
+    x = atos.Array(values.pointer + 4 * offset, (graph.num_vertices, 8), values.dtype, device, readonly=True, owner=values)
+    atos.verify_spmm(graph, x, atos.spmm(graph, x))
 
 
 def test_arrays_and_vectors(device):

@@ -11,7 +11,7 @@ from fake_arrays import FakeArray
 import atos_py as atos
 from atos_py.algorithms.als.tasks import Side, shape_of, solve_task
 from atos_py.algorithms.belief_propagation.tasks import Problem, sweep_task
-from atos_py.algorithms.spmm import _store, _weighted_neighbour
+from atos_py.algorithms.spmm import _store, _store4, _weighted_neighbour, _weighted_neighbour4
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.features.maps import _edge_task
@@ -47,8 +47,13 @@ PROBLEM = Problem(
     *(INDPTR, INDICES, array("i4", readonly=True), MATRIX, array("f4", 3, readonly=True), array("f4", 3), array("f4")),
     *(0.5, 2, 0.1, array("i4"), array("i8"), 10),
 )
+FUNCTIONS = {1: (_weighted_neighbour, _store), 4: (_weighted_neighbour4, _store4)}
+SPMM = {
+    f"spmm, {k} features, {width} at once": (feature_gather(*FUNCTIONS[width], k, np.float32, "cuda", width=width), GATHER, 64)
+    for k, width in ((5, 1), (4, 4), (16, 4), (64, 4), (128, 4))
+}
 KERNELS = {
-    "spmm, 4": (feature_gather(_weighted_neighbour, _store, 4, np.float32, "cuda"), GATHER, 64),
+    **SPMM,
     "edge map": (_edge_task(((send, False),), 4, True)[0], (INDPTR, INDICES, BITS, BITS, COUNTS, Data(MATRIX, OUT)), 64),
     "als, 128": (solve_task(128, "cuda", True), (SIDE,), 65_536 // shape_of(128).num_threads // 2),
     "beliefs": (sweep_task(8, np.float32), (PROBLEM,), 96),
