@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,17 +26,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(skip)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _own_cache() -> Iterator[None]:
-    """Every session begins with an empty cache, so that all tasks are compiled by the code under test."""
-    before = os.environ.get("ATOS_CACHE_DIR")
-    with tempfile.TemporaryDirectory(prefix="atos-cache-") as directory:
-        os.environ["ATOS_CACHE_DIR"] = directory
-        yield
-    if before is None:
-        del os.environ["ATOS_CACHE_DIR"]
-    else:
-        os.environ["ATOS_CACHE_DIR"] = before
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin with an empty cache, so that all tasks are compiled by the code under test; pytest-xdist's workers share it."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        directory = tempfile.TemporaryDirectory(prefix="atos-cache-")
+        config.add_cleanup(directory.cleanup)
+        os.environ["ATOS_CACHE_DIR"] = directory.name
 
 
 @pytest.fixture(scope="session", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
