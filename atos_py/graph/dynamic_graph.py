@@ -34,6 +34,7 @@ from .row_edits import (
     pack_rows,
     store_insertion,
 )
+from .symmetry import remember_symmetric
 from .weights import weight_dtype
 
 __all__ = ["DynamicGraph"]
@@ -267,6 +268,8 @@ class DynamicGraph:
             (indptr,) = compute(lambda xp, degree: (_offsets(xp, degree, kind),), self.rows.degree)
             rows = indptr, *self._packed(indptr, self.num_edges)
             self._csr = Graph(*(None if part is None else asarray(part, readonly=True) for part in rows))  # type: ignore[arg-type]
+            if self._undirected:  # as all edits keep it
+                remember_symmetric(self._csr.indptr, self._csr.indices)
             self._csr.indices.library = self._library
         return self._csr
 

@@ -9,6 +9,7 @@ HPEC 2018, whose rows are blocks of 2^k edges too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from ..arrays.array import Array
 from ..compile.atomics import atomic_add
 from ..compile.task import task
-from ..operators.row_map import by_groups
+from ..operators.row_map import by_groups, by_workers
 from ..operators.vertex_map import append, vertex_map
 
 __all__ = [
@@ -33,6 +34,8 @@ __all__ = [
 ]
 
 LEAST_ROOM = 4  # of a row
+_LONG_ROW = 2048  # edges from which on all threads of a worker delete from a row
+_WARPS = 32  # of a worker, at most
 PLACES_PER_ITEM = 1024  # of a list of rows
 
 
@@ -198,51 +201,86 @@ def count_bits(bits):  # type: ignore[no-untyped-def]
     return (bits * 0x01010101 & 0xFFFFFFFF) >> 24
 
 
-def every(place, firsts, keys, rows):  # type: ignore[no-untyped-def]
-    """Say of each listed row that it is wanted."""
-    return True
+def count_in_group(group, stays):  # type: ignore[no-untyped-def]
+    """Return how many threads before this one, and of all, have an edge that stays; collective."""
+    staying = group.sum(np.int64(stays) << group.rank)
+    return count_bits(staying & ((1 << group.rank) - 1)), count_bits(staying)
 
 
-def delete_in_row(group, place, firsts, keys, rows):  # type: ignore[no-untyped-def]
-    """Delete the edges of a row that are among the sorted keys; return how many, of one thread."""
-    low = np.int64(firsts[1 + place])
-    u = source_of(keys[low])
-    high = lower_bound(keys, low, np.int64(keys.size), np.uint64(u + 1) << np.uint64(32))
-    first = rows.start[u]
-    count = rows.degree[u]
-    kept = 0
-    # A group reads as many edges as it has threads, and then writes those that stay before the next ones.
-    for base in range(0, count, group.size):
-        i = base + group.rank
-        stays = False
-        target = np.uint32(0)
-        if i < count:
-            target = rows.indices[first + i]
-            key = np.uint64(u) << np.uint64(32) | np.uint64(target)
-            found = lower_bound(keys, low, high, key)
-            stays = found == high or keys[found] != key
-        weight = element(rows.weights, first + min(i, count - 1))
-        staying = group.sum(np.int64(stays) << group.rank)
-        group.sync()
-        if stays:
-            to = first + kept + count_bits(staying & ((1 << group.rank) - 1))
-            rows.indices[to] = target
-            set_element(rows.weights, to, weight)
-        kept += count_bits(staying)
-    group.sync()
-    if group.rank != 0:
-        return 0
-    rows.degree[u] = kept
-    return count - kept
+def count_in_worker(worker, stays):  # type: ignore[no-untyped-def]
+    """Return the same of all threads of a worker, by a sum over its groups."""
+    group = worker.group(32)
+    before, here = count_in_group(group, stays)
+    counts = worker.scratch(np.int32, _WARPS)
+    if group.rank == 0:
+        counts[group.index] = here
+    worker.sync()
+    total = 0
+    for k in range(group.count):
+        if k == group.index:
+            before += total
+        total += counts[k]
+    return before, total
 
 
-delete_listed = by_groups(every, delete_in_row)
+def row_deletion(count_staying: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function by which a team, a group or a worker, deletes from a row: a stable compaction in place."""
+
+    def delete_in_row(team, place, firsts, keys, rows):  # type: ignore[no-untyped-def]
+        """Delete the edges of a row that are among the sorted keys; return how many, of one thread."""
+        low = np.int64(firsts[1 + place])
+        u = source_of(keys[low])
+        high = lower_bound(keys, low, np.int64(keys.size), np.uint64(u + 1) << np.uint64(32))
+        first = rows.start[u]
+        count = rows.degree[u]
+        kept = 0
+        # A team reads as many edges as it has threads, and then writes those that stay before the next ones.
+        for base in range(0, count, team.size):
+            i = base + team.rank
+            stays = False
+            target = np.uint32(0)
+            if i < count:
+                target = rows.indices[first + i]
+                key = np.uint64(u) << np.uint64(32) | np.uint64(target)
+                found = lower_bound(keys, low, high, key)
+                stays = found == high or keys[found] != key
+            weight = element(rows.weights, first + min(i, count - 1))
+            before, staying = count_staying(team, stays)
+            team.sync()
+            if stays:
+                to = first + kept + before
+                rows.indices[to] = target
+                set_element(rows.weights, to, weight)
+            kept += staying
+        team.sync()
+        if team.rank != 0:
+            return 0
+        rows.degree[u] = kept
+        return count - kept
+
+    return delete_in_row
+
+
+def is_long(place, firsts, keys, rows):  # type: ignore[no-untyped-def]
+    """Whether a listed row has many edges."""
+    return rows.degree[source_of(keys[firsts[1 + place]])] >= _LONG_ROW
+
+
+def is_short(place, firsts, keys, rows):  # type: ignore[no-untyped-def]
+    """Whether a listed row has few edges."""
+    return rows.degree[source_of(keys[firsts[1 + place]])] < _LONG_ROW
+
+
+delete_in_short = by_groups(is_short, row_deletion(count_in_group))
+delete_in_long = by_workers(is_long, row_deletion(count_in_worker))
 
 
 @task
 def delete_in_rows(worker, item, count, firsts, keys, rows, deleted):  # type: ignore[no-untyped-def]
     """Delete edges in the rows of a range of a list; add up how many."""
     first = item * PLACES_PER_ITEM
-    total = worker.sum(delete_listed(worker, first, min(first + PLACES_PER_ITEM, count), firsts, keys, rows))
+    end = min(first + PLACES_PER_ITEM, count)
+    total = delete_in_short(worker, first, end, firsts, keys, rows)
+    total = worker.sum(total + delete_in_long(worker, first, end, firsts, keys, rows))  # none of which was short before
     if worker.rank == 0 and total > 0:
         atomic_add(deleted, 0, total)

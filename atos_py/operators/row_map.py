@@ -14,7 +14,7 @@ from ..core.devices import Device
 from ..runtime.queue import Queue
 from .ranges import range_items
 
-__all__ = ["VERTICES_PER_ROW_ITEM", "by_groups", "row_items", "row_map", "row_queue"]
+__all__ = ["VERTICES_PER_ROW_ITEM", "by_groups", "by_workers", "row_items", "row_map", "row_queue"]
 
 #: Vertices of a range. On a GPU few, since some rows take long.
 VERTICES_PER_ROW_ITEM = {"cuda": 1024, "cpu": 4096}
@@ -38,6 +38,15 @@ def _itself(v, *args):  # type: ignore[no-untyped-def]
     return v
 
 
+def _groups(worker):  # type: ignore[no-untyped-def]
+    group = worker.group(_GROUP)
+    return group, group.index, group.count
+
+
+def _itself_alone(worker):  # type: ignore[no-untyped-def]
+    return worker, 0, 1
+
+
 def by_groups(is_wanted: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function for flat tasks, which has groups of 32 threads run another for some vertices of a range.
 
@@ -46,20 +55,28 @@ def by_groups(is_wanted: Callable[..., Any], run: Callable[..., Any]) -> Callabl
 
     Returns the sum, over the calls of this thread, of what `run` returns: a number.
     """
+    return _by_teams(_groups, is_wanted, run)
 
+
+def by_workers(is_wanted: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function as that of `by_groups`, in which all threads of the worker call ``run(worker, v, *args)``."""
+    return _by_teams(_itself_alone, is_wanted, run)
+
+
+def _by_teams(teams: Callable[..., Any], is_wanted: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
     def run_wanted(worker, first, end, *args):  # type: ignore[no-untyped-def]
         total = 0
-        group = worker.group(_GROUP)
-        for base in range(first + group.index * group.size, end, group.count * group.size):
-            mine = base + group.rank
+        team, index, count = teams(worker)
+        for base in range(first + index * team.size, end, count * team.size):
+            mine = base + team.rank
             if mine >= end or not is_wanted(mine, *args):
                 mine = end
-            chosen = group.min(mine)
+            chosen = team.min(mine)
             while chosen < end:
-                total += run(group, chosen, *args)
+                total += run(team, chosen, *args)
                 if mine == chosen:
                     mine = end
-                chosen = group.min(mine)
+                chosen = team.min(mine)
         return total
 
     return run_wanted

@@ -136,11 +136,28 @@ def test_a_row_grows_from_nothing_to_all(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_deletion_keeps_the_order_of_a_row(device):
-    first = atos.Graph.from_edges([0] * 100, np.arange(100)[::-1], device=device)
-    graph = atos.DynamicGraph(first)
-    assert graph.delete_edges([0, 0, 0], [99, 50, 0]) == 3
-    assert graph.to_graph().indices[:].tolist() == [v for v in range(98, 0, -1) if v != 50]
+@pytest.mark.parametrize("length", [33, 2047, 2048, 5001])
+def test_a_deletion_keeps_the_order_of_a_row(device, length):
+    """Whether a group deletes from it or a whole worker."""
+    targets = np.arange(length)[::-1]
+    graph = atos.DynamicGraph(atos.Graph.from_edges(np.zeros(length, int), targets, weights=targets / 2, device=device))
+    gone = np.random.default_rng(length).choice(length, length // 3, replace=False)
+    assert graph.delete_edges(np.zeros(gone.size, int), gone) == gone.size
+    left, now = targets[~np.isin(targets, gone)], graph.to_graph()
+    assert now.indices[:].tolist() == left.tolist()
+    assert now.weights[:].tolist() == (left / 2).tolist()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_an_undirected_graph_is_known_to_be_symmetric(device, monkeypatch):
+    """So nobody has to look at all edges after an edit."""
+    graph = atos.DynamicGraph(atos.Graph.from_edges([0, 1, 2], [1, 2, 3], device=device).to_symmetric(), undirected=True)
+    graph.insert_edges([0, 3], [3, 3])
+    monkeypatch.setattr("atos_py.graph.symmetry.run_gather", None)
+    now = graph.to_graph()
+    assert now.is_symmetric()
+    monkeypatch.undo()
+    assert atos.Graph.from_csr(now.indptr, now.indices.to_numpy(), device=device).is_symmetric()
 
 
 @pytest.mark.parametrize("device", DEVICES)
