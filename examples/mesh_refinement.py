@@ -21,7 +21,7 @@ from scipy.spatial import Delaunay
 
 import atos_py as atos
 
-SIDE, MOST = 1 << 29, 64  # of the square; edges around a cavity
+SIDE, MOST, RANGE = 1 << 29, 64, 64  # of the square; edges around a cavity; triangles of a first item
 BITS, HALF = 30, (1 << 30) - 1  # of half a number in `in_circle`
 Mesh = namedtuple("Mesh", "points triangles tickets left")
 TRIANGLE = [("corner", np.int32, 3), ("twin", np.int32, 3), ("inner", np.int64), ("claim", np.int64), ("tried", np.int32)]
@@ -115,6 +115,13 @@ def edge_to_split(mesh, border, around, x, y):
 
 
 @atos.task
+def begin(worker, item, mesh, rounds, wave):
+    """Have each triangle of a range looked at, so that the host need not push a million items."""
+    for t in worker.split(range(item.triangle, item.edge)):
+        worker.push((t, -1, 0), task=plan)
+
+
+@atos.task
 def plan(worker, item, mesh, rounds, wave):
     """Find where the point for a bad triangle is to be, and claim its cavity and what is around it."""
     t, round, triangles = item.triangle, rounds + worker.round, mesh.triangles
@@ -200,7 +207,7 @@ def triangulated(points, device=None):
     place = np.append(np.argsort(order), -1)  # -1, where nothing is, stays -1
     corner, beyond = found.simplices[order], place[np.roll(found.neighbors[order], 1, 1)]
     side = np.argmax(corner[beyond] == np.roll(corner, -1, 1)[:, :, None], axis=2)
-    pools = atos.Pool([("x", np.int32), ("y", np.int32)], 2 * n, device=device), atos.Pool(TRIANGLE, 4 * n, device=device)
+    pools = atos.Pool([("x", np.int32), ("y", np.int32)], 3 * n, device=device), atos.Pool(TRIANGLE, 6 * n, device=device)
     pools[0].append(x=points[:, 0], y=points[:, 1])
     zeros, twin = np.zeros(len(corner), np.int32), np.where(beyond < 0, -1, 3 * beyond + side)
     pools[1].append(corner=corner, twin=twin, inner=zeros, claim=zeros, tried=zeros)
@@ -211,12 +218,11 @@ def refined(mesh, **options):
     """Refine a mesh; return the statistics of the launches, on a CPU one for each part that its caches hold."""
     n, on_cpu, stats = len(mesh.triangles), mesh.left.device.kind == "cpu", []
     size, wave, fetch_size = (1 << 13, 1, 32) if on_cpu else (n, 1 << 17, 1)  # a wave is as many as run at the same time
-    queue, items = atos.Queue(2 * size, dtype=ITEM, device=mesh.left.device), np.zeros(n, ITEM)
-    items["triangle"] = np.arange(n)
+    queue, tasks = atos.Queue(2 * size, dtype=ITEM, device=mesh.left.device), (begin, plan, refine)
     for first in range(0, n, size):
-        rounds = int(atos.max(mesh.triangles.tried))
-        queue.push(items[first : first + size], task=plan)
-        stats.append(queue.launch_thread((plan, refine), mesh, rounds, wave, barrier=True, fetch_size=fetch_size, **options))
+        rounds, last = int(atos.max(mesh.triangles.tried)), min(first + size, n)
+        queue.push(np.array([(t, min(t + RANGE, last), 0) for t in range(first, last, RANGE)], ITEM), task=begin)
+        stats.append(queue.launch_thread(tasks, mesh, rounds, wave, barrier=True, fetch_size=fetch_size, **options))
     return atos.LaunchStats.total(stats)
 
 

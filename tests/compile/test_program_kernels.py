@@ -57,7 +57,10 @@ def test_kernels_spill_nothing(name):
 
 def test_mesh_refinement_has_its_lists_in_local_memory_and_nothing_else():
     """The cavity, the way into each of its triangles, and what is around it; so with each kind of workers."""
-    kinds, tasks = tuple(map(describe, (MESH, 0, 1))), Tasks((mesh_refinement.plan, mesh_refinement.refine))
+    kinds, tasks = (
+        tuple(map(describe, (MESH, 0, 1))),
+        Tasks((mesh_refinement.begin, mesh_refinement.plan, mesh_refinement.refine)),
+    )
     for worker in ("thread", "warp", "cta"):
         found = link.cubin(tasks, None, kinds, mesh_refinement.ITEM, worker, (9, 0))
         assert found.spill_bytes == 0
