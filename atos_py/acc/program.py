@@ -169,7 +169,8 @@ class Program:
         direction : {'push', 'pull', 'auto'}, optional
             'push': active vertices change their out-neighbours by atomics. 'pull': vertices look along their in-edges for
             active ones, and combine without atomics; votes end that at the first one. 'auto': in each round, 'pull' if more
-            than 30 % of the edges leave active vertices. By default 'push', and 'pull' with `apply`.
+            than 30 % of the edges leave active vertices, for votes if a fifteenth of those that are left do. By default 'push',
+            and 'pull' with `apply`.
         filter : {'jit', 'online', 'ballot'}, optional
             What lists the active vertices of the next round where they push. 'online': whoever makes a vertex active.
             'ballot': a scan of all metadata. 'jit': online, but a scan if the list gets too long. By default 'jit', and online

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..algorithms.bfs.direction import ALPHA
 from ..algorithms.launch_sequence import LaunchSequence
 from ..arrays.array import Array, asarray
 from ..graph.graph import Graph
@@ -25,7 +26,7 @@ from .tasks import make_tasks, suited_to
 __all__ = ["BUCKETS", "Request", "run_in_rounds", "run_relaxed", "turned"]
 
 BUCKETS = 64
-PULL_SHARE = 0.3  # of the edges, from which on vertices pull
+PULL_SHARE = 0.3  # of the edges, from which on vertices pull, if they look at all of their edges
 # The tasks of the kernel for each mode: a bit for push, 2 for scan, 4 for pull.
 _KERNELS = {"none": (1, 4, 2, 2), "direction": (3, 6, 3, 6), "all": (7, 7, 7, 7)}
 
@@ -81,7 +82,8 @@ def run_in_rounds(asked: Request) -> LaunchStats:
     mode = PULL if direction == "pull" or (direction == "auto" and asked.is_all) else PUSH
     back = None if direction == "push" or asked.stores else turned(graph)
     many_edges = {"push": UNLIMITED, "pull": -1, "auto": int(PULL_SHARE * graph.num_edges)}[direction]
-    limits = many_edges, asked.many_active, asked.most_listed, asked.rounds
+    alpha = ALPHA if direction == "auto" and asked.program.combine.votes else 0
+    limits = many_edges, alpha, asked.many_active, asked.most_listed, asked.rounds
     first = graph, back, metadata, asked.start, asked.is_all, mode, fold
     run = make_frontier(*first, *limits, unique=asked.unique, worker=asked.worker)
     takers = run.filters.takers

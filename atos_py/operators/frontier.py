@@ -57,7 +57,8 @@ __all__ = [
 ]
 
 PUSH, PULL, SCAN_LIST, SCAN_BITS, DONE = range(5)  # modes: what the tasks of a round do; a scan comes before what is 2 less
-_MODE, _ROUNDS, _LIMITED, _LOG = range(4)  # places in the state of a launch, which ends with an entry for each round
+# Places in the state of a launch, which ends with an entry for each round; those explored are the edges of all frontiers but the first.
+_MODE, _ROUNDS, _LIMITED, _EXPLORED, _LOG = range(5)
 _MOST_LOGGED = 1 << 16  # rounds
 UNLIMITED = 1 << 62
 _SCAN_STUB, _PULL_STUB = make_stub("(scan)"), make_stub("(pull)")  # unlike any function of a user
@@ -73,6 +74,7 @@ class Frontier(NamedTuple):
     state: Any = None  # None without rounds
     filters: Filters = Filters(0, 0)
     many_edges: int = 0  # of a frontier, above which vertices pull
+    alpha: int = 0  # or so many times as many as are still to be explored (Beamer et al., 2012); 0 if edges may be so again
     many_active: int = -1  # vertices of a frontier, above which a round is topology-driven; -1 if none is
     most_listed: int = 0  # vertices by the online filter, of which more are listed by a scan; if negative, none are
     rounds: int = 0  # after which the launch ends
@@ -115,7 +117,7 @@ def make_frontier(
     `limits` are the fields `many_edges` to `rounds`. With `unique`, the online filter lists a vertex once in a round.
     """
     n, device = values.size, values.device
-    _, many_active, most_listed, rounds = limits
+    _, _, many_active, most_listed, rounds = limits
     state = np.zeros(_LOG + min(rounds, _MOST_LOGGED), np.int64)
     state[[_MODE, _ROUNDS, _LOG]] = mode, 1, len(start) << 2 | is_all << 1 | mode
     is_swept = many_active >= 0  # in some rounds
@@ -160,7 +162,7 @@ def next_mode(mode, count, edges, run):  # type: ignore[no-untyped-def]
     if run.many_active >= 0:
         if count > run.many_active:
             return PULL
-    elif edges > run.many_edges:
+    elif edges > run.many_edges or (run.alpha > 0 and run.alpha * edges > run.rows.indices.size - run.state[_EXPLORED]):
         return SCAN_BITS
     return PUSH if mode == PUSH and count <= run.most_listed else SCAN_LIST
 
@@ -180,6 +182,9 @@ def end_frontier_round(worker, run, *args):  # type: ignore[no-untyped-def]
     mode, rounds = run.state[_MODE], run.state[_ROUNDS]
     worker.sync()  # all threads have read them
     count, edges = take_sums(worker, run.filters.sums)
+    if mode <= PULL and worker.rank == 0:
+        run.state[_EXPLORED] += edges
+    worker.sync()
     following = next_mode(mode, count, edges, run)
     is_limited = following <= PULL and rounds >= run.rounds
     if worker.rank == 0:

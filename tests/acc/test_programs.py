@@ -71,6 +71,20 @@ def test_the_direction_follows_the_edges_of_the_frontier(social):
     assert stats.filters[1] == "ballot"
 
 
+def test_votes_pull_earlier(social):
+    """They stop at the first edge, so that a frontier pays off whose edges are few of all, but many of those that are left."""
+    source = int(social.degrees().argmax())
+    depth, stats = programs.bfs(social, source, direction="auto")
+    levels, degrees, left = depth.to_numpy(), social.degrees(), social.num_edges
+    edges = [int(degrees[levels == level].sum()) for level in range(len(stats.frontiers))]
+    expected = []
+    for count in edges:
+        left -= count if expected else 0  # nobody counts those of the source
+        expected.append("pull" if expected and (15 * count > left or count > 0.3 * social.num_edges) else "push")
+    assert stats.directions == tuple(expected)
+    assert any(direction == "pull" and count < 0.3 * social.num_edges for direction, count in zip(expected, edges, strict=True))
+
+
 @pytest.mark.parametrize(
     "options", [{}, {"barrier": False}, {"delta": 3.0}, {"delta": "auto"}, {"delta": 2.0, "barrier": True}], ids=str
 )
