@@ -15,7 +15,7 @@ from ..arrays.in_place import array_in_place
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
-from ..operators.frontier import UNLIMITED
+from ..operators.frontier import BINS, UNLIMITED
 from ..runtime.buckets import check_buckets
 from ..runtime.launch_options import LaunchOptions
 from ..runtime.stats import LaunchStats
@@ -39,7 +39,6 @@ __all__ = ["Program"]
 
 DIRECTIONS, FILTERS, FUSES = ("push", "pull", "auto"), ("jit", "online", "ballot"), ("direction", "none", "all")
 MOST_LEVELS = 6  # of unrolling
-BINS = 1024  # of the online filter, as large as the threshold says
 
 
 def check_policy(policy: Any, n: int) -> int:
@@ -176,7 +175,8 @@ class Program:
             'ballot': a scan of all metadata. 'jit': online, but a scan if the list gets too long. By default 'jit', and online
             without rounds.
         threshold : int
-            With 'jit', the online filter has room for 1,024 times as many vertices: as if it had 1,024 bins of that size.
+            With 'jit', how many vertices each of the 1,024 bins of the online filter has room for: of numbers that are equal
+            modulo 1,024. A scan follows once one is full.
         fuse : {'direction', 'none', 'all'}
             Which parts share a kernel: pushing and its scan, and pulling and its scan; none; or all.
         policy : {'data', 'topology'} or ('hybrid', float)

@@ -4,7 +4,8 @@ Each vertex has a value. It is *active* if that has changed since it was last *t
 it. Three tasks share a launch, and the function between its rounds, `end_frontier_round`, chooses which comes next:
 
 *Push*: a vertex of the frontier, an item of the queue, sends an update along each of its out-edges. What that makes active
-goes through the online filter. *Scan*: the ballot filter. What the online filter pushed in the round before is dropped.
+goes through the online filter, which may have bins for so many vertices: those that find their bin full are not pushed. *Scan*:
+the ballot filter, which finds them all again. What the online filter pushed in the round before is dropped.
 *Pull*: each vertex that may change looks at its in-edges from vertices of the frontier, whose bits are set.
 
 *Topology-driven* rounds are pulls in which all bits are set, so that every vertex looks along all of its in-edges. The value
@@ -25,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray, zeros
-from ..compile.atomics import atomic_exch
+from ..compile.atomics import atomic_add, atomic_exch
 from ..compile.task import Task
 from .edge_map import THREAD_MAX_DEGREE
 from .filters import (
@@ -45,6 +46,7 @@ from .stub import make_stub
 from .unrolled import unrolled
 
 __all__ = [
+    "BINS",
     "DONE",
     "PULL",
     "PUSH",
@@ -57,10 +59,11 @@ __all__ = [
 ]
 
 PUSH, PULL, SCAN_LIST, SCAN_BITS, DONE = range(5)  # modes: what the tasks of a round do; a scan comes before what is 2 less
-# Places in the state of a launch, which ends with an entry for each round; those explored are the edges of all frontiers but the first.
+# Places in the state of a launch, which ends with an entry for each round. Explored are the edges of all frontiers but one.
 _MODE, _ROUNDS, _LIMITED, _EXPLORED, _LOG = range(5)
 _MOST_LOGGED = 1 << 16  # rounds
 UNLIMITED = 1 << 62
+BINS = 1024  # of the online filter
 _SCAN_STUB, _PULL_STUB = make_stub("(scan)"), make_stub("(pull)")  # unlike any function of a user
 
 
@@ -76,9 +79,12 @@ class Frontier(NamedTuple):
     many_edges: int = 0  # of a frontier, above which vertices pull
     alpha: int = 0  # or so many times as many as are still to be explored (Beamer et al., 2012); 0 if edges may be so again
     many_active: int = -1  # vertices of a frontier, above which a round is topology-driven; -1 if none is
-    most_listed: int = 0  # vertices by the online filter, of which more are listed by a scan; if negative, none are
+    most_listed: int = 0  # vertices for which the online filter has room; if negative, it lists none
     rounds: int = 0  # after which the launch ends
     stays: int = 0  # a bit for each mode that this kernel has tasks for
+    bins: Any = (
+        None  # vertices that the online filter was to list, by number modulo `BINS`; None if it has room for all, or none
+    )
     claimed: Any = None  # the round in which each vertex was pushed last; None if it may be pushed more than once in a round
 
     @property
@@ -126,7 +132,9 @@ def make_frontier(
         filters = filters._replace(alone=THREAD_MAX_DEGREE[device.kind])
     taken = values.copy() if is_swept or back is not None or most_listed < UNLIMITED else None
     claimed = zeros(n, dtype=np.int32, device=device) if unique and most_listed >= 0 else None
-    return Frontier(rows, back, values, taken, asarray(state, device=device), filters, *limits)._replace(claimed=claimed)
+    bins = zeros(BINS, dtype=np.int64, device=device) if 0 <= most_listed < UNLIMITED else None
+    run = Frontier(rows, back, values, taken, asarray(state, device=device), filters, *limits)
+    return run._replace(claimed=claimed, bins=bins)
 
 
 def is_taken(v, found, taken, state):  # type: ignore[no-untyped-def]
@@ -153,8 +161,28 @@ def claims(u, claimed, state):  # type: ignore[no-untyped-def]
     return claimed[u] != stamp and atomic_exch(claimed, u, stamp) != stamp
 
 
-def next_mode(mode, count, edges, run):  # type: ignore[no-untyped-def]
-    """Return what comes next, given what a round did, and the vertices and edges that it made active."""
+def has_room(u, bins, most_listed):  # type: ignore[no-untyped-def]
+    """Whether the online filter has room for a vertex in its bin, of which this takes a place."""
+    if bins is None:
+        return True
+    return atomic_add(bins, u % BINS, 1) < most_listed // BINS
+
+
+def empty_bins(worker, bins, most_listed):  # type: ignore[no-untyped-def]
+    """Return how many vertices there were for the bins, and whether all had room, and begin anew; collective."""
+    count, is_complete = np.int64(0), True
+    if bins is not None:
+        for k in worker.split(BINS):
+            count += bins[k]
+            is_complete = is_complete and bins[k] <= most_listed // BINS
+            bins[k] = 0
+        count = worker.sum(count)
+        is_complete = worker.all(is_complete)
+    return count, is_complete
+
+
+def next_mode(mode, count, edges, is_complete, run):  # type: ignore[no-untyped-def]
+    """Return what comes next, given what a round did, the vertices and edges that it made active, and whether it listed all."""
     if count == 0 and (mode != PUSH or run.most_listed >= 0):
         return DONE
     if mode >= SCAN_LIST:
@@ -164,7 +192,7 @@ def next_mode(mode, count, edges, run):  # type: ignore[no-untyped-def]
             return PULL
     elif edges > run.many_edges or (run.alpha > 0 and run.alpha * edges > run.rows.indices.size - run.state[_EXPLORED]):
         return SCAN_BITS
-    return PUSH if mode == PUSH and count <= run.most_listed else SCAN_LIST
+    return PUSH if mode == PUSH and is_complete and run.most_listed >= 0 else SCAN_LIST
 
 
 def push_takers(worker, mode, takers, taken):  # type: ignore[no-untyped-def]
@@ -185,7 +213,10 @@ def end_frontier_round(worker, run, *args):  # type: ignore[no-untyped-def]
     if mode <= PULL and worker.rank == 0:
         run.state[_EXPLORED] += edges
     worker.sync()
-    following = next_mode(mode, count, edges, run)
+    listed, is_complete = empty_bins(worker, run.bins, run.most_listed)
+    if run.bins is not None and mode == PUSH:
+        count = listed
+    following = next_mode(mode, count, edges, is_complete, run)
     is_limited = following <= PULL and rounds >= run.rounds
     if worker.rank == 0:
         run.filters.taken[0] = run.filters.takers
@@ -234,7 +265,7 @@ def frontier_tasks(
 
     def list_vertex(worker, u, after, run, *args):  # type: ignore[no-untyped-def]
         if claims(u, run.claimed, run.state):
-            if run.most_listed >= 0:
+            if run.most_listed >= 0 and has_room(u, run.bins, run.most_listed):
                 worker.push(u, priority(after))
             count_active(u, run.rows.indptr, run.filters.sums)
 

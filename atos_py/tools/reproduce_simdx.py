@@ -83,8 +83,8 @@ MEASURES = {
     ),
     "figure7": Measure(
         "Filters by round (Figure 7)", tuple(name for name in PROGRAMS if name != "BFS by minimum"), {"jit": {}},
-        "A ballot sets in beyond 1,024 times the threshold, whatever the number of threads, and not where the bin of one "
-        "thread is full. PageRank and weighted sums gather for all vertices in every round, which counts as a ballot.",
+        "A ballot sets in where one of 1,024 bins is full, of vertices by their numbers, whatever the number of threads; the "
+        "original has a bin for each thread. PageRank and weighted sums gather for all vertices in every round: as a ballot.",
     ),
     "figure8a": Measure(
         "Threshold of the online filter (Figure 8a)",
