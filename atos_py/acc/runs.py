@@ -60,11 +60,13 @@ def turned(graph: Graph) -> Graph:
 
 def run_relaxed(asked: Request) -> LaunchStats:
     """Push without rounds, every vertex as soon as a worker is free; with `delta`, in the order of their metadata."""
-    graph, metadata, n, buckets = asked.graph, asked.metadata, asked.graph.num_vertices, {}
-    priority = taken = None
-    if asked.delta is not None:
-        buckets, known = {"buckets": BUCKETS, "delta": asked.delta}, np.array(metadata.to_numpy())
-        priority = known[asked.start].astype(np.float64) * (-1 if asked.program.combine.name == "MAX" else 1)
+    graph, metadata, n, combine = asked.graph, asked.metadata, asked.graph.num_vertices, asked.program.combine
+    buckets, priority, taken = {}, None, None
+    if combine.idempotent:  # a vertex that is pushed twice before it runs sends once
+        known = np.array(metadata.to_numpy())
+        if asked.delta is not None:
+            buckets = {"buckets": BUCKETS, "delta": asked.delta}
+            priority = known[asked.start].astype(np.float64) * (-1 if combine.name == "MAX" else 1)
         known[asked.start] = suited_to(asked.program, metadata.dtype)[1]  # with that there is nothing to push
         taken = asarray(known, device=graph.device)
     queue = Queue(max(2 * n, 1), dtype=mixed_item_dtype(n), device=graph.device, **buckets)
