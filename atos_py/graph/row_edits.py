@@ -34,9 +34,9 @@ __all__ = [
 ]
 
 LEAST_ROOM = 4  # of a row
-_LONG_ROW = 2048  # edges from which on all threads of a worker delete from a row
+_LONG_ROW = 2048  # edges from which on all threads of a worker work on a row
 _WARPS = 32  # of a worker, at most
-PLACES_PER_ITEM = 1024  # of a list of rows
+PLACES_PER_ITEM = 256  # of a list of rows, of which some take long
 
 
 class DynamicRows(NamedTuple):
@@ -76,6 +76,30 @@ class RoomTable(NamedTuple):
     capacity: Any  # of the arrays of edges
 
 
+def by_length(
+    is_wanted: Callable[..., Any], length: Callable[..., Any], by_group: Callable[..., Any], by_worker: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return a function for flat tasks, which has groups do something with short rows of a range, and workers with long ones.
+
+    It is called as ``function(worker, first, end, *args)``, and asks for the `length` of rows that are wanted. The two do the
+    same. What they return is added up. Rows that were short stay so.
+    """
+
+    def is_short(place, *args):  # type: ignore[no-untyped-def]
+        return is_wanted(place, *args) and length(place, *args) < _LONG_ROW
+
+    def is_long(place, *args):  # type: ignore[no-untyped-def]
+        return is_wanted(place, *args) and length(place, *args) >= _LONG_ROW
+
+    run_short, run_long = by_groups(is_short, by_group), by_workers(is_long, by_worker)
+
+    def run(worker, first, end, *args):  # type: ignore[no-untyped-def]
+        total = run_short(worker, first, end, *args)
+        return total + run_long(worker, first, end, *args)
+
+    return run
+
+
 @vertex_map
 def count_insertion(k, sources, table, touched):  # type: ignore[no-untyped-def]
     """Count an edge at its source, and list that vertex if it is the first edge there."""
@@ -90,28 +114,33 @@ def is_full(place, touched, rows, table):  # type: ignore[no-untyped-def]
     return rows.degree[u] + table.needed[u] > table.room[u]
 
 
-def move_row(group, place, touched, rows, table):  # type: ignore[no-untyped-def]
+def length_of_touched(place, touched, rows, table):  # type: ignore[no-untyped-def]
+    """Return the number of edges of a listed vertex."""
+    return rows.degree[touched[1 + place]]
+
+
+def move_row(team, place, touched, rows, table):  # type: ignore[no-untyped-def]
     """Move a row to the end, unless the arrays are full."""
     u = touched[1 + place]
     size = 2 * (rows.degree[u] + table.needed[u])
     first = np.int64(0)
-    if group.rank == 0:
+    if team.rank == 0:
         first = atomic_add(table.end, 0, np.int64(size))
-    first = group.shuffle(first, 0)
+    first = team.max(first)
     if first + size <= table.capacity:
-        copy_row(group, rows.start[u], first, rows.degree[u], rows.indices, rows.indices)
-        copy_row(group, rows.start[u], first, rows.degree[u], rows.weights, rows.weights)
-        group.sync()
-        if group.rank == 0:
+        copy_row(team, rows.start[u], first, rows.degree[u], rows.indices, rows.indices)
+        copy_row(team, rows.start[u], first, rows.degree[u], rows.weights, rows.weights)
+        team.sync()
+        if team.rank == 0:
             rows.start[u] = first
             table.room[u] = size
     return 0
 
 
-def copy_row(group, old, new, count, values, target):  # type: ignore[no-untyped-def]
+def copy_row(team, old, new, count, values, target):  # type: ignore[no-untyped-def]
     """Copy the elements of a row, if there are any such."""
     if values is not None:
-        for i in group.split(count):
+        for i in team.split(count):
             target[new + i] = values[old + i]
 
 
@@ -128,7 +157,7 @@ def set_element(values, place, value):  # type: ignore[no-untyped-def]
         values[place] = value
 
 
-move_rows = by_groups(is_full, move_row)
+move_rows = by_length(is_full, length_of_touched, move_row, move_row)
 
 
 @task
@@ -153,14 +182,19 @@ def has_edges(v, rows, start, indices, weights):  # type: ignore[no-untyped-def]
     return rows.degree[v] > 0
 
 
-def pack_row(group, v, rows, start, indices, weights):  # type: ignore[no-untyped-def]
+def length_of_row(v, rows, start, indices, weights):  # type: ignore[no-untyped-def]
+    """Return the number of edges of a vertex."""
+    return rows.degree[v]
+
+
+def pack_row(team, v, rows, start, indices, weights):  # type: ignore[no-untyped-def]
     """Copy a row to where it begins in other arrays."""
-    copy_row(group, rows.start[v], start[v], rows.degree[v], rows.indices, indices)
-    copy_row(group, rows.start[v], start[v], rows.degree[v], rows.weights, weights)
+    copy_row(team, rows.start[v], start[v], rows.degree[v], rows.indices, indices)
+    copy_row(team, rows.start[v], start[v], rows.degree[v], rows.weights, weights)
     return 0
 
 
-copy_rows = by_groups(has_edges, pack_row)
+copy_rows = by_length(has_edges, length_of_row, pack_row, pack_row)
 
 
 @task
@@ -261,26 +295,23 @@ def row_deletion(count_staying: Callable[..., Any]) -> Callable[..., Any]:
     return delete_in_row
 
 
-def is_long(place, firsts, keys, rows):  # type: ignore[no-untyped-def]
-    """Whether a listed row has many edges."""
-    return rows.degree[source_of(keys[firsts[1 + place]])] >= _LONG_ROW
+def every(place, firsts, keys, rows):  # type: ignore[no-untyped-def]
+    """Say of each listed row that it is wanted."""
+    return True
 
 
-def is_short(place, firsts, keys, rows):  # type: ignore[no-untyped-def]
-    """Whether a listed row has few edges."""
-    return rows.degree[source_of(keys[firsts[1 + place]])] < _LONG_ROW
+def length_of_listed(place, firsts, keys, rows):  # type: ignore[no-untyped-def]
+    """Return the number of edges of the source of a listed edge."""
+    return rows.degree[source_of(keys[firsts[1 + place]])]
 
 
-delete_in_short = by_groups(is_short, row_deletion(count_in_group))
-delete_in_long = by_workers(is_long, row_deletion(count_in_worker))
+delete_listed = by_length(every, length_of_listed, row_deletion(count_in_group), row_deletion(count_in_worker))
 
 
 @task
 def delete_in_rows(worker, item, count, firsts, keys, rows, deleted):  # type: ignore[no-untyped-def]
     """Delete edges in the rows of a range of a list; add up how many."""
     first = item * PLACES_PER_ITEM
-    end = min(first + PLACES_PER_ITEM, count)
-    total = delete_in_short(worker, first, end, firsts, keys, rows)
-    total = worker.sum(total + delete_in_long(worker, first, end, firsts, keys, rows))  # none of which was short before
+    total = worker.sum(delete_listed(worker, first, min(first + PLACES_PER_ITEM, count), firsts, keys, rows))
     if worker.rank == 0 and total > 0:
         atomic_add(deleted, 0, total)
