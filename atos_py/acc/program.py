@@ -52,6 +52,11 @@ def check_policy(policy: Any, n: int) -> int:
     raise InvalidArgumentError(f"policy must be 'data', 'topology' or ('hybrid', share of at least 0) (got {policy!r:.80})")
 
 
+def has_changed(before, after, *args):  # type: ignore[no-untyped-def]
+    """Say of a vertex that it is active if its metadata has changed."""
+    return before != after
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """A graph algorithm as three functions, in the model of SIMD-X: active, compute, combine.
@@ -127,7 +132,12 @@ class Program:
                 " pass active=, true of at most one change of a vertex, or apply="
             )
         if self.active is None:
-            object.__setattr__(self, "active", lambda before, after, *args: before != after)
+            object.__setattr__(self, "active", has_changed)
+
+    @property
+    def any_change_counts(self) -> bool:
+        """Whether a vertex is active after any change."""
+        return self.active is has_changed
 
     @property
     def name(self) -> str:

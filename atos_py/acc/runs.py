@@ -87,7 +87,8 @@ def run_in_rounds(asked: Request) -> LaunchStats:
     alpha = ALPHA if direction == "auto" and asked.program.combine.votes else 0
     limits = many_edges, alpha, asked.many_active, asked.most_listed, asked.rounds
     first = graph, back, metadata, asked.start, asked.is_all, mode, fold
-    run = make_frontier(*first, *limits, unique=asked.unique, worker=asked.worker)
+    sets_bits = asked.program.any_change_counts and asked.many_active < 0 and not asked.stores
+    run = make_frontier(*first, *limits, unique=asked.unique, pulls_set_bits=sets_bits, worker=asked.worker)
     takers = run.filters.takers
     queue = Queue(2 * n + takers + 1, dtype=mixed_item_dtype(n), device=graph.device)
     launches = LaunchSequence(asked.program.name, queue, asked.options, asked.worker)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray, zeros
-from ..compile.atomics import atomic_add
+from ..compile.atomics import atomic_add, atomic_or_
 from ..core.devices import Device
 from .edge_map import THREAD_MAX_DEGREE
 from .range_takers import ask_for_range, plan_takers
@@ -84,6 +84,20 @@ def in_frontier(u, bits):  # type: ignore[no-untyped-def]
     return bits[u >> 5] >> (u & 31) & 1 == 1
 
 
+def set_bit(v, bits, sets):  # type: ignore[no-untyped-def]
+    """Set the bit of a vertex, unless `sets` is None."""
+    if sets is not None:
+        atomic_or_(bits, v >> 5, np.uint32(1 << (v & 31)))
+
+
+def clear_bits(worker, first, end, bits, sets):  # type: ignore[no-untyped-def]
+    """Clear the bits of a range, whose words nobody else has, unless `sets` is None; collective."""
+    if sets is not None:
+        for k in worker.split(range(first >> 5, (end + _GROUP - 1) >> 5)):
+            bits[k] = 0
+        worker.sync()
+
+
 def share(v, indptr):  # type: ignore[no-untyped-def]
     """Return what a vertex adds to the sums."""
     return ONE_VERTEX + indptr[v + 1] - indptr[v]
@@ -136,8 +150,8 @@ def over_ranges(run: Callable[..., Any]) -> Callable[..., Any]:
 def ballot(is_active: Callable[..., Any], take: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function by which all threads of a worker scan ranges, for flat tasks.
 
-    It is called as ``scan(worker, item, sets_bits, n, indptr, filters, *args)``. A vertex v with ``is_active(v, *args)`` is
-    pushed, for the first task of the launch. If `sets_bits`, its bit is set instead, after ``take(v, *args)``.
+    It is called as ``scan(worker, item, sets_bits, n, indptr, filters, bits, *args)``. A vertex v with ``is_active(v, *args)``
+    is pushed, for the first task of the launch. If `sets_bits`, its bit is set instead, after ``take(v, *args)``.
     """
 
     def set_bits(worker, first, end, indptr, bits, *args):  # type: ignore[no-untyped-def]
@@ -166,9 +180,9 @@ def ballot(is_active: Callable[..., Any], take: Callable[..., Any]) -> Callable[
 
     set_all_bits, push_all = over_ranges(set_bits), over_ranges(push_list)
 
-    def scan(worker, item, sets_bits, n, indptr, filters, *args):  # type: ignore[no-untyped-def]
+    def scan(worker, item, sets_bits, n, indptr, filters, bits, *args):  # type: ignore[no-untyped-def]
         if sets_bits:
-            shares = set_all_bits(worker, item, n, filters, indptr, filters.bits, *args)
+            shares = set_all_bits(worker, item, n, filters, indptr, bits, *args)
         else:
             shares = push_all(worker, item, n, filters, indptr, *args)
         count_range(worker, item, shares, filters.sums)
@@ -181,22 +195,26 @@ def pull_from_bits(
 ) -> Callable[..., Any]:
     """Return the function by which the vertices of ranges pull from the frontier, for flat tasks.
 
-    All threads of a worker call it as ``pull(worker, item, back, indptr, filters, *args)``: `back` has the in-edges. Each
-    vertex v with ``wants(v, *args)`` folds ``term(v, edge, *args)`` of its edges from the frontier, and one thread calls
-    ``settle(v, number, *args)``, which says whether v is active now. Without `fold`, a vertex stops at the first such edge.
+    All threads of a worker call it as ``pull(worker, item, back, indptr, filters, bits, following, sets, *args)``: `back` has
+    the in-edges, and `bits` the frontier. Each vertex v with ``wants(v, *args)`` folds ``term(v, edge, *args)`` of its edges
+    from the frontier, and one thread calls ``settle(v, number, *args)``, which says whether v is active now. Unless `sets` is
+    None, the bits of those are set in `following`, and no others. Without `fold`, a vertex stops at the first such edge.
     """
 
-    def accepts(edge, back, indptr, filters, *args):  # type: ignore[no-untyped-def]
-        return in_frontier(back.indices[edge], filters.bits)
+    def accepts(edge, back, indptr, bits, following, sets, *args):  # type: ignore[no-untyped-def]
+        return in_frontier(back.indices[edge], bits)
 
-    def wants_any(v, back, indptr, filters, *args):  # type: ignore[no-untyped-def]
+    def wants_any(v, back, indptr, bits, following, sets, *args):  # type: ignore[no-untyped-def]
         return wants(v, *args)
 
-    def edge_term(v, edge, back, indptr, filters, *args):  # type: ignore[no-untyped-def]
+    def edge_term(v, edge, back, indptr, bits, following, sets, *args):  # type: ignore[no-untyped-def]
         return term(v, edge, *args)
 
-    def settle_shares(v, number, back, indptr, filters, *args):  # type: ignore[no-untyped-def]
-        return share(v, indptr) if settle(v, number, *args) else 0
+    def settle_shares(v, number, back, indptr, bits, following, sets, *args):  # type: ignore[no-untyped-def]
+        is_active = settle(v, number, *args)
+        if is_active:
+            set_bit(v, following, sets)
+        return share(v, indptr) if is_active else 0
 
     functions = wants_any, accepts, edge_term, settle_shares
     if fold is None:
@@ -204,10 +222,14 @@ def pull_from_bits(
     else:
         pull_rows = row_fold(*functions, fold.merge, fold.neutral, fold.by_all or (lambda team, number: number))
 
-    pull_all = over_ranges(pull_rows)
+    def pull_range(worker, first, end, alone, back, indptr, bits, following, sets, *args):  # type: ignore[no-untyped-def]
+        clear_bits(worker, first, end, following, sets)
+        return pull_rows(worker, first, end, alone, back.indptr, back, indptr, bits, following, sets, *args)
 
-    def pull(worker, item, back, indptr, filters, *args):  # type: ignore[no-untyped-def]
-        shares = pull_all(worker, item, indptr.size - 1, filters, filters.alone, back.indptr, back, indptr, filters, *args)
+    pull_all = over_ranges(pull_range)
+
+    def pull(worker, item, back, indptr, filters, bits, following, sets, *args):  # type: ignore[no-untyped-def]
+        shares = pull_all(worker, item, indptr.size - 1, filters, filters.alone, back, indptr, bits, following, sets, *args)
         count_range(worker, item, shares, filters.sums)
 
     return pull

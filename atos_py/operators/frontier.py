@@ -6,7 +6,8 @@ it. Three tasks share a launch, and the function between its rounds, `end_fronti
 *Push*: a vertex of the frontier, an item of the queue, sends an update along each of its out-edges. What that makes active
 goes through the online filter, which may have bins for so many vertices: those that find their bin full are not pushed. *Scan*:
 the ballot filter, which finds them all again. What the online filter pushed in the round before is dropped.
-*Pull*: each vertex that may change looks at its in-edges from vertices of the frontier, whose bits are set.
+*Pull*: each vertex that may change looks at its in-edges from vertices of the frontier, whose bits are set: by a scan, or, if
+every change makes active, by the pull of the round before.
 
 *Topology-driven* rounds are pulls in which all bits are set, so that every vertex looks along all of its in-edges. The value
 before such a round is noted in `taken`: so a scan after it finds the vertices that it made active. Where all rounds are such, a
@@ -36,6 +37,7 @@ from .filters import (
     ballot,
     count_active,
     count_range,
+    in_frontier,
     make_filters,
     over_ranges,
     pull_from_bits,
@@ -59,8 +61,9 @@ __all__ = [
 ]
 
 PUSH, PULL, SCAN_LIST, SCAN_BITS, DONE = range(5)  # modes: what the tasks of a round do; a scan comes before what is 2 less
-# Places in the state of a launch, which ends with an entry for each round. Explored are the edges of all frontiers but one.
-_MODE, _ROUNDS, _LIMITED, _EXPLORED, _LOG = range(5)
+# Places in the state of a launch, which ends with an entry for each round. Explored are the edges of all frontiers but one,
+# flipped says which bits are those of the frontier, and pulled whether a pull has set them.
+_MODE, _ROUNDS, _LIMITED, _EXPLORED, _FLIPPED, _PULLED, _LOG = range(7)
 _MOST_LOGGED = 1 << 16  # rounds
 UNLIMITED = 1 << 62
 BINS = 1024  # of the online filter
@@ -82,9 +85,8 @@ class Frontier(NamedTuple):
     most_listed: int = 0  # vertices for which the online filter has room; if negative, it lists none
     rounds: int = 0  # after which the launch ends
     stays: int = 0  # a bit for each mode that this kernel has tasks for
-    bins: Any = (
-        None  # vertices that the online filter was to list, by number modulo `BINS`; None if it has room for all, or none
-    )
+    following: Any = None  # bits of every second frontier, which pulls set; None if scans do
+    bins: Any = None  # vertices for each bin of the online filter; None if it has room for all, or none
     claimed: Any = None  # the round in which each vertex was pushed last; None if it may be pushed more than once in a round
 
     @property
@@ -115,12 +117,14 @@ def make_frontier(
     fold: Fold | None,
     *limits: int,
     unique: bool = False,
+    pulls_set_bits: bool = False,
     worker: str | None = None,
 ) -> Frontier:
     """Return what a run with rounds shares, whose first frontier is `start`, or all, in the mode PUSH or PULL.
 
     Without `back` no vertex pulls; topology-driven rounds then have a `store_task`. `fold` is that of `frontier_tasks`, and
-    `limits` are the fields `many_edges` to `rounds`. With `unique`, the online filter lists a vertex once in a round.
+    `limits` are the fields `many_edges` to `rounds`. With `unique`, the online filter lists a vertex once in a round. With
+    `pulls_set_bits`, every change of a vertex makes it active, so that pulls know the next frontier.
     """
     n, device = values.size, values.device
     _, _, many_active, most_listed, rounds = limits
@@ -134,6 +138,8 @@ def make_frontier(
     claimed = zeros(n, dtype=np.int32, device=device) if unique and most_listed >= 0 else None
     bins = zeros(BINS, dtype=np.int64, device=device) if 0 <= most_listed < UNLIMITED else None
     run = Frontier(rows, back, values, taken, asarray(state, device=device), filters, *limits)
+    if pulls_set_bits and filters.bits is not None:
+        run = run._replace(following=zeros(filters.bits.size, dtype=np.uint32, device=device))
     return run._replace(claimed=claimed, bins=bins)
 
 
@@ -181,6 +187,38 @@ def empty_bins(worker, bins, most_listed):  # type: ignore[no-untyped-def]
     return count, is_complete
 
 
+def frontier_bits(bits, following, state):  # type: ignore[no-untyped-def]
+    """Return the bits of the frontier."""
+    if following is None:
+        return bits
+    return bits if state[_FLIPPED] == 0 else following
+
+
+def bits_to_set(bits, following, state):  # type: ignore[no-untyped-def]
+    """Return the bits that a pull sets, if it does."""
+    if following is None:
+        return bits
+    return following if state[_FLIPPED] == 0 else bits
+
+
+def is_listed(v, bits, following, state, is_changed):  # type: ignore[no-untyped-def]
+    """Whether a scan lists a vertex: one that has changed, or, after a pull that sets bits, one whose bit is set."""
+    if following is None:
+        return is_changed
+    return is_changed if state[_PULLED] == 0 else in_frontier(v, frontier_bits(bits, following, state))
+
+
+def has_bits(following):  # type: ignore[no-untyped-def]
+    """Whether pulls set bits."""
+    return following is not None
+
+
+def note_pulled(v, after, following, taken):  # type: ignore[no-untyped-def]
+    """Note the value of a vertex whose bit a pull sets, at which the next round looks."""
+    if following is not None:
+        taken[v] = after
+
+
 def next_mode(mode, count, edges, is_complete, run):  # type: ignore[no-untyped-def]
     """Return what comes next, given what a round did, the vertices and edges that it made active, and whether it listed all."""
     if count == 0 and (mode != PUSH or run.most_listed >= 0):
@@ -191,7 +229,7 @@ def next_mode(mode, count, edges, is_complete, run):  # type: ignore[no-untyped-
         if count > run.many_active:
             return PULL
     elif edges > run.many_edges or (run.alpha > 0 and run.alpha * edges > run.rows.indices.size - run.state[_EXPLORED]):
-        return SCAN_BITS
+        return PULL if mode == PULL and has_bits(run.following) else SCAN_BITS
     return PUSH if mode == PUSH and is_complete and run.most_listed >= 0 else SCAN_LIST
 
 
@@ -212,6 +250,8 @@ def end_frontier_round(worker, run, *args):  # type: ignore[no-untyped-def]
     count, edges = take_sums(worker, run.filters.sums)
     if mode <= PULL and worker.rank == 0:
         run.state[_EXPLORED] += edges
+        run.state[_PULLED] = int(mode == PULL)
+        run.state[_FLIPPED] ^= int(mode == PULL)
     worker.sync()
     listed, is_complete = empty_bins(worker, run.bins, run.most_listed)
     if run.bins is not None and mode == PUSH:
@@ -278,7 +318,8 @@ def frontier_tasks(
         relax_on(worker, first + i, found, run.rows, run, *args)
 
     def is_active(v, run, *args):  # type: ignore[no-untyped-def]
-        return active(run.taken[v], run.values[v], *args)
+        is_changed = active(run.taken[v], run.values[v], *args)
+        return is_listed(v, run.filters.bits, run.following, run.state, is_changed)
 
     def take(v, run, *args):  # type: ignore[no-untyped-def]
         run.taken[v] = run.values[v]
@@ -286,7 +327,8 @@ def frontier_tasks(
     scan_range = ballot(is_active, take)
 
     def scan(worker, item, run, *args):  # type: ignore[no-untyped-def]
-        scan_range(worker, item, run.state[_MODE] == SCAN_BITS, run.values.size, run.rows.indptr, run.filters, run, *args)
+        sets_bits, bits = run.state[_MODE] == SCAN_BITS, frontier_bits(run.filters.bits, run.following, run.state)
+        scan_range(worker, item, sets_bits, run.values.size, run.rows.indptr, run.filters, bits, run, *args)
 
     def may_change(v, run, *args):  # type: ignore[no-untyped-def]
         return wants(run.values[v], *args)
@@ -298,12 +340,16 @@ def frontier_tasks(
             run.taken[v] = found
         if after != found:
             run.values[v] = after
+        if is_active_now:
+            note_pulled(v, after, run.following, run.taken)
         return is_active_now
 
     pull_range = pull_from_bits(may_change, term, settle_vertex, fold)
 
     def pull(worker, item, run, *args):  # type: ignore[no-untyped-def]
-        pull_range(worker, item, run.back, run.rows.indptr, run.filters, run, *args)
+        bits = frontier_bits(run.filters.bits, run.following, run.state)
+        following = bits_to_set(run.filters.bits, run.following, run.state)
+        pull_range(worker, item, run.back, run.rows.indptr, run.filters, bits, following, run.following, run, *args)
 
     push.__name__, scan.__name__, pull.__name__ = name, _SCAN_STUB.name, _PULL_STUB.name
     return [Task(push, out_edges), Task(scan), Task(pull)], [make_stub(name), _SCAN_STUB, _PULL_STUB]

@@ -51,7 +51,7 @@ def cubin(task: Any, args: tuple[Any, ...], dtype: Any = "u4", most: int = 64, *
 )
 def test_kernels_with_rounds(program, graph, dtype, args, kernels):
     (tasks, stubs, _), metadata = make_tasks(program, np.dtype(dtype)), array(dtype)
-    run = Frontier(graph, graph, metadata, metadata, WORDS, Filters(256, 1, WORDS, BITS, WORDS))
+    run = Frontier(graph, graph, metadata, metadata, WORDS, Filters(256, 1, WORDS, BITS, WORDS), following=BITS)
     for kernel in kernels:
         members = [tasks[k] if kernel >> k & 1 else stub for k, stub in enumerate(stubs)]
         cubin(Tasks(tuple(members)), (run, *args), each_round=end_frontier_round)

@@ -26,7 +26,7 @@ scan_range = ballot(is_active, take)
 
 @atos.task
 def scan(worker, item, sets_bits, n, indptr, filters, found, marks, taken):
-    scan_range(worker, item, sets_bits == 1, n, indptr, filters, marks, taken)
+    scan_range(worker, item, sets_bits == 1, n, indptr, filters, filters.bits, marks, taken)
 
 
 def stop(worker, sets_bits, n, indptr, filters, found, marks, taken):
