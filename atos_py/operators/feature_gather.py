@@ -23,11 +23,12 @@ from ..compile.vector_access import WIDTH
 from .ranges import range_items
 from .vertex_map import named
 
-__all__ = ["MOST_FEATURES", "RANGES_AT_ONCE", "feature_gather", "gather_items", "team_size"]
+__all__ = ["DENSE", "MOST_FEATURES", "RANGES_AT_ONCE", "feature_gather", "gather_items", "team_size"]
 
 MOST_FEATURES = 128
 RANGES_AT_ONCE = 1  # that a worker takes: a range with a hub takes long
 LOW_DEGREE = 32
+DENSE = 8  # edges of a vertex on average
 _HIGH_DEGREE = 64 * LOW_DEGREE
 _WARPS = 32  # of a worker, at most
 
@@ -37,14 +38,19 @@ def team_size(k: int) -> int:
     return min(32, 1 << (k - 1).bit_length())
 
 
-def gather_items(n: int, k: int, kind: str, width: int = 1) -> Any:
+def gather_items(n: int, k: int, kind: str, width: int = 1, is_dense: bool = False) -> Any:
     """Return the items of a gather over n vertices with k features, on a kind of device."""
-    return range_items(n, vertices_per_item(k // width, kind))
+    return range_items(n, vertices_per_item(k // width, kind, is_dense))
 
 
-def vertices_per_item(terms: int, kind: str) -> int:
-    """Return the vertices of an item: some for each team of a block, more where few teams wait for the longest row."""
+def vertices_per_item(terms: int, kind: str, is_dense: bool = False) -> int:
+    """Return the vertices of an item: some for each team of a block, more where few teams wait for the longest row.
+
+    Where threads take vertices of many edges alone, they are fewer, so that items with hubs take less long.
+    """
     team = team_size(terms)
+    if kind == "cuda" and team == 1 and is_dense:
+        return 512
     return (2048 if team < 16 else 8192) // team if kind == "cuda" else 512
 
 
@@ -110,6 +116,7 @@ def feature_gather(
     kind: str,
     pipelined: bool = True,
     width: int = 1,
+    is_dense: bool = False,
 ) -> Task:
     """Return the flat task by which every vertex adds up a vector over its edges.
 
@@ -131,11 +138,13 @@ def feature_gather(
     width : {1, 4}
         Features of a term. With 4, `term` returns a tuple of float32, and `finish` takes one, of features f to f + 3; k is a
         multiple of 4.
+    is_dense : bool
+        Whether vertices have `DENSE` edges or more on average: as for `gather_items`.
     """
     count = k // width  # of terms for an edge
     team = team_size(count) if kind == "cuda" else 1
     parts = -(-count // team)  # terms of a thread
-    size = vertices_per_item(count, kind)
+    size = vertices_per_item(count, kind, is_dense)
     number, plus, add, part, zero = _terms(dtype, width)
     mine = parts * width  # sums of a thread
     place = _place_in_team(team) if team > 1 else _place_of_thread
