@@ -31,11 +31,11 @@ docs: build
 test-all: build
 	ATOS_TEST_CASES=10000 $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
-# On a machine with a GPU, in an environment that has the packages: everything that needs one, JOBS files at a time.
-JOBS ?= 6
+# On a machine with a GPU, in an environment that has the packages: everything that needs one, JOBS tests at a time.
+JOBS ?= auto
 gpu-test:
 	$(PYTHON) setup.py -q build_core
-	$(PYTHON) -m pytest -m gpu --numprocesses $(JOBS) --dist loadfile
+	$(PYTHON) -m pytest -m gpu --numprocesses $(JOBS) --dist load --maxschedchunk 12
 
 build: $(VENV)/installed
 	$(BIN)/python setup.py -q build_core

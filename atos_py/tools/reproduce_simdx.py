@@ -95,8 +95,8 @@ MEASURES = {
     "figure8b": Measure(
         "Cost of the online filter where a ballot makes the list (Figure 8b)", _SEARCHES,
         {"off": {"filter": "ballot"}, "on": {"threshold": 0}},
-        "In percent of the time without it. The online filter of the paper writes into a bin of the thread, and stops when "
-        "that is full. Here it pushes into the queue, and the items are taken from it and dropped.",
+        "In percent of the time without it. The online filter writes into bins, and stops when one is full. Here they have "
+        "room for nothing, so that it counts each vertex by an atomic, as it does beyond any threshold.",
     ),
     "figure11": Measure(
         "Just-in-time filters against each alone (Figure 11)", _SEARCHES,

@@ -1,7 +1,8 @@
 """The measures of Nasre, Burtscher and Pingali 2013 on this machine: figures 5 to 14, of programs that are here.
 
 `program_measures` says how measures run programs (`acc.programs`), and what is written. Figures 5 and 6 are one. Programs for
-Figures 12 and 13 alone are in `worklist_hybrids`. The measure of streams is not of that paper, but of a constant of Atos.
+Figures 12 and 13 alone are in `worklist_hybrids`, that for a row of Figure 8 in `worklist_scan`. The measure of streams is not
+of that paper, but of a constant of Atos.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..runtime.trace import format_digits
 from .program_measures import Measure, Paper, Row, Run, Subject, run_bfs_by_minimum, run_measures, run_sssp
 from .reproduce import Progress
 from .worklist_hybrids import TOPOLOGY, search_by_partitions, sum_up_tree, verify_tree
+from .worklist_scan import search_by_prefix_sums
 
 __all__ = ["MEASURES", "PROGRAMS", "reproduce_worklists"]
 
@@ -42,6 +44,18 @@ def _run_reordered_sssp(on: Subject, options: dict[str, Any]) -> LaunchStats:
     distance[ids] = reordered[:]
     verify_sssp(on.weighted_host, on.source, distance)
     return stats
+
+
+def _run_worklist_sssp(on: Subject, options: dict[str, Any]) -> LaunchStats:
+    how = dict(options)
+    if how.pop("prefix_sums", False):
+        distance, stats = search_by_prefix_sums(on.weighted, on.source)
+        verify_sssp(on.weighted_host, on.source, distance)
+        return stats
+    if how.pop("fixed_blocks", False):
+        device = on.graph.device
+        how["num_blocks"] = device.processors * (2 if device.kind == "cuda" else 1)
+    return run_sssp(on, how)
 
 
 def _run_growing_bfs(on: Subject, options: dict[str, Any]) -> LaunchStats:
@@ -72,6 +86,7 @@ def _run_tree(on: Subject, options: dict[str, Any]) -> LaunchStats:
 PROGRAMS: dict[str, Run] = {
     "BFS": run_bfs_by_minimum,  # since topology-driven rounds have no levels
     "SSSP": run_sssp,
+    "SSSP, worklists": _run_worklist_sssp,
     "SSSP, reordered": _run_reordered_sssp,
     "components": _run_components,
     "BFS, spatial": _run_spatial_bfs,
@@ -93,12 +108,15 @@ MEASURES = {
         "looks along all edges; what is counted of it are the vertices that it changes.",
     ),
     "figure8": Measure(
-        "Worklists of SSSP (Figure 8)", ("SSSP",),
+        "Worklists of SSSP (Figure 8)", ("SSSP, worklists",),
         {
             "rounds": {"filter": "online"},
             "no buffer": {"filter": "online", "push_buffer": 0},
             "no sharing": {"filter": "online", "work_sharing": False},
             "scan": {"filter": "ballot"},
+            "prefix sums": {"prefix_sums": True},
+            "discrete": {"filter": "online", "persistent": False},
+            "fixed blocks": {"filter": "online", "persistent": False, "fixed_blocks": True},
             "unique": {"filter": "online", "unique": True},
             "unrolled": {"filter": "online", "unroll": 3},
             "relaxed": {"barrier": False},
@@ -108,10 +126,13 @@ MEASURES = {
         },
         "Rounds: a hierarchical worklist, of push buffers in shared memory, each of which goes to the queue by one atomic. No "
         "buffer: each push goes there by itself. No sharing: long rows are not split. Scan: the list is made without atomics "
-        "on it, by looking at all vertices. Unique: a vertex is listed once in a round. Unrolled: threads follow their changes "
-        "for three levels. Relaxed: without barriers, so that workers run what they have pushed. Nothing kept: all that goes "
-        "through the queue. Nothing shared: without work donation, neither of parts of long rows nor of what a worker keeps. "
-        "Ordered: by buckets of distance, which the paper does not have.",
+        "on it, by looking at all vertices. Prefix sums: without any but those of distances; whoever shortens one marks the "
+        "vertex, and prefix sums of the marks say where it is in the list; the time is that of three launches for each round. "
+        "Discrete: a launch for each round, of as many blocks as it has items for; fixed blocks: always as many. Unique: a "
+        "vertex is listed once in a round. Unrolled: threads follow their changes for three levels. Relaxed: without barriers, "
+        "so that workers run what they have pushed. Nothing kept: all that goes through the queue. Nothing shared: no work "
+        "is given away, neither of parts of long rows nor of what a worker keeps. Ordered: by buckets of distance, which "
+        "the paper does not have.",
     ),
     "figure9": Measure(
         "Topology-driven SSSP (Figure 9)", ("SSSP, reordered",),

@@ -45,7 +45,7 @@ def test_rows_say_what_ran(written):
     ballots = [int(runs["figure8a", "BFS", str(threshold)]["ballots"]) for threshold in (0, 1, 4, 16)]
     assert ballots == [1, 1, 1, 0]  # for 5,000 leaves
     tasks = [int(runs["figure8b", "BFS", name]["tasks_run"]) for name in ("off", "on")]
-    assert tasks[0] < tasks[1]  # the online filter has pushed the leaves too
+    assert tasks[1] <= tasks[0]  # the online filter has counted the leaves, and pushed none
     pattern = [row for row in rows(written[0] / "figure7.csv") if row["program"] == "BFS"]
     assert [(row["filter"], int(row["frontier"])) for row in pattern] == [("online", 1), ("online", 5000)]
     assert "%)" in (written[0] / "figure8b.md").read_text()

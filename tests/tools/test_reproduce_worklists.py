@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from written_files import check_pictures, rows
 
 import atos_py as atos
 from atos_py.__main__ import main
 from atos_py.errors import VerificationError
+from atos_py.graph.spec import graph_of
 from atos_py.runtime.stats import COUNTED
 from atos_py.tools import reproduce_worklists as paper
 from atos_py.tools import worklist_hybrids as hybrids
+from atos_py.tools import worklist_scan as scan
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +24,9 @@ def written(tmp_path_factory):
         "figure5": paper.MEASURES["figure5"]._replace(programs=("SSSP",)),
         "figure7": paper.MEASURES["figure7"],
         "figure8": paper.MEASURES["figure8"]._replace(
-            variants={name: paper.MEASURES["figure8"].variants[name] for name in ("no buffer", "nothing kept")}
+            variants={
+                name: paper.MEASURES["figure8"].variants[name] for name in ("nothing kept", "prefix sums", "fixed blocks")
+            }
         ),
         "figure9": paper.MEASURES["figure9"],
         "figure10": paper.MEASURES["figure10"]._replace(programs=("SSSP",)),
@@ -105,6 +110,17 @@ def test_pre_passes_leave_less_to_do(device):
     left = [hybrids.sum_up_tree(3000, device, passes, False)[1].tasks_run_by.get("gather", 0) for passes in (0, 1, 2, 20)]
     assert sorted(left, reverse=True) == left
     assert left[0] > left[1] > 0 == left[-1]
+
+
+@pytest.mark.parametrize("graph", ["rmat:6", "road:40:0.7"])
+def test_lists_by_prefix_sums(device, graph):
+    """They find shortest paths, and each round ends with an empty list of marks."""
+    given = graph_of(graph, device=device)
+    weighted, source = given.with_weights(atos.generate.random_weights(given, 1, 64)), int(given.degrees().argmax())
+    distance, stats = scan.search_by_prefix_sums(weighted, source)
+    atos.verify_sssp(weighted, source, distance)
+    assert stats.launches % 3 == 0
+    assert stats.tasks_run > np.count_nonzero(np.isfinite(distance))
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
