@@ -10,8 +10,6 @@ from a pool; otherwise it tries again (Nasre, Burtscher and Pingali, 2013). The 
 integers of 29 bits, for which all tests are exact. ``python examples/mesh_refinement.py [POINTS]``
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections import namedtuple
@@ -43,9 +41,8 @@ def in_circle(ax, ay, bx, by, cx, cy, x, y):
 
 def corners(mesh, t):
     """Return the coordinates of the corners of a triangle."""
-    points, corner = mesh.points, mesh.triangles.corner
-    a, b, c = corner[t, 0], corner[t, 1], corner[t, 2]
-    return points.x[a], points.y[a], points.x[b], points.y[b], points.x[c], points.y[c]
+    a, b, c = mesh.triangles.corner[t, 0], mesh.triangles.corner[t, 1], mesh.triangles.corner[t, 2]
+    return mesh.points.x[a], mesh.points.y[a], mesh.points.x[b], mesh.points.y[b], mesh.points.x[c], mesh.points.y[c]
 
 
 def is_bad(ax, ay, bx, by, cx, cy):
@@ -157,17 +154,15 @@ def refine(worker, item, mesh, rounds, wave):
     t, edge, triangles = item.triangle, item.edge, mesh.triangles
     if worker.rank > 0:
         return
-    count, around, x, y, point, first, is_open = 0, 0, 0, 0, -1, -1, int(edge >= 0)
+    count, around, x, y, is_open = 0, 0, 0, 0, int(edge >= 0)
     mine, start = claim_of(item.ticket, rounds + worker.round - 1, wave), edge if edge >= 0 else 3 * t
     cavity, entry, border = atos.local_array(np.int32, MOST), atos.local_array(np.int32, MOST), atos.local_array(np.int32, MOST)
     if item.ticket >= 0 and triangles.claim[start // 3] == mine:
         x, y = point_of(mesh, t, edge)
         count, around = explore(mesh, start, x, y, mine, cavity, entry, border)
     new = around - is_open
-    if count > 0:
-        point = mesh.points.take()
-    if point >= 0:
-        first = triangles.take(new - count)
+    point = mesh.points.take() if count > 0 else -1
+    first = triangles.take(new - count) if point >= 0 else -1
     if first < 0:
         worker.push((t, -1, 0), task=plan)
         return
@@ -253,8 +248,7 @@ def verify(mesh):
 if __name__ == "__main__":
     from matplotlib import pyplot as plt
 
-    points = random_points(int(sys.argv[1]) if len(sys.argv) > 1 else 300)
-    mesh, stats = triangulated(points), []
+    mesh, stats = triangulated(random_points(int(sys.argv[1]) if len(sys.argv) > 1 else 300)), []
     for k in range(2):
         corner, angle = mesh.triangles.corner.to_numpy(), verify(mesh)
         plt.subplot(1, 2, 1 + k, title=f"angles from {angle:.1f} degrees", aspect="equal").axis("off")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 import time
 import types
@@ -14,7 +15,7 @@ import atos_py as atos
 from atos_py.compile import timing as profile
 from atos_py.compile.timing import Profile, during, profile_of
 
-_numbers = itertools.count(1)
+_numbers = itertools.count(os.getpid() % 100_000 * 1000)  # not those of another process of this run, which has the same cache
 
 
 def fresh():
