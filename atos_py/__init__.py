@@ -33,6 +33,7 @@ from .algorithms.strongly_connected_components import strongly_connected_compone
 from .algorithms.vertex_set import VertexSetResult
 from .arrays.array import Array, asarray, empty, zeros
 from .arrays.filled import full
+from .arrays.mirrored import MirroredArray
 from .arrays.partitioned import PartitionedArray
 from .arrays.pool import Pool
 from .arrays.primitives import argsort, cumsum, max, min, nonzero, sort, sum
@@ -90,6 +91,7 @@ __all__ = [
     "LabelSpreadingResult",
     "LaunchOptions",
     "LaunchStats",
+    "MirroredArray",
     "PageRankResult",
     "Partition",
     "PartitionedArray",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from numpy.typing import DTypeLike
 
@@ -12,10 +12,14 @@ from ..support.host_memory import host_memory_for
 from .array import Array, one_number, zeros
 from .casting import cast_values
 from .memory import fill_elements
+from .mirrored import MirroredArray
 from .ownership import ownership_of
 from .partitioned import PartitionedArray
 
 __all__ = ["full"]
+
+Placement = Literal["partitioned", "mirrored"]
+_PLACEMENTS = {"partitioned": PartitionedArray, "mirrored": MirroredArray}
 
 
 @overload
@@ -23,7 +27,14 @@ def full(
     shape: int | tuple[int, ...], value: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None
 ) -> Array: ...
 @overload
-def full(shape: int | tuple[int, ...], value: Any, *, dtype: DTypeLike | None = None, partition: Any) -> PartitionedArray: ...
+def full(
+    shape: int | tuple[int, ...],
+    value: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    partition: Any,
+    placement: Placement = "partitioned",
+) -> PartitionedArray: ...
 @host_memory_for("atos.full")
 def full(
     shape: int | tuple[int, ...],
@@ -32,6 +43,7 @@ def full(
     dtype: DTypeLike | None = None,
     device: Device | str | None = None,
     partition: Any = None,
+    placement: Placement = "partitioned",
 ) -> Array | PartitionedArray:
     """Return a new array with the same value everywhere.
 
@@ -46,10 +58,13 @@ def full(
     partition : Partition, optional
         In place of `device`, what `Graph.partition` returns: the array then has an element, or a row, for each vertex, on the
         device that owns the vertex.
+    placement : str
+        With a partition: "partitioned", each element on the device that owns the vertex, where tasks of other devices reach it
+        too; or "mirrored", a copy on each device, of which tasks read that of their device and write all.
 
     Returns
     -------
-    Array, or PartitionedArray if there is a partition
+    Array, or PartitionedArray (MirroredArray) if there is a partition
 
     Raises
     ------
@@ -63,12 +78,16 @@ def full(
     >>> atos.full(3, 7, dtype=np.uint32).to_numpy()
     array([7, 7, 7], dtype=uint32)
     """
+    if not isinstance(placement, str) or placement not in _PLACEMENTS:
+        raise InvalidArgumentError(f"placement must be one of {', '.join(_PLACEMENTS)} (got {placement!r:.80})")
+    if placement != "partitioned" and partition is None:
+        raise InvalidArgumentError(f"placement={placement!r} is for arrays over several devices; pass partition= as well")
     element = one_number(value)
     kind = element.dtype if dtype is None else dtype
     if partition is not None:
         if device is not None:
             raise InvalidArgumentError(f"an array has a device or a partition, and not both (got device={device!r:.80})")
-        parts = PartitionedArray(shape, kind, ownership_of("partition", partition))
+        parts = _PLACEMENTS[placement](shape, kind, ownership_of("partition", partition))
         parts.fill(value)
         return parts
     result = zeros(shape, dtype=kind, device=device)

@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ..core.devices import Device
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
-from .array import Array, asarray, one_number, zeros
+from .array import Array, asarray, one_number
 from .indexing import Key
 from .memory import check_shape
 from .ownership import Ownership
-from .shared import shared_zeros
-from .spread import spread_zeros
+from .spread import zeros_over
 
 __all__ = ["PartitionedArray"]
 
@@ -54,13 +53,13 @@ class PartitionedArray:
                 f"an array of a partition has an element or a row for each of its {ownership.size:,} vertices (got shape"
                 f" {dimensions})"
             )
-        if ownership.on_gpus:
-            self._elements = spread_zeros(dimensions, dtype, ownership.devices, ownership.borders)
-        elif ownership.group is None:
-            self._elements = zeros(dimensions, dtype=dtype, device=ownership.devices[0])
-        else:
-            self._elements = shared_zeros(ownership.group, dimensions, dtype, ownership.devices[0])
         self._ownership = ownership
+        self._elements = self._allocate(dimensions, dtype)
+
+    def _allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+        """Return zeros, of which each device has a part."""
+        owned = self._ownership
+        return zeros_over(owned, shape, dtype, owned.borders)
 
     @property
     def ownership(self) -> Ownership:
@@ -147,7 +146,7 @@ class PartitionedArray:
         """
         number = one_number(value)
         with self._ownership.all_at(f"a value to fill an array with, {value!r:.80}"):
-            self._elements[self._ownership.own] = number
+            self._fill(number)
 
     @host_memory_for("a NumPy array of an array")
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
@@ -167,11 +166,19 @@ class PartitionedArray:
         """Write an element or a contiguous part; `value` is broadcast."""
         inner = self._inner_key(key)
         if inner is not None:
-            self._elements[inner] = value
+            self._write(inner, value)
             return
         values = self._by_id()
         values[key] = value
-        self._elements[...] = np.asarray(values)[self._ownership.ids]
+        self._write(..., np.asarray(values)[self._ownership.ids])
+
+    def _write(self, key: Any, value: ArrayLike) -> None:
+        """Write elements by their numbers."""
+        self._elements[key] = value
+
+    def _fill(self, number: NDArray[Any]) -> None:
+        """Write a number everywhere; of several processes, in the part of this one."""
+        self._elements[self._ownership.own] = number
 
     def _inner_key(self, key: Key) -> Key | None:
         """Return where the elements of a key are; None if they are not contiguous there."""

@@ -1,4 +1,4 @@
-"""Arrays in one range of addresses over several GPUs, of which each provides the memory of a part and reaches all of it."""
+"""Arrays in one range of addresses over several devices: each GPU provides the memory of a part, and all reach all of it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from numpy.typing import DTypeLike
 from ..core.devices import Device
 from ..core.library import check, ffi, lib
 from ..errors import DeviceMemoryError
-from .array import Array
+from .array import Array, zeros
 from .import_external import kept_dtype
 from .memory import check_shape
+from .ownership import Ownership
+from .shared import shared_zeros
 
-__all__ = ["spread_zeros"]
+__all__ = ["spread_zeros", "zeros_over"]
 
 
 def spread_zeros(shape: int | tuple[int, ...], dtype: DTypeLike, devices: Sequence[Device], borders: Sequence[int]) -> Array:
@@ -32,3 +34,15 @@ def spread_zeros(shape: int | tuple[int, ...], dtype: DTypeLike, devices: Sequen
     check(lib.atos_allocate_over(len(devices), [device.number for device in devices], ends, slot))
     owner = ffi.gc(slot[0], lib.atos_release_over)
     return Array(int(ffi.cast("uintptr_t", owner)), dimensions, kind, devices[0], readonly=False, owner=owner)
+
+
+def zeros_over(ownership: Ownership, shape: tuple[int, ...], dtype: DTypeLike, borders: Sequence[int]) -> Array:
+    """Return a new array of zeros over the devices of an ownership, with borders as in `spread_zeros`.
+
+    On CPU devices the memory is one, which processes share.
+    """
+    if ownership.on_gpus:
+        return spread_zeros(shape, dtype, ownership.devices, borders)
+    if ownership.group is None:
+        return zeros(shape, dtype=dtype, device=ownership.devices[0])
+    return shared_zeros(ownership.group, shape, dtype, ownership.devices[0])

@@ -10,12 +10,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..arrays.mirrored import MirroredArray
 from ..core.library import lib
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 
 __all__ = [
     "ArrayKind",
     "Kind",
+    "MirrorKind",
     "NoneKind",
     "PoolArgument",
     "PoolKind",
@@ -56,6 +58,21 @@ class ArrayKind(Kind):
 
     def __str__(self) -> str:
         return f"{'readonly ' if self.readonly else ''}array({self.dtype}, {self.ndim}d)"
+
+
+@dataclass(frozen=True, eq=False)
+class MirrorKind(Kind):
+    """An array with a copy on each device; its words are those of an array, and where its copies are.
+
+    The core lets the data pointer lead to the copy of the device. After the shape come the address of the first copy, the bytes
+    from one to the next, and how many there are.
+    """
+
+    dtype: np.dtype[Any]
+    ndim: int
+
+    def __str__(self) -> str:
+        return f"mirrored array({self.dtype}, {self.ndim}d)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +172,7 @@ _Handler = tuple[Callable[[Any], Kind], Callable[[Any], tuple[int, ...]]]
 
 # Making a kind takes microseconds, and finding the one made before a fraction of that.
 _array_kind = functools.lru_cache(maxsize=None)(ArrayKind)
+_mirror_kind = functools.lru_cache(maxsize=None)(MirrorKind)
 _tuple_kind = functools.lru_cache(maxsize=None)(TupleKind)
 _pool_kind = functools.lru_cache(maxsize=None)(PoolKind)
 _none_kind = NoneKind()
@@ -166,6 +184,14 @@ def _describe_array(value: Any) -> Kind:
 
 def _words_of_array(value: Any) -> tuple[int, ...]:
     return (value.pointer, *value.shape)
+
+
+def _describe_mirror(value: MirroredArray) -> Kind:
+    return _mirror_kind(value.dtype, len(value.shape))
+
+
+def _words_of_mirror(value: MirroredArray) -> tuple[int, ...]:
+    return (value.pointer, *value.shape, value.pointer, value.step, len(value.devices))
 
 
 def _describe_pool(value: PoolArgument) -> Kind:
@@ -215,6 +241,7 @@ _handlers: dict[type[Any], _Handler] = {
     bool: _scalar_handler(np.dtype(np.bool_)),
     int: (lambda value, kind=ScalarKind(_INT64): kind, _words_of_int),  # type: ignore[misc]
     float: _scalar_handler(_FLOAT64),
+    MirroredArray: (_describe_mirror, _words_of_mirror),
     PoolArgument: (_describe_pool, _words_of_pool),
     QueueArgument: (lambda value: QueueKind(value.dtype), lambda value: (0,) * lib.ATOS_RECEIVER_WORDS),
 }

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arrays.array import Array, asarray, is_of_core, to_host
 from ..arrays.import_external import is_on_gpu
+from ..arrays.mirrored import MirroredArray
 from ..arrays.ownership import Ownership
 from ..arrays.pool import Pool
 from ..arrays.shared import SharedArray
@@ -30,7 +31,7 @@ class Arguments(NamedTuple):
 
     `receivers` are the queues among them that tasks push into, each with its form and the number of the first of its words, and
     `pools` the pools that they take elements of, each with its place among the arguments and the number of the word that the
-    core fills in.
+    core fills in. `mirrors` are the mirrored arrays, each with the number of its first word, which the core adapts to a device.
     """
 
     values: list[Any]
@@ -38,14 +39,17 @@ class Arguments(NamedTuple):
     words: list[int]
     receivers: list[tuple[Any, Form, int]]
     pools: list[tuple[Pool, int, int]]
+    mirrors: list[tuple[MirroredArray, int]]
 
     def in_core(self) -> dict[str, Any]:
-        """Return what a launch tells the core of queues and pools."""
+        """Return what a launch tells the core of queues, pools and mirrored arrays."""
         return {
             "num_receivers": len(self.receivers),
             "receivers": [{"queue": other.handle, "word": word} for _, other, word in self.receivers],
             "num_pools": len(self.pools),
             "pool_words": [word for _, _, word in self.pools],
+            "num_mirrors": len(self.mirrors),
+            "mirrors": [{"word": word, "step": array.step} for array, word in self.mirrors],
         }
 
     def check_pools(self, task: str) -> None:
@@ -72,11 +76,15 @@ def prepare_arguments(args: tuple[Any, ...], device: Device, ownership: Ownershi
     ]
     kinds = tuple([describe(value) for value in values])
     packed: list[int] = []
-    receivers, pools = [], []
+    receivers, pools, mirrors = [], [], []
     for i, value in enumerate(values):
         if i in forms:
             receivers.append((args[i], forms[i], len(packed)))
-        pools += [(pool, i, word) for pool, word in _pools_in(args[i], value, len(packed))]
+        for given, member, word in _members(args[i], value, len(packed)):
+            if isinstance(member, PoolArgument):
+                pools.append((given, i, word + 1))
+            elif isinstance(member, MirroredArray):
+                mirrors.append((member, word))
         packed += words(value)
     if len(receivers) > lib.ATOS_MAX_RECEIVERS:
         raise InvalidArgumentError(f"a task takes at most {lib.ATOS_MAX_RECEIVERS} other queues (got {len(receivers)})")
@@ -85,7 +93,9 @@ def prepare_arguments(args: tuple[Any, ...], device: Device, ownership: Ownershi
         raise InvalidArgumentError(f"the arguments take {len(packed)} words of 8 bytes, but at most {most} can be passed")
     if len(pools) > lib.ATOS_MAX_POOLS:
         raise InvalidArgumentError(f"a task takes at most {lib.ATOS_MAX_POOLS} pools (got {len(pools)})")
-    return Arguments(values, kinds, packed, receivers, pools)
+    if len(mirrors) > lib.ATOS_MAX_MIRRORS:
+        raise InvalidArgumentError(f"a task takes at most {lib.ATOS_MAX_MIRRORS} mirrored arrays (got {len(mirrors)})")
+    return Arguments(values, kinds, packed, receivers, pools, mirrors)
 
 
 def _receiver(position: int, queue: Any, form: Form, device: Device) -> QueueArgument:
@@ -107,14 +117,14 @@ def _pool(position: int, pool: Pool, device: Device, ownership: Ownership | None
     return PoolArgument(*pool._parts)
 
 
-def _pools_in(given: Any, value: Any, first: int) -> Iterator[tuple[Pool, int]]:
-    """Yield the pools of an argument whose words begin with number `first`, each with the number of the word of its own."""
-    if isinstance(value, PoolArgument):
-        yield given, first + 1
-    elif isinstance(value, tuple):
-        for member, its_value in zip(given, value, strict=True):
-            yield from _pools_in(member, its_value, first)
-            first += len(words(its_value))
+def _members(given: Any, value: Any, first: int) -> Iterator[tuple[Any, Any, int]]:
+    """Yield what an argument consists of, as given and as the task takes it, with the number of its first word."""
+    if not isinstance(value, tuple):
+        yield given, value, first
+        return
+    for member, its_value in zip(given, value, strict=True):
+        yield from _members(member, its_value, first)
+        first += len(words(its_value))
 
 
 def _check_partition(position: int, value: Any, ownership: Ownership | None) -> None:

@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 15 };
+enum { ATOS_ABI_VERSION = 16 };
 
 enum { ATOS_CPU = -1 };
 
@@ -59,6 +59,7 @@ enum {
   ATOS_MAX_RECEIVERS = 4,
   ATOS_RECEIVER_WORDS = 8,
   ATOS_MAX_POOLS = 8,
+  ATOS_MAX_MIRRORS = 16,
   ATOS_MAX_STREAMS = 32
 };
 
@@ -115,6 +116,12 @@ typedef struct atos_receiver {
   uint32_t word; /* which one of the arguments' words is the first */
 } atos_receiver;
 
+/* An array among the arguments of which each device of a launch over several has a copy. */
+typedef struct atos_mirror {
+  uint32_t word; /* the address of the copy that the task reads: of the first device's, where the core finds it */
+  uint64_t step; /* bytes from the copy of one device to that of the next */
+} atos_mirror;
+
 typedef struct atos_launch {
   int32_t worker; /* atos_worker_kind */
   int32_t persistent;
@@ -153,6 +160,8 @@ typedef struct atos_launch {
    * sets, if the pool is full, to end the launch as by worker.stop(). */
   uint32_t num_pools;
   uint32_t pool_words[ATOS_MAX_POOLS];
+  uint32_t num_mirrors; /* 0 on one device */
+  atos_mirror mirrors[ATOS_MAX_MIRRORS];
 } atos_launch;
 
 /* The first check that failed in a launch of a task that was compiled with checks. */

@@ -185,6 +185,23 @@ TEST(a_pool_has_a_word_among_the_arguments) {
   CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_INVALID, "%s", atos_message());
 }
 
+TEST(a_mirror_has_a_word_among_the_arguments) {
+  Program program(nothing, nullptr);
+  Launcher<uint32_t> launcher(50);
+  atos_launch launch = schedule(true, false, 1, 1);
+  uint64_t words[1] = {};
+  launch.arguments = words;
+  launch.argument_words = launch.num_mirrors = 1;
+  atos_stats stats;
+  for (const uint32_t word : {1u, 0u}) {
+    launch.mirrors[0] = {word, 8};
+    const atos_status expected = word ? ATOS_INVALID : ATOS_OK;
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == expected, "word %u: %s", word, atos_message());
+  }
+  launch.num_mirrors = ATOS_MAX_MIRRORS + 1;
+  CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_INVALID, "%s", atos_message());
+}
+
 // What is left of a level that was stopped counts in the next launch alone: the round after it ends where the queue does.
 TEST(a_level_that_went_on_is_forgotten) {
   alarm(30); // a launch of more would wait for ever

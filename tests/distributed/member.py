@@ -99,6 +99,36 @@ def paths(n: int) -> atos.Partition:
     return atos.Graph.from_edges(range(n - 1), range(1, n), num_vertices=n, device="cpu").partition()
 
 
+@atos.task
+def shift(worker, v, values, other):
+    """Write an element from that of the next vertex, which may be another process's, in each of two arrays in turn."""
+    n = values.size
+    if worker.round % 2 == 0:
+        other[v] = values[(v + 1) % n]
+    else:
+        values[v] = other[(v + 1) % n]
+    if worker.round < 5:
+        worker.push(v)
+
+
+def mirrors(group: atos.distributed.ProcessGroup) -> None:
+    """Each process reads its own copy, and writes those of all."""
+    parts = paths(50)
+    values, other = (atos.full(50, 7, dtype=np.int64, partition=parts, placement="mirrored") for _ in range(2))
+    assert (values[:] == 7).all()
+    group.barrier()
+    if group.rank == 0:
+        values[:] = np.arange(50)
+    group.barrier()
+    queue = atos.Queue(100, owner=parts)
+    queue.push(range(50))
+    queue.launch_cta(shift, values, other, barrier=True)
+    assert np.array_equal(values[:], np.roll(np.arange(50), -6))
+    group.barrier()
+    values.fill(3)
+    assert (values[:] == 3).all()
+
+
 def same(group: atos.distributed.ProcessGroup, value: Any) -> None:
     """Check that all processes have the same value."""
     told = group.gather(repr(value).encode())

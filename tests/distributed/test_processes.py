@@ -104,7 +104,7 @@ def test_the_example_is_refused_on_several_hosts():
 
 
 def test_kinds_and_rounds():
-    check(start(3, "kinds", "rounds"))
+    check(start(3, "kinds", "rounds", "mirrors"))
 
 
 def test_random_trees():

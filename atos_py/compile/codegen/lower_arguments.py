@@ -77,6 +77,9 @@ def lower_unpack(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir
             array = cgutils.create_struct_proxy(kind)(context, builder)
             array.data = builder.inttoptr(next_word(), POINTER)
             array.shape = cgutils.pack_array(builder, [next_word() for _ in range(kind.ndim)], ty=I64)
+            if kind.mirrored:
+                array.first = builder.inttoptr(next_word(), POINTER)
+                array.step, array.count = next_word(), next_word()
             if kind.checked:
                 array.number = ir.Constant(I64, number)
             number += 1

@@ -189,7 +189,16 @@ def lower_getitem(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> i
 def lower_setitem(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     array_type, _, value_type = sig.args
     pointer = element(context, builder, sig, args)
-    store(context, builder, array_type, pointer, cast(context, builder, args[2], value_type, array_type.dtype))
+    value = cast(context, builder, args[2], value_type, array_type.dtype)
+    if array_type.mirrored:
+        array = cgutils.create_struct_proxy(array_type)(context, builder, value=args[0])
+        place, copy = builder.ptrtoint(pointer, I64), builder.ptrtoint(array.first, I64)
+        offset = builder.sub(place, builder.ptrtoint(array.data, I64))
+        with cgutils.for_range(builder, array.count) as loop:
+            address = builder.add(builder.add(copy, offset), builder.mul(loop.index, array.step))
+            store(context, builder, array_type, builder.inttoptr(address, pointer.type), value)
+    else:
+        store(context, builder, array_type, pointer, value)
     return context.get_dummy_value()
 
 

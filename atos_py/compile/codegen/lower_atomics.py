@@ -49,6 +49,11 @@ def check_writable(name: str, array: types.Type) -> None:
         refuse(f"{name} works on an element of an argument array or of scratch memory, not on {array}")
     if array.access == "local":
         refuse(f"{name} is used on a local_array, which is this thread's own; read and write its elements as they are")
+    if array.mirrored:
+        refuse(
+            f"{name} is used on a mirrored array, of which each device has a copy: store to elements as they are, each of which"
+            " one task writes"
+        )
     if array.access == "readonly":
         refuse(f"{name} is used on a read-only array; make it with readonly=False if tasks write to it")
 

@@ -18,7 +18,7 @@ from numba.core.errors import TypingError
 from numba.extending import typeof_impl
 from numba.np.numpy_support import from_dtype
 
-from ..arguments import ArrayKind, Kind, NoneKind, PoolKind, QueueKind, ScalarKind, TupleKind
+from ..arguments import ArrayKind, Kind, MirrorKind, NoneKind, PoolKind, QueueKind, ScalarKind, TupleKind
 from ..task import Task
 from . import stored_bytes
 
@@ -43,16 +43,19 @@ class TaskArray(types.Type):
     `access` is 'shared' (other workers write it), 'system' (also those of other GPUs), 'readonly', 'scratch' (the worker's own)
     or 'local'.
 
-    If it is `checked`, its indices and what is stored in it are, and it knows its number among the arguments' arrays.
+    If it is `checked`, its indices and what is stored in it are, and it knows its number among the arguments' arrays. Of one
+    that is `mirrored` each device has a copy: a load is from that of the device, a store to all.
     """
 
-    def __init__(self, dtype: types.Type, ndim: int, access: str, checked: bool = False) -> None:
+    def __init__(self, dtype: types.Type, ndim: int, access: str, checked: bool = False, mirrored: bool = False) -> None:
         self.dtype = dtype
         self.value = in_task(dtype)
         self.ndim = ndim
         self.access = access
         self.checked = checked
-        super().__init__(f"{'checked ' if checked else ''}{access} array({dtype}, {ndim}d)")
+        self.mirrored = mirrored
+        words = f"{'checked ' if checked else ''}{access} {'mirrored ' if mirrored else ''}"
+        super().__init__(f"{words}array({dtype}, {ndim}d)")
 
 
 class WorkerType(types.Type):
@@ -221,7 +224,8 @@ class TaskArrayModel(models.StructModel):
     def __init__(self, dmm: Any, fe_type: TaskArray) -> None:
         shape = types.UniTuple(types.int64, fe_type.ndim)
         number = [("number", types.int64)] if fe_type.checked else []
-        super().__init__(dmm, fe_type, [("data", types.voidptr), ("shape", shape), *number])
+        copies = [("first", types.voidptr), ("step", types.int64), ("count", types.int64)] if fe_type.mirrored else []
+        super().__init__(dmm, fe_type, [("data", types.voidptr), ("shape", shape), *copies, *number])
 
     def as_return(self, builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
         self._stays()
@@ -249,6 +253,8 @@ def numba_type(kind: Kind, checked: bool = False, peers: bool = False) -> types.
     if isinstance(kind, ArrayKind):
         access = "readonly" if kind.readonly else "system" if peers else "shared"
         return TaskArray(from_dtype(kind.dtype), kind.ndim, access, checked)
+    if isinstance(kind, MirrorKind):
+        return TaskArray(from_dtype(kind.dtype), kind.ndim, "system" if peers else "shared", checked, mirrored=True)
     if isinstance(kind, ScalarKind):
         return in_task(from_dtype(kind.dtype))
     if isinstance(kind, TupleKind):
