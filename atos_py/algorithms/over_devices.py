@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from ..arrays.filled import full
 from ..arrays.partitioned import PartitionedArray
+from ..compile.task import Task
 from ..errors import LaunchConfigError
 from ..graph.partition import Partition
+from ..operators.ranges import VERTICES_PER_ITEM
+from ..operators.vertex_map import named
 from ..runtime.queue import Queue
 from .launch_sequence import LaunchSequence
 
-__all__ = ["launches_over", "number_of", "refuse_over", "zero_at"]
+__all__ = ["by_owner", "first_of_ranges", "launches_over", "number_of", "refuse_over", "zero_at"]
 
 
 def refuse_over(name: str, given: Mapping[str, bool]) -> None:
@@ -39,6 +42,22 @@ def zero_at(sources: NDArray[Any], parts: Partition, unreached: Any) -> Partitio
     for source in sources.tolist():
         made[source] = 0
     return made
+
+
+def first_of_ranges(parts: Partition, size: int = VERTICES_PER_ITEM) -> NDArray[Any]:
+    """Return the ids of the vertices with which ranges of so many begin, as items: the owner of its first takes a range."""
+    first = np.arange(0, parts.num_vertices, size, dtype=np.uint32)
+    return first if parts.ownership.ids is None else parts.ownership.ids[first]
+
+
+def by_owner(vertex_map: Task) -> Task:
+    """Return a vertex map whose items are the vertices with which ranges begin, so that they go to their owners."""
+    body = vertex_map.body
+
+    def run(worker, v, *args):  # type: ignore[no-untyped-def]
+        body(worker, v // VERTICES_PER_ITEM, *args)
+
+    return Task(named(run, body))
 
 
 def number_of(parts: Partition, vertex: int | None) -> int | None:

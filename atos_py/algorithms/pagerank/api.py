@@ -16,7 +16,7 @@ from ...graph.kept import kept
 from ...graph.partition import Partition
 from ...graph.strength import out_strength
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
-from ...operators.vertex_map import append, vertex_map, vertex_sums
+from ...operators.vertex_map import vertex_map, vertex_sums
 from ...runtime.launch_options import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
@@ -26,7 +26,7 @@ from ..arguments import check_call, check_no_each_round
 from ..launch_sequence import LaunchSequence
 from ..over_devices import refuse_over
 from . import chebyshev_pull
-from .chebyshev_pull import HUB_DEGREE, PullRanges, chebyshev_round, is_low_degree, plan_ranges
+from .chebyshev_pull import HUB_DEGREE, PullRanges, chebyshev_round, find_hubs, is_low_degree, plan_ranges
 from .over_devices import pagerank_over
 from .residual_push import ResidualPush, push_marked, set_ranks, sweep
 
@@ -87,7 +87,7 @@ def pagerank(
     ----------
     graph : Graph or Partition
         Its out-edges are followed; the computation runs on its device. Over the parts of a graph, which has to be undirected,
-        the method is power iteration, and the ranks are a `PartitionedArray`.
+        the method is "gather", and the ranks are a `PartitionedArray`.
     damping : float
         The probability of following an edge rather than jumping: at least 0 and less than 1.
     tolerance : float
@@ -213,17 +213,6 @@ def _load_start(start: Any, graph: Graph) -> Array:
         if 0 < largest < math.inf and not 1e-20 < largest < 1e20:  # what is no number is found on the way
             return asarray(given / largest, device=graph.device, readonly=True)
     return start
-
-
-def list_hub(v, indptr, teleport, hubs):  # type: ignore[no-untyped-def]
-    """List v if it is a hub; return its part of the teleport distribution if it is dangling."""
-    degree = indptr[v + 1] - indptr[v]
-    if degree > HUB_DEGREE:
-        append(hubs, v)
-    return (teleport[min(v, teleport.size - 1)] if degree == 0 else 0.0,)
-
-
-find_hubs = vertex_sums(list_hub)
 
 
 @vertex_sums

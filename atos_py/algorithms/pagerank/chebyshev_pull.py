@@ -27,18 +27,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays.array import Array, asarray, zeros
+from ...arrays.partitioned import PartitionedArray
 from ...compile.task import task
 from ...graph.graph import Graph
+from ...graph.graph_arrays import GraphArrays
 from ...operators.edge_map import THREAD_MAX_DEGREE, gather
 from ...operators.gather_rounds import range_takers, take_range
 from ...operators.ranges import VERTICES_PER_ITEM
-from ...operators.vertex_map import vertex_map
+from ...operators.vertex_map import append, vertex_map, vertex_sums
 from ...runtime.launch_options import LaunchOptions
 from ..launch_sequence import LaunchSequence
 
@@ -54,19 +56,23 @@ _LOW_DEGREE_THREAD_MAX = 512  # edges that a thread of a CTA gathers alone, in a
 # Rounds in which the error has to fall by half; on undirected graphs it falls a hundredfold at a damping of 0.85.
 _MAX_ROUNDS_PER_HALF = 10
 _RATE_WINDOW = 4  # rounds over which the contraction factor is measured
+_LEAST_GAIN = 0.99  # of the error, by a launch of rounds after which another one follows
 _FAST_RATE = 0.5  # a first round of a smaller contraction factor is one of a graph that mixes fast
 
 # Places in the state of an iteration. The last ones keep the errors of some rounds.
 # The step; a; the sums of ranks in y and f(y); the error of y, and whether that is small enough.
 _OMEGA, _BOUND, _SUM, _NEW_SUM, _ERROR, _ENDS, _ERRORS = range(7)
 _NUM_ERRORS = 16
+_STATE_SIZE = _ERRORS + _NUM_ERRORS
+
+_T = TypeVar("_T", Array, PartitionedArray)
 
 
 class Iteration(NamedTuple):
     """Arrays and numbers of a Chebyshev iteration, the last argument of its task."""
 
-    values: Array  # y in rounds of even number, and what comes after it in odd ones
-    others: Array
+    values: Array | PartitionedArray  # y in rounds of even number, and what comes after it in odd ones
+    others: Array | PartitionedArray
     teleport: Array
     totals: Array  # of the round: the sum of f(y), its distance to y, and the sum of y
     state: Array
@@ -107,20 +113,36 @@ def next_value(v, degree, received, current, previous, teleport, teleport_weight
 gather_range = gather(contribution, next_value, no_contribution, count=3).body
 
 
+def current_and_previous(worker, run):  # type: ignore[no-untyped-def]
+    """Return y of this round, and that of the round before, whose place the next one takes."""
+    if worker.round & 1 == 1:
+        return run.others, run.values
+    return run.values, run.others
+
+
 @task
 def chebyshev_round(worker, item, size, thread_max_degree, indptr, indices, run):  # type: ignore[no-untyped-def]
     """Gather for ranges of vertices until all of this round are taken, and push the item again for the next round."""
     if worker.rank == 0:
         worker.push(item)
-    is_odd = worker.round & 1 == 1
-    current = run.others if is_odd else run.values
-    previous = run.values if is_odd else run.others
+    current, previous = current_and_previous(worker, run)
     numbers = run.teleport_weight, run.damping, run.state[_OMEGA]
     while True:
         k = take_range(worker, run)
         if k < 0:
             break
         gather_range(worker, k, size, thread_max_degree, indptr, indices, run.totals, current, previous, run.teleport, *numbers)
+
+
+@task
+def chebyshev_range(worker, v, size, thread_max_degree, indptr, indices, run):  # type: ignore[no-untyped-def]
+    """Gather for the range of vertices that begins with v, and push it again for the next round."""
+    if worker.rank == 0:
+        worker.push(v)
+    both = current_and_previous(worker, run)
+    numbers = run.teleport_weight, run.damping, run.state[_OMEGA]
+    k = v // size
+    gather_range(worker, k, size, thread_max_degree, indptr, indices, run.totals, *both, run.teleport, *numbers)
 
 
 def end_round(worker, size, thread_max_degree, indptr, indices, run):  # type: ignore[no-untyped-def]
@@ -159,13 +181,61 @@ def end_round(worker, size, thread_max_degree, indptr, indices, run):  # type: i
         worker.stop()
 
 
+class Outcome(NamedTuple):
+    """State of an iteration after its rounds."""
+
+    error: float  # of y
+    is_met: bool  # whether that is small enough
+    total: float  # the sum of ranks in y
+    next_total: float  # and in f(y)
+
+
+def first_state(damping: float) -> NDArray[np.float64]:
+    """Return the state with which an iteration begins."""
+    return np.array([1.0, damping, *[0.0] * (_STATE_SIZE - 2)])
+
+
+def outcome(state: Array) -> Outcome:
+    """Return what the rounds have come to."""
+    after = state.to_numpy().tolist()
+    return Outcome(after[_ERROR], after[_ENDS] != 0, after[_SUM], after[_NEW_SUM])
+
+
+def run_to_end(
+    run_rounds: Callable[[_T, _T], tuple[Outcome, int]], values: _T, others: _T, goes_on: bool
+) -> tuple[Outcome, _T]:
+    """Run launches of rounds, one or (`goes_on`) as long as the error falls; return the last outcome and contributions.
+
+    A launch ends where the error falls slowly, as it does if the damping is almost 1, or if rounding lets it fall no further.
+    """
+    before = math.inf
+    while True:
+        found, rounds = run_rounds(values, others)
+        if rounds % 2 == 0:
+            values, others = others, values
+        if found.is_met or not (goes_on and found.error < _LEAST_GAIN * before):
+            return found, values
+        before = found.error
+
+
 @vertex_map
 def scale_by_degree(v, indptr, source, factor, target):  # type: ignore[no-untyped-def]
     """Turn a contribution into a rank, times a factor; rounded once."""
     target[v] = factor * (source[v] * np.float64(max(indptr[v + 1] - indptr[v], 1)))
 
 
-def is_low_degree(graph: Graph) -> bool:
+def list_hub(v, indptr, teleport, hubs):  # type: ignore[no-untyped-def]
+    """List v if it is a hub; return its part of the teleport distribution if it is dangling."""
+    degree = indptr[v + 1] - indptr[v]
+    if degree > HUB_DEGREE:
+        append(hubs, v)
+    return (teleport[min(v, teleport.size - 1)] if degree == 0 else 0.0,)
+
+
+find_hubs = vertex_sums(list_hub)
+
+
+def is_low_degree(graph: GraphArrays) -> bool:
     """Whether vertices have few edges on average, so that a thread is enough for each but hubs."""
     return graph.num_edges < _LOW_AVERAGE_DEGREE[graph.device.kind] * graph.num_vertices
 
@@ -179,11 +249,11 @@ class PullRanges(NamedTuple):
     worker: str
 
 
-def plan_ranges(graph: Graph, hubs: NDArray[Any]) -> PullRanges:
-    """Return the ranges of a graph, those with hubs first."""
+def plan_ranges(graph: GraphArrays, hubs: NDArray[Any], devices: int = 1) -> PullRanges:
+    """Return the ranges of a graph, those with hubs first, for so many devices."""
     n, device, low_degree = graph.num_vertices, graph.device, is_low_degree(graph)
     smallest, largest, items_per_processor = _RANGE_SIZES[low_degree]
-    size = max(smallest, min(largest, n // (items_per_processor * device.processors)))
+    size = max(smallest, min(largest, n // (items_per_processor * device.processors * devices)))
     has_hub = np.zeros(-(-n // size), np.bool_)
     has_hub[hubs // size] = True
     order = np.argsort(~has_hub, kind="stable")  # ranges with hubs take longest, and so come first
@@ -230,14 +300,14 @@ def solve(
     items = range_takers(order.size, device)
     how: dict[str, Any] = {"worker": "cta"} if worker == "cta" else {"worker": "warp", "defaults": {"fetch_size": 1}}
     values, others = (zeros(n, dtype=rank.dtype, device=device) for _ in range(2))
-    state = zeros(_ERRORS + _NUM_ERRORS, dtype=np.float64, device=device)
+    state = zeros(_STATE_SIZE, dtype=np.float64, device=device)
     overrides: LaunchOptions = {"barrier": True, "each_round": end_round}
     planning = launches.planned is not None  # then there are no results
 
-    def run_rounds(is_stepped: bool) -> list[float]:
-        """Run rounds, or one, and return the sums of the last."""
+    def run_rounds(values: Array, others: Array, is_stepped: bool = False) -> tuple[Outcome, int]:
+        """Run rounds, or one; return what they come to, and how many there were."""
         launches.totals[:] = 0
-        state[:] = np.array([1.0, damping, *[0.0] * (state.size - 2)])
+        state[:] = first_state(damping)
         numbers = 1 - damping, damping, tolerance, int(is_stepped)
         run = Iteration(
             values, others, teleport, launches.totals, state, *numbers, order, zeros(1, dtype=np.uint32, device=device)
@@ -246,19 +316,18 @@ def solve(
         launches.launch(items, chebyshev_round, *arguments, overrides=overrides, **how)
         if not planning:
             launches.queue.clear()
-        return state.to_numpy().tolist()
+        return outcome(state), 1 if planning else launches.runs[-1].rounds
 
     begin(values, 1.0)
     if any_scale:
         # Of the sum of y, f keeps what comes along edges; the rest has to be the teleport term of f, which is 1 - damping.
-        found = run_rounds(True)
-        rest = found[_SUM] - found[_NEW_SUM] + 1 - damping
-        if not planning and not (rest > 0 and found[_SUM] > 0):
+        found, _ = run_rounds(values, others, True)
+        rest = found.total - found.next_total + 1 - damping
+        if not planning and not (rest > 0 and found.total > 0):
             return None
         begin(values, (1 - damping) / rest)
-    found = run_rounds(False)
-    if found[_ENDS] == 0 and not planning:
+    found, last = run_to_end(run_rounds, values, others, goes_on=undirected and not planning)
+    if not found.is_met and not planning:
         return None
-    last = values if planning or launches.runs[-1].rounds % 2 else others
-    launches.over_vertices(scale_by_degree, n, graph.indptr, last, 1 / (found[_SUM] or 1.0) if undirected else 1.0, rank)
-    return found[_ERROR]
+    launches.over_vertices(scale_by_degree, n, graph.indptr, last, 1 / (found.total or 1.0) if undirected else 1.0, rank)
+    return found.error

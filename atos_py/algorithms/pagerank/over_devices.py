@@ -1,48 +1,44 @@
-"""PageRank over several devices: power iteration along the edges of an undirected graph, in rounds of one launch."""
+"""PageRank over several devices: Chebyshev iteration on undirected graphs, gathering from mirrors.
+
+Each device gathers for its own vertices. What these gather from, the contributions of all vertices, has a copy on each device,
+so that an edge never crosses a link: a vertex is written once a round to each device, and read along all its edges at home.
+"""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from ...arrays.array import asarray
 from ...arrays.filled import full
 from ...arrays.partitioned import PartitionedArray
 from ...arrays.shared import common_zeros
-from ...compile.atomics import atomic_add
-from ...compile.task import task
 from ...errors import InvalidArgumentError
+from ...graph.graph_arrays import GraphArrays
 from ...graph.partition import Partition
 from ...graph.symmetry import is_symmetric
+from ...runtime.launch_options import LaunchOptions
 from ...runtime.stats import LaunchStats
-from ..over_devices import launches_over
+from ..over_devices import by_owner, first_of_ranges, launches_over
+from .chebyshev_pull import (
+    HUB_DEGREE,
+    Iteration,
+    Outcome,
+    chebyshev_range,
+    end_round,
+    find_hubs,
+    first_state,
+    outcome,
+    plan_ranges,
+    run_to_end,
+    scale_by_degree,
+)
+from .residual_push import set_ranks
 
 __all__ = ["pagerank_over"]
 
-
-@task
-def gather_rank(worker, v, parts, rank, change, sinks, damping, small):  # type: ignore[no-untyped-def]
-    """Gather the next rank of a vertex, in the column of the next round, unless all changes of the last round were small."""
-    now = worker.round
-    if now > 0 and change[now - 1] <= small:
-        return
-    n = parts.indptr.size - 1
-    old, new = now & 1, (now + 1) & 1
-    received = 0.0
-    for edge in worker.split(range(parts.indptr[v], parts.indptr[v + 1])):
-        u = parts.indices[edge]
-        received += rank[u, old] / (parts.indptr[u + 1] - parts.indptr[u])
-    received = worker.sum(received)
-    if worker.rank == 0:
-        # A vertex without edges gives its rank to all: what these had together is known from the round before.
-        after = (1.0 - damping + damping * sinks[now]) / n + damping * received
-        rank[v, new] = after
-        if parts.indptr[v] == parts.indptr[v + 1]:
-            atomic_add(sinks, now + 1, after)
-        atomic_add(change, now, abs(after - rank[v, old]))
-        if now + 2 < change.size:
-            worker.push(v)
+_find_hubs, _set_ranks, _scale_by_degree = by_owner(find_hubs), by_owner(set_ranks), by_owner(scale_by_degree)
 
 
 def pagerank_over(
@@ -60,19 +56,43 @@ def pagerank_over(
             "pagerank over several devices is for graphs in which every edge has its reverse, and here some edge has none: "
             "partition graph.to_symmetric(), or use the graph on one device"
         )
-    n = parts.num_vertices
+    n, ownership = parts.num_vertices, parts.ownership
     launches = launches_over("pagerank", parts, np.uint32, None, worker, options)
-    kept = full(n, 0, dtype=dtype, partition=parts)
-    # Power iteration contracts the error by `damping`, so the change of a round bounds it: times damping / (1 - damping).
-    small = tolerance / 2 * (1 - damping) / max(damping, 1e-9)
-    most = 3 + (0 if damping == 0 else math.ceil(math.log(max(small, 1e-300) / 2) / math.log(damping)))
-    change, sinks = (common_zeros(max(most, 3), np.float64, parts.ownership) for _ in range(2))
-    rank = full((n, 2), 1 / max(n, 1), dtype=np.float64, partition=parts)
-    sinks[0] = float(np.count_nonzero(np.diff(np.asarray(parts.indptr)) == 0)) / max(n, 1)
-    everyone = np.arange(n, dtype=np.uint32)
-    rounds: Any = {"barrier": True}
-    launches.launch(everyone, gather_rank, parts, rank, change, sinks, damping, small, overrides=rounds)
-    changes = change[:]
-    done = int(np.argmax(changes <= small)) if (changes <= small).any() else changes.size - 2
-    kept[:] = rank.to_numpy()[:, (done + 1) & 1].astype(dtype)
-    return kept, launches.total(), damping / (1 - damping) * float(changes[done]) + rounding
+    teleport = asarray(np.full(min(n, 1), 1 / max(n, 1)), device=parts.devices[0], readonly=True)
+    everyone = first_of_ranges(parts)
+
+    sums, hubs = common_zeros(1, np.float64, ownership), common_zeros(2 + parts.num_edges // HUB_DEGREE, np.int64, ownership)
+    launches.launch(everyone, _find_hubs, n, sums, parts.indptr, teleport, hubs)
+    rows = GraphArrays(parts.indptr, parts.indices, parts.weights)
+    size, thread_max_degree, order, kind = plan_ranges(rows, hubs[1 : 1 + int(hubs[0])], len(parts.devices))
+    items = first_of_ranges(parts, size)[order.to_numpy()]
+    # Ranks are nearly in proportion to degrees; but not so in each of the small components.
+    near = tolerance > 1e-5
+    start = (1 - damping, damping * (1 - float(sums[0])) / max(parts.num_edges, 1)) if near else (1.0, 0.0)
+    rounds: LaunchOptions = {"barrier": True, "each_round": end_round}
+
+    def contributions(type_of_them: Any) -> PartitionedArray:
+        return full(n, 0, dtype=type_of_them, partition=parts, placement="mirrored")
+
+    def run_rounds(values: PartitionedArray, others: PartitionedArray) -> tuple[Outcome, int]:
+        """Run rounds that begin with `values`; return what they come to, and how many there were."""
+        totals, state, taken = (common_zeros(*made, ownership) for made in ((3, "f8"), (first_state(0).size, "f8"), (1, "u4")))
+        state[:] = first_state(damping)
+        run = Iteration(values, others, teleport, totals, state, 1 - damping, damping, tolerance, 0, taken, taken)
+        arguments = size, thread_max_degree, parts.indptr, parts.indices, run
+        launches.launch(items, chebyshev_range, *arguments, worker=kind, defaults={"fetch_size": 1}, overrides=rounds)
+        launches.queue.clear()
+        return outcome(state), launches.runs[-1].rounds
+
+    # In float32 rounding may let the error fall no further than to a little more than the tolerance.
+    for each in dict.fromkeys((dtype, np.dtype(np.float64))):
+        values, others = contributions(each), contributions(each)
+        launches.launch(everyone, _set_ranks, n, parts.indptr, teleport, *start, True, values)
+        found, last = run_to_end(run_rounds, values, others, goes_on=True)
+        if found.is_met or n == 0:
+            rank = full(n, 0, dtype=dtype, partition=parts)
+            launches.launch(everyone, _scale_by_degree, n, parts.indptr, last, 1 / (found.total or 1.0), rank)
+            return rank, launches.total(task="gather", like=launches.runs[-2]), (found.error if n else 0.0) + rounding
+    raise InvalidArgumentError(
+        f"the tolerance is too fine: rounding in float64 leaves an error of up to {found.error:.1e}, not {tolerance:.1e}"
+    )
