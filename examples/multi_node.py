@@ -1,13 +1,16 @@
 """Breadth-first search by several processes
 =========================================
 
-Each process owns a part of the vertices, runs their tasks, and pushes to those of the others. **All processes have to be on one
-host so far**, each with a CPU device; several hosts are refused. In the repository's root, for any number of processes::
+Each process owns a part of the vertices and runs their tasks. On one host they share memory. On several hosts, one process on
+each, they exchange messages by MPI, or by PyTorch if torchrun starts them. In the repository's root::
 
+    mpirun -n 4 python examples/multi_node.py [SCALE]                          # one host
     torchrun --nproc-per-node 4 examples/multi_node.py [SCALE]
-    mpirun -n 4 python examples/multi_node.py [SCALE]
+    mpirun -n 2 -ppn 1 -hosts first,second python examples/multi_node.py      # several; with Open MPI: --host first,second
+    torchrun --nnodes 2 --nproc-per-node 1 --rdzv-backend c10d --rdzv-endpoint first:29500 examples/multi_node.py
+    mpirun -n 3 python examples/multi_node.py 12 mpi                           # one host, as if it were three
 
-The graph has 2**SCALE vertices. Without a launcher, ``python examples/multi_node.py`` is one process by itself.
+torchrun is called on each of the hosts. The graph has 2**SCALE vertices. Without a launcher it is one process by itself.
 """
 
 from __future__ import annotations
@@ -28,32 +31,24 @@ def visit(worker, v, i, graph, depth):
     worker.push_min(depth, graph.indices[graph.indptr[v] + i], depth[v] + 1)
 
 
-@atos.task
-def count(worker, v, depth, levels):
-    """Count a vertex in its level, or in the last place if it was not reached."""
-    if worker.rank == 0:
-        atos.accumulate(levels, min(depth[v], levels.size - 1), 1)
-
-
-def main() -> None:
+def main(scale: int = 12, engine: str | None = None) -> None:
     """Search a graph together with the other processes; the first one verifies and prints."""
-    graph = atos.generate.rmat(int(sys.argv[1]) if len(sys.argv) > 1 else 12, device="cpu")  # the same in all
+    graph = atos.generate.rmat(scale, device="cpu")  # the same in all
     source = int(np.argmax(graph.degrees()))
-    with atos.distributed.init() if RANKS & os.environ.keys() else atos.distributed.init(0, 1) as processes:
+    launched = engine is not None or RANKS & os.environ.keys()
+    with atos.distributed.init(engine=engine) if launched else atos.distributed.init(0, 1) as processes:
         parts = graph.partition(order="random")
         depth = atos.full(parts.num_vertices, atos.UNREACHED, dtype=np.uint32, partition=parts)
-        levels = atos.distributed.zeros(100, dtype=np.int64)
         depth[source] = 0
         queue = atos.Queue(capacity=parts.num_vertices, owner=parts)
         queue.push(source)  # kept by the process that owns it
         search = queue.launch_cta(visit, parts, depth)
-        queue.push(range(parts.num_vertices))
-        queue.launch_thread(count, depth, levels)
+        found = depth.to_numpy()  # of all processes
         if processes.rank == 0:
-            atos.verify_bfs(graph, source, depth.to_numpy())
-            found = ", ".join(map(str, np.trim_zeros(levels[:-1])))
-            print(parts, search, f"{processes}: {found} vertices in the levels from 0 on; verified", sep="\n")
+            atos.verify_bfs(graph, source, found)
+            levels = ", ".join(map(str, np.bincount(found[found != atos.UNREACHED])))
+            print(parts, search, f"{processes}: {levels} vertices in the levels from 0 on; verified", sep="\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:2]), *sys.argv[2:3])

@@ -15,6 +15,7 @@ from ..compile.program import WORKERS
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from ..graph.csr import CSR
 from ..graph.graph_arrays import check_graph
+from ..graph.host_partition import HostPartition
 from ..graph.partition import Partition
 from ..runtime.launch_options import LaunchOptions
 from ..support.splitmix64 import splitmix64
@@ -68,7 +69,7 @@ def check_call(
     An option is the algorithm's own or one of its launches. With `rounds`, these must not take away the rounds in which it
     proceeds, or the function between them. If it runs `over_devices`, the graph may be the parts of one.
     """
-    if not (over_devices and isinstance(graph, Partition)):
+    if not (over_devices and isinstance(graph, (Partition, HostPartition))):
         check_graph(graph)
     name = algorithm.__name__
     check_option_names(name, options, _options_of(algorithm))

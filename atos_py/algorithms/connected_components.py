@@ -14,6 +14,7 @@ from ..compile.host_kernels import compile_kernel, first_found
 from ..errors import VerificationError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
+from ..graph.host_partition import HostPartition
 from ..graph.partition import Partition
 from ..operators.connect import ALL_EDGES, COUNT, NOTES, choose_largest, connect
 from ..operators.row_map import row_queue
@@ -22,6 +23,7 @@ from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from .arguments import check_call, ends_of, per_vertex, rows_on_host
 from .components_over_devices import components_over
+from .components_over_hosts import components_over_hosts
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, register
 
@@ -65,13 +67,13 @@ class ComponentsResult:
 
 @host_memory_for("atos.connected_components")
 def connected_components(
-    graph: Graph | Partition, *, worker: str | None = None, **launch_options: Unpack[LaunchOptions]
+    graph: Graph | Partition | HostPartition, *, worker: str | None = None, **launch_options: Unpack[LaunchOptions]
 ) -> ComponentsResult:
     """Find which vertices are joined by paths, of edges taken in either direction.
 
     Parameters
     ----------
-    graph : Graph or Partition
+    graph : Graph, Partition or HostPartition
         If it is directed, the components are its weak ones. Over the parts of a graph the labels are a `PartitionedArray`.
     worker : {'thread', 'warp', 'cta'}, optional
         By default "cta".
@@ -104,7 +106,10 @@ def connected_components(
     >>> print(result.num_components, result.label[:3])
     1053 [0 0 0]
     """
-    check_call(connected_components, graph, worker, launch_options, not isinstance(graph, Partition), over_devices=True)
+    rounds = not isinstance(graph, (Partition, HostPartition))
+    check_call(connected_components, graph, worker, launch_options, rounds, over_devices=True)
+    if isinstance(graph, HostPartition):
+        return ComponentsResult(*components_over_hosts(graph, worker, launch_options))
     if isinstance(graph, Partition):
         return ComponentsResult(*components_over(graph, worker, launch_options))
     n, device = graph.num_vertices, graph.device

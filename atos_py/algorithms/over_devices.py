@@ -21,12 +21,12 @@ from .launch_sequence import LaunchSequence
 __all__ = ["by_owner", "first_of_ranges", "launches_over", "number_of", "refuse_over", "zero_at"]
 
 
-def refuse_over(name: str, given: Mapping[str, bool]) -> None:
-    """Raise if a call over several devices is given what it cannot do yet."""
+def refuse_over(name: str, given: Mapping[str, bool], what_of: str = "devices") -> None:
+    """Raise if a call over several devices, or hosts, is given what it cannot do yet."""
     for what, is_given in given.items():
         if is_given:
             raise LaunchConfigError(
-                f"{name} over several devices has no {what} yet; leave it out, or use the graph on one device"
+                f"{name} over several {what_of} has no {what} yet; leave it out, or use the graph on one device"
             )
 
 

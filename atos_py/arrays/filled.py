@@ -13,6 +13,7 @@ from .array import Array, one_number, zeros
 from .casting import cast_values
 from .memory import fill_elements
 from .mirrored import MirroredArray
+from .over_hosts import HostArray, HostPlaces
 from .ownership import ownership_of
 from .partitioned import PartitionedArray
 
@@ -35,6 +36,15 @@ def full(
     partition: Any,
     placement: Placement = "partitioned",
 ) -> PartitionedArray: ...
+@overload
+def full(
+    shape: int | tuple[int, ...],
+    value: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    partition: Any,
+    combine: Literal["min", "sum"],
+) -> HostArray: ...
 @host_memory_for("atos.full")
 def full(
     shape: int | tuple[int, ...],
@@ -44,7 +54,8 @@ def full(
     device: Device | str | None = None,
     partition: Any = None,
     placement: Placement = "partitioned",
-) -> Array | PartitionedArray:
+    combine: Literal["min", "sum"] | None = None,
+) -> Array | PartitionedArray | HostArray:
     """Return a new array with the same value everywhere.
 
     Parameters
@@ -61,10 +72,13 @@ def full(
     placement : str
         With a partition: "partitioned", each element on the device that owns the vertex, where tasks of other devices reach it
         too; or "mirrored", a copy on each device, of which tasks read that of their device and write all.
+    combine : {"min", "sum"}, optional
+        With a partition over several hosts: the word by which tasks change elements of other hosts, `worker.push_min` or
+        `accumulate`. By default "min".
 
     Returns
     -------
-    Array, or PartitionedArray (MirroredArray) if there is a partition
+    Array, or with a partition PartitionedArray (MirroredArray, HostArray)
 
     Raises
     ------
@@ -82,11 +96,20 @@ def full(
         raise InvalidArgumentError(f"placement must be one of {', '.join(_PLACEMENTS)} (got {placement!r:.80})")
     if placement != "partitioned" and partition is None:
         raise InvalidArgumentError(f"placement={placement!r} is for arrays over several devices; pass partition= as well")
+    places = getattr(partition, "places", None)
+    if combine is not None and not isinstance(places, HostPlaces):
+        raise InvalidArgumentError(f"combine={combine!r:.80} is for arrays over several hosts; leave it out")
+    if combine not in (None, "min", "sum"):
+        raise InvalidArgumentError(f"combine must be min or sum (got {combine!r:.80})")
     element = one_number(value)
     kind = element.dtype if dtype is None else dtype
     if partition is not None:
         if device is not None:
             raise InvalidArgumentError(f"an array has a device or a partition, and not both (got device={device!r:.80})")
+        if isinstance(places, HostPlaces):
+            over_hosts = HostArray(shape, kind, places, combine or "min")
+            over_hosts.fill(value)
+            return over_hosts
         parts = _PLACEMENTS[placement](shape, kind, ownership_of("partition", partition))
         parts.fill(value)
         return parts

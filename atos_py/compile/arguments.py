@@ -11,11 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..arrays.mirrored import MirroredArray
+from ..arrays.over_hosts import HostArray
 from ..core.library import lib
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 
 __all__ = [
     "ArrayKind",
+    "HostKind",
     "Kind",
     "MirrorKind",
     "NoneKind",
@@ -73,6 +75,17 @@ class MirrorKind(Kind):
 
     def __str__(self) -> str:
         return f"mirrored array({self.dtype}, {self.ndim}d)"
+
+
+@dataclass(frozen=True, eq=False)
+class HostKind(Kind):
+    """An array over several hosts, each of which has all elements; its words are those of an array, and its own range."""
+
+    dtype: np.dtype[Any]
+    combine: str
+
+    def __str__(self) -> str:
+        return f"{self.combine} over hosts({self.dtype})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +186,7 @@ _Handler = tuple[Callable[[Any], Kind], Callable[[Any], tuple[int, ...]]]
 # Making a kind takes microseconds, and finding the one made before a fraction of that.
 _array_kind = functools.lru_cache(maxsize=None)(ArrayKind)
 _mirror_kind = functools.lru_cache(maxsize=None)(MirrorKind)
+_host_kind = functools.lru_cache(maxsize=None)(HostKind)
 _tuple_kind = functools.lru_cache(maxsize=None)(TupleKind)
 _pool_kind = functools.lru_cache(maxsize=None)(PoolKind)
 _none_kind = NoneKind()
@@ -192,6 +206,14 @@ def _describe_mirror(value: MirroredArray) -> Kind:
 
 def _words_of_mirror(value: MirroredArray) -> tuple[int, ...]:
     return (value.pointer, *value.shape, value.pointer, value.step, len(value.devices))
+
+
+def _describe_over_hosts(value: HostArray) -> Kind:
+    return _host_kind(value.dtype, value.combine)
+
+
+def _words_over_hosts(value: HostArray) -> tuple[int, ...]:
+    return (value.pointer, *value.shape, value.own.start, value.own.stop)
 
 
 def _describe_pool(value: PoolArgument) -> Kind:
@@ -242,6 +264,7 @@ _handlers: dict[type[Any], _Handler] = {
     int: (lambda value, kind=ScalarKind(_INT64): kind, _words_of_int),  # type: ignore[misc]
     float: _scalar_handler(_FLOAT64),
     MirroredArray: (_describe_mirror, _words_of_mirror),
+    HostArray: (_describe_over_hosts, _words_over_hosts),
     PoolArgument: (_describe_pool, _words_of_pool),
     QueueArgument: (lambda value: QueueKind(value.dtype), lambda value: (0,) * lib.ATOS_RECEIVER_WORDS),
 }

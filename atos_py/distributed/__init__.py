@@ -1,4 +1,4 @@
-"""Several processes of one host that work together, each with a CPU device.
+"""Several processes that work together: of one host over shared memory, each with a CPU device, or of several by messages.
 
 They are started by torchrun, mpirun or anything else that tells each its number, run the same program, and call `init` first.
 """
@@ -12,25 +12,34 @@ from numpy.typing import DTypeLike
 
 from ..arrays.array import Array
 from ..arrays.memory import check_shape
+from ..arrays.over_hosts import HostArray
 from ..arrays.shared import shared_zeros
 from ..core.devices import Device
+from ..core.host_group import HostGroup, current_hosts, set_hosts
 from ..core.process_group import ProcessGroup, current_group, set_group
 from ..errors import DistributedError, InvalidArgumentError, UnsupportedTypeError
+from ..graph.host_partition import HostPartition
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_int, check_timeout
 from .cores import threads_of
-from .environment import Place, place_of
+from .engines import engine_of_launcher, make_engine
+from .environment import Place, is_on_several_hosts, place_of
 from .rendezvous import connect_all
 
-__all__ = ["ProcessGroup", "init", "zeros"]
+__all__ = ["HostArray", "HostGroup", "HostPartition", "ProcessGroup", "init", "zeros"]
 
 _MOST, _LONGEST = 1024, 1e6  # processes; seconds
 
 
 @host_memory_for("atos.distributed.init")
 def init(
-    rank: int | None = None, world_size: int | None = None, *, job: str | None = None, timeout: float = 60.0
-) -> ProcessGroup:
+    rank: int | None = None,
+    world_size: int | None = None,
+    *,
+    job: str | None = None,
+    timeout: float = 60.0,
+    engine: str | None = None,
+) -> ProcessGroup | HostGroup:
     """Meet the other processes of this job, once, before anything is made together with them.
 
     Parameters
@@ -45,16 +54,22 @@ def init(
         which process is their parent.
     timeout : float
         Seconds to wait for the others.
+    engine : {"mpi", "torch"}, optional
+        Has the processes exchange messages by mpi4py, or by torch.distributed over Gloo, and share no memory. They may then be
+        on several hosts. By default that is done where the launcher says that there are several: by MPI, or, started by
+        torchrun, by PyTorch.
 
     Returns
     -------
-    ProcessGroup
-        Keep it if you need `ProcessGroup.rank` or `ProcessGroup.barrier`.
+    ProcessGroup, or HostGroup with an engine
+        Keep it if you need its `rank` or its `barrier`.
 
     Raises
     ------
     DistributedError
-        If the others are not there in time, or on other hosts, or nothing says which process this is.
+        If the others are not there in time, or nothing says which process this is.
+    MissingPackageError
+        If the engine is not installed.
     InvalidArgumentError
         If this process has met others before.
 
@@ -71,11 +86,25 @@ def init(
     >>> parts
     Partition(9 vertices, 24 directed edges, over cpu)
     """
-    if current_group() is not None:
-        raise InvalidArgumentError(f"this process has met others already, as {current_group()}; close() that group first")
+    if (met := current_group() or current_hosts()) is not None:
+        raise InvalidArgumentError(f"this process has met others already, as {met}; close() that group first")
     check_timeout(timeout)
     if job is not None and not isinstance(job, str):
         raise UnsupportedTypeError(f"job must be a name (got {job!r:.80})")
+    if engine is not None and not (rank is None and world_size is None and job is None):
+        raise InvalidArgumentError(f"engine={engine!r:.80} knows rank, world_size and job by itself; leave those out")
+    if engine is None and rank is None and is_on_several_hosts(os.environ):
+        engine = engine_of_launcher(os.environ)
+    if engine is not None:
+        hosts = HostGroup(make_engine(engine, min(timeout, _LONGEST)))
+        launched = place_of(os.environ)
+        if launched is not None and (launched.rank, launched.world_size) != (hosts.rank, hosts.world_size):
+            raise DistributedError(
+                f"the launcher calls this process {launched.rank} of {launched.world_size}, and {engine} {hosts.rank} of"
+                f" {hosts.world_size}: start it with the launcher of that library, such as the mpiexec of mpi4py's MPI"
+            )
+        set_hosts(hosts)
+        return hosts
     place = _place(rank, world_size, job)
     check_int("world_size", place.world_size, 1, _MOST)
     check_int("rank", place.rank, 0, place.world_size - 1)

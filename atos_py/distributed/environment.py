@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..errors import DistributedError
 
-__all__ = ["Place", "place_of"]
+__all__ = ["Place", "is_on_several_hosts", "place_of"]
 
 
 class Place(NamedTuple):
@@ -45,24 +45,27 @@ _LAUNCHERS = (
 )
 
 
+def is_on_several_hosts(environment: Mapping[str, str]) -> bool:
+    """Return whether a launcher says that it has started processes on other hosts too."""
+    for launcher in _LAUNCHERS:
+        if launcher.rank in environment and launcher.world_size in environment:
+            size = _number(environment, launcher.world_size)
+            return launcher.local_size in environment and _number(environment, launcher.local_size) != size
+    return False
+
+
 def place_of(environment: Mapping[str, str]) -> Place | None:
     """Return what the environment says; None if no launcher has started this process.
 
     Raises
     ------
     DistributedError
-        If processes are on other hosts, or the variables make no sense.
+        If the variables make no sense.
     """
     for launcher in _LAUNCHERS:
         if launcher.rank not in environment or launcher.world_size not in environment:
             continue
         rank, size = _number(environment, launcher.rank), _number(environment, launcher.world_size)
-        here = _number(environment, launcher.local_size) if launcher.local_size in environment else size
-        if here != size:
-            raise DistributedError(
-                f"the processes are on several hosts ({launcher.local_size} is {here}, {launcher.world_size} {size}), and so"
-                " far they work together on one; start all of them there"
-            )
         named = [environment[name] for name in launcher.job if name in environment]
         return Place(rank, size, "-".join(named) or f"child-of-{os.getppid()}")
     return None

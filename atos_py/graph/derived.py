@@ -15,15 +15,16 @@ from ..arrays.array import Array, asarray, to_host
 from ..arrays.array_library import as_library
 from ..arrays.compute import compute
 from ..arrays.import_external import is_on_gpu
-from ..arrays.ownership import check_devices
 from ..arrays.primitives import min as least
 from ..core.devices import Device
+from ..core.host_group import current_hosts
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_bool, check_int
 from .components import largest_component
 from .graph_arrays import GraphArrays
+from .host_partition import HostPartition, make_host_partition
 from .kept import GraphReference, kept
-from .partition import Partition, check_partition_order, devices_of_group, make_partition
+from .partition import Partition, check_partition_order, devices_of, make_partition
 from .reorder import check_order, order_vertices
 from .reverse import reverse_edges
 from .simplify import simplify_rows
@@ -263,7 +264,13 @@ class DerivedGraphs(GraphArrays):
         return self._induced(chosen).simplify(sort=True), as_library(chosen, self.library)
 
     @host_memory_for("Graph.partition")
-    def partition(self, devices: Sequence[Device | str] | None = None, order: str = "keep", *, seed: int = 0) -> Partition:
+    @overload
+    def partition(self, devices: Sequence[Device | str], order: str = "keep", *, seed: int = 0) -> Partition: ...
+    @overload
+    def partition(self, devices: None = None, order: str = "keep", *, seed: int = 0) -> Any: ...
+    def partition(
+        self, devices: Sequence[Device | str] | None = None, order: str = "keep", *, seed: int = 0
+    ) -> Partition | HostPartition:
         """Return the graph in parts, one for each device, which owns a range of the vertices and their edges.
 
         Parameters
@@ -271,7 +278,8 @@ class DerivedGraphs(GraphArrays):
         devices : sequence of Device or str, optional
             GPUs that reach each other's memory, or CPU devices of this process, such as ``["cuda:0", "cuda:1"]``. By default
             a CPU device of each process, after `atos_py.distributed.init`: all processes then call this with the same graph,
-            and share the parts. A GPU that is named several times counts as several devices, for tests on one.
+            and share the parts, or, where they exchange messages, get one each, on the device of their graph. A GPU that is
+            named several times counts as several devices, for tests on one.
         order : {"keep", "random"}
             How vertices are numbered inside tasks, of which each device owns as many: as they are, for meshes and roads, whose
             neighbours have similar ids; or at random, for scale-free graphs, so that each device gets as many edges.
@@ -280,7 +288,7 @@ class DerivedGraphs(GraphArrays):
 
         Returns
         -------
-        Partition
+        Partition, or HostPartition of processes that exchange messages
             What tasks take in place of the graph.
 
         Raises
@@ -304,11 +312,14 @@ class DerivedGraphs(GraphArrays):
         >>> path.partition(["cpu:0", "cpu:1"], order="random")
         Partition(4 vertices, 3 directed edges, over cpu, cpu:1)
         """
-        where, group = (check_devices(devices), None) if devices is not None else devices_of_group()
+        hosts = current_hosts() if devices is None else None
+        where, group = devices_of(devices) if hosts is None else ((), None)
         check_partition_order(order)
         seed = check_int("seed", seed, 0, 2**64 - 1)
         chosen = order_vertices(self, order, seed) if order == "random" else None
         rows = self if chosen is None else self._induced(chosen).simplify(sort=True)
+        if hosts is not None:
+            return make_host_partition((rows.indptr, rows.indices, rows.weights), chosen, hosts)
         first = where[0]
         on_gpus = first.kind == "cuda"  # then they are copied to their owners
         parts = [None if part is None else part if on_gpus else asarray(part, device=first, readonly=True) for part in rows]

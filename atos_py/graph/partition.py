@@ -19,7 +19,7 @@ from ..errors import InvalidArgumentError
 from .csr import CSR
 from .reorder import random_order
 
-__all__ = ["Partition", "Placement", "check_partition_order", "devices_of_group", "make_partition", "placement_of"]
+__all__ = ["Partition", "Placement", "check_partition_order", "devices_of", "make_partition", "placement_of"]
 
 _ORDERS = ("keep", "random")
 
@@ -31,8 +31,10 @@ def check_partition_order(order: Any) -> str:
     return order
 
 
-def devices_of_group() -> tuple[tuple[Device, ...], ProcessGroup]:
-    """Return a device of each process of the group that this one is in."""
+def devices_of(given: Any) -> tuple[tuple[Device, ...], ProcessGroup | None]:
+    """Return the devices that parts are for; if none are given, one of each process of the group that this one is in."""
+    if given is not None:
+        return check_devices(given), None
     group = current_group()
     if group is None:
         raise InvalidArgumentError(

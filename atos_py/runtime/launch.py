@@ -20,6 +20,7 @@ from ..core.library import ffi
 from ..errors import LaunchConfigError, TaskCompileError
 from .callbacks import start_callback
 from .core_queue import Form, is_replaced
+from .host_rounds import check_host_launch, run_by_rounds
 from .launch_arguments import Arguments, prepare_arguments
 from .launch_errors import LaunchedQueue, check_end
 from .launch_options import LaunchConfig, LaunchOptions
@@ -54,9 +55,17 @@ def run_launch(
     options: LaunchOptions,
 ) -> LaunchStats:
     """Run a queue's tasks, and return what there is to say of that; see `Queue.launch_cta` and `prepare_launch`."""
-    while (stats := prepare_launch(queue, form_for, worker, task, args, options)()) is None:
-        pass
-    return stats
+
+    def run() -> LaunchStats:
+        while (stats := prepare_launch(queue, form_for, worker, task, args, options)()) is None:
+            pass
+        return stats
+
+    if queue.places is None:
+        return run()
+    name = " and ".join(each.name for each in check_tasks(task))
+    check_host_launch(name, options)
+    return run_by_rounds(queue, name, args, run)
 
 
 def prepare_launch(
@@ -102,9 +111,11 @@ def prepare_launch(
             "a launch that takes items while it runs has a queue without priorities"
             f" (got one with buckets={queue.buckets}); make the queue without buckets="
         )
+    if mailbox is not None and queue.places is not None:
+        raise LaunchConfigError("a launch over several hosts has no start(); call launch_thread, launch_warp or launch_cta")
     if queue.ownership is not None:
         check_peer_launch(config, mailbox is not None, queue.ownership)
-    arguments = prepare_arguments(args, queue.device, queue.ownership)
+    arguments = prepare_arguments(args, queue.device, queue.ownership, queue.places)
     on_gpu = queue.device.kind == "cuda"
     stream = launch_stream(config.stream, arguments.values, queue.device) if on_gpu or config.stream is not None else 0
     form = form_for(names)
@@ -202,7 +213,7 @@ def compile_ahead(launches: Iterable[PlannedLaunch]) -> None:
         tasks = check_tasks(task)
         with_kinds[id(queue)] = with_kinds.get(id(queue), False) or len(tasks) > 1  # from then on
         launched = Tasks(tasks) if with_kinds[id(queue)] else tasks[0]
-        keys[_program_key(queue, launched, prepare_arguments(args, queue.device), config)] = None
+        keys[_program_key(queue, launched, prepare_arguments(args, queue.device, places=queue.places), config)] = None
     with threads(max(len(keys), 1)) as pool:
         list(pool.map(lambda key: program_for(*key), keys))
 

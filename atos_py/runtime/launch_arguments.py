@@ -13,6 +13,7 @@ import numpy as np
 from ..arrays.array import Array, asarray, is_of_core, to_host
 from ..arrays.import_external import is_on_gpu
 from ..arrays.mirrored import MirroredArray
+from ..arrays.over_hosts import HostPlaces
 from ..arrays.ownership import Ownership
 from ..arrays.pool import Pool
 from ..arrays.shared import SharedArray
@@ -21,6 +22,7 @@ from ..core.devices import Device
 from ..core.library import lib
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from .core_queue import CoreQueue, Form
+from .host_rounds import host_arrays
 from .peer_queues import PeerQueues
 
 __all__ = ["Arguments", "prepare_arguments"]
@@ -58,8 +60,10 @@ class Arguments(NamedTuple):
             pool._check_full(f"the pool in argument {position} of {task}")
 
 
-def prepare_arguments(args: tuple[Any, ...], device: Device, ownership: Ownership | None = None) -> Arguments:
-    """Return the arguments of a launch on `device`, or over those of an ownership.
+def prepare_arguments(
+    args: tuple[Any, ...], device: Device, ownership: Ownership | None = None, places: HostPlaces | None = None
+) -> Arguments:
+    """Return the arguments of a launch on `device`, or over those of an ownership, or over hosts.
 
     Raises
     ------
@@ -74,6 +78,10 @@ def prepare_arguments(args: tuple[Any, ...], device: Device, ownership: Ownershi
         _wrap(i, arg, device, ownership) if i not in forms else _receiver(i, arg, forms[i], device)
         for i, arg in enumerate(args)
     ]
+    if any(array.places is not places for array in host_arrays(values)):
+        raise InvalidArgumentError(
+            "an array over several hosts is for a queue with owner=, the part of the graph that it was made for"
+        )
     kinds = tuple([describe(value) for value in values])
     packed: list[int] = []
     receivers, pools, mirrors = [], [], []

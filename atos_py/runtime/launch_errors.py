@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..arrays.over_hosts import HostPlaces
 from ..arrays.ownership import Ownership
 from ..compile.codegen import stored_bytes
 from ..compile.debug_checks import task_error
@@ -39,6 +40,10 @@ class LaunchedQueue(Protocol):
     @property
     def ownership(self) -> Ownership | None:
         """The devices that it is over, if they are several, and which of them runs an item."""
+
+    @property
+    def places(self) -> HostPlaces | None:
+        """The hosts that own its items, if they are several."""
 
     @property
     def buckets(self) -> int | None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..arrays.array import Array
+from ..arrays.over_hosts import HostPlaces
 from ..arrays.ownership import Ownership
 from ..compile.codegen import item_bytes
 from ..compile.task import Task
@@ -23,6 +24,7 @@ from . import checkpoint
 from .buckets import as_priorities, check_buckets
 from .checkpoint import QueueOptions, QueueSnapshot
 from .core_queue import CoreQueue
+from .host_rounds import own_items, places_of
 from .items import as_items, check_item_dtype, items_on_gpu
 from .peer_queues import PeerQueues, check_owner
 from .queue_launches import QueueLaunches
@@ -58,7 +60,8 @@ class Queue(QueueLaunches):
         In place of `device`: those of `owner`, which are the default if that is given.
     owner : Partition, optional
         What `Graph.partition` returns. Each device has a queue then, with this capacity, and runs the items that it owns: those
-        that are a vertex of it, or records that begin with one. What cannot be done over several devices yet is refused.
+        that are a vertex of it, or records that begin with one. What cannot be done over several devices yet is refused. Over
+        several hosts it is a queue on the device of this one, for the vertices of this one.
 
     Raises
     ------
@@ -103,8 +106,11 @@ class Queue(QueueLaunches):
         owner: Any = None,
     ) -> None:
         self._dtype = check_item_dtype(as_dtype(dtype))
-        self._ownership = None if owner is None and devices is None else check_owner(owner, devices, device, buckets)
-        self._device = device_of(device) if self._ownership is None else self._ownership.devices[0]
+        self._places = places_of(owner, devices=devices, device=device, buckets=buckets)
+        over_devices = self._places is None and (owner is not None or devices is not None)
+        self._ownership = check_owner(owner, devices, device, buckets) if over_devices else None
+        one = device if self._places is None else self._places.device
+        self._device = device_of(one) if self._ownership is None else self._ownership.devices[0]
         first = check_int("capacity", capacity, 1, 1 << 62)
         most = 0 if max_capacity is None else check_int("max_capacity", max_capacity, first, 1 << 62)
         if self._ownership is not None:
@@ -123,6 +129,11 @@ class Queue(QueueLaunches):
     def ownership(self) -> Ownership | None:
         """Which device runs an item; None if there is one device."""
         return self._ownership
+
+    @property
+    def places(self) -> HostPlaces | None:
+        """The hosts that own its items; None if there is one."""
+        return self._places
 
     @property
     def devices(self) -> tuple[Device, ...]:
@@ -229,6 +240,8 @@ class Queue(QueueLaunches):
             raise UnsupportedTypeError(f"task must be a task made with @atos.task (got {task!r:.80})")
         array = None if self._buckets else items_on_gpu(items, self._dtype, self._device)
         given = as_items(items, self._dtype) if array is None else array
+        if self._places is not None:
+            given = own_items(self._places, np.asarray(given))
         priorities = None if priority is None else as_priorities(priority, given.size, self._buckets)
         self._core.push(given, task.name if task else None, priorities)
 
@@ -260,6 +273,8 @@ class Queue(QueueLaunches):
         """
         form, stored, _ = self._core.read()
         items, numbers = form.decode(stored)
+        if self._places is not None:
+            items = self._places.ownership.to_ids(items)
         return (items, form.names(numbers)) if check_bool("kinds", kinds) else items
 
     def clear(self) -> None:

@@ -13,6 +13,7 @@ from ...arrays.filled import full
 from ...core.devices import Device
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
+from ...graph.host_partition import HostPartition
 from ...graph.partition import Partition
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...runtime.launch_options import LaunchOptions
@@ -23,8 +24,10 @@ from ...support.validation import check_bool
 from ..arguments import check_call, check_cutoff, check_no_each_round, check_sources, check_target, largest_whole
 from ..launch_sequence import LaunchSequence
 from ..over_devices import refuse_over
+from ..over_hosts import refuse_over_hosts
 from .direction import search_by_level
 from .over_devices import bfs_over
+from .over_hosts import bfs_over_hosts
 from .tasks import UNREACHED, assign_parents, visit, visit_within
 
 if TYPE_CHECKING:
@@ -92,7 +95,7 @@ class BFSResult(NamedTuple):
 
 @host_memory_for("atos.bfs")
 def bfs(
-    graph: Graph | Partition,
+    graph: Graph | Partition | HostPartition,
     source: ArrayLike,
     *,
     target: int | None = None,
@@ -107,7 +110,7 @@ def bfs(
 
     Parameters
     ----------
-    graph : Graph or Partition
+    graph : Graph, Partition or HostPartition
         Its out-edges are followed; the search runs on its device. Over the parts of a graph it pushes, and the depths are a
         `PartitionedArray`.
     source : int or array of int
@@ -170,6 +173,10 @@ def bfs(
            [2, 3, 4]], dtype=uint32)
     """
     check_call(bfs, graph, worker, launch_options, over_devices=True)
+    if isinstance(graph, HostPartition):
+        given = {"direction": direction not in (None, "push"), "parents": parents is not False, "target": target is not None}
+        refuse_over_hosts("bfs", {**given, "cutoff": cutoff is not None, "capacity": capacity is not None})
+        return BFSResult(*bfs_over_hosts(graph, source, worker, launch_options))
     if isinstance(graph, Partition):
         refuse_over("bfs", {"direction": direction not in (None, "push"), "parents": parents is not False})
         return BFSResult(*bfs_over(graph, source, target, cutoff, capacity, worker, launch_options))

@@ -12,6 +12,7 @@ from ...arrays.array import Array, asarray, to_host, zeros
 from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError, UnsupportedTypeError
 from ...graph.graph import Graph
+from ...graph.host_partition import HostPartition
 from ...graph.kept import kept
 from ...graph.partition import Partition
 from ...graph.strength import out_strength
@@ -25,9 +26,11 @@ from ...support.validation import as_dtype, as_host_array, check_bool, check_flo
 from ..arguments import check_call, check_no_each_round
 from ..launch_sequence import LaunchSequence
 from ..over_devices import refuse_over
+from ..over_hosts import refuse_over_hosts
 from . import chebyshev_pull
 from .chebyshev_pull import HUB_DEGREE, PullRanges, chebyshev_round, find_hubs, is_low_degree, plan_ranges
 from .over_devices import pagerank_over
+from .over_hosts import pagerank_over_hosts
 from .residual_push import ResidualPush, push_marked, set_ranks, sweep
 
 if TYPE_CHECKING:
@@ -64,7 +67,7 @@ class PageRankResult(NamedTuple):
 
 @host_memory_for("atos.pagerank")
 def pagerank(
-    graph: Graph | Partition,
+    graph: Graph | Partition | HostPartition,
     damping: float = 0.85,
     tolerance: float = 1e-4,
     *,
@@ -85,7 +88,7 @@ def pagerank(
 
     Parameters
     ----------
-    graph : Graph or Partition
+    graph : Graph, Partition or HostPartition
         Its out-edges are followed; the computation runs on its device. Over the parts of a graph, which has to be undirected,
         the method is "gather", and the ranks are a `PartitionedArray`.
     damping : float
@@ -172,10 +175,14 @@ def pagerank(
         rounding *= 2  # once more, of the sum of two rankings
     if not rounding < tolerance < math.inf:
         raise InvalidArgumentError(f"tolerance must be more than {rounding:.1e}, the rounding of {kind} (got {tolerance})")
-    if isinstance(graph, Partition):
+    if isinstance(graph, (Partition, HostPartition)):
         given = {"personalization": personalization, "dangling": dangling, "start": start, "capacity": capacity}
         others = {"weighted": weighted, "find": find not in (None, "gather")}
         refused = {name: value is not None for name, value in given.items()} | others
+        if isinstance(graph, HostPartition):
+            refuse_over_hosts("pagerank", refused)
+            found = pagerank_over_hosts(graph, damping, tolerance - rounding, kind, worker, launch_options, rounding)
+            return PageRankResult(*found)
         refuse_over("pagerank", {**refused, "barrier=False": not launch_options.get("barrier", True)})
         return PageRankResult(*pagerank_over(graph, damping, tolerance - rounding, kind, worker, launch_options, rounding))
     n = graph.num_vertices

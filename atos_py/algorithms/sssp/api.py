@@ -12,6 +12,7 @@ from ...arrays.array import Array
 from ...arrays.array_library import as_library
 from ...arrays.filled import full
 from ...graph.graph import Graph
+from ...graph.host_partition import HostPartition
 from ...graph.partition import Partition
 from ...graph.weight_range import weight_range
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
@@ -26,8 +27,10 @@ from ..bfs.api import SCHEDULE, choose_direction, find_depths, zero_at
 from ..bfs.tasks import UNREACHED
 from ..launch_sequence import LaunchSequence
 from ..over_devices import refuse_over
+from ..over_hosts import refuse_over_hosts
 from .distances import BUCKETS, distance_dtype, pays_to_order, suit_capacity, suit_delta, unreached_of
 from .over_devices import sssp_over
+from .over_hosts import sssp_over_hosts
 from .search import find_distances
 from .tasks import assign_along_hops, assign_predecessors, count_orphans, find_hops
 
@@ -72,7 +75,7 @@ class SSSPResult:
 
 @host_memory_for("atos.sssp")
 def sssp(
-    graph: Graph | Partition,
+    graph: Graph | Partition | HostPartition,
     source: ArrayLike,
     *,
     target: int | None = None,
@@ -86,7 +89,7 @@ def sssp(
 
     Parameters
     ----------
-    graph : Graph or Partition
+    graph : Graph, Partition or HostPartition
         Its out-edges are followed; the search runs on its device. Without weights, edges have the length 1, and the search is
         that of `bfs`. Over the parts of a graph vertices run in the order of their arrival, and the distances are a
         `PartitionedArray`.
@@ -147,6 +150,11 @@ def sssp(
     [0.   0.5  0.75]
     """
     check_call(sssp, graph, worker, launch_options, over_devices=True)
+    if isinstance(graph, HostPartition):
+        wanted = {"predecessors": predecessors is not False, "delta": delta != "auto", "target": target is not None}
+        refuse_over_hosts("sssp", {**wanted, "cutoff": cutoff is not None})
+        found_by_rounds, stats = sssp_over_hosts(graph, source, worker, launch_options)
+        return SSSPResult(found_by_rounds, None, stats)
     if isinstance(graph, Partition):
         refuse_over("sssp", {"predecessors": predecessors is not False, "delta": delta != "auto"})
         found, stats = sssp_over(graph, source, target, cutoff, worker, launch_options)

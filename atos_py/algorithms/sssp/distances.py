@@ -32,14 +32,18 @@ def distance_dtype(graph: Graph | Partition) -> np.dtype[Any]:
     """
     if graph.weights is None:
         return np.dtype(np.uint32)
-    most = check_not_negative(graph.weights).most
-    if graph.weights.dtype.kind == "f":
-        return graph.weights.dtype
-    if most * (graph.num_vertices - 1) < 2**32 - 1:
+    return dtype_of_lengths(graph.weights.dtype, check_not_negative(graph.weights).most, graph.num_vertices)
+
+
+def dtype_of_lengths(weights: np.dtype[Any], most: Any, num_vertices: int) -> np.dtype[Any]:
+    """Return the type of the lengths of paths, along weights of a type and of `most` at most."""
+    if weights.kind == "f":
+        return weights
+    if most * (num_vertices - 1) < 2**32 - 1:
         return np.dtype(np.uint32)
-    if most * graph.num_vertices >= 2**63:
+    if most * num_vertices >= 2**63:
         raise InvalidArgumentError(
-            f"a path along {graph.num_vertices - 1} edges of weights up to {most} may be longer than an int64 can tell: "
+            f"a path along {num_vertices - 1} edges of weights up to {most} may be longer than an int64 can tell: "
             "pass weights as float64"
         )
     return np.dtype(np.int64)

@@ -33,6 +33,7 @@ from .lower_checks import cast
 from .scoped_atomics import compare_and_swap, read_modify_write, reduce_by_add
 from .types import I32, I64, TaskArray, on_cuda, refuse
 
+_OVER_HOSTS = {"min": "worker.push_min", "sum": "accumulate"}  # words that travel to the host of an element
 _INTEGERS, _FLOATS, _BOOL = "integers", "floats of 32 and 64 bits", "bool"
 
 
@@ -49,6 +50,11 @@ def check_writable(name: str, array: types.Type) -> None:
         refuse(f"{name} works on an element of an argument array or of scratch memory, not on {array}")
     if array.access == "local":
         refuse(f"{name} is used on a local_array, which is this thread's own; read and write its elements as they are")
+    if array.combine and name != _OVER_HOSTS[array.combine]:
+        refuse(
+            f"{name} is used on an array over several hosts with combine={array.combine!r}, whose elements of other hosts are"
+            f" not here: use {_OVER_HOSTS[array.combine]}, which is sent to them after the launch"
+        )
     if array.mirrored:
         refuse(
             f"{name} is used on a mirrored array, of which each device has a copy: store to elements as they are, each of which"

@@ -124,6 +124,11 @@ def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
 def lower_push_min(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     (worker_type, array, index_type, value_type, *how), (worker, _, index, _, *given) = sig.args, args
     lowered = lower_element(context, builder, signature(types.boolean, array, index_type, value_type), args[1:4])
+    if array.combine:  # what another host owns is sent there after the launch
+        own = cgutils.create_struct_proxy(array)(context, builder, value=args[1])
+        place = context.cast(builder, index, index_type, types.int64)
+        after, before = builder.icmp_signed(">=", place, own.start), builder.icmp_signed("<", place, own.stop)
+        lowered = builder.and_(lowered, builder.and_(after, before))
     with builder.if_then(lowered):
         result, item_type = push_item(worker_type, index_type)
         item = context.cast(builder, index, index_type, item_type)

@@ -1,0 +1,33 @@
+"""Shortest paths over several hosts: in the order of arrival on each, and rounds between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...compile.task import task
+from ...errors import InvalidArgumentError
+from ...graph.host_partition import HostPartition
+from ..bfs.over_hosts import lower_depth
+from ..over_hosts import Found, edges_with_value, search_over_hosts
+from .distances import dtype_of_lengths, unreached_of
+
+__all__ = ["sssp_over_hosts"]
+
+
+@task(workload=edges_with_value)
+def lower_distance(worker, v, i, first, distance, parts, distances):  # type: ignore[no-untyped-def]
+    """Lower the distance of a neighbour to that along an edge."""
+    worker.push_min(distances, parts.indices[first + i], distance + parts.weights[first + i])
+
+
+def sssp_over_hosts(parts: HostPartition, source: ArrayLike, worker: Any, options: Any) -> Found:
+    """Return distances, and the statistics; see `sssp`."""
+    ends, lower, kind = parts.whole.weights, lower_depth, np.dtype(np.uint32)
+    if ends is not None and parts.weights is not None:
+        if not (ends.least >= 0 and ends.mean >= 0):
+            raise InvalidArgumentError(f"weights must not be negative or NaN (the least is {ends.least})")
+        lower, kind = lower_distance, dtype_of_lengths(parts.weights.dtype, ends.most, parts.num_vertices)
+    return search_over_hosts("sssp", parts, source, lower, unreached_of(kind), worker, options)

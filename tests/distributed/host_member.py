@@ -1,0 +1,198 @@
+"""One of several processes that exchange messages, as on hosts of their own: `mpiexec -n 3 python host_member.py CASE`.
+
+A check that fails ends the job.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from typing import Any
+
+import numpy as np
+import pytest
+
+import atos_py as atos
+from atos_py.core.host_group import current_hosts
+from atos_py.errors import (
+    DistributedError,
+    InvalidArgumentError,
+    LaunchConfigError,
+    TaskCompileError,
+    UnsupportedTypeError,
+)
+
+ENGINE = os.environ.get("ENGINE", "mpi")
+
+
+def degree(v, parts, *rest):
+    return parts.indptr[v + 1] - parts.indptr[v]
+
+
+@atos.task(workload=degree)
+def visit(worker, v, i, parts, depth):
+    worker.push_min(depth, parts.indices[parts.indptr[v] + i], depth[v] + 1)
+
+
+@atos.task(workload=degree)
+def count_edges_to(worker, v, i, parts, counts):
+    atos.accumulate(counts, parts.indices[parts.indptr[v] + i], 1)
+
+
+@atos.task
+def fail_at_3(worker, v, depth):
+    assert v != 3
+
+
+@atos.task
+def by_atomic_min(worker, v, depth):
+    if atos.atomic_min(depth, v, 0) > 0:
+        worker.push(v)
+
+
+def raises(kind: type[BaseException], text: str, call: Any, *args: Any, **options: Any) -> None:
+    """Check that a call raises an error that says something."""
+    with pytest.raises(kind) as error:
+        call(*args, **options)
+    assert text in str(error.value), error.value
+
+
+def random_graph(seed: int) -> atos.Graph:
+    """Return a graph that all processes make alike."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 200))
+    ends = rng.integers(0, n, (2, int(rng.integers(0, 4 * n))))
+    weights = [None, rng.integers(0, 9, ends.shape[1]), rng.random(ends.shape[1], np.float32)][seed % 3]
+    return atos.Graph.from_edges(*ends, weights, n, symmetrize=seed % 4 > 0, device="cpu")
+
+
+def algorithms(hosts: atos.distributed.HostGroup) -> None:
+    """Every algorithm, on random graphs, is verified by each process."""
+    for seed in range(int(os.environ.get("CASES", "24"))):
+        graph = random_graph(seed)
+        parts = graph.partition(order=["keep", "random"][seed % 2])
+        assert (parts.num_vertices, parts.num_edges) == (graph.num_vertices, graph.num_edges)
+        assert hosts.messages.total(np.array([parts.indices.size]))[0] == graph.num_edges
+        sources = [0, graph.num_vertices // 2]
+        found = atos.bfs(parts, sources)
+        atos.verify_bfs(graph, sources, found.depth.to_numpy())
+        assert len(found.stats.devices) == hosts.world_size
+        assert sum(each.tasks_run for each in found.stats.devices) == found.stats.tasks_run
+        paths = atos.sssp(parts, sources)
+        atos.verify_sssp(graph, sources, paths.distance.to_numpy())
+        assert paths.distance.dtype == atos.sssp(graph, sources).distance.dtype
+        if not graph.is_symmetric():
+            for call in (atos.connected_components, atos.pagerank):
+                raises(InvalidArgumentError, "to_symmetric()", call, parts)
+            continue
+        joined = atos.connected_components(parts)
+        atos.verify_connected_components(graph, joined.label.to_numpy(), joined.num_components)
+        ranks = atos.pagerank(parts, tolerance=1e-4, dtype=np.float64)
+        assert ranks.error_bound <= 1e-4
+        atos.verify_pagerank(graph.with_weights(None), ranks.rank.to_numpy(), 1e-4)
+
+
+def tasks(hosts: atos.distributed.HostGroup) -> None:
+    """Tasks of a user: push_min and accumulate travel."""
+    graph = atos.generate.rmat(11, device="cpu")
+    source = int(np.argmax(graph.degrees()))
+    for order in ("keep", "random"):
+        parts = graph.partition(order=order)
+        depth = atos.full(graph.num_vertices, atos.UNREACHED, dtype=np.uint32, partition=parts)
+        depth[source] = 0
+        queue = atos.Queue(capacity=100, owner=parts)
+        queue.push(source)
+        assert hosts.messages.total(np.array([len(queue)]))[0] == 1
+        stats = queue.launch_cta(visit, parts, depth)
+        assert len(queue) == 0
+        assert stats.rounds > (hosts.world_size > 1)
+        found = depth.to_numpy()
+        atos.verify_bfs(graph, source, found)
+        numbers = np.arange(graph.num_vertices) if parts.places.ownership.numbers is None else parts.places.ownership.numbers
+        own = parts.places.own
+        for v in range(0, graph.num_vertices, 97):
+            if own.start <= numbers[v] < own.stop:
+                assert depth[v] == found[v]
+            else:
+                raises(InvalidArgumentError, f"vertex {v} is on host", depth.__getitem__, v)
+        counts = atos.full(graph.num_vertices, 5, dtype=np.int64, partition=parts, combine="sum")
+        queue.push(range(graph.num_vertices))
+        items = queue.peek()
+        assert np.array_equal(np.sort(numbers[items]), np.arange(own.start, own.stop))
+        queue.launch_warp(count_edges_to, parts, counts)
+        assert np.array_equal(counts.to_numpy(), 5 + np.bincount(np.asarray(graph.indices), minlength=graph.num_vertices))
+
+
+def refusals(hosts: atos.distributed.HostGroup) -> None:
+    """What cannot be done is refused on every host, and none waits."""
+    graph = atos.generate.road(6, 1.0, device="cpu")
+    parts = graph.partition()
+    depth = atos.full(36, 9, dtype=np.int32, partition=parts)
+    queue = atos.Queue(100, owner=parts)
+    queue.push(range(36))
+    raises(LaunchConfigError, "barrier=", queue.launch_cta, visit, parts, depth, barrier=True)
+    raises(LaunchConfigError, "no start()", queue.start, visit, parts, depth)
+    raises(LaunchConfigError, "has no buckets=", atos.Queue, 10, owner=parts, buckets=4)
+    word = "worker.push_min, which is sent to them after the launch"
+    raises(TaskCompileError, word, queue.launch_cta, by_atomic_min, depth)
+    raises(LaunchConfigError, "over several hosts has no parents yet", atos.bfs, parts, 0, parents=True)
+    raises(LaunchConfigError, "over several hosts has no cutoff yet", atos.sssp, parts, 0, cutoff=3)
+    raises(InvalidArgumentError, "is for a queue with owner=", one_device().launch_cta, visit, graph, depth)
+    raises(InvalidArgumentError, "for each of its 36 vertices", atos.full, 35, 1, partition=parts)
+    raises(InvalidArgumentError, "combine must be min or sum", atos.full, 36, 1, partition=parts, combine="max")
+    raises(UnsupportedTypeError, "is indexed by a vertex", depth.__getitem__, "a")
+    raises(InvalidArgumentError, "there is no vertex 36", depth.__getitem__, 36)
+    raises(InvalidArgumentError, "met others already", atos.distributed.init, engine=ENGINE)
+    different = atos.generate.road(5 + hosts.rank, 1.0, device="cpu")
+    raises(DistributedError, "all processes make the same calls", different.partition)
+    different_order = hosts.barrier if hosts.rank else lambda: queue.launch_cta(visit, parts, depth)
+    raises(DistributedError, "all processes make the same calls", different_order)
+    # A check that fails on the host of vertex 3 gives all of them an error.
+    own = hosts.rank == 0
+    kind, text = (atos.TaskError, "fail_at_3") if own else (DistributedError, "has failed on another host")
+    raises(kind, text, queue.launch_cta, fail_at_3, depth, debug=True)
+    queue.clear()
+    queue.push(0)
+    depth[:] = 9
+    depth[0] = 0
+    queue.launch_cta(visit, parts, depth)  # they go on together
+    hosts.barrier()
+
+
+def one_device() -> atos.Queue:
+    """Return a queue of one device, with an item."""
+    queue = atos.Queue(10, device="cpu")
+    queue.push(0)
+    return queue
+
+
+def killed(hosts: atos.distributed.HostGroup) -> None:
+    """The last process dies; the others get an error, of the engine or of this package, and do not wait."""
+    parts = atos.generate.road(6, 1.0, device="cpu").partition()
+    depth = atos.full(36, 9, dtype=np.int32, partition=parts)
+    hosts.barrier()
+    if hosts.rank == hosts.world_size - 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    queue = atos.Queue(100, owner=parts)
+    queue.push(0)
+    try:
+        queue.launch_cta(visit, parts, depth)
+    except DistributedError:
+        print("told", flush=True)
+        os._exit(0)
+    raise AssertionError("a launch went on without a process")
+
+
+if __name__ == "__main__":
+    with atos.distributed.init(engine=ENGINE) as members:
+        for case in sys.argv[1:]:
+            try:
+                globals()[case](members)
+            except BaseException:
+                traceback.print_exc()
+                sys.stderr.flush()
+                os._exit(1)
+            members.barrier()
+    assert current_hosts() is None
