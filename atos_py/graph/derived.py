@@ -263,11 +263,11 @@ class DerivedGraphs(GraphArrays):
         chosen = order_vertices(self.to_symmetric() if check_order(order) in ("bfs", "rcm") else self, order, seed)
         return self._induced(chosen).simplify(sort=True), as_library(chosen, self.library)
 
-    @host_memory_for("Graph.partition")
     @overload
     def partition(self, devices: Sequence[Device | str], order: str = "keep", *, seed: int = 0) -> Partition: ...
     @overload
     def partition(self, devices: None = None, order: str = "keep", *, seed: int = 0) -> Any: ...
+    @host_memory_for("Graph.partition")
     def partition(
         self, devices: Sequence[Device | str] | None = None, order: str = "keep", *, seed: int = 0
     ) -> Partition | HostPartition:
