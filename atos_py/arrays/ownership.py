@@ -37,6 +37,8 @@ class Ownership:
         The reverse.
     group : ProcessGroup or None
         The processes of which each has one of the devices, by its rank; None if all devices are in this process.
+    base : Ownership or None
+        That of elements, if these are blocks of them.
     """
 
     devices: tuple[Device, ...]
@@ -44,6 +46,11 @@ class Ownership:
     ids: NDArray[Any] | None
     numbers: NDArray[Any] | None
     group: ProcessGroup | None = None
+    base: Ownership | None = None
+
+    def blocks(self, size: int) -> Ownership:
+        """Return the ownership of blocks of so many elements, such as words of bits; one across a border is either device's."""
+        return Ownership(self.devices, -(-self.size // size), None, None, self.group, self)
 
     def agree(self, what: str) -> None:
         """Wait until all processes come to a call."""

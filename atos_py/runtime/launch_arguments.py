@@ -140,7 +140,7 @@ def _check_partition(position: int, value: Any, ownership: Ownership | None) -> 
     found = getattr(value, "ownership", None)
     if isinstance(getattr(value, "_core", None), PeerQueues):
         raise InvalidArgumentError(f"argument {position} is a queue over several devices, into which its own tasks alone push")
-    if isinstance(found, Ownership) and found is not ownership:
+    if isinstance(found, Ownership) and (found.base or found) is not ownership:
         where = "runs on one device" if ownership is None else "has another partition as its owner"
         raise InvalidArgumentError(
             f"argument {position} is over {', '.join(map(str, found.devices))}, and the queue {where}; make the queue with"

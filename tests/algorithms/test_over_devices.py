@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 import atos_py as atos
 from atos_py.errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 
+GPUS = [str(device) for device in atos.devices() if device.kind == "cuda"]
+
 
 @st.composite
 def partitioned(draw: Any) -> tuple[atos.Graph, atos.Partition]:
@@ -33,6 +35,12 @@ def test_random_graphs(made, worker, barrier):
     found = atos.bfs(parts, sources, worker=worker, barrier=barrier)
     atos.verify_bfs(graph, sources, found.depth.to_numpy())
     assert found.num_levels == atos.bfs(graph, sources).num_levels
+    if graph.is_symmetric():
+        by_level = atos.bfs(parts, sources, direction="auto", worker=worker)
+        assert np.array_equal(by_level.depth.to_numpy(), found.depth.to_numpy())
+    else:
+        with pytest.raises(InvalidArgumentError, match="to_symmetric"):
+            atos.bfs(parts, sources, direction="auto")
     paths = atos.sssp(parts, sources, worker=worker, barrier=barrier)
     atos.verify_sssp(graph, sources, paths.distance.to_numpy())
     assert paths.distance.dtype == atos.sssp(graph, sources).distance.dtype
@@ -57,6 +65,34 @@ def test_random_ranks(made, damping, tolerance, dtype):
     atos.verify_pagerank(graph.with_weights(None), found.rank.to_numpy(), tolerance, damping=damping)
 
 
+@pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
+@pytest.mark.parametrize("order", ["keep", "random"])
+@pytest.mark.parametrize(
+    "kind", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not GPUS, reason="needs a GPU")])]
+)
+def test_levels_that_push_pull_and_push_again(worker, order, kind, monkeypatch):
+    """A scale-free graph with long paths at its end: each kind of round comes, and ranges lie across the borders of devices."""
+    monkeypatch.setenv("ATOS_SEVERAL_GPUS", "1")
+    core = atos.generate.rmat(13, 16, 3, device="cpu")
+    n = core.num_vertices
+    ends, targets = np.repeat(np.arange(n), np.diff(core.indptr[:])), core.indices[:]
+    path = np.arange(n, n + 3001)
+    graph = atos.Graph.from_edges(
+        [*ends, int(core.degrees().argmax()), *path[:-1]], [*targets, n, *path[1:]], symmetrize=True, device="cpu"
+    )
+    source = int(core.degrees().argmin())
+    while core.degrees()[source] == 0:
+        source += 1
+    devices = ["cpu:0", "cpu:1", "cpu:2"] if kind == "cpu" else (GPUS[:2] if len(GPUS) > 1 else GPUS * 2)
+    parts = graph.partition(devices, order)
+    found = atos.bfs(parts, source, direction="auto", worker=worker)
+    atos.verify_bfs(graph, source, found.depth.to_numpy())
+    pushed = atos.bfs(parts, source, direction="push")
+    assert found.stats.tasks_run < pushed.stats.tasks_run  # most vertices were found without a task
+    assert found.stats.rounds > found.num_levels  # levels that pull take two rounds
+    atos.verify_pagerank(graph, atos.pagerank(parts).rank.to_numpy(), 1e-4)
+
+
 def test_searches_with_an_end():
     graph = atos.generate.road(40, 0.8, device="cpu")
     graph = graph.with_weights(atos.generate.random_weights(graph, 1, 20))
@@ -66,6 +102,11 @@ def test_searches_with_an_end():
     found = atos.bfs(parts, source, target=target)
     assert found.depth[target] == exact[target]
     atos.verify_bfs(graph, source, atos.bfs(parts, source, cutoff=7).depth.to_numpy(), cutoff=7)
+    for direction in ("push", "auto"):
+        assert atos.bfs(parts, source, target=target, direction=direction).depth[target] == exact[target]
+        near = atos.bfs(parts, source, cutoff=7, direction=direction).depth.to_numpy()
+        atos.verify_bfs(graph, source, near, cutoff=7)
+        assert atos.bfs(parts, source, cutoff=0, direction=direction).num_reached == 1
     paths = atos.sssp(parts, source, target=target)
     assert paths.distance[target] == length[target]
     atos.verify_sssp(graph, source, paths.distance.to_numpy(), target=target)
@@ -82,7 +123,7 @@ def test_nothing():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda parts: atos.bfs(parts, 0, direction="auto"), LaunchConfigError, "no direction yet"),
+        (lambda parts: atos.bfs(parts, 0, direction="down"), InvalidArgumentError, "direction must be one of"),
         (lambda parts: atos.bfs(parts, 0, parents=True), LaunchConfigError, "no parents yet"),
         (lambda parts: atos.bfs(parts, 9), InvalidArgumentError, "9"),
         (lambda parts: atos.bfs(parts, 0, target=9), InvalidArgumentError, "9"),

@@ -177,6 +177,7 @@ def algorithms(group: atos.distributed.ProcessGroup) -> None:
     graph = atos.generate.rmat(8, 8, 1, device="cpu").to_symmetric()
     parts = graph.partition(order="random")
     atos.verify_bfs(graph, 0, atos.bfs(parts, 0, timeout=LIMIT).depth.to_numpy())
+    atos.verify_bfs(graph, 0, atos.bfs(parts, 0, direction="auto", timeout=LIMIT).depth.to_numpy())
     joined = atos.connected_components(parts)
     atos.verify_connected_components(graph, joined.label.to_numpy(), joined.num_components)
     ranks = atos.pagerank(parts)

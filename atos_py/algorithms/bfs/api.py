@@ -111,7 +111,7 @@ def bfs(
     Parameters
     ----------
     graph : Graph, Partition or HostPartition
-        Its out-edges are followed; the search runs on its device. Over the parts of a graph it pushes, and the depths are a
+        Its out-edges are followed; the search runs on its device. Over the parts of a graph the depths are a
         `PartitionedArray`.
     source : int or array of int
         The vertex to start from; or several, each of depth 0, in any order and as often as you like.
@@ -178,8 +178,12 @@ def bfs(
         refuse_over_hosts("bfs", {**given, "cutoff": cutoff is not None, "capacity": capacity is not None})
         return BFSResult(*bfs_over_hosts(graph, source, worker, launch_options))
     if isinstance(graph, Partition):
-        refuse_over("bfs", {"direction": direction not in (None, "push"), "parents": parents is not False})
-        return BFSResult(*bfs_over(graph, source, target, cutoff, capacity, worker, launch_options))
+        refuse_over("bfs", {"parents": parents is not False})
+        rows = Graph._make((graph.indptr, graph.indices, None))
+        way = choose_direction(rows, direction, chosen=worker is not None or not SCHEDULE.isdisjoint(launch_options))
+        if way == "auto":
+            check_no_each_round("bfs", launch_options)
+        return BFSResult(*bfs_over(graph, source, way, target, cutoff, capacity, worker, launch_options))
     limit = largest_whole(check_cutoff(cutoff), int(UNREACHED))
     target = check_target(target, graph.num_vertices)
     direction = choose_direction(graph, direction, chosen=worker is not None or not SCHEDULE.isdisjoint(launch_options))

@@ -1,4 +1,4 @@
-"""Breadth-first search over several devices: relaxed pushes, with the task of one device."""
+"""Breadth-first search over several devices: relaxed pushes, with the task of one device, or level by level."""
 
 from __future__ import annotations
 
@@ -12,13 +12,21 @@ from ...graph.partition import Partition
 from ...runtime.stats import LaunchStats
 from ..arguments import check_cutoff, check_sources, check_target, largest_whole
 from ..over_devices import launches_over, number_of, zero_at
+from .direction_over_devices import search_over_devices
 from .tasks import UNREACHED, visit_within
 
 __all__ = ["bfs_over"]
 
 
 def bfs_over(
-    parts: Partition, source: ArrayLike, target: Any, cutoff: Any, capacity: Any, worker: Any, options: Any
+    parts: Partition,
+    source: ArrayLike,
+    direction: str,
+    target: Any,
+    cutoff: Any,
+    capacity: Any,
+    worker: Any,
+    options: Any,
 ) -> tuple[PartitionedArray, LaunchStats]:
     """Return the depths of a search, and its statistics; see `bfs`."""
     n = parts.num_vertices
@@ -26,5 +34,8 @@ def bfs_over(
     limit = largest_whole(check_cutoff(cutoff), int(UNREACHED))
     launches = launches_over("bfs", parts, np.uint32, capacity, worker, options)
     depth = zero_at(sources, parts, UNREACHED)
-    launches.launch(sources, visit_within, parts, depth, end, limit)
+    if direction == "auto" and limit > 0:
+        search_over_devices(parts, sources, depth, launches, end, limit)
+    else:
+        launches.launch(sources, visit_within, parts, depth, end, limit)
     return depth, launches.total()
