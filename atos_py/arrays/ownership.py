@@ -38,7 +38,7 @@ class Ownership:
     group : ProcessGroup or None
         The processes of which each has one of the devices, by its rank; None if all devices are in this process.
     base : Ownership or None
-        That of elements, if these are blocks of them.
+        That of the vertices, if these elements are others.
     """
 
     devices: tuple[Device, ...]
@@ -48,9 +48,9 @@ class Ownership:
     group: ProcessGroup | None = None
     base: Ownership | None = None
 
-    def blocks(self, size: int) -> Ownership:
-        """Return the ownership of blocks of so many elements, such as words of bits; one across a border is either device's."""
-        return Ownership(self.devices, -(-self.size // size), None, None, self.group, self)
+    def others(self, size: int) -> Ownership:
+        """Return the ownership of so many other elements over the same devices, such as words with a bit for each vertex."""
+        return Ownership(self.devices, size, None, None, self.group, self)
 
     def agree(self, what: str) -> None:
         """Wait until all processes come to a call."""

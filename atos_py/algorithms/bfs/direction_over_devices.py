@@ -178,7 +178,7 @@ def search_over_devices(
 ) -> None:
     """Find the depths of an undirected graph: up to a limit, or to the level in which a target is reached."""
     ownership = parts.ownership
-    words = ownership.blocks(32)
+    words = ownership.others(-(-parts.num_vertices // 32))
     reached, before = PartitionedArray(words.size, np.uint32, words), MirroredArray(words.size, np.uint32, words)
     with ownership.all_at("the sources of a search"):
         numbers = np.unique(ownership.to_numbers(sources))

@@ -27,13 +27,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays.array import Array, asarray, zeros
-from ...arrays.partitioned import PartitionedArray
 from ...compile.task import task
 from ...graph.graph import Graph
 from ...graph.graph_arrays import GraphArrays
@@ -61,18 +60,16 @@ _FAST_RATE = 0.5  # a first round of a smaller contraction factor is one of a gr
 
 # Places in the state of an iteration. The last ones keep the errors of some rounds.
 # The step; a; the sums of ranks in y and f(y); the error of y, and whether that is small enough.
-_OMEGA, _BOUND, _SUM, _NEW_SUM, _ERROR, _ENDS, _ERRORS = range(7)
+OMEGA, _BOUND, _SUM, _NEW_SUM, _ERROR, _ENDS, _ERRORS = range(7)
 _NUM_ERRORS = 16
 _STATE_SIZE = _ERRORS + _NUM_ERRORS
-
-_T = TypeVar("_T", Array, PartitionedArray)
 
 
 class Iteration(NamedTuple):
     """Arrays and numbers of a Chebyshev iteration, the last argument of its task."""
 
-    values: Array | PartitionedArray  # y in rounds of even number, and what comes after it in odd ones
-    others: Array | PartitionedArray
+    values: Any  # y in rounds of even number, and what comes after it in odd ones
+    others: Any
     teleport: Array
     totals: Array  # of the round: the sum of f(y), its distance to y, and the sum of y
     state: Array
@@ -94,6 +91,11 @@ def no_contribution(current, *rest):  # type: ignore[no-untyped-def]
     return current.dtype.type(0)
 
 
+def extrapolate(previous, plain, omega):  # type: ignore[no-untyped-def]
+    """Return the value of the next round, from that of the one before and that of a plain step."""
+    return previous + omega * (plain - previous)
+
+
 def next_value(v, degree, received, current, previous, teleport, teleport_weight, damping, omega):  # type: ignore[no-untyped-def]
     """Replace the previous contribution of v by the next one.
 
@@ -102,22 +104,14 @@ def next_value(v, degree, received, current, previous, teleport, teleport_weight
     tuple
         The rank of v in f(y), its distance to the rank in y, and the rank in y.
     """
+    rank = damping * received + teleport_weight * teleport[min(v, teleport.size - 1)]
     edges = np.float64(max(degree, 1))
     old_rank = current[v] * edges
-    rank = damping * received + teleport_weight * teleport[min(v, teleport.size - 1)]
-    value = previous[v]
-    previous[v] = value + omega * (rank / edges - value)
+    previous[v] = extrapolate(previous[v], rank / edges, omega)
     return rank, abs(rank - old_rank), old_rank
 
 
 gather_range = gather(contribution, next_value, no_contribution, count=3).body
-
-
-def current_and_previous(worker, run):  # type: ignore[no-untyped-def]
-    """Return y of this round, and that of the round before, whose place the next one takes."""
-    if worker.round & 1 == 1:
-        return run.others, run.values
-    return run.values, run.others
 
 
 @task
@@ -125,8 +119,10 @@ def chebyshev_round(worker, item, size, thread_max_degree, indptr, indices, run)
     """Gather for ranges of vertices until all of this round are taken, and push the item again for the next round."""
     if worker.rank == 0:
         worker.push(item)
-    current, previous = current_and_previous(worker, run)
-    numbers = run.teleport_weight, run.damping, run.state[_OMEGA]
+    is_odd = worker.round & 1 == 1
+    current = run.others if is_odd else run.values
+    previous = run.values if is_odd else run.others
+    numbers = run.teleport_weight, run.damping, run.state[OMEGA]
     while True:
         k = take_range(worker, run)
         if k < 0:
@@ -134,22 +130,11 @@ def chebyshev_round(worker, item, size, thread_max_degree, indptr, indices, run)
         gather_range(worker, k, size, thread_max_degree, indptr, indices, run.totals, current, previous, run.teleport, *numbers)
 
 
-@task
-def chebyshev_range(worker, v, size, thread_max_degree, indptr, indices, run):  # type: ignore[no-untyped-def]
-    """Gather for the range of vertices that begins with v, and push it again for the next round."""
-    if worker.rank == 0:
-        worker.push(v)
-    both = current_and_previous(worker, run)
-    numbers = run.teleport_weight, run.damping, run.state[_OMEGA]
-    k = v // size
-    gather_range(worker, k, size, thread_max_degree, indptr, indices, run.totals, *both, run.teleport, *numbers)
-
-
 def end_round(worker, size, thread_max_degree, indptr, indices, run):  # type: ignore[no-untyped-def]
     """Measure the error, choose the next step, and stop if the error is small enough, or does not fall any more."""
     state, totals, count = run.state, run.totals, worker.round
     new_sum, change, old_sum = totals[0], totals[1], totals[2]
-    bound, omega = state[_BOUND], state[_OMEGA]
+    bound, omega = state[_BOUND], state[OMEGA]
     error = (change + abs(new_sum - old_sum)) / (1 - run.damping) / old_sum if old_sum > 0 else math.inf
     first = state[_ERRORS]
     in_window = state[_ERRORS + (count - _RATE_WINDOW) % _NUM_ERRORS]
@@ -176,7 +161,7 @@ def end_round(worker, size, thread_max_degree, indptr, indices, run):  # type: i
         state[_ERROR] = error
         state[_ENDS] = 1.0 if ends else 0.0
         state[_BOUND] = run.damping if starts_again else bound
-        state[_OMEGA] = 1.0 if starts_again else 1 / (1 - bound**2 * (omega if omega != 1 else 2.0) / 4)
+        state[OMEGA] = 1.0 if starts_again else 1 / (1 - bound**2 * (omega if omega != 1 else 2.0) / 4)
     if ends or stalls or run.is_stepped:
         worker.stop()
 
@@ -201,20 +186,28 @@ def outcome(state: Array) -> Outcome:
     return Outcome(after[_ERROR], after[_ENDS] != 0, after[_SUM], after[_NEW_SUM])
 
 
-def run_to_end(
-    run_rounds: Callable[[_T, _T], tuple[Outcome, int]], values: _T, others: _T, goes_on: bool
-) -> tuple[Outcome, _T]:
-    """Run launches of rounds, one or (`goes_on`) as long as the error falls; return the last outcome and contributions.
+def run_to_end(run_rounds: Callable[[int], tuple[Outcome, int]], goes_on: bool) -> tuple[Outcome, int]:
+    """Run launches of rounds, one or (`goes_on`) as long as the error falls.
 
     A launch ends where the error falls slowly, as it does if the damping is almost 1, or if rounding lets it fall no further.
+
+    Parameters
+    ----------
+    run_rounds : callable
+        Runs rounds that begin with the contributions of a side, 0 or 1; returns their outcome, and how many there were. Sides
+        change places after each round.
+
+    Returns
+    -------
+    tuple
+        The last outcome, and the side that it was measured of.
     """
-    before = math.inf
+    before, side = math.inf, 0
     while True:
-        found, rounds = run_rounds(values, others)
-        if rounds % 2 == 0:
-            values, others = others, values
+        found, rounds = run_rounds(side)
+        side = (side + rounds - 1) % 2
         if found.is_met or not (goes_on and found.error < _LEAST_GAIN * before):
-            return found, values
+            return found, side
         before = found.error
 
 
@@ -299,35 +292,35 @@ def solve(
     size, thread_max_degree, order, worker = ranges
     items = range_takers(order.size, device)
     how: dict[str, Any] = {"worker": "cta"} if worker == "cta" else {"worker": "warp", "defaults": {"fetch_size": 1}}
-    values, others = (zeros(n, dtype=rank.dtype, device=device) for _ in range(2))
+    sides = [zeros(n, dtype=rank.dtype, device=device) for _ in range(2)]
     state = zeros(_STATE_SIZE, dtype=np.float64, device=device)
     overrides: LaunchOptions = {"barrier": True, "each_round": end_round}
     planning = launches.planned is not None  # then there are no results
 
-    def run_rounds(values: Array, others: Array, is_stepped: bool = False) -> tuple[Outcome, int]:
+    def run_rounds(side: int, is_stepped: bool = False) -> tuple[Outcome, int]:
         """Run rounds, or one; return what they come to, and how many there were."""
         launches.totals[:] = 0
         state[:] = first_state(damping)
         numbers = 1 - damping, damping, tolerance, int(is_stepped)
-        run = Iteration(
-            values, others, teleport, launches.totals, state, *numbers, order, zeros(1, dtype=np.uint32, device=device)
-        )
+        both = sides[side], sides[1 - side]
+        taken = zeros(1, dtype=np.uint32, device=device)
+        run = Iteration._make((*both, teleport, launches.totals, state, *numbers, order, taken))
         arguments = size, thread_max_degree, graph.indptr, graph.indices, run
         launches.launch(items, chebyshev_round, *arguments, overrides=overrides, **how)
         if not planning:
             launches.queue.clear()
         return outcome(state), 1 if planning else launches.runs[-1].rounds
 
-    begin(values, 1.0)
+    begin(sides[0], 1.0)
     if any_scale:
         # Of the sum of y, f keeps what comes along edges; the rest has to be the teleport term of f, which is 1 - damping.
-        found, _ = run_rounds(values, others, True)
+        found, _ = run_rounds(0, True)
         rest = found.total - found.next_total + 1 - damping
         if not planning and not (rest > 0 and found.total > 0):
             return None
-        begin(values, (1 - damping) / rest)
-    found, last = run_to_end(run_rounds, values, others, goes_on=undirected and not planning)
+        begin(sides[0], (1 - damping) / rest)
+    found, last = run_to_end(run_rounds, goes_on=undirected and not planning)
     if not found.is_met and not planning:
         return None
-    launches.over_vertices(scale_by_degree, n, graph.indptr, last, 1 / (found.total or 1.0) if undirected else 1.0, rank)
+    launches.over_vertices(scale_by_degree, n, graph.indptr, sides[last], 1 / (found.total or 1.0) if undirected else 1.0, rank)
     return found.error

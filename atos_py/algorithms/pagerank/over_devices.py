@@ -12,33 +12,89 @@ import numpy as np
 
 from ...arrays.array import asarray
 from ...arrays.filled import full
+from ...arrays.mirrored import MirroredArray
 from ...arrays.partitioned import PartitionedArray
 from ...arrays.shared import common_zeros
+from ...compile.task import task
 from ...errors import InvalidArgumentError
 from ...graph.graph_arrays import GraphArrays
 from ...graph.partition import Partition
 from ...graph.symmetry import is_symmetric
+from ...operators.edge_map import gather
+from ...operators.vertex_map import vertex_map
 from ...runtime.launch_options import LaunchOptions
 from ...runtime.stats import LaunchStats
 from ..over_devices import by_owner, first_of_ranges, launches_over
 from .chebyshev_pull import (
     HUB_DEGREE,
+    OMEGA,
     Iteration,
     Outcome,
-    chebyshev_range,
     end_round,
+    extrapolate,
     find_hubs,
     first_state,
     outcome,
     plan_ranges,
     run_to_end,
-    scale_by_degree,
 )
-from .residual_push import set_ranks
 
-__all__ = ["pagerank_over"]
+__all__ = ["chebyshev_range", "pagerank_over"]
 
-_find_hubs, _set_ranks, _scale_by_degree = by_owner(find_hubs), by_owner(set_ranks), by_owner(scale_by_degree)
+
+def contribution(v, u, both, side, *rest):  # type: ignore[no-untyped-def]
+    """Return what an edge carries."""
+    return both[side, u]
+
+
+def no_contribution(both, *rest):  # type: ignore[no-untyped-def]
+    """Return what no edge carries."""
+    return both.dtype.type(0)
+
+
+def next_value(v, degree, received, both, side, base, damping, omega):  # type: ignore[no-untyped-def]
+    """Replace the contribution of v on the other side by the next one; see `chebyshev_pull.next_value`."""
+    rank = damping * received + base
+    edges = np.float64(max(degree, 1))
+    old_rank = both[side, v] * edges
+    both[1 - side, v] = extrapolate(both[1 - side, v], rank / edges, omega)
+    return rank, abs(rank - old_rank), old_rank
+
+
+gather_range = gather(contribution, next_value, no_contribution, count=3).body
+
+
+@task
+def chebyshev_range(worker, v, size, thread_max_degree, indptr, indices, first_side, base, run):  # type: ignore[no-untyped-def]
+    """Gather for the range of vertices that begins with v, and push it again for the next round."""
+    if worker.rank == 0:
+        worker.push(v)
+    side = (worker.round + first_side) & 1
+    numbers = base, run.damping, run.state[OMEGA]
+    gather_range(worker, v // size, size, thread_max_degree, indptr, indices, run.totals, run.values, side, *numbers)
+
+
+def end_of_round(worker, size, thread_max_degree, indptr, indices, first_side, base, run):  # type: ignore[no-untyped-def]
+    """Choose the next step as on one device."""
+    end_round(worker, size, thread_max_degree, indptr, indices, run)
+
+
+@by_owner
+@vertex_map
+def set_contributions(v, indptr, per_vertex, per_edge, both):  # type: ignore[no-untyped-def]
+    """Set the contribution of a vertex to that of a rank of ``per_vertex + per_edge * degree``."""
+    degree = indptr[v + 1] - indptr[v]
+    both[0, v] = (per_vertex + per_edge * degree) / np.float64(max(degree, 1))
+
+
+@by_owner
+@vertex_map
+def scale_by_degree(v, indptr, both, side, factor, rank):  # type: ignore[no-untyped-def]
+    """Turn a contribution into a rank, times a factor; rounded once."""
+    rank[v] = factor * (both[side, v] * np.float64(max(indptr[v + 1] - indptr[v], 1)))
+
+
+_find_hubs = by_owner(find_hubs)
 
 
 def pagerank_over(
@@ -67,31 +123,30 @@ def pagerank_over(
     size, thread_max_degree, order, kind = plan_ranges(rows, hubs[1 : 1 + int(hubs[0])], len(parts.devices))
     items = first_of_ranges(parts, size)[order.to_numpy()]
     # Ranks are nearly in proportion to degrees; but not so in each of the small components.
-    near = tolerance > 1e-5
-    start = (1 - damping, damping * (1 - float(sums[0])) / max(parts.num_edges, 1)) if near else (1.0, 0.0)
-    rounds: LaunchOptions = {"barrier": True, "each_round": end_round}
-
-    def contributions(type_of_them: Any) -> PartitionedArray:
-        return full(n, 0, dtype=type_of_them, partition=parts, placement="mirrored")
-
-    def run_rounds(values: PartitionedArray, others: PartitionedArray) -> tuple[Outcome, int]:
-        """Run rounds that begin with `values`; return what they come to, and how many there were."""
-        totals, state, taken = (common_zeros(*made, ownership) for made in ((3, "f8"), (first_state(0).size, "f8"), (1, "u4")))
-        state[:] = first_state(damping)
-        run = Iteration(values, others, teleport, totals, state, 1 - damping, damping, tolerance, 0, taken, taken)
-        arguments = size, thread_max_degree, parts.indptr, parts.indices, run
-        launches.launch(items, chebyshev_range, *arguments, worker=kind, defaults={"fetch_size": 1}, overrides=rounds)
-        launches.queue.clear()
-        return outcome(state), launches.runs[-1].rounds
+    near, mean = tolerance > 1e-5, 1 / max(n, 1)
+    start = ((1 - damping) * mean, damping * (1 - float(sums[0])) / max(parts.num_edges, 1)) if near else (mean, 0.0)
+    rounds: LaunchOptions = {"barrier": True, "each_round": end_of_round}
 
     # In float32 rounding may let the error fall no further than to a little more than the tolerance.
     for each in dict.fromkeys((dtype, np.dtype(np.float64))):
-        values, others = contributions(each), contributions(each)
-        launches.launch(everyone, _set_ranks, n, parts.indptr, teleport, *start, True, values)
-        found, last = run_to_end(run_rounds, values, others, goes_on=True)
+        both = MirroredArray((2, n), each, ownership.others(2))  # contributions of this round, and of the one before
+
+        def run_rounds(side: int, both: MirroredArray = both) -> tuple[Outcome, int]:
+            """Run rounds that begin with a side; return what they come to, and how many there were."""
+            shapes = (3, "f8"), (first_state(0).size, "f8"), (1, "u4")
+            totals, state, taken = (common_zeros(*shape, ownership) for shape in shapes)
+            state[:] = first_state(damping)
+            run = Iteration(both, None, teleport, totals, state, 1 - damping, damping, tolerance, 0, taken, taken)
+            arguments = size, thread_max_degree, parts.indptr, parts.indices, side, (1 - damping) * mean, run
+            launches.launch(items, chebyshev_range, *arguments, worker=kind, defaults={"fetch_size": 1}, overrides=rounds)
+            launches.queue.clear()
+            return outcome(state), launches.runs[-1].rounds
+
+        launches.launch(everyone, set_contributions, n, parts.indptr, *start, both)
+        found, last = run_to_end(run_rounds, goes_on=True)
         if found.is_met or n == 0:
             rank = full(n, 0, dtype=dtype, partition=parts)
-            launches.launch(everyone, _scale_by_degree, n, parts.indptr, last, 1 / (found.total or 1.0), rank)
+            launches.launch(everyone, scale_by_degree, n, parts.indptr, both, last, 1 / (found.total or 1.0), rank)
             return rank, launches.total(task="gather", like=launches.runs[-2]), (found.error if n else 0.0) + rounding
     raise InvalidArgumentError(
         f"the tolerance is too fine: rounding in float64 leaves an error of up to {found.error:.1e}, not {tolerance:.1e}"

@@ -1,0 +1,56 @@
+"""Kernels of algorithms over several GPUs, linked for sm_90: registers, spills, and loads of mirrored arrays. No GPU needed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import atos_py as atos
+from atos_py.algorithms.bfs import direction_over_devices as levels
+from atos_py.algorithms.pagerank import chebyshev_pull
+from atos_py.algorithms.pagerank import over_devices as pagerank
+from atos_py.arrays.array import asarray
+from atos_py.compile import linker as link
+from atos_py.compile.arguments import describe
+from atos_py.compile.kinds import Tasks
+
+pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+pytest.importorskip("cuda.core", reason="cuda-core is not installed")
+if not any(link.CORE_DIR.glob("core_*.fatbin")):
+    pytest.skip("the core was built without GPU support", allow_module_level=True)
+
+PARTS = atos.generate.road(4, 1.0, device="cpu").partition(["cpu:0", "cpu:1"])
+VERTEX = np.dtype("u4")
+
+
+@pytest.mark.parametrize("worker", ["warp", "cta"])
+def test_search_by_level(worker):
+    words = PARTS.ownership.others(1)
+    search = levels.Search(
+        atos.full(16, 0, dtype=np.uint32, partition=PARTS),
+        atos.arrays.partitioned.PartitionedArray(words.size, np.uint32, words),
+        atos.MirroredArray(words.size, np.uint32, words),
+        atos.zeros(2000, dtype=np.int64, device="cpu"),
+        64,
+        1 << 30,
+        -1,
+    )
+    tasks = Tasks((levels.push_level, levels.send_bits, levels.pull_level, levels.list_level))
+    args = describe(PARTS), describe(search)
+    found = link.cubin(tasks, None, args, VERTEX, worker, (9, 0), each_round=levels.open_level, peers=True)
+    assert (found.stack_bytes, found.spill_bytes) == (0, 0)
+    assert found.registers <= 64
+
+
+@pytest.mark.parametrize("worker", ["warp", "cta"])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_chebyshev_iteration(worker, dtype):
+    both = atos.MirroredArray((2, 16), dtype, PARTS.ownership.others(2))
+    totals, state, taken = (atos.zeros(30, dtype=each, device="cpu") for each in ("f8", "f8", "u4"))
+    teleport = asarray([0.5], device="cpu", readonly=True)
+    run = chebyshev_pull.Iteration(both, None, teleport, totals, state, 0.15, 0.85, 1e-3, 0, taken, taken)
+    args = tuple(map(describe, (256, 16, PARTS.indptr, PARTS.indices, 0, 0.01, run)))
+    task, end = pagerank.chebyshev_range, pagerank.end_of_round
+    found = link.cubin(task, None, args, VERTEX, worker, (9, 0), each_round=end, peers=True)
+    assert (found.stack_bytes, found.spill_bytes) == (0, 0)
+    assert found.registers <= 80
