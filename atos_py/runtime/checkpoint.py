@@ -16,6 +16,9 @@ bytes                 content
 32                    SHA-256 of all that is before
 ====================  ===================================================================================================
 
+A queue over several devices is written as one of one device: items, and elements of arrays over the parts of a graph, by the
+ids of vertices. So it can be read for other devices, or for one.
+
 Nothing in it is code, and nothing is believed before the checksum and the sizes are found right.
 """
 
@@ -34,9 +37,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray
+from ..arrays.partitioned import PartitionedArray
 from ..compile.codegen import ITEM_BYTES
-from ..core.devices import Device
-from ..core.devices import device as device_of
 from ..core.library import lib
 from ..errors import CheckpointError, InvalidArgumentError, UnsupportedTypeError
 from ..support.atomic_files import as_path, open_regular, replacing
@@ -140,7 +142,7 @@ def save(
                 return
 
 
-def _write(file: BinaryIO, queue: QueueSnapshot, arrays: Mapping[str, Array]) -> None:
+def _write(file: BinaryIO, queue: QueueSnapshot, arrays: Mapping[str, Array | PartitionedArray]) -> None:
     digest = hashlib.sha256()
 
     def put(data: bytes | memoryview) -> None:
@@ -188,19 +190,25 @@ def _view_bytes(values: NDArray[Any]) -> memoryview:
     return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
 
 
-def _split(array: Array) -> Iterator[tuple[Array, slice]]:
-    """Yield an array as one of one dimension, with parts of it that are small enough to be copied at once."""
+def _split(array: Array | PartitionedArray) -> Iterator[tuple[Array | PartitionedArray, slice]]:
+    """Yield an array as one of one dimension, with parts of it that are small enough to be copied at once.
+
+    One over several devices is a single part, in the order of ids.
+    """
+    if isinstance(array, PartitionedArray):
+        yield array, slice(0, len(array))
+        return
     flat = Array(array.pointer, (array.size,), array.dtype, array.device, readonly=array.readonly, owner=array)
     step = _PIECE_BYTES // array.dtype.itemsize
     for first in range(0, array.size, step):
         yield flat, slice(first, first + step)
 
 
-def _wrap_array(name: str, value: Any) -> Array:
+def _wrap_array(name: str, value: Any) -> Array | PartitionedArray:
     """Return an array over the memory of `value`."""
-    if name == "device":
-        raise InvalidArgumentError("an array of a checkpoint cannot be called 'device', which is an option of Queue.load")
-    if isinstance(value, Array):
+    if name in ("device", "owner"):
+        raise InvalidArgumentError(f"an array of a checkpoint cannot be called {name!r}, which is an option of Queue.load")
+    if isinstance(value, (Array, PartitionedArray)):
         return value
     if hasattr(value, "__cuda_array_interface__") or getattr(value, "__dlpack_device__", lambda: (1, 0))()[0] != 1:
         return asarray(value)
@@ -217,22 +225,20 @@ def _wrap_array(name: str, value: Any) -> Array:
 
 @host_memory_for("Queue.load")
 def load(
-    make: Callable[[QueueOptions, Device], _Q],
+    make: Callable[[QueueOptions], _Q],
     restore: Callable[[_Q, QueueSnapshot], None],
     path: str | os.PathLike[str],
-    device: Device | str | None,
     arrays: Mapping[str, Any],
 ) -> _Q:
-    """Make a queue with its options on a device, restore its items from a file, and fill arrays; see `Queue.load`."""
+    """Make a queue with its options, restore its items from a file, and fill arrays; see `Queue.load`."""
     path = as_path(path)
-    place = device_of(device)
     targets = {name: _wrap_array(name, value) for name, value in arrays.items()}
     with open_regular(path, "checkpoint") as file:
         try:
             header = _read_header(path, file)
             _check_targets(header, targets)
             try:
-                queue = make(header.options, place)
+                queue = make(header.options)
             except (InvalidArgumentError, UnsupportedTypeError) as error:
                 raise CheckpointError(path, f"its header makes no sense: {error}") from error
             items = np.empty(header.state.pending, header.options.dtype)
@@ -249,7 +255,7 @@ def load(
             restore(queue, QueueSnapshot(header.options, items, priorities, header.kinds, numbers, header.state))
             for name in header.arrays:
                 for flat, part in _split(targets[name]):
-                    piece = np.empty(len(range(*part.indices(flat.size))), flat.dtype)
+                    piece = np.empty((len(range(*part.indices(flat.shape[0]))), *flat.shape[1:]), flat.dtype)
                     _read_into(path, file, _view_bytes(piece))
                     flat[part] = piece
         except OSError as error:
@@ -342,7 +348,7 @@ def _parse_count(value: Any) -> int:
     return value
 
 
-def _check_targets(header: _Header, targets: Mapping[str, Array]) -> None:
+def _check_targets(header: _Header, targets: Mapping[str, Array | PartitionedArray]) -> None:
     if set(targets) != set(header.arrays):
         held, given = (", ".join(sorted(names)) or "none" for names in (header.arrays, targets))
         raise InvalidArgumentError(f"the checkpoint holds these arrays: {held}; pass one to be filled for each (got {given})")

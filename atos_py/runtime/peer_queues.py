@@ -19,7 +19,7 @@ from ..core.devices import Device
 from ..core.library import check, ffi, lib
 from ..core.process_group import turn
 from ..errors import InvalidArgumentError, LaunchConfigError, QueueFullError, UnsupportedTypeError
-from .checkpoint import QueueState
+from .checkpoint import QueueOptions, QueueSnapshot, QueueState
 from .core_queue import CoreQueue, Form, Launched, lacks_tasks
 from .shared_queue import SharedCoreQueue
 from .stats import COUNTED, DeviceStats
@@ -216,9 +216,12 @@ class PeerQueues:
 
     def read(self, room: int | None = None) -> tuple[Form, NDArray[np.uint8], QueueState]:
         """Return the items of all devices, one after another, with their ids, or none of them if there is no room."""
+        return self._merge([core.read(room) for core in self._cores])
+
+    def _merge(self, parts: Sequence[tuple[Form, NDArray[np.uint8], QueueState]]) -> tuple[Form, NDArray[np.uint8], QueueState]:
+        """Return the items of parts together, with their ids, and their states added up."""
         states, items, names = [], [], []
-        for core in self._cores:
-            form, stored, state = core.read(room)
+        for form, stored, state in parts:
             part, numbers = form.decode(stored)
             states.append(state)
             items.append(part)
@@ -236,11 +239,33 @@ class PeerQueues:
         """Return how the queues stand together."""
         return self.read(0)[2]
 
-    def snapshot(self, options: Any) -> Any:
-        """Refuse a checkpoint."""
-        raise LaunchConfigError("a queue over several devices has no checkpoints yet; save its items: queue.peek()")
+    def snapshot(self, options: QueueOptions) -> QueueSnapshot:
+        """Return what a checkpoint holds: the items of all devices with their ids, the rest of an interrupted level first."""
+        self._check_one_process()
+        parts = [core.read() for core in self._cores]
+        merged, stored, state = self._merge(parts)
+        items, numbers = merged.decode(stored)
+        in_level = np.concatenate([np.arange(each.pending) < each.level for _, _, each in parts])
+        order = np.argsort(~in_level, kind="stable")
+        return QueueSnapshot(options, items[order], None, merged.kinds, numbers[order], state)
 
-    restore = snapshot
+    def restore(self, saved: QueueSnapshot) -> None:
+        """Put an empty queue that nobody else uses in a state, of which each device gets its own items."""
+        self._check_one_process()
+        items = saved.items.copy()
+        _keys(items)[...] = self._ownership.to_numbers(_keys(items))
+        owners = np.minimum(_keys(items) // self._ownership.chunk, len(self._cores) - 1)
+        in_level = np.arange(len(items)) < saved.state.level
+        for k, core in enumerate(self._cores):
+            own = owners == k
+            counts = QueueState(int(own.sum()), int((own & in_level).sum()), 0, 0)
+            if k == 0:
+                counts = counts._replace(tasks_run=saved.state.tasks_run, tasks_pushed=saved.state.tasks_pushed)
+            core.restore(saved._replace(items=items[own], numbers=saved.numbers[own], state=counts))
+
+    def _check_one_process(self) -> None:
+        if self._ownership.group is not None:
+            raise LaunchConfigError("a queue of several processes has no checkpoints yet; save its items: queue.peek()")
 
     def for_launch(self, tasks: tuple[str, ...]) -> Form:
         """Return the form for a launch of tasks, which all devices have then: with kinds if one needs them.

@@ -17,7 +17,7 @@ from ..compile.task import Task
 from ..core.devices import Device
 from ..core.devices import device as device_of
 from ..core.library import check, ffi, lib
-from ..errors import UnsupportedTypeError
+from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_dtype, check_bool, check_int
 from . import checkpoint
@@ -346,7 +346,9 @@ class Queue(QueueLaunches):
         checkpoint.save(self._take_snapshot, self._core.state, path, arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], /, *, device: Device | str | None = None, **arrays: Any) -> Queue:
+    def load(
+        cls, path: str | os.PathLike[str], /, *, device: Device | str | None = None, owner: Any = None, **arrays: Any
+    ) -> Queue:
         """Return the queue that `save` wrote to a file, and fill arrays with what they held at that moment.
 
         It has the capacity that it had, and may grow to what this device can spare: set `max_capacity` if that is too much.
@@ -357,6 +359,9 @@ class Queue(QueueLaunches):
             The file.
         device : Device or str, optional
             Where the queue shall be, which need not be where it was; by default the best there is.
+        owner : Partition, optional
+            In place of `device`, the parts of a graph, as for `Queue`: these may be over other devices than those of the queue
+            that was saved, of which there may have been one.
         **arrays
             A writable array to be filled for each one that was saved, under the same name, of the same shape and dtype, on any
             device. Nothing is written before the whole file is checked.
@@ -378,12 +383,11 @@ class Queue(QueueLaunches):
         >>> print(atos.Queue.load("run.atos", done=done).capacity, done[:])
         10 [5 5]
         """
+        if owner is not None and device is not None:
+            raise InvalidArgumentError(f"a queue has a device or an owner, and not both (got device={device!r:.80})")
+        where = {"device": device_of(device)} if owner is None else {"owner": owner}
         return checkpoint.load(
-            lambda options, place: cls(**options._asdict(), device=place),
-            lambda queue, saved: queue._core.restore(saved),
-            path,
-            device,
-            arrays,
+            lambda options: cls(**options._asdict(), **where), lambda queue, saved: queue._core.restore(saved), path, arrays
         )
 
     def _take_snapshot(self) -> QueueSnapshot:

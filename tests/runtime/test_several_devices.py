@@ -384,7 +384,6 @@ REFUSED = {
     "persistent=False": lambda queue: queue.launch_cta(again, persistent=False),
     "idle=": lambda queue: queue.launch_cta(again, idle=lambda worker: None),
     "start": lambda queue: queue.start(again),
-    "checkpoints": lambda queue: queue.save("never.atos"),
     "no other queue": lambda queue: queue.launch_cta(count, atos.Queue(3, device="cpu")),
 }
 
