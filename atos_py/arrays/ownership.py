@@ -20,7 +20,7 @@ from ..core.library import check, lib
 from ..core.process_group import ProcessGroup, whole
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 
-__all__ = ["Ownership", "check_devices", "ownership_of"]
+__all__ = ["Ownership", "check_devices", "ownership_of", "tries_gpus"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +124,11 @@ class Ownership:
 _TRY_GPUS = "ATOS_SEVERAL_GPUS"
 
 
+def tries_gpus() -> bool:
+    """Return whether several GPUs may be used together."""
+    return os.environ.get(_TRY_GPUS) == "1"
+
+
 def check_devices(devices: Any) -> tuple[Device, ...]:
     """Return the devices of a partition; GPUs reach each other's memory from then on."""
     if isinstance(devices, (str, Device)) or not isinstance(devices, Sequence):
@@ -135,7 +140,7 @@ def check_devices(devices: Any) -> tuple[Device, ...]:
     if len(kinds) > 1:
         raise InvalidArgumentError(f"devices must be all GPUs or all CPU devices (got {', '.join(map(str, devices))})")
     if kinds == {"cuda"}:
-        if os.environ.get(_TRY_GPUS) != "1":
+        if len(found) > 1 and not tries_gpus():
             raise InvalidArgumentError(
                 "launches over GPUs have not been tried on several yet, and may give wrong results or not end; use CPU devices,"
                 f" or set the environment variable {_TRY_GPUS}=1 to try them (got {', '.join(map(str, devices))})"

@@ -264,22 +264,25 @@ class DerivedGraphs(GraphArrays):
         return self._induced(chosen).simplify(sort=True), as_library(chosen, self.library)
 
     @overload
-    def partition(self, devices: Sequence[Device | str], order: str = "keep", *, seed: int = 0) -> Partition: ...
+    def partition(
+        self, devices: Sequence[Device | str] | Literal["auto"], order: str = "keep", *, seed: int = 0
+    ) -> Partition: ...
     @overload
     def partition(self, devices: None = None, order: str = "keep", *, seed: int = 0) -> Any: ...
     @host_memory_for("Graph.partition")
     def partition(
-        self, devices: Sequence[Device | str] | None = None, order: str = "keep", *, seed: int = 0
+        self, devices: Sequence[Device | str] | Literal["auto"] | None = None, order: str = "keep", *, seed: int = 0
     ) -> Partition | HostPartition:
         """Return the graph in parts, one for each device, which owns a range of the vertices and their edges.
 
         Parameters
         ----------
-        devices : sequence of Device or str, optional
+        devices : sequence of Device or str, or "auto", optional
             GPUs that reach each other's memory, or CPU devices of this process, such as ``["cuda:0", "cuda:1"]``. By default
             a CPU device of each process, after `atos_py.distributed.init`: all processes then call this with the same graph,
             and share the parts, or, where they exchange messages, get one each, on the device of their graph. A GPU that is
-            named several times counts as several devices, for tests on one.
+            named several times counts as several devices, for tests on one. "auto": all GPUs for a graph that is large and
+            dense, and the best device alone for any other, such as a road network, which several GPUs would not make faster.
         order : {"keep", "random"}
             How vertices are numbered inside tasks, of which each device owns as many: as they are, for meshes and roads, whose
             neighbours have similar ids; or at random, for scale-free graphs, so that each device gets as many edges.
@@ -313,7 +316,7 @@ class DerivedGraphs(GraphArrays):
         Partition(4 vertices, 3 directed edges, over cpu, cpu:1)
         """
         hosts = current_hosts() if devices is None else None
-        where, group = devices_of(devices) if hosts is None else ((), None)
+        where, group = devices_of(devices, self.num_vertices, self.num_edges) if hosts is None else ((), None)
         check_partition_order(order)
         seed = check_int("seed", seed, 0, 2**64 - 1)
         chosen = order_vertices(self, order, seed) if order == "random" else None

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray
-from ..arrays.ownership import Ownership, check_devices
+from ..arrays.ownership import Ownership, check_devices, tries_gpus
 from ..arrays.shared import shared_zeros
 from ..arrays.spread import spread_zeros
 from ..core.devices import Device
+from ..core.devices import device as device_of
+from ..core.devices import devices as all_devices
 from ..core.process_group import ProcessGroup, current_group
 from ..errors import InvalidArgumentError
 from .csr import CSR
 from .reorder import random_order
 
-__all__ = ["Partition", "Placement", "check_partition_order", "devices_of", "make_partition", "placement_of"]
+__all__ = ["Partition", "Placement", "check_partition_order", "devices_of", "make_partition", "placement_of", "suit_devices"]
 
 _ORDERS = ("keep", "random")
 
@@ -31,8 +33,21 @@ def check_partition_order(order: Any) -> str:
     return order
 
 
-def devices_of(given: Any) -> tuple[tuple[Device, ...], ProcessGroup | None]:
-    """Return the devices that parts are for; if none are given, one of each process of the group that this one is in."""
+# Below so many edges, or so many to a vertex, a second GPU would not pay: launches there are bound by the latency of a hop.
+_LARGE, _DENSE = 1 << 25, 8
+
+
+def suit_devices(num_vertices: int, num_edges: int, gpus: Sequence[Device], best: Device) -> tuple[Device, ...]:
+    """Return all GPUs for a large, dense graph, and the best device for any other."""
+    pays = len(gpus) > 1 and num_edges >= max(_LARGE, _DENSE * num_vertices)
+    return tuple(gpus) if pays else (best,)
+
+
+def devices_of(given: Any, num_vertices: int, num_edges: int) -> tuple[tuple[Device, ...], ProcessGroup | None]:
+    """Return the devices that parts of a graph are for; if none are given, one of each process of the group of this one."""
+    if isinstance(given, str) and given == "auto":
+        gpus = [each for each in all_devices() if each.kind == "cuda"] if tries_gpus() else []
+        return check_devices(suit_devices(num_vertices, num_edges, gpus, device_of(None))), None
     if given is not None:
         return check_devices(given), None
     group = current_group()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import atos_py as atos
 from atos_py.errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
+from atos_py.graph.partition import suit_devices
 
 GPUS = [str(device) for device in atos.devices() if device.kind == "cuda"]
 
@@ -112,6 +113,21 @@ def test_searches_with_an_end():
     atos.verify_sssp(graph, source, paths.distance.to_numpy(), target=target)
     near = atos.sssp(parts, source, cutoff=30)
     atos.verify_sssp(graph, source, near.distance.to_numpy(), cutoff=30)
+
+
+def test_devices_that_suit_a_graph():
+    gpus, best = [atos.device("cpu:1"), atos.device("cpu:2")], atos.device("cpu")  # in their place
+    for vertices, edges, found in [
+        (1 << 22, 1 << 27, (*gpus,)),
+        (24_000_000, 96_000_000, (best,)),  # a road network
+        (1 << 14, 1 << 18, (best,)),
+    ]:
+        assert suit_devices(vertices, edges, gpus, best) == found
+        assert suit_devices(vertices, edges, gpus[:1], best) == (best,)
+    if not GPUS:
+        graph = atos.generate.road(3, 1.0, device="cpu")
+        assert graph.partition("auto").devices == (best,)
+        assert graph.partition(devices="auto", order="random").devices == (best,)
 
 
 def test_nothing():
