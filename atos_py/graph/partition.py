@@ -21,16 +21,45 @@ from ..errors import InvalidArgumentError
 from .csr import CSR
 from .reorder import random_order
 
-__all__ = ["Partition", "Placement", "check_partition_order", "devices_of", "make_partition", "placement_of", "suit_devices"]
+__all__ = [
+    "Partition",
+    "Placement",
+    "check_partition_order",
+    "devices_of",
+    "make_partition",
+    "order_by_edges",
+    "placement_of",
+    "suit_devices",
+]
 
-_ORDERS = ("keep", "random")
+_ORDERS = ("keep", "random", "edges")
 
 
-def check_partition_order(order: Any) -> str:
-    """Return the name of an order; raise if it is none."""
-    if not isinstance(order, str) or order not in _ORDERS:
-        raise InvalidArgumentError(f"order must be one of {', '.join(_ORDERS)} (got {order!r:.80})")
+def check_partition_order(order: Any, orders: Sequence[str] = _ORDERS) -> str:
+    """Return the name of an order; raise if it is none of these."""
+    if not isinstance(order, str) or order not in orders:
+        raise InvalidArgumentError(f"order must be one of {', '.join(orders)} (got {order!r:.80})")
     return order
+
+
+def order_by_edges(degrees: NDArray[Any], count: int) -> NDArray[np.uint32]:
+    """Return the vertices of each of `count` parts, one after another, so that all have about as many edges.
+
+    Vertices are dealt to the parts by falling degree, in turns that change direction, as many to each as it owns; the last part
+    may own fewer. In a part they are in the order of their ids.
+    """
+    n = len(degrees)
+    ownership = np.diff([min(k * max(-(-n // count), 1), n) for k in range(count + 1)])
+    owner = np.empty(n, np.int64)
+    left, first = np.argsort(-degrees.astype(np.int64), kind="stable"), 0
+    for least in np.unique(ownership):  # parts with room for so many get one in each turn
+        takers = np.flatnonzero(ownership >= least)
+        turns = int(least) - first
+        rounds = np.tile(takers, (turns, 1))
+        rounds[1::2] = rounds[1::2, ::-1]
+        owner[left[: turns * len(takers)]] = rounds.ravel()
+        left, first = left[turns * len(takers) :], int(least)
+    return np.argsort(owner, kind="stable").astype(np.uint32)
 
 
 # Below so many edges, or so many to a vertex, a second GPU would not pay: launches there are bound by the latency of a hop.
@@ -163,7 +192,7 @@ class Placement:
 
 def placement_of(device: Any, devices: Any, order: Any) -> Placement | None:
     """Return where a graph goes that was asked for in parts for several `devices`; None if it is to be whole."""
-    check_partition_order(order)
+    check_partition_order(order, _ORDERS[:2])  # degrees are not known yet
     if devices is None:
         if order != "keep":
             raise InvalidArgumentError(f"order= is for parts over several devices=, which are not given (got order={order!r})")
