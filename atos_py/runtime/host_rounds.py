@@ -76,14 +76,28 @@ def run_by_rounds(queue: Any, name: str, args: Sequence[Any], launch: Callable[[
             raise DistributedError(f"{name} has failed on another host, which has the error; what waits here is in the queue")
         pushed = [array._exchange() for array in arrays]
         vertices = np.unique(np.concatenate(pushed)) if pushed else np.empty(0, np.int64)
-        if hosts.messages.total(np.array([vertices.size]))[0] == 0:
+        sent, stopped = hosts.messages.total(np.array([vertices.size, runs[-1].stopped], np.int64)).tolist()
+        if sent == 0:
             break
+        # Their elements are lowered already, so that nobody would push them again: there has to be room.
+        queue.max_capacity = max(queue.max_capacity, len(queue) + vertices.size)
         queue._core.push(vertices.astype(queue.dtype), None, None)
+        if stopped:
+            break
     mine = LaunchStats.total(runs)
     told = hosts.messages.gather(np.array([[mine.tasks_run, mine.tasks_pushed, mine.num_workers, mine.grown]]))
     devices = tuple(DeviceStats(f"host {k}", *counts) for k, counts in enumerate(told.tolist()))
     run, sent, workers, grown = told.sum(axis=0).tolist()
-    return replace(mine, tasks_run=run, tasks_pushed=sent, num_workers=workers, grown=grown, devices=devices, rounds=len(runs))
+    return replace(
+        mine,
+        tasks_run=run,
+        tasks_pushed=sent,
+        num_workers=workers,
+        grown=grown,
+        devices=devices,
+        rounds=len(runs),
+        stopped=bool(stopped),
+    )
 
 
 def own_items(places: HostPlaces, items: Any) -> Any:

@@ -161,6 +161,36 @@ def refusals(hosts: atos.distributed.HostGroup) -> None:
     hosts.barrier()
 
 
+@atos.task
+def stop_at_first(worker, v, depth):
+    """Stop on the first host; lower a vertex of the next one on all others."""
+    if v == 0:
+        worker.stop()
+    else:
+        worker.push_min(depth, (v + 1) % depth.size, 1)
+
+
+def stops(hosts: atos.distributed.HostGroup) -> None:
+    """A full queue of one host does not keep the others waiting, and nothing is lost; a stop is one of all."""
+    leaves = 100 * hosts.world_size
+    star = atos.Graph.from_edges(np.zeros(leaves, np.int64), np.arange(1, leaves + 1), num_vertices=leaves + 1, device="cpu")
+    parts = star.partition()
+    depth = atos.full(leaves + 1, atos.UNREACHED, dtype=np.uint32, partition=parts)
+    depth[0] = 0
+    queue = atos.Queue(2, max_capacity=1000 if hosts.rank == 0 else 4, owner=parts)
+    queue.push(0)
+    queue.launch_thread(visit, parts, depth)  # all leaves come to a queue at once
+    assert len(queue) == 0
+    atos.verify_bfs(star, 0, depth.to_numpy())
+    size = hosts.world_size
+    parts = atos.Graph.from_edges([0], [1], num_vertices=size, device="cpu").partition()
+    depth, queue = atos.full(size, 9, dtype=np.int32, partition=parts), atos.Queue(10, owner=parts)
+    queue.push(range(size))
+    assert queue.launch_thread(stop_at_first, depth).stopped
+    assert depth.to_numpy().tolist() == [1 if v != 1 else 9 for v in range(size)]
+    assert list(queue.peek()) == ([hosts.rank] if hosts.rank != 1 else [])  # for the next launch
+
+
 def one_device() -> atos.Queue:
     """Return a queue of one device, with an item."""
     queue = atos.Queue(10, device="cpu")

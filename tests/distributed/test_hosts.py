@@ -87,6 +87,13 @@ def test_refusals(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("size", [2, 3])
+def test_full_queues_and_stops(engine, size):
+    status, _, errors = start(engine, size, "stops")
+    assert set(status) == {0}, errors
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_process_that_is_killed(engine):
     """MPI ends the others; PyTorch lets them see an error."""
     status, said, errors = start(engine, 3, "killed")
