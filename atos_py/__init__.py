@@ -34,6 +34,7 @@ from .algorithms.vertex_set import VertexSetResult
 from .arrays.array import Array, asarray, empty, zeros
 from .arrays.filled import full
 from .arrays.mirrored import MirroredArray
+from .arrays.owned import OwnedArray
 from .arrays.partitioned import PartitionedArray
 from .arrays.pool import Pool
 from .arrays.primitives import argsort, cumsum, max, min, nonzero, sort, sum
@@ -92,6 +93,7 @@ __all__ = [
     "LaunchOptions",
     "LaunchStats",
     "MirroredArray",
+    "OwnedArray",
     "PageRankResult",
     "Partition",
     "PartitionedArray",

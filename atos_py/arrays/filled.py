@@ -14,13 +14,14 @@ from .casting import cast_values
 from .memory import fill_elements
 from .mirrored import MirroredArray
 from .over_hosts import HostArray, HostPlaces
+from .owned import OwnedArray
 from .ownership import ownership_of
 from .partitioned import PartitionedArray
 
 __all__ = ["full"]
 
-Placement = Literal["partitioned", "mirrored"]
-_PLACEMENTS = {"partitioned": PartitionedArray, "mirrored": MirroredArray}
+Placement = Literal["partitioned", "mirrored", "owned"]
+_PLACEMENTS = {"partitioned": PartitionedArray, "mirrored": MirroredArray, "owned": OwnedArray}
 
 
 @overload
@@ -71,14 +72,15 @@ def full(
         device that owns the vertex.
     placement : str
         With a partition: "partitioned", each element on the device that owns the vertex, where tasks of other devices reach it
-        too; or "mirrored", a copy on each device, of which tasks read that of their device and write all.
+        too; "owned", the same for tasks that use elements of their own device alone, which ``debug=True`` checks; or
+        "mirrored", a copy on each device, of which tasks read that of their device and write all.
     combine : {"min", "sum"}, optional
         With a partition over several hosts: the word by which tasks change elements of other hosts, `worker.push_min` or
         `accumulate`. By default "min".
 
     Returns
     -------
-    Array, or with a partition PartitionedArray (MirroredArray, HostArray)
+    Array, or with a partition PartitionedArray (MirroredArray, OwnedArray), or HostArray
 
     Raises
     ------

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arrays.mirrored import MirroredArray
 from ..arrays.over_hosts import HostArray
+from ..arrays.owned import OwnedArray
 from ..core.library import lib
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 
@@ -21,6 +22,7 @@ __all__ = [
     "Kind",
     "MirrorKind",
     "NoneKind",
+    "OwnedKind",
     "PoolArgument",
     "PoolKind",
     "QueueArgument",
@@ -28,6 +30,7 @@ __all__ = [
     "ScalarKind",
     "TupleKind",
     "describe",
+    "device_words",
     "is_named_tuple",
     "words",
 ]
@@ -75,6 +78,20 @@ class MirrorKind(Kind):
 
     def __str__(self) -> str:
         return f"mirrored array({self.dtype}, {self.ndim}d)"
+
+
+@dataclass(frozen=True, eq=False)
+class OwnedKind(Kind):
+    """An array of which tasks use elements of their device alone; its words are those of an array, and the device's range.
+
+    The core adds to the range what the device's number makes of it.
+    """
+
+    dtype: np.dtype[Any]
+    ndim: int
+
+    def __str__(self) -> str:
+        return f"owned array({self.dtype}, {self.ndim}d)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +203,7 @@ _Handler = tuple[Callable[[Any], Kind], Callable[[Any], tuple[int, ...]]]
 # Making a kind takes microseconds, and finding the one made before a fraction of that.
 _array_kind = functools.lru_cache(maxsize=None)(ArrayKind)
 _mirror_kind = functools.lru_cache(maxsize=None)(MirrorKind)
+_owned_kind = functools.lru_cache(maxsize=None)(OwnedKind)
 _host_kind = functools.lru_cache(maxsize=None)(HostKind)
 _tuple_kind = functools.lru_cache(maxsize=None)(TupleKind)
 _pool_kind = functools.lru_cache(maxsize=None)(PoolKind)
@@ -206,6 +224,24 @@ def _describe_mirror(value: MirroredArray) -> Kind:
 
 def _words_of_mirror(value: MirroredArray) -> tuple[int, ...]:
     return (value.pointer, *value.shape, value.pointer, value.step, len(value.devices))
+
+
+def _describe_owned(value: OwnedArray) -> Kind:
+    return _owned_kind(value.dtype, len(value.shape))
+
+
+def _words_of_owned(value: OwnedArray) -> tuple[int, ...]:
+    return (value.pointer, *value.shape, 0, value.ownership.chunk)
+
+
+def device_words(value: Any) -> list[tuple[int, int]]:
+    """Return which words of an argument differ by device, and by how much from one device to the next."""
+    if isinstance(value, MirroredArray):
+        return [(0, value.step)]
+    if isinstance(value, OwnedArray):
+        after = 1 + value.ndim
+        return [(after, value.ownership.chunk), (after + 1, value.ownership.chunk)]
+    return []
 
 
 def _describe_over_hosts(value: HostArray) -> Kind:
@@ -264,6 +300,7 @@ _handlers: dict[type[Any], _Handler] = {
     int: (lambda value, kind=ScalarKind(_INT64): kind, _words_of_int),  # type: ignore[misc]
     float: _scalar_handler(_FLOAT64),
     MirroredArray: (_describe_mirror, _words_of_mirror),
+    OwnedArray: (_describe_owned, _words_of_owned),
     HostArray: (_describe_over_hosts, _words_over_hosts),
     PoolArgument: (_describe_pool, _words_of_pool),
     QueueArgument: (lambda value: QueueKind(value.dtype), lambda value: (0,) * lib.ATOS_RECEIVER_WORDS),

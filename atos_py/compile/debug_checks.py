@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TaskError
-from .arguments import ArrayKind, HostKind, Kind, MirrorKind, PoolKind, TupleKind
+from .arguments import ArrayKind, HostKind, Kind, MirrorKind, OwnedKind, PoolKind, TupleKind
 
 __all__ = ["Checks", "Site", "array_names", "task_error"]
 
@@ -27,7 +27,7 @@ class Site:
 
     Attributes
     ----------
-    kind : {'index', 'alignment', 'division', 'cast', 'assert', 'raise'}
+    kind : {'index', 'owner', 'alignment', 'division', 'cast', 'assert', 'raise'}
         What is checked.
     function, filename, line
         Where.
@@ -62,7 +62,7 @@ def array_names(names: list[str], kinds: tuple[Kind, ...]) -> tuple[str, ...]:
     """Return what the arrays of a launch are called in its task, in order, such as ``graph.indptr``."""
 
     def arrays(name: str, kind: Kind) -> Iterator[str]:
-        if isinstance(kind, (ArrayKind, MirrorKind, HostKind)):
+        if isinstance(kind, (ArrayKind, MirrorKind, OwnedKind, HostKind)):
             yield name
         elif isinstance(kind, (TupleKind, PoolKind)):
             for member, its_kind in zip(kind.fields, kind.kinds, strict=True):
@@ -88,12 +88,20 @@ def task_error(task: str, checks: Checks, failure: Any, item: Any, lost: int) ->
     """
     site = checks.sites[failure.site]
     index = bound = None
-    name = _NAMES.get(failure.array) or checks.arrays[task][failure.array] if site.kind in ("index", "alignment") else ""
+    name = (
+        _NAMES.get(failure.array) or checks.arrays[task][failure.array] if site.kind in ("index", "owner", "alignment") else ""
+    )
     if site.kind == "index":
         index, bound = failure.value, failure.bound
         axis = f" along axis {site.detail}" if site.detail else ""
         hint = "; negative indices do not count from the end" if index < 0 else ""
         what = f"index {index} is out of range for array {name!r} of length {bound}{axis}{hint}"
+    elif site.kind == "owner":
+        index, bound = failure.value, failure.bound
+        what = (
+            f"element {index} of array {name!r} is another device's: placement='owned' is for elements of the device that runs the"
+            f" task, here below {bound}"
+        )
     elif site.kind == "alignment":
         first, count = failure.value, failure.bound
         what = (

@@ -12,12 +12,11 @@ import numpy as np
 
 from ..arrays.array import Array, asarray, is_of_core, to_host
 from ..arrays.import_external import is_on_gpu
-from ..arrays.mirrored import MirroredArray
 from ..arrays.over_hosts import HostPlaces
 from ..arrays.ownership import Ownership
 from ..arrays.pool import Pool
 from ..arrays.shared import SharedArray
-from ..compile.arguments import Kind, PoolArgument, QueueArgument, describe, is_named_tuple, words
+from ..compile.arguments import Kind, PoolArgument, QueueArgument, describe, device_words, is_named_tuple, words
 from ..core.devices import Device
 from ..core.library import lib
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
@@ -33,7 +32,7 @@ class Arguments(NamedTuple):
 
     `receivers` are the queues among them that tasks push into, each with its form and the number of the first of its words, and
     `pools` the pools that they take elements of, each with its place among the arguments and the number of the word that the
-    core fills in. `mirrors` are the mirrored arrays, each with the number of its first word, which the core adapts to a device.
+    core fills in. `by_device` are the words that the core adapts to a device, each with how far it goes from one to the next.
     """
 
     values: list[Any]
@@ -41,7 +40,7 @@ class Arguments(NamedTuple):
     words: list[int]
     receivers: list[tuple[Any, Form, int]]
     pools: list[tuple[Pool, int, int]]
-    mirrors: list[tuple[MirroredArray, int]]
+    by_device: list[tuple[int, int]]
 
     def in_core(self) -> dict[str, Any]:
         """Return what a launch tells the core of queues, pools and mirrored arrays."""
@@ -50,8 +49,8 @@ class Arguments(NamedTuple):
             "receivers": [{"queue": other.handle, "word": word} for _, other, word in self.receivers],
             "num_pools": len(self.pools),
             "pool_words": [word for _, _, word in self.pools],
-            "num_mirrors": len(self.mirrors),
-            "mirrors": [{"word": word, "step": array.step} for array, word in self.mirrors],
+            "num_device_words": len(self.by_device),
+            "device_words": [{"word": word, "step": step} for word, step in self.by_device],
         }
 
     def check_pools(self, task: str) -> None:
@@ -84,15 +83,14 @@ def prepare_arguments(
         )
     kinds = tuple([describe(value) for value in values])
     packed: list[int] = []
-    receivers, pools, mirrors = [], [], []
+    receivers, pools, by_device = [], [], []
     for i, value in enumerate(values):
         if i in forms:
             receivers.append((args[i], forms[i], len(packed)))
         for given, member, word in _members(args[i], value, len(packed)):
             if isinstance(member, PoolArgument):
                 pools.append((given, i, word + 1))
-            elif isinstance(member, MirroredArray):
-                mirrors.append((member, word))
+            by_device += [(word + place, step) for place, step in device_words(member)]
         packed += words(value)
     if len(receivers) > lib.ATOS_MAX_RECEIVERS:
         raise InvalidArgumentError(f"a task takes at most {lib.ATOS_MAX_RECEIVERS} other queues (got {len(receivers)})")
@@ -101,9 +99,11 @@ def prepare_arguments(
         raise InvalidArgumentError(f"the arguments take {len(packed)} words of 8 bytes, but at most {most} can be passed")
     if len(pools) > lib.ATOS_MAX_POOLS:
         raise InvalidArgumentError(f"a task takes at most {lib.ATOS_MAX_POOLS} pools (got {len(pools)})")
-    if len(mirrors) > lib.ATOS_MAX_MIRRORS:
-        raise InvalidArgumentError(f"a task takes at most {lib.ATOS_MAX_MIRRORS} mirrored arrays (got {len(mirrors)})")
-    return Arguments(values, kinds, packed, receivers, pools, mirrors)
+    if len(by_device) > lib.ATOS_MAX_DEVICE_WORDS:
+        raise InvalidArgumentError(
+            f"a task takes at most {lib.ATOS_MAX_DEVICE_WORDS} mirrored arrays, or half as many owned ones (got {len(by_device)})"
+        )
+    return Arguments(values, kinds, packed, receivers, pools, by_device)
 
 
 def _receiver(position: int, queue: Any, form: Form, device: Device) -> QueueArgument:

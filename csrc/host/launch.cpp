@@ -75,9 +75,9 @@ std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launc
   for (uint32_t k = 0; k < given.num_pools; ++k)
     if (k >= ATOS_MAX_POOLS || given.pool_words[k] >= given.argument_words)
       throw Failure(ATOS_INVALID, format("pool %u of a launch has no word among its arguments", k));
-  for (uint32_t k = 0; k < given.num_mirrors; ++k)
-    if (k >= ATOS_MAX_MIRRORS || given.mirrors[k].word >= given.argument_words)
-      throw Failure(ATOS_INVALID, format("mirror %u of a launch has no word among its arguments", k));
+  for (uint32_t k = 0; k < given.num_device_words; ++k)
+    if (k >= ATOS_MAX_DEVICE_WORDS || given.device_words[k].word >= given.argument_words)
+      throw Failure(ATOS_INVALID, format("word %u of a launch that differs by device is none of its arguments", k));
   if (given.each_round && !given.barrier)
     throw Failure(ATOS_INVALID, "a launch without barriers has no rounds to call between");
   auto run = std::make_unique<Run>(given, &program, storage.item_bytes, &storage.counters);

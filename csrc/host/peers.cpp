@@ -182,8 +182,8 @@ void atos_queue::PeerLaunch::prepare() {
       throw Failure(ATOS_INVALID, format("a key of %u bytes in items of %u", given.key_bytes, storage(k).item_bytes));
     made.push_back(queues[k]->prepare(*given.programs[k], options, &stats[first + k]));
     Run &run = *made[k];
-    for (uint32_t m = 0; m < options.num_mirrors; ++m)
-      run.arguments[options.mirrors[m].word] += options.mirrors[m].step * (first + k);
+    for (uint32_t w = 0; w < options.num_device_words; ++w)
+      run.arguments[options.device_words[w].word] += options.device_words[w].step * (first + k);
     // The blocks of each device, which share the cores; or a GPU, if they are one.
     uint32_t sharing = count, place = first + k;
     if (!on_cpu) {

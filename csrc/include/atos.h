@@ -59,7 +59,7 @@ enum {
   ATOS_MAX_RECEIVERS = 4,
   ATOS_RECEIVER_WORDS = 8,
   ATOS_MAX_POOLS = 8,
-  ATOS_MAX_MIRRORS = 16,
+  ATOS_MAX_DEVICE_WORDS = 16,
   ATOS_MAX_STREAMS = 32
 };
 
@@ -116,11 +116,12 @@ typedef struct atos_receiver {
   uint32_t word; /* which one of the arguments' words is the first */
 } atos_receiver;
 
-/* An array among the arguments of which each device of a launch over several has a copy. */
-typedef struct atos_mirror {
-  uint32_t word; /* the address of the copy that the task reads: of the first device's, where the core finds it */
-  uint64_t step; /* bytes from the copy of one device to that of the next */
-} atos_mirror;
+/* A word of the arguments that differs by device in a launch over several, such as the address of a device's copy of an array.
+ */
+typedef struct atos_device_word {
+  uint32_t word; /* which one; it has what the first device gets */
+  uint64_t step; /* from a device to the next */
+} atos_device_word;
 
 typedef struct atos_launch {
   int32_t worker; /* atos_worker_kind */
@@ -160,8 +161,8 @@ typedef struct atos_launch {
    * sets, if the pool is full, to end the launch as by worker.stop(). */
   uint32_t num_pools;
   uint32_t pool_words[ATOS_MAX_POOLS];
-  uint32_t num_mirrors; /* 0 on one device */
-  atos_mirror mirrors[ATOS_MAX_MIRRORS];
+  uint32_t num_device_words; /* 0 on one device */
+  atos_device_word device_words[ATOS_MAX_DEVICE_WORDS];
 } atos_launch;
 
 /* The first check that failed in a launch of a task that was compiled with checks. */

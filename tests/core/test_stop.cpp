@@ -185,20 +185,20 @@ TEST(a_pool_has_a_word_among_the_arguments) {
   CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_INVALID, "%s", atos_message());
 }
 
-TEST(a_mirror_has_a_word_among_the_arguments) {
+TEST(a_word_that_differs_by_device_is_among_the_arguments) {
   Program program(nothing, nullptr);
   Launcher<uint32_t> launcher(50);
   atos_launch launch = schedule(true, false, 1, 1);
   uint64_t words[1] = {};
   launch.arguments = words;
-  launch.argument_words = launch.num_mirrors = 1;
+  launch.argument_words = launch.num_device_words = 1;
   atos_stats stats;
   for (const uint32_t word : {1u, 0u}) {
-    launch.mirrors[0] = {word, 8};
+    launch.device_words[0] = {word, 8};
     const atos_status expected = word ? ATOS_INVALID : ATOS_OK;
     CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == expected, "word %u: %s", word, atos_message());
   }
-  launch.num_mirrors = ATOS_MAX_MIRRORS + 1;
+  launch.num_device_words = ATOS_MAX_DEVICE_WORDS + 1;
   CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_INVALID, "%s", atos_message());
 }
 

@@ -163,7 +163,7 @@ def test_checks_know_it():
 
 def test_wrong_placements():
     parts = parts_of(4, ["cpu:0", "cpu:1"])
-    with pytest.raises(InvalidArgumentError, match="placement must be one of partitioned, mirrored"):
+    with pytest.raises(InvalidArgumentError, match="placement must be one of partitioned, mirrored, owned"):
         atos.full(4, 1, partition=parts, placement="copied")
     with pytest.raises(InvalidArgumentError, match="pass partition= as well"):
         atos.full(4, 1, placement="mirrored")

@@ -80,7 +80,7 @@ def lower_unpack(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir
             if kind.mirrored:
                 array.first = builder.inttoptr(next_word(), POINTER)
                 array.step, array.count = next_word(), next_word()
-            if kind.combine:
+            if kind.combine or kind.owned:
                 array.start, array.stop = next_word(), next_word()
             if kind.checked:
                 array.number = ir.Constant(I64, number)

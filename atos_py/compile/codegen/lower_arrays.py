@@ -115,6 +115,11 @@ def element(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Valu
             number = cgutils.create_struct_proxy(array_type)(context, builder, value=args[0]).number
             with builder.if_then(builder.icmp_unsigned(">=", part, extent), likely=False):
                 fail(builder, "index", str(axis) if array_type.ndim > 1 else "", part, extent, number)
+            if array_type.owned and axis == 0:
+                own = cgutils.create_struct_proxy(array_type)(context, builder, value=args[0])
+                inside = builder.and_(builder.icmp_signed(">=", part, own.start), builder.icmp_signed("<", part, own.stop))
+                with builder.if_then(builder.not_(inside), likely=False):
+                    fail(builder, "owner", "", part, own.stop, number)
         offset = builder.add(builder.mul(offset, extent), part)
     stored = context.get_data_type(array_type.dtype)
     if on_cuda(context) and array_type.access not in _OWN:

@@ -18,7 +18,7 @@ from numba.core.errors import TypingError
 from numba.extending import typeof_impl
 from numba.np.numpy_support import from_dtype
 
-from ..arguments import ArrayKind, HostKind, Kind, MirrorKind, NoneKind, PoolKind, QueueKind, ScalarKind, TupleKind
+from ..arguments import ArrayKind, HostKind, Kind, MirrorKind, NoneKind, OwnedKind, PoolKind, QueueKind, ScalarKind, TupleKind
 from ..task import Task
 from . import stored_bytes
 
@@ -45,7 +45,8 @@ class TaskArray(types.Type):
 
     If it is `checked`, its indices and what is stored in it are, and it knows its number among the arguments' arrays. Of one
     that is `mirrored` each device has a copy: a load is from that of the device, a store to all. One over several hosts has a
-    `combine`, the word by which tasks change elements of other hosts, and knows the range of those of this one.
+    `combine`, the word by which tasks change elements of other hosts, and knows the range of those of this one; so does one
+    that is `owned`, of a device.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class TaskArray(types.Type):
         checked: bool = False,
         mirrored: bool = False,
         combine: str | None = None,
+        owned: bool = False,
     ) -> None:
         self.dtype = dtype
         self.value = in_task(dtype)
@@ -64,7 +66,9 @@ class TaskArray(types.Type):
         self.checked = checked
         self.mirrored = mirrored
         self.combine = combine
-        words = f"{'checked ' if checked else ''}{access} {'mirrored ' if mirrored else f'{combine} ' if combine else ''}"
+        self.owned = owned
+        placement = "mirrored " if mirrored else "owned " if owned else f"{combine} " if combine else ""
+        words = f"{'checked ' if checked else ''}{access} {placement}"
         super().__init__(f"{words}array({dtype}, {ndim}d)")
 
 
@@ -235,7 +239,7 @@ class TaskArrayModel(models.StructModel):
         shape = types.UniTuple(types.int64, fe_type.ndim)
         number = [("number", types.int64)] if fe_type.checked else []
         copies = [("first", types.voidptr), ("step", types.int64), ("count", types.int64)] if fe_type.mirrored else []
-        own = [("start", types.int64), ("stop", types.int64)] if fe_type.combine else []
+        own = [("start", types.int64), ("stop", types.int64)] if fe_type.combine or fe_type.owned else []
         super().__init__(dmm, fe_type, [("data", types.voidptr), ("shape", shape), *copies, *own, *number])
 
     def as_return(self, builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
@@ -266,6 +270,8 @@ def numba_type(kind: Kind, checked: bool = False, peers: bool = False) -> types.
         return TaskArray(from_dtype(kind.dtype), kind.ndim, access, checked)
     if isinstance(kind, MirrorKind):
         return TaskArray(from_dtype(kind.dtype), kind.ndim, "system" if peers else "shared", checked, mirrored=True)
+    if isinstance(kind, OwnedKind):
+        return TaskArray(from_dtype(kind.dtype), kind.ndim, "system" if peers else "shared", checked, owned=True)
     if isinstance(kind, HostKind):
         return TaskArray(from_dtype(kind.dtype), 1, "shared", checked, combine=kind.combine)
     if isinstance(kind, ScalarKind):
