@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
@@ -112,6 +113,7 @@ class _Torch:
                 dist.init_process_group("gloo", timeout=limit)
             self._group = dist.new_group(backend="gloo", timeout=_PATIENCE)
         self.rank, self.world_size = dist.get_rank(), dist.get_world_size()
+        atexit.register(self.close)  # a process that ends while Gloo's threads run may be aborted
 
     def exchange(self, parts: Sequence[NDArray[np.uint8]]) -> list[NDArray[np.uint8]]:
         sizes = self.all_gather(np.array([part.size for part in parts], np.int64).view(np.uint8))
@@ -144,8 +146,9 @@ class _Torch:
         return np.asarray(tensor.numpy())
 
     def close(self) -> None:
-        if self._began and self._dist.is_initialized():
-            self._dist.destroy_process_group()
+        atexit.unregister(self.close)
+        if self._dist.is_initialized():
+            self._dist.destroy_process_group(None if self._began else self._group)
 
     def _gather_equal(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the arrays of all processes, which have one size, as rows."""

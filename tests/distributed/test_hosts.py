@@ -94,6 +94,15 @@ def test_full_queues_and_stops(engine, size):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_groups_that_are_left_open(engine, tmp_path):
+    """Programs need not close their group before they end."""
+    program = tmp_path / "program.py"
+    program.write_text(f"import atos_py as atos\natos.distributed.init(engine={engine!r}).barrier()\n")
+    status, _, errors = start(engine, 3, program=program)
+    assert set(status) == {0}, errors
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_process_that_is_killed(engine):
     """MPI ends the others; PyTorch lets them see an error."""
     status, said, errors = start(engine, 3, "killed")
