@@ -99,8 +99,8 @@ def task_error(task: str, checks: Checks, failure: Any, item: Any, lost: int) ->
     elif site.kind == "owner":
         index, bound = failure.value, failure.bound
         what = (
-            f"element {index} of array {name!r} is another device's: placement='owned' is for elements of the device that runs the"
-            f" task, here below {bound}"
+            f"element {index} of array {name!r} is another device's: placement='owned' is for elements of the device that runs"
+            f" the task, here below {bound}"
         )
     elif site.kind == "alignment":
         first, count = failure.value, failure.bound

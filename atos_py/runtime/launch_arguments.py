@@ -101,7 +101,8 @@ def prepare_arguments(
         raise InvalidArgumentError(f"a task takes at most {lib.ATOS_MAX_POOLS} pools (got {len(pools)})")
     if len(by_device) > lib.ATOS_MAX_DEVICE_WORDS:
         raise InvalidArgumentError(
-            f"a task takes at most {lib.ATOS_MAX_DEVICE_WORDS} mirrored arrays, or half as many owned ones (got {len(by_device)})"
+            f"a task takes at most {lib.ATOS_MAX_DEVICE_WORDS} mirrored arrays, an owned one counting as two (got"
+            f" {len(by_device)})"
         )
     return Arguments(values, kinds, packed, receivers, pools, by_device)
 
