@@ -32,8 +32,8 @@ class Site:
     function, filename, line
         Where.
     detail : str
-        Of an index, the axis, or nothing if there is one axis only; of an alignment, the operation; of a cast, the types from
-        which and to which; otherwise what is to be said.
+        Of an index, the axis, or nothing if there is one axis only; of an owner, "device" or "host"; of an alignment, the
+        operation; of a cast, the types from which and to which; otherwise what is to be said.
     """
 
     kind: str
@@ -98,10 +98,8 @@ def task_error(task: str, checks: Checks, failure: Any, item: Any, lost: int) ->
         what = f"index {index} is out of range for array {name!r} of length {bound}{axis}{hint}"
     elif site.kind == "owner":
         index, bound = failure.value, failure.bound
-        what = (
-            f"element {index} of array {name!r} is another device's: placement='owned' is for elements of the device that runs"
-            f" the task, here below {bound}"
-        )
+        use = "placement='owned' is for" if site.detail == "device" else "tasks store to"
+        what = f"element {index} of array {name!r} is another {site.detail}'s: {use} elements of their own, here below {bound}"
     elif site.kind == "alignment":
         first, count = failure.value, failure.bound
         what = (

@@ -52,6 +52,16 @@ def by_atomic_min(worker, v, depth):
         worker.push(v)
 
 
+@atos.task
+def push_next(worker, v, depth):
+    worker.push(v + 1)
+
+
+@atos.task
+def store_next(worker, v, depth):
+    depth[(v + 1) % depth.size] = 3
+
+
 def raises(kind: type[BaseException], text: str, call: Any, *args: Any, **options: Any) -> None:
     """Check that a call raises an error that says something."""
     with pytest.raises(kind) as error:
@@ -137,6 +147,12 @@ def refusals(hosts: atos.distributed.HostGroup) -> None:
     raises(LaunchConfigError, "has no buckets=", atos.Queue, 10, owner=parts, buckets=4)
     word = "worker.push_min, which is sent to them after the launch"
     raises(TaskCompileError, word, queue.launch_cta, by_atomic_min, depth)
+    raises(TaskCompileError, "worker.push is used over several hosts", queue.launch_cta, push_next, depth)
+    if hosts.world_size > 1:  # each has a vertex before one of the next host
+        raises(atos.TaskError, "is another host's: tasks store to elements of their own", queue.launch_cta, store_next, depth,
+               debug=True)  # fmt: skip
+    queue.clear()
+    queue.push(range(36))
     raises(LaunchConfigError, "over several hosts has no parents yet", atos.bfs, parts, 0, parents=True)
     raises(LaunchConfigError, "over several hosts has no cutoff yet", atos.sssp, parts, 0, cutoff=3)
     raises(InvalidArgumentError, "is for a queue with owner=", one_device().launch_cta, visit, graph, depth)

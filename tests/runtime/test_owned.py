@@ -45,7 +45,9 @@ def test_accesses_are_checked(kind, order, monkeypatch):
     assert (values.owned[:,][:, 1] == 3).all()
     ids = np.arange(14) if parts.ownership.ids is None else parts.ownership.ids
     queue.push([ids[4]])  # the last vertex of the first device, by number
-    text = r"element 5 of array 'values\.owned' is another device's: .* here below 5"
+    text = (
+        r"element 5 of array 'values\.owned' is another device's: placement='owned' is for elements of their own, here below 5"
+    )
     with pytest.raises(TaskError, match=text) as error:
         queue.launch_warp(add_at, 1, values, debug=True)
     assert error.value.kind == "owner"

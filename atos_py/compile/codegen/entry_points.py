@@ -33,7 +33,7 @@ from .introspect import plain_function
 from .lower_arguments import pack, plan_of, unpack
 from .lower_checks import began, ended, note_workload
 from .specialize import RefusedError, Specialiser
-from .types import Items, Packed, WorkerType, item_type, numba_type
+from .types import Items, Packed, WorkerType, is_over_hosts, item_type, numba_type
 
 _LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
@@ -130,6 +130,7 @@ def prepare(
 
     tasks = tasks_of(launched)
     of_launch: dict[str, Any] = {"buckets": buckets, "kinds": tuple(task.name for task in tasks), "with_kind": with_kind}
+    of_launch["over_hosts"] = any(map(is_over_hosts, kinds))
     flat_worker = WorkerType(items.item, False, checked, **of_launch)
     round_worker = WorkerType(items.item, False, checked, between_rounds=True, **of_launch)
     argument_list = [(f"argument {number}", kind) for number, kind in enumerate(args, start=1)]

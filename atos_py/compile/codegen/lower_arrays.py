@@ -101,6 +101,14 @@ def _fields(context: Any, builder: ir.IRBuilder, array_type: TaskArray, array: i
     return proxy.data, cgutils.unpack_tuple(builder, proxy.shape, array_type.ndim)
 
 
+def _check_own(context: Any, builder: ir.IRBuilder, kind: TaskArray, array: ir.Value, index: ir.Value, owner: str) -> None:
+    """Fail if an element is of another device or host."""
+    own = cgutils.create_struct_proxy(kind)(context, builder, value=array)
+    inside = builder.and_(builder.icmp_signed(">=", index, own.start), builder.icmp_signed("<", index, own.stop))
+    with builder.if_then(builder.not_(inside), likely=False):
+        fail(builder, "owner", owner, index, own.stop, own.number)
+
+
 def element(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     """Return a pointer to the element that the first two arguments, array and index, select."""
     array_type, index_type = sig.args[:2]
@@ -116,10 +124,7 @@ def element(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Valu
             with builder.if_then(builder.icmp_unsigned(">=", part, extent), likely=False):
                 fail(builder, "index", str(axis) if array_type.ndim > 1 else "", part, extent, number)
             if array_type.owned and axis == 0:
-                own = cgutils.create_struct_proxy(array_type)(context, builder, value=args[0])
-                inside = builder.and_(builder.icmp_signed(">=", part, own.start), builder.icmp_signed("<", part, own.stop))
-                with builder.if_then(builder.not_(inside), likely=False):
-                    fail(builder, "owner", "", part, own.stop, number)
+                _check_own(context, builder, array_type, args[0], part, "device")
         offset = builder.add(builder.mul(offset, extent), part)
     stored = context.get_data_type(array_type.dtype)
     if on_cuda(context) and array_type.access not in _OWN:
@@ -192,8 +197,10 @@ def lower_getitem(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> i
 
 @lower_builtin(operator.setitem, TaskArray, types.Any, types.Any)
 def lower_setitem(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    array_type, _, value_type = sig.args
+    array_type, index_type, value_type = sig.args
     pointer = element(context, builder, sig, args)
+    if array_type.checked and array_type.combine:
+        _check_own(context, builder, array_type, args[0], context.cast(builder, args[1], index_type, types.int64), "host")
     value = cast(context, builder, args[2], value_type, array_type.dtype)
     if array_type.mirrored:
         array = cgutils.create_struct_proxy(array_type)(context, builder, value=args[0])

@@ -63,6 +63,8 @@ def type_push(worker: WorkerType, args: Any, kws: Any) -> Any:
     by_name = dict(zip(("item", "priority"), args, strict=False))
     if not 1 <= len(args) <= 2 or by_name.keys() & kws.keys() or not kws.keys() <= {"priority", "task"}:
         refuse("worker.push takes an item by position, and a priority and task= by name")
+    if worker.over_hosts:
+        refuse("worker.push is used over several hosts, where a vertex may be another host's: use worker.push_min")
     by_name.update(kws)
     result, item = push_item(worker, by_name["item"])
     how = _how("worker.push", worker, by_name.get("priority", types.none), by_name.get("task", types.none))

@@ -77,7 +77,7 @@ class WorkerType(types.Type):
 
     If the queue has `buckets`, a push may have a priority. `group` is how many threads run an iteration of a nested task
     together. That of a function `between_rounds` sets the mode of the next round too, and knows what waits for it. `kinds` are
-    the names of the launch's tasks, and items have a kind if `with_kind`.
+    the names of the launch's tasks, and items have a kind if `with_kind`. In a launch `over_hosts` tasks push by `push_min`.
     """
 
     word = "worker"
@@ -92,6 +92,7 @@ class WorkerType(types.Type):
         between_rounds: bool = False,
         kinds: tuple[str, ...] = (),
         with_kind: bool = False,
+        over_hosts: bool = False,
     ) -> None:
         self.item = item
         self.nested = nested
@@ -101,6 +102,7 @@ class WorkerType(types.Type):
         self.between_rounds = between_rounds
         self.kinds = kinds
         self.with_kind = with_kind
+        self.over_hosts = over_hosts
         flat = "between rounds" if between_rounds else "flat"
         kind = flat if not nested else "nested" if group == 1 else f"nested (group={group})"
         super().__init__(f"{'checked ' if checked else ''}{kind} worker(pushes {item})")
@@ -108,7 +110,7 @@ class WorkerType(types.Type):
     @property
     def key(self) -> Any:
         """Identity of the type: by their names alone, records of other offsets or field names would be one type."""
-        launch = self.buckets, self.group, self.between_rounds, self.kinds, self.with_kind
+        launch = self.buckets, self.group, self.between_rounds, self.kinds, self.with_kind, self.over_hosts
         return self.item, self.nested, self.checked, *launch
 
 
@@ -284,6 +286,11 @@ def numba_type(kind: Kind, checked: bool = False, peers: bool = False) -> types.
         return PoolType(kind.fields, tuple(numba_type(member, checked, peers) for member in kind.kinds))
     assert isinstance(kind, NoneKind)
     return types.none
+
+
+def is_over_hosts(kind: Kind) -> bool:
+    """Whether an argument is an array over several hosts, or has one."""
+    return isinstance(kind, HostKind) or (isinstance(kind, TupleKind) and any(map(is_over_hosts, kind.kinds)))
 
 
 @functools.cache
