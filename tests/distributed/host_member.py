@@ -149,8 +149,8 @@ def refusals(hosts: atos.distributed.HostGroup) -> None:
     raises(TaskCompileError, word, queue.launch_cta, by_atomic_min, depth)
     raises(TaskCompileError, "worker.push is used over several hosts", queue.launch_cta, push_next, depth)
     if hosts.world_size > 1:  # each has a vertex before one of the next host
-        raises(atos.TaskError, "is another host's: tasks store to elements of their own", queue.launch_cta, store_next, depth,
-               debug=True)  # fmt: skip
+        text = "is another host's: tasks store to elements of their own"
+        raises(atos.TaskError, text, queue.launch_cta, store_next, depth, debug=True)
     queue.clear()
     queue.push(range(36))
     raises(LaunchConfigError, "over several hosts has no parents yet", atos.bfs, parts, 0, parents=True)
