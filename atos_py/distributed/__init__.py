@@ -134,6 +134,11 @@ def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32) -> Arr
     [0]
     """
     group = current_group()
+    if current_hosts() is not None:
+        raise DistributedError(
+            "processes that exchange messages have no memory in common: use atos.zeros, and add up what each has, or"
+            " atos.full(..., partition=parts, combine='sum') for numbers of vertices"
+        )
     if group is None:
         raise DistributedError("this process is in no group; call atos.distributed.init() first, or atos.zeros")
     return shared_zeros(group, check_shape(shape), dtype, Device("cpu"))

@@ -160,6 +160,7 @@ def refusals(hosts: atos.distributed.HostGroup) -> None:
     raises(InvalidArgumentError, "combine must be min or sum", atos.full, 36, 1, partition=parts, combine="max")
     raises(UnsupportedTypeError, "is indexed by a vertex", depth.__getitem__, "a")
     raises(InvalidArgumentError, "there is no vertex 36", depth.__getitem__, 36)
+    raises(DistributedError, "no memory in common", atos.distributed.zeros, 3)
     raises(InvalidArgumentError, "met others already", atos.distributed.init, engine=ENGINE)
     different = atos.generate.road(5 + hosts.rank, 1.0, device="cpu")
     raises(DistributedError, "all processes make the same calls", different.partition)
