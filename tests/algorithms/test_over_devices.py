@@ -115,6 +115,43 @@ def test_searches_with_an_end():
     atos.verify_sssp(graph, source, near.distance.to_numpy(), cutoff=30)
 
 
+@given(partitioned(), st.sampled_from(["auto", 0.25, 1, 3.5, 1e9]), st.booleans())
+@settings(deadline=None, max_examples=60)
+def test_paths_in_the_order_of_distances(made, delta, with_end):
+    graph, parts = made
+    n = graph.num_vertices
+    if graph.weights is None:
+        graph = graph.with_weights(np.ones(graph.num_edges, np.int64) * 5)
+        parts = graph.partition([f"cpu:{k}" for k in range(len(parts.devices))], "random")
+    source, target = 0, n - 1
+    if with_end:
+        found = atos.sssp(parts, source, delta=delta, target=target)
+        assert found.distance[target] == atos.sssp(graph, source).distance[target]
+        near = atos.sssp(parts, source, delta=delta, cutoff=7)
+        atos.verify_sssp(graph, source, near.distance.to_numpy(), cutoff=7)
+    else:
+        atos.verify_sssp(graph, source, atos.sssp(parts, source, delta=delta).distance.to_numpy())
+
+
+@pytest.mark.parametrize(
+    "kind", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not GPUS, reason="needs a GPU")])]
+)
+@pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64, np.int64])
+def test_the_order_saves_tasks(kind, dtype, monkeypatch):
+    monkeypatch.setenv("ATOS_SEVERAL_GPUS", "1")
+    graph = atos.generate.road(80, 0.9, device="cpu")
+    far = 1 << 40 if dtype == np.int64 else 1  # distances of 64 bits
+    graph = graph.with_weights(atos.generate.random_weights(graph, 1, 255).to_numpy().astype(dtype) * far)
+    devices = ["cpu:0", "cpu:1", "cpu:2"] if kind == "cpu" else (GPUS[:2] if len(GPUS) > 1 else GPUS * 2)
+    parts = graph.partition(devices, "random")
+    ordered, by_arrival = atos.sssp(parts, 0), atos.sssp(parts, 0, barrier=False)
+    for found in (ordered, by_arrival):
+        atos.verify_sssp(graph, 0, found.distance.to_numpy())
+    assert ordered.stats.tasks_run < 3 * graph.num_vertices
+    if kind == "cpu":
+        assert by_arrival.stats.tasks_run > 2 * ordered.stats.tasks_run
+
+
 @given(st.lists(st.integers(0, 30), max_size=60), st.integers(1, 6))
 @settings(deadline=None)
 def test_vertices_are_dealt_by_degree(given_degrees, count):
@@ -175,7 +212,7 @@ def test_nothing():
         (lambda parts: atos.bfs(parts, 0, fetch=1), UnsupportedTypeError, "fetch_size"),
         (lambda parts: atos.bfs(parts, 0, persistent=False), LaunchConfigError, "persistent=False"),
         (lambda parts: atos.sssp(parts, 0, predecessors=True), LaunchConfigError, "no predecessors yet"),
-        (lambda parts: atos.sssp(parts, 0, delta=3), LaunchConfigError, "no delta yet"),
+        (lambda parts: atos.sssp(parts, 0, delta=-3), InvalidArgumentError, "delta"),
         (lambda parts: atos.connected_components(parts, worker="grid"), InvalidArgumentError, "worker"),
         (lambda parts: atos.pagerank(parts, find="push"), LaunchConfigError, "no find yet"),
         (lambda parts: atos.pagerank(parts, start=[1, 1, 1]), LaunchConfigError, "no start yet"),

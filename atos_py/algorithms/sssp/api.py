@@ -156,8 +156,9 @@ def sssp(
         found_by_rounds, stats = sssp_over_hosts(graph, source, worker, launch_options)
         return SSSPResult(found_by_rounds, None, stats)
     if isinstance(graph, Partition):
-        refuse_over("sssp", {"predecessors": predecessors is not False, "delta": delta != "auto"})
-        found, stats = sssp_over(graph, source, target, cutoff, worker, launch_options)
+        refuse_over("sssp", {"predecessors": predecessors is not False})
+        _, width = check_buckets(BUCKETS, delta)
+        found, stats = sssp_over(graph, source, target, cutoff, width, worker, launch_options)
         return SSSPResult(found, None, stats)
     n = graph.num_vertices
     end, limit = check_target(target, n), check_cutoff(cutoff)
