@@ -346,6 +346,7 @@ class Queue(QueueLaunches):
         checkpoint.save(self._take_snapshot, self._core.state, path, arrays)
 
     @classmethod
+    @host_memory_for("Queue.load")
     def load(
         cls, path: str | os.PathLike[str], /, *, device: Device | str | None = None, owner: Any = None, **arrays: Any
     ) -> Queue:

@@ -154,6 +154,8 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "full, shape of a partition": lambda junk: atos.full(junk, 1, partition=parts()),
     "full, placement": lambda junk: atos.full(2, 1, partition=parts(), placement=junk),
     "MirroredArray, index": lambda junk: atos.full(2, 1, partition=parts(), placement="mirrored")[junk],
+    "OwnedArray, index": lambda junk: atos.full(2, 1, partition=parts(), placement="owned")[junk],
+    "OwnedArray, value": lambda junk: atos.full(2, 1, partition=parts(), placement="owned").__setitem__(0, junk),
     "MirroredArray, value": lambda junk: atos.full(2, 1, partition=parts(), placement="mirrored").__setitem__(0, junk),
     "PartitionedArray, index": lambda junk: atos.full(2, 1, partition=parts())[junk],
     "PartitionedArray, value": lambda junk: atos.full(2, 1, partition=parts()).__setitem__(0, junk),
