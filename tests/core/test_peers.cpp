@@ -199,7 +199,8 @@ template <class T> int run_tree(check::Random &random, uint32_t devices, bool st
     uint64_t ran = 0;
     for (;; ++stops) {
       atos_launch launch = schedule(true, barrier, fetch, blocks);
-      if (stopped) launch.timeout = 1e-6 * double(1 + random.below(2000));
+      // Longer each time, since on a busy machine two milliseconds may be too short for any progress.
+      if (stopped) launch.timeout = 1e-6 * double(1 + random.below(2000)) * double(1 + stops / 10);
       std::vector<atos_stats> stats;
       const atos_status status = all.launch(its, launch, &stats);
       ran += sum(stats, &atos_stats::tasks_run);
