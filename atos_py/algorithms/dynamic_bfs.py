@@ -21,28 +21,34 @@ from .bfs.tasks import UNREACHED
 __all__ = ["DynamicBFS"]
 
 
-@task(workload=lambda v, count, sources, targets, rows, depth: (rows.degree[v], rows.start[v], depth[v] + 1))
-def visit(worker, v, i, first, next_depth, count, sources, targets, rows, depth):  # type: ignore[no-untyped-def]
+@task(workload=lambda v, count, sources, targets, both, rows, depth: (rows.degree[v], rows.start[v], depth[v] + 1))
+def visit(worker, v, i, first, next_depth, count, sources, targets, both, rows, depth):  # type: ignore[no-untyped-def]
     """Relax an edge; push its end if its depth went down."""
     neighbor = rows.indices[first + i]
     if next_depth < depth[neighbor] and atomic_min(depth, neighbor, next_depth) > next_depth:
         worker.push(neighbor)
 
 
+def relax(worker, u, v, depth):  # type: ignore[no-untyped-def]
+    """Relax an edge; push its end if its depth went down."""
+    before = depth[u]
+    if before != UNREACHED and before + 1 < depth[v] and atomic_min(depth, v, before + 1) > before + 1:
+        worker.push(v)
+
+
 @task
-def relax_inserted(worker, item, count, sources, targets, rows, depth):  # type: ignore[no-untyped-def]
-    """Relax a range of edges that are new; push the ends whose depth went down."""
+def relax_inserted(worker, item, count, sources, targets, both, rows, depth):  # type: ignore[no-untyped-def]
+    """Relax a range of edges that are new, if `both` in both directions."""
     for k in split_range(worker, item, count, VERTICES_PER_ITEM):
-        before = depth[sources[k]]
-        end = targets[k]
-        if before != UNREACHED and before + 1 < depth[end] and atomic_min(depth, end, before + 1) > before + 1:
-            worker.push(end)
+        relax(worker, sources[k], targets[k], depth)
+        if both:
+            relax(worker, targets[k], sources[k], depth)
 
 
-def is_tight(k, sources, targets, depth):  # type: ignore[no-untyped-def]
-    """Return 1 of an edge that may be on a shortest path."""
-    before = depth[sources[k]]
-    return (1.0 if before != UNREACHED and before + 1 == depth[targets[k]] else 0.0,)
+def is_tight(k, sources, targets, both, depth):  # type: ignore[no-untyped-def]
+    """Return 1 of an edge that may be on a shortest path, if `both` in some direction."""
+    u, v = depth[sources[k]], depth[targets[k]]
+    return (1.0 if (u != UNREACHED and u + 1 == v) or (both and v != UNREACHED and v + 1 == u) else 0.0,)
 
 
 count_tight = vertex_sums(is_tight)
@@ -94,13 +100,15 @@ class DynamicBFS:
         """Relax edges."""
         count = sources.size
         self._queue.push(range_items(count), task=relax_inserted)
-        self._queue.launch_cta((visit, relax_inserted), count, sources, targets, self._graph.rows, self.depth)
+        both, rows = int(self._graph.undirected), self._graph.rows
+        self._queue.launch_cta((visit, relax_inserted), count, sources, targets, both, rows, self.depth)
 
     def _deleted(self, sources: Array, targets: Array) -> None:
         """Search again if a shortest path may be gone."""
         tight = zeros(1, dtype=np.float64, device=self._graph.device)
         self._queue.push(range_items(sources.size))
-        self._queue.launch_cta(count_tight, sources.size, tight, sources, targets, self.depth)
+        both = int(self._graph.undirected)
+        self._queue.launch_cta(count_tight, sources.size, tight, sources, targets, both, self.depth)
         if tight[0]:
             self._search()
 

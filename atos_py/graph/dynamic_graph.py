@@ -15,21 +15,21 @@ from ..compile.task import Task
 from ..core.devices import Device
 from ..core.devices import device as device_of
 from ..errors import InvalidArgumentError, UnsupportedTypeError
-from ..operators.ranges import VERTICES_PER_ITEM, range_items
+from ..operators.ranges import range_items
 from ..runtime.queue import Queue
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_bool, check_int
 from .csr import indptr_dtype
 from .graph import Graph
 from .graph_arrays import check_graph
+from .row_deletion import delete_in_rows, list_rows
 from .row_edits import (
+    EDGES_PER_ITEM,
     LEAST_ROOM,
     PLACES_PER_ITEM,
     DynamicRows,
     RoomTable,
     count_insertion,
-    delete_in_rows,
-    list_first,
     make_room,
     pack_rows,
     store_insertion,
@@ -45,8 +45,8 @@ _MOST_EDGES = 2**31 - 1  # in a row, so that its degree fits int32
 class Follower(Protocol):
     """A result that is kept up to date with the edges of a graph.
 
-    It is told of edits after them, by sources and targets in both directions if the graph is undirected. An edge may be there
-    more than once, or, of those deleted, not have been in the graph.
+    It is told of edits after them, by their sources and targets; if the graph is undirected, each edge goes in both directions.
+    An edge may be there more than once, or, of those deleted, not have been in the graph.
     """
 
     def _inserted(self, sources: Array, targets: Array) -> None:
@@ -78,6 +78,7 @@ class DynamicGraph:
     ----------
     num_vertices, num_edges : int
         An undirected edge counts twice, unless it is a loop.
+    undirected : bool
     device : Device
     rows : DynamicRows
         The arrays, as an argument of launches: until the next edit, since they may be others then.
@@ -114,12 +115,12 @@ class DynamicGraph:
         weights: Any = None,
         device: Device | str | None = None,
     ) -> None:
-        self._undirected = check_bool("undirected", undirected)
+        self.undirected = check_bool("undirected", undirected)
         if isinstance(graph, Graph):
             check_graph(graph)
             if weights is not None:
                 raise InvalidArgumentError("weights= is for a graph that begins without edges; those of the graph stay")
-            if self._undirected and not graph.is_symmetric():
+            if self.undirected and not graph.is_symmetric():
                 raise InvalidArgumentError("some edge of the graph has no reverse; pass graph.to_symmetric()")
             given = graph if device is None else graph.to(device)
         else:
@@ -137,7 +138,7 @@ class DynamicGraph:
         self._grow()
 
     def __repr__(self) -> str:
-        edges = f"{self.num_edges:,} directed edges{', undirected' * self._undirected}"
+        edges = f"{self.num_edges:,} directed edges{', undirected' * self.undirected}"
         has = "no" if self.rows.weights is None else self.rows.weights.dtype
         return f"DynamicGraph({self.num_vertices:,} vertices, {edges}, {has} weights, on {self.device})"
 
@@ -169,30 +170,32 @@ class DynamicGraph:
         >>> print(graph.num_edges, graph.degrees())
         2 [2 0 0]
         """
-        given, values = self._batch(sources, targets), self._batch_weights(weights)
-        if values is not None and values.shape != given[0].shape:
-            raise InvalidArgumentError(f"there are {given[0].size} edges, but weights of shape {values.shape}")
-        batch = self._in_both_directions(*given, values)
+        batch, values = self._batch(sources, targets), self._batch_weights(weights)
         count = batch[0].size
+        if values is not None and values.size != count:
+            raise InvalidArgumentError(f"there are {count} edges, but weights of shape {values.shape}")
         if not count:
             return
-        if self.num_edges + count > _MOST_EDGES:
-            raise InvalidArgumentError(f"a dynamic graph has at most {_MOST_EDGES:,} edges (got {self.num_edges + count:,})")
-        touched = zeros(1 + min(count, self.num_vertices), dtype=np.uint32, device=self.device)
+        both = int(self.undirected)
+        touched = empty(min((1 + both) * count, self.num_vertices), dtype=np.uint32, device=self.device)
+        counts = zeros(2, dtype=np.int64, device=self.device)
         try:
-            self._over(count_insertion, count, batch[0], self._table, touched)
-            listed = int(touched[0])
-            self._run(make_room, range_items(listed, PLACES_PER_ITEM), listed, touched, self.rows, self._table)
+            self._run(count_insertion, range_items(count, EDGES_PER_ITEM), count, *batch, both, self._table, touched, counts)
+            listed, loops = counts.to_numpy().tolist()
+            added = (1 + both) * count - both * loops
+            if (total := self.num_edges + added) > _MOST_EDGES:
+                raise InvalidArgumentError(f"a dynamic graph has at most {_MOST_EDGES:,} edges (got {total:,})")
+            self._run_by_length(make_room, listed, touched, self.rows, self._table)
             if int(self._table.end[0]) > self._table.capacity:
                 self._grow()
         except BaseException:  # nothing has been inserted
             self._needed.fill(0)
             raise
-        self._over(store_insertion, count, *batch, self.rows, self._table)
-        self.num_edges += count
+        self._run(store_insertion, range_items(count), count, *batch, values, both, self.rows, self._table)
+        self.num_edges = total
         self._csr = None
         for follower in self._alive():
-            follower._inserted(*batch[:2])
+            follower._inserted(*batch)
 
     @host_memory_for("DynamicGraph.delete_edges")
     def delete_edges(self, sources: ArrayLike, targets: ArrayLike) -> int:
@@ -221,23 +224,22 @@ class DynamicGraph:
         >>> graph.delete_edges([0, 1], [1, 0])
         1
         """
-        batch = self._in_both_directions(*self._batch(sources, targets), None)[:2]
+        batch = self._batch(sources, targets)
         if not batch[0].size:
             return 0
-        (keys,) = compute(lambda xp, u, v: ((u.astype(np.uint64) << np.uint64(32)) | v.astype(np.uint64),), *batch)
-        keys = sort(keys)
-        firsts = zeros(1 + min(keys.size, self.num_vertices), dtype=np.uint32, device=self.device)
-        self._over(list_first, keys.size, keys, firsts)
-        deleted = zeros(1, dtype=np.int64, device=self.device)
-        listed = int(firsts[0])
-        self._run(delete_in_rows, range_items(listed, PLACES_PER_ITEM), listed, firsts, keys, self.rows, deleted)
-        count = int(deleted[0])
-        if count:
-            self.num_edges -= count
+        keys = sort(compute(_edge_keys if self.undirected else _edge_key, *batch)[0])
+        firsts = empty(min(keys.size, self.num_vertices), dtype=np.uint32, device=self.device)
+        counts = zeros(2, dtype=np.int64, device=self.device)
+        self._run(list_rows, range_items(keys.size, EDGES_PER_ITEM), keys.size, keys, firsts, counts)
+        listed = int(counts[0])
+        self._run_by_length(delete_in_rows, listed, firsts, keys, self.rows, self._table.room, counts)
+        deleted = int(counts[1])
+        if deleted:
+            self.num_edges -= deleted
             self._csr = None
             for follower in self._alive():
                 follower._deleted(*batch)
-        return count
+        return deleted
 
     @host_memory_for("DynamicGraph.degrees")
     def degrees(self) -> Any:
@@ -268,7 +270,7 @@ class DynamicGraph:
             (indptr,) = compute(lambda xp, degree: (_offsets(xp, degree, kind),), self.rows.degree)
             rows = indptr, *self._packed(indptr, self.num_edges)
             self._csr = Graph(*(None if part is None else asarray(part, readonly=True) for part in rows))  # type: ignore[arg-type]
-            if self._undirected:  # as all edits keep it
+            if self.undirected:  # as all edits keep it
                 remember_symmetric(self._csr.indptr, self._csr.indices)
             self._csr.indices.library = self._library
         return self._csr
@@ -319,14 +321,6 @@ class DynamicGraph:
         kind = has.dtype
         return compute(lambda xp, values: (_as_weights(xp, values, kind),), given)[0]
 
-    def _in_both_directions(self, sources: Array, targets: Array, weights: Array | None) -> tuple[Array, Array, Array | None]:
-        """Return edges with their reverses, if the graph is undirected."""
-        if not self._undirected or not sources.size:
-            return sources, targets, weights
-        given = [sources, targets, *([] if weights is None else [weights])]
-        made = compute(_with_reverses, *given)
-        return made[0], made[1], made[2] if weights is not None else None
-
     def _grow(self) -> None:
         """Move all rows to larger arrays, in which each has room for what is to be inserted, and for more."""
         degree, needed = self.rows.degree, self._needed
@@ -341,13 +335,14 @@ class DynamicGraph:
         indices = empty(size, dtype=np.uint32, device=self.device)
         values = self.rows.weights
         weights = None if values is None else empty(size, dtype=values.dtype, device=self.device)
-        items = range_items(self.num_vertices, PLACES_PER_ITEM)
-        self._run(pack_rows, items, self.num_vertices, self.rows, start, indices, weights)
+        self._run_by_length(pack_rows, self.num_vertices, self.rows, start, indices, weights)
         return indices, weights
 
-    def _over(self, task: Task, count: int, *args: Any) -> None:
-        """Run a vertex map over things that are numbered from 0."""
-        self._run(task, range_items(count, VERTICES_PER_ITEM), count, *args)
+    def _run_by_length(self, tasks: tuple[Task, Task], count: int, *args: Any) -> None:
+        """Run the tasks of `by_length` over a list of rows."""
+        for each in tasks:
+            self._queue.push(range_items(count, PLACES_PER_ITEM), task=each)
+        self._queue.launch_cta(tasks, count, *args)
 
     def _run(self, task: Task, items: Any, *args: Any) -> None:
         self._queue.push(items)
@@ -356,11 +351,10 @@ class DynamicGraph:
 
 def _as_ids(name: str, ids: Any, n: int) -> Any:
     """Return ids of vertices as uint32, or raise; for `compute`."""
-    if ids.size:
-        for at in (int(ids.argmin()), int(ids.argmax())):
-            if not 0 <= int(ids[at]) < n:
-                raise InvalidArgumentError(f"{name}[{at}] is {int(ids[at])}, but the graph has vertices 0 to {n - 1}")
-    return ids.astype(np.uint32)
+    if ids.size and (int(ids.max()) >= n or (ids.dtype.kind == "i" and int(ids.min()) < 0)):
+        at = int(ids.argmax()) if int(ids.max()) >= n else int(ids.argmin())
+        raise InvalidArgumentError(f"{name}[{at}] is {int(ids[at])}, but the graph has vertices 0 to {n - 1}")
+    return ids.astype(np.uint32, copy=False)
 
 
 def _as_weights(xp: Any, values: Any, kind: np.dtype[Any]) -> Any:
@@ -373,11 +367,14 @@ def _as_weights(xp: Any, values: Any, kind: np.dtype[Any]) -> Any:
     return made
 
 
-def _with_reverses(xp: Any, sources: Any, targets: Any, weights: Any = None) -> Any:
-    """Return edges, and after them the reverse of each that is no loop; for `compute`."""
-    other = sources != targets
-    ends = xp.concatenate([sources, targets[other]]), xp.concatenate([targets, sources[other]])
-    return ends if weights is None else (*ends, xp.concatenate([weights, weights[other]]))
+def _edge_key(xp: Any, sources: Any, targets: Any) -> Any:
+    """Return edges (source, target) in words of 64 bits; for `compute`."""
+    return ((sources.astype(np.uint64) << np.uint64(32)) | targets,)
+
+
+def _edge_keys(xp: Any, sources: Any, targets: Any) -> Any:
+    """Return the same of edges and their reverses; for `compute`."""
+    return (xp.concatenate([*_edge_key(xp, sources, targets), *_edge_key(xp, targets, sources)]),)
 
 
 def _offsets(xp: Any, counts: Any, kind: np.dtype[Any]) -> Any:

@@ -1,7 +1,7 @@
-"""Tasks that edit rows of edges which have room to grow: an insertion takes the next place of a row, or moves the row first.
+"""Tasks that insert into rows of edges which have room to grow: an edge takes the next place of a row, which may move first.
 
 A row that is full moves to the end of the arrays, where it gets twice the room, so that an edge is copied a constant number of
-times on average. A deletion closes the gaps of a row, whose other neighbours keep their order.
+times on average. `row_deletion` has the other half.
 
 Source: Busato, Green, Bombieri and Bader, "Hornet: an efficient data structure for dynamic sparse graphs and matrices on GPUs",
 HPEC 2018, whose rows are blocks of 2^k edges too.
@@ -16,27 +16,36 @@ import numpy as np
 
 from ..arrays.array import Array
 from ..compile.atomics import atomic_add
-from ..compile.task import task
+from ..compile.task import Task, task
 from ..operators.row_map import by_groups, by_workers
-from ..operators.vertex_map import append, vertex_map
+from ..operators.vertex_map import vertex_map
 
 __all__ = [
+    "EDGES_PER_ITEM",
+    "GROUP",
     "LEAST_ROOM",
     "PLACES_PER_ITEM",
+    "UNDER_WAY",
     "DynamicRows",
-    "copy_rows",
+    "RoomTable",
+    "append_all",
+    "ballot",
+    "by_length",
+    "count_bits",
     "count_insertion",
-    "delete_in_rows",
-    "list_first",
+    "element",
     "make_room",
     "pack_rows",
+    "set_element",
     "store_insertion",
 ]
 
 LEAST_ROOM = 4  # of a row
 _LONG_ROW = 2048  # edges from which on all threads of a worker work on a row
-_WARPS = 32  # of a worker, at most
+GROUP = 32  # threads of a group
+UNDER_WAY = 4  # edges of a row that each thread reads before it goes on with them
 PLACES_PER_ITEM = 256  # of a list of rows, of which some take long
+EDGES_PER_ITEM = 1024  # of a batch
 
 
 class DynamicRows(NamedTuple):
@@ -76,52 +85,114 @@ class RoomTable(NamedTuple):
     capacity: Any  # of the arrays of edges
 
 
-def by_length(
-    is_wanted: Callable[..., Any], length: Callable[..., Any], by_group: Callable[..., Any], by_worker: Callable[..., Any]
-) -> Callable[..., Any]:
-    """Return a function for flat tasks, which has groups do something with short rows of a range, and workers with long ones.
+def nothing(worker, total, *args):  # type: ignore[no-untyped-def]
+    """Do nothing with a total."""
 
-    It is called as ``function(worker, first, end, *args)``, and asks for the `length` of rows that are wanted. The two do the
-    same. What they return is added up. Rows that were short stay so.
+
+def by_length(
+    is_wanted: Callable[..., Any],
+    length: Callable[..., Any],
+    by_group: Callable[..., Any],
+    by_worker: Callable[..., Any],
+    finish: Callable[..., Any] = nothing,
+) -> tuple[Task, Task]:
+    """Return two tasks for one launch: workers do something with the long rows of a list, and groups with its short ones.
+
+    Both are launched with arguments ``(count, *args)``, and ``range_items(count, PLACES_PER_ITEM)`` for each. They ask for the
+    `length` of rows that are wanted, which stays the same in the launch. `by_group` and `by_worker` do the same, and return a
+    number; ``finish(worker, total, *args)`` gets their sum in each thread. An item of short rows is a range of them, an item
+    of long ones every so many-th, since those take long and are often neighbours.
     """
 
     def is_short(place, *args):  # type: ignore[no-untyped-def]
         return is_wanted(place, *args) and length(place, *args) < _LONG_ROW
 
-    def is_long(place, *args):  # type: ignore[no-untyped-def]
+    def is_long(k, step, item, *args):  # type: ignore[no-untyped-def]
+        place = k * step + item
         return is_wanted(place, *args) and length(place, *args) >= _LONG_ROW
 
-    run_short, run_long = by_groups(is_short, by_group), by_workers(is_long, by_worker)
+    def run_long(worker, k, step, item, *args):  # type: ignore[no-untyped-def]
+        return by_worker(worker, k * step + item, *args)
 
-    def run(worker, first, end, *args):  # type: ignore[no-untyped-def]
-        total = run_short(worker, first, end, *args)
-        return total + run_long(worker, first, end, *args)
+    run_short_rows, run_long_rows = by_groups(is_short, by_group), by_workers(is_long, run_long)
 
-    return run
+    def of_short_rows(worker, item, count, *args):  # type: ignore[no-untyped-def]
+        first = item * PLACES_PER_ITEM
+        finish(worker, run_short_rows(worker, first, min(first + PLACES_PER_ITEM, count), *args), *args)
+
+    def of_long_rows(worker, item, count, *args):  # type: ignore[no-untyped-def]
+        step = (count + PLACES_PER_ITEM - 1) // PLACES_PER_ITEM
+        finish(worker, run_long_rows(worker, 0, (count - item + step - 1) // step, step, item, *args), *args)
+
+    of_short_rows.__doc__, of_long_rows.__doc__ = by_group.__doc__, by_worker.__doc__
+    of_short_rows.__name__, of_long_rows.__name__ = f"{by_group.__name__}_if_short", f"{by_worker.__name__}_if_long"
+    return Task(of_long_rows), Task(of_short_rows)
 
 
-@vertex_map
-def count_insertion(k, sources, table, touched):  # type: ignore[no-untyped-def]
-    """Count an edge at its source, and list that vertex if it is the first edge there."""
-    u = sources[k]
-    if atomic_add(table.needed, u, 1) == 0:
-        append(touched, u)
+def count_bits(bits):  # type: ignore[no-untyped-def]
+    """Return how many bits of 32 are set."""
+    bits -= (bits >> 1) & 0x55555555
+    bits = (bits & 0x33333333) + ((bits >> 2) & 0x33333333)
+    bits = (bits + (bits >> 4)) & 0x0F0F0F0F
+    return (bits * 0x01010101 & 0xFFFFFFFF) >> 24
+
+
+def ballot(group, condition):  # type: ignore[no-untyped-def]
+    """Return the bits of the threads of a group for which a condition holds; collective."""
+    return np.int64(group.sum(np.uint32(np.int64(condition) << group.rank)))
+
+
+def append_all(group, listed, counts, is_wanted, value):  # type: ignore[no-untyped-def]
+    """Append the values that are wanted to a list, which counts in the first element of `counts`; collective."""
+    bits = ballot(group, is_wanted)
+    if bits != 0:
+        place = np.int64(0)
+        if group.rank == 0:
+            place = np.int64(atomic_add(counts, 0, count_bits(bits)))
+        place = group.sum(place) + count_bits(bits & ((1 << group.rank) - 1))
+        if is_wanted:
+            listed[place] = value
+
+
+@task
+def count_insertion(worker, item, count, sources, targets, both, table, touched, counts):  # type: ignore[no-untyped-def]
+    """Count edges at their sources, if `both` at their targets too, and list the vertices; count these, and the loops."""
+    group = worker.group(GROUP)
+    first = item * EDGES_PER_ITEM
+    last = min(first + EDGES_PER_ITEM, count)
+    loops = 0
+    for base in range(first, last, worker.size):
+        k = base + worker.rank
+        u, v = np.int64(0), np.int64(0)
+        first_of_u, first_of_v = False, False
+        if k < last:
+            u, v = np.int64(sources[k]), np.int64(targets[k])
+            first_of_u = atomic_add(table.needed, u, 1) == 0
+            if u == v:
+                loops += 1
+            elif both:
+                first_of_v = atomic_add(table.needed, v, 1) == 0
+        append_all(group, touched, counts, first_of_u, u)
+        append_all(group, touched, counts, first_of_v, v)
+    loops = worker.sum(loops)
+    if worker.rank == 0 and loops > 0:
+        atomic_add(counts, 1, loops)
 
 
 def is_full(place, touched, rows, table):  # type: ignore[no-untyped-def]
     """Whether the row of a listed vertex has too little room."""
-    u = touched[1 + place]
+    u = touched[place]
     return rows.degree[u] + table.needed[u] > table.room[u]
 
 
 def length_of_touched(place, touched, rows, table):  # type: ignore[no-untyped-def]
     """Return the number of edges of a listed vertex."""
-    return rows.degree[touched[1 + place]]
+    return rows.degree[touched[place]]
 
 
 def move_row(team, place, touched, rows, table):  # type: ignore[no-untyped-def]
     """Move a row to the end, unless the arrays are full."""
-    u = touched[1 + place]
+    u = touched[place]
     size = 2 * (rows.degree[u] + table.needed[u])
     first = np.int64(0)
     if team.rank == 0:
@@ -138,9 +209,16 @@ def move_row(team, place, touched, rows, table):  # type: ignore[no-untyped-def]
 
 
 def copy_row(team, old, new, count, values, target):  # type: ignore[no-untyped-def]
-    """Copy the elements of a row, if there are any such."""
+    """Copy the elements of a row, if there are any such; four at a time, since a thread waits for what it stores."""
     if values is not None:
-        for i in team.split(count):
+        size = team.size
+        whole = count - count % (UNDER_WAY * size)
+        for i in range(team.rank, whole, UNDER_WAY * size):
+            a, b = values[old + i], values[old + i + size]
+            c, d = values[old + i + 2 * size], values[old + i + 3 * size]
+            target[new + i], target[new + i + size] = a, b
+            target[new + i + 2 * size], target[new + i + 3 * size] = c, d
+        for i in team.split(range(whole, count)):
             target[new + i] = values[old + i]
 
 
@@ -157,24 +235,24 @@ def set_element(values, place, value):  # type: ignore[no-untyped-def]
         values[place] = value
 
 
-move_rows = by_length(is_full, length_of_touched, move_row, move_row)
+make_room = by_length(is_full, length_of_touched, move_row, move_row)
 
 
-@task
-def make_room(worker, item, count, touched, rows, table):  # type: ignore[no-untyped-def]
-    """Move the rows of listed vertices that are full."""
-    first = item * PLACES_PER_ITEM
-    move_rows(worker, first, min(first + PLACES_PER_ITEM, count), touched, rows, table)
+def store_edge(u, v, weight, rows, table):  # type: ignore[no-untyped-def]
+    """Store an edge in the next place of its row."""
+    place = rows.start[u] + atomic_add(rows.degree, u, 1)
+    rows.indices[place] = v
+    set_element(rows.weights, place, weight)
+    table.needed[u] = 0
 
 
 @vertex_map
-def store_insertion(k, sources, targets, weights, rows, table):  # type: ignore[no-untyped-def]
-    """Store an edge in the next place of its row."""
-    u = sources[k]
-    place = rows.start[u] + atomic_add(rows.degree, u, 1)
-    rows.indices[place] = targets[k]
-    set_element(rows.weights, place, element(weights, k))
-    table.needed[u] = 0
+def store_insertion(k, sources, targets, weights, both, rows, table):  # type: ignore[no-untyped-def]
+    """Store an edge, and if `both` its reverse unless it is a loop."""
+    u, v, weight = sources[k], targets[k], element(weights, k)
+    store_edge(u, v, weight, rows, table)
+    if both and u != v:
+        store_edge(v, u, weight, rows, table)
 
 
 def has_edges(v, rows, start, indices, weights):  # type: ignore[no-untyped-def]
@@ -194,124 +272,4 @@ def pack_row(team, v, rows, start, indices, weights):  # type: ignore[no-untyped
     return 0
 
 
-copy_rows = by_length(has_edges, length_of_row, pack_row, pack_row)
-
-
-@task
-def pack_rows(worker, item, n, rows, start, indices, weights):  # type: ignore[no-untyped-def]
-    """Copy the rows of a range of vertices to other arrays."""
-    first = item * PLACES_PER_ITEM
-    copy_rows(worker, first, min(first + PLACES_PER_ITEM, n), rows, start, indices, weights)
-
-
-def source_of(key):  # type: ignore[no-untyped-def]
-    """Return the source of an edge (source, target) in a word of 64 bits."""
-    return np.int64(key >> np.uint64(32))
-
-
-@vertex_map
-def list_first(k, keys, firsts):  # type: ignore[no-untyped-def]
-    """List a place of sorted edges if it is the first with its source."""
-    if k == 0 or source_of(keys[k]) != source_of(keys[k - 1]):
-        append(firsts, k)
-
-
-def lower_bound(keys, low, high, key):  # type: ignore[no-untyped-def]
-    """Return the first place in [low, high) of sorted keys that is not less than a key: a binary search."""
-    while low < high:
-        middle = (low + high) >> 1
-        if keys[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-def count_bits(bits):  # type: ignore[no-untyped-def]
-    """Return how many bits of 32 are set."""
-    bits -= (bits >> 1) & 0x55555555
-    bits = (bits & 0x33333333) + ((bits >> 2) & 0x33333333)
-    bits = (bits + (bits >> 4)) & 0x0F0F0F0F
-    return (bits * 0x01010101 & 0xFFFFFFFF) >> 24
-
-
-def count_in_group(group, stays):  # type: ignore[no-untyped-def]
-    """Return how many threads before this one, and of all, have an edge that stays; collective."""
-    staying = group.sum(np.int64(stays) << group.rank)
-    return count_bits(staying & ((1 << group.rank) - 1)), count_bits(staying)
-
-
-def count_in_worker(worker, stays):  # type: ignore[no-untyped-def]
-    """Return the same of all threads of a worker, by a sum over its groups."""
-    group = worker.group(32)
-    before, here = count_in_group(group, stays)
-    counts = worker.scratch(np.int32, _WARPS)
-    if group.rank == 0:
-        counts[group.index] = here
-    worker.sync()
-    total = 0
-    for k in range(group.count):
-        if k == group.index:
-            before += total
-        total += counts[k]
-    return before, total
-
-
-def row_deletion(count_staying: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function by which a team, a group or a worker, deletes from a row: a stable compaction in place."""
-
-    def delete_in_row(team, place, firsts, keys, rows):  # type: ignore[no-untyped-def]
-        """Delete the edges of a row that are among the sorted keys; return how many, of one thread."""
-        low = np.int64(firsts[1 + place])
-        u = source_of(keys[low])
-        high = lower_bound(keys, low, np.int64(keys.size), np.uint64(u + 1) << np.uint64(32))
-        first = rows.start[u]
-        count = rows.degree[u]
-        kept = 0
-        # A team reads as many edges as it has threads, and then writes those that stay before the next ones.
-        for base in range(0, count, team.size):
-            i = base + team.rank
-            stays = False
-            target = np.uint32(0)
-            if i < count:
-                target = rows.indices[first + i]
-                key = np.uint64(u) << np.uint64(32) | np.uint64(target)
-                found = lower_bound(keys, low, high, key)
-                stays = found == high or keys[found] != key
-            weight = element(rows.weights, first + min(i, count - 1))
-            before, staying = count_staying(team, stays)
-            team.sync()
-            if stays:
-                to = first + kept + before
-                rows.indices[to] = target
-                set_element(rows.weights, to, weight)
-            kept += staying
-        team.sync()
-        if team.rank != 0:
-            return 0
-        rows.degree[u] = kept
-        return count - kept
-
-    return delete_in_row
-
-
-def every(place, firsts, keys, rows):  # type: ignore[no-untyped-def]
-    """Say of each listed row that it is wanted."""
-    return True
-
-
-def length_of_listed(place, firsts, keys, rows):  # type: ignore[no-untyped-def]
-    """Return the number of edges of the source of a listed edge."""
-    return rows.degree[source_of(keys[firsts[1 + place]])]
-
-
-delete_listed = by_length(every, length_of_listed, row_deletion(count_in_group), row_deletion(count_in_worker))
-
-
-@task
-def delete_in_rows(worker, item, count, firsts, keys, rows, deleted):  # type: ignore[no-untyped-def]
-    """Delete edges in the rows of a range of a list; add up how many."""
-    first = item * PLACES_PER_ITEM
-    total = worker.sum(delete_listed(worker, first, min(first + PLACES_PER_ITEM, count), firsts, keys, rows))
-    if worker.rank == 0 and total > 0:
-        atomic_add(deleted, 0, total)
+pack_rows = by_length(has_edges, length_of_row, pack_row, pack_row)

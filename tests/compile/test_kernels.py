@@ -16,7 +16,7 @@ from atos_py.algorithms import bfs, count_triangles, label_propagation, maximal_
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import PoolArgument, QueueKind, describe
 from atos_py.compile.kinds import Launchable, Tasks
-from atos_py.graph import row_edits
+from atos_py.graph import row_deletion, row_edits
 from atos_py.operators import orientation, peeling
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
@@ -367,9 +367,12 @@ def test_edits_spill_nothing(dtype):
     rows = row_edits.DynamicRows(array("i8"), array("i4"), array("u4"), weights)
     table = row_edits.RoomTable(array("i8"), array("i4"), array("i8"), 9)
     tasks = [
-        (row_edits.make_room, (9, array("u4"), rows, table)),
-        (row_edits.delete_in_rows, (9, array("u4"), array("u8"), rows, array("i8"))),
-        (row_edits.pack_rows, (9, rows, array("i8"), array("u4"), weights)),
+        (row_edits.count_insertion, (9, array("u4"), array("u4"), 1, table, array("u4"), array("i8"))),
+        (Tasks(row_edits.make_room), (9, array("u4"), rows, table)),
+        (row_edits.store_insertion, (9, array("u4"), array("u4"), weights, 1, rows, table)),
+        (row_deletion.list_rows, (9, array("u8"), array("u4"), array("i8"))),
+        (Tasks(row_deletion.delete_in_rows), (9, array("u4"), array("u8"), rows, table.room, array("i8"))),
+        (Tasks(row_edits.pack_rows), (9, rows, array("i8"), array("u4"), weights)),
     ]
     for task, args in tasks:
         found = link.cubin(task, None, tuple(map(describe, args)), np.dtype("u4"), "cta", (9, 0))
