@@ -16,7 +16,7 @@ from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..graph.host_partition import HostPartition
 from ..graph.partition import Partition
-from ..operators.connect import ALL_EDGES, COUNT, NOTES, choose_largest, connect
+from ..operators.connect import ALL_EDGES, COUNT, NOTES, choose_largest, connect, sampled_edges
 from ..operators.row_map import row_queue
 from ..runtime.launch_options import LaunchOptions
 from ..runtime.stats import LaunchStats
@@ -37,8 +37,6 @@ __all__ = [
     "describe_components",
     "verify_connected_components",
 ]
-
-_MIN_DEGREE = 4  # mean degree from which on sparing edges is worth knowing whether the graph is symmetric
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,9 @@ def connected_components(
     label = zeros(n, dtype=np.uint32, device=device)
     notes = zeros(NOTES, dtype=np.int64, device=device)
     launches = LaunchSequence("connected_components", row_queue(n, device), launch_options, worker)
-    sampled = 2 if graph.num_edges >= _MIN_DEGREE * n and graph.is_symmetric() else ALL_EDGES
+    sampled = sampled_edges(graph.num_edges, n)
+    if sampled != ALL_EDGES and not graph.is_symmetric():
+        sampled = ALL_EDGES
     launches.over_rows(connect, n, sampled, graph._replace(weights=None), label, notes, each_round=choose_largest)
     return ComponentsResult(as_library(label, graph.library), int(notes[COUNT]), launches.total())
 

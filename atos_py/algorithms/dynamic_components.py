@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays.array import Array, asarray, empty, zeros
+from ..arrays.array import Array, empty, zeros
 from ..errors import UnsupportedTypeError
 from ..graph.dynamic_graph import DynamicGraph
+from ..operators.connect import ALL_EDGES, COUNT, NOTES, choose_largest, connecting, sampled_edges
 from ..operators.ranges import range_items
+from ..operators.row_map import row_queue
 from ..operators.union_find import find_root, root_of, unite
 from ..operators.vertex_map import vertex_map, vertex_sums
 from ..runtime.queue import Queue
 from ..support.host_memory import host_memory_for
-from .connected_components import connected_components
+from .launch_sequence import LaunchSequence
 
 __all__ = ["DynamicComponents"]
 
@@ -33,11 +35,19 @@ def name_by_root(v, label):  # type: ignore[no-untyped-def]
 name_by_roots = vertex_sums(name_by_root)
 
 
+def row_bounds(v, rows):  # type: ignore[no-untyped-def]
+    """Return the first edge of v and the end of its edges."""
+    return rows.start[v], rows.start[v] + rows.degree[v]
+
+
+connect_rows = connecting(row_bounds)
+
+
 class DynamicComponents:
     """The connected components of a `DynamicGraph`, kept up to date: after each edit they are those of the graph.
 
     Edges that are inserted unite components, in time in proportion to them, and a pass over the vertices names these anew.
-    After deletions the components are found from scratch, by `connected_components`.
+    After deletions the components are found from scratch, as by `connected_components`, over the rows as they are.
 
     Parameters
     ----------
@@ -73,6 +83,7 @@ class DynamicComponents:
         self._graph = graph
         self._items = range_items(graph.num_vertices)
         self._queue = Queue(max(len(self._items), 1), device=graph.device)
+        self._passes = row_queue(graph.num_vertices, graph.device)
         self.label: Array = empty(graph.num_vertices, dtype=np.uint32, device=graph.device)
         self.num_components = 0
         self._find()
@@ -93,6 +104,10 @@ class DynamicComponents:
         self._find()
 
     def _find(self) -> None:
-        found = connected_components(self._graph.to_graph())
-        self.label[:] = asarray(found.label)  # which may be of another library
-        self.num_components = found.num_components
+        n, device, graph = self._graph.num_vertices, self._graph.device, self._graph
+        notes = zeros(NOTES, dtype=np.int64, device=device)
+        launches = LaunchSequence("DynamicComponents", self._passes, {})
+        sampled = sampled_edges(graph.num_edges, n) if graph.undirected else ALL_EDGES
+        rows = graph.rows._replace(weights=None)
+        launches.over_rows(connect_rows, n, sampled, rows, self.label, notes, each_round=choose_largest)
+        self.num_components = int(notes[COUNT])

@@ -130,6 +130,8 @@ class DynamicGraph:
         self.device, self.num_vertices, self.num_edges = given.device, given.num_vertices, given.num_edges
         self._library = given.library
         self._queue = Queue(1, device=self.device)
+        # Of their own, since a launch of other tasks changes how a queue stores items.
+        self._queues = {tasks: Queue(1, device=self.device) for tasks in (make_room, pack_rows, delete_in_rows)}
         self._needed = zeros(self.num_vertices, dtype=np.int32, device=self.device)
         self._followers: list[weakref.ref[Follower]] = []
         self._csr: Graph | None = given
@@ -340,9 +342,11 @@ class DynamicGraph:
 
     def _run_by_length(self, tasks: tuple[Task, Task], count: int, *args: Any) -> None:
         """Run the tasks of `by_length` over a list of rows."""
+        queue = self._queues[tasks]
+        queue._prepare_kinds(tasks)
         for each in tasks:
-            self._queue.push(range_items(count, PLACES_PER_ITEM), task=each)
-        self._queue.launch_cta(tasks, count, *args)
+            queue.push(range_items(count, PLACES_PER_ITEM), task=each)
+        queue.launch_cta(tasks, count, *args)
 
     def _run(self, task: Task, items: Any, *args: Any) -> None:
         self._queue.push(items)

@@ -14,21 +14,30 @@ Sources: Sutton, Ben-Nun and Barak, "Optimizing parallel graph connectivity comp
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from ..compile.atomics import atomic_add, atomic_max
-from ..compile.task import task
+from ..compile.task import Task
 from ..support.splitmix64 import splitmix64
-from .row_map import row_map
+from .row_map import csr_bounds, row_map
 from .union_find import find_root, root_of, unite
 
-__all__ = ["ALL_EDGES", "COUNT", "NOTES", "choose_largest", "connect"]
+__all__ = ["ALL_EDGES", "COUNT", "NOTES", "choose_largest", "connect", "connecting", "sampled_edges"]
 
 ALL_EDGES = 1 << 40  # edges of a vertex: more than any has
+_MIN_DEGREE = 4  # mean degree from which on sparing edges is worth it, and knowing whether the graph is symmetric
 _SAMPLES = 128
 # Places in `notes`: the root of the largest component, how many components there are, and the roots of the sample.
 _LARGEST, COUNT, _ROOTS = 0, 1, 2
 NOTES = _ROOTS + _SAMPLES  # how many there are
+
+
+def sampled_edges(num_edges: int, n: int) -> int:
+    """Return how many edges of each vertex of a symmetric graph are linked before the largest component is known."""
+    return 2 if num_edges >= _MIN_DEGREE * n else ALL_EDGES
 
 
 def link_edges(v, edge, last, largest, indices, parent):  # type: ignore[no-untyped-def]
@@ -55,42 +64,48 @@ def is_apart(v, largest, indices, parent):  # type: ignore[no-untyped-def]
     return largest < 0 or find_root(v, parent) != find_root(largest, parent)
 
 
-link_rows = row_map(link_edges, link_edges_by_all, is_apart)
+def connecting(bounds: Callable[..., Any]) -> Task:
+    """Return the task of graphs that have `indices`, whose edges of v begin and end where ``bounds(v, graph)`` says."""
+    link_rows = row_map(link_edges, link_edges_by_all, is_apart, bounds=bounds)
+
+    def connect(worker, item, size, thread_max_degree, sampled, graph, parent, notes):  # type: ignore[no-untyped-def]
+        """Do the step of the round for a range of vertices: a first link, links along `sampled` edges or all, or labels."""
+        n = parent.size
+        first = item * size
+        end = min(first + size, n)
+        step = worker.round
+        if step == 2 and sampled == ALL_EDGES:
+            step = 3
+        if step == 0:
+            for v in worker.split(range(first, end)):
+                low = v
+                edge, last = bounds(v, graph)
+                if edge < last:
+                    low = min(v, graph.indices[edge])
+                parent[v] = low
+        elif step == 1 and sampled != ALL_EDGES:
+            for v in worker.split(range(first, end)):
+                edge, last = bounds(v, graph)
+                link_edges(v, edge, min(last, edge + sampled), -1, graph.indices, parent)
+        elif step <= 2:
+            chosen = np.int64(-1) if sampled == ALL_EDGES else notes[_LARGEST] & 0xFFFF_FFFF
+            link_rows(worker, first, end, thread_max_degree, graph, chosen, graph.indices, parent)
+        else:
+            roots = 0
+            for v in worker.split(range(first, end)):
+                root = root_of(v, parent)
+                parent[v] = root
+                roots += root == v
+            roots = worker.sum(roots)
+            if worker.rank == 0:
+                atomic_add(notes, COUNT, roots)
+        if step < 3 and worker.rank == 0:
+            worker.push(item)
+
+    return Task(connect)
 
 
-@task
-def connect(worker, item, size, thread_max_degree, sampled, graph, parent, notes):  # type: ignore[no-untyped-def]
-    """Do the step of the round for a range of vertices: the first link, links along `sampled` edges, along all, or labels."""
-    n = parent.size
-    first = item * size
-    end = min(first + size, n)
-    step = worker.round
-    if step == 2 and sampled == ALL_EDGES:
-        step = 3
-    if step == 0:
-        for v in worker.split(range(first, end)):
-            low = v
-            if graph.indptr[v] < graph.indptr[v + 1]:
-                low = min(v, graph.indices[graph.indptr[v]])
-            parent[v] = low
-    elif step == 1 and sampled != ALL_EDGES:
-        for v in worker.split(range(first, end)):
-            edge = graph.indptr[v]
-            link_edges(v, edge, min(graph.indptr[v + 1], edge + sampled), -1, graph.indices, parent)
-    elif step <= 2:
-        chosen = np.int64(-1) if sampled == ALL_EDGES else notes[_LARGEST] & 0xFFFF_FFFF
-        link_rows(worker, first, end, thread_max_degree, graph.indptr, chosen, graph.indices, parent)
-    else:
-        roots = 0
-        for v in worker.split(range(first, end)):
-            root = root_of(v, parent)
-            parent[v] = root
-            roots += root == v
-        roots = worker.sum(roots)
-        if worker.rank == 0:
-            atomic_add(notes, COUNT, roots)
-    if step < 3 and worker.rank == 0:
-        worker.push(item)
+connect = connecting(lambda v, graph: csr_bounds(v, graph.indptr))
 
 
 def choose_largest(worker, size, thread_max_degree, sampled, graph, parent, notes):  # type: ignore[no-untyped-def]

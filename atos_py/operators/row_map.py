@@ -14,7 +14,7 @@ from ..core.devices import Device
 from ..runtime.queue import Queue
 from .ranges import range_items
 
-__all__ = ["VERTICES_PER_ROW_ITEM", "by_groups", "by_workers", "row_items", "row_map", "row_queue"]
+__all__ = ["VERTICES_PER_ROW_ITEM", "by_groups", "by_workers", "csr_bounds", "row_items", "row_map", "row_queue"]
 
 #: Vertices of a range. On a GPU few, since some rows take long.
 VERTICES_PER_ROW_ITEM = {"cuda": 1024, "cpu": 4096}
@@ -87,11 +87,17 @@ def _every(v, *args):  # type: ignore[no-untyped-def]
     return True
 
 
+def csr_bounds(v, indptr):  # type: ignore[no-untyped-def]
+    """Return the first edge of v and the end of its edges in a CSR graph."""
+    return indptr[v], indptr[v + 1]
+
+
 def row_map(
     row: Callable[..., Any],
     row_by_all: Callable[..., Any],
     wants: Callable[..., Any] = _every,
     vertex: Callable[..., Any] = _itself,
+    bounds: Callable[..., Any] = csr_bounds,
 ) -> Callable[..., Any]:
     """Return a function for flat tasks, which calls another for the row of every vertex of a range.
 
@@ -103,18 +109,21 @@ def row_map(
     ``wants(v, *args)`` is false, which one thread finds out.
 
     With `vertex`, the range is one of places, for instance in a list, and ``vertex(place, *args)`` is the vertex of a place.
+    With `bounds`, another thing takes the place of `indptr`: ``bounds(v, indptr)`` says where the edges of v begin and end.
 
     Returns the sum, over the calls of this thread, of what they return: a number.
     """
 
     def is_medium(place, thread_max_degree, indptr, *args):  # type: ignore[no-untyped-def]
         v = vertex(place, *args)
-        degree = indptr[v + 1] - indptr[v]
+        edge, last = bounds(v, indptr)
+        degree = last - edge
         return degree > thread_max_degree and degree >> _LOG_ROWS_OF_WORKERS <= thread_max_degree and wants(v, *args)
 
     def row_by_group(group, place, thread_max_degree, indptr, *args):  # type: ignore[no-untyped-def]
         v = vertex(place, *args)
-        return row_by_all(group, v, indptr[v], indptr[v + 1], *args)
+        edge, last = bounds(v, indptr)
+        return row_by_all(group, v, edge, last, *args)
 
     map_medium_rows = by_groups(is_medium, row_by_group)
 
@@ -123,8 +132,7 @@ def row_map(
         most = 0
         for place in worker.split(range(first, end)):
             v = vertex(place, *args)
-            edge = indptr[v]
-            last = indptr[v + 1]
+            edge, last = bounds(v, indptr)
             if last - edge <= thread_max_degree:
                 total += row(v, edge, last, *args)
             elif wants(v, *args):
@@ -134,8 +142,7 @@ def row_map(
         if worker.any(most >> _LOG_ROWS_OF_WORKERS > thread_max_degree):
             for place in range(first, end):
                 v = vertex(place, *args)
-                edge = indptr[v]
-                last = indptr[v + 1]
+                edge, last = bounds(v, indptr)
                 if (last - edge) >> _LOG_ROWS_OF_WORKERS > thread_max_degree and worker.any(
                     worker.rank == 0 and wants(v, *args)
                 ):

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy.sparse import csgraph
 
 import atos_py as atos
-from atos_py.algorithms import connected_components as module
 from atos_py.algorithms import strongly_connected_components
 from atos_py.algorithms.strongly_connected_components import separate, set_mode
 from atos_py.compile import linker as link
@@ -58,7 +57,7 @@ def graphs(draw: st.DrawFn) -> atos.Graph:
 @settings(deadline=None, max_examples=100)
 def test_random_graphs(graph: atos.Graph, options: dict[str, Any], blocks: int, spare: bool, thread_max_degree: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_MIN_DEGREE", 0 if spare else 1 << 40)
+        patch.setattr("atos_py.operators.connect._MIN_DEGREE", 0 if spare else 1 << 40)
         patch.setitem(THREAD_MAX_DEGREE, "cpu", thread_max_degree)
         checked(graph, "weak", num_blocks=blocks, **options)
 

@@ -12,12 +12,12 @@ import pytest
 from fake_arrays import FakeArray
 
 import atos_py as atos
-from atos_py.algorithms import bfs, count_triangles, label_propagation, maximal_independent_set
+from atos_py.algorithms import bfs, count_triangles, dynamic_components, label_propagation, maximal_independent_set
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import PoolArgument, QueueKind, describe
 from atos_py.compile.kinds import Launchable, Tasks
 from atos_py.graph import row_deletion, row_edits
-from atos_py.operators import orientation, peeling
+from atos_py.operators import connect, orientation, peeling
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
@@ -378,6 +378,15 @@ def test_edits_spill_nothing(dtype):
         found = link.cubin(task, None, tuple(map(describe, args)), np.dtype("u4"), "cta", (9, 0))
         assert (found.spill_bytes, found.stack_bytes) == (0, 0)
         assert found.registers <= MOST_REGISTERS
+
+
+def test_components_of_edited_rows_spill_nothing():
+    rows = row_edits.DynamicRows(array("i8"), array("i4"), array("u4"), None)
+    args = tuple(map(describe, (1024, 16, 2, rows, array("u4"), array("i8"))))
+    task, each_round = dynamic_components.connect_rows, connect.choose_largest
+    found = link.cubin(task, None, args, np.dtype("u4"), "cta", (9, 0), each_round=each_round)
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+    assert found.registers <= MOST_REGISTERS
 
 
 @pytest.mark.parametrize("worker", WORKERS)
