@@ -147,7 +147,8 @@ def test_the_order_saves_tasks(kind, dtype, monkeypatch):
     ordered, by_arrival = atos.sssp(parts, 0), atos.sssp(parts, 0, barrier=False)
     for found in (ordered, by_arrival):
         atos.verify_sssp(graph, 0, found.distance.to_numpy())
-    assert ordered.stats.tasks_run < 3 * graph.num_vertices
+    # A GPU runs a whole bucket at once, and so relaxes more vertices before they are final.
+    assert ordered.stats.tasks_run < (3 if kind == "cpu" else 5) * graph.num_vertices
     if kind == "cpu":
         assert by_arrival.stats.tasks_run > 2 * ordered.stats.tasks_run
 
