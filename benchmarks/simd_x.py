@@ -124,7 +124,7 @@ def pairs(graph: atos.Graph, host: atos.Graph, source: int) -> Iterator[tuple[st
 
     def atos_rounds(more: int) -> tuple[Any, atos.LaunchStats, int]:
         result = atos.pagerank(graph, tolerance=(1e-2, 1e-5)[more], find="gather")
-        return result.rank, result.stats, result.stats.launches
+        return result.rank, result.stats, result.stats.rounds
 
     yield "PageRank, a round / atos.pagerank", a_round(program_rounds), a_round(atos_rounds)
 

@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 
 from ..algorithms.bfs.direction import ALPHA
 from ..algorithms.launch_sequence import LaunchSequence
-from ..arrays.array import Array, asarray
+from ..algorithms.sssp.distances import suit_capacity
+from ..arrays.array import Array
 from ..graph.graph import Graph
 from ..operators.frontier import DONE, PULL, PUSH, UNLIMITED, Frontier, end_frontier_round, make_frontier
 from ..operators.ranges import mixed_item_dtype
 from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
-from .tasks import make_tasks, suited_to
+from .tasks import make_tasks
 
 __all__ = ["BUCKETS", "Request", "run_in_rounds", "run_relaxed", "turned"]
 
@@ -61,26 +62,27 @@ def turned(graph: Graph) -> Graph:
 def run_relaxed(asked: Request) -> LaunchStats:
     """Push without rounds, every vertex as soon as a worker is free; with `delta`, in the order of their metadata."""
     graph, metadata, n, combine = asked.graph, asked.metadata, asked.graph.num_vertices, asked.program.combine
-    buckets, priority, taken = {}, None, None
-    if combine.idempotent:  # a vertex that is pushed twice before it runs sends once
-        known = np.array(metadata.to_numpy())
-        if asked.delta is not None:
-            buckets = {"buckets": BUCKETS, "delta": asked.delta}
-            priority = known[asked.start].astype(np.float64) * (-1 if combine.name == "MAX" else 1)
-        known[asked.start] = suited_to(asked.program, metadata.dtype)[1]  # with that there is nothing to push
-        taken = asarray(known, device=graph.device)
-    queue = Queue(max(2 * n, 1), dtype=mixed_item_dtype(n), device=graph.device, **buckets)
-    queue.push(asked.start, priority)
+    with_values = combine.idempotent and asked.program.any_change_counts
+    buckets, priority, items, step = {}, None, asked.start, mixed_item_dtype(n)
+    values = metadata.to_numpy()[items]
+    if with_values:  # only the last value of a vertex is sent
+        step = np.dtype([("vertex", step), ("value", metadata.dtype)])
+        items = np.rec.fromarrays([items, values], step)
+    if asked.delta is not None:
+        buckets = {"buckets": BUCKETS, "delta": asked.delta}
+        priority = values.astype(np.float64) * (-1 if combine.name == "MAX" else 1)
+    queue = Queue(max(suit_capacity(graph), 1), dtype=step, device=graph.device, **buckets)
+    queue.push(items, priority)
     launches = LaunchSequence(asked.program.name, queue, asked.options, asked.worker)
-    tasks, _, _ = make_tasks(asked.program, metadata.dtype, asked.delta is not None, asked.unroll)
-    launches.launch(np.arange(0), tasks[0], Frontier(graph, None, metadata, taken), *asked.args)
+    tasks, _, _ = make_tasks(asked.program, metadata.dtype, asked.unroll, False, asked.delta is not None, with_values)
+    launches.launch(np.empty(0, step), tasks[0], Frontier(graph, None, metadata, None), *asked.args)
     return launches.total()
 
 
 def run_in_rounds(asked: Request) -> LaunchStats:
     """Run a program with barriers, by as few launches as `fuse` allows, and return its statistics with those of the rounds."""
     graph, metadata, direction, n = asked.graph, asked.metadata, asked.direction, asked.graph.num_vertices
-    tasks, stubs, fold = make_tasks(asked.program, metadata.dtype, levels=asked.unroll, stores=asked.stores)
+    tasks, stubs, fold = make_tasks(asked.program, metadata.dtype, asked.unroll, asked.stores)
     mode = PULL if direction == "pull" or (direction == "auto" and asked.is_all) else PUSH
     back = None if direction == "push" or asked.stores else turned(graph)
     many_edges = {"push": UNLIMITED, "pull": -1, "auto": int(PULL_SHARE * graph.num_edges)}[direction]

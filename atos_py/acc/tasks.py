@@ -28,12 +28,13 @@ def suited_to(program: Any, dtype: np.dtype[Any]) -> tuple[Any, Any, Any]:
 
 @functools.lru_cache(maxsize=256)
 def make_tasks(
-    program: Any, dtype: np.dtype[Any], is_ordered: bool = False, levels: int = 1, stores: bool = False
+    program: Any, dtype: Any, levels: int = 1, stores: bool = False, is_ordered: bool = False, with_values: bool = False
 ) -> tuple[list[Task], list[Task], Fold | None]:
     """Return the tasks of a program for metadata of a type, those that do nothing in their places, and how updates are folded.
 
     They are push, scan and pull. If `is_ordered`, vertices of low metadata go first. Pushes are unrolled to so many levels.
-    If the program `stores`, all vertices send without atomics in the place of the pull.
+    If the program `stores`, all vertices send without atomics in the place of the pull. `with_values` is as for
+    `frontier_tasks`.
     """
     compute, active, combine = program.compute, program.active, program.combine
     wants, neutral, wide = suited_to(program, dtype)
@@ -70,5 +71,5 @@ def make_tasks(
         return changes and active(before, after, *args), after
 
     fold = None if combine.votes else Fold(combine.merge, neutral, combine.by_all)
-    tasks, stubs = frontier_tasks(program.name, relax, update_along, settle, active, wants, fold, priority, levels)
+    tasks, stubs = frontier_tasks(program.name, relax, update_along, settle, active, wants, fold, priority, levels, with_values)
     return [*tasks[:2], store_task(relax_by_store, levels) if stores else tasks[2]], stubs, fold

@@ -147,7 +147,7 @@ def is_taken(v, found, taken, state):  # type: ignore[no-untyped-def]
     """Whether a vertex of the queue pushes; its value is noted then. Otherwise it has pushed it, or a scan is to find it."""
     if taken is None:
         return True
-    goes = taken[v] != found if state is None else state[_MODE] == PUSH
+    goes = state[_MODE] == PUSH
     if goes:
         taken[v] = found
     return goes
@@ -287,6 +287,7 @@ def frontier_tasks(
     fold: Fold | None,
     priority: Callable[..., Any] = lambda after: None,
     levels: int = 1,
+    with_values: bool = False,
 ) -> tuple[list[Task], list[Task]]:
     """Return the tasks of a frontier, which are push, scan and pull, and those that do nothing in their places.
 
@@ -296,11 +297,19 @@ def frontier_tasks(
     ``wants(value, *args)``, and ``settle(found, number, *args)`` returns the same two things, `found` being the value of v.
     Without `fold` it takes one such edge. ``active(before, after, *args)`` says so of two values. The tasks are launched with
     arguments ``(run, *args)``, `run` being a `Frontier`.
+
+    With values, for pushes without rounds where every change makes active, an item is a record of a vertex and its value. One
+    whose vertex has changed since is skipped: who changed it has pushed it again. So only the last value is sent.
     """
 
     def out_edges(v, run, *args):  # type: ignore[no-untyped-def]
         first, found = run.rows.indptr[v], run.values[v]
         length = run.rows.indptr[v + 1] - first if is_taken(v, found, run.taken, run.state) else 0
+        return np.int64(length), first, found
+
+    def out_edges_of_record(item, run, *args):  # type: ignore[no-untyped-def]
+        first, found = run.rows.indptr[item.vertex], run.values[item.vertex]
+        length = run.rows.indptr[item.vertex + 1] - first if item.value == found else 0
         return np.int64(length), first, found
 
     def list_vertex(worker, u, after, run, *args):  # type: ignore[no-untyped-def]
@@ -309,10 +318,13 @@ def frontier_tasks(
                 worker.push(u, priority(after))
             count_active(u, run.rows.indptr, run.filters.sums)
 
+    def push_record(worker, u, after, run, *args):  # type: ignore[no-untyped-def]
+        worker.push((u, after), priority(after))
+
     def take_followed(u, value, run, *args):  # type: ignore[no-untyped-def]
         note(u, value, run.taken)
 
-    relax_on = unrolled(relax, take_followed, list_vertex, levels)
+    relax_on = unrolled(relax, take_followed, push_record if with_values else list_vertex, levels)
 
     def push(worker, v, i, first, found, run, *args):  # type: ignore[no-untyped-def]
         relax_on(worker, first + i, found, run.rows, run, *args)
@@ -352,7 +364,8 @@ def frontier_tasks(
         pull_range(worker, item, run.back, run.rows.indptr, run.filters, bits, following, run.following, run, *args)
 
     push.__name__, scan.__name__, pull.__name__ = name, _SCAN_STUB.name, _PULL_STUB.name
-    return [Task(push, out_edges), Task(scan), Task(pull)], [make_stub(name), _SCAN_STUB, _PULL_STUB]
+    length_of = out_edges_of_record if with_values else out_edges
+    return [Task(push, length_of), Task(scan), Task(pull)], [make_stub(name), _SCAN_STUB, _PULL_STUB]
 
 
 def store_task(relax: Callable[..., Any], levels: int = 1) -> Task:
