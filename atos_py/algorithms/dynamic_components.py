@@ -5,34 +5,40 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays.array import Array, empty, zeros
+from ..compile.atomics import atomic_add
+from ..compile.task import task
 from ..errors import UnsupportedTypeError
 from ..graph.dynamic_graph import DynamicGraph
 from ..operators.connect import ALL_EDGES, COUNT, NOTES, choose_largest, connecting, sampled_edges
-from ..operators.ranges import range_items
+from ..operators.ranges import VERTICES_PER_ITEM, split_range
 from ..operators.row_map import row_queue
 from ..operators.union_find import find_root, root_of, unite
-from ..operators.vertex_map import vertex_map, vertex_sums
 from ..runtime.queue import Queue
 from ..support.host_memory import host_memory_for
 from .launch_sequence import LaunchSequence
 
 __all__ = ["DynamicComponents"]
 
-
-@vertex_map
-def unite_ends(k, sources, targets, label):  # type: ignore[no-untyped-def]
-    """Unite the trees of the two ends of an edge."""
-    unite(find_root(sources[k], label), targets[k], label)
+_EDGES_PER_ITEM = 1024
 
 
-def name_by_root(v, label):  # type: ignore[no-untyped-def]
-    """Label v by the root of its tree; return 1 if it is one."""
-    root = root_of(v, label)
-    label[v] = root
-    return (1.0 if root == v else 0.0,)
-
-
-name_by_roots = vertex_sums(name_by_root)
+@task
+def keep_components(worker, item, sources, targets, label, roots):  # type: ignore[no-untyped-def]
+    """Unite the trees of the ends of each edge of a range; in the next round label vertices by their roots, and count these."""
+    if worker.round == 0:
+        for k in split_range(worker, item, sources.size, _EDGES_PER_ITEM):
+            unite(find_root(sources[k], label), targets[k], label)
+        if worker.rank == 0:
+            worker.push(item)
+        return
+    found = 0
+    for v in split_range(worker, item, label.size, VERTICES_PER_ITEM):
+        root = root_of(v, label)
+        label[v] = root
+        found += root == v
+    found = worker.sum(found)
+    if worker.rank == 0 and found > 0:
+        atomic_add(roots, 0, found)
 
 
 def row_bounds(v, rows):  # type: ignore[no-untyped-def]
@@ -81,8 +87,7 @@ class DynamicComponents:
                 f"graph must be an atos.DynamicGraph (got {type(graph).__name__}); make one with atos.DynamicGraph(graph)"
             )
         self._graph = graph
-        self._items = range_items(graph.num_vertices)
-        self._queue = Queue(max(len(self._items), 1), device=graph.device)
+        self._queue = Queue(8192, device=graph.device)
         self._passes = row_queue(graph.num_vertices, graph.device)
         self.label: Array = empty(graph.num_vertices, dtype=np.uint32, device=graph.device)
         self.num_components = 0
@@ -91,12 +96,10 @@ class DynamicComponents:
 
     def _inserted(self, sources: Array, targets: Array) -> None:
         """Unite components that edges join."""
-        count = sources.size
-        self._queue.push(range_items(count))
-        self._queue.launch_cta(unite_ends, count, sources, targets, self.label)
-        roots = zeros(1, dtype=np.float64, device=self._graph.device)
-        self._queue.push(self._items)
-        self._queue.launch_cta(name_by_roots, self._graph.num_vertices, roots, self.label)
+        roots = zeros(1, dtype=np.int64, device=self._graph.device)
+        items = max(-(-sources.size // _EDGES_PER_ITEM), -(-self.label.size // VERTICES_PER_ITEM))
+        self._queue.push(np.arange(items))
+        self._queue.launch_cta(keep_components, sources, targets, self.label, roots, barrier=True)
         self.num_components = int(roots[0])
 
     def _deleted(self, sources: Array, targets: Array) -> None:

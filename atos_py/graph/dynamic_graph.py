@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,24 +23,27 @@ from ..support.validation import check_bool, check_int
 from .csr import indptr_dtype
 from .graph import Graph
 from .graph_arrays import check_graph
-from .row_deletion import delete_in_rows, list_rows
+from .row_deletion import Deletion, deletion, end_deletion_round, make_keys
 from .row_edits import (
-    EDGES_PER_ITEM,
     LEAST_ROOM,
-    PLACES_PER_ITEM,
+    STORED,
     DynamicRows,
+    Insertion,
+    Packing,
     RoomTable,
-    count_insertion,
-    make_room,
+    end_insertion_round,
+    insertion,
+    num_store_items,
     pack_rows,
-    store_insertion,
 )
+from .row_lists import BAD, EDGES_PER_ITEM, FOUND, STAGE, make_state, num_row_items
 from .symmetry import remember_symmetric
 from .weights import weight_dtype
 
 __all__ = ["DynamicGraph"]
 
 _MOST_EDGES = 2**31 - 1  # in a row, so that its degree fits int32
+_CAPACITY = 8192  # of queues: four times what a round pushes
 
 
 class Follower(Protocol):
@@ -129,9 +133,10 @@ class DynamicGraph:
             given = Graph.from_csr(np.zeros(n + 1, np.int32), np.zeros(0, np.uint32), kind, device=device_of(device))
         self.device, self.num_vertices, self.num_edges = given.device, given.num_vertices, given.num_edges
         self._library = given.library
-        self._queue = Queue(1, device=self.device)
         # Of their own, since a launch of other tasks changes how a queue stores items.
-        self._queues = {tasks: Queue(1, device=self.device) for tasks in (make_room, pack_rows, delete_in_rows)}
+        self._queues: dict[tuple[Task, ...], Queue] = {
+            tasks: Queue(_CAPACITY, device=self.device) for tasks in (insertion, deletion, pack_rows, (make_keys,))
+        }
         self._needed = zeros(self.num_vertices, dtype=np.int32, device=self.device)
         self._followers: list[weakref.ref[Follower]] = []
         self._csr: Graph | None = given
@@ -178,23 +183,31 @@ class DynamicGraph:
             raise InvalidArgumentError(f"there are {count} edges, but weights of shape {values.shape}")
         if not count:
             return
-        both = int(self.undirected)
+        both, state = int(self.undirected), make_state(self.device)
         touched = empty(min((1 + both) * count, self.num_vertices), dtype=np.uint32, device=self.device)
-        counts = zeros(2, dtype=np.int64, device=self.device)
+        most = _MOST_EDGES - self.num_edges
         try:
-            self._run(count_insertion, range_items(count, EDGES_PER_ITEM), count, *batch, both, self._table, touched, counts)
-            listed, loops = counts.to_numpy().tolist()
-            added = (1 + both) * count - both * loops
-            if (total := self.num_edges + added) > _MOST_EDGES:
-                raise InvalidArgumentError(f"a dynamic graph has at most {_MOST_EDGES:,} edges (got {total:,})")
-            self._run_by_length(make_room, listed, touched, self.rows, self._table)
+            edit = Insertion(*batch, values, both, most, touched, self.rows, self._table)
+            self._run(insertion, range_items(count, EDGES_PER_ITEM), state, edit, each_round=end_insertion_round)
+            found = state.to_numpy()
+            if found[BAD]:
+                self._as_ids(*batch)  # raises
+            added = (1 + both) * count - both * int(found[FOUND])
+            if added > most:
+                raise InvalidArgumentError(
+                    f"a dynamic graph has at most {_MOST_EDGES:,} edges (got {self.num_edges + added:,})"
+                )
             if int(self._table.end[0]) > self._table.capacity:
                 self._grow()
-        except BaseException:  # nothing has been inserted
+                state[STAGE] = STORED
+                edit = edit._replace(rows=self.rows, table=self._table)
+                items, store = np.arange(num_store_items(count)), insertion[-1:]
+                self._run(insertion, items, state, edit, begin_with=store, each_round=end_insertion_round)
+        except BaseException:  # nothing has been inserted, or not all
             self._needed.fill(0)
+            self.num_edges, self._csr = int(self.rows.degree.to_numpy().sum(dtype=np.int64)), None
             raise
-        self._run(store_insertion, range_items(count), count, *batch, values, both, self.rows, self._table)
-        self.num_edges = total
+        self.num_edges += added
         self._csr = None
         for follower in self._alive():
             follower._inserted(*batch)
@@ -229,13 +242,17 @@ class DynamicGraph:
         batch = self._batch(sources, targets)
         if not batch[0].size:
             return 0
-        keys = sort(compute(_edge_keys if self.undirected else _edge_key, *batch)[0])
+        both, count, state = int(self.undirected), batch[0].size, make_state(self.device)
+        keys = empty((1 + both) * count, dtype=np.uint64, device=self.device)
+        items = range_items(count, EDGES_PER_ITEM)
+        self._run((make_keys,), items, state, *batch, both, self.num_vertices, keys)
+        if int(state[BAD]):
+            self._as_ids(*batch)  # raises
         firsts = empty(min(keys.size, self.num_vertices), dtype=np.uint32, device=self.device)
-        counts = zeros(2, dtype=np.int64, device=self.device)
-        self._run(list_rows, range_items(keys.size, EDGES_PER_ITEM), keys.size, keys, firsts, counts)
-        listed = int(counts[0])
-        self._run_by_length(delete_in_rows, listed, firsts, keys, self.rows, self._table.room, counts)
-        deleted = int(counts[1])
+        edit = Deletion(sort(keys), firsts, self.rows, self._table.room)
+        items = range_items(keys.size, EDGES_PER_ITEM)
+        self._run(deletion, items, state, edit, each_round=end_deletion_round)
+        deleted = int(state[FOUND])
         if deleted:
             self.num_edges -= deleted
             self._csr = None
@@ -298,11 +315,14 @@ class DynamicGraph:
                 )
             if each.dtype.kind not in "iu":
                 raise UnsupportedTypeError(f"{name} must be integers (got {each.dtype})")
-        made = compute(
-            lambda xp, u, v: (_as_ids("sources", u, self.num_vertices), _as_ids("targets", v, self.num_vertices)),
-            sources,
-            targets,
-        )
+        if sources.dtype == targets.dtype == np.uint32:  # the tasks find ends that are no vertices
+            return sources, targets
+        return self._as_ids(sources, targets)
+
+    def _as_ids(self, sources: Array, targets: Array) -> tuple[Array, Array]:
+        """Return ids of vertices as uint32, or raise the error that names one that is none."""
+        n = self.num_vertices
+        made = compute(lambda xp, u, v: (_as_ids("sources", u, n), _as_ids("targets", v, n)), sources, targets)
         return made[0], made[1]
 
     def _batch_weights(self, weights: Any) -> Array | None:
@@ -337,20 +357,20 @@ class DynamicGraph:
         indices = empty(size, dtype=np.uint32, device=self.device)
         values = self.rows.weights
         weights = None if values is None else empty(size, dtype=values.dtype, device=self.device)
-        self._run_by_length(pack_rows, self.num_vertices, self.rows, start, indices, weights)
+        n, packing = self.num_vertices, Packing(self.rows, start, indices, weights)
+        self._run(pack_rows, np.arange(num_row_items(n)), make_state(self.device, n), packing, begin_with=pack_rows)
         return indices, weights
 
-    def _run_by_length(self, tasks: tuple[Task, Task], count: int, *args: Any) -> None:
-        """Run the tasks of `by_length` over a list of rows."""
+    def _run(
+        self, tasks: tuple[Task, ...], items: Any, *args: Any, begin_with: Sequence[Task] = (), each_round: Any = None
+    ) -> None:
+        """Run tasks, in rounds if there is a function between rounds. Those to begin with, or the first one, get the items."""
         queue = self._queues[tasks]
-        queue._prepare_kinds(tasks)
-        for each in tasks:
-            queue.push(range_items(count, PLACES_PER_ITEM), task=each)
-        queue.launch_cta(tasks, count, *args)
-
-    def _run(self, task: Task, items: Any, *args: Any) -> None:
-        self._queue.push(items)
-        self._queue.launch_cta(task, *args)
+        if len(tasks) > 1:
+            queue._prepare_kinds(tasks)
+        for each in begin_with or tasks[:1]:
+            queue.push(items, task=each)
+        queue.launch_cta(tasks, *args, barrier=each_round is not None, each_round=each_round)
 
 
 def _as_ids(name: str, ids: Any, n: int) -> Any:
@@ -369,16 +389,6 @@ def _as_weights(xp: Any, values: Any, kind: np.dtype[Any]) -> Any:
     if kind.kind != "f" and not bool((made == values).all()):
         raise InvalidArgumentError(f"some weight is no whole number of {kind}, which the weights of the graph are")
     return made
-
-
-def _edge_key(xp: Any, sources: Any, targets: Any) -> Any:
-    """Return edges (source, target) in words of 64 bits; for `compute`."""
-    return ((sources.astype(np.uint64) << np.uint64(32)) | targets,)
-
-
-def _edge_keys(xp: Any, sources: Any, targets: Any) -> Any:
-    """Return the same of edges and their reverses; for `compute`."""
-    return (xp.concatenate([*_edge_key(xp, sources, targets), *_edge_key(xp, targets, sources)]),)
 
 
 def _offsets(xp: Any, counts: Any, kind: np.dtype[Any]) -> Any:

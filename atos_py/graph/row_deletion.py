@@ -7,15 +7,16 @@ search; Billeter, Olsson and Assarsson, "Efficient stream compaction on wide SIM
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..compile.atomics import atomic_add, atomic_or_
 from ..compile.task import task
-from .row_edits import EDGES_PER_ITEM, GROUP, UNDER_WAY, append_all, by_length
+from .row_edits import UNDER_WAY, DynamicRows
+from .row_lists import BAD, EDGES_PER_ITEM, FOUND, GROUP, STAGE, append_all, by_length, pushing
 
-__all__ = ["delete_in_rows", "list_rows"]
+__all__ = ["Deletion", "deletion", "end_deletion_round", "make_keys"]
 
 _GROUPS = 32  # of a worker, at most
 _COUNTS = 2 * _GROUPS
@@ -25,23 +26,49 @@ _SUMS, _SUMS_BEFORE = 0x01010101, 0x01010100  # factors that make prefix sums of
 _HASH = 0x9E3779B1  # an odd number near 2**32 divided by the golden ratio
 
 
+class Deletion(NamedTuple):
+    """A batch of edges to delete."""
+
+    keys: Any  # the edges (source, target) in words of 64 bits, sorted
+    firsts: Any  # the list of the rows, by the first key of each
+    rows: DynamicRows
+    room: Any
+
+
+@task
+def make_keys(worker, item, state, sources, targets, both, n, keys):  # type: ignore[no-untyped-def]
+    """Make words of 64 bits of edges (source, target), if `both` of their reverses too; count ends that are no vertices."""
+    count = sources.size
+    first = np.int64(item) * EDGES_PER_ITEM
+    bad = 0
+    for k in worker.split(range(first, min(first + EDGES_PER_ITEM, count))):
+        u, v = np.uint64(sources[k]), np.uint64(targets[k])
+        bad += u >= n or v >= n
+        keys[k] = u << np.uint64(32) | v
+        if both:
+            keys[count + k] = v << np.uint64(32) | u
+    bad = worker.sum(bad)
+    if worker.rank == 0 and bad > 0:
+        atomic_add(state, BAD, bad)
+
+
 def source_of(key):  # type: ignore[no-untyped-def]
     """Return the source of an edge (source, target) in a word of 64 bits."""
     return np.int64(key >> np.uint64(32))
 
 
 @task
-def list_rows(worker, item, count, keys, firsts, counts):  # type: ignore[no-untyped-def]
-    """List the first place of each source in sorted edges; count them."""
+def list_rows(worker, item, state, batch):  # type: ignore[no-untyped-def]
+    """List the first place of each source in sorted edges."""
     group = worker.group(GROUP)
-    first = item * EDGES_PER_ITEM
-    last = min(first + EDGES_PER_ITEM, count)
+    keys, first = batch.keys, np.int64(item) * EDGES_PER_ITEM
+    last = min(first + EDGES_PER_ITEM, keys.size)
     for base in range(first, last, worker.size):
         k = base + worker.rank
         is_first = False
         if k < last:
             is_first = k == 0 or source_of(keys[k]) != source_of(keys[max(k - 1, 0)])
-        append_all(group, firsts, counts, is_first, k)
+        append_all(group, batch.firsts, state, is_first, k)
 
 
 def is_among(keys, first, count, target):  # type: ignore[no-untyped-def]
@@ -156,10 +183,10 @@ def row_deletion(parts_of: Callable[..., Any], sums: Callable[..., Any], bits: i
     Most edges stay, as a filter of the row's keys says; only others are looked for among the keys.
     """
 
-    def delete_in_row(team, place, firsts, keys, rows, room, counts):  # type: ignore[no-untyped-def]
+    def delete_in_row(team, place, batch):  # type: ignore[no-untyped-def]
         """Delete the edges of a row that are among the sorted keys; return how many, of one thread."""
         filter, sizes, group, index = parts_of(team)
-        low = np.int64(firsts[place])
+        keys, rows, low = batch.keys, batch.rows, np.int64(batch.firsts[place])
         number = fill_filter(team, filter, bits, keys, low)
         first = rows.start[source_of(keys[low])]
         count = np.int32(rows.degree[source_of(keys[low])])
@@ -205,21 +232,21 @@ def row_deletion(parts_of: Callable[..., Any], sums: Callable[..., Any], bits: i
     return delete_in_row
 
 
-def every(place, firsts, keys, rows, room, counts):  # type: ignore[no-untyped-def]
+def every(place, batch):  # type: ignore[no-untyped-def]
     """Say of each listed row that it is wanted."""
     return True
 
 
-def room_of_listed(place, firsts, keys, rows, room, counts):  # type: ignore[no-untyped-def]
+def room_of_listed(place, batch):  # type: ignore[no-untyped-def]
     """Return the room of the row of a listed edge, which stays the same in a deletion."""
-    return room[source_of(keys[firsts[place]])]
+    return batch.room[source_of(batch.keys[batch.firsts[place]])]
 
 
-def add_deleted(worker, total, firsts, keys, rows, room, counts):  # type: ignore[no-untyped-def]
+def add_deleted(worker, total, state, batch):  # type: ignore[no-untyped-def]
     """Add up how many edges have been deleted."""
     total = worker.sum(total)
     if worker.rank == 0 and total > 0:
-        atomic_add(counts, 1, total)
+        atomic_add(state, FOUND, total)
 
 
 delete_in_rows = by_length(
@@ -229,3 +256,15 @@ delete_in_rows = by_length(
     row_deletion(of_worker, sum_in_worker, _WORKER_BITS),
     add_deleted,
 )
+deletion = list_rows, *delete_in_rows
+push_rows = pushing(delete_in_rows)
+
+
+def end_deletion_round(worker, state, batch):  # type: ignore[no-untyped-def]
+    """Have edges deleted from the rows once they are listed."""
+    stage = state[STAGE]
+    worker.sync()  # all threads have read it
+    if worker.rank == 0:
+        state[STAGE] = stage + 1
+    if stage == 0:
+        push_rows(worker, state)

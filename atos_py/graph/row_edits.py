@@ -1,7 +1,7 @@
 """Tasks that insert into rows of edges which have room to grow: an edge takes the next place of a row, which may move first.
 
 A row that is full moves to the end of the arrays, where it gets twice the room, so that an edge is copied a constant number of
-times on average. `row_deletion` has the other half.
+times on average. One launch counts edges, moves rows and stores, in three rounds. `row_deletion` has the other half.
 
 Source: Busato, Green, Bombieri and Bader, "Hornet: an efficient data structure for dynamic sparse graphs and matrices on GPUs",
 HPEC 2018, whose rows are blocks of 2^k edges too.
@@ -9,43 +9,32 @@ HPEC 2018, whose rows are blocks of 2^k edges too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays.array import Array
 from ..compile.atomics import atomic_add
-from ..compile.task import Task, task
-from ..operators.row_map import by_groups, by_workers
-from ..operators.vertex_map import vertex_map
+from ..compile.task import task
+from .row_lists import BAD, EDGES_PER_ITEM, FOUND, GROUP, MOST_ITEMS, STAGE, append_all, by_length, pushing
 
 __all__ = [
-    "EDGES_PER_ITEM",
-    "GROUP",
     "LEAST_ROOM",
-    "PLACES_PER_ITEM",
+    "STORED",
     "UNDER_WAY",
     "DynamicRows",
+    "Insertion",
+    "Packing",
     "RoomTable",
-    "append_all",
-    "ballot",
-    "by_length",
-    "count_bits",
-    "count_insertion",
-    "element",
-    "make_room",
+    "end_insertion_round",
+    "insertion",
+    "num_store_items",
     "pack_rows",
-    "set_element",
-    "store_insertion",
 ]
 
 LEAST_ROOM = 4  # of a row
-_LONG_ROW = 2048  # edges from which on all threads of a worker work on a row
-GROUP = 32  # threads of a group
 UNDER_WAY = 4  # edges of a row that each thread reads before it goes on with them
-PLACES_PER_ITEM = 256  # of a list of rows, of which some take long
-EDGES_PER_ITEM = 1024  # of a batch
+STORED = 2  # the stage of an insertion whose edges are stored, or would be, had the arrays room
 
 
 class DynamicRows(NamedTuple):
@@ -85,114 +74,73 @@ class RoomTable(NamedTuple):
     capacity: Any  # of the arrays of edges
 
 
-def nothing(worker, total, *args):  # type: ignore[no-untyped-def]
-    """Do nothing with a total."""
+class Insertion(NamedTuple):
+    """A batch of edges to insert."""
+
+    sources: Any
+    targets: Any
+    weights: Any  # or None
+    both: int  # 1 if each edge goes in both directions, and 0 otherwise
+    most: int  # edges that there may be, in directions
+    touched: Any  # the list of the rows
+    rows: DynamicRows
+    table: RoomTable
 
 
-def by_length(
-    is_wanted: Callable[..., Any],
-    length: Callable[..., Any],
-    by_group: Callable[..., Any],
-    by_worker: Callable[..., Any],
-    finish: Callable[..., Any] = nothing,
-) -> tuple[Task, Task]:
-    """Return two tasks for one launch: workers do something with the long rows of a list, and groups with its short ones.
+class Packing(NamedTuple):
+    """Rows, and where they are copied to."""
 
-    Both are launched with arguments ``(count, *args)``, and ``range_items(count, PLACES_PER_ITEM)`` for each. They ask for the
-    `length` of rows that are wanted, which stays the same in the launch. `by_group` and `by_worker` do the same, and return a
-    number; ``finish(worker, total, *args)`` gets their sum in each thread. An item of short rows is a range of them, an item
-    of long ones every so many-th, since those take long and are often neighbours.
-    """
-
-    def is_short(place, *args):  # type: ignore[no-untyped-def]
-        return is_wanted(place, *args) and length(place, *args) < _LONG_ROW
-
-    def is_long(k, step, item, *args):  # type: ignore[no-untyped-def]
-        place = k * step + item
-        return is_wanted(place, *args) and length(place, *args) >= _LONG_ROW
-
-    def run_long(worker, k, step, item, *args):  # type: ignore[no-untyped-def]
-        return by_worker(worker, k * step + item, *args)
-
-    run_short_rows, run_long_rows = by_groups(is_short, by_group), by_workers(is_long, run_long)
-
-    def of_short_rows(worker, item, count, *args):  # type: ignore[no-untyped-def]
-        first = item * PLACES_PER_ITEM
-        finish(worker, run_short_rows(worker, first, min(first + PLACES_PER_ITEM, count), *args), *args)
-
-    def of_long_rows(worker, item, count, *args):  # type: ignore[no-untyped-def]
-        step = (count + PLACES_PER_ITEM - 1) // PLACES_PER_ITEM
-        finish(worker, run_long_rows(worker, 0, (count - item + step - 1) // step, step, item, *args), *args)
-
-    of_short_rows.__doc__, of_long_rows.__doc__ = by_group.__doc__, by_worker.__doc__
-    of_short_rows.__name__, of_long_rows.__name__ = f"{by_group.__name__}_if_short", f"{by_worker.__name__}_if_long"
-    return Task(of_long_rows), Task(of_short_rows)
-
-
-def count_bits(bits):  # type: ignore[no-untyped-def]
-    """Return how many bits of 32 are set."""
-    bits -= (bits >> 1) & 0x55555555
-    bits = (bits & 0x33333333) + ((bits >> 2) & 0x33333333)
-    bits = (bits + (bits >> 4)) & 0x0F0F0F0F
-    return (bits * 0x01010101 & 0xFFFFFFFF) >> 24
-
-
-def ballot(group, condition):  # type: ignore[no-untyped-def]
-    """Return the bits of the threads of a group for which a condition holds; collective."""
-    return np.int64(group.sum(np.uint32(np.int64(condition) << group.rank)))
-
-
-def append_all(group, listed, counts, is_wanted, value):  # type: ignore[no-untyped-def]
-    """Append the values that are wanted to a list, which counts in the first element of `counts`; collective."""
-    bits = ballot(group, is_wanted)
-    if bits != 0:
-        place = np.int64(0)
-        if group.rank == 0:
-            place = np.int64(atomic_add(counts, 0, count_bits(bits)))
-        place = group.sum(place) + count_bits(bits & ((1 << group.rank) - 1))
-        if is_wanted:
-            listed[place] = value
+    rows: DynamicRows
+    start: Any
+    indices: Any
+    weights: Any
 
 
 @task
-def count_insertion(worker, item, count, sources, targets, both, table, touched, counts):  # type: ignore[no-untyped-def]
-    """Count edges at their sources, if `both` at their targets too, and list the vertices; count these, and the loops."""
+def count_insertion(worker, item, state, batch):  # type: ignore[no-untyped-def]
+    """Count edges at their sources, if `both` at their targets too, list the vertices, and count loops."""
     group = worker.group(GROUP)
-    first = item * EDGES_PER_ITEM
-    last = min(first + EDGES_PER_ITEM, count)
-    loops = 0
+    needed, n = batch.table.needed, batch.rows.degree.size
+    first = np.int64(item) * EDGES_PER_ITEM
+    last = min(first + EDGES_PER_ITEM, batch.sources.size)
+    loops, bad = 0, 0
     for base in range(first, last, worker.size):
         k = base + worker.rank
         u, v = np.int64(0), np.int64(0)
         first_of_u, first_of_v = False, False
         if k < last:
-            u, v = np.int64(sources[k]), np.int64(targets[k])
-            first_of_u = atomic_add(table.needed, u, 1) == 0
-            if u == v:
-                loops += 1
-            elif both:
-                first_of_v = atomic_add(table.needed, v, 1) == 0
-        append_all(group, touched, counts, first_of_u, u)
-        append_all(group, touched, counts, first_of_v, v)
-    loops = worker.sum(loops)
+            u, v = np.int64(batch.sources[k]), np.int64(batch.targets[k])
+            if u >= n or v >= n:
+                bad += 1
+            else:
+                first_of_u = atomic_add(needed, u, 1) == 0
+                if u == v:
+                    loops += 1
+                elif batch.both:
+                    first_of_v = atomic_add(needed, v, 1) == 0
+        append_all(group, batch.touched, state, first_of_u, u)
+        append_all(group, batch.touched, state, first_of_v, v)
+    loops, bad = worker.sum(loops), worker.sum(bad)
     if worker.rank == 0 and loops > 0:
-        atomic_add(counts, 1, loops)
+        atomic_add(state, FOUND, loops)
+    if worker.rank == 0 and bad > 0:
+        atomic_add(state, BAD, bad)
 
 
-def is_full(place, touched, rows, table):  # type: ignore[no-untyped-def]
+def is_full(place, batch):  # type: ignore[no-untyped-def]
     """Whether the row of a listed vertex has too little room."""
-    u = touched[place]
-    return rows.degree[u] + table.needed[u] > table.room[u]
+    u = batch.touched[place]
+    return batch.rows.degree[u] + batch.table.needed[u] > batch.table.room[u]
 
 
-def length_of_touched(place, touched, rows, table):  # type: ignore[no-untyped-def]
+def length_of_touched(place, batch):  # type: ignore[no-untyped-def]
     """Return the number of edges of a listed vertex."""
-    return rows.degree[touched[place]]
+    return batch.rows.degree[batch.touched[place]]
 
 
-def move_row(team, place, touched, rows, table):  # type: ignore[no-untyped-def]
+def move_row(team, place, batch):  # type: ignore[no-untyped-def]
     """Move a row to the end, unless the arrays are full."""
-    u = touched[place]
+    u, rows, table = batch.touched[place], batch.rows, batch.table
     size = 2 * (rows.degree[u] + table.needed[u])
     first = np.int64(0)
     if team.rank == 0:
@@ -246,29 +194,56 @@ def store_edge(u, v, weight, rows, table):  # type: ignore[no-untyped-def]
     table.needed[u] = 0
 
 
-@vertex_map
-def store_insertion(k, sources, targets, weights, both, rows, table):  # type: ignore[no-untyped-def]
-    """Store an edge, and if `both` its reverse unless it is a loop."""
-    u, v, weight = sources[k], targets[k], element(weights, k)
-    store_edge(u, v, weight, rows, table)
-    if both and u != v:
-        store_edge(v, u, weight, rows, table)
+def num_store_items(count):  # type: ignore[no-untyped-def]
+    """Return how many items store a batch; for tasks and the host."""
+    return min((count + EDGES_PER_ITEM - 1) // EDGES_PER_ITEM, 2 * MOST_ITEMS)
 
 
-def has_edges(v, rows, start, indices, weights):  # type: ignore[no-untyped-def]
+@task
+def store_insertion(worker, item, state, batch):  # type: ignore[no-untyped-def]
+    """Store edges, and if `both` their reverses unless they are loops."""
+    count = batch.sources.size
+    for first in range(np.int64(item) * EDGES_PER_ITEM, count, num_store_items(count) * EDGES_PER_ITEM):
+        for k in worker.split(range(first, min(first + EDGES_PER_ITEM, count))):
+            u, v, weight = batch.sources[k], batch.targets[k], element(batch.weights, k)
+            store_edge(u, v, weight, batch.rows, batch.table)
+            if batch.both and u != v:
+                store_edge(v, u, weight, batch.rows, batch.table)
+
+
+insertion = count_insertion, *make_room, store_insertion
+push_full_rows = pushing(make_room)
+
+
+def end_insertion_round(worker, state, batch):  # type: ignore[no-untyped-def]
+    """Have full rows moved after the count, and edges stored after that, unless something is wrong or the arrays are full."""
+    stage, count = state[STAGE], batch.sources.size
+    worker.sync()  # all threads have read it
+    if worker.rank == 0:
+        state[STAGE] = stage + 1
+    if stage == 0:
+        if state[BAD] == 0 and (1 + batch.both) * count - batch.both * state[FOUND] <= batch.most:
+            push_full_rows(worker, state)
+    elif stage == 1 and batch.table.end[0] <= batch.table.capacity:
+        for k in worker.split(num_store_items(count)):
+            worker.push(k, task=store_insertion)
+
+
+def has_edges(v, packing):  # type: ignore[no-untyped-def]
     """Whether there is something to copy."""
-    return rows.degree[v] > 0
+    return packing.rows.degree[v] > 0
 
 
-def length_of_row(v, rows, start, indices, weights):  # type: ignore[no-untyped-def]
+def length_of_row(v, packing):  # type: ignore[no-untyped-def]
     """Return the number of edges of a vertex."""
-    return rows.degree[v]
+    return packing.rows.degree[v]
 
 
-def pack_row(team, v, rows, start, indices, weights):  # type: ignore[no-untyped-def]
+def pack_row(team, v, packing):  # type: ignore[no-untyped-def]
     """Copy a row to where it begins in other arrays."""
-    copy_row(team, rows.start[v], start[v], rows.degree[v], rows.indices, indices)
-    copy_row(team, rows.start[v], start[v], rows.degree[v], rows.weights, weights)
+    rows = packing.rows
+    copy_row(team, rows.start[v], packing.start[v], rows.degree[v], rows.indices, packing.indices)
+    copy_row(team, rows.start[v], packing.start[v], rows.degree[v], rows.weights, packing.weights)
     return 0
 
 

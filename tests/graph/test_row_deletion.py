@@ -89,7 +89,7 @@ def test_many_threads_delete_in_order(threads, by_worker, count, keys, is_weight
     def run(thread: int) -> int:
         group = Team(groups[thread // 32], thread % 32, thread // 32, threads // 32)
         team = Team(all_threads, thread, group=group) if by_worker else group
-        return int(delete(team, 0, firsts, ends, rows, None, None))
+        return int(delete(team, 0, row_deletion.Deletion(ends, firsts, rows, None)))
 
     with ThreadPoolExecutor(threads) as pool:
         deleted = sum(pool.map(run, range(threads)))
