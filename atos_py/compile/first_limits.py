@@ -12,6 +12,7 @@ from .kinds import Launchable, tasks_of
 __all__ = ["first_limit"]
 
 _PACKAGE = __name__.partition(".")[0] + "."
+_PROGRAMS = _PACKAGE + "operators.frontier"  # whose tasks have the names of functions of users
 # By the names of the tasks of a launch, and by the worker; the least of all its kernels. Those that take more than any limit
 # begin with the largest one, since the same task may need less for arguments of other types.
 _FIRST = {
@@ -41,6 +42,6 @@ _FIRST = {
 def first_limit(task: Launchable, worker: str) -> int:
     """Return the limit to begin with; 0 if none is known."""
     modules = [getattr(member.body, "__module__", None) or "" for member in tasks_of(task)]  # none of what exec has made
-    if all(module.startswith(_PACKAGE) for module in modules):
+    if all(module.startswith(_PACKAGE) and module != _PROGRAMS for module in modules):
         return _FIRST.get((task.name, worker), 0)
     return 0

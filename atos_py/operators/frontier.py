@@ -308,9 +308,10 @@ def frontier_tasks(
         return np.int64(length), first, found
 
     def out_edges_of_record(item, run, *args):  # type: ignore[no-untyped-def]
-        first, found = run.rows.indptr[item.vertex], run.values[item.vertex]
-        length = run.rows.indptr[item.vertex + 1] - first if item.value == found else 0
-        return np.int64(length), first, found
+        v = item.vertex
+        first = run.rows.indptr[v]
+        length = run.rows.indptr[v + 1] - first if item.value == run.values[v] else 0
+        return np.int64(length), first, item.value
 
     def list_vertex(worker, u, after, run, *args):  # type: ignore[no-untyped-def]
         if claims(u, run.claimed, run.state):
