@@ -80,6 +80,39 @@ def _make_send(k: int, dtype: Any) -> Any:
     return send
 
 
+def _make_send_by_states(k: int, dtype: Any) -> Any:
+    """Return the function that sends all messages of a vertex by a team with a thread for each state, and returns the change.
+
+    Nothing but registers is used, and what the next message takes is loaded while this one is computed.
+    """
+    tiny = dtype(np.finfo(dtype).tiny)
+
+    def send_by_states(team, v, begin, end, source, target, p):  # type: ignore[no-untyped-def]
+        x, belief, change = team.rank, p.unary[v, team.rank], dtype(0)
+        for edge in range(begin, end):
+            belief += p.messages[source, edge, x]
+        back = p.back[begin]
+        old, opposite = p.messages[source, back, x], p.messages[source, begin, x]
+        for edge in range(begin, end):
+            following = min(edge + 1, end - 1)
+            next_back = p.back[following]
+            next_old, next_opposite = p.messages[source, next_back, x], p.messages[source, following, x]
+            cavity = dtype(belief - opposite)
+            cavity = dtype(math.exp(cavity - team.max(cavity)))
+            row = min(edge, p.pairwise.shape[0] - 1)
+            total = tiny
+            for y in range(k):
+                total += team.shuffle(cavity, y) * p.pairwise[row, y, x]
+            new = math.log(total * (dtype(1) / team.sum(total)))
+            new = dtype(new + p.damping * (old - new))
+            change = max(change, abs(new - old))
+            p.messages[target, back, x] = new
+            back, old, opposite = next_back, next_old, next_opposite
+        return change
+
+    return send_by_states
+
+
 def _collect_by_all(worker, team, v, k, parts, belief, source, p):  # type: ignore[no-untyped-def]
     """Find the belief of a vertex, up to a factor, in the scratch of every team of a worker, which share the edges."""
     begin, end = np.int64(p.indptr[v]), np.int64(p.indptr[v + 1])
@@ -112,6 +145,7 @@ def sweep_task(k: int, dtype: Any) -> Task:
     """Return the task that sends all messages of a range of vertices, once in each round."""
     threads = max(team_size(k), 2)
     send, cells = _make_send(k, dtype), _MOST_THREADS // threads * k
+    send_by_states = _make_send_by_states(k, dtype)
 
     def belief_propagation(worker, item, p):  # type: ignore[no-untyped-def]
         team = worker.group(threads)
@@ -126,6 +160,9 @@ def sweep_task(k: int, dtype: Any) -> Task:
             begin, end = np.int64(p.indptr[v]), np.int64(p.indptr[v + 1])
             if end - begin > _HIGH_DEGREE:
                 any_high = True
+            elif team.size == k:
+                if begin < end:
+                    change = max(change, send_by_states(team, v, begin, end, source, target, p))
             else:
                 _collect(team, v, k, belief, source, p)
                 for edge in range(begin, end):
