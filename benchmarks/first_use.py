@@ -203,7 +203,7 @@ def child(
         start, wall, run = processor_time(), time.perf_counter(), 0.0
         cc = int(link_for[3:-1]), int(link_for[-1])
         if find_limits:
-            link.first_limit = lambda task, worker: 0
+            link.first_limit, link.only_limit = (lambda task, worker: 0), (lambda task, worker: None)
         for task, idle, kinds, dtype, worker, threads, rest in programs:
             before = len(clock.limits)
             with clock.during("load"):

@@ -22,7 +22,7 @@ from .codegen import stored_bytes
 from .codegen.introspect import UnhashableError, fingerprint
 from .cubin import registers_and_stack
 from .debug_checks import Checks
-from .first_limits import first_limit
+from .first_limits import first_limit, only_limit
 from .host_kernels import num_threads, parallel_map
 from .kinds import Launchable, Tasks, tasks_of
 from .lowered_tasks import find_lowered
@@ -120,7 +120,8 @@ def cubin(
         Such as `(9, 0)`.
     max_registers : int or tuple of int, optional
         The most registers that a thread may take, or several such limits, of which the first counts with which the kernel needs
-        no stack. By default 40, so that a multiprocessor holds 1,536 threads, 48, 64, and as many as it needs.
+        no stack. By default 40, so that a multiprocessor holds 1,536 threads, 48, 64, and as many as it needs; for some kernels
+        of the package what `only_limit` says.
     debug : bool
         Whether to compile the task with checks.
     buckets : bool
@@ -154,7 +155,8 @@ def cubin(
             options = debug, buckets, each_round, mailbox, peers, counters
             code = _compiled(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), *options)
         with during("link", task.name):
-            limits = (max_registers,) if isinstance(max_registers, int) else max_registers or _REGISTERS
+            given = max_registers or only_limit(task, worker) or _REGISTERS
+            limits = (given,) if isinstance(given, int) else given
             kernel = _link_best(task.name, core, code, cc, limits, first_limit(task, worker))
         return replace(kernel, checks=code.checks)
 

@@ -9,9 +9,10 @@ from fake_arrays import FakeArray
 import atos_py as atos
 from atos_py.algorithms.coloring import assign, check
 from atos_py.algorithms.coloring.tasks import ColoringParams
+from atos_py.algorithms.pagerank import chebyshev_pull
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
-from atos_py.compile.first_limits import _FIRST, first_limit
+from atos_py.compile.first_limits import _FIRST, _ONLY, first_limit, only_limit
 from atos_py.compile.kinds import Tasks
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
@@ -77,3 +78,14 @@ def test_tasks_of_users_have_no_known_limit():
 
 def test_known_limits_are_some_that_are_tried():
     assert set(_FIRST.values()) <= set(link._REGISTERS[1:])
+
+
+def test_only_limits_are_of_kernels_of_the_package():
+    @atos.task
+    def chebyshev_round(worker, item):
+        pass
+
+    assert only_limit(chebyshev_pull.chebyshev_round, "cta") == 48
+    assert only_limit(chebyshev_pull.chebyshev_round, "warp") is None
+    assert only_limit(chebyshev_round, "cta") is None
+    assert not _ONLY.keys() & _FIRST.keys()
