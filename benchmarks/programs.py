@@ -9,9 +9,10 @@ host.
 A sweep of survey propagation renews all surveys once: a round over literals and one over clauses. Its time is that of a launch
 of many, divided by their number. Both give the same surveys but for rounding.
 
-Those two use ``prange`` in Numba. Mesh refinement in Numba takes one bad triangle after the other, since Numba has no atomics
-for claims; it finds cavities by the functions of the example. Both begin with the same triangulation, and both results are
-verified. Times are those of calls.
+Mesh refinement in Numba is in `numba_mesh.py`: the same rounds of claims, and one bad triangle after the other, in one thread.
+All begin with the same triangulation, and all results are verified. Times are those of calls.
+
+All use ``prange`` in Numba, but for that of one thread.
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
@@ -35,6 +35,7 @@ import barnes_hut
 import mesh_refinement
 import survey_propagation
 from barnes_hut import AFTER, ANGLE, BEGIN, CHILD, COUNT, END, FEW, ONE, PARENT, SCALE, STEP, ZERO
+from numba_mesh import NumbaMesh
 
 fast = numba.njit(error_model="numpy")  # as in tasks, a division by zero is no error
 spread, octant_end, pull = (fast(function) for function in (barnes_hut.spread, barnes_hut.octant_end, barnes_hut.pull))
@@ -179,103 +180,6 @@ def sweep(formula: Any, state: Any, changes: Any) -> float:
     return float(changes.max())
 
 
-cavities: dict[str, Any] = {}
-for each in ("in_circle", "corners", "is_bad", "center", "point_of", "explore", "edge_to_split"):
-    function = getattr(mesh_refinement, each)  # each may call those before it
-    cavities[each] = fast(FunctionType(function.__code__, {**vars(mesh_refinement), **cavities}))
-corners, is_bad, point_of, explore, edge_to_split, in_circle = (
-    cavities[each] for each in ("corners", "is_bad", "point_of", "explore", "edge_to_split", "in_circle")
-)
-
-
-class Points(NamedTuple):
-    """The points of a mesh on the host."""
-
-    x: Any
-    y: Any
-
-
-class Triangles(NamedTuple):
-    """Its triangles, without claims: zeros that all cavities share."""
-
-    corner: Any
-    twin: Any
-    inner: Any
-    claim: Any
-
-
-@fast
-def refine(mesh: Any, points: Any, count: Any, stack: Any) -> Any:
-    """Refine a mesh; return how many points and triangles it has."""
-    cavity, entry, border = np.empty((3, mesh_refinement.MOST), np.int32)
-    triangles, depth = mesh.triangles, count
-    stack[:depth] = np.arange(depth)[::-1]
-    while depth > 0:
-        depth -= 1
-        t = stack[depth]
-        if not is_bad(*corners(mesh, t)):
-            continue
-        x, y = point_of(mesh, t, -1)
-        if not in_circle(*corners(mesh, t), x, y):
-            continue
-        members, around = explore(mesh, 3 * t, x, y, 1, cavity, entry, border)
-        edge = edge_to_split(mesh, border, around, x, y)
-        if edge >= 0:
-            x, y = point_of(mesh, t, edge)
-            members, around = explore(mesh, edge, x, y, 1, cavity, entry, border)
-            stack[depth], depth = t, depth + 1
-        is_open = int(edge >= 0)
-        mesh.points.x[points], mesh.points.y[points] = x, y
-        for k in range(around):
-            i = border[k]
-            border[k], entry[k] = triangles.corner[i // 3, i % 3], triangles.twin[i // 3, i % 3]
-        new = around - is_open
-        for k in range(members, new):
-            cavity[k], count = count, count + 1
-        for k in range(new):
-            i, a, b = cavity[k], border[k + is_open], border[(k + is_open + 1) % around]
-            twin, after, before = entry[k + is_open], cavity[(k + 1) % new], cavity[(k + new - 1) % new]
-            triangles.corner[i, 0], triangles.corner[i, 1], triangles.corner[i, 2] = a, b, points
-            triangles.twin[i, 0], triangles.twin[i, 1], triangles.twin[i, 2] = twin, 3 * after + 2, 3 * before + 1
-            if twin >= 0:
-                triangles.twin[twin // 3, twin % 3] = 3 * i
-            if is_bad(*corners(mesh, i)):
-                stack[depth], depth = i, depth + 1
-        if is_open:
-            triangles.twin[cavity[0], 2] = triangles.twin[cavity[new - 1], 1] = -1
-        points += 1
-    return points, count
-
-
-class NumbaMesh:
-    """A mesh of `mesh_refinement`, on the host."""
-
-    def __init__(self, mesh: Any) -> None:
-        def padded(array: atos.Array) -> Any:
-            rows = np.zeros((8 * size, *array.shape[1:]), array.dtype)
-            rows[: len(array)] = array.to_numpy()
-            return rows
-
-        self.size = size = len(mesh.triangles)
-        self.points, triangles = len(mesh.points), mesh.triangles
-        arrays = (padded(array) for array in (triangles.corner, triangles.twin, triangles.inner, triangles.claim))
-        self.mesh = mesh_refinement.Mesh(Points(padded(mesh.points.x), padded(mesh.points.y)), Triangles(*arrays), 0, 0)
-        self.stack = np.empty(64 * size, np.int32)
-
-    def refine(self) -> None:
-        """Do what `mesh_refinement.refined` does."""
-        self.points, self.size = refine(self.mesh, self.points, self.size, self.stack)
-
-    def verify(self) -> None:
-        """Verify the mesh, as one in pools."""
-        pools = atos.Pool([("x", "i4"), ("y", "i4")], 1, device="cpu"), atos.Pool(mesh_refinement.TRIANGLE, 1, device="cpu")
-        points, triangles, none = self.mesh.points, self.mesh.triangles, np.zeros(self.size, np.int32)
-        pools[0].append(x=points.x[: self.points], y=points.y[: self.points])
-        corner, twin = triangles.corner[: self.size], triangles.twin[: self.size]
-        pools[1].append(corner=corner, twin=twin, inner=none, claim=none, tried=none)
-        check_angle(mesh_refinement.verify(mesh_refinement.Mesh(*pools, None, None)))
-
-
 def check_angle(angle: float) -> None:
     """Check that a mesh has no angle below 30 degrees."""
     if not angle > 30 - 1e-9:
@@ -331,21 +235,24 @@ def survey_row(n: int, device: str | None, repeat: int) -> str:
     return f"| Survey propagation, a sweep of {n:,} variables | {own:.3f} | {other:.2f} | {other / own:.2f} |"
 
 
-def mesh_row(n: int, device: str | None, repeat: int) -> str:
-    """Return the row of the refinement of a mesh of `n` triangles."""
-    points, times = mesh_refinement.random_points(n // 2 - 1), []
+def mesh_rows(n: int, device: str | None, repeat: int) -> str:
+    """Return the rows of the refinement of a mesh of `n` triangles."""
+    points = mesh_refinement.random_points(n // 2 - 1)
+    times: list[list[float]] = [[], [], []]
     for _ in range(repeat + 1):
         mesh = mesh_refinement.triangulated(points, device)
-        host, begin = NumbaMesh(mesh), time.perf_counter()
-        stats = mesh_refinement.refined(mesh)
-        middle = time.perf_counter()
-        host.refine()
-        times.append(((middle - begin) * 1e3, (time.perf_counter() - middle) * 1e3))
-    check_angle(mesh_refinement.verify(mesh))
-    host.verify()
-    own, other = (statistics.median(taken) for taken in zip(*times[1:], strict=True))
-    name = f"Mesh refinement, {n:,} triangles to {len(mesh.triangles):,} (launches {stats.milliseconds:.1f}), Numba serial"
-    return f"| {name} | {own:.1f} | {other:.1f} | {other / own:.2f} |"
+        hosts = NumbaMesh(mesh), NumbaMesh(mesh)
+        runs = (lambda m=mesh: mesh_refinement.refined(m), *(lambda h=h, k=k: h.refine(k == 0) for k, h in enumerate(hosts)))
+        for taken, run in zip(times, runs, strict=True):
+            begin = time.perf_counter()
+            run()
+            taken.append((time.perf_counter() - begin) * 1e3)
+    for angle in (mesh_refinement.verify(mesh), *(host.smallest_angle() for host in hosts)):
+        check_angle(angle)
+    own, rounds, serial = (statistics.median(taken[1:]) for taken in times)
+    name = f"Mesh refinement, {n:,} triangles to {len(mesh.triangles):,}"
+    rows = ((f"{name}, Numba with `prange`", rounds), ("the same, Numba in one thread", serial))
+    return "\n".join(f"| {row} | {own:.1f} | {other:.1f} | {other / own:.2f} |" for row, other in rows)
 
 
 def main() -> None:
@@ -364,7 +271,7 @@ def main() -> None:
     if given.variables:
         print(survey_row(given.variables, given.device, given.repeat), flush=True)
     if given.triangles:
-        print(mesh_row(given.triangles, given.device, given.repeat), flush=True)
+        print(mesh_rows(given.triangles, given.device, given.repeat), flush=True)
 
 
 if __name__ == "__main__":
