@@ -109,6 +109,7 @@ def test_what_a_signal_handler_raises_stops_a_launch(device, persistent, barrier
     def tell(*_: Any) -> None:
         raise ToldError
 
+    atos.Queue(1, device=device).launch_cta(again, persistent=persistent, barrier=barrier)  # compiles, which may take longer
     queue = atos.Queue(100, device=device)
     queue.push([1, 2, 3])
     before = signal.signal(signal.SIGALRM, tell)
