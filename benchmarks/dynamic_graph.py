@@ -4,7 +4,8 @@
 
 Edges are random, their ends as likely as the ends of the graph's own edges. A row is the least and the median of ``--repeat``
 whole calls in ms: of the edits alone, with `DynamicComponents` or `DynamicBFS`, and of `connected_components` or `bfs` from
-scratch on the graph as it is then. Every result is proved once.
+scratch on the graph as it is then. Every result is proved once. On the CPU the edits are timed in Numba, too
+(`numba_edits.py`), and the edges compared.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numba_edits import NumbaEdits
 
 import atos_py as atos
 from atos_py.graph.spec import SPEC_HELP, graph_of, source_of
@@ -55,6 +57,17 @@ def measure(spec: str, count: int, device: str | None, repeat: int) -> None:
         deleting = times(lambda k, graph=graph: graph.delete_edges(*ends[k]), repeat)
         print(f"| {spec} | delete {count:,}, {name} | {deleting} |", flush=True)
         prove(graph, kept, source)
+    if given.device.kind == "cpu":
+        graph, host = atos.DynamicGraph(given, undirected=True), NumbaEdits(given, count, repeat + 1)
+        batches = [np.stack([end.to_numpy() for end in batch]) for batch in ends]
+        for verb, own, other in (("insert", graph.insert_edges, host.insert), ("delete", graph.delete_edges, host.delete)):
+            for batch in batches:
+                own(*batch)
+            print(
+                f"| {spec} | {verb} {count:,}, edits in Numba | {times(lambda k, run=other: run(batches[k]), repeat)} |",
+                flush=True,
+            )
+            host.check(graph.to_graph())
     now = graph.to_graph()
     print(f"| {spec} | connected_components | {times(lambda _: atos.connected_components(now), repeat)} |")
     print(f"| {spec} | bfs | {times(lambda _: atos.bfs(now, source), repeat)} |", flush=True)
