@@ -148,7 +148,7 @@ void provide_peers(const Runs &runs) {
     if (!at.resources.peer_table)
       check(driver().cuMemAlloc(&at.resources.peer_table, kMostGpus * sizeof(Peer)), "allocating memory");
     Counters &counters = *run->counters;
-    counters.arrived = counters.phase = 0;
+    counters.arrived = counters.phase = counters.met = counters.meetings = 0;
     counters.quiescent = QueueRef<4>::none_quiescent(tickets_of(counters.tail));
     at.record = CompletionRecord{};
     run->kernel.record = &at.record;

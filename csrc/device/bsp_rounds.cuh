@@ -5,13 +5,10 @@
 
 namespace atos {
 
-// The blocks that meet at a barrier: of the grid, or of those on all GPUs.
-ATOS_DEVICE uint64_t blocks_of(const Launch &launch) { return has_peers() ? launch.all_blocks : gridDim.x; }
-
 // [one thread of a block] Counts the block as arrived at a barrier that has opened `phase` times; whether it is the last one. A
 // fence is between that and what the others have written.
 ATOS_DEVICE bool arrive(Counters *counters, uint64_t phase, uint64_t blocks) {
-  fence();
+  fence_device();
   const uint64_t ticket = fetch_add(&counters->arrived, uint64_t(1));
   return ticket + 1 == (phase + 1) * blocks; // a remainder of 64 bits would be a call, around which registers are kept
 }
@@ -24,43 +21,51 @@ ATOS_DEVICE bool take_back_arrival(Counters *counters, uint64_t phase, uint64_t 
 }
 
 // [one thread of a block] After that: the last one runs `last` and opens the barrier, the others wait for it. With `helps`,
-// false as soon as an item is split, whose chunks the block may run: it has taken its arrival back then. `own` are the counters
-// of this GPU, where those of the barrier may be another's.
-template <class Last> ATOS_DEVICE bool open_or_wait(Counters *counters, const Counters *own, uint64_t phase, uint64_t blocks,
+// false as soon as an item is split, whose chunks the block may run: it has taken its arrival back then. Of several GPUs each has
+// its barrier; the last block of one, which `represents` it, opens it when all GPUs have met (peers.cuh).
+template <class Last> ATOS_DEVICE bool open_or_wait(const Launch &launch, Counters *counters, uint64_t phase, bool represents,
                                                     bool is_last, bool helps, Last last) {
+  // Another GPU has failed, whose blocks will not arrive.
+  const auto is_alone = [&] { return has_peers() && load(&counters->stop) & kStopGone; };
   if (is_last) {
     fence();
     last();
     fence();
+    if (has_peers()) peers_of(launch).end_meeting(phase);
+    store(&counters->phase, phase + 1);
+  } else if (has_peers() && represents) {
+    while (!peers_of(launch).has_met(phase) && !is_alone()) {}
+    fence();
     store(&counters->phase, phase + 1);
   } else {
     for (;;) {
-      const uint64_t open = helps ? load(&own->splits_open) : 0; // both are asked for before an answer is looked at
+      const uint64_t open = helps ? load(&counters->splits_open) : 0; // both are asked for before an answer is looked at
       if (load(&counters->phase) != phase) break;
-      if (open && take_back_arrival(counters, phase, blocks)) return false;
-      if (has_peers() && load(&own->stop) & kStopGone) break; // another GPU has failed, whose blocks will not arrive
+      if (open && take_back_arrival(counters, phase, gridDim.x)) return false;
+      if (is_alone()) break;
     }
   }
-  fence();
+  fence_device();
   return true;
 }
 
 // [all threads] A barrier of all blocks. Before anybody goes on, all threads of a block call `each_round`, with true in one
 // thread of the last block to come, and this one runs `last`. Free of deadlock because a launch with barriers has no more
 // blocks than are resident at once. With `helps`, false if the block has to come again, since there was work left.
-template <class EachRound, class Last> ATOS_DEVICE bool grid_barrier(Counters *counters, const Counters *own, uint64_t blocks,
-                                                                     bool helps, EachRound each_round, Last last) {
+template <class EachRound, class Last>
+ATOS_DEVICE bool grid_barrier(const Launch &launch, Counters *counters, bool helps, EachRound each_round, Last last) {
   __syncthreads();
   uint64_t phase = 0;
-  bool is_last = false, comes_again = false;
+  bool represents = false, is_last = false, comes_again = false;
   if (threadIdx.x == 0) {
     phase = load(&counters->phase);
-    is_last = arrive(counters, phase, blocks);
-    if (!has_each_round()) comes_again = !open_or_wait(counters, own, phase, blocks, is_last, helps, last);
+    represents = arrive(counters, phase, gridDim.x);
+    is_last = has_peers() && represents ? peers_of(launch).meet(phase) : represents;
+    if (!has_each_round()) comes_again = !open_or_wait(launch, counters, phase, represents, is_last, helps, last);
   }
   if (has_each_round()) {
     each_round(is_last);
-    if (threadIdx.x == 0) comes_again = !open_or_wait(counters, own, phase, blocks, is_last, helps, last);
+    if (threadIdx.x == 0) comes_again = !open_or_wait(launch, counters, phase, represents, is_last, helps, last);
   }
   if (helps) return !__syncthreads_or(comes_again);
   __syncthreads();
@@ -132,12 +137,11 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
       const uint64_t end = header->round_end;
       // The last block decides for all. Were each to look at `stop` itself, a slow one could see what a fast one has set in
       // the next round already, and leave it waiting.
-      Counters *meeting = has_peers() ? peers_of(launch).meeting() : counters;
-      const bool is_over = grid_barrier(meeting, counters, blocks_of(launch), helps, each_round, [&] {
+      const bool is_over = grid_barrier(launch, counters, helps, each_round, [&] {
         if (has_peers()) {
           if (!has_each_round()) peers_of(launch).close_round();
           peers_of(launch).open_round();
-          fetch_add(&meeting->rounds, uint64_t(1));
+          fetch_add(&peers_of(launch).meeting()->rounds, uint64_t(1));
           return;
         }
         store(&counters->head, end); // claims ran past the end of the round

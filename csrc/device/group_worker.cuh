@@ -56,12 +56,12 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       }
     }
     if (got == 0) return 0;
-    fence();
+    this->fence_of_items();
     if (!Slot<bytes>::packed) {
 #pragma unroll 1
       for (unsigned k = lane_id(); k < got; k += kWarpSize)
         items[k] = ring.template slot<bytes>(ring.at(first + k).index).get({});
-      fence();
+      this->fence_of_items();
     }
 #pragma unroll 1
     for (unsigned k = lane_id(); k < got; k += kWarpSize) {

@@ -12,9 +12,18 @@ template <unsigned bytes> ATOS_DEVICE uint64_t reserve_on(const Peers &peers, ui
   return queue.reserve_with_space(n, ask);
 }
 
+// Orders what was written before items are pushed: for this GPU alone if none of them goes `away` to another one, or a barrier of
+// all GPUs follows before they run.
+ATOS_DEVICE void fence_before_publishing(bool away, bool barrier) {
+  if (away && !barrier) fence();
+  else fence_device();
+}
+
 // [any lanes] Stores an item in the queue of its owner at once.
-template <unsigned bytes> ATOS_DEVICE void publish_to_owner(const Peers &peers, const Item<bytes> &item) {
-  const QueueRef<bytes> queue = peers.queue<bytes>(peers.owner(item));
+template <unsigned bytes> ATOS_DEVICE void publish_to_owner(const Peers &peers, const Item<bytes> &item, bool barrier) {
+  const uint32_t owner = peers.owner(item);
+  fence_before_publishing(owner != peers.own, barrier);
+  const QueueRef<bytes> queue = peers.queue<bytes>(owner);
   const uint64_t tail = queue.reserve(1);
   const unsigned growths = growths_of(tail);
   queue.publish(queue.ring(growths, queue.first_ticket_of(growths)), tickets_of(tail), item);
@@ -24,7 +33,7 @@ template <unsigned bytes> ATOS_DEVICE void publish_to_owner(const Peers &peers, 
 // thread for each GPU, and stores them. The items of a warp for one GPU get tickets beside each other. `to`: one for each GPU.
 // Everything written before is ordered by a fence of each thread.
 template <class Team, unsigned bytes>
-ATOS_DEVICE void publish_to_owners(const Peers &peers, PeerPush *to, PushArray<Item<bytes>> items, uint32_t n) {
+ATOS_DEVICE void publish_to_owners(const Peers &peers, PeerPush *to, PushArray<Item<bytes>> items, uint32_t n, bool barrier) {
 #pragma unroll 1
   for (uint32_t base = 0; base < n; base += Team::size()) {
     const uint32_t k = base + Team::rank(), owner = k < n ? peers.owner(items[k]) : ~0u;
@@ -32,6 +41,8 @@ ATOS_DEVICE void publish_to_owners(const Peers &peers, PeerPush *to, PushArray<I
     if (k < n && lane_id() == unsigned(__ffs(same)) - 1) atomicAdd(&to[owner].count, __popc(same));
   }
   Team::sync();
+  fence_before_publishing(to[peers.own].count != n, barrier);
+  Team::sync(); // all have read the count
 #pragma unroll 1
   for (uint32_t number = Team::rank(); number < peers.count; number += Team::size()) {
     PeerPush &push = to[number];

@@ -17,8 +17,8 @@ template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push(const Item<bytes>
   if (at < launch->buffer) {
     buffer[at] = item;
   } else {
+    if (has_peers()) return publish_to_owner(peers_of(*launch), item, launch->barrier);
     fence();
-    if (has_peers()) return publish_to_owner(peers_of(*launch), item);
     const uint64_t tail = queue().reserve(1); // two numbers: the ticket, and the growths, which say its ring
     const unsigned k = growths_of(tail);
     queue().publish(queue().ring(k, queue().first_ticket_of(k)), tickets_of(tail), item);
@@ -104,9 +104,7 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
 
   // [team] The same in a launch over several GPUs, in which no item stays local.
   template <class Team> ATOS_DEVICE void flush_to_owners() {
-    const uint32_t n = buffered();
-    fence();
-    publish_to_owners<Team, bytes>(peers_of(launch), worker.peer_pushes(), worker.buffer, n);
+    publish_to_owners<Team, bytes>(peers_of(launch), worker.peer_pushes(), worker.buffer, buffered(), launch.barrier);
     if (Team::rank() == 0) header->end_flush(); // behind a barrier, so that all have read the header
   }
 

@@ -76,10 +76,10 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
     }
     const unsigned lanes = __ballot_sync(kAll, filled);
     if (lanes == 0) return 0;
-    fence();
+    this->fence_of_items();
     if (filled) {
       *item = ring.template slot<bytes>(place.index).get(seen);
-      if (!Slot<bytes>::packed) fence();
+      if (!Slot<bytes>::packed) this->fence_of_items();
       ring.template slot<bytes>(place.index).release(place.sequence);
       ++first;
       --claimed;

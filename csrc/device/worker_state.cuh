@@ -191,6 +191,13 @@ template <class Group, unsigned bytes> struct WorkerState {
   ATOS_DEVICE QueueRef<bytes> queue() const { return worker.queue(); }
   ATOS_DEVICE bool relaxed() const { return launch.persistent && !launch.barrier; }
 
+  // A fence between what is written before an item is pushed and what its task reads. In a launch over several GPUs with
+  // barriers, these order what passes from one GPU to another.
+  ATOS_DEVICE void fence_of_items() const {
+    if (has_peers() && !relaxed()) fence_device();
+    else fence();
+  }
+
   // [any lanes] Counts an item that runs, by its kind.
   ATOS_DEVICE void count_kind(const Item<bytes> &item) const {
     if (num_kinds()) atomicAdd(&ran_by[kind_of(item)], 1ull);

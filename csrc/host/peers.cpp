@@ -206,7 +206,6 @@ void atos_queue::PeerLaunch::share_workers(const std::vector<uint32_t> &workers)
     runs[k]->all_workers = all;
     runs[k]->kernel.first_worker = runs[k]->first_worker;
     runs[k]->kernel.all_workers = all;
-    for (const auto &run : runs) runs[k]->kernel.all_blocks += run->blocks;
   }
   agreed = true;
   storage(0).backend.resident_blocks(*runs[0]); // throws if these are too many

@@ -5,7 +5,7 @@
 // memory. On the CPU each operation carries its own order, which costs nothing on x86, little on ARM, and lets ThreadSanitizer
 // see it; fence() is empty there. So a CPU whose memory is weaker ordered than x86's is no other case than a GPU.
 //
-// In a launch over several GPUs all of them are of system scope. The linker of the task knows which is which.
+// In a launch over several GPUs all of them are of system scope, but fence_device(). The linker of the task knows which is which.
 #pragma once
 #include <cstdint>
 
@@ -84,6 +84,8 @@ ATOS_DEVICE void clear_bit(uint64_t *p, unsigned bit) {
   ATOS_SCOPED("red.relaxed", ".global.and.b64 [%0], %1;", ::"l"(global(p)), "l"(~(uint64_t(1) << bit)) : "memory");
 }
 ATOS_DEVICE void fence() { ATOS_SCOPED("fence.acq_rel", ";", :: : "memory"); }
+// Between threads of one GPU, whatever the launch is over: it does not wait for what other GPUs are sent.
+ATOS_DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
 // The same for words of the host's memory, which the host uses meanwhile.
 ATOS_DEVICE uint64_t load_system(const uint64_t *p) {
@@ -117,6 +119,7 @@ ATOS_FUNCTION bool compare_exchange(uint64_t *p, uint64_t &expected, uint64_t de
 }
 ATOS_FUNCTION void set_bits(uint64_t *p, uint64_t bits) { __atomic_fetch_or(p, bits, __ATOMIC_ACQ_REL); }
 ATOS_FUNCTION void fence() {}
+ATOS_FUNCTION void fence_device() {}
 ATOS_FUNCTION unsigned lowest_bit(uint64_t v) { return unsigned(__builtin_ctzll(v)); }
 ATOS_FUNCTION uint64_t load_system(const uint64_t *p) { return load(p); }
 ATOS_FUNCTION void store_system(uint64_t *p, uint64_t v) { store(p, v); }

@@ -65,7 +65,7 @@ struct Launch {
   uint64_t peer_chunk, peer_reciprocal;
   uint32_t peer_count, peer_own, key_bytes;
   uint32_t peers_at; // offset of the first PeerPush in the shared memory of a worker
-  uint32_t first_worker, all_workers, all_blocks;
+  uint32_t first_worker, all_workers;
 };
 
 struct Arguments {

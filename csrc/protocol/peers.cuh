@@ -70,9 +70,8 @@ struct Peers {
     end.report(queue);
     if (queue.stopped()) return Waiting::kLeave;
     // Every ticket of a queue is run on its device, so the home counts must be equal too: only then it looks further.
-    uint64_t tail;
-    const bool done = own == 0 ? queue.ended(&tail) && ended() : (tail = load(&queue.counters->tail), false);
-    if (done) {
+    const uint64_t tail = load(&queue.counters->tail);
+    if (own == 0 && load(&queue.counters->finished) == tickets_of(tail) + load(&queue.counters->untracked) && ended()) {
       tell(kEnded);
       return Waiting::kLeave;
     }
@@ -85,9 +84,24 @@ struct Peers {
     if (load(&queue.counters->stop) & ~(kEnded | kStopElsewhere)) tell(kStopElsewhere);
   }
 
-  // Rounds: the devices meet at a barrier, whose words are those of the first one, as is the mode. Everything of the round is
-  // reserved then.
+  // Rounds: workers meet at the barrier of their device, and the last one there meets those of the others, so that few wait for
+  // words of another device. The words of that meeting are the first one's, as is the mode. Everything of the round is reserved
+  // then.
   ATOS_FUNCTION Counters *meeting() const { return peer[0].counters; }
+
+  // [the last worker of a device] Arrives at a meeting that has taken place `before` times; whether it is the last one there. What
+  // the others of its device have written is ordered by their fences, and by this one.
+  ATOS_FUNCTION bool meet(uint64_t before) const {
+    fence();
+    return fetch_add(&meeting()->met, uint64_t(1)) + 1 == (before + 1) * count;
+  }
+  // [the last worker of a device] Whether that meeting is over.
+  ATOS_FUNCTION bool has_met(uint64_t before) const { return load(&meeting()->meetings) != before; }
+  // [the last worker of all] Ends it.
+  ATOS_FUNCTION void end_meeting(uint64_t before) const {
+    fence();
+    store(&meeting()->meetings, before + 1);
+  }
 
   // For the last worker there: ends the round on each device. If the workers have reported what they ran, whether all devices
   // have run all that they had in it, so that the function between rounds is called.

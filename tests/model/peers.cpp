@@ -111,7 +111,8 @@ std::vector<unsigned> pending_in(Device &its, uint64_t *before_head) {
 void clear(Device &its) {
   Counters &c = its.counters;
   set(its.size, std::min<uint64_t>(bounds.max_capacity, now(its.size) << growths_of(now(c.tail))));
-  for (uint64_t *p : {&c.head, &c.tail, &c.finished, &c.stop, &c.spilled, &c.growths_granted, &c.growths_requested, &c.arrived, &c.phase, &c.round_end})
+  for (uint64_t *p : {&c.head, &c.tail, &c.finished, &c.stop, &c.spilled, &c.growths_granted, &c.growths_requested, &c.arrived, &c.phase, &c.round_end,
+                      &c.met, &c.meetings})
     set(*p, 0);
   for (unsigned k = 1; k <= kMostRings; ++k) set(c.ring_first_ticket[k], 0);
   for_slots(its, [](auto &slot) { fill_slot(slot, 0, 0); });
@@ -207,7 +208,8 @@ void body(unsigned thread) {
     if (calls + 1 == bounds.ends) atos::store(&world.halted, 1), view.queue<BYTES>(view.own).stop();
   };
   const bool has = bounds.between != 0;
-  while (bounds.barrier ? worker.step_of_rounds(view, bounds.workers, run, has, between) : worker.step(view, run)) commit();
+  const uint64_t here = (bounds.workers + bounds.devices - 1 - worker.device) / bounds.devices;
+  while (bounds.barrier ? worker.step_of_rounds(view, here, run, has, between) : worker.step(view, run)) commit();
   worker.leave(view);
 }
 
@@ -277,6 +279,7 @@ int main(int count, char **arguments) {
     name(c.head, "head" + of), name(c.tail, "tail" + of), name(c.finished, "finished" + of), name(c.stop, "stop" + of);
     name(c.untracked, "untracked" + of, true), name(c.spilled, "spilled" + of, !stops);
     name(c.arrived, "arrived" + of, !bounds.barrier), name(c.phase, "phase" + of, !bounds.barrier);
+    name(c.met, "met" + of, !bounds.barrier || k), name(c.meetings, "meetings" + of, !bounds.barrier || k);
     name(c.round_end, "round_end" + of, !bounds.barrier);
     name(c.growths_granted, "granted" + of, true), name(c.growths_requested, "requested" + of, true);
     for (unsigned i = 1; i <= kMostRings; ++i) name(c.ring_first_ticket[i], "first ticket " + std::to_string(i) + of, !bounds.grows);

@@ -205,7 +205,7 @@ BROKEN = {
         found=TWICE,
     ),
     "whoever helps has not arrived": Rule(
-        in_worker(r"if \(open && take_back_arrival\(counters, phase, blocks\)\) return false;", "if (open) return false;"),
+        in_worker(r"if \(open && take_back_arrival\(counters, phase, gridDim\.x\)\) return false;", "if (open) return false;"),
         caught_in="barrier, split items",
     ),
     "the last block decides": Rule(
@@ -488,7 +488,9 @@ BROKEN = {
         found="does not see",
     ),
     "fence between put and commit": Rule(in_queue(r"slot\.put\(item\);\s*fence\(\);", "slot.put(item);"), caught_in="weak"),
-    "fence between is_ready and get": Rule(in_worker(r"(if \(got == 0\) return 0;)\s*fence\(\);", r"\1"), caught_in="weak"),
+    "fence between is_ready and get": Rule(
+        in_worker(r"(if \(got == 0\) return 0;)\s*this->fence_of_items\(\);", r"\1"), caught_in="weak"
+    ),
     "fence in flush_pushes": Rule(
         in_worker(r"if \(!local\) fence\(\);.*?\n", ""), caught_in="weak, small items", found="does not see"
     ),
@@ -496,7 +498,7 @@ BROKEN = {
         in_worker(r"if \(local\) fence\(\);", ""), caught_in="weak, local items", found="does not see"
     ),
     "fence in push": Rule(
-        in_worker(r"fence\(\);(\s*if \(has_peers\(\)\) return publish_to_owner)", r"\1"),
+        in_worker(r"(return publish_to_owner[^\n]*\n)\s*fence\(\);", r"\1"),
         caught_in="weak, small buffer",
         found="does not see",
     ),
@@ -548,9 +550,7 @@ BROKEN = {
         found="a loop in place of a flat task",
     ),
     # Several devices.
-    "no device ends alone": Rule(
-        in_peers(r"queue\.ended\(&tail\) && ended\(\)", "queue.ended(&tail)"), caught_in="devices", found=EARLY
-    ),
+    "no device ends alone": Rule(in_peers(r"(untracked\)) && ended\(\)\) \{", r"\1) {"), caught_in="devices", found=EARLY),
     "all that finished is read before all that was pushed": Rule(
         in_peers(
             r"counted = 0, confirmed = 0;",
@@ -593,6 +593,14 @@ BROKEN = {
     "claims of a round end with it on all devices": Rule(
         in_peers(r"store\(&its\.head, end\);", ""), caught_in="devices, barrier"
     ),
+    "no device goes on before all have met": Rule(
+        in_peers(r"fetch_add\(&meeting\(\)->met, uint64_t\(1\)\) \+ 1 == \(before \+ 1\) \* count", "true"),
+        caught_in="devices, barrier",
+    ),
+    "all devices hear of the end of a meeting": Rule(
+        in_peers(r"store\(&meeting\(\)->meetings, before \+ 1\);", ""), caught_in="devices, barrier", found=STUCK
+    ),
+    "fence in meet": Rule(in_peers(r"fence\(\);(\s*return fetch_add\(&meeting)", r"\1"), caught_in="devices, weak, barrier"),
     "the function between rounds is for all devices": Rule(
         in_peers(r"ran &= load", "ran = load"), caught_in="devices, rounds, stopped from outside", found="is called early"
     ),

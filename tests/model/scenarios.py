@@ -315,7 +315,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "weak": 1,
         "report": 1,
     },
-    "devices": {**TWO, "children": "2,1,0,0", "owners": "0,1,0,1", "capacity": 4},
+    "devices": {**TWO, "children": "2,1,0,1,0", "owners": "0,1,0,1,1", "capacity": 5},
     "devices, two workers on one": {**TWO, "workers": 3, "children": "2,1,0,0", "owners": "0,1,0,1", "capacity": 4},
     "devices, three": {**THREE, "children": "2,1,1,0,0", "owners": "0,1,2,0,1", "capacity": 5},
     "devices, large items": {**TWO, "children": "2,1,0,0", "owners": "0,1,1,0", "capacity": 2, "item_bytes": 8},

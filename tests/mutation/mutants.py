@@ -418,14 +418,16 @@ WORKER = {
     "W12": Mutant(
         "device/group_worker.cuh",
         "no fence between get and retire",
-        ".get({});\n      fence();",
+        ".get({});\n      this->fence_of_items();",
         ".get({});",
         SAME + "in the model: load buffering is argued",
     ),
     "W13": Mutant(
-        "device/bsp_rounds.cuh", "no fence before arrived", "fence();\n  const uint64_t ticket", "const uint64_t ticket"
+        "device/bsp_rounds.cuh", "no fence before arrived", "fence_device();\n  const uint64_t ticket", "const uint64_t ticket"
     ),
-    "W14": Mutant("device/bsp_rounds.cuh", "no fence behind a barrier", "}\n  fence();\n  return true;", "}\n  return true;"),
+    "W14": Mutant(
+        "device/bsp_rounds.cuh", "no fence behind a barrier", "}\n  fence_device();\n  return true;", "}\n  return true;"
+    ),
     "W15": Mutant(
         "device/thread_worker.cuh",
         "thread workers: a lane takes more than was claimed",
@@ -529,7 +531,7 @@ WORKER = {
     "W66": Mutant(
         "device/bsp_rounds.cuh",
         "a block helps and counts as arrived",
-        "if (open && take_back_arrival(counters, phase, blocks)) return false;",
+        "if (open && take_back_arrival(counters, phase, gridDim.x)) return false;",
         "if (open) return false;",
     ),
     "W67": Mutant("device/push_buffer.cuh", "a worker runs local items for ever", " || turn || waiting", ""),
@@ -575,8 +577,8 @@ WORKER = {
     "W35": Mutant(
         "device/push_buffer.cuh",
         "no fence in push",
-        "fence();\n    if (has_peers()) return",
-        "if (has_peers()) return",
+        "launch->barrier);\n    fence();",
+        "launch->barrier);",
     ),
     "W36": Mutant(
         "device/host_report.cuh", "untracked is not reset", "{&counters->untracked, &counters->arrived", "{&counters->arrived"
@@ -1305,7 +1307,7 @@ OTHERS = {
 GROUP = "host/process_group.cpp"
 PEERS, HOST_PEERS, PUSHES = "protocol/peers.cuh", "host/peers.cpp", "cpu/peer_pushes.h"
 DEVICES = {
-    "D01": Mutant(PEERS, "a device ends alone", "queue.ended(&tail) && ended()", "queue.ended(&tail)"),
+    "D01": Mutant(PEERS, "a device ends alone", "untracked) && ended()) {", "untracked)) {"),
     "D02": Mutant(
         PEERS, "what is confirmed is read as before", "fetch_add(&peer[k].counters->tail, 0)", "load(&peer[k].counters->tail)"
     ),
@@ -1315,7 +1317,12 @@ DEVICES = {
     "D06": Mutant(PEERS, "there are devices beyond the last", "number < count ? number : count - 1", "number"),
     "D07": Mutant(PEERS, "a key of 4 bytes has 8", "key_bytes == 4 ? uint32_t(item.word[0]) : item.word[0]", "item.word[0]"),
     "D08": Mutant(PEERS, "tasks that ran are not reported", "    end.report(queue);\n"),
-    "D09": Mutant(PEERS, "the device that detects the end looks at others alone", "queue.ended(&tail) && ended()", "ended()"),
+    "D09": Mutant(
+        PEERS,
+        "devices go on before all have met",
+        "fetch_add(&meeting()->met, uint64_t(1)) + 1 == (before + 1) * count",
+        "true",
+    ),
     "D10": Mutant(
         PUSHES, "pushes keep their places", "sorted[--ends[owners[i]]] = items[i];", "sorted[i] = items[i], --ends[owners[i]];"
     ),

@@ -12,7 +12,8 @@ constexpr unsigned kMostDevices = 3;
 // State of a worker between two steps.
 struct PeerWorker {
   uint64_t begun, device;
-  uint64_t round_end, waits, phase; // in a launch with barriers; 1 while it waits at one, which has opened so often
+  // In a launch with barriers: 1 while it waits at that of its device, 2 for the other devices; how often that has opened.
+  uint64_t round_end, waits, phase;
   Consumer consumer;
   TerminationDetector end;
   Producer producers[kMostDevices];
@@ -26,11 +27,17 @@ struct PeerWorker {
     begun = 1;
   }
 
+  // As on a GPU: with barriers, these order what passes from one device to another.
+  static void fence_of_items() {
+    if (model::bounds.barrier) fence_device();
+    else fence();
+  }
+
   void push(const Peers &peers, const Item<BYTES> &item) {
     const unsigned to = peers.owner(item);
     const QueueRef<BYTES> queue = peers.queue<BYTES>(to);
     Producer &producer = producers[to];
-    fence(); // what the task wrote
+    fence_of_items(); // what the task wrote
     if (producer.above_high_water(1)) producer.reserve_when_space(queue, 1, [] {});
     else producer.reserve(queue, 1);
     producer.reserved = 0;
@@ -43,9 +50,9 @@ struct PeerWorker {
     Slot<BYTES> &slot = consumer.ring.template slot<BYTES>(place.index);
     typename Slot<BYTES>::Seen seen{};
     if (!slot.is_ready(place.sequence, seen)) return false;
-    fence();
+    fence_of_items();
     const Item<BYTES> item = slot.get(seen);
-    if (!Slot<BYTES>::packed) fence();
+    if (!Slot<BYTES>::packed) fence_of_items();
     slot.release(place.sequence);
     consumer.claimed = 0;
     run(item);
@@ -56,10 +63,10 @@ struct PeerWorker {
   // One step of a launch with barriers; false if the worker leaves. `between`: the function between rounds, if the launch `has` one.
   template <class Run, class Between> bool step_of_rounds(const Peers &peers, uint64_t workers, Run run, bool has, Between between) {
     const QueueRef<BYTES> queue = peers.queue<BYTES>(peers.own);
-    Counters *const meeting = peers.meeting();
     if (waits) {
-      if (load(&meeting->phase) == phase) return true;
+      if (waits == 2 ? !peers.has_met(phase) : load(&queue.counters->phase) == phase) return true;
       fence();
+      if (waits == 2) store(&queue.counters->phase, phase + 1);
       waits = 0;
       round_end = load(&queue.counters->round_end);
       return round_end != kNever;
@@ -76,15 +83,16 @@ struct PeerWorker {
     }
     if (has) end.report(queue);
     peers.spread_stop(queue);
-    phase = load(&meeting->phase);
-    fence(); // before it arrives
+    phase = load(&queue.counters->phase);
+    fence_device(); // before it arrives
     waits = 1;
-    if (fetch_add(&meeting->arrived, 1) % workers == workers - 1) {
+    if (fetch_add(&queue.counters->arrived, 1) + 1 != (phase + 1) * workers) return true;
+    waits = 2;
+    if (peers.meet(phase)) {
       fence();
       if (peers.close_round() && has) between();
       peers.open_round();
-      fence();
-      store(&meeting->phase, phase + 1);
+      peers.end_meeting(phase);
     }
     return true;
   }

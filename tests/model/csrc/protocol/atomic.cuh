@@ -39,6 +39,10 @@ template <class T> void store_plain(T *p, const T &value, const char *in = __bui
 }
 inline void ring_used(unsigned k) { model::uses_ring(k); }
 inline void fence() { model::fence(); }
+// The model's memory has one scope. A device with one worker needs no such fence, so that those between devices are seen to suffice.
+inline void fence_device() {
+  if (model::bounds.workers > model::bounds.devices) model::fence();
+}
 inline unsigned lowest_bit(uint64_t v) { return unsigned(__builtin_ctzll(v)); }
 inline uint64_t load_system(const uint64_t *p, const char *in = __builtin_FUNCTION()) { return model::load(p, in); }
 inline void store_system(uint64_t *p, uint64_t v, const char *in = __builtin_FUNCTION()) { model::store(p, v, in); }
