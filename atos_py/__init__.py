@@ -33,6 +33,7 @@ from .algorithms.strongly_connected_components import strongly_connected_compone
 from .algorithms.vertex_set import VertexSetResult
 from .arrays.array import Array, asarray, empty, zeros
 from .arrays.filled import full
+from .arrays.lowered import LoweredArray
 from .arrays.mirrored import MirroredArray
 from .arrays.owned import OwnedArray
 from .arrays.partitioned import PartitionedArray
@@ -92,6 +93,7 @@ __all__ = [
     "LabelSpreadingResult",
     "LaunchOptions",
     "LaunchStats",
+    "LoweredArray",
     "MirroredArray",
     "OwnedArray",
     "PageRankResult",

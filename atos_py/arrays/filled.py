@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from typing import Any, Literal, Protocol, overload
 
 from numpy.typing import DTypeLike
 
@@ -11,6 +11,7 @@ from ..errors import InvalidArgumentError
 from ..support.host_memory import host_memory_for
 from .array import Array, one_number, zeros
 from .casting import cast_values
+from .lowered import LoweredArray
 from .memory import fill_elements
 from .mirrored import MirroredArray
 from .over_hosts import HostArray, HostPlaces
@@ -24,6 +25,13 @@ Placement = Literal["partitioned", "mirrored", "owned"]
 _PLACEMENTS = {"partitioned": PartitionedArray, "mirrored": MirroredArray, "owned": OwnedArray}
 
 
+class _OverHosts(Protocol):
+    """The part of a graph that a host has."""
+
+    @property
+    def places(self) -> HostPlaces: ...
+
+
 @overload
 def full(
     shape: int | tuple[int, ...], value: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None
@@ -34,9 +42,9 @@ def full(
     value: Any,
     *,
     dtype: DTypeLike | None = None,
-    partition: Any,
-    placement: Placement = "partitioned",
-) -> PartitionedArray: ...
+    partition: _OverHosts,
+    combine: Literal["min", "sum"] | None = None,
+) -> HostArray: ...
 @overload
 def full(
     shape: int | tuple[int, ...],
@@ -44,8 +52,9 @@ def full(
     *,
     dtype: DTypeLike | None = None,
     partition: Any,
-    combine: Literal["min", "sum"],
-) -> HostArray: ...
+    placement: Placement = "partitioned",
+    combine: Literal["min", "sum"] | None = None,
+) -> PartitionedArray: ...
 @host_memory_for("atos.full")
 def full(
     shape: int | tuple[int, ...],
@@ -99,10 +108,12 @@ def full(
     if placement != "partitioned" and partition is None:
         raise InvalidArgumentError(f"placement={placement!r} is for arrays over several devices; pass partition= as well")
     places = getattr(partition, "places", None)
-    if combine is not None and not isinstance(places, HostPlaces):
-        raise InvalidArgumentError(f"combine={combine!r:.80} is for arrays over several hosts; leave it out")
     if combine not in (None, "min", "sum"):
         raise InvalidArgumentError(f"combine must be min or sum (got {combine!r:.80})")
+    if combine is not None and (partition is None or placement != "partitioned"):
+        raise InvalidArgumentError(
+            f'combine={combine!r} is for arrays with partition= and placement="partitioned"; leave it out'
+        )
     element = one_number(value)
     kind = element.dtype if dtype is None else dtype
     if partition is not None:
@@ -112,7 +123,8 @@ def full(
             over_hosts = HostArray(shape, kind, places, combine or "min")
             over_hosts.fill(value)
             return over_hosts
-        parts = _PLACEMENTS[placement](shape, kind, ownership_of("partition", partition))
+        made = LoweredArray if combine == "min" else _PLACEMENTS[placement]
+        parts = made(shape, kind, ownership_of("partition", partition))
         parts.fill(value)
         return parts
     result = zeros(shape, dtype=kind, device=device)

@@ -40,7 +40,7 @@ class MirroredArray(PartitionedArray):
     <atos array shape=(3,) dtype=float64 mirrored over cpu, cpu:1> [0.5 0.5 1. ]
     """
 
-    __slots__ = ("_copies", "step")
+    __slots__ = ("_copies", "_memory", "step")
 
     step: int
 
@@ -49,7 +49,7 @@ class MirroredArray(PartitionedArray):
         size = max(math.prod(shape) * kind.itemsize, 1)
         self.step = -(-size // _GRANULE) * _GRANULE if ownership.on_gpus else -(-size // 8) * 8
         count = len(ownership.devices)
-        memory = zeros_over(ownership, (count * self.step,), np.uint8, [k * self.step for k in range(count + 1)])
+        self._memory = memory = zeros_over(ownership, (count * self.step,), np.uint8, [k * self.step for k in range(count + 1)])
         places = [memory.pointer + k * self.step for k in range(count)]
         self._copies = [
             Array(place, shape, kind, device, readonly=False, owner=memory)

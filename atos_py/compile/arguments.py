@@ -10,9 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..arrays.lowered import LoweredArray
 from ..arrays.mirrored import MirroredArray
 from ..arrays.over_hosts import HostArray
 from ..arrays.owned import OwnedArray
+from ..arrays.private import PrivateArray
 from ..core.library import lib
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 
@@ -20,11 +22,13 @@ __all__ = [
     "ArrayKind",
     "HostKind",
     "Kind",
+    "LoweredKind",
     "MirrorKind",
     "NoneKind",
     "OwnedKind",
     "PoolArgument",
     "PoolKind",
+    "PrivateKind",
     "QueueArgument",
     "QueueKind",
     "ScalarKind",
@@ -78,6 +82,34 @@ class MirrorKind(Kind):
 
     def __str__(self) -> str:
         return f"mirrored array({self.dtype}, {self.ndim}d)"
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateKind(Kind):
+    """An array with a copy on each device, of which tasks use their device's; its words are those of an array.
+
+    The core lets the data pointer lead to the copy of the device.
+    """
+
+    dtype: np.dtype[Any]
+    ndim: int
+
+    def __str__(self) -> str:
+        return f"private array({self.dtype}, {self.ndim}d)"
+
+
+@dataclass(frozen=True, eq=False)
+class LoweredKind(Kind):
+    """An array whose elements tasks only lower; its words are those of an array, the device's range, and its bounds.
+
+    The core adds to the range what the device's number makes of it, and lets the last word lead to the bounds of the device.
+    """
+
+    dtype: np.dtype[Any]
+    ndim: int
+
+    def __str__(self) -> str:
+        return f"lowered array({self.dtype}, {self.ndim}d)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +235,8 @@ _Handler = tuple[Callable[[Any], Kind], Callable[[Any], tuple[int, ...]]]
 # Making a kind takes microseconds, and finding the one made before a fraction of that.
 _array_kind = functools.lru_cache(maxsize=None)(ArrayKind)
 _mirror_kind = functools.lru_cache(maxsize=None)(MirrorKind)
+_private_kind = functools.lru_cache(maxsize=None)(PrivateKind)
+_lowered_kind = functools.lru_cache(maxsize=None)(LoweredKind)
 _owned_kind = functools.lru_cache(maxsize=None)(OwnedKind)
 _host_kind = functools.lru_cache(maxsize=None)(HostKind)
 _tuple_kind = functools.lru_cache(maxsize=None)(TupleKind)
@@ -226,6 +260,18 @@ def _words_of_mirror(value: MirroredArray) -> tuple[int, ...]:
     return (value.pointer, *value.shape, value.pointer, value.step, len(value.devices))
 
 
+def _describe_private(value: PrivateArray) -> Kind:
+    return _private_kind(value.dtype, len(value.shape))
+
+
+def _describe_lowered(value: LoweredArray) -> Kind:
+    return _lowered_kind(value.dtype, len(value.shape))
+
+
+def _words_of_lowered(value: LoweredArray) -> tuple[int, ...]:
+    return (value.pointer, *value.shape, 0, value.ownership.chunk, value.bounds.pointer)
+
+
 def _describe_owned(value: OwnedArray) -> Kind:
     return _owned_kind(value.dtype, len(value.shape))
 
@@ -238,10 +284,11 @@ def device_words(value: Any) -> list[tuple[int, int]]:
     """Return which words of an argument differ by device, and by how much from one device to the next."""
     if isinstance(value, MirroredArray):
         return [(0, value.step)]
-    if isinstance(value, OwnedArray):
-        after = 1 + value.ndim
-        return [(after, value.ownership.chunk), (after + 1, value.ownership.chunk)]
-    return []
+    if not isinstance(value, (OwnedArray, LoweredArray)):
+        return []
+    start = 1 + value.ndim
+    of_range = [(start, value.ownership.chunk), (start + 1, value.ownership.chunk)]
+    return [*of_range, (start + 2, value.bounds.step)] if isinstance(value, LoweredArray) else of_range
 
 
 def _describe_over_hosts(value: HostArray) -> Kind:
@@ -300,6 +347,8 @@ _handlers: dict[type[Any], _Handler] = {
     int: (lambda value, kind=ScalarKind(_INT64): kind, _words_of_int),  # type: ignore[misc]
     float: _scalar_handler(_FLOAT64),
     MirroredArray: (_describe_mirror, _words_of_mirror),
+    PrivateArray: (_describe_private, _words_of_array),
+    LoweredArray: (_describe_lowered, _words_of_lowered),
     OwnedArray: (_describe_owned, _words_of_owned),
     HostArray: (_describe_over_hosts, _words_over_hosts),
     PoolArgument: (_describe_pool, _words_of_pool),

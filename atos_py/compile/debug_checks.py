@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TaskError
-from .arguments import ArrayKind, HostKind, Kind, MirrorKind, OwnedKind, PoolKind, TupleKind
+from .arguments import ArrayKind, HostKind, Kind, LoweredKind, MirrorKind, OwnedKind, PoolKind, PrivateKind, TupleKind
 
 __all__ = ["Checks", "Site", "array_names", "task_error"]
 
@@ -62,7 +62,7 @@ def array_names(names: list[str], kinds: tuple[Kind, ...]) -> tuple[str, ...]:
     """Return what the arrays of a launch are called in its task, in order, such as ``graph.indptr``."""
 
     def arrays(name: str, kind: Kind) -> Iterator[str]:
-        if isinstance(kind, (ArrayKind, MirrorKind, OwnedKind, HostKind)):
+        if isinstance(kind, (ArrayKind, MirrorKind, PrivateKind, LoweredKind, OwnedKind, HostKind)):
             yield name
         elif isinstance(kind, (TupleKind, PoolKind)):
             for member, its_kind in zip(kind.fields, kind.kinds, strict=True):

@@ -80,8 +80,10 @@ def lower_unpack(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir
             if kind.mirrored:
                 array.first = builder.inttoptr(next_word(), POINTER)
                 array.step, array.count = next_word(), next_word()
-            if kind.combine or kind.owned:
+            if kind.knows_range:
                 array.start, array.stop = next_word(), next_word()
+            if kind.bounded:
+                array.bounds = builder.inttoptr(next_word(), POINTER)
             if kind.checked:
                 array.number = ir.Constant(I64, number)
             number += 1

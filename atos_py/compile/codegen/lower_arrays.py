@@ -66,6 +66,11 @@ class SetElement(AbstractTemplate):
         if isinstance(array, TaskArray):
             if array.access == "readonly":
                 refuse("a read-only array is written to; make it with readonly=False if tasks write to it")
+            if array.bounded:
+                refuse(
+                    'an element is stored in an array with combine="min", which tasks only lower: use worker.push_min or'
+                    " atomic_min, or make the array without combine="
+                )
             check_index(array, index)
             check_value(array, value)
             return signature(types.none, array, index, as_stored(array, value))
@@ -101,11 +106,16 @@ def _fields(context: Any, builder: ir.IRBuilder, array_type: TaskArray, array: i
     return proxy.data, cgutils.unpack_tuple(builder, proxy.shape, array_type.ndim)
 
 
+def is_own(context: Any, builder: ir.IRBuilder, kind: TaskArray, array: ir.Value, index: ir.Value) -> ir.Value:
+    """Return whether an element, by its first index, is of the device or host that the code runs on."""
+    own = cgutils.create_struct_proxy(kind)(context, builder, value=array)
+    return builder.and_(builder.icmp_signed(">=", index, own.start), builder.icmp_signed("<", index, own.stop))
+
+
 def _check_own(context: Any, builder: ir.IRBuilder, kind: TaskArray, array: ir.Value, index: ir.Value, owner: str) -> None:
     """Fail if an element is of another device or host."""
     own = cgutils.create_struct_proxy(kind)(context, builder, value=array)
-    inside = builder.and_(builder.icmp_signed(">=", index, own.start), builder.icmp_signed("<", index, own.stop))
-    with builder.if_then(builder.not_(inside), likely=False):
+    with builder.if_then(builder.not_(is_own(context, builder, kind, array, index)), likely=False):
         fail(builder, "owner", owner, index, own.stop, own.number)
 
 
@@ -146,7 +156,8 @@ def _relaxed(operation: str, access: str, bits: ir.IntType) -> tuple[str, str, i
 
 def load(context: Any, builder: ir.IRBuilder, array_type: TaskArray, pointer: ir.Value) -> ir.Value:
     """Load an element as its access asks, as the type that it is stored in."""
-    value = read_bits(context, builder, array_type.access, pointer)
+    # A copy is in the memory of its GPU, where a barrier brings what others have stored: no load has to be of system scope.
+    value = read_bits(context, builder, "shared" if array_type.mirrored else array_type.access, pointer)
     return context.data_model_manager[array_type.dtype].from_data(builder, value)
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
@@ -28,11 +28,12 @@ from ..atomics import (
     atomic_or_,
     atomic_xor,
 )
-from .lower_arrays import as_stored, bits_of, check_index, check_value, element, load, read_bits
+from .lower_arrays import as_stored, bits_of, check_index, check_value, element, is_own, load, read_bits, store
 from .lower_checks import cast
 from .scoped_atomics import compare_and_swap, read_modify_write, reduce_by_add
 from .types import I32, I64, TaskArray, on_cuda, refuse
 
+_LOWER = ("atomic_min", "worker.push_min")
 _OVER_HOSTS = {"min": "worker.push_min", "sum": "accumulate"}  # words that travel to the host of an element
 _INTEGERS, _FLOATS, _BOOL = "integers", "floats of 32 and 64 bits", "bool"
 
@@ -55,6 +56,11 @@ def check_writable(name: str, array: types.Type) -> None:
             f"{name} is used on an array over several hosts with combine={array.combine!r}, whose elements of other hosts are"
             f" not here: use {_OVER_HOSTS[array.combine]}, which is sent to them after the launch"
         )
+    if array.bounded and name not in _LOWER:
+        refuse(
+            f'{name} is used on an array with combine="min", which tasks only lower: use worker.push_min or atomic_min, or make'
+            " the array without combine="
+        )
     if array.mirrored:
         refuse(
             f"{name} is used on a mirrored array, of which each device has a copy: store to elements as they are, each of which"
@@ -74,7 +80,8 @@ def _atomic(function: Any, *kinds: str, limit: str = "", returns: bool = True) -
 
     Nothing comes out of one that `returns` nothing.
 
-    The lowering gets the pointer to the element, and the values cast to the element's type and as they are stored. With a
+    The lowering gets the pointer to the element, and the values cast to the element's type and as they are stored; of a bounded
+    array, which has minimums alone, also where the bound of the element is. With a
     `limit`, 'low' or 'high', integers of up to 32 bits come as int64, where more than it holds is its largest number. A value
     beyond the element's range can so be told from one within: beyond one end of it the operation changes nothing, and only
     beyond `limit` the value is one that should be stored and cannot be.
@@ -98,6 +105,8 @@ def _atomic(function: Any, *kinds: str, limit: str = "", returns: bool = True) -
             array, pointer = sig.args[0], element(context, builder, sig, args)
             given = zip(args[2:], sig.args[2:], strict=True)
             values = [_given(context, builder, array, value, kind, limit) for value, kind in given]
+            if array.bounded:
+                values.append(_bound_of(context, builder, sig, args, pointer))
             old = lowering(context, builder, array, pointer, *values)
             if not returns:
                 return context.get_dummy_value()
@@ -270,8 +279,10 @@ def lower_cas(
 
 
 @_atomic(atomic_min, _INTEGERS, _FLOATS, limit="low")
-def lower_min(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> ir.Value:
-    return _extreme(context, builder, array, pointer, value, "<", "min")[0]
+def lower_min(
+    context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value, bound: Bound | None = None
+) -> ir.Value:
+    return _extreme(context, builder, array, pointer, value, "<", "min", bound)[0]
 
 
 @_atomic(atomic_max, _INTEGERS, _FLOATS, limit="high")
@@ -279,15 +290,44 @@ def lower_max(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir
     return _extreme(context, builder, array, pointer, value, ">", "max")[0]
 
 
+class Bound(NamedTuple):
+    """What a device knows of an element that another one may own."""
+
+    pointer: ir.Value
+    is_own: ir.Value  # whether the element is the device's, so that no bound is needed
+
+
+def _bound_of(context: Any, builder: ir.IRBuilder, sig: Any, args: Any, pointer: ir.Value) -> Bound:
+    """Return the bound of the element that `pointer` points to, which the first two arguments, array and index, select."""
+    (kind, index_type), array = sig.args[:2], cgutils.create_struct_proxy(sig.args[0])(context, builder, value=args[0])
+    index = args[1]
+    if isinstance(index_type, types.BaseTuple):
+        index, index_type = builder.extract_value(index, 0), index_type[0]
+    own = is_own(context, builder, kind, args[0], context.cast(builder, index, index_type, types.int64))
+    offset = builder.sub(builder.ptrtoint(pointer, I64), builder.ptrtoint(array.data, I64))
+    place = builder.inttoptr(builder.add(builder.ptrtoint(array.bounds, I64), offset), pointer.type)
+    return Bound(place, own)
+
+
 def _extreme(
-    context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value, better: str, operation: str
+    context: Any,
+    builder: ir.IRBuilder,
+    array: TaskArray,
+    pointer: ir.Value,
+    value: ir.Value,
+    better: str,
+    operation: str,
+    bound: Bound | None = None,
 ) -> tuple[ir.Value, ir.Value]:
-    """Read the element, and only where `value better element` holds do the atomic operation.
+    """Read the element, or its bound, and only where `value better element` holds do the atomic operation.
+
+    A bound is what the element was when this device changed it last, so that the operation could have returned it too. The next
+    one is the lesser of the value and of what the operation returned.
 
     Return the element before, and whether the operation changed it.
     """
     dtype = array.dtype
-    read = load(context, builder, array, pointer)
+    read = load(context, builder, array, builder.select(bound.is_own, pointer, bound.pointer) if bound else pointer)
     start = builder.block
 
     def compare(new: ir.Value, old: ir.Value) -> ir.Value:
@@ -310,6 +350,9 @@ def _extreme(
             signed = operation if dtype.signed else f"u{operation}"
             changed = read_modify_write(builder, array.access, signed, pointer, value)
         took_effect = compare(value, changed)
+        if bound:
+            with builder.if_then(builder.not_(bound.is_own)):
+                store(context, builder, array, bound.pointer, builder.select(took_effect, value, changed))
         end = builder.block
     old, has_changed = builder.phi(read.type), builder.phi(took_effect.type)
     for phi, otherwise, then in ((old, read, changed), (has_changed, ir.Constant(took_effect.type, 0), took_effect)):
@@ -328,7 +371,8 @@ def lower_element(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> i
     """Lower an element as `atomic_min` does, from an array, an index and a value; return whether that lowered it."""
     (array, _, given), pointer = sig.args, element(context, builder, sig, args)
     value = _given(context, builder, array, args[2], given, "low")
-    return _extreme(context, builder, array, pointer, value, "<", "min")[1]
+    bound = _bound_of(context, builder, sig, args, pointer) if array.bounded else None
+    return _extreme(context, builder, array, pointer, value, "<", "min", bound)[1]
 
 
 def _float_extreme(builder: ir.IRBuilder, access: str, pointer: ir.Value, value: ir.Value, operation: str) -> ir.Value:

@@ -18,7 +18,20 @@ from numba.core.errors import TypingError
 from numba.extending import typeof_impl
 from numba.np.numpy_support import from_dtype
 
-from ..arguments import ArrayKind, HostKind, Kind, MirrorKind, NoneKind, OwnedKind, PoolKind, QueueKind, ScalarKind, TupleKind
+from ..arguments import (
+    ArrayKind,
+    HostKind,
+    Kind,
+    LoweredKind,
+    MirrorKind,
+    NoneKind,
+    OwnedKind,
+    PoolKind,
+    PrivateKind,
+    QueueKind,
+    ScalarKind,
+    TupleKind,
+)
 from ..task import Task
 from . import stored_bytes
 
@@ -46,7 +59,8 @@ class TaskArray(types.Type):
     If it is `checked`, its indices and what is stored in it are, and it knows its number among the arguments' arrays. Of one
     that is `mirrored` each device has a copy: a load is from that of the device, a store to all. One over several hosts has a
     `combine`, the word by which tasks change elements of other hosts, and knows the range of those of this one; so does one
-    that is `owned`, of a device.
+    that is `owned`, of a device. One that is `bounded` tasks only lower; it knows the device's range, and bounds of what other
+    devices have.
     """
 
     def __init__(
@@ -58,6 +72,7 @@ class TaskArray(types.Type):
         mirrored: bool = False,
         combine: str | None = None,
         owned: bool = False,
+        bounded: bool = False,
     ) -> None:
         self.dtype = dtype
         self.value = in_task(dtype)
@@ -67,9 +82,17 @@ class TaskArray(types.Type):
         self.mirrored = mirrored
         self.combine = combine
         self.owned = owned
-        placement = "mirrored " if mirrored else "owned " if owned else f"{combine} " if combine else ""
+        self.bounded = bounded
+        placement = (
+            "mirrored " if mirrored else "owned " if owned else "lowered " if bounded else f"{combine} " if combine else ""
+        )
         words = f"{'checked ' if checked else ''}{access} {placement}"
         super().__init__(f"{words}array({dtype}, {ndim}d)")
+
+    @property
+    def knows_range(self) -> bool:
+        """Whether it comes with the range of the device's, or this host's, elements."""
+        return bool(self.combine) or self.owned or self.bounded
 
 
 class WorkerType(types.Type):
@@ -241,8 +264,9 @@ class TaskArrayModel(models.StructModel):
         shape = types.UniTuple(types.int64, fe_type.ndim)
         number = [("number", types.int64)] if fe_type.checked else []
         copies = [("first", types.voidptr), ("step", types.int64), ("count", types.int64)] if fe_type.mirrored else []
-        own = [("start", types.int64), ("stop", types.int64)] if fe_type.combine or fe_type.owned else []
-        super().__init__(dmm, fe_type, [("data", types.voidptr), ("shape", shape), *copies, *own, *number])
+        own = [("start", types.int64), ("stop", types.int64)] if fe_type.knows_range else []
+        bounds = [("bounds", types.voidptr)] if fe_type.bounded else []
+        super().__init__(dmm, fe_type, [("data", types.voidptr), ("shape", shape), *copies, *own, *bounds, *number])
 
     def as_return(self, builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
         self._stays()
@@ -272,6 +296,10 @@ def numba_type(kind: Kind, checked: bool = False, peers: bool = False) -> types.
         return TaskArray(from_dtype(kind.dtype), kind.ndim, access, checked)
     if isinstance(kind, MirrorKind):
         return TaskArray(from_dtype(kind.dtype), kind.ndim, "system" if peers else "shared", checked, mirrored=True)
+    if isinstance(kind, PrivateKind):
+        return TaskArray(from_dtype(kind.dtype), kind.ndim, "shared", checked)
+    if isinstance(kind, LoweredKind):
+        return TaskArray(from_dtype(kind.dtype), kind.ndim, "system" if peers else "shared", checked, bounded=True)
     if isinstance(kind, OwnedKind):
         return TaskArray(from_dtype(kind.dtype), kind.ndim, "system" if peers else "shared", checked, owned=True)
     if isinstance(kind, HostKind):
