@@ -102,7 +102,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--worker", choices=("thread", "warp", "cta"), default="cta")
     parser.add_argument("--capacity", type=int, default=1 << 14)
-    parser.add_argument("--buckets", type=int, default=64)
+    parser.add_argument("--buckets", type=int, default=16)
     parser.add_argument("--delta", type=lambda text: text if text == "auto" else float(text), default=1)
     given = parser.parse_args()
 

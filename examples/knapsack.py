@@ -43,7 +43,7 @@ def leave_out(worker, node, i, last, packed, room, weight, value, best):
 def main() -> None:
     """Pack the things, and verify the result by dynamic programming."""
     room, sums = int(WEIGHTS.sum()) // 2, [np.concatenate([[0], np.cumsum(of)]) for of in (WEIGHTS, VALUES)]
-    best, queue = atos.zeros(1, dtype=np.int64), atos.Queue(1 << 14, dtype=NODE, buckets=64, delta=1)
+    best, queue = atos.zeros(1, dtype=np.int64), atos.Queue(1 << 14, dtype=NODE, buckets=16, delta=1)
     queue.push((0, room, 0), 0)
     stats = queue.launch_cta(leave_out, *(atos.asarray(of, readonly=True) for of in sums), best)
     table = np.zeros(room + 1, np.int64)
