@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +36,9 @@ def launches_over(name: str, parts: Partition, dtype: Any, capacity: int | None,
     return LaunchSequence(name, Queue(room, dtype=dtype, owner=parts), options, worker or "cta")
 
 
-def zero_at(sources: NDArray[Any], parts: Partition, unreached: Any) -> PartitionedArray:
+def zero_at(sources: NDArray[Any], parts: Partition, unreached: Any, combine: Literal["min"] | None = None) -> PartitionedArray:
     """Return an array over the parts that is 0 at the sources, and `unreached` elsewhere."""
-    made = full(parts.num_vertices, unreached, dtype=unreached.dtype, partition=parts)
+    made = full(parts.num_vertices, unreached, dtype=unreached.dtype, partition=parts, combine=combine)
     for source in sources.tolist():
         made[source] = 0
     return made

@@ -20,7 +20,19 @@ from ..core.library import check, lib
 from ..core.process_group import ProcessGroup, whole
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 
-__all__ = ["Ownership", "check_devices", "ownership_of", "tries_gpus"]
+__all__ = ["Ownership", "check_devices", "chunk_of", "ownership_of", "tries_gpus"]
+
+
+_WORD, _MANY = 32, 1024
+
+
+def chunk_of(size: int, count: int) -> int:
+    """Return how many of `size` elements each of `count` devices owns, but for the last ones, which may have fewer.
+
+    If they are many, they are a multiple of 32, so that a word with a bit for each is of one device.
+    """
+    chunk = max(-(-size // count), 1)
+    return chunk if chunk < _MANY else -(-chunk // _WORD) * _WORD
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +103,7 @@ class Ownership:
     @property
     def chunk(self) -> int:
         """Elements of a device, of which the last one may have fewer."""
-        return max(-(-self.size // len(self.devices)), 1)
+        return chunk_of(self.size, len(self.devices))
 
     def to_numbers(self, ids: NDArray[Any]) -> NDArray[Any]:
         """Return the numbers inside tasks of elements with these ids.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray
-from ..arrays.ownership import Ownership, check_devices, tries_gpus
+from ..arrays.ownership import Ownership, check_devices, chunk_of, tries_gpus
 from ..arrays.shared import shared_zeros
 from ..arrays.spread import spread_zeros
 from ..core.devices import Device
@@ -49,7 +49,7 @@ def order_by_edges(degrees: NDArray[Any], count: int) -> NDArray[np.uint32]:
     may own fewer. In a part they are in the order of their ids.
     """
     n = len(degrees)
-    ownership = np.diff([min(k * max(-(-n // count), 1), n) for k in range(count + 1)])
+    ownership = np.diff([min(k * chunk_of(n, count), n) for k in range(count + 1)])
     owner = np.empty(n, np.int64)
     left, first = np.argsort(-degrees.astype(np.int64), kind="stable"), 0
     for least in np.unique(ownership):  # parts with room for so many get one in each turn

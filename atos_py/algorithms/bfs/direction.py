@@ -28,10 +28,11 @@ from ...runtime.launch_options import LaunchOptions
 from ..launch_sequence import LaunchSequence
 from .tasks import UNREACHED
 
-__all__ = ["MAX_PUSHED_LEVELS", "Search", "expand", "list_level", "open_level", "pull", "search_by_level"]
+__all__ = ["ALPHA", "DENSE", "MAX_PUSHED_LEVELS", "Search", "expand", "list_level", "open_level", "pull", "search_by_level"]
 
 # Beamer's alpha: an edge of the frontier finds so many times as much as one at which an unreached vertex looks.
 ALPHA = 15
+DENSE = 8  # edges to a vertex from which on levels are few, and many edges lead to a vertex
 MAX_PUSHED_LEVELS = 16  # after which a frontier that never had many edges will not have them any more
 
 

@@ -1,12 +1,16 @@
-"""Direction-optimizing breadth-first search over several devices, level by level.
+"""Breadth-first search over several devices, level by level: a small frontier pushes, a large one is pulled from.
 
-Each device has a bit for every vertex: whether it was reached before the level. A vertex that pushes asks its own device's bit
-of a neighbour first, so that an edge seldom crosses a link. A vertex that pulls looks for a neighbour with a bit. That is one
-of the last level, since a neighbour of an earlier one would have reached the vertex. Bits are set in words that the owner of
-their vertices has, and sent to all devices before a level that pulls.
+Pushing: a device has a bit for every vertex, whether it has tried to reach it. So of its edges to a vertex one alone crosses
+the link to the owner. The owner gets the depth, and the vertex as an item of the next round.
 
-A level is a round that pushes, or two that pull: one sends the bits, one looks for neighbours. What a level that pulls has
-reached is listed in a round of its own, if the next one pushes. `open_level` is the function between rounds.
+Pulling: each device has a copy of bits that say which vertices were reached. A vertex that pulls looks for a neighbour with a
+bit. That is one of the last level, since a neighbour of an earlier one would have reached the vertex. A device that has pulled
+sends the bits of its own vertices to all, for the next level.
+
+A level is a round; before the first level that pulls, another one sends the bits of what was pushed. While levels may still be
+pulled, a level that pushes only counts what it reaches, and a level that is to push lists its vertices first. `open_level` is
+the function between rounds, which chooses the direction. In rounds that do not push, the items of a device take ranges of its
+vertices (`operators.device_ranges`).
 
 Source: Beamer, Asanović and Patterson, "Direction-optimizing breadth-first search", SC 2012.
 """
@@ -21,78 +25,88 @@ from numpy.typing import NDArray
 from ...arrays.array import Array
 from ...arrays.mirrored import MirroredArray
 from ...arrays.partitioned import PartitionedArray
+from ...arrays.private import PrivateArray
 from ...arrays.shared import common_zeros
 from ...compile.atomics import atomic_add, atomic_min, atomic_or_
 from ...compile.task import task
 from ...graph.partition import Partition
+from ...operators.device_ranges import DeviceRanges, plan_device_ranges, push_takers, reset_ranges, vertices_of_device
+from ...operators.range_takers import ask_for_range
 from ...operators.reductions import NUM_PARTIAL_SUMS
 from ...operators.row_pull import SEARCHED_ALONE, row_search
 from ...runtime.launch_options import LaunchOptions
 from ..launch_sequence import LaunchSequence
-from .direction import ALPHA
+from .direction import ALPHA, MAX_PUSHED_LEVELS
 from .tasks import UNREACHED
 
-__all__ = ["search_over_devices"]
+__all__ = ["Search", "expand", "list_level", "open_level", "pull_level", "search_over_devices", "send_bits"]
 
-# Rounds: vertices push to their neighbours; bits are sent; unreached vertices pull; what was reached is listed; the end.
-_PUSH, _SEND, _PULL, _LIST, _END = range(5)
-# Places in the state. The edges of what has been reached are a sum that is spread over the last ones.
-_KIND, _LEVEL, _FOUND, _SUMS = range(4)
-_SIZE = 2048  # vertices of a range
+# Places in the state: the level; edges found before it; whether a level pulled; whether none will; and whether bits were sent.
+_LEVEL, _FOUND, _PULLED, _REST, _SENT = range(5)
 
 
 class Search(NamedTuple):
     """Arrays and limits of a search, the last argument of its tasks."""
 
     depth: PartitionedArray
-    reached: PartitionedArray  # a bit for each vertex, where its owner has it
-    before: PartitionedArray  # those of earlier levels, on each device
+    tried: PrivateArray  # a bit for each vertex that the device has tried to reach by pushing
+    reached: MirroredArray  # a bit for each vertex that was reached, twice: for levels of even and of odd number
     state: Array
+    edges: PrivateArray  # of what tasks of the device have reached: a sum, spread over many places
+    all_edges: Array  # the same of all devices, a row for each
+    ranges: DeviceRanges
     alone: int  # edges of a vertex at which one thread looks
     limit: int  # the largest depth
     target: int  # or -1
 
 
-def has_bit(words, v):  # type: ignore[no-untyped-def]
-    """Whether the bit of a vertex is set."""
-    return words[v >> 5] >> (v & 31) & 1 != 0
-
-
-def set_bit(parts, search, v):  # type: ignore[no-untyped-def]
-    """Set the bit of a vertex, and add up its edges."""
-    atomic_or_(search.reached, v >> 5, np.uint32(1 << (v & 31)))
-    return np.int64(parts.indptr[v + 1]) - np.int64(parts.indptr[v])
-
-
 def add_found(search, place, edges):  # type: ignore[no-untyped-def]
     """Add up edges of vertices that were reached."""
-    atomic_add(search.state, _SUMS + place % NUM_PARTIAL_SUMS, edges)
+    atomic_add(search.edges, place % NUM_PARTIAL_SUMS, edges)
+
+
+def is_first_try(tried, v):  # type: ignore[no-untyped-def]
+    """Set a bit; return whether that was not done before."""
+    bit = np.uint32(1 << (v & 31))
+    return tried[v >> 5] & bit == 0 and atomic_or_(tried, v >> 5, bit) & bit == 0
 
 
 def out_edges(v, parts, search):  # type: ignore[no-untyped-def]
-    """Return the number of neighbours of v, none if this round does not push, where they begin, and the depth that they get."""
+    """Return the number of neighbours of v, where they begin, and the depth that they get."""
     first = parts.indptr[v]
-    degree = parts.indptr[v + 1] - first if search.state[_KIND] == _PUSH else 0
-    return degree, first, search.depth[v] + 1
+    return parts.indptr[v + 1] - first, first, search.depth[v] + 1
 
 
 @task(workload=out_edges)
-def push_level(worker, v, i, first, next_depth, parts, search):  # type: ignore[no-untyped-def]
-    """Relax edge i of v, unless its target was reached before."""
-    u = parts.indices[first + i]
-    if not has_bit(search.before, u) and atomic_min(search.depth, u, next_depth) > next_depth:
-        add_found(search, u, set_bit(parts, search, u))
-        worker.push(u)
+def expand(worker, v, i, first, next_depth, parts, search):  # type: ignore[no-untyped-def]
+    """Relax edge i of v; add up the edges of its target, or push it, if all levels to come are pushed."""
+    u = np.int64(parts.indices[first + i])
+    if is_first_try(search.tried, u) and atomic_min(search.depth, u, next_depth) > next_depth:
+        if search.state[_REST] == 0:
+            add_found(search, u, np.int64(parts.indptr[u + 1]) - np.int64(parts.indptr[u]))
+        elif next_depth < search.limit:
+            worker.push(u)
+
+
+def send_words(worker, first, end, level, search):  # type: ignore[no-untyped-def]
+    """Send all devices the bits of a range of vertices, which begins with a word."""
+    for word in worker.split(range(first >> 5, (end + 31) >> 5)):
+        bits = np.int64(0)
+        for k in range(min(np.int32(32), np.int32(end - (word << 5)))):
+            bits |= np.int64(search.depth[(word << 5) + k] != UNREACHED) << k
+        search.reached[level & 1, word] = bits
 
 
 @task
 def send_bits(worker, v, parts, search):  # type: ignore[no-untyped-def]
-    """Send all devices the bits of a range of vertices, as far as they have changed."""
-    last = min(v + _SIZE, search.depth.size) - 1
-    for word in worker.split(range(v >> 5, (last >> 5) + 1)):
-        bits = search.reached[word]
-        if bits != search.before[word]:
-            search.before[word] = bits
+    """Send all devices the bits of the device's vertices, for the level that follows."""
+    ranges, level = search.ranges, search.state[_LEVEL]
+    start, end = vertices_of_device(v, search.depth.size, ranges)
+    first = start + worker.max(ask_for_range(worker, ranges.taken, 0)) * ranges.size
+    while first < end:
+        taken = ask_for_range(worker, ranges.taken, 0)  # the answer comes meanwhile
+        send_words(worker, first, min(first + ranges.size, end), level, search)
+        first = start + worker.max(taken) * ranges.size
 
 
 def is_unreached(v, parts, level, search):  # type: ignore[no-untyped-def]
@@ -102,7 +116,8 @@ def is_unreached(v, parts, level, search):  # type: ignore[no-untyped-def]
 
 def is_parent(edge, parts, level, search):  # type: ignore[no-untyped-def]
     """Whether an edge leads to a vertex that was reached."""
-    return has_bit(search.before, parts.indices[edge])
+    u = np.int64(parts.indices[edge])
+    return search.reached[level & 1, u >> 5] >> (u & 31) & 1 != 0
 
 
 def depth_below(v, edge, parts, level, search):  # type: ignore[no-untyped-def]
@@ -113,7 +128,7 @@ def depth_below(v, edge, parts, level, search):  # type: ignore[no-untyped-def]
 def settle(v, depth, parts, level, search):  # type: ignore[no-untyped-def]
     """Store the depth of v; return its edges."""
     search.depth[v] = depth
-    return set_bit(parts, search, v)
+    return np.int64(parts.indptr[v + 1]) - np.int64(parts.indptr[v])
 
 
 look_for_parents = row_search(is_unreached, is_parent, depth_below, settle)
@@ -121,74 +136,100 @@ look_for_parents = row_search(is_unreached, is_parent, depth_below, settle)
 
 @task
 def pull_level(worker, v, parts, search):  # type: ignore[no-untyped-def]
-    """Have the vertices of a range look for a parent."""
-    level, end = np.uint32(search.state[_LEVEL]), min(v + _SIZE, search.depth.size)
-    edges = worker.sum(look_for_parents(worker, v, end, search.alone, parts.indptr, parts, level, search))
+    """Have the vertices of the device look for a parent, and send all devices the bits for the next level."""
+    level, ranges = np.int64(search.state[_LEVEL]), search.ranges
+    start, end = vertices_of_device(v, search.depth.size, ranges)
+    found = np.int64(0)
+    first = start + worker.max(ask_for_range(worker, ranges.taken, 0)) * ranges.size
+    while first < end:
+        taken = ask_for_range(worker, ranges.taken, 0)
+        last = min(first + ranges.size, end)
+        found += look_for_parents(worker, first, last, search.alone, parts.indptr, parts, level, search)
+        worker.sync()  # all depths of the range are stored
+        send_words(worker, first, last, level + 1, search)
+        first = start + worker.max(taken) * ranges.size
+    edges = worker.sum(found)
     if worker.rank == 0 and edges > 0:
-        add_found(search, v // _SIZE, edges)
+        add_found(search, v, edges)
 
 
 @task
 def list_level(worker, v, parts, search):  # type: ignore[no-untyped-def]
-    """Push the vertices of the level, of a range."""
-    level = search.state[_LEVEL]
-    for u in worker.split(range(v, min(v + _SIZE, search.depth.size))):
-        if search.depth[u] == level:
-            worker.push(u, task=push_level)
+    """Push the vertices of the level that the device owns."""
+    level, ranges = search.state[_LEVEL], search.ranges
+    start, end = vertices_of_device(v, search.depth.size, ranges)
+    first = start + worker.max(ask_for_range(worker, ranges.taken, 0)) * ranges.size
+    while first < end:
+        taken = ask_for_range(worker, ranges.taken, 0)
+        for u in worker.split(range(first, min(first + ranges.size, end))):
+            if search.depth[u] == level:
+                worker.push(u, task=expand)
+        first = start + worker.max(taken) * ranges.size
 
 
 def open_level(worker, parts, search):  # type: ignore[no-untyped-def]
-    """Choose the next round, and push the ranges that it goes through."""
+    """Choose the direction of the next level, if this one is over, and push the items that take ranges of vertices."""
     state, n = search.state, search.depth.size
-    kind, level, before = state[_KIND], state[_LEVEL], state[_FOUND]
-    found = 0
-    for k in worker.split(range(_SUMS, _SUMS + NUM_PARTIAL_SUMS)):
-        found += state[k]
+    if worker.pending > 0 or state[_REST] != 0:
+        return
+    found = np.int64(0)
+    for k in worker.split(search.all_edges.shape[0] * NUM_PARTIAL_SUMS):
+        found += search.all_edges[k // NUM_PARTIAL_SUMS, k % NUM_PARTIAL_SUMS]
     found = worker.sum(found)
-    edges = found - before  # of the level
-    target = search.target
-    is_met = target >= 0 and search.depth[max(target, 0)] != UNREACHED
-    following = _PULL
-    if kind == _LIST:
-        following = _PUSH
-    elif kind != _SEND:
-        level += 1
-        if edges == 0 or level >= search.limit or is_met:
-            following = _END
-        elif edges * ALPHA > parts.indices.size - found:
-            following = _SEND
-        else:
-            following = _PUSH if kind == _PUSH else _LIST
+    was_sent = state[_SENT] == 1  # then the level is still to be pulled
+    edges = found - state[_FOUND]  # of the frontier
+    level = state[_LEVEL] + 1
+    pulls = was_sent or edges * ALPHA > parts.indices.size - found
+    sends = pulls and state[_SENT] == 0
+    pushes_rest = not pulls and (state[_PULLED] != 0 or level == MAX_PUSHED_LEVELS)
+    is_met = search.target >= 0 and search.depth[max(search.target, 0)] != UNREACHED
+    ends = not was_sent and (edges == 0 or level >= search.limit or is_met)
     worker.sync()  # all have read the state
     if worker.rank == 0:
-        state[_KIND] = following
-        state[_LEVEL] = level
-        state[_FOUND] = found
-    for k in worker.split((n + _SIZE - 1) // _SIZE):
-        if following == _SEND:
-            worker.push(k * _SIZE, task=send_bits)
-        elif following == _PULL:
-            worker.push(k * _SIZE, task=pull_level)
-        elif following == _LIST:
-            worker.push(k * _SIZE, task=list_level)
+        if was_sent:
+            state[_SENT] = 2  # levels that pull send the bits themselves
+        else:
+            state[_LEVEL] = level
+            state[_FOUND] = found
+        if sends:
+            state[_SENT] = 1
+        if pulls:
+            state[_PULLED] = 1
+        if pushes_rest:
+            state[_REST] = 1
+    reset_ranges(worker, search.ranges)
+    if ends:
+        return
+    if sends:
+        push_takers(worker, n, send_bits, search.ranges)
+    elif pulls:
+        push_takers(worker, n, pull_level, search.ranges)
+    else:
+        push_takers(worker, n, list_level, search.ranges)
 
 
 def search_over_devices(
-    parts: Partition, sources: NDArray[Any], depth: PartitionedArray, launches: LaunchSequence, target: int | None, limit: int
+    parts: Partition,
+    sources: NDArray[Any],
+    depth: PartitionedArray,
+    launches: LaunchSequence,
+    ends: tuple[int | None, int],
+    pulls: bool,
 ) -> None:
-    """Find the depths of an undirected graph: up to a limit, or to the level in which a target is reached."""
+    """Find depths, up to the level in which a target is reached, or a limit, as `ends` say; `pulls` is for undirected graphs.
+
+    After the last level that pulls the rest is searched to its end, whatever the target.
+    """
     ownership = parts.ownership
-    words = ownership.others(-(-parts.num_vertices // 32))
-    reached, before = PartitionedArray(words.size, np.uint32, words), MirroredArray(words.size, np.uint32, words)
-    with ownership.all_at("the sources of a search"):
-        numbers = np.unique(ownership.to_numbers(sources))
-        bits = np.zeros(words.size, np.uint32)
-        np.bitwise_or.at(bits, numbers >> 5, np.uint32(1) << (numbers & 31).astype(np.uint32))
-        reached[:] = bits
-        before[:] = bits
-    state = common_zeros(_SUMS + NUM_PARTIAL_SUMS, np.int64, ownership)
+    num_words = -(-parts.num_vertices // 32)
+    tried = PrivateArray(num_words, np.uint32, ownership.others(num_words))
+    reached = MirroredArray((2, num_words), np.uint32, ownership.others(2))
+    edges = PrivateArray(NUM_PARTIAL_SUMS, np.int64, ownership.others(NUM_PARTIAL_SUMS))
+    state = common_zeros(5, np.int64, ownership)
+    state[_REST] = int(not pulls)
+    target, limit = ends
     limits = SEARCHED_ALONE[ownership.devices[0].kind], limit, -1 if target is None else target
-    search = Search(depth, reached, before, state, *limits)
+    ranges = plan_device_ranges(ownership, launches.worker)
+    search = Search(depth, tried, reached, state, edges, edges.rows, ranges, *limits)
     rounds: LaunchOptions = {"barrier": True, "each_round": open_level}
-    tasks = push_level, send_bits, pull_level, list_level
-    launches.launch(np.unique(sources), tasks, parts, search, overrides=rounds)
+    launches.launch(np.unique(sources), (expand, send_bits, pull_level, list_level), parts, search, overrides=rounds)

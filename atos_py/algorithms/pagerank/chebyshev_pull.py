@@ -71,14 +71,14 @@ class Iteration(NamedTuple):
     values: Any  # y in rounds of even number, and what comes after it in odd ones
     others: Any
     teleport: Array
-    totals: Array  # of the round: the sum of f(y), its distance to y, and the sum of y
+    totals: Any  # of the round: the sum of f(y), its distance to y, and the sum of y
     state: Array
     teleport_weight: float
     damping: float
     tolerance: float
     is_stepped: int  # whether a launch is one round
-    order: Array  # of the ranges of vertices
-    taken: Array  # how many of them are, in this round
+    order: Any  # of the ranges of vertices
+    taken: Any  # how many of them are, in this round
 
 
 def contribution(v, u, current, *rest):  # type: ignore[no-untyped-def]

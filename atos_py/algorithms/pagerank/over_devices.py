@@ -6,14 +6,17 @@ so that an edge never crosses a link: a vertex is written once a round to each d
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...arrays.array import asarray
+from ...arrays.array import Array, asarray
 from ...arrays.filled import full
 from ...arrays.mirrored import MirroredArray
+from ...arrays.ownership import Ownership
 from ...arrays.partitioned import PartitionedArray
+from ...arrays.private import PrivateArray
 from ...arrays.shared import common_zeros
 from ...compile.task import task
 from ...errors import InvalidArgumentError
@@ -21,6 +24,7 @@ from ...graph.graph_arrays import GraphArrays
 from ...graph.partition import Partition
 from ...graph.symmetry import is_symmetric
 from ...operators.edge_map import gather
+from ...operators.gather_rounds import range_takers, take_range
 from ...operators.vertex_map import vertex_map
 from ...runtime.launch_options import LaunchOptions
 from ...runtime.stats import LaunchStats
@@ -30,71 +34,102 @@ from .chebyshev_pull import (
     OMEGA,
     Iteration,
     Outcome,
+    contribution,
     end_round,
     extrapolate,
     find_hubs,
     first_state,
+    no_contribution,
     outcome,
     plan_ranges,
     run_to_end,
+    scale_by_degree,
 )
 
-__all__ = ["chebyshev_range", "pagerank_over"]
+__all__ = ["chebyshev_over", "pagerank_over"]
 
 
-def contribution(v, u, both, side, *rest):  # type: ignore[no-untyped-def]
-    """Return what an edge carries."""
-    return both[side, u]
-
-
-def no_contribution(both, *rest):  # type: ignore[no-untyped-def]
-    """Return what no edge carries."""
-    return both.dtype.type(0)
-
-
-def next_value(v, degree, received, both, side, base, damping, omega):  # type: ignore[no-untyped-def]
-    """Replace the contribution of v on the other side by the next one; see `chebyshev_pull.next_value`."""
+def next_value(v, degree, received, current, previous, base, damping, omega):  # type: ignore[no-untyped-def]
+    """Replace the previous contribution of v by the next one; see `chebyshev_pull.next_value`."""
     rank = damping * received + base
     edges = np.float64(max(degree, 1))
-    old_rank = both[side, v] * edges
-    both[1 - side, v] = extrapolate(both[1 - side, v], rank / edges, omega)
+    old_rank = current[v] * edges
+    previous[v] = extrapolate(previous[v], rank / edges, omega)
     return rank, abs(rank - old_rank), old_rank
 
 
 gather_range = gather(contribution, next_value, no_contribution, count=3).body
 
 
+class Counts(NamedTuple):
+    """What the devices have counted, a row for each."""
+
+    totals: Array
+    taken: Array
+
+
+def gather_all(worker, size, thread_max_degree, indptr, indices, base, run, current, previous):  # type: ignore[no-untyped-def]
+    """Gather for ranges of the device until all are taken in this round."""
+    numbers = base, run.damping, run.state[OMEGA]
+    while True:
+        k = take_range(worker, run)
+        if k < 0:
+            break
+        gather_range(worker, k, size, thread_max_degree, indptr, indices, run.totals, current, previous, *numbers)
+
+
 @task
-def chebyshev_range(worker, v, size, thread_max_degree, indptr, indices, first_side, base, run):  # type: ignore[no-untyped-def]
-    """Gather for the range of vertices that begins with v, and push it again for the next round."""
+def chebyshev_over(worker, v, size, thread_max_degree, indptr, indices, base, counts, run):  # type: ignore[no-untyped-def]
+    """Gather for ranges of the device, and push the item again for the next round."""
     if worker.rank == 0:
         worker.push(v)
-    side = (worker.round + first_side) & 1
-    numbers = base, run.damping, run.state[OMEGA]
-    gather_range(worker, v // size, size, thread_max_degree, indptr, indices, run.totals, run.values, side, *numbers)
+    # The loop is there twice: with arrays that are chosen when it runs, where their copies are would take registers in it.
+    if worker.round & 1 == 1:
+        gather_all(worker, size, thread_max_degree, indptr, indices, base, run, run.others, run.values)
+    else:
+        gather_all(worker, size, thread_max_degree, indptr, indices, base, run, run.values, run.others)
 
 
-def end_of_round(worker, size, thread_max_degree, indptr, indices, first_side, base, run):  # type: ignore[no-untyped-def]
-    """Choose the next step as on one device."""
+def end_of_round(worker, size, thread_max_degree, indptr, indices, base, counts, run):  # type: ignore[no-untyped-def]
+    """Add up the sums of all devices, choose the next step as on one, and let all devices take their ranges anew."""
+    if worker.rank == 0:
+        for place in range(3):
+            total = 0.0
+            for k in range(counts.totals.shape[0]):
+                total += counts.totals[k, place]
+                counts.totals[k, place] = 0
+            run.totals[place] = total
+        for k in range(counts.taken.shape[0]):
+            counts.taken[k, 0] = 0
+    worker.sync()
     end_round(worker, size, thread_max_degree, indptr, indices, run)
 
 
 @by_owner
 @vertex_map
-def set_contributions(v, indptr, per_vertex, per_edge, both):  # type: ignore[no-untyped-def]
+def set_contributions(v, indptr, per_vertex, per_edge, values):  # type: ignore[no-untyped-def]
     """Set the contribution of a vertex to that of a rank of ``per_vertex + per_edge * degree``."""
     degree = indptr[v + 1] - indptr[v]
-    both[0, v] = (per_vertex + per_edge * degree) / np.float64(max(degree, 1))
+    values[v] = (per_vertex + per_edge * degree) / np.float64(max(degree, 1))
 
 
-@by_owner
-@vertex_map
-def scale_by_degree(v, indptr, both, side, factor, rank):  # type: ignore[no-untyped-def]
-    """Turn a contribution into a rank, times a factor; rounded once."""
-    rank[v] = factor * (both[side, v] * np.float64(max(indptr[v + 1] - indptr[v], 1)))
+_find_hubs, _scale_by_degree = by_owner(find_hubs), by_owner(scale_by_degree)
 
 
-_find_hubs = by_owner(find_hubs)
+def ranges_of_devices(ownership: Ownership, order: NDArray[Any], size: int) -> tuple[PrivateArray, NDArray[np.uint32]]:
+    """Return the ranges that begin on each device, in an order of all, and the items that take them: ids of its vertices."""
+    owner = order.astype(np.int64) * size // ownership.chunk
+    parts = [order[owner == k] for k in range(len(ownership.devices))]
+    longest = max(map(len, parts), default=0)
+    shown = PrivateArray(longest, np.int64, ownership.others(longest))
+    items = []
+    for k in ownership.here:
+        shown.copies[k][:] = np.concatenate([parts[k], np.full(longest - len(parts[k]), -1)])
+    for k, part in enumerate(parts):
+        takers = range_takers(len(part), ownership.devices[k])[: min(len(part), ownership.chunk)]
+        items.append(takers + np.uint32(k * ownership.chunk))
+    numbers = np.concatenate(items)
+    return shown, numbers if ownership.ids is None else ownership.ids[numbers]
 
 
 def pagerank_over(
@@ -120,8 +155,8 @@ def pagerank_over(
     sums, hubs = common_zeros(1, np.float64, ownership), common_zeros(2 + parts.num_edges // HUB_DEGREE, np.int64, ownership)
     launches.launch(everyone, _find_hubs, n, sums, parts.indptr, teleport, hubs)
     rows = GraphArrays(parts.indptr, parts.indices, parts.weights)
-    size, thread_max_degree, order, kind = plan_ranges(rows, hubs[1 : 1 + int(hubs[0])], len(parts.devices))
-    items = first_of_ranges(parts, size)[order.to_numpy()]
+    size, thread_max_degree, in_order, kind = plan_ranges(rows, hubs[1 : 1 + int(hubs[0])], len(parts.devices))
+    order, items = ranges_of_devices(ownership, in_order.to_numpy(), size)
     # Ranks are nearly in proportion to degrees; but not so in each of the small components.
     near, mean = tolerance > 1e-5, 1 / max(n, 1)
     start = ((1 - damping) * mean, damping * (1 - float(sums[0])) / max(parts.num_edges, 1)) if near else (mean, 0.0)
@@ -129,24 +164,27 @@ def pagerank_over(
 
     # In float32 rounding may let the error fall no further than to a little more than the tolerance.
     for each in dict.fromkeys((dtype, np.dtype(np.float64))):
-        both = MirroredArray((2, n), each, ownership.others(2))  # contributions of this round, and of the one before
+        sides = [MirroredArray(n, each, ownership) for _ in range(2)]  # contributions of this round, and of the one before
 
-        def run_rounds(side: int, both: MirroredArray = both) -> tuple[Outcome, int]:
+        def run_rounds(side: int, sides: list[MirroredArray] = sides) -> tuple[Outcome, int]:
             """Run rounds that begin with a side; return what they come to, and how many there were."""
-            shapes = (3, "f8"), (first_state(0).size, "f8"), (1, "u4")
-            totals, state, taken = (common_zeros(*shape, ownership) for shape in shapes)
+            state = common_zeros(first_state(0).size, np.float64, ownership)
+            # Of each device: atomic additions of system scope to one address are slow.
+            totals, taken = (PrivateArray(size, kind, ownership.others(size)) for size, kind in ((3, "f8"), (1, "u4")))
             state[:] = first_state(damping)
-            run = Iteration(both, None, teleport, totals, state, 1 - damping, damping, tolerance, 0, taken, taken)
-            arguments = size, thread_max_degree, parts.indptr, parts.indices, side, (1 - damping) * mean, run
-            launches.launch(items, chebyshev_range, *arguments, worker=kind, defaults={"fetch_size": 1}, overrides=rounds)
+            both = sides[side], sides[1 - side]
+            counts = Counts(totals.rows, taken.rows)
+            run = Iteration(*both, teleport, totals, state, 1 - damping, damping, tolerance, 0, order, taken)
+            arguments = size, thread_max_degree, parts.indptr, parts.indices, (1 - damping) * mean, counts, run
+            launches.launch(items, chebyshev_over, *arguments, worker=kind, defaults={"fetch_size": 1}, overrides=rounds)
             launches.queue.clear()
             return outcome(state), launches.runs[-1].rounds
 
-        launches.launch(everyone, set_contributions, n, parts.indptr, *start, both)
+        launches.launch(everyone, set_contributions, n, parts.indptr, *start, sides[0])
         found, last = run_to_end(run_rounds, goes_on=True)
         if found.is_met or n == 0:
             rank = full(n, 0, dtype=dtype, partition=parts)
-            launches.launch(everyone, scale_by_degree, n, parts.indptr, both, last, 1 / (found.total or 1.0), rank)
+            launches.launch(everyone, _scale_by_degree, n, parts.indptr, sides[last], 1 / (found.total or 1.0), rank)
             return rank, launches.total(task="gather", like=launches.runs[-2]), (found.error if n else 0.0) + rounding
     raise InvalidArgumentError(
         f"the tolerance is too fine: rounding in float64 leaves an error of up to {found.error:.1e}, not {tolerance:.1e}"
