@@ -42,16 +42,17 @@ class Arguments(NamedTuple):
     pools: list[tuple[Pool, int, int]]
     by_device: list[tuple[int, int]]
 
-    def in_core(self) -> dict[str, Any]:
-        """Return what a launch tells the core of queues, pools and mirrored arrays."""
-        return {
-            "num_receivers": len(self.receivers),
-            "receivers": [{"queue": other.handle, "word": word} for _, other, word in self.receivers],
-            "num_pools": len(self.pools),
-            "pool_words": [word for _, _, word in self.pools],
-            "num_device_words": len(self.by_device),
-            "device_words": [{"word": word, "step": step} for word, step in self.by_device],
-        }
+    def tell(self, launch: Any) -> None:
+        """Tell the core of queues, pools and mirrored arrays, in an `atos_launch` that names none."""
+        if self.receivers:
+            launch.num_receivers = len(self.receivers)
+            launch.receivers = [{"queue": other.handle, "word": word} for _, other, word in self.receivers]
+        if self.pools:
+            launch.num_pools = len(self.pools)
+            launch.pool_words = [word for _, _, word in self.pools]
+        if self.by_device:
+            launch.num_device_words = len(self.by_device)
+            launch.device_words = [{"word": word, "step": step} for word, step in self.by_device]
 
     def check_pools(self, task: str) -> None:
         """Raise an error if the launch has ended since a pool was full."""
