@@ -335,15 +335,16 @@ def _refusal(value: Any) -> UnsupportedTypeError:
 
 def is_named_tuple(value: Any) -> bool:
     """Whether a task can take a tuple's members by name: it was made by `typing.NamedTuple` or `collections.namedtuple`."""
-    cls = type(value)
+    return isinstance(value, tuple) and _number_of_fields(type(value)) == len(value)
+
+
+@functools.lru_cache(maxsize=1024)
+def _number_of_fields(cls: Any) -> int | None:
+    """Return the number of members of a class of named tuples, or None for other tuples."""
     fields = getattr(cls, "_fields", None)
-    return (
-        isinstance(value, tuple)
-        and isinstance(fields, tuple)
-        and len(fields) == len(value)
-        and all(isinstance(field, str) for field in fields)
-        and callable(getattr(cls, "_make", None))
-    )
+    if not isinstance(fields, tuple) or not callable(getattr(cls, "_make", None)):
+        return None
+    return len(fields) if all(isinstance(field, str) for field in fields) else None
 
 
 def _advice(value: Any) -> str:

@@ -70,15 +70,19 @@ def prepare_arguments(
     UnsupportedTypeError, InvalidArgumentError
         If a task cannot take one of them, if it is somewhere else, or if they are too many.
     """
-    # Of each queue one form is looked at, for which the task is compiled: another thread may change it.
-    forms = {i: arg._core.form for i, arg in enumerate(args) if isinstance(getattr(arg, "_core", None), CoreQueue)}
-    if forms and ownership is not None:
-        raise LaunchConfigError("the tasks of a launch over several devices push into no other queue yet; use one device")
-    values = [
-        _wrap(i, arg, device, ownership) if i not in forms else _receiver(i, arg, forms[i], device)
-        for i, arg in enumerate(args)
-    ]
-    if any(array.places is not places for array in host_arrays(values)):
+    values: list[Any] = []
+    others: dict[int, Form | None] = {}  # arguments that are more than arrays and numbers, with the form of a queue
+    for i, arg in enumerate(args):
+        if ownership is None and _is_plain(arg, device):
+            values.append(arg)
+            continue
+        core = getattr(arg, "_core", None)
+        # Of each queue one form is looked at, for which the task is compiled: another thread may change it.
+        form = others[i] = core.form if isinstance(core, CoreQueue) else None
+        if form is not None and ownership is not None:
+            raise LaunchConfigError("the tasks of a launch over several devices push into no other queue yet; use one device")
+        values.append(_wrap(i, arg, device, ownership) if form is None else _receiver(i, arg, form, device))
+    if others and any(array.places is not places for array in host_arrays(values)):
         raise InvalidArgumentError(
             "an array over several hosts is for a queue with owner=, the part of the graph that it was made for"
         )
@@ -86,12 +90,13 @@ def prepare_arguments(
     packed: list[int] = []
     receivers, pools, by_device = [], [], []
     for i, value in enumerate(values):
-        if i in forms:
-            receivers.append((args[i], forms[i], len(packed)))
-        for given, member, word in _members(args[i], value, len(packed)):
-            if isinstance(member, PoolArgument):
-                pools.append((given, i, word + 1))
-            by_device += [(word + place, step) for place, step in device_words(member)]
+        if i in others:
+            if (form := others[i]) is not None:
+                receivers.append((args[i], form, len(packed)))
+            for given, member, word in _members(args[i], value, len(packed)):
+                if isinstance(member, PoolArgument):
+                    pools.append((given, i, word + 1))
+                by_device += [(word + place, step) for place, step in device_words(member)]
         packed += words(value)
     if len(receivers) > lib.ATOS_MAX_RECEIVERS:
         raise InvalidArgumentError(f"a task takes at most {lib.ATOS_MAX_RECEIVERS} other queues (got {len(receivers)})")
@@ -106,6 +111,18 @@ def prepare_arguments(
             f" {len(by_device)})"
         )
     return Arguments(values, kinds, packed, receivers, pools, by_device)
+
+
+def _is_plain(value: Any, device: Device) -> bool:
+    """Whether tasks on one device take an argument as it is: an array there, a number, None, or a named tuple of those."""
+    if type(value) is Array:
+        where: Device = value.device
+        return where is device or where == device
+    if value is None or isinstance(value, (int, float, np.generic)):
+        return True
+    if not is_named_tuple(value) or hasattr(value, "ownership") or hasattr(value, "_core"):
+        return False
+    return all(_is_plain(member, device) for member in value)
 
 
 def _receiver(position: int, queue: Any, form: Form, device: Device) -> QueueArgument:
