@@ -100,8 +100,8 @@ class Form(NamedTuple):
 class CoreQueue:
     """The core's queue and its form, which may change while other threads use it."""
 
-    def __init__(self, handle: Any, dtype: np.dtype[Any]) -> None:
-        self.form = Form(handle, dtype)
+    def __init__(self, handle: Any, dtype: np.dtype[Any], kinds: tuple[str, ...] | None = None) -> None:
+        self.form = Form(handle, dtype, kinds)
 
     def call(self, function: Any, *args: Any) -> int:
         """Return the status of a function of the core, called with the queue."""

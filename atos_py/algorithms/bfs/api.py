@@ -25,7 +25,7 @@ from ..arguments import check_call, check_cutoff, check_no_each_round, check_sou
 from ..launch_sequence import LaunchSequence
 from ..over_devices import refuse_over
 from ..over_hosts import refuse_over_hosts
-from .direction import search_by_level
+from .direction import LEVEL_TASKS, search_by_level
 from .over_devices import bfs_over
 from .over_hosts import bfs_over_hosts
 from .tasks import UNREACHED, assign_parents, visit, visit_within
@@ -193,7 +193,11 @@ def bfs(
     parents = check_bool("parents", parents)
     sources = check_sources(source, graph.num_vertices)
     n = graph.num_vertices
-    queue = Queue(2 * n if capacity is None else capacity, dtype=mixed_item_dtype(n), device=graph.device)
+    room, dtype = 2 * n if capacity is None else capacity, mixed_item_dtype(n)
+    if direction == "auto" and limit > 0:
+        queue = Queue._of_kinds(LEVEL_TASKS, room, dtype=dtype, device=graph.device)
+    else:
+        queue = Queue(room, dtype=dtype, device=graph.device)
     launches = LaunchSequence("bfs", queue, launch_options, worker)
     depth = find_depths(graph, sources, direction, launches, target, limit)
     stats = launches.total(None if direction == "push" else "direction_optimizing")

@@ -40,6 +40,7 @@ _MAX_IN_FLIGHT = {"cpu": 1 << 10, "thread": 1 << 19, "warp": 1 << 17, "cta": 1 <
 _HUB_LIMITS = {"natural": (1 << 17, 1 << 10), "random": (1 << 17, 1 << 10), "degree": (1 << 15, 1 << 12)}
 _SCRATCH_BYTES = {"thread": 32, "warp": 512, "cta": 1024}  # half of them a bitmap of colours
 _MIN_CAPACITY = 1 << 16
+_TASKS, _RANGE_TASKS = (assign, check), (assign_range, check_range, assign, check)
 
 
 class ColoringResult(NamedTuple):
@@ -146,7 +147,9 @@ def color(
     low_degree = graph.num_edges < _LOW_AVERAGE_DEGREE * n
     by_ranges = low_degree and worker is None and window is None and not patience
     room = max(2 * n, _MIN_CAPACITY) if capacity is None else capacity
-    queue, maps = (Queue(size, dtype=mixed_item_dtype(n), device=device) for size in (room, len(range_items(n)) or 1))
+    dtype = mixed_item_dtype(n)
+    queue = Queue._of_kinds(_RANGE_TASKS if by_ranges else _TASKS, room, dtype=dtype, device=device)
+    maps = Queue(len(range_items(n)) or 1, dtype=dtype, device=device)
     launches = LaunchSequence("color", queue, launch_options, worker, maps)
     colors = full(n, LAST, dtype=np.uint32, device=device)
     largest = zeros(1, dtype=np.uint32, device=device)
@@ -237,6 +240,6 @@ def _run_phase(
         places = mixed_ranges(end)
     else:
         places = np.arange(max_in_flight)
-    tasks = (assign_range, check_range, assign, check) if phase.by_ranges else (assign, check)
+    tasks = _RANGE_TASKS if phase.by_ranges else _TASKS
     items = places.astype(launches.queue.dtype, copy=False)
     launches.launch(items, tasks, graph._replace(weights=None), colors, params, worker=phase.worker, defaults=options)
