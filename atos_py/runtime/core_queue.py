@@ -25,6 +25,7 @@ from .stats import DeviceStats
 __all__ = ["CoreQueue", "Form", "Launched", "is_replaced", "lacks_tasks"]
 
 _KINDS = 256  # numbers that fit the byte
+_STATS = ffi.typeof("atos_stats *")  # parsed once
 
 
 def is_replaced(status: int) -> bool:
@@ -89,7 +90,7 @@ class Form(NamedTuple):
 
     def launch(self, program: Any, launch: Any) -> Launched:
         """Run a program over the items, as an `atos_launch` says."""
-        stats = ffi.new("atos_stats *")
+        stats = ffi.new(_STATS)
         return Launched(lib.atos_queue_launch(self.handle, program, launch, stats), stats)
 
     def names(self, numbers: NDArray[np.uint8]) -> NDArray[Any]:
@@ -127,13 +128,12 @@ class CoreQueue:
             form, number = self._number_of(task)
             more: tuple[Any, ...] = ()
             if isinstance(items, Array) and form.kinds is None:
-                push, pointer = lib.atos_queue_push_device, items.pointer
+                push, memory = lib.atos_queue_push_device, ffi.cast("void *", items.pointer)
             else:
-                stored = form.encode(np.ascontiguousarray(items), number)
-                push, pointer = lib.atos_queue_push, stored.ctypes.data
+                push, memory = lib.atos_queue_push, ffi.from_buffer(form.encode(np.ascontiguousarray(items), number))
             if priorities is not None:
                 push, more = lib.atos_queue_push_prioritized, (_pointer(priorities),)
-            status = in_turn(push, form.handle, ffi.cast("void *", pointer), *more, items.size)
+            status = in_turn(push, form.handle, memory, *more, items.size)
             if not is_replaced(status):
                 break
         if status == lib.ATOS_QUEUE_FULL:

@@ -191,9 +191,9 @@ def bfs(
         check_no_each_round("bfs", launch_options)
     worker = worker or "cta"
     parents = check_bool("parents", parents)
-    sources = check_sources(source, graph.num_vertices)
     n = graph.num_vertices
     room, dtype = 2 * n if capacity is None else capacity, mixed_item_dtype(n)
+    sources = check_sources(source, n).astype(dtype, copy=False)
     if direction == "auto" and limit > 0:
         queue = Queue._of_kinds(LEVEL_TASKS, room, dtype=dtype, device=graph.device)
     else:
@@ -242,7 +242,7 @@ def zero_at(sources: NDArray[Any], n: int, unreached: Any, device: Device) -> Ar
     """Return an array of the type of `unreached` that is 0 at the sources, and that elsewhere."""
     distance = full(n, unreached, dtype=unreached.dtype, device=device)
     if len(sources) == 1:
-        distance[sources[0]] = 0
+        distance[sources[0]] = unreached.dtype.type(0)
     else:
         begin = np.full(n, unreached)
         begin[sources] = 0
