@@ -10,9 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..arrays.array import Array
 from ..arrays.mirrored import MirroredArray
 from ..arrays.over_hosts import HostArray
 from ..arrays.owned import OwnedArray
+from ..core.devices import Device
 from ..core.library import lib
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 
@@ -32,6 +34,7 @@ __all__ = [
     "describe",
     "device_words",
     "is_named_tuple",
+    "pack_plain",
     "words",
 ]
 
@@ -196,6 +199,34 @@ def words(value: Any) -> tuple[int, ...]:
         If `value` is an integer that does not fit 64 bits.
     """
     return (_handlers.get(type(value)) or _handler(value))[1](value)
+
+
+def pack_plain(value: Any, device: Device, packed: list[int]) -> Kind | None:
+    """Append the words of an argument that tasks on one device take as it is, and return its kind.
+
+    It is an array there, a number, None, or a named tuple of those. For others this returns None, and may have appended some.
+    """
+    cls: Any = type(value)
+    if cls is Array:
+        if value.device is not device and value.device != device:
+            return None
+        packed.append(value.pointer)
+        packed += value.shape
+        return _array_kind(value.dtype, len(value.shape), value.readonly)
+    if value is None:
+        return _none_kind
+    if isinstance(value, (int, float, np.generic)):
+        packed += words(value)
+        return describe(value)
+    if not is_named_tuple(value) or hasattr(value, "ownership") or hasattr(value, "_core"):
+        return None
+    kinds = []
+    for member in value:
+        kind = pack_plain(member, device, packed)
+        if kind is None:
+            return None
+        kinds.append(kind)
+    return _tuple_kind(cls, cls._fields, tuple(kinds))
 
 
 _Handler = tuple[Callable[[Any], Kind], Callable[[Any], tuple[int, ...]]]

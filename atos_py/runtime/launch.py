@@ -105,26 +105,17 @@ def prepare_launch(
         For items that the host sends while the workers run.
     """
     begin = time.perf_counter()
-    config = LaunchConfig.from_options(worker, queue.device, options)
+    device, ownership = queue.device, queue.ownership
+    config = LaunchConfig.from_options(worker, device, options)
     tasks = check_tasks(task)
-    names = tuple(member.name for member in tasks)
-    if mailbox is not None and (config.barrier or not config.persistent):
-        raise LaunchConfigError(
-            "a launch that takes items while it runs is persistent and has no barrier"
-            f" (got persistent={config.persistent}, barrier={config.barrier}); leave both out"
-        )
-    if mailbox is not None and queue.buckets is not None:
-        raise LaunchConfigError(
-            "a launch that takes items while it runs has a queue without priorities"
-            f" (got one with buckets={queue.buckets}); make the queue without buckets="
-        )
-    if mailbox is not None and queue.places is not None:
-        raise LaunchConfigError("a launch over several hosts has no start(); call launch_thread, launch_warp or launch_cta")
-    if queue.ownership is not None:
-        check_peer_launch(config, mailbox is not None, queue.ownership)
-    arguments = prepare_arguments(args, queue.device, queue.ownership, queue.places)
-    on_gpu = queue.device.kind == "cuda"
-    stream = launch_stream(config.stream, arguments.values, queue.device) if on_gpu or config.stream is not None else 0
+    names = tuple([member.name for member in tasks])
+    if mailbox is not None:
+        _check_mailbox(queue, config)
+    if ownership is not None:
+        check_peer_launch(config, mailbox is not None, ownership)
+    arguments = prepare_arguments(args, device, ownership, queue.places)
+    on_gpu = device.kind == "cuda"
+    stream = launch_stream(config.stream, arguments.values, device) if on_gpu or config.stream is not None else 0
     form = form_for(names)
     if mailbox is not None:
         mailbox.open(form, names)
@@ -137,7 +128,7 @@ def prepare_launch(
     if filled is None:
         filled = program.launches[key] = _fill_launch(queue, launched, program, config)
     most = _MAX_SAMPLES * len(programs) if config.sample_interval else 0
-    samples = zeros((most, _SAMPLE_WORDS), dtype=np.uint64, device=queue.device) if most else None
+    samples = zeros((most, _SAMPLE_WORDS), dtype=np.uint64, device=device) if most else None
     words = ffi.new(_WORDS, arguments.words or [0])
     launch = ffi.new(_LAUNCH, filled[0])  # a copy
     launch.argument_words, launch.arguments = len(arguments.words), words
@@ -153,11 +144,11 @@ def prepare_launch(
     arguments.tell(launch)
 
     def run() -> LaunchStats | None:
-        if queue.ownership is not None:
-            agree_on_launch(queue.ownership, launched.name, config)
+        if ownership is not None:
+            agree_on_launch(ownership, launched.name, config)
         launch.poll_callback = start_callback(observer)
         with annotated(launched.name):
-            handles = program.handle if queue.ownership is None else [each.handle for each in programs]
+            handles = program.handle if ownership is None else [each.handle for each in programs]
             status, stats, devices = form.launch(handles, launch)
         asked = mailbox is not None and mailbox.stopped
         others = [other for other, _, _ in arguments.receivers]
@@ -166,6 +157,22 @@ def prepare_launch(
         return None if is_replaced(status) else _report(queue, launched, config, program, stats, devices, samples, begin)
 
     return run
+
+
+def _check_mailbox(queue: LaunchedQueue, config: LaunchConfig) -> None:
+    """Refuse what a launch that takes items while it runs cannot do."""
+    if config.barrier or not config.persistent:
+        raise LaunchConfigError(
+            "a launch that takes items while it runs is persistent and has no barrier"
+            f" (got persistent={config.persistent}, barrier={config.barrier}); leave both out"
+        )
+    if queue.buckets is not None:
+        raise LaunchConfigError(
+            "a launch that takes items while it runs has a queue without priorities"
+            f" (got one with buckets={queue.buckets}); make the queue without buckets="
+        )
+    if queue.places is not None:
+        raise LaunchConfigError("a launch over several hosts has no start(); call launch_thread, launch_warp or launch_cta")
 
 
 def _program_key(
@@ -182,9 +189,11 @@ def _load_programs(
     queue: LaunchedQueue, launched: Launchable, arguments: Arguments, config: LaunchConfig, mailbox: bool
 ) -> list[Program]:
     """Return the program of a launch, for each device of the queue that is in this process."""
-    first, idle, kinds, _, *rest = _program_key(queue, launched, arguments, config, mailbox)
-    devices = [queue.device] if queue.ownership is None else [queue.ownership.devices[k] for k in queue.ownership.here]
-    return [program_for(first, idle, kinds, device, *rest) for device in devices]
+    key = _program_key(queue, launched, arguments, config, mailbox)
+    if queue.ownership is None:
+        return [program_for(*key)]
+    first, idle, kinds, _, *rest = key
+    return [program_for(first, idle, kinds, queue.ownership.devices[k], *rest) for k in queue.ownership.here]
 
 
 def compile_ahead(launches: Iterable[PlannedLaunch]) -> None:

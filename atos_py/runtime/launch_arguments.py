@@ -16,7 +16,7 @@ from ..arrays.over_hosts import HostPlaces
 from ..arrays.ownership import Ownership
 from ..arrays.pool import Pool
 from ..arrays.shared import SharedArray
-from ..compile.arguments import Kind, PoolArgument, QueueArgument, describe, device_words, is_named_tuple, words
+from ..compile.arguments import Kind, PoolArgument, QueueArgument, describe, device_words, is_named_tuple, pack_plain, words
 from ..core.devices import Device
 from ..core.library import lib
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
@@ -71,32 +71,36 @@ def prepare_arguments(
         If a task cannot take one of them, if it is somewhere else, or if they are too many.
     """
     values: list[Any] = []
-    others: dict[int, Form | None] = {}  # arguments that are more than arrays and numbers, with the form of a queue
-    for i, arg in enumerate(args):
-        if ownership is None and _is_plain(arg, device):
-            values.append(arg)
-            continue
-        core = getattr(arg, "_core", None)
-        # Of each queue one form is looked at, for which the task is compiled: another thread may change it.
-        form = others[i] = core.form if isinstance(core, CoreQueue) else None
-        if form is not None and ownership is not None:
-            raise LaunchConfigError("the tasks of a launch over several devices push into no other queue yet; use one device")
-        values.append(_wrap(i, arg, device, ownership) if form is None else _receiver(i, arg, form, device))
-    if others and any(array.places is not places for array in host_arrays(values)):
-        raise InvalidArgumentError(
-            "an array over several hosts is for a queue with owner=, the part of the graph that it was made for"
-        )
-    kinds = tuple([describe(value) for value in values])
+    kinds: list[Kind] = []
     packed: list[int] = []
     receivers, pools, by_device = [], [], []
-    for i, value in enumerate(values):
-        if i in others:
-            if (form := others[i]) is not None:
-                receivers.append((args[i], form, len(packed)))
-            for given, member, word in _members(args[i], value, len(packed)):
-                if isinstance(member, PoolArgument):
-                    pools.append((given, i, word + 1))
-                by_device += [(word + place, step) for place, step in device_words(member)]
+    for i, arg in enumerate(args):
+        first = len(packed)
+        if ownership is None and (kind := pack_plain(arg, device, packed)) is not None:
+            values.append(arg)
+            kinds.append(kind)
+            continue
+        del packed[first:]
+        core = getattr(arg, "_core", None)
+        if isinstance(core, CoreQueue):
+            if ownership is not None:
+                what = "the tasks of a launch over several devices push into no other queue yet"
+                raise LaunchConfigError(f"{what}; use one device")
+            form = core.form  # one is looked at, for which the task is compiled: another thread may change it
+            value: Any = _receiver(i, arg, form, device)
+            receivers.append((arg, form, first))
+        else:
+            value = _wrap(i, arg, device, ownership)
+        if any(array.places is not places for array in host_arrays([value])):
+            raise InvalidArgumentError(
+                "an array over several hosts is for a queue with owner=, the part of the graph that it was made for"
+            )
+        values.append(value)
+        kinds.append(describe(value))
+        for given, member, word in _members(arg, value, first):
+            if isinstance(member, PoolArgument):
+                pools.append((given, i, word + 1))
+            by_device += [(word + place, step) for place, step in device_words(member)]
         packed += words(value)
     if len(receivers) > lib.ATOS_MAX_RECEIVERS:
         raise InvalidArgumentError(f"a task takes at most {lib.ATOS_MAX_RECEIVERS} other queues (got {len(receivers)})")
@@ -110,19 +114,7 @@ def prepare_arguments(
             f"a task takes at most {lib.ATOS_MAX_DEVICE_WORDS} mirrored arrays, an owned one counting as two (got"
             f" {len(by_device)})"
         )
-    return Arguments(values, kinds, packed, receivers, pools, by_device)
-
-
-def _is_plain(value: Any, device: Device) -> bool:
-    """Whether tasks on one device take an argument as it is: an array there, a number, None, or a named tuple of those."""
-    if type(value) is Array:
-        where: Device = value.device
-        return where is device or where == device
-    if value is None or isinstance(value, (int, float, np.generic)):
-        return True
-    if not is_named_tuple(value) or hasattr(value, "ownership") or hasattr(value, "_core"):
-        return False
-    return all(_is_plain(member, device) for member in value)
+    return Arguments(values, tuple(kinds), packed, receivers, pools, by_device)
 
 
 def _receiver(position: int, queue: Any, form: Form, device: Device) -> QueueArgument:
