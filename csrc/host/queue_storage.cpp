@@ -63,8 +63,8 @@ QueueStorage::QueueStorage(int32_t device, uint64_t capacity, uint32_t item_byte
   check_size(capacity);
   try {
     slots = source.allocate(capacity * slot_bytes);
-    device_counters = source.allocate(sizeof(Counters));
-    split_items = source.allocate(kSplitItems * sizeof(SplitItem));
+    device_counters = source.allocate(overhead_bytes()); // the split items too, since a GPU's driver takes time for each
+    split_items = static_cast<Counters *>(device_counters) + 1;
     spill = source.reserve(&spill_bytes, kLeastSpill * item_bytes);
   } catch (...) {
     free_memory();
@@ -73,7 +73,7 @@ QueueStorage::QueueStorage(int32_t device, uint64_t capacity, uint32_t item_byte
 }
 
 void QueueStorage::free_memory() noexcept {
-  for (void *p : {device_counters, slots, split_items, far})
+  for (void *p : {device_counters, slots, far})
     if (p) source.release(p);
   if (spill) source.release_reserved(spill, spill_bytes, kLeastSpill * item_bytes, spill_written);
 }
