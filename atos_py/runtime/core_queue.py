@@ -78,8 +78,9 @@ class Form(NamedTuple):
         if given == self.stride:
             return items.view(np.uint8).reshape(len(items), given)
         stored = np.zeros((len(items), self.stride), np.uint8)
-        stored[:, :given] = items.view(np.uint8).reshape(len(items), given)
-        if self.kinds is not None:
+        # By elements, since by bytes it takes many times as long.
+        np.ndarray(len(items), items.dtype, stored, strides=(self.stride,))[:] = items  # type: ignore[call-overload]
+        if self.kinds is not None and (isinstance(numbers, np.ndarray) or numbers):
             stored[:, -1] = numbers
         return stored
 

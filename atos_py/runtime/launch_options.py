@@ -189,8 +189,7 @@ class LaunchConfig:
         given = [(name, type(value), value) for name, value in options.items()]
         if not (_OF_ONE_LAUNCH.isdisjoint(options) and _LASTING.issuperset([each for _, each, _ in given])):
             return cls._checked(worker, device, options)
-        debug = os.environ["ATOS_DEBUG"] if "ATOS_DEBUG" in os.environ else None  # in half the time of get  # noqa: SIM401
-        key = worker, device, debug, *given
+        key = worker, device, os.environ.get("ATOS_DEBUG"), *given
         config = _kept.get(key)
         if config is None:
             config = cls._checked(worker, device, options)
