@@ -180,7 +180,7 @@ class LaunchStats:
             raise InvalidArgumentError(f"runs must be the statistics of one launch or more (got {runs or 'none'!s:.80})")
         like = like or runs[-1]
         if len(runs) == 1 and like is runs[0]:
-            return like if task is None else replace(like, task=task)
+            return like if task is None or task == like.task else replace(like, task=task)
         traces: list[NDArray[Any]] = []
         milliseconds, tasks_run = 0.0, 0
         tasks_run_by: dict[str, int] = {}
