@@ -100,6 +100,8 @@ def check_worker(worker: str | None) -> None:
 
 def check_sources(sources: ArrayLike, num_vertices: int, name: str = "sources") -> NDArray[Any]:
     """Return the vertices that are named, one or more of them, each once and in ascending order."""
+    if type(sources) is int and 0 <= sources < num_vertices:
+        return np.array([sources])
     given = as_host_array(name, to_host(sources))
     if not given.size or given.dtype.kind not in "iu":
         raise InvalidArgumentError(f"{name} must be one or more vertex ids (got {sources!r:.80})")

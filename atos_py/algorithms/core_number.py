@@ -143,15 +143,16 @@ def peel_levels(
     p = make_peeling(n, core, first, last, np.int32 if graph.num_edges < -REMOVED else np.int64, device)
     sums = zeros(1, dtype=np.int64, device=device)
     items = list_ranges(n)
-    queue = Queue(n + len(items) + 1, device=device)
-    launches = LaunchSequence(name, queue, options, worker)
+    tasks, parts = (scan, remove_row), range_items(n, _VERTICES_PER_ITEM)
+    queue, maps = Queue._of_kinds(tasks, n + len(items) + 1, device=device), Queue(len(parts) or 1, device=device)
+    launches = LaunchSequence(name, queue, options, worker, maps)
     scratch = SCRATCH[worker or "cta"]
     rounds: LaunchOptions = {"barrier": True, "each_round": open_next_level, "shared_memory": scratch}
 
     def launch_all() -> None:
         gathered = _VERTICES_PER_ITEM, p.thread_max_degree, rows.indptr, rows.indices, sums, p.degree, p.lists
-        launches.launch(range_items(n, _VERTICES_PER_ITEM), list_vertices, *gathered, worker="warp")
-        launches.launch(items, (scan, remove_row), rows, p, overrides=rounds)
+        launches.launch(parts, list_vertices, *gathered, worker="warp", on=maps)
+        launches.launch(items, tasks, rows, p, overrides=rounds)
 
     launches.compile_ahead((graph.indptr.dtype, p.degree.dtype), launch_all)
     launch_all()

@@ -113,9 +113,15 @@ class LaunchSequence:
 
     def sums(self, task: Task, n: int, *args: Any) -> list[float]:
         """Run a vertex map that adds up numbers, and return the sums."""
-        self.totals[:] = 0
-        self.over_vertices(task, n, self.totals, *args)
-        return list(map(float, self.totals.to_numpy()))
+        totals = self.zeroed_totals()
+        self.over_vertices(task, n, totals, *args)
+        return list(map(float, totals.to_numpy()))
+
+    def zeroed_totals(self) -> Array:
+        """Return the memory for sums, which are 0."""
+        if "totals" in self.__dict__:  # otherwise it is new
+            self.totals[:] = 0
+        return self.totals
 
     @functools.cached_property
     def totals(self) -> Array:

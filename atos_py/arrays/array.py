@@ -25,6 +25,8 @@ from .memory import check_alignment, check_shape, copy_bytes, fill_elements
 
 __all__ = ["Array", "asarray", "empty", "is_of_core", "one_number", "to_host", "zeros"]
 
+_SLOT, _ADDRESS = ffi.typeof("void **"), ffi.typeof("uintptr_t")  # parsed once
+
 
 class Array:
     """A C-contiguous array on one device: what a task reads and writes.
@@ -120,7 +122,7 @@ class Array:
         array([7, 7, 7])
         """
         result = np.empty(self.shape, self.dtype)
-        copy_bytes(self.device, result.ctypes.data, self.pointer, self.nbytes)
+        copy_bytes(self.device, result, self.pointer, self.nbytes)
         return result
 
     @host_memory_for("Array.fill")
@@ -205,7 +207,7 @@ class Array:
         """Return an element as a NumPy scalar, or a contiguous part as a NumPy array; both are copies."""
         offset, shape = find_part(self.shape, key)
         result = np.empty(shape, self.dtype)
-        copy_bytes(self.device, result.ctypes.data, self.pointer + offset * self.dtype.itemsize, result.nbytes)
+        copy_bytes(self.device, result, self.pointer + offset * self.dtype.itemsize, result.nbytes)
         return result if shape else result[()]
 
     @host_memory_for("what is written to an array")
@@ -225,7 +227,7 @@ class Array:
                 given = np.ascontiguousarray(np.broadcast_to(given, shape))
             except ValueError:
                 raise InvalidArgumentError(f"values of shape {given.shape} do not fit a part of shape {shape}") from None
-            copy_bytes(self.device, start, given.ctypes.data, given.nbytes)
+            copy_bytes(self.device, start, given, given.nbytes)
         elif given.shape == shape and given.dtype == self.dtype:
             copy_bytes(self.device if self.device.kind == "cuda" else given.device, start, given.pointer, given.nbytes)
         else:
@@ -282,14 +284,15 @@ def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device
     dimensions = check_shape(shape)
     kind = kept_dtype(dtype)
     target = device_of(device)
-    slot = ffi.new("void **")
-    if math.prod(dimensions) * kind.itemsize >= 2**63:
+    slot = ffi.new(_SLOT)
+    nbytes = math.prod(dimensions) * kind.itemsize
+    if nbytes >= 2**63:
         raise DeviceMemoryError(f"an array of shape {dimensions} is larger than any memory")
     # Whole words, since atomics on smaller elements are done on the word around them.
-    check(lib.atos_allocate(target.number, -(-math.prod(dimensions) * kind.itemsize // 4) * 4, slot))
     number = target.number
+    check(lib.atos_allocate(number, -(-nbytes // 4) * 4, slot))
     owner = ffi.gc(slot[0], lambda pointer: lib.atos_release(number, pointer))
-    return Array(int(ffi.cast("uintptr_t", owner)), dimensions, kind, target, readonly=False, owner=owner)
+    return Array(int(ffi.cast(_ADDRESS, owner)), dimensions, kind, target, readonly=False, owner=owner)
 
 
 def is_of_core(array: Array) -> bool:
@@ -398,7 +401,7 @@ def _from_host(source: NDArray[Any], dtype: DTypeLike | None, target: Device, re
             values.ctypes.data, values.shape, kind, target, readonly=readonly or not values.flags.writeable, owner=values
         )
     result = zeros(values.shape, dtype=kind, device=target)
-    copy_bytes(target, result.pointer, values.ctypes.data, values.nbytes)
+    copy_bytes(target, result.pointer, values, values.nbytes)
     result.readonly = readonly
     return result
 

@@ -26,8 +26,10 @@ def cast_values(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
             raise InvalidArgumentError(f"values from {low} to {high} do not fit {dtype} ({limits.min} to {limits.max})")
         if values.dtype.kind == "f" and not np.array_equal(values, np.trunc(values)):
             raise InvalidArgumentError(f"values with fractions cannot become {dtype}; round them first")
+    if dtype.kind != "f" or values.dtype.kind != "f":  # no integer is too large for float32
+        return values.astype(dtype)
     with np.errstate(over="ignore"):
         result = values.astype(dtype)
-    if dtype.kind == "f" and not np.array_equal(np.isinf(result), np.isinf(values)):
+    if not np.array_equal(np.isinf(result), np.isinf(values)):
         raise InvalidArgumentError(f"values as large as {np.abs(values).max()} do not fit {dtype}")
     return result

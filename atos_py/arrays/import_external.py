@@ -18,6 +18,7 @@ from .array_library import current_stream, library_of
 
 __all__ = ["Memory", "detached", "is_on_gpu", "kept_dtype", "memory_of"]
 
+_KEPT = frozenset(np.dtype(name) for name in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"))
 _LEGACY_STREAM = 1  # as CUDA and DLPack number it
 _MANAGED = 13  # kDLCUDAManaged
 
@@ -106,6 +107,6 @@ def _contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int)
 def kept_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return a dtype, if arrays can hold it."""
     kind = as_dtype(dtype)
-    if kind.kind not in "iufb" or kind.itemsize > 8 or kind == np.float16 or not kind.isnative:
+    if kind not in _KEPT:
         raise UnsupportedTypeError(f"arrays hold integers of 8 to 64 bits, float32, float64 or bool (got {kind})")
     return kind

@@ -32,6 +32,8 @@ def find_part(extents: tuple[int, ...], key: Key) -> tuple[int, tuple[int, ...]]
     UnsupportedTypeError
         If it is no index.
     """
+    if len(extents) == 1 and isinstance(key, (int, np.integer)) and 0 <= key < extents[0] and not isinstance(key, bool):
+        return int(key), ()
     keys = list(key) if isinstance(key, tuple) else [key]
     if any(k is Ellipsis for k in keys[:-1]) or len([k for k in keys if k is not Ellipsis]) > len(extents):
         raise InvalidArgumentError(f"{key!r} does not index an array of shape {extents}")

@@ -15,6 +15,7 @@ from ..support.validation import check_int
 __all__ = ["check_alignment", "check_shape", "copy_bytes", "fill_elements"]
 
 _MAX_DIMENSIONS = 32  # as in NumPy 1
+_VOID = ffi.typeof("void *")  # parsed once
 
 
 def check_alignment(pointer: int, size: int, dtype: np.dtype[Any]) -> None:
@@ -35,12 +36,15 @@ def check_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
     return tuple([check_int("an extent of a shape", extent, 0, 2**63 - 1) for extent in extents])
 
 
-def copy_bytes(device: Device, to: int, source: int, nbytes: int) -> None:
-    """Copy memory to, from or on a device."""
-    check(lib.atos_copy(device.number, ffi.cast("void *", to), ffi.cast("void *", source), nbytes))
+def copy_bytes(device: Device, to: int | NDArray[Any], source: int | NDArray[Any], nbytes: int) -> None:
+    """Copy memory to, from or on a device, given by its address or as a contiguous array of the host."""
+    check(lib.atos_copy(device.number, _at(to), _at(source), nbytes))
 
 
 def fill_elements(device: Device, to: int, element: NDArray[Any], count: int) -> None:
     """Write one element so many times."""
-    raw = np.ascontiguousarray(element).reshape(1)
-    check(lib.atos_fill(device.number, ffi.cast("void *", to), ffi.cast("void *", raw.ctypes.data), raw.itemsize, count))
+    check(lib.atos_fill(device.number, _at(to), element.tobytes(), element.itemsize, count))
+
+
+def _at(where: int | NDArray[Any]) -> Any:
+    return ffi.from_buffer(where) if isinstance(where, np.ndarray) else ffi.cast(_VOID, where)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,9 @@ def launch_stream(stream: Any, arguments: Iterable[Any], device: Device) -> int:
     """
     if stream is not None:
         return _address(stream)
-    libraries = {array.library for array in _arrays(arguments)}
+    libraries = _libraries(arguments)
+    if not libraries:
+        return 0
     used = {library: current_stream(library, device) for library in libraries}
     found = {address for address in used.values() if address is not None}
     if len(found) > 1:
@@ -70,9 +72,13 @@ def _address(stream: Any) -> int:
     )
 
 
-def _arrays(values: Iterable[Any]) -> Iterator[Array]:
+def _libraries(values: Iterable[Any]) -> set[str]:
+    """Return the libraries that arrays were made from."""
+    found: set[str] = set()
     for value in values:
         if isinstance(value, Array):
-            yield value
+            if value.library is not None:
+                found.add(value.library)
         elif isinstance(value, tuple):
-            yield from _arrays(value)
+            found |= _libraries(value)
+    return found

@@ -10,11 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..arrays.array import Array
 from ..arrays.lowered import LoweredArray
 from ..arrays.mirrored import MirroredArray
 from ..arrays.over_hosts import HostArray
 from ..arrays.owned import OwnedArray
 from ..arrays.private import PrivateArray
+from ..core.devices import Device
 from ..core.library import lib
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 
@@ -36,6 +38,7 @@ __all__ = [
     "describe",
     "device_words",
     "is_named_tuple",
+    "pack_plain",
     "words",
 ]
 
@@ -230,6 +233,34 @@ def words(value: Any) -> tuple[int, ...]:
     return (_handlers.get(type(value)) or _handler(value))[1](value)
 
 
+def pack_plain(value: Any, device: Device, packed: list[int]) -> Kind | None:
+    """Append the words of an argument that tasks on one device take as it is, and return its kind.
+
+    It is an array there, a number, None, or a named tuple of those. For others this returns None, and may have appended some.
+    """
+    cls: Any = type(value)
+    if cls is Array:
+        if value.device is not device and value.device != device:
+            return None
+        packed.append(value.pointer)
+        packed += value.shape
+        return _array_kind(value.dtype, len(value.shape), value.readonly)
+    if value is None:
+        return _none_kind
+    if isinstance(value, (int, float, np.generic)):
+        packed += words(value)
+        return describe(value)
+    if not is_named_tuple(value) or hasattr(value, "ownership") or hasattr(value, "_core"):
+        return None
+    kinds = []
+    for member in value:
+        kind = pack_plain(member, device, packed)
+        if kind is None:
+            return None
+        kinds.append(kind)
+    return _tuple_kind(cls, cls._fields, tuple(kinds))
+
+
 _Handler = tuple[Callable[[Any], Kind], Callable[[Any], tuple[int, ...]]]
 
 # Making a kind takes microseconds, and finding the one made before a fraction of that.
@@ -384,15 +415,16 @@ def _refusal(value: Any) -> UnsupportedTypeError:
 
 def is_named_tuple(value: Any) -> bool:
     """Whether a task can take a tuple's members by name: it was made by `typing.NamedTuple` or `collections.namedtuple`."""
-    cls = type(value)
+    return isinstance(value, tuple) and _number_of_fields(type(value)) == len(value)
+
+
+@functools.lru_cache(maxsize=1024)
+def _number_of_fields(cls: Any) -> int | None:
+    """Return the number of members of a class of named tuples, or None for other tuples."""
     fields = getattr(cls, "_fields", None)
-    return (
-        isinstance(value, tuple)
-        and isinstance(fields, tuple)
-        and len(fields) == len(value)
-        and all(isinstance(field, str) for field in fields)
-        and callable(getattr(cls, "_make", None))
-    )
+    if not isinstance(fields, tuple) or not callable(getattr(cls, "_make", None)):
+        return None
+    return len(fields) if all(isinstance(field, str) for field in fields) else None
 
 
 def _advice(value: Any) -> str:

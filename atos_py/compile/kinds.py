@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ from ..core.library import lib
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from .task import Task
 
-__all__ = ["Launchable", "Tasks", "check_tasks", "tasks_of"]
+__all__ = ["Launchable", "Tasks", "check_tasks", "launchable", "tasks_of"]
 
 
 @dataclass(frozen=True)
@@ -18,18 +19,24 @@ class Tasks:
 
     members: tuple[Task, ...]
 
-    @property
+    @functools.cached_property
     def name(self) -> str:
         """The names of the tasks."""
         return ", ".join(task.name for task in self.members)
 
-    @property
+    @functools.cached_property
     def nested(self) -> bool:
         """Whether any of them is nested."""
         return any(task.nested for task in self.members)
 
 
 Launchable = Task | Tasks
+
+
+@functools.lru_cache(maxsize=1024)
+def launchable(tasks: tuple[Task, ...], with_kinds: bool) -> Launchable:
+    """Return what a launch of tasks runs, whose items have a kind or not; the same object each time."""
+    return Tasks(tasks) if with_kinds else tasks[0]
 
 
 def tasks_of(launched: Launchable) -> tuple[Task, ...]:
@@ -51,6 +58,11 @@ def check_tasks(given: Any) -> tuple[Task, ...]:
     for task in tasks:
         if not isinstance(task, Task):
             raise UnsupportedTypeError(f"launch a task made with @atos.task, or a tuple of such tasks (got {task!r:.80})")
+    return tasks if len(tasks) == 1 else _check_together(tasks)
+
+
+@functools.lru_cache(maxsize=1024)
+def _check_together(tasks: tuple[Task, ...]) -> tuple[Task, ...]:
     names = [task.name for task in tasks]
     if not 1 <= len(tasks) <= lib.ATOS_MAX_KINDS:
         raise InvalidArgumentError(f"a launch takes 1 to {lib.ATOS_MAX_KINDS} tasks (got {len(tasks)})")

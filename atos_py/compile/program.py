@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,8 @@ class Program:
         The checks in the task, if it was compiled with any.
     registers : int
         Of a thread; 0 on the CPU.
+    launches : dict
+        What the core is told of launches of it, by their options: they were checked, and live as long as the program.
     """
 
     handle: Any
@@ -56,6 +58,7 @@ class Program:
     checks: Checks | None
     registers: int
     code: object  # native code must outlive the handle
+    launches: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 @functools.lru_cache(maxsize=1024)

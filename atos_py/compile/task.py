@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, overload
@@ -57,7 +58,7 @@ class Task:
         """Whether the body runs once for each iteration of an inner loop, rather than once for each item."""
         return self.workload is not None
 
-    @property
+    @functools.cached_property
     def name(self) -> str:
         """The name of the task function."""
         return getattr(self.body, "__name__", None) or repr(self.body)

@@ -54,7 +54,14 @@ class Profile:
         return {name: getattr(self, name) for name in self.__slots__}
 
     def __add__(self, other: Profile) -> Profile:
-        return Profile(*(mine + its for mine, its in zip(self.parts().values(), other.parts().values(), strict=True)))
+        return Profile(
+            self.compile + other.compile,
+            self.link + other.link,
+            self.load + other.load,
+            self.copy + other.copy,
+            self.launch + other.launch,
+            self.run + other.run,
+        )
 
     def __str__(self) -> str:
         parts = ", ".join(f"{name} {value:.3f}" for name, value in self.parts().items() if value >= 5e-4)

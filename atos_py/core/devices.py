@@ -43,7 +43,7 @@ class Device:
         object.__setattr__(self, "index", index)  # a plain int, whatever kind of integer was given
 
     def __str__(self) -> str:
-        return "cpu" if self == Device("cpu") else f"{self.kind}:{self.index}"
+        return "cpu" if self.kind == "cpu" and self.index == 0 else f"{self.kind}:{self.index}"
 
     @property
     def number(self) -> int:

@@ -25,6 +25,7 @@ from .stats import DeviceStats
 __all__ = ["CoreQueue", "Form", "Launched", "is_replaced", "lacks_tasks"]
 
 _KINDS = 256  # numbers that fit the byte
+_STATS = ffi.typeof("atos_stats *")  # parsed once
 
 
 def is_replaced(status: int) -> bool:
@@ -77,8 +78,9 @@ class Form(NamedTuple):
         if given == self.stride:
             return items.view(np.uint8).reshape(len(items), given)
         stored = np.zeros((len(items), self.stride), np.uint8)
-        stored[:, :given] = items.view(np.uint8).reshape(len(items), given)
-        if self.kinds is not None:
+        # By elements, since by bytes it takes many times as long.
+        np.ndarray(len(items), items.dtype, stored, strides=(self.stride,))[:] = items  # type: ignore[call-overload]
+        if self.kinds is not None and (isinstance(numbers, np.ndarray) or numbers):
             stored[:, -1] = numbers
         return stored
 
@@ -89,7 +91,7 @@ class Form(NamedTuple):
 
     def launch(self, program: Any, launch: Any) -> Launched:
         """Run a program over the items, as an `atos_launch` says."""
-        stats = ffi.new("atos_stats *")
+        stats = ffi.new(_STATS)
         return Launched(lib.atos_queue_launch(self.handle, program, launch, stats), stats)
 
     def names(self, numbers: NDArray[np.uint8]) -> NDArray[Any]:
@@ -100,8 +102,8 @@ class Form(NamedTuple):
 class CoreQueue:
     """The core's queue and its form, which may change while other threads use it."""
 
-    def __init__(self, handle: Any, dtype: np.dtype[Any]) -> None:
-        self.form = Form(handle, dtype)
+    def __init__(self, handle: Any, dtype: np.dtype[Any], kinds: tuple[str, ...] | None = None) -> None:
+        self.form = Form(handle, dtype, kinds)
 
     def call(self, function: Any, *args: Any) -> int:
         """Return the status of a function of the core, called with the queue."""
@@ -127,13 +129,12 @@ class CoreQueue:
             form, number = self._number_of(task)
             more: tuple[Any, ...] = ()
             if isinstance(items, Array) and form.kinds is None:
-                push, pointer = lib.atos_queue_push_device, items.pointer
+                push, memory = lib.atos_queue_push_device, ffi.cast("void *", items.pointer)
             else:
-                stored = form.encode(np.ascontiguousarray(items), number)
-                push, pointer = lib.atos_queue_push, stored.ctypes.data
+                push, memory = lib.atos_queue_push, ffi.from_buffer(form.encode(np.ascontiguousarray(items), number))
             if priorities is not None:
                 push, more = lib.atos_queue_push_prioritized, (_pointer(priorities),)
-            status = in_turn(push, form.handle, ffi.cast("void *", pointer), *more, items.size)
+            status = in_turn(push, form.handle, memory, *more, items.size)
             if not is_replaced(status):
                 break
         if status == lib.ATOS_QUEUE_FULL:

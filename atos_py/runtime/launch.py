@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import numpy as np
 from ..arrays.array import Array, zeros
 from ..arrays.streams import launch_stream
 from ..compile.host_kernels import threads
-from ..compile.kinds import Launchable, Tasks, check_tasks, tasks_of
+from ..compile.kinds import Launchable, check_tasks, launchable, tasks_of
 from ..compile.program import WORKER_KINDS, Program, program_for
 from ..compile.scratch import MOST_BYTES, sized_scratch
 from ..compile.task import Task
@@ -34,6 +35,12 @@ __all__ = ["PlannedLaunch", "compile_ahead", "prepare_launch", "run_launch"]
 
 _MAX_SAMPLES = 1 << 16
 _SAMPLE_WORDS = ffi.sizeof("atos_sample") // 8
+_LAUNCH, _WORDS = ffi.typeof("atos_launch *"), ffi.typeof("uint64_t[]")  # parsed once
+# What `_fill_launch` looks at, of a config, beside what a program is compiled for.
+_options_of = operator.attrgetter(
+    *("persistent", "barrier", "fetch_size", "num_blocks", "shared_memory", "local_items", "push_buffer", "work_sharing"),
+    *("streams", "sample_interval"),
+)
 
 
 class PlannedLaunch(NamedTuple):
@@ -98,79 +105,50 @@ def prepare_launch(
         For items that the host sends while the workers run.
     """
     begin = time.perf_counter()
-    config = LaunchConfig.from_options(worker, queue.device, options)
+    device, ownership = queue.device, queue.ownership
+    config = LaunchConfig.from_options(worker, device, options)
     tasks = check_tasks(task)
-    names = tuple(member.name for member in tasks)
-    if mailbox is not None and (config.barrier or not config.persistent):
-        raise LaunchConfigError(
-            "a launch that takes items while it runs is persistent and has no barrier"
-            f" (got persistent={config.persistent}, barrier={config.barrier}); leave both out"
-        )
-    if mailbox is not None and queue.buckets is not None:
-        raise LaunchConfigError(
-            "a launch that takes items while it runs has a queue without priorities"
-            f" (got one with buckets={queue.buckets}); make the queue without buckets="
-        )
-    if mailbox is not None and queue.places is not None:
-        raise LaunchConfigError("a launch over several hosts has no start(); call launch_thread, launch_warp or launch_cta")
-    if queue.ownership is not None:
-        check_peer_launch(config, mailbox is not None, queue.ownership)
-    arguments = prepare_arguments(args, queue.device, queue.ownership, queue.places)
-    on_gpu = queue.device.kind == "cuda"
-    stream = launch_stream(config.stream, arguments.values, queue.device) if on_gpu or config.stream is not None else 0
+    names = tuple([member.name for member in tasks])
+    if mailbox is not None:
+        _check_mailbox(queue, config)
+    if ownership is not None:
+        check_peer_launch(config, mailbox is not None, ownership)
+    arguments = prepare_arguments(args, device, ownership, queue.places)
+    on_gpu = device.kind == "cuda"
+    stream = launch_stream(config.stream, arguments.values, device) if on_gpu or config.stream is not None else 0
     form = form_for(names)
     if mailbox is not None:
         mailbox.open(form, names)
-    launched = tasks[0] if form.kinds is None else Tasks(tasks)
+    launched = launchable(tasks, form.kinds is not None)
     observer = make_observer(config.progress, launched.name)
     programs = _load_programs(queue, launched, arguments, config, mailbox is not None)
     program = programs[0]
-    sized = _check_scratch(launched, program, config, on_gpu)
-    _check_rounds(launched, program, config)
+    key = _options_of(config)
+    filled = program.launches.get(key)
+    if filled is None:
+        filled = program.launches[key] = _fill_launch(queue, launched, program, config)
     most = _MAX_SAMPLES * len(programs) if config.sample_interval else 0
-    samples = zeros((most, _SAMPLE_WORDS), dtype=np.uint64, device=queue.device) if most else None
-    words = ffi.new("uint64_t[]", arguments.words or [0])
-    launch = ffi.new(
-        "atos_launch *",
-        {
-            "worker": WORKER_KINDS[worker],
-            "persistent": config.persistent,
-            "barrier": config.barrier,
-            "fetch": config.fetch_size,
-            "blocks": config.num_blocks,
-            "threads": config.num_threads,
-            "scratch": config.shared_memory,
-            "sized_scratch": sized,
-            "nested": launched.nested,
-            "value_words": program.value_words,
-            "idle": config.idle is not None,
-            "buckets": queue.buckets is not None,
-            "each_round": config.each_round is not None,
-            "kinds": program.num_kinds,
-            "local_items": 0 if config.local_items is None else 1 + config.local_items,
-            "push_buffer": 0 if config.push_buffer is None else 1 + config.push_buffer,
-            "unshared": not config.work_sharing,
-            "argument_words": len(arguments.words),
-            "arguments": words,
-            "streams": config.streams,
-            "stream": ffi.cast("void *", stream if on_gpu else 0),
-            "samples": ffi.NULL if samples is None else ffi.cast("atos_sample *", samples.pointer),
-            "max_samples": 0 if samples is None else _MAX_SAMPLES,
-            "sample_interval": config.sample_interval,
-            "timeout": 0.0 if config.timeout is None else config.timeout,
-            "poll_callback": ffi.NULL,  # of the thread that runs it
-            "progress": observer is not None,
-            "mailbox": ffi.NULL if mailbox is None else mailbox.handle,
-            **arguments.in_core(),
-        },
-    )
+    samples = zeros((most, _SAMPLE_WORDS), dtype=np.uint64, device=device) if most else None
+    words = ffi.new(_WORDS, arguments.words or [0])
+    launch = ffi.new(_LAUNCH, filled[0])  # a copy
+    launch.argument_words, launch.arguments = len(arguments.words), words
+    if stream and on_gpu:
+        launch.stream = ffi.cast("void *", stream)
+    if samples is not None:
+        launch.samples = ffi.cast("atos_sample *", samples.pointer)
+    if config.timeout is not None:
+        launch.timeout = config.timeout
+    launch.progress = observer is not None
+    if mailbox is not None:
+        launch.mailbox = mailbox.handle
+    arguments.tell(launch)
 
     def run() -> LaunchStats | None:
-        if queue.ownership is not None:
-            agree_on_launch(queue.ownership, launched.name, config)
+        if ownership is not None:
+            agree_on_launch(ownership, launched.name, config)
         launch.poll_callback = start_callback(observer)
         with annotated(launched.name):
-            handles = program.handle if queue.ownership is None else [each.handle for each in programs]
+            handles = program.handle if ownership is None else [each.handle for each in programs]
             status, stats, devices = form.launch(handles, launch)
         asked = mailbox is not None and mailbox.stopped
         others = [other for other, _, _ in arguments.receivers]
@@ -179,6 +157,22 @@ def prepare_launch(
         return None if is_replaced(status) else _report(queue, launched, config, program, stats, devices, samples, begin)
 
     return run
+
+
+def _check_mailbox(queue: LaunchedQueue, config: LaunchConfig) -> None:
+    """Refuse what a launch that takes items while it runs cannot do."""
+    if config.barrier or not config.persistent:
+        raise LaunchConfigError(
+            "a launch that takes items while it runs is persistent and has no barrier"
+            f" (got persistent={config.persistent}, barrier={config.barrier}); leave both out"
+        )
+    if queue.buckets is not None:
+        raise LaunchConfigError(
+            "a launch that takes items while it runs has a queue without priorities"
+            f" (got one with buckets={queue.buckets}); make the queue without buckets="
+        )
+    if queue.places is not None:
+        raise LaunchConfigError("a launch over several hosts has no start(); call launch_thread, launch_warp or launch_cta")
 
 
 def _program_key(
@@ -195,9 +189,11 @@ def _load_programs(
     queue: LaunchedQueue, launched: Launchable, arguments: Arguments, config: LaunchConfig, mailbox: bool
 ) -> list[Program]:
     """Return the program of a launch, for each device of the queue that is in this process."""
-    first, idle, kinds, _, *rest = _program_key(queue, launched, arguments, config, mailbox)
-    devices = [queue.device] if queue.ownership is None else [queue.ownership.devices[k] for k in queue.ownership.here]
-    return [program_for(first, idle, kinds, device, *rest) for device in devices]
+    key = _program_key(queue, launched, arguments, config, mailbox)
+    if queue.ownership is None:
+        return [program_for(*key)]
+    first, idle, kinds, _, *rest = key
+    return [program_for(first, idle, kinds, queue.ownership.devices[k], *rest) for k in queue.ownership.here]
 
 
 def compile_ahead(launches: Iterable[PlannedLaunch]) -> None:
@@ -212,10 +208,56 @@ def compile_ahead(launches: Iterable[PlannedLaunch]) -> None:
         config = LaunchConfig.from_options(worker, queue.device, options)
         tasks = check_tasks(task)
         with_kinds[id(queue)] = with_kinds.get(id(queue), False) or len(tasks) > 1  # from then on
-        launched = Tasks(tasks) if with_kinds[id(queue)] else tasks[0]
+        launched = launchable(tasks, with_kinds[id(queue)])
         keys[_program_key(queue, launched, prepare_arguments(args, queue.device, places=queue.places), config)] = None
     with threads(max(len(keys), 1)) as pool:
         list(pool.map(lambda key: program_for(*key), keys))
+
+
+def _fill_launch(queue: LaunchedQueue, launched: Launchable, program: Program, config: LaunchConfig) -> Any:
+    """Check the options of a launch against its program, and return what the core is told of all launches with both."""
+    sized = _check_scratch(launched, program, config, queue.device.kind == "cuda")
+    _check_rounds(launched, program, config)
+    return ffi.new(
+        "atos_launch *",
+        {
+            "worker": WORKER_KINDS[config.worker],
+            "persistent": config.persistent,
+            "barrier": config.barrier,
+            "fetch": config.fetch_size,
+            "blocks": config.num_blocks,
+            "threads": config.num_threads,
+            "scratch": config.shared_memory,
+            "sized_scratch": sized,
+            "nested": launched.nested,
+            "value_words": program.value_words,
+            "idle": config.idle is not None,
+            "buckets": queue.buckets is not None,
+            "each_round": config.each_round is not None,
+            "kinds": program.num_kinds,
+            "local_items": 0 if config.local_items is None else 1 + config.local_items,
+            "push_buffer": 0 if config.push_buffer is None else 1 + config.push_buffer,
+            "unshared": not config.work_sharing,
+            # From here on nulls are filled in for each launch.
+            "argument_words": 0,
+            "arguments": ffi.NULL,
+            "streams": config.streams,
+            "stream": ffi.NULL,
+            "samples": ffi.NULL,
+            "max_samples": _MAX_SAMPLES if config.sample_interval else 0,
+            "sample_interval": config.sample_interval,
+            "timeout": 0.0,
+            "poll_callback": ffi.NULL,
+            "progress": 0,
+            "mailbox": ffi.NULL,
+            "num_receivers": 0,
+            "receivers": [],
+            "num_pools": 0,
+            "pool_words": [],
+            "num_device_words": 0,
+            "device_words": [],
+        },
+    )
 
 
 def _check_scratch(task: Launchable, program: Program, config: LaunchConfig, on_gpu: bool) -> int:

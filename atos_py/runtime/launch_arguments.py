@@ -16,7 +16,7 @@ from ..arrays.over_hosts import HostPlaces
 from ..arrays.ownership import Ownership
 from ..arrays.pool import Pool
 from ..arrays.shared import SharedArray
-from ..compile.arguments import Kind, PoolArgument, QueueArgument, describe, device_words, is_named_tuple, words
+from ..compile.arguments import Kind, PoolArgument, QueueArgument, describe, device_words, is_named_tuple, pack_plain, words
 from ..core.devices import Device
 from ..core.library import lib
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
@@ -42,16 +42,17 @@ class Arguments(NamedTuple):
     pools: list[tuple[Pool, int, int]]
     by_device: list[tuple[int, int]]
 
-    def in_core(self) -> dict[str, Any]:
-        """Return what a launch tells the core of queues, pools and mirrored arrays."""
-        return {
-            "num_receivers": len(self.receivers),
-            "receivers": [{"queue": other.handle, "word": word} for _, other, word in self.receivers],
-            "num_pools": len(self.pools),
-            "pool_words": [word for _, _, word in self.pools],
-            "num_device_words": len(self.by_device),
-            "device_words": [{"word": word, "step": step} for word, step in self.by_device],
-        }
+    def tell(self, launch: Any) -> None:
+        """Tell the core of queues, pools and mirrored arrays, in an `atos_launch` that names none."""
+        if self.receivers:
+            launch.num_receivers = len(self.receivers)
+            launch.receivers = [{"queue": other.handle, "word": word} for _, other, word in self.receivers]
+        if self.pools:
+            launch.num_pools = len(self.pools)
+            launch.pool_words = [word for _, _, word in self.pools]
+        if self.by_device:
+            launch.num_device_words = len(self.by_device)
+            launch.device_words = [{"word": word, "step": step} for word, step in self.by_device]
 
     def check_pools(self, task: str) -> None:
         """Raise an error if the launch has ended since a pool was full."""
@@ -69,25 +70,34 @@ def prepare_arguments(
     UnsupportedTypeError, InvalidArgumentError
         If a task cannot take one of them, if it is somewhere else, or if they are too many.
     """
-    # Of each queue one form is looked at, for which the task is compiled: another thread may change it.
-    forms = {i: arg._core.form for i, arg in enumerate(args) if isinstance(getattr(arg, "_core", None), CoreQueue)}
-    if forms and ownership is not None:
-        raise LaunchConfigError("the tasks of a launch over several devices push into no other queue yet; use one device")
-    values = [
-        _wrap(i, arg, device, ownership) if i not in forms else _receiver(i, arg, forms[i], device)
-        for i, arg in enumerate(args)
-    ]
-    if any(array.places is not places for array in host_arrays(values)):
-        raise InvalidArgumentError(
-            "an array over several hosts is for a queue with owner=, the part of the graph that it was made for"
-        )
-    kinds = tuple([describe(value) for value in values])
+    values: list[Any] = []
+    kinds: list[Kind] = []
     packed: list[int] = []
     receivers, pools, by_device = [], [], []
-    for i, value in enumerate(values):
-        if i in forms:
-            receivers.append((args[i], forms[i], len(packed)))
-        for given, member, word in _members(args[i], value, len(packed)):
+    for i, arg in enumerate(args):
+        first = len(packed)
+        if ownership is None and (kind := pack_plain(arg, device, packed)) is not None:
+            values.append(arg)
+            kinds.append(kind)
+            continue
+        del packed[first:]
+        core = getattr(arg, "_core", None)
+        if isinstance(core, CoreQueue):
+            if ownership is not None:
+                what = "the tasks of a launch over several devices push into no other queue yet"
+                raise LaunchConfigError(f"{what}; use one device")
+            form = core.form  # one is looked at, for which the task is compiled: another thread may change it
+            value: Any = _receiver(i, arg, form, device)
+            receivers.append((arg, form, first))
+        else:
+            value = _wrap(i, arg, device, ownership)
+        if any(array.places is not places for array in host_arrays([value])):
+            raise InvalidArgumentError(
+                "an array over several hosts is for a queue with owner=, the part of the graph that it was made for"
+            )
+        values.append(value)
+        kinds.append(describe(value))
+        for given, member, word in _members(arg, value, first):
             if isinstance(member, PoolArgument):
                 pools.append((given, i, word + 1))
             by_device += [(word + place, step) for place, step in device_words(member)]
@@ -104,7 +114,7 @@ def prepare_arguments(
             f"a task takes at most {lib.ATOS_MAX_DEVICE_WORDS} mirrored arrays, an owned one counting as two (got"
             f" {len(by_device)})"
         )
-    return Arguments(values, kinds, packed, receivers, pools, by_device)
+    return Arguments(values, tuple(kinds), packed, receivers, pools, by_device)
 
 
 def _receiver(position: int, queue: Any, form: Form, device: Device) -> QueueArgument:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ..arrays.array import Array
 from ..arrays.over_hosts import HostPlaces
 from ..arrays.ownership import Ownership
-from ..compile.codegen import item_bytes
+from ..compile.codegen import stored_bytes
 from ..compile.task import Task
 from ..core.devices import Device
 from ..core.devices import device as device_of
@@ -105,6 +105,29 @@ class Queue(QueueLaunches):
         devices: Sequence[Device | str] | None = None,
         owner: Any = None,
     ) -> None:
+        self._make(None, capacity, max_capacity, dtype, device, buckets, delta, devices, owner)
+
+    @classmethod
+    def _of_kinds(
+        cls, tasks: Sequence[Task], capacity: int, *, dtype: DTypeLike = np.uint32, device: Device | str | None = None
+    ) -> Queue:
+        """Return a queue that tells items of these tasks apart from the start; otherwise it is made anew when it has to."""
+        queue = cls.__new__(cls)
+        queue._make(tuple([task.name for task in tasks]), capacity, dtype=dtype, device=device)
+        return queue
+
+    def _make(
+        self,
+        kinds: tuple[str, ...] | None,
+        capacity: int,
+        max_capacity: int | None = None,
+        dtype: DTypeLike = np.uint32,
+        device: Device | str | None = None,
+        buckets: int | None = None,
+        delta: float | Literal["auto"] = "auto",
+        devices: Sequence[Device | str] | None = None,
+        owner: Any = None,
+    ) -> None:
         self._dtype = check_item_dtype(as_dtype(dtype))
         self._places = places_of(owner, devices=devices, device=device, buckets=buckets)
         over_devices = self._places is None and (owner is not None or devices is not None)
@@ -118,8 +141,8 @@ class Queue(QueueLaunches):
             self._buckets, self._delta = check_buckets(None, delta)
             return
         slot = ffi.new("atos_queue **")
-        check(lib.atos_queue_create(self._device.number, first, item_bytes(self._dtype.itemsize), slot))
-        self._core = CoreQueue(ffi.gc(slot[0], lib.atos_queue_destroy), self._dtype)
+        check(lib.atos_queue_create(self._device.number, first, stored_bytes(self._dtype.itemsize, kinds is not None), slot))
+        self._core = CoreQueue(ffi.gc(slot[0], lib.atos_queue_destroy), self._dtype, kinds)
         check(lib.atos_queue_limit(self._handle, most))
         self._buckets, self._delta = check_buckets(buckets, delta)
         if self._buckets is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -181,10 +180,14 @@ class LaunchStats:
             raise InvalidArgumentError(f"runs must be the statistics of one launch or more (got {runs or 'none'!s:.80})")
         like = like or runs[-1]
         if len(runs) == 1 and like is runs[0]:
-            return like if task is None else replace(like, task=task)
+            return like if task is None or task == like.task else replace(like, task=task)
         traces: list[NDArray[Any]] = []
         milliseconds, tasks_run = 0.0, 0
+        tasks_run_by: dict[str, int] = {}
         for run in runs:
+            for name, count in run.tasks_run_by.items():
+                if count:
+                    tasks_run_by[name] = tasks_run_by.get(name, 0) + count
             if run.trace is not None:
                 trace = run.trace.copy()
                 trace["milliseconds"] += milliseconds
@@ -206,7 +209,7 @@ class LaunchStats:
             stopped=any(run.stopped for run in runs),
             trace=np.concatenate(traces) if traces else None,
             profile=sum((run.profile for run in runs), start=Profile()),
-            tasks_run_by=dict(sum((Counter(run.tasks_run_by) for run in runs), start=Counter())),
+            tasks_run_by=tasks_run_by,
             devices=_sum_devices([run.devices for run in runs]),
             **counted,
         )
@@ -325,7 +328,7 @@ def _sum_counts(counts: list[int | None]) -> int | None:
 
 def _sum_devices(runs: list[tuple[DeviceStats, ...]]) -> tuple[DeviceStats, ...]:
     """Return what devices did in several launches; nothing if these were not all over the same ones."""
-    if len({tuple(each.device for each in run) for run in runs}) > 1:
+    if not any(runs) or len({tuple(each.device for each in run) for run in runs}) > 1:
         return ()
     counted = "tasks_run", "tasks_pushed", "grown"
     return tuple(

@@ -49,15 +49,19 @@ def list_parameters(function: Callable[..., Any]) -> list[str]:
 
 def check_int(name: str, value: Any, least: int, most: int) -> int:
     """Check an integer, of Python or NumPy, and its range; return it as an int."""
-    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
-        raise UnsupportedTypeError(f"{name} must be an integer (got {value!r:.80})")
-    try:
-        integer = cast(int, value.__index__())
-    except TypeError:  # an array of several
-        raise UnsupportedTypeError(f"{name} must be an integer (got {value!r:.80})") from None
+    integer: int = value if type(value) is int else _as_int(name, value)
     if not least <= integer <= most:
         raise InvalidArgumentError(f"{name} must be from {least} to {most} (got {integer})")
     return integer
+
+
+def _as_int(name: str, value: Any) -> int:
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+        raise UnsupportedTypeError(f"{name} must be an integer (got {value!r:.80})")
+    try:
+        return cast(int, value.__index__())
+    except TypeError:  # an array of several
+        raise UnsupportedTypeError(f"{name} must be an integer (got {value!r:.80})") from None
 
 
 def check_float(name: str, value: Any) -> float:

@@ -63,8 +63,8 @@ QueueStorage::QueueStorage(int32_t device, uint64_t capacity, uint32_t item_byte
   check_size(capacity);
   try {
     slots = source.allocate(capacity * slot_bytes);
-    device_counters = source.allocate(sizeof(Counters));
-    split_items = source.allocate(kSplitItems * sizeof(SplitItem));
+    device_counters = source.allocate(overhead_bytes()); // the split items too, since a GPU's driver takes time for each
+    split_items = static_cast<Counters *>(device_counters) + 1;
     spill = source.reserve(&spill_bytes, kLeastSpill * item_bytes);
   } catch (...) {
     free_memory();
@@ -73,7 +73,7 @@ QueueStorage::QueueStorage(int32_t device, uint64_t capacity, uint32_t item_byte
 }
 
 void QueueStorage::free_memory() noexcept {
-  for (void *p : {device_counters, slots, split_items, far})
+  for (void *p : {device_counters, slots, far})
     if (p) source.release(p);
   if (spill) source.release_reserved(spill, spill_bytes, kLeastSpill * item_bytes, spill_written);
 }
@@ -196,15 +196,15 @@ void QueueStorage::store(const unsigned char *items, uint64_t n, uint64_t of_lev
 }
 
 // The items of ready slots in the order of their tickets, then those that did not fit.
-std::vector<unsigned char> QueueStorage::peek(uint64_t *before_head) {
+std::vector<unsigned char> QueueStorage::peek(uint64_t *before_head, uint64_t from) {
   std::vector<unsigned char> result;
   const unsigned growths = growths_of(counters.tail);
   const uint64_t tail = tickets_of(counters.tail);
-  uint64_t earlier = peek_ring(slots, size, 0, growths ? counters.ring_first_ticket[1] - kGrown : tail, &result);
+  uint64_t earlier = peek_ring(slots, size, 0, growths ? counters.ring_first_ticket[1] - kGrown : tail, from, &result);
   for (unsigned k = 1; k <= growths; ++k) {
     const uint64_t end = k < growths ? counters.ring_first_ticket[k + 1] - kGrown : tail;
     const void *ring = static_cast<unsigned char *>(growable->begin) + bytes_of_growths(size * slot_bytes, k - 1);
-    earlier += peek_ring(ring, size << k, counters.ring_first_ticket[k] - kGrown, end, &result);
+    earlier += peek_ring(ring, size << k, counters.ring_first_ticket[k] - kGrown, end, from, &result);
   }
   if (before_head) *before_head = earlier;
   result.insert(result.end(), overflow.begin(), overflow.end());
@@ -212,25 +212,33 @@ std::vector<unsigned char> QueueStorage::peek(uint64_t *before_head) {
   return result;
 }
 
-// Appends what is pending in the ring of the tickets [start, end); returns how many of them lie before `head`.
-uint64_t QueueStorage::peek_ring(const void *ring, uint64_t ring_size, uint64_t start, uint64_t end,
+// Appends what is pending in the ring of the tickets [start, end), from a ticket on; returns how many lie before `head`.
+uint64_t QueueStorage::peek_ring(const void *ring, uint64_t ring_size, uint64_t start, uint64_t end, uint64_t from,
                                  std::vector<unsigned char> *result) {
-  const uint64_t used = std::min(ring_size, end - start), newest = (end - start) / ring_size;
-  std::vector<unsigned char> memory(used * slot_bytes);
-  backend.copy(memory.data(), ring, memory.size());
+  if (from >= end) return 0;
+  const uint64_t used = std::min(ring_size, end - std::max(start, from)), newest = (end - start) / ring_size;
   std::map<uint64_t, std::vector<unsigned char>, std::greater<uint64_t>> generations; // by their distance from the newest one
   uint64_t earlier = 0;
-  with_slots(item_bytes, [&](auto view) {
-    unsigned char item[kMostItemBytes];
-    for (uint64_t i = 0, sequence = 0; i < used; ++i) {
-      if (!view.read(memory.data(), i, item, &sequence)) continue;
-      // Of the generation a packed slot has the low 31 bits.
-      const uint64_t behind = item_bytes == 4 ? (newest - sequence / 2) & 0x7fffffff : newest - sequence / 2;
-      std::vector<unsigned char> &generation = generations[behind];
-      generation.insert(generation.end(), item, item + item_bytes);
-      earlier += start + (newest - behind) * ring_size + i < counters.head;
-    }
-  });
+  const auto read_slots = [&](uint64_t first, uint64_t n) {
+    if (n == 0) return;
+    std::vector<unsigned char> memory(n * slot_bytes);
+    backend.copy(memory.data(), static_cast<const unsigned char *>(ring) + first * slot_bytes, memory.size());
+    with_slots(item_bytes, [&](auto view) {
+      unsigned char item[kMostItemBytes];
+      for (uint64_t i = 0, sequence = 0; i < n; ++i) {
+        if (!view.read(memory.data(), i, item, &sequence)) continue;
+        // Of the generation a packed slot has the low 31 bits.
+        const uint64_t behind = item_bytes == 4 ? (newest - sequence / 2) & 0x7fffffff : newest - sequence / 2;
+        std::vector<unsigned char> &generation = generations[behind];
+        generation.insert(generation.end(), item, item + item_bytes);
+        earlier += start + (newest - behind) * ring_size + first + i < counters.head;
+      }
+    });
+  };
+  // Those of the last tickets: up to the slot that comes next, and at the end of the ring.
+  const uint64_t next = (end - start) % ring_size, before = std::min(used, next);
+  read_slots(next - before, before);
+  read_slots(ring_size - (used - before), used - before);
   for (const auto &generation : generations) result->insert(result->end(), generation.second.begin(), generation.second.end());
   return earlier;
 }
@@ -277,7 +285,10 @@ void QueueStorage::collapse_rings() {
 
 void QueueStorage::recover_pending(bool barrier) {
   uint64_t of_level = 0;
-  std::vector<unsigned char> all = peek(&of_level); // of a queue with buckets, none is on the host now
+  // Of a level that is over all items were taken, which may be many times as many as those that are left.
+  const bool is_over = barrier && !has_buckets() && ran_all_below(&counters, counters.head);
+  // Of a queue with buckets, none is on the host now.
+  std::vector<unsigned char> all = peek(&of_level, is_over ? counters.head : 0);
   const uint64_t spilled = std::min(counters.spilled, spill_bytes / item_bytes);
   lost += counters.spilled - spilled;
   spill_written |= spilled > 0;

@@ -37,8 +37,8 @@ public:
   bool over_capacity() const { return !overflow.empty() || num_pending() > size; }
   uint64_t overhead_bytes() const; // of the device's memory beside the slots
 
-  // Reads what is pending, oldest first; *before_head: how many of them lie before `head`.
-  std::vector<unsigned char> peek(uint64_t *before_head = nullptr);
+  // Reads what is pending, oldest first; *before_head: how many of them lie before `head`. Nothing does before ticket `from`.
+  std::vector<unsigned char> peek(uint64_t *before_head = nullptr, uint64_t from = 0);
 
   // Stores items behind those pending, for which the ring has to have space; they lie in the host's memory, or in the device's.
   void append(const unsigned char *items, uint64_t n, bool on_device = false);
@@ -108,7 +108,8 @@ private:
   void reset();
   bool grow(uint64_t total, const std::function<void(uint64_t capacity)> &make);
   void provide_for_growth(Run &run);
-  uint64_t peek_ring(const void *ring, uint64_t ring_size, uint64_t start, uint64_t end, std::vector<unsigned char> *result);
+  uint64_t peek_ring(const void *ring, uint64_t ring_size, uint64_t start, uint64_t end, uint64_t from,
+                     std::vector<unsigned char> *result);
   uint64_t num_used() const { return std::min<uint64_t>(size, tickets_of(counters.tail)); } // slots of the ring ever used
 };
 

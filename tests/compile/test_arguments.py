@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from fake_arrays import FakeArray, Pair
 
-from atos_py.compile.arguments import ArrayKind, NoneKind, ScalarKind, TupleKind, describe, words
+import atos_py as atos
+from atos_py.compile.arguments import ArrayKind, NoneKind, ScalarKind, TupleKind, describe, pack_plain, words
 from atos_py.errors import InvalidArgumentError, UnsupportedTypeError
 
 SCALARS = [
@@ -72,6 +73,27 @@ def test_kinds_of_equal_content_are_one_object_and_frozen():
     assert {kind: 1}[describe(np.int32(1))] == 1
     with pytest.raises(FrozenInstanceError):
         kind.dtype = np.dtype(np.int64)
+
+
+def test_what_is_plain_is_packed_as_it_is_described():
+    cpu = atos.device("cpu")
+    array, frozen = atos.zeros((2, 3), device=cpu), atos.asarray(np.arange(4), device=cpu, readonly=True)
+    plain = [array, frozen, None, *(value for value, _, _ in SCALARS), Pair(Pair(array, 1.5), None), Pair(np.int8(-2), frozen)]
+    packed: list[int] = []
+    assert [pack_plain(value, cpu, packed) for value in plain] == list(map(describe, plain))
+    assert packed == [word for value in plain for word in words(value)]
+    elsewhere = atos.Device("cpu", 1)
+    for other in (
+        np.zeros(3),
+        [1],
+        (1, 2),
+        "text",
+        atos.Queue(1, device=cpu),
+        Pair(array, np.zeros(3)),
+        FakeArray(np.zeros(3)),
+    ):
+        assert pack_plain(other, cpu, []) is None
+    assert pack_plain(array, elsewhere, []) is pack_plain(Pair(1, array), elsewhere, []) is None
 
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**30])

@@ -69,7 +69,7 @@ trace()
 del queue, array
 calls = trace()
 released = [i for i, call in enumerate(calls) if call in ("free", "free to pool")]
-assert len(released) == 4, calls
+assert len(released) == 3, calls
 assert all(calls[i - 1] == "synchronize" for i in released), calls
 """,
         pools=pools,
@@ -186,7 +186,7 @@ check(lib.atos_mailbox_close(box[0]))
 thread.join()
 calls = trace()
 assert not [call for call in calls if "waits" in call], calls
-assert [calls.count(what) for what in ("free", "free to pool", "unload")] == [1, 10, 2], calls
+assert [calls.count(what) for what in ("free", "free to pool", "unload")] == [1, 8, 2], calls
 lib.atos_mailbox_destroy(box[0])
 atos.release_memory()
 assert trace().count("free pinned") == 3 # of the launches in two threads, and the mailbox

@@ -823,6 +823,17 @@ HOST = {
     "C44": Mutant("host/queue_storage.cpp", "the mode is lost where the queue grows", "fresh.mode = counters.mode;"),
     "C41": Mutant("host/launch.cpp", "a launch goes on after a task's stop", "stats->stopped || run.monitor", "run.monitor"),
     "C42": Mutant("host/launch.cpp", "a task's stop is an error", "if (stats->stopped) return;"),
+    "C46": Mutant(
+        "host/queue_storage.cpp",
+        "what an interrupted level has left is lost",
+        "barrier && !has_buckets() && ran_all_below(&counters, counters.head)",
+        "barrier && !has_buckets()",
+    ),
+    "C47": Mutant(
+        "host/queue_storage.cpp",
+        "slots before the end of the ring are not read",
+        "read_slots(ring_size - (used - before), used - before);",
+    ),
     "C40": Mutant(
         "host/queue.cpp",
         "a waiting launch ignores its timeout",

@@ -551,6 +551,25 @@ def test_a_launch_begins_anew_if_the_kinds_change_meanwhile(device, started, mon
     check(forest, counts, [stats])
 
 
+def test_a_queue_may_have_its_kinds_from_the_start(device):
+    forest = forest_on_host(300, 3)
+    there, counts = on_device(forest, device)
+    queue = atos.Queue._of_kinds(KINDS, 1000, device=device)
+    handle = queue._handle
+    queue.push(0, task=nested)
+    queue.push(2, task=other)
+    queue.push(1, task=flat)
+    stats = queue.launch_cta(KINDS, there, counts)
+    assert queue._handle is handle
+    check(forest, counts, [stats])
+    queue.push(1, task=flat)
+    with pytest.raises(InvalidArgumentError, match="items are waiting for tasks that the launch of waits lacks"):
+        queue.launch_cta(waits, there, counts)
+    queue.clear()
+    queue.push(0)
+    assert queue.launch_cta(waits, there, counts).tasks_run == 1
+
+
 def test_counts_are_those_of_one_launch(device, worker):
     @atos.task
     def count(worker, v, seen):

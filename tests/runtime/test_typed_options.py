@@ -87,6 +87,45 @@ def test_what_is_checked_does_not_change():
         config.fetch_size = 0
 
 
+def test_options_that_were_checked_are_kept_by_value_and_type(monkeypatch):
+    def config(**options):
+        return LaunchConfig.from_options("cta", atos.Device("cpu"), options)
+
+    assert config(persistent=True, fetch_size=3) is config(persistent=True, fetch_size=3)
+    assert config(fetch_size=3) is not config(fetch_size=4)
+    for equal in (1, np.int64(1), 1.0):
+        with pytest.raises(atos.UnsupportedTypeError, match="persistent must be True or False"):
+            config(persistent=equal)
+    assert config(local_items=True).local_items is None
+    assert config(local_items=1).local_items == 1
+    assert config(timeout=1.0) is not config(timeout=1.0)  # which would be one for each launch
+    monkeypatch.setenv("ATOS_DEBUG", "1")
+    assert config().debug
+    monkeypatch.setenv("ATOS_DEBUG", "0")
+    assert not config().debug
+
+
+def test_launches_of_one_program_keep_their_options_apart():
+    @atos.task
+    def nothing(worker, v):
+        pass
+
+    queue = atos.Queue(10, device="cpu")
+    for options in (
+        {"num_blocks": 1},
+        {"num_blocks": 2},
+        {"num_blocks": 1, "barrier": True},
+        {"trace": 1.0},
+        {"timeout": 5},
+        {},
+    ):
+        queue.push([1, 2])
+        stats = queue.launch_thread(nothing, **options)
+        assert (stats.tasks_run, stats.barrier) == (2, options.get("barrier", False))
+        assert (stats.trace is None) == ("trace" not in options)
+        assert stats.num_blocks == options.get("num_blocks", stats.num_blocks)
+
+
 class Fields:
     """cffi, with what a launch is filled with."""
 

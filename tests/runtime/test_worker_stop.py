@@ -103,6 +103,33 @@ def test_an_idle_function_ends_a_launch(device, worker, persistent, barrier):
     assert len(queue) == calls[0] - stats.tasks_run
 
 
+@atos.task
+def spread(worker, v, last):
+    if worker.rank == 0:
+        for k in range(v % 3):
+            worker.push(2 * v + k)
+
+
+def stop_after(worker, last):
+    if worker.round == last:
+        worker.stop()
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+@pytest.mark.parametrize(("capacity", "dtype"), [(13, np.uint32), (13, np.int64), (40, np.uint32), (1000, np.int64)])
+def test_what_a_stop_between_rounds_leaves_is_the_next_round(device, worker, persistent, capacity, dtype):
+    """Wherever in the ring it lies, also where the ring grew, and behind many rounds that are over."""
+    queue = atos.Queue(capacity, dtype=dtype, device=device)
+    level = [1, 2, 5, 7, 8, 11]
+    queue.push(level)
+    for last in (0, 3, 1, 4):
+        options = {"persistent": persistent, "barrier": True, "each_round": stop_after, "num_blocks": 2}
+        assert launch(queue, worker, spread, last, **options).stopped
+        for _ in range(last + 1):
+            level = [2 * v + k for v in level for k in range(v % 3)]
+        assert sorted(queue.peek().tolist()) == sorted(level)
+
+
 @every_schedule
 def test_a_stop_that_leaves_nothing_is_one_too(device, worker, persistent, barrier):
     @atos.task

@@ -25,7 +25,7 @@ from ..arguments import check_call, check_cutoff, check_no_each_round, check_sou
 from ..launch_sequence import LaunchSequence
 from ..over_devices import refuse_over
 from ..over_hosts import refuse_over_hosts
-from .direction import DENSE, search_by_level
+from .direction import DENSE, LEVEL_TASKS, search_by_level
 from .over_devices import bfs_over
 from .over_hosts import bfs_over_hosts
 from .tasks import UNREACHED, assign_parents, visit, visit_within
@@ -190,9 +190,13 @@ def bfs(
         check_no_each_round("bfs", launch_options)
     worker = worker or "cta"
     parents = check_bool("parents", parents)
-    sources = check_sources(source, graph.num_vertices)
     n = graph.num_vertices
-    queue = Queue(2 * n if capacity is None else capacity, dtype=mixed_item_dtype(n), device=graph.device)
+    room, dtype = 2 * n if capacity is None else capacity, mixed_item_dtype(n)
+    sources = check_sources(source, n).astype(dtype, copy=False)
+    if direction == "auto" and limit > 0:
+        queue = Queue._of_kinds(LEVEL_TASKS, room, dtype=dtype, device=graph.device)
+    else:
+        queue = Queue(room, dtype=dtype, device=graph.device)
     launches = LaunchSequence("bfs", queue, launch_options, worker)
     depth = find_depths(graph, sources, direction, launches, target, limit)
     stats = launches.total(None if direction == "push" else "direction_optimizing")
@@ -237,7 +241,7 @@ def zero_at(sources: NDArray[Any], n: int, unreached: Any, device: Device) -> Ar
     """Return an array of the type of `unreached` that is 0 at the sources, and that elsewhere."""
     distance = full(n, unreached, dtype=unreached.dtype, device=device)
     if len(sources) == 1:
-        distance[sources[0]] = 0
+        distance[sources[0]] = unreached.dtype.type(0)
     else:
         begin = np.full(n, unreached)
         begin[sources] = 0

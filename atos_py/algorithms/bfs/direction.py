@@ -28,7 +28,18 @@ from ...runtime.launch_options import LaunchOptions
 from ..launch_sequence import LaunchSequence
 from .tasks import UNREACHED
 
-__all__ = ["ALPHA", "DENSE", "MAX_PUSHED_LEVELS", "Search", "expand", "list_level", "open_level", "pull", "search_by_level"]
+__all__ = [
+    "ALPHA",
+    "DENSE",
+    "LEVEL_TASKS",
+    "MAX_PUSHED_LEVELS",
+    "Search",
+    "expand",
+    "list_level",
+    "open_level",
+    "pull",
+    "search_by_level",
+]
 
 # Beamer's alpha: an edge of the frontier finds so many times as much as one at which an unreached vertex looks.
 ALPHA = 15
@@ -159,6 +170,9 @@ def open_level(worker, indptr, indices, search):  # type: ignore[no-untyped-def]
                 worker.push(k, task=list_level)
 
 
+LEVEL_TASKS = expand, pull, list_level
+
+
 def search_by_level(
     graph: Graph,
     sources: NDArray[Any],
@@ -176,4 +190,4 @@ def search_by_level(
     limits = SEARCHED_ALONE[device.kind], limit, -1 if target is None else target
     search = Search(depth, state, graph.indptr, *limits, *plan_takers(graph.num_vertices, device, launches.worker))
     rounds: LaunchOptions = {"barrier": True, "each_round": open_level}
-    launches.launch(sources, (expand, pull, list_level), graph.indptr, graph.indices, search, overrides=rounds)
+    launches.launch(sources, LEVEL_TASKS, graph.indptr, graph.indices, search, overrides=rounds)

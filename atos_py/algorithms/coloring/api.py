@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...arrays.array import Array, asarray, zeros
 from ...arrays.array_library import as_library
@@ -40,6 +39,7 @@ _MAX_IN_FLIGHT = {"cpu": 1 << 10, "thread": 1 << 19, "warp": 1 << 17, "cta": 1 <
 _HUB_LIMITS = {"natural": (1 << 17, 1 << 10), "random": (1 << 17, 1 << 10), "degree": (1 << 15, 1 << 12)}
 _SCRATCH_BYTES = {"thread": 32, "warp": 512, "cta": 1024}  # half of them a bitmap of colours
 _MIN_CAPACITY = 1 << 16
+_TASKS, _RANGE_TASKS = (assign, check), (assign_range, check_range, assign, check)
 
 
 class ColoringResult(NamedTuple):
@@ -146,29 +146,31 @@ def color(
     low_degree = graph.num_edges < _LOW_AVERAGE_DEGREE * n
     by_ranges = low_degree and worker is None and window is None and not patience
     room = max(2 * n, _MIN_CAPACITY) if capacity is None else capacity
-    queue, maps = (Queue(size, dtype=mixed_item_dtype(n), device=device) for size in (room, len(range_items(n)) or 1))
+    dtype = mixed_item_dtype(n)
+    queue = Queue._of_kinds(_RANGE_TASKS if by_ranges else _TASKS, room, dtype=dtype, device=device)
+    maps = Queue(len(range_items(n)) or 1, dtype=dtype, device=device)
     launches = LaunchSequence("color", queue, launch_options, worker, maps)
     colors = full(n, LAST, dtype=np.uint32, device=device)
     largest = zeros(1, dtype=np.uint32, device=device)
     hub_degree = _HUB_DEGREE[device.kind]
     hubs_first = worker is None and not by_ranges and graph.num_edges >= hub_degree
 
-    def run_phases(hubs: NDArray[np.uint32]) -> None:
+    def run_phases(hubs: Array | None) -> None:
         for phase in _plan_phases(graph, sort_by_turn(graph, order, launches), worker, by_ranges, order, hubs):
             _run_phase(phase, graph, colors, launches, window, patience)
 
     def plan() -> None:
         if hubs_first:
             find_hubs(graph, order, hub_degree, launches)
-        run_phases(np.arange(hubs_first, dtype=np.uint32))
+        run_phases(asarray(np.arange(1, dtype=np.uint32), device=device) if hubs_first else None)
         launches.over_vertices(largest_color, n, largest, colors)
 
     launches.compile_ahead((graph.indptr.dtype, order, by_ranges, hubs_first, window is None, patience), plan)
-    hubs = np.empty(0, np.uint32)
+    hubs = None
     if hubs_first:
         known, key = kept(graph), f"hubs by {order}"
         if key not in known:
-            known[key] = find_hubs(graph, order, hub_degree, launches)
+            known[key] = asarray(find_hubs(graph, order, hub_degree, launches), device=device)
         hubs = known[key]
     run_phases(hubs)
     stats = launches.total()  # before what only looks at the result
@@ -202,14 +204,14 @@ class _Phase(NamedTuple):
 
 
 def _plan_phases(
-    graph: Graph, vertices: Array | None, worker: str | None, by_ranges: bool, order: str, hubs: NDArray[np.uint32]
+    graph: Graph, vertices: Array | None, worker: str | None, by_ranges: bool, order: str, hubs: Array | None
 ) -> list[_Phase]:
     """Return the launches: one for hubs, if there are any, and one for all vertices, which leaves alone what has a colour."""
     if by_ranges:
         return [_Phase(vertices, "cta", graph.num_vertices, by_ranges=True, options={"fetch_size": 32})]
     kind = worker or "warp"
     rest = _Phase(vertices, kind, _MAX_IN_FLIGHT[kind if graph.device.kind == "cuda" else "cpu"])
-    if not len(hubs):
+    if hubs is None or not hubs.size:
         return [rest]
     options: LaunchOptions = {"fetch_size": 1, "num_threads": 512}
     rounds: LaunchOptions = {}
@@ -217,7 +219,7 @@ def _plan_phases(
         options["num_blocks"] = graph.device.processors
     elif graph.num_edges >= _MANY_EDGES:
         rounds = {"barrier": True}
-    first = _Phase(asarray(hubs, device=graph.device), "cta", *_HUB_LIMITS[order], options=options | rounds)
+    first = _Phase(hubs, "cta", *_HUB_LIMITS[order], options=options | rounds)
     return [first, rest._replace(options=rounds)]
 
 
@@ -236,7 +238,6 @@ def _run_phase(
     if phase.by_ranges or (in_rounds and max_in_flight == end and not params.spin_limit):
         places = mixed_ranges(end)
     else:
-        places = np.arange(max_in_flight)
-    tasks = (assign_range, check_range, assign, check) if phase.by_ranges else (assign, check)
-    items = places.astype(launches.queue.dtype, copy=False)
-    launches.launch(items, tasks, graph._replace(weights=None), colors, params, worker=phase.worker, defaults=options)
+        places = np.arange(max_in_flight, dtype=launches.queue.dtype)
+    tasks = _RANGE_TASKS if phase.by_ranges else _TASKS
+    launches.launch(places, tasks, graph._replace(weights=None), colors, params, worker=phase.worker, defaults=options)

@@ -267,7 +267,10 @@ class _Call(NamedTuple):
         """Return ranks and a bound of their error, which is at most `tolerance`."""
         graph, launches, damping, strength, start, find, dtype, tolerance = self
         n, undirected = graph.num_vertices, strength is None and graph.is_symmetric()
-        teleport = asarray(jumps, device=graph.device, readonly=True)
+        known = kept(graph) if jumps.size == 1 else {}  # otherwise they are of this call, with the part of dangling vertices
+        if "teleport" not in known:
+            known["teleport"] = asarray(jumps, device=graph.device, readonly=True)
+        teleport = known["teleport"]
         rank = zeros(n, dtype=dtype, device=graph.device)
         pulls = find == "gather" or (find is None and undirected and (is_low_degree(graph) or launches.worker is None))
         if pulls:
@@ -305,7 +308,6 @@ class _Call(NamedTuple):
 
         if pulls:
             launches.compile_ahead((graph.indptr.dtype, dtype, start is None or start.dtype, is_low_degree(graph)), plan)
-        known = kept(graph) if teleport.size == 1 else {}  # otherwise the part of dangling vertices is another one
         if "hubs" not in known:
             known["hubs"] = count_hubs()
         dangling, ranges = known["hubs"]

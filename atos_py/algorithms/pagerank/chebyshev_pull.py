@@ -294,17 +294,17 @@ def solve(
     how: dict[str, Any] = {"worker": "cta"} if worker == "cta" else {"worker": "warp", "defaults": {"fetch_size": 1}}
     sides = [zeros(n, dtype=rank.dtype, device=device) for _ in range(2)]
     state = zeros(_STATE_SIZE, dtype=np.float64, device=device)
+    taken = zeros(1, dtype=np.uint32, device=device)  # as also after each round
     overrides: LaunchOptions = {"barrier": True, "each_round": end_round}
     planning = launches.planned is not None  # then there are no results
 
     def run_rounds(side: int, is_stepped: bool = False) -> tuple[Outcome, int]:
         """Run rounds, or one; return what they come to, and how many there were."""
-        launches.totals[:] = 0
+        totals = launches.zeroed_totals()
         state[:] = first_state(damping)
         numbers = 1 - damping, damping, tolerance, int(is_stepped)
         both = sides[side], sides[1 - side]
-        taken = zeros(1, dtype=np.uint32, device=device)
-        run = Iteration._make((*both, teleport, launches.totals, state, *numbers, order, taken))
+        run = Iteration._make((*both, teleport, totals, state, *numbers, order, taken))
         arguments = size, thread_max_degree, graph.indptr, graph.indices, run
         launches.launch(items, chebyshev_round, *arguments, overrides=overrides, **how)
         if not planning:
