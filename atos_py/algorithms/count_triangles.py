@@ -28,7 +28,7 @@ from ..compile.task import task
 from ..errors import VerificationError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
-from ..operators.orientation import VERTICES_PER_ITEM, Oriented, comes_before, is_in_row
+from ..operators.orientation import Oriented, comes_before, is_in_row, range_size
 from ..operators.ranges import range_items, split_range
 from ..operators.scratch_table import add_to_count, fill_table, find_slot, table_bits
 from ..operators.vertex_map import vertex_map
@@ -120,18 +120,18 @@ def count_by_table(worker, x, rows, pairs_max_length, triangles):  # type: ignor
 
 
 @task
-def count_in_rows(worker, item, rows, pairs_max_length, triangles, total):  # type: ignore[no-untyped-def]
+def count_in_rows(worker, item, size, rows, pairs_max_length, triangles, total):  # type: ignore[no-untyped-def]
     """Count the triangles of which the smallest vertex is in a range."""
     n = rows.length.size
-    first = item * VERTICES_PER_ITEM
+    first = item * size
     found, any_long = 0, False
-    for u in split_range(worker, item, n, VERTICES_PER_ITEM):
+    for u in split_range(worker, item, n, size):
         if rows.length[u] > pairs_max_length:
             any_long = True
         elif rows.length[u] > 1:
             found += count_pairs(u, rows, triangles)
     if worker.any(any_long):
-        for u in range(first, min(first + VERTICES_PER_ITEM, n)):
+        for u in range(first, min(first + size, n)):
             if rows.length[u] > pairs_max_length:
                 found += count_by_table(worker, u, rows, pairs_max_length, triangles)
     found = worker.sum(found)
@@ -211,16 +211,17 @@ def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options
     check_int("shared_memory", launch_options.get("shared_memory", 64), 64, 1 << 20)
     undirected = graph.to_symmetric()
     n, device = graph.num_vertices, graph.device
-    items = range_items(n, VERTICES_PER_ITEM)
+    size = range_size(undirected.num_edges, n)
+    items = range_items(n, size)
     queue = Queue(max(len(items), 1), device=device)
     launches = LaunchSequence("count_triangles", queue, launch_options, worker)
-    size = _SCRATCH_BYTES[(worker or "cta") if device.kind == "cuda" else "cta"]
+    table = _SCRATCH_BYTES[(worker or "cta") if device.kind == "cuda" else "cta"]
     triangles, total = zeros(n, dtype=np.int64, device=device), zeros(1, dtype=np.int64, device=device)
     clustering = empty(n, dtype=np.float64, device=device)
 
     def count(rows: Oriented) -> None:
-        arguments = rows, _PAIRS_MAX_LENGTH, triangles, total
-        launches.launch(items, count_in_rows, *arguments, defaults={"shared_memory": size})
+        arguments = size, rows, _PAIRS_MAX_LENGTH, triangles, total
+        launches.launch(items, count_in_rows, *arguments, defaults={"shared_memory": table})
         launches.over_vertices(divide, n, rows.degree, triangles, clustering)
 
     launches.compile_ahead(graph.indptr.dtype, lambda: count(divide_rows(undirected, launches)[0]))

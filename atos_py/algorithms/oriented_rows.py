@@ -8,7 +8,7 @@ from ..arrays.array import Array, asarray, empty, zeros
 from ..graph.graph import Graph
 from ..graph.kept import kept
 from ..operators.edge_map import THREAD_MAX_DEGREE
-from ..operators.orientation import SCRATCH_BYTES, VERTICES_PER_ITEM, Oriented, orient
+from ..operators.orientation import SCRATCH_BYTES, Oriented, orient, range_size
 from ..operators.ranges import range_items
 from ..runtime.launch_options import LaunchOptions
 from .launch_sequence import LaunchSequence
@@ -33,7 +33,8 @@ def divide_rows(graph: Graph, launches: LaunchSequence) -> tuple[Oriented, Array
     length, degree = (empty(n, dtype=np.uint32, device=device) for _ in range(2))
     rows = Oriented(graph.indptr, empty(graph.num_edges, dtype=np.uint32, device=device), length, degree)
     disorder = zeros(1, dtype=np.int32, device=device)
-    arguments = graph._replace(weights=None), rows, THREAD_MAX_DEGREE[device.kind], disorder
+    size = range_size(graph.num_edges, n)
+    arguments = size, graph._replace(weights=None), rows, THREAD_MAX_DEGREE[device.kind], disorder
     scratch: LaunchOptions = {"shared_memory": SCRATCH_BYTES[launches.worker or "cta"]}
-    launches.launch(range_items(n, VERTICES_PER_ITEM), orient, *arguments, overrides=scratch)
+    launches.launch(range_items(n, size), orient, *arguments, overrides=scratch)
     return Oriented(*(asarray(part, readonly=True) for part in rows)), disorder

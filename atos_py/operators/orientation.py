@@ -15,9 +15,9 @@ from ..arrays.array import Array
 from ..compile.task import task
 from .ranges import split_range
 
-__all__ = ["SCRATCH_BYTES", "VERTICES_PER_ITEM", "Oriented", "comes_before", "is_in_row", "orient"]
+__all__ = ["SCRATCH_BYTES", "Oriented", "comes_before", "is_in_row", "orient", "range_size"]
 
-VERTICES_PER_ITEM = 64
+_VERTICES_PER_ITEM, _OF_SPARSE, _SPARSE = 64, 1024, 8  # of graphs of a mean degree below the last, whose rows are for threads
 SCRATCH_BYTES = {"thread": 8, "warp": 8 * 32, "cta": 8 * 1024}  # of `orient`: a number of each thread
 
 
@@ -28,6 +28,11 @@ class Oriented(NamedTuple):
     indices: Array
     length: Array  # later neighbours of each vertex
     degree: Array  # neighbours
+
+
+def range_size(num_edges: int, n: int) -> int:
+    """Return how many vertices a range item has: few where rows are long, enough for all threads of a worker elsewhere."""
+    return _OF_SPARSE if num_edges < _SPARSE * n else _VERTICES_PER_ITEM
 
 
 def comes_before(v, u, indptr):  # type: ignore[no-untyped-def]
@@ -67,12 +72,12 @@ def write_lengths(v, numbers, rows):  # type: ignore[no-untyped-def]
 
 
 @task
-def orient(worker, item, graph, rows, thread_max_degree, disorder):  # type: ignore[no-untyped-def]
+def orient(worker, item, size, graph, rows, thread_max_degree, disorder):  # type: ignore[no-untyped-def]
     """Divide the rows of a range of vertices; note in `disorder` whether neighbours are not in ascending order."""
     n = graph.indptr.size - 1
-    first = item * VERTICES_PER_ITEM
+    first = item * size
     any_high, disordered = False, False
-    for v in split_range(worker, item, n, VERTICES_PER_ITEM):
+    for v in split_range(worker, item, n, size):
         begin, end = np.int64(graph.indptr[v]), np.int64(graph.indptr[v + 1])
         if end - begin > thread_max_degree:
             any_high = True
@@ -82,7 +87,7 @@ def orient(worker, item, graph, rows, thread_max_degree, disorder):  # type: ign
             disordered |= unsorted
     if worker.any(any_high):
         before = worker.scratch(np.int64)
-        for v in range(first, min(first + VERTICES_PER_ITEM, n)):
+        for v in range(first, min(first + size, n)):
             begin, end = np.int64(graph.indptr[v]), np.int64(graph.indptr[v + 1])
             if end - begin > thread_max_degree:  # each thread has a part of the row, so that the order stays
                 part = (end - begin + worker.size - 1) // worker.size

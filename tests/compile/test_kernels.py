@@ -326,8 +326,8 @@ def test_triangles_spill_nothing():
     divided = orientation.Oriented(GRAPH.indptr, *(array("u4", readonly=True) for _ in range(3)))
     graph, numbers = atos.Graph._make([*GRAPH, None]), array("i8")
     tasks = [
-        (orientation.orient, (graph, rows, 16, array("i4"))),
-        (count_triangles.count_in_rows, (divided, 4, numbers, numbers)),
+        (orientation.orient, (64, graph, rows, 16, array("i4"))),
+        (count_triangles.count_in_rows, (64, divided, 4, numbers, numbers)),
     ]
     for task, args in tasks:
         found = link.cubin(task, None, tuple(map(describe, args)), np.dtype("u4"), "cta", (9, 0))
