@@ -10,7 +10,9 @@ that its scan has found. Scans read a list of the vertices left, which is writte
 read a few times the sum over the vertices of their last levels in all, which is at most that of the degrees.
 
 Two may find at the same time that a vertex has to go: a scan, and whoever lowered its degree to the level. An atomic exchange
-of the degree says who removes it. Degrees that are lowered below the level meanwhile do no harm: nothing reads how far.
+of the degree says who removes it. Whoever finds one edge more than the level removes the vertex by one compare-and-swap, which
+fails only if another has removed it or is about to. Degrees that are lowered below the level meanwhile do no harm: nothing
+reads how far.
 """
 
 from __future__ import annotations
@@ -21,12 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray, empty
-from ..compile.atomics import atomic_add, atomic_exch, atomic_min
+from ..compile.atomics import atomic_add, atomic_cas, atomic_exch, atomic_min
 from ..compile.task import task
 from ..core.devices import Device
 from .compaction import append, share_of_thread
 from .edge_map import THREAD_MAX_DEGREE
-from .reductions import SCRATCH_BYTES
 
 __all__ = [
     "LAST_LEVEL",
@@ -46,9 +47,11 @@ _PLACES = 16  # of the list, which one thread looks at before it removes what it
 _LEAST_PLACES, _MOST_PLACES, _MANY_RANGES = 64, 4096, 256  # of a range, and ranges of a list
 _WARP = 32
 _ROOM, _MOST_EDGES = 64, 1024  # vertices of a worker's list, and edges of one that it removes by itself
+_DEPTH = 16  # of a thread's stack
 
-#: Bytes of scratch of a worker: for two lists of vertices, and their lengths. Not less than `sum_of_lower_ranks` takes.
-SCRATCH = {"thread": 4 * 18, "warp": 4 * 130, "cta": SCRATCH_BYTES["cta"]}
+#: Bytes of scratch of a worker: for two lists of vertices, their lengths, and in what is left a stack for each thread. Not
+#: less than `sum_of_lower_ranks` takes.
+SCRATCH = {"thread": 4 * 34, "warp": 4 * (130 + 32 * _DEPTH), "cta": 4 * (130 + 256 * _DEPTH)}
 
 # Words of the state of a launch. Those that change in a scan are in lines of memory of their own.
 FOUND = 0  # 1 if the scan of this level has found vertices of it
@@ -79,9 +82,19 @@ def is_removed_now(v, level, p):  # type: ignore[no-untyped-def]
     return True
 
 
-def comes_down(u, level, p):  # type: ignore[no-untyped-def]
-    """Lower the degree of a vertex that is left; return whether it has to go now, and this thread has removed it."""
-    return p.degree[u] > level and atomic_add(p.degree, u, -1) == level + 1 and is_removed_now(u, level, p)
+def comes_down(u, degree, level, p):  # type: ignore[no-untyped-def]
+    """Lower the degree of a vertex, which was read before; return whether it has to go now, and this thread has removed it."""
+    if degree == level + 1:
+        if atomic_cas(p.degree, u, degree, REMOVED) != degree:
+            return False
+        p.removed_at[u] = level
+        return True
+    return degree > level and atomic_add(p.degree, u, -1) == level + 1 and is_removed_now(u, level, p)
+
+
+def room_of_lists(scratch):  # type: ignore[no-untyped-def]
+    """Return the places of each of the worker's two lists."""
+    return min((scratch.size - 2) >> 2, _ROOM)
 
 
 def put(worker, v, which, graph, scratch):  # type: ignore[no-untyped-def]
@@ -89,7 +102,7 @@ def put(worker, v, which, graph, scratch):  # type: ignore[no-untyped-def]
 
     It is pushed instead if it has very many edges, or there is no room.
     """
-    room = min((scratch.size - 2) >> 1, _ROOM)
+    room = room_of_lists(scratch)
     place = room
     if graph.indptr[v + 1] - graph.indptr[v] <= _MOST_EDGES:
         place = min(atomic_add(scratch, which, 1), room)
@@ -99,22 +112,41 @@ def put(worker, v, which, graph, scratch):  # type: ignore[no-untyped-def]
         worker.push(v, task=remove_row)
 
 
-def remove_by_thread(worker, v, level, graph, p, scratch):  # type: ignore[no-untyped-def]
-    """Remove the edges of a vertex if they are few; return a neighbour that has to go in turn, or -1. Others are listed."""
+def keep(worker, u, follow, depth, graph, scratch):  # type: ignore[no-untyped-def]
+    """Note a removed vertex: as the one that follows, on the stack of the thread, or in a list if that is full."""
+    if follow < 0:
+        return np.int64(u), depth
+    base = 2 + 2 * room_of_lists(scratch) + worker.rank
+    if base + depth * worker.size < scratch.size:
+        scratch[base + depth * worker.size] = u
+        return follow, depth + 1
+    put(worker, u, 0, graph, scratch)
+    return follow, depth
+
+
+def remove_by_thread(worker, v, depth, level, graph, p, scratch):  # type: ignore[no-untyped-def]
+    """Remove the edges of a vertex if they are few; return a neighbour that follows, or -1, and the depth of the stack.
+
+    Two edges at a time, so that a GPU asks for the degrees of both neighbours at once. A vertex with more edges is listed.
+    """
     follow = np.int64(-1)
     edge, end = graph.indptr[v], graph.indptr[v + 1]
     if end - edge > p.thread_max_degree:
         put(worker, v, 0, graph, scratch)
-        return follow
+        edge = end
     while edge < end:
-        u = graph.indices[edge]
-        if comes_down(u, level, p):
-            if follow < 0:
-                follow = np.int64(u)
-            else:
-                put(worker, u, 0, graph, scratch)
-        edge += 1
-    return follow
+        other = min(edge + 1, end - 1)
+        a, b = graph.indices[edge], graph.indices[other]
+        degree_a, degree_b = p.degree[a], p.degree[b]
+        if comes_down(a, degree_a, level, p):
+            follow, depth = keep(worker, a, follow, depth, graph, scratch)
+        if other != edge and comes_down(b, degree_b, level, p):
+            follow, depth = keep(worker, b, follow, depth, graph, scratch)
+        edge += 2
+    if follow < 0 and depth > 0:
+        depth -= 1
+        follow = np.int64(scratch[2 + 2 * room_of_lists(scratch) + worker.rank + depth * worker.size])
+    return follow, depth
 
 
 def remove_listed(worker, level, graph, p, scratch):  # type: ignore[no-untyped-def]
@@ -122,7 +154,7 @@ def remove_listed(worker, level, graph, p, scratch):  # type: ignore[no-untyped-
 
     Edge j of row k is for thread j + 32 k, modulo their number, so that warps share short rows.
     """
-    room = min((scratch.size - 2) >> 1, _ROOM)
+    room = room_of_lists(scratch)
     which = 0
     worker.sync()
     count = min(scratch[0], room)
@@ -132,7 +164,7 @@ def remove_listed(worker, level, graph, p, scratch):  # type: ignore[no-untyped-
             edge = graph.indptr[v] + (worker.rank + _WARP * k) % worker.size
             while edge < graph.indptr[v + 1]:
                 u = graph.indices[edge]
-                if comes_down(u, level, p):
+                if comes_down(u, p.degree[u], level, p):
                     put(worker, u, 1 - which, graph, scratch)
                 edge += worker.size
         worker.sync()
@@ -167,7 +199,7 @@ def scan(worker, item, graph, p):  # type: ignore[no-untyped-def]
                 scratch[0], scratch[1] = 0, 0
             worker.sync()
             # One step for each turn: threads of a warp whose paths are short begin with their next vertex meanwhile.
-            place, follow = begin, np.int64(-1)
+            place, follow, depth = begin, np.int64(-1), 0
             while goes != 0 or follow >= 0:
                 if follow < 0:
                     while goes & 1 == 0:
@@ -178,7 +210,7 @@ def scan(worker, item, graph, p):  # type: ignore[no-untyped-def]
                     if is_removed_now(v, level, p):
                         found, follow = True, np.int64(v)
                 if follow >= 0:
-                    follow = remove_by_thread(worker, follow, level, graph, p, scratch)
+                    follow, depth = remove_by_thread(worker, follow, depth, level, graph, p, scratch)
             remove_listed(worker, level, graph, p, scratch)
     lowest, found = worker.min(lowest), worker.any(found)
     if worker.rank == 0:
@@ -198,7 +230,7 @@ def edges_of(v, graph, p):  # type: ignore[no-untyped-def]
 def remove_row(worker, v, i, first, graph, p):  # type: ignore[no-untyped-def]
     """Remove edge i of a vertex; push the neighbour if it has to go in turn."""
     u = graph.indices[first + i]
-    if comes_down(u, p.first + worker.mode, p):
+    if comes_down(u, p.degree[u], p.first + worker.mode, p):
         worker.push(u, task=remove_row)
 
 
