@@ -42,6 +42,18 @@ int CudaDevice::attribute(CUdevice_attribute what) const {
   return value;
 }
 
+void CudaDevice::note_clearing() {
+  std::lock_guard<std::mutex> lock(guard);
+  if (!cleared) check(driver().cuEventCreate(&cleared, CU_EVENT_DISABLE_TIMING), "making an event");
+  check(driver().cuEventRecord(cleared, CU_STREAM_LEGACY), "clearing memory");
+}
+
+void CudaDevice::wait_for_clearing(CUstream stream) {
+  if (!stream || stream == CU_STREAM_LEGACY) return; // which is in order
+  std::lock_guard<std::mutex> lock(guard);
+  if (cleared) check(driver().cuStreamWaitEvent(stream, cleared, 0), "launching");
+}
+
 void CudaDevice::wait(CUstream stream) {
   ScopedContext current(context);
   check(driver().cuStreamSynchronize(stream), "waiting for a stream");

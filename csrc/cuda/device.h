@@ -74,6 +74,11 @@ public:
   int attribute(CUdevice_attribute what) const;
   void wait(CUstream stream);
 
+  // New memory is cleared on the legacy stream, which those of others need not wait for: notes that it has been asked for, and
+  // lets a stream wait until it is done. The context has to be current.
+  void note_clearing();
+  void wait_for_clearing(CUstream stream);
+
   // Whether a kernel that did not stop holds the GPU: any call that waits for the GPU would then wait for that kernel.
   bool stuck();
   void refuse_if_stuck();
@@ -110,6 +115,7 @@ private:
   std::mutex guard;
   std::vector<StuckKernel> stuck_kernels; // of all launches
   std::vector<CUdevice> reaching;         // others that reach its memory
+  CUevent cleared = nullptr;              // when memory was cleared last
   std::atomic<bool> has_stuck_kernels{false};
   std::shared_mutex beginning; // held by a run while it begins, and shared by calls during which none shall
   unsigned open_runs = 0;

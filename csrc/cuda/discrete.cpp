@@ -66,7 +66,7 @@ void run_discrete(CudaDevice &device, Run &run) {
     run.kernel.stream = vacant;
     run.kernel.record = &resources.records[vacant];
     run.kernel.sequence = latest[vacant] = ++sequence;
-    start_kernel(run, stream_of(vacant));
+    start_kernel(device, run, stream_of(vacant));
     polls += kPollsBetweenChecks / 64; // a launch takes the time of many polls
   }
   if (!one_stream)

@@ -66,6 +66,7 @@ namespace atos::cuda {
   X(cuStreamDestroy, 4000)                                                                                                     \
   X(cuStreamQuery, 2000)                                                                                                       \
   X(cuStreamSynchronize, 2000)                                                                                                 \
+  X(cuStreamWaitEvent, 3020)                                                                                                   \
   X(cuEventCreate, 2000)                                                                                                       \
   X(cuEventDestroy, 4000)                                                                                                      \
   X(cuEventRecord, 2000)                                                                                                       \

@@ -24,7 +24,8 @@ void download(CudaDevice &device, Run &run, CUstream stream) {
   *run.counters = *resources.counters;
 }
 
-void start_kernel(const Run &run, CUstream stream) {
+void start_kernel(CudaDevice &device, const Run &run, CUstream stream) {
+  device.wait_for_clearing(stream);
   Arguments arguments;
   __builtin_memcpy(arguments.word, run.launch.arguments, run.launch.argument_words * 8);
   void *parameters[] = {const_cast<Launch *>(&run.kernel), &arguments};

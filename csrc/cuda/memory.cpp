@@ -55,8 +55,12 @@ void *allocate(CudaDevice &device, uint64_t bytes) {
   }
   check(result, "allocating memory");
   const unsigned char zero = 0;
-  if (device.has_run()) fill_by_copies(pointer, &zero, 1, bytes);
-  else check(driver().cuMemsetD8(pointer, 0, bytes ? bytes : 1), "clearing memory");
+  if (device.has_run()) {
+    fill_by_copies(pointer, &zero, 1, bytes);
+  } else {
+    check(driver().cuMemsetD8(pointer, 0, bytes ? bytes : 1), "clearing memory");
+    device.note_clearing();
+  }
   return reinterpret_cast<void *>(pointer);
 }
 

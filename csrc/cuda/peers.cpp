@@ -166,7 +166,7 @@ void run_peers(const Runs &runs) {
   try {
     for (const auto &run : runs) {
       const Place at(*run);
-      start_kernel(*run, at.stream);
+      start_kernel(at.gpu, *run, at.stream);
       run->pending_kernels = {{&at.record, 1}};
     }
     const Place first(*runs[0]);

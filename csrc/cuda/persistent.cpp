@@ -66,7 +66,7 @@ void run_persistent(CudaDevice &device, Run &run) {
   run.kernel.record = &record;
   run.kernel.sequence = 1;
   const OpenRun open(device, run.launch.mailbox);
-  start_kernel(run, stream);
+  start_kernel(device, run, stream);
   check(d.cuEventRecord(resources.stop, stream), "launching");
   run.pending_kernels = {{&resources.records[0], 1}};
   // Sleeps between polls if items come from the host: workers may wait hours for them, during which no core shall be busy.

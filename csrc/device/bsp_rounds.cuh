@@ -21,8 +21,8 @@ ATOS_DEVICE bool take_back_arrival(Counters *counters, uint64_t phase, uint64_t 
 }
 
 // [one thread of a block] After that: the last one runs `last` and opens the barrier, the others wait for it. With `helps`,
-// false as soon as an item is split, whose chunks the block may run: it has taken its arrival back then. Of several GPUs each has
-// its barrier; the last block of one, which `represents` it, opens it when all GPUs have met (peers.cuh).
+// false as soon as an item is split, whose chunks the block may run: it has taken its arrival back then. Of several GPUs each
+// has its barrier; the last block of one, which `represents` it, opens it when all GPUs have met (peers.cuh).
 template <class Last> ATOS_DEVICE bool open_or_wait(const Launch &launch, Counters *counters, uint64_t phase, bool represents,
                                                     bool is_last, bool helps, Last last) {
   // Another GPU has failed, whose blocks will not arrive.

@@ -12,8 +12,8 @@ template <unsigned bytes> ATOS_DEVICE uint64_t reserve_on(const Peers &peers, ui
   return queue.reserve_with_space(n, ask);
 }
 
-// Orders what was written before items are pushed: for this GPU alone if none of them goes `away` to another one, or a barrier of
-// all GPUs follows before they run.
+// Orders what was written before items are pushed: for this GPU alone if none of them goes `away` to another one, or a barrier
+// of all GPUs follows before they run.
 ATOS_DEVICE void fence_before_publishing(bool away, bool barrier) {
   if (away && !barrier) fence();
   else fence_device();

@@ -5,7 +5,8 @@
 // memory. On the CPU each operation carries its own order, which costs nothing on x86, little on ARM, and lets ThreadSanitizer
 // see it; fence() is empty there. So a CPU whose memory is weaker ordered than x86's is no other case than a GPU.
 //
-// In a launch over several GPUs all of them are of system scope, but fence_device(). The linker of the task knows which is which.
+// In a launch over several GPUs all of them are of system scope, but fence_device(). The linker of the task knows which is
+// which.
 #pragma once
 #include <cstdint>
 

@@ -89,8 +89,8 @@ struct Peers {
   // then.
   ATOS_FUNCTION Counters *meeting() const { return peer[0].counters; }
 
-  // [the last worker of a device] Arrives at a meeting that has taken place `before` times; whether it is the last one there. What
-  // the others of its device have written is ordered by their fences, and by this one.
+  // [the last worker of a device] Arrives at a meeting that has taken place `before` times; whether it is the last one there.
+  // What the others of its device have written is ordered by their fences, and by this one.
   ATOS_FUNCTION bool meet(uint64_t before) const {
     fence();
     return fetch_add(&meeting()->met, uint64_t(1)) + 1 == (before + 1) * count;

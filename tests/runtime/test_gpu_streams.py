@@ -14,6 +14,13 @@ import atos_py as atos
 pytestmark = pytest.mark.gpu
 
 
+@atos.task
+def copy_to_itself(worker, k, source, target):
+    """Store an element at its own place."""
+    if worker.rank == 0:
+        target[source[k]] = source[k]
+
+
 def streams() -> list[Any]:
     result = []
     try:
@@ -54,6 +61,24 @@ def test_a_launch_runs_in_the_order_of_its_stream(make, worker, persistent, barr
         with stream:
             target *= 2
         assert target.get(stream=stream).tolist() == [16] * n
+
+
+@every_schedule
+def test_a_launch_begins_when_new_arrays_are_cleared(worker, persistent, barrier):
+    """On a stream that does not wait for the one on which memory is cleared, which takes longer than the way to the kernel."""
+    cupy = pytest.importorskip("cupy")
+    stream, n = cupy.cuda.Stream(non_blocking=True), 1 << 27
+    places = np.array([n - 1, n - 2, 5])
+    source = atos.asarray(np.arange(n - 5, n), device="cuda")
+    for _ in range(3):
+        queue = atos.Queue(10, device="cuda")
+        queue.push(range(5))
+        target = atos.zeros(n, dtype=np.int64, device="cuda")
+        launch(queue, worker, copy_to_itself, source, target, stream=stream, persistent=persistent, barrier=barrier)
+        assert target[places[0]] == places[0]
+        assert target[places[1]] == places[1]
+        assert target[places[2]] == 0
+        del target
 
 
 def test_ways_to_name_a_stream():
