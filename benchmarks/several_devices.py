@@ -1,6 +1,6 @@
 """Time algorithms over several devices against one of them, in turns, and print a verified table in Markdown.
 
-    ATOS_SEVERAL_GPUS=1 python benchmarks/several_devices.py rmat:24:16 road:4900:0.62 --devices cuda:0 cuda:1
+    python benchmarks/several_devices.py rmat:24:16 road:4900:0.62 --devices cuda:0 cuda:1
     python benchmarks/several_devices.py rmat:18:16 --devices cpu:0 cpu:1
 
 Times are medians in ms: of kernels, and in brackets of whole calls. Edges weigh 1 to 255 for `sssp`. Each call runs once before

@@ -6,7 +6,7 @@ task, and go on. Every launch is checked: each task ran exactly once. One that d
 ended.
 
     python benchmarks/stress_devices.py --launches 10000 --devices 8
-    ATOS_SEVERAL_GPUS=1 python benchmarks/stress_devices.py --launches 10000 --device cuda
+    python benchmarks/stress_devices.py --launches 10000 --device cuda
     python benchmarks/stress_devices.py --launches 10000 --processes 4
     python benchmarks/stress_devices.py --kill 25 --processes 4
 

@@ -7,7 +7,6 @@ each device owns a range: then the owner is a division, in the core and anywhere
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +19,7 @@ from ..core.library import check, lib
 from ..core.process_group import ProcessGroup, whole
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 
-__all__ = ["Ownership", "check_devices", "chunk_of", "ownership_of", "tries_gpus"]
+__all__ = ["Ownership", "check_devices", "chunk_of", "ownership_of"]
 
 
 _WORD, _MANY = 32, 1024
@@ -132,15 +131,6 @@ class Ownership:
         return result
 
 
-# Set to 1 by who wants to try what one GPU has run in the place of several, and several have not run yet.
-_TRY_GPUS = "ATOS_SEVERAL_GPUS"
-
-
-def tries_gpus() -> bool:
-    """Return whether several GPUs may be used together."""
-    return os.environ.get(_TRY_GPUS) == "1"
-
-
 def check_devices(devices: Any) -> tuple[Device, ...]:
     """Return the devices of a partition; GPUs reach each other's memory from then on."""
     if isinstance(devices, (str, Device)) or not isinstance(devices, Sequence):
@@ -152,11 +142,6 @@ def check_devices(devices: Any) -> tuple[Device, ...]:
     if len(kinds) > 1:
         raise InvalidArgumentError(f"devices must be all GPUs or all CPU devices (got {', '.join(map(str, devices))})")
     if kinds == {"cuda"}:
-        if len(found) > 1 and not tries_gpus():
-            raise InvalidArgumentError(
-                "launches over GPUs have not been tried on several yet, and may give wrong results or not end; use CPU devices,"
-                f" or set the environment variable {_TRY_GPUS}=1 to try them (got {', '.join(map(str, devices))})"
-            )
         check(lib.atos_connect(len(found), [device.number for device in found]))
     elif len(set(found)) != len(found):
         raise InvalidArgumentError(f"devices must differ (got {', '.join(map(str, devices))}; 'cpu' is 'cpu:0')")

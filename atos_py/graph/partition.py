@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray
-from ..arrays.ownership import Ownership, check_devices, chunk_of, tries_gpus
+from ..arrays.ownership import Ownership, check_devices, chunk_of
 from ..arrays.shared import shared_zeros
 from ..arrays.spread import spread_zeros
 from ..core.devices import Device
@@ -75,7 +75,7 @@ def suit_devices(num_vertices: int, num_edges: int, gpus: Sequence[Device], best
 def devices_of(given: Any, num_vertices: int, num_edges: int) -> tuple[tuple[Device, ...], ProcessGroup | None]:
     """Return the devices that parts of a graph are for; if none are given, one of each process of the group of this one."""
     if isinstance(given, str) and given == "auto":
-        gpus = [each for each in all_devices() if each.kind == "cuda"] if tries_gpus() else []
+        gpus = [each for each in all_devices() if each.kind == "cuda"]
         return check_devices(suit_devices(num_vertices, num_edges, gpus, device_of(None))), None
     if given is not None:
         return check_devices(given), None

@@ -4,6 +4,8 @@
 #if ATOS_HAS_CUDA
 #include "cuda/memory_pool.h"
 
+#include "cuda/spread_memory.h"
+
 namespace atos::cuda {
 
 // An eighth of the GPU's memory, so that other libraries and processes still find some.
@@ -75,6 +77,7 @@ void MemoryPool::give_back() noexcept {
   const Driver &d = driver();
   for (const AddressRange &range : managed.take_all()) d.cuMemFree(address(range.begin));
   for (const AddressRange &range : addresses.take_all()) d.cuMemAddressFree(address(range.begin), range.bytes);
+  give_back_spread();
   trim(0);
 }
 

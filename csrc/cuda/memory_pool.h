@@ -22,7 +22,7 @@ public:
   void share_with(const CudaDevice &other);
 
   uint64_t unused() const noexcept; // bytes of GPU memory that are kept and belong to nobody
-  void give_back() noexcept;        // all that is kept
+  void give_back() noexcept;        // all that is kept, also of ranges over several GPUs
 
   CudaDevice &device;
   KeptRanges managed{kMostKept}, addresses{kMostKept}; // managed memory of which nothing was written; addresses without memory

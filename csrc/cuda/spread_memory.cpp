@@ -1,4 +1,5 @@
-// Maps memory of several GPUs beside each other, and knows where it ends on each.
+// Maps memory of several GPUs beside each other, and knows where it ends on each. That takes milliseconds, so ranges that are
+// released are kept for the next array with the same borders.
 #include "cuda/available.h"
 
 #if ATOS_HAS_CUDA
@@ -7,6 +8,9 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <new>
+
+#include "cuda/memory_pool.h"
 
 namespace atos::cuda {
 namespace {
@@ -18,7 +22,8 @@ struct Part {
 };
 
 struct SpreadRange {
-  std::vector<CudaDevice *> gpus; // each once
+  std::vector<CudaDevice *> gpus, asked; // each once; and as they were asked for
+  std::vector<uint64_t> borders;
   CUdeviceptr begin = 0;
   uint64_t bytes = 0;
   std::vector<Part> parts; // mapped
@@ -31,6 +36,14 @@ struct SpreadRange {
     }
     if (begin) d.cuMemAddressFree(begin, bytes);
   }
+
+  void clear() const {
+    for (const Part &part : parts) {
+      ScopedContext current(part.gpu->context);
+      check(driver().cuMemsetD8(begin + part.at, 0, part.size), "clearing memory");
+      check(driver().cuStreamSynchronize(CU_STREAM_LEGACY), "clearing memory");
+    }
+  }
 };
 
 std::mutex guard;
@@ -38,6 +51,44 @@ std::atomic<uint64_t> number_of_ranges{0};
 std::map<CUdeviceptr, SpreadRange> &ranges() { // never taken down, since arrays may outlive it
   static auto &all = *new std::map<CUdeviceptr, SpreadRange>;
   return all;
+}
+// Ranges that nobody uses, and how many bytes they may take.
+std::vector<SpreadRange> &kept_ranges() {
+  static auto &all = *new std::vector<SpreadRange>;
+  return all;
+}
+constexpr uint64_t kMostKept = uint64_t(4) << 30;
+
+// Takes a range of these borders from those that are kept; one without a beginning if there is none.
+SpreadRange take_kept(const std::vector<CudaDevice *> &asked, const std::vector<uint64_t> &borders) {
+  std::lock_guard<std::mutex> lock(guard);
+  for (auto range = kept_ranges().rbegin(); range != kept_ranges().rend(); ++range) {
+    if (range->asked != asked || range->borders != borders) continue;
+    const SpreadRange found = *range;
+    kept_ranges().erase(std::next(range).base());
+    return found;
+  }
+  return {};
+}
+
+// Keeps a range that nobody uses any more, or unmaps it if too much is kept.
+void keep(const SpreadRange &range) noexcept {
+  {
+    std::lock_guard<std::mutex> lock(guard);
+    uint64_t kept = range.bytes;
+    for (const SpreadRange &other : kept_ranges()) kept += other.bytes;
+    try {
+      if (kept <= kMostKept) return kept_ranges().push_back(range);
+    } catch (const std::bad_alloc &) {}
+  }
+  range.unmap();
+}
+
+void *use(const SpreadRange &range) {
+  std::lock_guard<std::mutex> lock(guard);
+  ++number_of_ranges;
+  ranges()[range.begin] = range;
+  return reinterpret_cast<void *>(range.begin);
 }
 
 CUmemAllocationProp memory_of(const CudaDevice &gpu) {
@@ -69,7 +120,9 @@ void map_part(SpreadRange &range, Part part) {
   const Driver &d = driver();
   ScopedContext current(part.gpu->context);
   const CUmemAllocationProp properties = memory_of(*part.gpu);
-  const CUresult made = d.cuMemCreate(&part.handle, part.size, &properties, 0);
+  CUresult made = d.cuMemCreate(&part.handle, part.size, &properties, 0);
+  if (made == CUDA_ERROR_OUT_OF_MEMORY && part.gpu->call_unless_run([&] { pool_of(*part.gpu).give_back(); }))
+    made = d.cuMemCreate(&part.handle, part.size, &properties, 0);
   if (made == CUDA_ERROR_OUT_OF_MEMORY)
     throw Failure(ATOS_NO_MEMORY,
                   format("%llu bytes asked for, but GPU %d has less free", (unsigned long long)part.size, part.gpu->index));
@@ -80,8 +133,6 @@ void map_part(SpreadRange &range, Part part) {
   range.parts.push_back(part);
   const std::vector<CUmemAccessDesc> access = part.gpu->access();
   check(d.cuMemSetAccess(range.begin + part.at, part.size, access.data(), access.size()), "mapping memory");
-  check(d.cuMemsetD8(range.begin + part.at, 0, part.size), "clearing memory");
-  check(d.cuStreamSynchronize(CU_STREAM_LEGACY), "clearing memory");
 }
 
 // Runs `release` when no run is open on any of the GPUs, from the k-th on.
@@ -93,9 +144,15 @@ void release_when_idle(const std::vector<CudaDevice *> &gpus, size_t k, const st
 } // namespace
 
 void *allocate_over(const std::vector<CudaDevice *> &gpus, const std::vector<uint64_t> &borders) {
-  SpreadRange range;
+  for (CudaDevice *gpu : gpus) gpu->refuse_if_stuck();
+  SpreadRange range = take_kept(gpus, borders);
+  if (range.begin) {
+    range.clear();
+    return use(range);
+  }
+  range.asked = gpus;
+  range.borders = borders;
   for (CudaDevice *gpu : gpus) {
-    gpu->refuse_if_stuck();
     if (std::find(range.gpus.begin(), range.gpus.end(), gpu) == range.gpus.end()) range.gpus.push_back(gpu);
   }
   const uint64_t granularity = granularity_of(range.gpus), asked = std::max<uint64_t>(borders.back(), 1);
@@ -110,14 +167,12 @@ void *allocate_over(const std::vector<CudaDevice *> &gpus, const std::vector<uin
       for (end = at + granularity; end < range.bytes && owner(end) == gpu;) end += granularity;
       map_part(range, {gpu, at, end - at, 0});
     }
+    range.clear();
   } catch (...) {
     range.unmap();
     throw;
   }
-  std::lock_guard<std::mutex> lock(guard);
-  ++number_of_ranges;
-  ranges()[range.begin] = range;
-  return reinterpret_cast<void *>(range.begin);
+  return use(range);
 }
 
 void release_over(void *pointer) noexcept {
@@ -139,8 +194,17 @@ void release_over(void *pointer) noexcept {
       driver().cuCtxPopCurrent(&popped);
       if (waited != CUDA_SUCCESS) return;
     }
-    range.unmap();
+    keep(range);
   });
+}
+
+void give_back_spread() noexcept {
+  std::vector<SpreadRange> unwanted;
+  {
+    std::lock_guard<std::mutex> lock(guard);
+    unwanted.swap(kept_ranges());
+  }
+  for (const SpreadRange &range : unwanted) range.unmap();
 }
 
 uint64_t bytes_of_one(CUdeviceptr at) {

@@ -71,9 +71,8 @@ def test_random_ranks(made, damping, tolerance, dtype):
 @pytest.mark.parametrize(
     "kind", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not GPUS, reason="needs a GPU")])]
 )
-def test_levels_that_push_pull_and_push_again(worker, order, kind, monkeypatch):
+def test_levels_that_push_pull_and_push_again(worker, order, kind):
     """A scale-free graph with long paths at its end: each kind of round comes, and ranges lie across the borders of devices."""
-    monkeypatch.setenv("ATOS_SEVERAL_GPUS", "1")
     core = atos.generate.rmat(13, 16, 3, device="cpu")
     n = core.num_vertices
     ends, targets = np.repeat(np.arange(n), np.diff(core.indptr[:])), core.indices[:]
@@ -137,8 +136,7 @@ def test_paths_in_the_order_of_distances(made, delta, with_end):
     "kind", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not GPUS, reason="needs a GPU")])]
 )
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64, np.int64])
-def test_the_order_saves_tasks(kind, dtype, monkeypatch):
-    monkeypatch.setenv("ATOS_SEVERAL_GPUS", "1")
+def test_the_order_saves_tasks(kind, dtype):
     graph = atos.generate.road(80, 0.9, device="cpu")
     far = 1 << 40 if dtype == np.int64 else 1  # distances of 64 bits
     graph = graph.with_weights(atos.generate.random_weights(graph, 1, 255).to_numpy().astype(dtype) * far)

@@ -6,8 +6,6 @@ import pytest
 from fake_gpu import FakeGpu
 
 PARTS = """
-import os
-os.environ["ATOS_SEVERAL_GPUS"] = "1"
 from atos_py.runtime.peer_queues import PeerForm
 
 def parts_of(vertices, devices):
@@ -52,9 +50,21 @@ assert (depth.to_numpy() == 9).all()
 assert np.asarray(parts.indptr).tolist() == [*range(n), n - 1] and np.asarray(parts.indices)[-1] == n - 1
 assert atos.full((5, 3), 1, dtype=np.int8, partition=parts_of(5, ["cuda:1", "cuda:0"])).to_numpy().sum() == 15
 trace()
+place = depth.pointer
 del depth
 calls = trace()
-assert calls.count("unmap") == 2 and "free addresses" in calls and calls.count("synchronize") == 2, calls
+assert "unmap" not in calls and calls.count("synchronize") == 2, calls
+again = atos.full(n, 3, dtype=np.uint32, partition=parts)  # in the range that was kept
+assert again.pointer == place and (again.to_numpy() == 3).all()
+assert not [call for call in trace() if "map" in call]
+del again
+other = atos.full((n, 2), 0, dtype=np.uint8, partition=parts)  # with other borders
+assert other.pointer != place and not other.to_numpy().any()
+trace()
+atos.release_memory()
+calls = trace()
+assert calls.count("unmap") == 2 and "free addresses" in calls, calls
+assert not other.to_numpy().any()  # which is in use
 """,
         gpus=2,
     )
@@ -96,22 +106,6 @@ queue = atos.Queue(1000, owner=parts_of(100, ["cuda:0"] * 5))
 status, stats, devices = launch(queue)
 assert status == lib.ATOS_INVALID and b"at most 4 devices" in ffi.string(lib.atos_message())
 """
-    )
-
-
-def test_gpus_are_refused_unless_somebody_tries_them(gpu):
-    gpu.run(
-        PARTS
-        + """
-del os.environ["ATOS_SEVERAL_GPUS"]
-try:
-    parts_of(10, ["cuda:0", "cuda:1"])
-except atos.InvalidArgumentError as error:
-    assert "ATOS_SEVERAL_GPUS=1 to try them (got cuda:0, cuda:1)" in str(error), error
-else:
-    raise AssertionError
-""",
-        gpus=2,
     )
 
 

@@ -16,11 +16,6 @@ GPUS = [str(device) for device in atos.devices() if device.kind == "cuda"]
 KINDS = ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not GPUS, reason="needs a GPU")])]
 
 
-@pytest.fixture(autouse=True)
-def _try_gpus(monkeypatch):
-    monkeypatch.setenv("ATOS_SEVERAL_GPUS", "1")
-
-
 def devices(count: int, kind: str = "cpu") -> list[str]:
     return [f"cpu:{k}" for k in range(count)] if kind == "cpu" else GPUS[:1] * count
 

@@ -28,11 +28,6 @@ WORKERS = ["thread", "warp", "cta"]
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not FOUND, reason="needs a GPU")]
 
 
-@pytest.fixture(autouse=True)
-def _try_gpus(monkeypatch):
-    monkeypatch.setenv("ATOS_SEVERAL_GPUS", "1")
-
-
 @atos.task
 def step(worker, v, parts, level, stop_at):
     """Note the round, and push the next vertex of a path."""

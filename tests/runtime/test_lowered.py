@@ -13,11 +13,6 @@ GPUS = [str(device) for device in atos.devices() if device.kind == "cuda"]
 KINDS = ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not GPUS, reason="needs a GPU")])]
 
 
-@pytest.fixture(autouse=True)
-def _try_gpus(monkeypatch):
-    monkeypatch.setenv("ATOS_SEVERAL_GPUS", "1")
-
-
 def devices_of(kind: str) -> list[str]:
     return ["cpu:0", "cpu:1", "cpu:2"] if kind == "cpu" else (GPUS[:2] if len(GPUS) > 1 else GPUS * 2)
 

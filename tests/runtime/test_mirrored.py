@@ -27,11 +27,6 @@ class Values(NamedTuple):
     values: Any
 
 
-@pytest.fixture(autouse=True)
-def _try_gpus(monkeypatch):
-    monkeypatch.setenv("ATOS_SEVERAL_GPUS", "1")
-
-
 def parts_of(n: int, devices: list[str], order: str = "keep") -> atos.Partition:
     return atos.Graph.from_edges([], [], num_vertices=n, device="cpu").partition(devices, order=order)
 

@@ -30,8 +30,7 @@ def add_at(worker, v, distance, values):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("order", ["keep", "random"])
-def test_accesses_are_checked(kind, order, monkeypatch):
-    monkeypatch.setenv("ATOS_SEVERAL_GPUS", "1")
+def test_accesses_are_checked(kind, order):
     devices = ["cpu:0", "cpu:1", "cpu:2"] if kind == "cpu" else (GPUS[:2] if len(GPUS) > 1 else GPUS * 2) + GPUS[:1]
     parts = atos.Graph.from_edges([], [], num_vertices=14, device="cpu").partition(devices, order)
     arrays = [atos.full((14, 2), 0, dtype=np.int32, partition=parts, placement=each) for each in ("partitioned", "owned")]
