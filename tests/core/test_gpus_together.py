@@ -63,7 +63,7 @@ assert other.pointer != place and not other.to_numpy().any()
 trace()
 atos.release_memory()
 calls = trace()
-assert calls.count("unmap") == 2 and "free addresses" in calls, calls
+assert calls.count("unmap") >= 2 and "free addresses" in calls, calls
 assert not other.to_numpy().any()  # which is in use
 """,
         gpus=2,
