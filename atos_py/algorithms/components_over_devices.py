@@ -72,9 +72,9 @@ def unite_row_by_all(team, v, edge, last, parts, forests):  # type: ignore[no-un
 unite_rows = row_map(unite_row, unite_row_by_all)
 
 
-def merge(v, device, forests):  # type: ignore[no-untyped-def]
-    """Unite v with its parent in the forest of each other device."""
-    for k in range(forests.all_own.shape[0]):
+def merge(v, n, device, forests):  # type: ignore[no-untyped-def]
+    """Unite v with its parent in the forest of each other device that owns vertices: the rest has none."""
+    for k in range((n + forests.ranges.chunk - 1) // forests.ranges.chunk):
         if k != device:
             above = np.int64(forests.all_own[k, v])
             if above != v:
@@ -118,7 +118,7 @@ def find_components(worker, item, parts, forests):  # type: ignore[no-untyped-de
                 elif step == _COPY:
                     forests.root[v] = root_of(v, forests.own)
                 elif step == _MERGE:
-                    merge(v, item // ranges.chunk, forests)
+                    merge(v, n, item // ranges.chunk, forests)
                 elif step == _NAME:
                     find_smallest(v, parts, forests)
                 elif name(v, forests):

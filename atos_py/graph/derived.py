@@ -281,8 +281,8 @@ class DerivedGraphs(GraphArrays):
             GPUs that reach each other's memory, or CPU devices of this process, such as ``["cuda:0", "cuda:1"]``. By default
             a CPU device of each process, after `atos_py.distributed.init`: all processes then call this with the same graph,
             and share the parts, or, where they exchange messages, get one each, on the device of their graph. A GPU that is
-            named several times counts as several devices, for tests on one. "auto": all GPUs for a graph that is large and
-            dense, and the best device alone for any other, such as a road network, which several GPUs would not make faster.
+            named several times counts as several devices, for tests on one. "auto": all GPUs for a graph that does not fit
+            the free memory of one, with what algorithms need beside it, and the best device alone for any other.
         order : {"keep", "random", "edges"}
             How vertices are numbered inside tasks, of which each device owns as many: as they are, for meshes and roads, whose
             neighbours have similar ids; at random, for scale-free graphs, so that each device gets about as many edges; or

@@ -62,21 +62,25 @@ def order_by_edges(degrees: NDArray[Any], count: int) -> NDArray[np.uint32]:
     return np.argsort(owner, kind="stable").astype(np.uint32)
 
 
-# Below so many edges, or so many to a vertex, a second GPU would not pay: launches there are bound by the latency of a hop.
-_LARGE, _DENSE = 1 << 25, 8
+# Bytes for a vertex and an edge of a graph with weights, and of what algorithms have for each.
+_BYTES_OF_VERTEX, _BYTES_OF_EDGE = 64, 16
 
 
-def suit_devices(num_vertices: int, num_edges: int, gpus: Sequence[Device], best: Device) -> tuple[Device, ...]:
-    """Return all GPUs for a large, dense graph, and the best device for any other."""
-    pays = len(gpus) > 1 and num_edges >= max(_LARGE, _DENSE * num_vertices)
-    return tuple(gpus) if pays else (best,)
+def suit_devices(num_vertices: int, num_edges: int, gpus: Sequence[Device], best: Device, room: int) -> tuple[Device, ...]:
+    """Return all GPUs for a graph that does not fit the `room` on the best device, in bytes, and that device for any other.
+
+    On one GPU most algorithms are faster than on two (docs/performance.md).
+    """
+    fits = num_vertices * _BYTES_OF_VERTEX + num_edges * _BYTES_OF_EDGE <= room
+    return (best,) if fits or len(gpus) < 2 else tuple(gpus)
 
 
 def devices_of(given: Any, num_vertices: int, num_edges: int) -> tuple[tuple[Device, ...], ProcessGroup | None]:
     """Return the devices that parts of a graph are for; if none are given, one of each process of the group of this one."""
     if isinstance(given, str) and given == "auto":
         gpus = [each for each in all_devices() if each.kind == "cuda"]
-        return check_devices(suit_devices(num_vertices, num_edges, gpus, device_of(None))), None
+        best = device_of(None)
+        return check_devices(suit_devices(num_vertices, num_edges, gpus, best, best.memory[0])), None
     if given is not None:
         return check_devices(given), None
     group = current_group()

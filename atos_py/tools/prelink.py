@@ -115,11 +115,15 @@ def record_all() -> list[Launch]:
     """Return the launches of all calls on a scale-free graph, a mesh, and a directed graph, and of what is made of graphs."""
     scale_free, mesh = (graph_of(spec, device="cpu") for spec in ("rmat:13:16@1-255", "road:50@1-255"))
     real = scale_free.with_weights(random_weights(scale_free, 0.0, 1.0))
+    far = [graph.with_weights(random_weights(graph, 1, 2**31 - 1)) for graph in (scale_free, mesh)]  # distances of 64 bits
     with recorded_launches() as launches:
         for large in (True, False):
             with as_a_gpu_chooses() if large else contextlib.nullcontext():
                 for graph in (scale_free, mesh, directed_half(scale_free), real):
                     for name in CALLS:
+                        call(name, graph, int(np.argmax(graph.degrees())))
+                for graph in far:
+                    for name in ("sssp", "sssp, predecessors", "shortest_path_lengths, weighted"):
                         call(name, graph, int(np.argmax(graph.degrees())))
     chosen = [dict.fromkeys(("symmetrize", "deduplicate", "remove_loops", "sort"), value) for value in (True, False)]
     with recorded_launches() as derived:

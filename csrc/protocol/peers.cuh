@@ -53,12 +53,15 @@ struct Peers {
   // Whether no task of any device is unfinished.
   ATOS_FUNCTION bool ended() const {
     uint64_t finished = 0, counted = 0, confirmed = 0;
+    ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k) finished += load(&peer[k].counters->finished);
     fence();
+    ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k)
       counted += tickets_of(load(&peer[k].counters->tail)) + load(&peer[k].counters->untracked);
     if (finished != counted) return false;
     // As in QueueRef::ended: reads that cannot be stale.
+    ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k)
       confirmed += tickets_of(fetch_add(&peer[k].counters->tail, 0)) + fetch_add(&peer[k].counters->untracked, 0);
     return finished == confirmed;
@@ -107,6 +110,7 @@ struct Peers {
   // have run all that they had in it, so that the function between rounds is called.
   ATOS_FUNCTION bool close_round() const {
     bool ran = true;
+    ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k) {
       Counters &its = *peer[k].counters;
       const uint64_t end = load(&its.round_end);
@@ -119,6 +123,7 @@ struct Peers {
   // The items that wait for the next round, on all devices.
   ATOS_FUNCTION uint64_t waiting() const {
     uint64_t n = 0;
+    ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k) n += tickets_of(load(&peer[k].counters->tail)) - load(&peer[k].counters->round_end);
     return n;
   }
@@ -126,11 +131,13 @@ struct Peers {
   // After that: opens the next round of each device, maybe an empty one, or says that none follows.
   ATOS_FUNCTION void open_round() const {
     bool more = false, stopped = false;
+    ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k) {
       const Counters &its = *peer[k].counters;
       stopped |= load(&its.stop) != kRun;
       more |= tickets_of(load(&its.tail)) != load(&its.round_end);
     }
+    ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k) {
       Counters &its = *peer[k].counters;
       store(&its.round_end, more && !stopped ? tickets_of(load(&its.tail)) : kNever);
@@ -139,6 +146,7 @@ struct Peers {
 
 private:
   ATOS_FUNCTION void tell(uint64_t why) const {
+    ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k) set_bits(&peer[k].counters->stop, why);
   }
 };

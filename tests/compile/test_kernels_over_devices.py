@@ -45,7 +45,7 @@ def test_search_by_level(worker):
     args = describe(PARTS), describe(search)
     found = link.cubin(tasks, None, args, VERTEX, worker, (9, 0), each_round=levels.open_level, peers=True)
     assert (found.stack_bytes, found.spill_bytes) == (0, 0)
-    assert found.registers <= 72
+    assert found.registers <= 80
 
 
 @pytest.mark.parametrize("worker", ["warp", "cta"])

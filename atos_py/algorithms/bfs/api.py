@@ -25,7 +25,7 @@ from ..arguments import check_call, check_cutoff, check_no_each_round, check_sou
 from ..launch_sequence import LaunchSequence
 from ..over_devices import refuse_over
 from ..over_hosts import refuse_over_hosts
-from .direction import DENSE, LEVEL_TASKS, search_by_level
+from .direction import LEVEL_TASKS, search_by_level
 from .over_devices import bfs_over
 from .over_hosts import bfs_over_hosts
 from .tasks import UNREACHED, assign_parents, visit, visit_within
@@ -40,6 +40,7 @@ _OLD_NAMES = {"switch": "auto"}
 
 # Edges, in all and to a vertex, from which on switching direction is worth its launches, and telling whether it may be done.
 _LARGE = {"cpu": 1_500_000, "cuda": 16_000_000}
+_DENSE = 8
 SCHEDULE = {"persistent", "barrier"}  # options that choose one
 
 
@@ -210,7 +211,7 @@ def bfs(
 def choose_direction(graph: Graph, asked: str | None, chosen: bool) -> str:
     """Return the direction that was asked for, if it suits the graph, or the likely better one."""
     if asked is None:
-        large = graph.num_edges >= max(_LARGE[graph.device.kind], DENSE * graph.num_vertices)
+        large = graph.num_edges >= max(_LARGE[graph.device.kind], _DENSE * graph.num_vertices)
         return "auto" if large and not chosen and graph.is_symmetric() else "push"
     direction = _OLD_NAMES.get(asked, asked) if isinstance(asked, str) else asked
     if not isinstance(direction, str) or direction not in DIRECTIONS:

@@ -30,7 +30,6 @@ from .tasks import UNREACHED
 
 __all__ = [
     "ALPHA",
-    "DENSE",
     "LEVEL_TASKS",
     "MAX_PUSHED_LEVELS",
     "Search",
@@ -43,7 +42,6 @@ __all__ = [
 
 # Beamer's alpha: an edge of the frontier finds so many times as much as one at which an unreached vertex looks.
 ALPHA = 15
-DENSE = 8  # edges to a vertex from which on levels are few, and many edges lead to a vertex
 MAX_PUSHED_LEVELS = 16  # after which a frontier that never had many edges will not have them any more
 
 

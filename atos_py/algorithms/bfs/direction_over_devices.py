@@ -213,10 +213,10 @@ def search_over_devices(
     sources: NDArray[Any],
     depth: PartitionedArray,
     launches: LaunchSequence,
-    ends: tuple[int | None, int],
-    pulls: bool,
+    target: int | None,
+    limit: int,
 ) -> None:
-    """Find depths, up to the level in which a target is reached, or a limit, as `ends` say; `pulls` is for undirected graphs.
+    """Find the depths of an undirected graph: up to a limit, or to the level in which a target is reached.
 
     After the last level that pulls the rest is searched to its end, whatever the target.
     """
@@ -226,8 +226,6 @@ def search_over_devices(
     reached = MirroredArray((2, num_words), np.uint32, ownership.others(2))
     edges = PrivateArray(NUM_PARTIAL_SUMS, np.int64, ownership.others(NUM_PARTIAL_SUMS))
     state = common_zeros(5, np.int64, ownership)
-    state[_REST] = int(not pulls)
-    target, limit = ends
     limits = SEARCHED_ALONE[ownership.devices[0].kind], limit, -1 if target is None else target
     ranges = plan_device_ranges(ownership, launches.worker)
     search = Search(depth, tried, reached, state, edges, edges.rows, ranges, *limits)

@@ -1,4 +1,4 @@
-"""Breadth-first search over several devices: level by level on dense graphs, else by relaxed pushes as on one device."""
+"""Breadth-first search over several devices: relaxed pushes, with the task of one device, or level by level."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from ...graph.partition import Partition
 from ...runtime.stats import LaunchStats
 from ..arguments import check_cutoff, check_sources, check_target, largest_whole
 from ..over_devices import launches_over, number_of, zero_at
-from .direction import DENSE
 from .direction_over_devices import search_over_devices
 from .tasks import UNREACHED, visit_within
 
@@ -34,13 +33,11 @@ def bfs_over(
     sources, end = check_sources(source, n), number_of(parts, check_target(target, n))
     limit = largest_whole(check_cutoff(cutoff), int(UNREACHED))
     launches = launches_over("bfs", parts, np.uint32, capacity, worker, options)
-    pulls = direction == "auto"
-    # Pushing level by level takes each vertex once, which pays where levels are few, and many edges lead to a vertex.
-    in_words = len(parts.devices) == 1 or parts.ownership.chunk % 32 == 0
-    by_level = in_words and limit > 0 and (pulls or (end is None and parts.num_edges >= DENSE * n))
+    in_words = len(parts.devices) == 1 or parts.ownership.chunk % 32 == 0  # a word of bits is of one device
+    by_level = direction == "auto" and in_words and limit > 0
     depth = zero_at(sources, parts, UNREACHED, None if by_level else "min")
     if by_level:
-        search_over_devices(parts, sources, depth, launches, (end, limit), pulls)
+        search_over_devices(parts, sources, depth, launches, end, limit)
     else:
         launches.launch(sources, visit_within, parts, depth, end, limit)
     return depth, launches.total()
