@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
@@ -39,6 +40,15 @@ def imports(module: str) -> Iterator[str]:
 
 
 EDGES = [(module, target) for module in MODULES for target in imports(module) if target in MODULES and target != module]
+
+
+def test_the_rules_name_each_folder_once():
+    text = (ROOT.parent / "CONTRIBUTING.md").read_text()
+    assert text.count(" | ".join(f"`{package}`" for package in ORDER)) == 1
+    folders = [name for row in re.findall(r"^\| (`(?:atos_py|csrc)[^|]*) \|", text, re.MULTILINE) for name in row.split(", ")]
+    parts = [path.name for path in (ROOT.parent / "csrc").iterdir() if path.is_dir()]
+    expected = ["atos_py/", *[f"atos_py/{name}" for name in ORDER[1:]], *[f"csrc/{name}" for name in parts]]
+    assert sorted(folders) == sorted(f"`{name}`" for name in expected)
 
 
 def test_imports_are_found():
