@@ -84,8 +84,8 @@ def full(
         too; "owned", the same for tasks that use elements of their own device alone, which ``debug=True`` checks; or
         "mirrored", a copy on each device, of which tasks read that of their device and write all.
     combine : {"min", "sum"}, optional
-        With a partition: how tasks change elements. "min": by `worker.push_min`, and on devices of one host by `atomic_min` too,
-        of which those of other devices' elements are filtered by bounds. "sum": by `accumulate`. Over several hosts other
+        With a partition: how tasks change elements. "min": by `worker.push_min`, and on devices of one host by `atomic_min`
+        too, of which those of other devices' elements are filtered by bounds. "sum": by `accumulate`. Over several hosts other
         operations cannot travel, so one of them is taken, by default "min"; elsewhere any operation is allowed by default.
 
     Returns
