@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
 import random
 import signal
@@ -193,8 +194,10 @@ def one(chance: random.Random, most: int, kind: str, group: Any, counts: Counter
             group.barrier()  # before others write to it again
 
 
-def work(launches: int, most: int, kind: str, seed: int, patience: float, group: Any = None) -> Counter[str]:
-    """Do launches until there are enough; end the process where one hangs."""
+def work(
+    launches: int, most: int, kind: str, seed: int, patience: float, seconds: float = math.inf, group: Any = None
+) -> Counter[str]:
+    """Do launches until there are enough, or the time is over; end the process where one hangs."""
     chance, counts, begin = random.Random(seed), Counter[str](), time.monotonic()
     alive = [time.monotonic()]
 
@@ -205,7 +208,7 @@ def work(launches: int, most: int, kind: str, seed: int, patience: float, group:
         os._exit(2)
 
     threading.Thread(target=watch, daemon=True).start()
-    while counts["launches"] < launches:
+    while counts["launches"] < launches and time.monotonic() - begin < seconds:
         one(chance, most, kind, group, counts)
         alive[0] = time.monotonic()
     counts["seconds"] = round(time.monotonic() - begin)
@@ -268,6 +271,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, help="processes of one device each, in place of devices of one process")
     parser.add_argument("--kill", type=int, metavar="TIMES", help="kill processes instead, of 2 to --processes")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, help="end after so long, of one process, with the launches done by then")
     parser.add_argument("--patience", type=float, default=120, help="seconds after which a launch counts as hung")
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--job", help=argparse.SUPPRESS)
@@ -275,7 +279,8 @@ def main() -> None:
     if options.kill:
         options.processes = options.processes or 4
     if options.processes is None:
-        counts = work(options.launches, options.devices, options.device, options.seed, options.patience)
+        given = options.launches, options.devices, options.device, options.seed, options.patience
+        counts = work(*given, options.seconds or math.inf)
         sys.exit(not show(f"2 to {options.devices} {options.device} in one process", counts))
     if options.rank is None and options.kill:
         sys.exit(not kill(options.kill, options.processes, options.seed, options.patience))
@@ -289,7 +294,7 @@ def main() -> None:
     if options.kill:
         die(options.seed, group)
         return
-    counts = work(options.launches, options.devices, "cpu", options.seed, options.patience, group)
+    counts = work(options.launches, options.devices, "cpu", options.seed, options.patience, group=group)
     told = group.gather(b"%d" % (counts["wrong"] + counts["lost"]))
     right = show(f"{options.processes} processes", counts) if group.rank == 0 else True
     sys.exit(not right or any(int(each) for each in told))
