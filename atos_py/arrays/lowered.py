@@ -42,7 +42,7 @@ class LoweredArray(PartitionedArray):
 
     @property
     def bounds(self) -> PrivateArray:
-        """What each device knows of the others' elements: the largest number where the host may have raised them since."""
+        """Bounds of the others' elements on each device: the largest number after the host may have raised elements."""
         if self._are_stale:
             kind = self.dtype
             self._bounds._fill(np.array(np.inf if kind.kind == "f" else np.iinfo(kind).max, kind))

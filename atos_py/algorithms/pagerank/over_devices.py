@@ -62,7 +62,7 @@ gather_range = gather(contribution, next_value, no_contribution, count=3).body
 
 
 class Counts(NamedTuple):
-    """What the devices have counted, a row for each."""
+    """Sums and counters of all devices, a row for each."""
 
     totals: Array
     taken: Array

@@ -291,7 +291,7 @@ def lower_max(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir
 
 
 class Bound(NamedTuple):
-    """What a device knows of an element that another one may own."""
+    """Bound of an element that another device may own."""
 
     pointer: ir.Value
     is_own: ir.Value  # whether the element is the device's, so that no bound is needed
