@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -94,7 +94,7 @@ class Graph(DerivedGraphs):
         path: str | os.PathLike[str],
         *,
         device: None = None,
-        devices: Sequence[Device | str],
+        devices: Sequence[Device | str] | Literal["auto"],
         order: str = "keep",
         format: str | None = None,
         weights: bool | DTypeLike = True,
@@ -110,7 +110,7 @@ class Graph(DerivedGraphs):
         path: str | os.PathLike[str],
         *,
         device: Device | str | None = None,
-        devices: Sequence[Device | str] | None = None,
+        devices: Sequence[Device | str] | Literal["auto"] | None = None,
         order: str = "keep",
         format: str | None = None,
         weights: bool | DTypeLike = True,
@@ -143,7 +143,7 @@ class Graph(DerivedGraphs):
             The file.
         device : Device or str, optional
             Where the graph goes; the best device there is unless given.
-        devices : sequence of Device or str, optional
+        devices : sequence of Device or str, or "auto", optional
             Several devices among which the graph is divided, as by `partition`, in place of one. It is built in the memory of
             the host, of which each device then gets its own rows.
         order : {"keep", "random"}

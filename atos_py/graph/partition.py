@@ -169,8 +169,8 @@ def make_partition(
 class Placement:
     """Devices and vertex numbers of the parts of a graph that is still to be built."""
 
-    def __init__(self, devices: tuple[Device, ...], order: str) -> None:
-        self._devices = devices
+    def __init__(self, devices: tuple[Device, ...] | None, order: str) -> None:
+        self._devices = devices  # None: those that suit the graph
         self._is_random = order == "random"
         self._ids: NDArray[np.uint32] | None = None
 
@@ -187,11 +187,12 @@ class Placement:
 
     def parts(self, csr: CSR) -> Partition:
         """Return the parts of a graph that was built with these numbers."""
-        host = "cpu" if self._devices[0].kind == "cuda" else self._devices[0]  # from where each GPU gets its own rows
+        devices = self._devices or devices_of("auto", csr.indptr.size - 1, csr.indices.size)[0]
+        host = "cpu" if devices[0].kind == "cuda" else devices[0]  # from where each GPU gets its own rows
         indptr, indices, weights = (None if part is None else asarray(part, device=host, readonly=True) for part in csr)
         assert indptr is not None and indices is not None  # noqa: PT018 - for mypy
         ids = None if self._ids is None else asarray(self._ids, device=host)
-        return make_partition((indptr, indices, weights), self._devices, ids)
+        return make_partition((indptr, indices, weights), devices, ids)
 
 
 def placement_of(device: Any, devices: Any, order: Any) -> Placement | None:
@@ -203,7 +204,7 @@ def placement_of(device: Any, devices: Any, order: Any) -> Placement | None:
         return None
     if device is not None:
         raise InvalidArgumentError(f"give one device= or several devices=, not both (got {device!r:.80} and {devices!r:.80})")
-    return Placement(check_devices(devices), order)
+    return Placement(None if isinstance(devices, str) and devices == "auto" else check_devices(devices), order)
 
 
 def _spread(ownership: Ownership, rows: Partition) -> Partition:

@@ -189,6 +189,9 @@ def test_graphs_that_fit_one_gpu_stay_on_it():
     graph = atos.generate.road(3, 1.0, device="cpu")
     assert len(graph.partition("auto").devices) == 1
     assert len(graph.partition(devices="auto", order="random").devices) == 1
+    parts = atos.generate.rmat(5, devices="auto", order="random")
+    assert len(parts.devices) == 1
+    assert parts.num_vertices == 32
 
 
 

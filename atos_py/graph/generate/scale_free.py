@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,7 +51,7 @@ def rmat(
     b: float = 0.19,
     c: float = 0.19,
     device: None = None,
-    devices: Sequence[Device | str],
+    devices: Sequence[Device | str] | Literal["auto"],
     order: str = "keep",
 ) -> Partition: ...
 @host_memory_for("generate.rmat")
@@ -64,7 +64,7 @@ def rmat(
     b: float = 0.19,
     c: float = 0.19,
     device: Device | str | None = None,
-    devices: Sequence[Device | str] | None = None,
+    devices: Sequence[Device | str] | Literal["auto"] | None = None,
     order: str = "keep",
 ) -> Graph | Partition:
     """Generate a scale-free graph with the R-MAT model (Chakrabarti, Zhan and Faloutsos 2004).
@@ -86,7 +86,7 @@ def rmat(
         Probabilities of three quarters.
     device : Device or str, optional
         Where the graph goes; the best device there is unless given.
-    devices : sequence of Device or str, optional
+    devices : sequence of Device or str, or "auto", optional
         Several devices among which the graph is divided, as by `Graph.partition`, in place of one.
     order : {"keep", "random"}
         How vertices are numbered on several devices. The permutation has made the ids random already, so that ``"keep"``
