@@ -48,6 +48,10 @@ def parts() -> atos.Partition:
     return edges().partition(["cpu:0", "cpu:1"], "random")
 
 
+def lowered() -> atos.LoweredArray:
+    return atos.full(2, 1, partition=parts(), combine="min")
+
+
 def dynamic(**options: Any) -> atos.DynamicGraph:
     return atos.DynamicGraph(3, device="cpu", **options)
 

@@ -109,7 +109,7 @@ def full(
     if placement != "partitioned" and partition is None:
         raise InvalidArgumentError(f"placement={placement!r} is for arrays over several devices; pass partition= as well")
     places = getattr(partition, "places", None)
-    if combine not in (None, "min", "sum"):
+    if combine is not None and (not isinstance(combine, str) or combine not in ("min", "sum")):
         raise InvalidArgumentError(f"combine must be min or sum (got {combine!r:.80})")
     if combine is not None and (partition is None or placement != "partitioned"):
         raise InvalidArgumentError(

@@ -194,7 +194,6 @@ def test_graphs_that_fit_one_gpu_stay_on_it():
     assert parts.num_vertices == 32
 
 
-
 def test_nothing():
     parts = atos.Graph.from_edges([], [], num_vertices=0, device="cpu").partition(["cpu:0", "cpu:1"])
     assert atos.connected_components(parts).num_components == 0

@@ -12,7 +12,7 @@ import numpy as np
 import public_calls
 import pytest
 import test_bad_input
-from public_calls import MASKED, RAGGED, alone, array, cpu, csr, dynamic, edges, keep, parts, pool, weighted
+from public_calls import MASKED, RAGGED, alone, array, cpu, csr, dynamic, edges, keep, lowered, parts, pool, weighted
 
 import atos_py as atos
 from atos_py import acc, errors
@@ -153,6 +153,10 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "full, partition": lambda junk: atos.full(2, 1, partition=0 if junk is None else junk),
     "full, shape of a partition": lambda junk: atos.full(junk, 1, partition=parts()),
     "full, placement": lambda junk: atos.full(2, 1, partition=parts(), placement=junk),
+    "full, combine": lambda junk: atos.full(2, 1, partition=parts(), combine="" if junk is None else junk),
+    "LoweredArray, index": lambda junk: lowered()[junk],
+    "LoweredArray, value": lambda junk: lowered().__setitem__(0, junk),
+    "LoweredArray, fill": lambda junk: lowered().fill(junk),
     "MirroredArray, index": lambda junk: atos.full(2, 1, partition=parts(), placement="mirrored")[junk],
     "OwnedArray, index": lambda junk: atos.full(2, 1, partition=parts(), placement="owned")[junk],
     "OwnedArray, value": lambda junk: atos.full(2, 1, partition=parts(), placement="owned").__setitem__(0, junk),
