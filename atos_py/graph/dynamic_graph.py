@@ -26,7 +26,6 @@ from .graph_arrays import check_graph
 from .row_deletion import Deletion, deletion, end_deletion_round, make_keys
 from .row_edits import (
     LEAST_ROOM,
-    STORED,
     DynamicRows,
     Insertion,
     Packing,
@@ -36,7 +35,7 @@ from .row_edits import (
     num_store_items,
     pack_rows,
 )
-from .row_lists import BAD, EDGES_PER_ITEM, FOUND, STAGE, make_state, num_row_items
+from .row_lists import BAD, EDGES_PER_ITEM, FOUND, make_state, num_row_items
 from .symmetry import remember_symmetric
 from .weights import weight_dtype
 
@@ -137,11 +136,12 @@ class DynamicGraph:
         self._queues: dict[tuple[Task, ...], Queue] = {
             tasks: Queue(_CAPACITY, device=self.device) for tasks in (insertion, deletion, pack_rows, (make_keys,))
         }
-        self._needed = zeros(self.num_vertices, dtype=np.int32, device=self.device)
         self._followers: list[weakref.ref[Follower]] = []
         self._csr: Graph | None = given
-        start, degree = compute(lambda xp, ends: (ends[:-1].astype(np.int64), xp.diff(ends).astype(np.int32)), given.indptr)
+        start, room = compute(lambda xp, ends: (ends[:-1].astype(np.int64), xp.diff(ends).astype(np.int64)), given.indptr)
+        (degree,) = compute(lambda xp, room: (room.astype(np.int32),), room)
         self.rows = DynamicRows(start, degree, given.indices, given.weights)
+        self._table = RoomTable(room, None, given.num_edges)
         self._grow()
 
     def __repr__(self) -> str:
@@ -184,28 +184,28 @@ class DynamicGraph:
         if not count:
             return
         both, state = int(self.undirected), make_state(self.device)
-        touched = empty(min((1 + both) * count, self.num_vertices), dtype=np.uint32, device=self.device)
+        places = zeros((1 + both) * count, dtype=np.int32, device=self.device)
+        full = empty(min(places.size, self.num_vertices), dtype=np.uint32, device=self.device)
         most = _MOST_EDGES - self.num_edges
         try:
-            edit = Insertion(*batch, values, both, most, touched, self.rows, self._table)
+            edit = Insertion(*batch, values, both, most, places, full, self.rows, self._table)
             self._run(insertion, range_items(count, EDGES_PER_ITEM), state, edit, each_round=end_insertion_round)
             found = state.to_numpy()
             if found[BAD]:
                 self._as_ids(*batch)  # raises
-            added = (1 + both) * count - both * int(found[FOUND])
+            added = places.size - both * int(found[FOUND])
             if added > most:
                 raise InvalidArgumentError(
                     f"a dynamic graph has at most {_MOST_EDGES:,} edges (got {self.num_edges + added:,})"
                 )
             if int(self._table.end[0]) > self._table.capacity:
                 self._grow()
-                state[STAGE] = STORED
                 edit = edit._replace(rows=self.rows, table=self._table)
-                items, store = np.arange(num_store_items(count)), insertion[-1:]
-                self._run(insertion, items, state, edit, begin_with=store, each_round=end_insertion_round)
-        except BaseException:  # nothing has been inserted, or not all
-            self._needed.fill(0)
-            self.num_edges, self._csr = int(self.rows.degree.to_numpy().sum(dtype=np.int64)), None
+                items, rest = np.arange(num_store_items(count)), insertion[-1:]
+                self._run(insertion, items, state, edit, begin_with=rest, each_round=end_insertion_round)
+        except BaseException:  # nothing is inserted
+            self._queues[insertion].clear()
+            self.rows.degree[:] = compute(_without, self.rows.degree, places, *batch)[0]
             raise
         self.num_edges += added
         self._csr = None
@@ -344,20 +344,19 @@ class DynamicGraph:
         return compute(lambda xp, values: (_as_weights(xp, values, kind),), given)[0]
 
     def _grow(self) -> None:
-        """Move all rows to larger arrays, in which each has room for what is to be inserted, and for more."""
-        degree, needed = self.rows.degree, self._needed
-        room, start, end = compute(lambda xp, *counts: _spread(xp, *counts), degree, needed)
+        """Move all rows to larger arrays, in which each has room for its edges, those not stored yet included, and for more."""
+        room, start, end = compute(_spread, self.rows.degree)
         capacity = int(end[0]) + max(int(end[0]) // 4, 1024)
         indices, weights = self._packed(start, capacity)
-        self.rows = DynamicRows(start, degree, indices, weights)
-        self._table = RoomTable(room, needed, end, capacity)
+        self.rows = DynamicRows(start, self.rows.degree, indices, weights)
+        self._table = RoomTable(room, end, capacity)
 
     def _packed(self, start: Array, size: int) -> tuple[Array, Array | None]:
         """Return the edges of all rows in new arrays, where they begin at other places."""
         indices = empty(size, dtype=np.uint32, device=self.device)
         values = self.rows.weights
         weights = None if values is None else empty(size, dtype=values.dtype, device=self.device)
-        n, packing = self.num_vertices, Packing(self.rows, start, indices, weights)
+        n, packing = self.num_vertices, Packing(self.rows, self._table.room, start, indices, weights)
         self._run(pack_rows, np.arange(num_row_items(n)), make_state(self.device, n), packing, begin_with=pack_rows)
         return indices, weights
 
@@ -398,9 +397,15 @@ def _offsets(xp: Any, counts: Any, kind: np.dtype[Any]) -> Any:
     return offsets
 
 
-def _spread(xp: Any, degree: Any, needed: Any) -> Any:
+def _spread(xp: Any, degree: Any) -> Any:
     """Return the room of each row, where it begins, and the end of all; for `compute`."""
-    wanted = degree.astype(np.int64) + needed
+    wanted = degree.astype(np.int64)
     room = wanted + (wanted >> 3) + LEAST_ROOM
     offsets = _offsets(xp, room, np.dtype(np.int64))
     return room, offsets[:-1].copy(), offsets[-1:].copy()
+
+
+def _without(xp: Any, degree: Any, places: Any, sources: Any, targets: Any) -> Any:
+    """Return the numbers of edges without those of a batch that have places; for `compute`."""
+    ends = xp.concatenate([sources, targets])[: places.size][places != 0]
+    return ((degree - xp.bincount(ends, minlength=degree.size)).astype(np.int32),)

@@ -14,7 +14,7 @@ import numpy as np
 from ..compile.atomics import atomic_add, atomic_or_
 from ..compile.task import task
 from .row_edits import UNDER_WAY, DynamicRows
-from .row_lists import BAD, EDGES_PER_ITEM, FOUND, GROUP, STAGE, append_all, by_length, pushing
+from .row_lists import BAD, EDGES_PER_ITEM, FOUND, GROUP, STAGE, append_all, by_length, every, pushing
 
 __all__ = ["Deletion", "deletion", "end_deletion_round", "make_keys"]
 
@@ -230,11 +230,6 @@ def row_deletion(parts_of: Callable[..., Any], sums: Callable[..., Any], bits: i
         return count - np.int64(kept)
 
     return delete_in_row
-
-
-def every(place, batch):  # type: ignore[no-untyped-def]
-    """Say of each listed row that it is wanted."""
-    return True
 
 
 def room_of_listed(place, batch):  # type: ignore[no-untyped-def]

@@ -1,7 +1,8 @@
 """Tasks that insert into rows of edges which have room to grow: an edge takes the next place of a row, which may move first.
 
 A row that is full moves to the end of the arrays, where it gets twice the room, so that an edge is copied a constant number of
-times on average. One launch counts edges, moves rows and stores, in three rounds. `row_deletion` has the other half.
+times on average. One launch checks edges, stores those that have room, and if rows are full moves them and stores the rest.
+`row_deletion` has the other half.
 
 Source: Busato, Green, Bombieri and Bader, "Hornet: an efficient data structure for dynamic sparse graphs and matrices on GPUs",
 HPEC 2018, whose rows are blocks of 2^k edges too.
@@ -16,7 +17,7 @@ import numpy as np
 from ..arrays.array import Array
 from ..compile.atomics import atomic_add
 from ..compile.task import task
-from .row_lists import BAD, EDGES_PER_ITEM, FOUND, GROUP, MOST_ITEMS, STAGE, append_all, by_length, pushing
+from .row_lists import BAD, EDGES_PER_ITEM, FOUND, GROUP, LISTED, MOST_ITEMS, STAGE, append_all, by_length, every, pushing
 
 __all__ = [
     "LEAST_ROOM",
@@ -34,7 +35,8 @@ __all__ = [
 
 LEAST_ROOM = 4  # of a row
 UNDER_WAY = 4  # edges of a row that each thread reads before it goes on with them
-STORED = 2  # the stage of an insertion whose edges are stored, or would be, had the arrays room
+STORED = -1  # among the places of edges
+_AHEAD = 128  # edges for which a thread that works alone fetches what it needs, before it waits for the first one
 
 
 class DynamicRows(NamedTuple):
@@ -69,7 +71,6 @@ class RoomTable(NamedTuple):
     """The room of rows, and where new ones begin."""
 
     room: Any  # edges for which each row has room
-    needed: Any  # edges that are to be inserted into each row
     end: Any  # one element: the end of the last row
     capacity: Any  # of the arrays of edges
 
@@ -82,7 +83,8 @@ class Insertion(NamedTuple):
     weights: Any  # or None
     both: int  # 1 if each edge goes in both directions, and 0 otherwise
     most: int  # edges that there may be, in directions
-    touched: Any  # the list of the rows
+    places: Any  # of each edge in its row, from 1; `STORED` if it is there, 0 if it has none yet. Then those of the reverses
+    full: Any  # the list of the rows without room for all
     rows: DynamicRows
     table: RoomTable
 
@@ -91,35 +93,21 @@ class Packing(NamedTuple):
     """Rows, and where they are copied to."""
 
     rows: DynamicRows
+    room: Any
     start: Any
     indices: Any
     weights: Any
 
 
 @task
-def count_insertion(worker, item, state, batch):  # type: ignore[no-untyped-def]
-    """Count edges at their sources, if `both` at their targets too, list the vertices, and count loops."""
-    group = worker.group(GROUP)
-    needed, n = batch.table.needed, batch.rows.degree.size
-    first = np.int64(item) * EDGES_PER_ITEM
-    last = min(first + EDGES_PER_ITEM, batch.sources.size)
+def check_insertion(worker, item, state, batch):  # type: ignore[no-untyped-def]
+    """Count ends that are no vertices, and loops."""
+    n, first = batch.rows.degree.size, np.int64(item) * EDGES_PER_ITEM
     loops, bad = 0, 0
-    for base in range(first, last, worker.size):
-        k = base + worker.rank
-        u, v = np.int64(0), np.int64(0)
-        first_of_u, first_of_v = False, False
-        if k < last:
-            u, v = np.int64(batch.sources[k]), np.int64(batch.targets[k])
-            if u >= n or v >= n:
-                bad += 1
-            else:
-                first_of_u = atomic_add(needed, u, 1) == 0
-                if u == v:
-                    loops += 1
-                elif batch.both:
-                    first_of_v = atomic_add(needed, v, 1) == 0
-        append_all(group, batch.touched, state, first_of_u, u)
-        append_all(group, batch.touched, state, first_of_v, v)
+    for k in worker.split(range(first, min(first + EDGES_PER_ITEM, batch.sources.size))):
+        u, v = np.int64(batch.sources[k]), np.int64(batch.targets[k])
+        bad += u >= n or v >= n
+        loops += u == v
     loops, bad = worker.sum(loops), worker.sum(bad)
     if worker.rank == 0 and loops > 0:
         atomic_add(state, FOUND, loops)
@@ -127,28 +115,77 @@ def count_insertion(worker, item, state, batch):  # type: ignore[no-untyped-def]
         atomic_add(state, BAD, bad)
 
 
-def is_full(place, batch):  # type: ignore[no-untyped-def]
-    """Whether the row of a listed vertex has too little room."""
-    u = batch.touched[place]
-    return batch.rows.degree[u] + batch.table.needed[u] > batch.table.room[u]
+def num_store_items(count):  # type: ignore[no-untyped-def]
+    """Return how many items store a batch; for tasks and the host."""
+    return min((count + EDGES_PER_ITEM - 1) // EDGES_PER_ITEM, 2 * MOST_ITEMS)
 
 
-def length_of_touched(place, batch):  # type: ignore[no-untyped-def]
-    """Return the number of edges of a listed vertex."""
-    return batch.rows.degree[batch.touched[place]]
+def fetch_place(u, batch):  # type: ignore[no-untyped-def]
+    """Read what `take_place` does, so that it need not wait for memory."""
+    return batch.rows.indices[batch.rows.start[u] + min(batch.rows.degree[u], batch.table.room[u] - 1)]
+
+
+def ends_of(k, side, batch):  # type: ignore[no-untyped-def]
+    """Return the ends of an edge, or of its reverse."""
+    u, v = np.int64(batch.sources[k]), np.int64(batch.targets[k])
+    return (v, u) if side else (u, v)
+
+
+def take_place(k, u, v, weight, batch):  # type: ignore[no-untyped-def]
+    """Store an edge in the next place of its row, if there is room; return whether it is the first one without."""
+    rows, room = batch.rows, batch.table.room[u]
+    place = atomic_add(rows.degree, u, 1)
+    if place < room:
+        store_edge(rows.start[u] + place, v, weight, rows)
+    batch.places[k] = STORED if place < room else place + 1
+    return place == room
+
+
+def store_edge(edge, v, weight, rows):  # type: ignore[no-untyped-def]
+    """Store an edge."""
+    rows.indices[edge] = v
+    set_element(rows.weights, edge, weight)
+
+
+@task
+def store_insertion(worker, item, state, batch):  # type: ignore[no-untyped-def]
+    """Store edges, if `both` their reverses too unless they are loops, as far as rows have room; list the others."""
+    group, count = worker.group(GROUP), batch.sources.size
+    size = _AHEAD if worker.size == 1 else EDGES_PER_ITEM
+    for first in range(np.int64(item) * EDGES_PER_ITEM, count, num_store_items(count) * EDGES_PER_ITEM):
+        for begin in range(first, min(first + EDGES_PER_ITEM, count), size):
+            last = min(begin + size, count)
+            if worker.size == 1:
+                for k in range(begin, last):
+                    for side in range(1 + batch.both):
+                        fetch_place(ends_of(k, side, batch)[0], batch)
+            for base in range(begin, last, worker.size):
+                k = base + worker.rank
+                for side in range(1 + batch.both):
+                    u, is_full = np.int64(0), False
+                    if k < last:
+                        u, v = ends_of(k, side, batch)
+                        if side == 0 or u != v:
+                            is_full = take_place(side * count + k, u, v, element(batch.weights, k), batch)
+                    append_all(group, batch.full, state, is_full, u)
+
+
+def length_of_full(place, batch):  # type: ignore[no-untyped-def]
+    """Return the number of edges that a listed row will have."""
+    return batch.rows.degree[batch.full[place]]
 
 
 def move_row(team, place, batch):  # type: ignore[no-untyped-def]
     """Move a row to the end, unless the arrays are full."""
-    u, rows, table = batch.touched[place], batch.rows, batch.table
-    size = 2 * (rows.degree[u] + table.needed[u])
+    u, rows, table = batch.full[place], batch.rows, batch.table
+    size, count = 2 * rows.degree[u], np.int32(table.room[u])
     first = np.int64(0)
     if team.rank == 0:
         first = atomic_add(table.end, 0, np.int64(size))
     first = team.max(first)
     if first + size <= table.capacity:
-        copy_row(team, rows.start[u], first, rows.degree[u], rows.indices, rows.indices)
-        copy_row(team, rows.start[u], first, rows.degree[u], rows.weights, rows.weights)
+        copy_row(team, rows.start[u], first, count, rows.indices, rows.indices)
+        copy_row(team, rows.start[u], first, count, rows.weights, rows.weights)
         team.sync()
         if team.rank == 0:
             rows.start[u] = first
@@ -183,50 +220,40 @@ def set_element(values, place, value):  # type: ignore[no-untyped-def]
         values[place] = value
 
 
-make_room = by_length(is_full, length_of_touched, move_row, move_row)
-
-
-def store_edge(u, v, weight, rows, table):  # type: ignore[no-untyped-def]
-    """Store an edge in the next place of its row."""
-    place = rows.start[u] + atomic_add(rows.degree, u, 1)
-    rows.indices[place] = v
-    set_element(rows.weights, place, weight)
-    table.needed[u] = 0
-
-
-def num_store_items(count):  # type: ignore[no-untyped-def]
-    """Return how many items store a batch; for tasks and the host."""
-    return min((count + EDGES_PER_ITEM - 1) // EDGES_PER_ITEM, 2 * MOST_ITEMS)
+move_full_rows = by_length(every, length_of_full, move_row, move_row)
 
 
 @task
-def store_insertion(worker, item, state, batch):  # type: ignore[no-untyped-def]
-    """Store edges, and if `both` their reverses unless they are loops."""
-    count = batch.sources.size
+def store_rest(worker, item, state, batch):  # type: ignore[no-untyped-def]
+    """Store the edges whose rows had no room, at the places that they have taken."""
+    rows, count = batch.rows, batch.sources.size
     for first in range(np.int64(item) * EDGES_PER_ITEM, count, num_store_items(count) * EDGES_PER_ITEM):
         for k in worker.split(range(first, min(first + EDGES_PER_ITEM, count))):
-            u, v, weight = batch.sources[k], batch.targets[k], element(batch.weights, k)
-            store_edge(u, v, weight, batch.rows, batch.table)
-            if batch.both and u != v:
-                store_edge(v, u, weight, batch.rows, batch.table)
+            u, v = batch.sources[k], batch.targets[k]
+            if batch.places[k] > 0:
+                store_edge(rows.start[u] + batch.places[k] - 1, v, element(batch.weights, k), rows)
+            if batch.both and batch.places[count + k] > 0:
+                store_edge(rows.start[v] + batch.places[count + k] - 1, u, element(batch.weights, k), rows)
 
 
-insertion = count_insertion, *make_room, store_insertion
-push_full_rows = pushing(make_room)
+insertion = check_insertion, store_insertion, *move_full_rows, store_rest
+push_full_rows = pushing(move_full_rows)
 
 
 def end_insertion_round(worker, state, batch):  # type: ignore[no-untyped-def]
-    """Have full rows moved after the count, and edges stored after that, unless something is wrong or the arrays are full."""
+    """Have edges stored unless something is wrong, then full rows moved, and the rest stored unless the arrays are full."""
     stage, count = state[STAGE], batch.sources.size
     worker.sync()  # all threads have read it
     if worker.rank == 0:
         state[STAGE] = stage + 1
-    if stage == 0:
-        if state[BAD] == 0 and (1 + batch.both) * count - batch.both * state[FOUND] <= batch.most:
-            push_full_rows(worker, state)
-    elif stage == 1 and batch.table.end[0] <= batch.table.capacity:
+    if stage == 0 and state[BAD] == 0 and (1 + batch.both) * count - batch.both * state[FOUND] <= batch.most:
         for k in worker.split(num_store_items(count)):
             worker.push(k, task=store_insertion)
+    elif stage == 1 and state[LISTED] > 0:
+        push_full_rows(worker, state)
+    elif stage == 2 and batch.table.end[0] <= batch.table.capacity:
+        for k in worker.split(num_store_items(count)):
+            worker.push(k, task=store_rest)
 
 
 def has_edges(v, packing):  # type: ignore[no-untyped-def]
@@ -235,15 +262,15 @@ def has_edges(v, packing):  # type: ignore[no-untyped-def]
 
 
 def length_of_row(v, packing):  # type: ignore[no-untyped-def]
-    """Return the number of edges of a vertex."""
-    return packing.rows.degree[v]
+    """Return the number of edges of a vertex, without those that have no room yet."""
+    return min(packing.rows.degree[v], packing.room[v])
 
 
 def pack_row(team, v, packing):  # type: ignore[no-untyped-def]
     """Copy a row to where it begins in other arrays."""
-    rows = packing.rows
-    copy_row(team, rows.start[v], packing.start[v], rows.degree[v], rows.indices, packing.indices)
-    copy_row(team, rows.start[v], packing.start[v], rows.degree[v], rows.weights, packing.weights)
+    rows, count = packing.rows, np.int32(length_of_row(v, packing))
+    copy_row(team, rows.start[v], packing.start[v], count, rows.indices, packing.indices)
+    copy_row(team, rows.start[v], packing.start[v], count, rows.weights, packing.weights)
     return 0
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "ballot",
     "by_length",
     "count_bits",
+    "every",
     "make_state",
     "num_row_items",
     "pushing",
@@ -70,6 +71,11 @@ def pushing(tasks: tuple[Task, Task]) -> Callable[..., Any]:
             worker.push(k, task=short)
 
     return push_rows
+
+
+def every(place, edit):  # type: ignore[no-untyped-def]
+    """Say of each listed row that it is wanted."""
+    return True
 
 
 def nothing(worker, total, state, edit):  # type: ignore[no-untyped-def]

@@ -365,15 +365,15 @@ def test_peeling_spills_nothing():
 def test_edits_spill_nothing(dtype):
     weights = None if dtype is None else array(dtype)
     rows = row_edits.DynamicRows(array("i8"), array("i4"), array("u4"), weights)
-    table = row_edits.RoomTable(array("i8"), array("i4"), array("i8"), 9)
+    table = row_edits.RoomTable(array("i8"), array("i8"), 9)
     ids, state = array("u4"), array("i8")
-    insertion = row_edits.Insertion(ids, ids, weights, 1, 9, ids, rows, table)
+    insertion = row_edits.Insertion(ids, ids, weights, 1, 9, array("i4"), ids, rows, table)
     deletion = row_deletion.Deletion(array("u8"), ids, rows, table.room)
     launches = [
         (Tasks(row_edits.insertion), (state, insertion), row_edits.end_insertion_round),
         (row_deletion.make_keys, (state, ids, ids, 1, 9, array("u8")), None),
         (Tasks(row_deletion.deletion), (state, deletion), row_deletion.end_deletion_round),
-        (Tasks(row_edits.pack_rows), (state, row_edits.Packing(rows, array("i8"), ids, weights)), None),
+        (Tasks(row_edits.pack_rows), (state, row_edits.Packing(rows, table.room, array("i8"), ids, weights)), None),
     ]
     for task, args, each_round in launches:
         found = link.cubin(task, None, tuple(map(describe, args)), np.dtype("u4"), "cta", (9, 0), each_round=each_round)

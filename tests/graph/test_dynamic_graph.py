@@ -244,6 +244,31 @@ def test_an_insertion_without_memory_leaves_everything_as_it_was(monkeypatch):
     assert graph.to_graph().indices[:].tolist() == [1, 2, 1]
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_an_insertion_that_is_interrupted_leaves_everything_as_it_was(device, monkeypatch):
+    """Whether rows had room for its edges or not."""
+    before = atos.generate.rmat(8, 4, device=device).to_symmetric()
+    graph = atos.DynamicGraph(before, undirected=True)
+    more = atos.generate.rmat(8, 16, seed=7, device="cpu").to_scipy().tocoo()
+    run = atos.DynamicGraph._run
+
+    def interrupted(self, tasks, *args, **options):
+        run(self, tasks, *args, **options)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(atos.DynamicGraph, "_run", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            graph.insert_edges(more.row, more.col)
+    graph._csr = None  # which is kept otherwise, since nothing has changed
+    now = graph.to_graph()
+    assert (now.num_edges, graph.num_edges) == (before.num_edges, before.num_edges)
+    assert (now.indptr[:].tolist(), now.indices[:].tolist()) == (before.indptr[:].tolist(), before.indices[:].tolist())
+    graph.insert_edges(more.row, more.col)
+    assert graph.num_edges == before.num_edges + 2 * more.nnz - np.count_nonzero(more.row == more.col)
+    assert graph.to_graph().num_edges == graph.num_edges
+
+
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
