@@ -23,7 +23,7 @@ from ..support.validation import check_bool, check_int
 from .csr import indptr_dtype
 from .graph import Graph
 from .graph_arrays import check_graph
-from .row_deletion import Deletion, deletion, end_deletion_round, make_keys
+from .row_deletion import DELETION, Deletion
 from .row_edits import (
     LEAST_ROOM,
     DynamicRows,
@@ -35,6 +35,7 @@ from .row_edits import (
     num_store_items,
     pack_rows,
 )
+from .row_keys import make_keys, sort_by_digit, sort_keys
 from .row_lists import BAD, EDGES_PER_ITEM, FOUND, make_state, num_row_items
 from .symmetry import remember_symmetric
 from .weights import weight_dtype
@@ -132,10 +133,7 @@ class DynamicGraph:
             given = Graph.from_csr(np.zeros(n + 1, np.int32), np.zeros(0, np.uint32), kind, device=device_of(device))
         self.device, self.num_vertices, self.num_edges = given.device, given.num_vertices, given.num_edges
         self._library = given.library
-        # Of their own, since a launch of other tasks changes how a queue stores items.
-        self._queues: dict[tuple[Task, ...], Queue] = {
-            tasks: Queue(_CAPACITY, device=self.device) for tasks in (insertion, deletion, pack_rows, (make_keys,))
-        }
+        self._queues: dict[tuple[Task, ...], Queue] = {}
         self._followers: list[weakref.ref[Follower]] = []
         self._csr: Graph | None = given
         start, room = compute(lambda xp, ends: (ends[:-1].astype(np.int64), xp.diff(ends).astype(np.int64)), given.indptr)
@@ -204,7 +202,7 @@ class DynamicGraph:
                 items, rest = np.arange(num_store_items(count)), insertion[-1:]
                 self._run(insertion, items, state, edit, begin_with=rest, each_round=end_insertion_round)
         except BaseException:  # nothing is inserted
-            self._queues[insertion].clear()
+            self._queue_of(insertion).clear()
             self.rows.degree[:] = compute(_without, self.rows.degree, places, *batch)[0]
             raise
         self.num_edges += added
@@ -249,9 +247,13 @@ class DynamicGraph:
         if int(state[BAD]):
             self._as_ids(*batch)  # raises
         firsts = empty(min(keys.size, self.num_vertices), dtype=np.uint32, device=self.device)
-        edit = Deletion(sort(keys), firsts, self.rows, self._table.room)
-        items = range_items(keys.size, EDGES_PER_ITEM)
-        self._run(deletion, items, state, edit, each_round=end_deletion_round)
+        if self.device.kind == "cuda":
+            keys = sort(keys)
+        else:
+            sort_keys(keys, self.num_vertices, self._queue_of((sort_by_digit,)))
+        edit = Deletion(keys, firsts, self.rows, self._table.room)
+        tasks, end_round = DELETION[self.device.kind]
+        self._run(tasks, range_items(keys.size, EDGES_PER_ITEM), state, edit, each_round=end_round)
         deleted = int(state[FOUND])
         if deleted:
             self.num_edges -= deleted
@@ -360,11 +362,17 @@ class DynamicGraph:
         self._run(pack_rows, np.arange(num_row_items(n)), make_state(self.device, n), packing, begin_with=pack_rows)
         return indices, weights
 
+    def _queue_of(self, tasks: tuple[Task, ...]) -> Queue:
+        """Return the queue of some tasks: their own, since a launch of other tasks changes how a queue stores items."""
+        if tasks not in self._queues:
+            self._queues[tasks] = Queue(_CAPACITY, device=self.device)
+        return self._queues[tasks]
+
     def _run(
         self, tasks: tuple[Task, ...], items: Any, *args: Any, begin_with: Sequence[Task] = (), each_round: Any = None
     ) -> None:
         """Run tasks, in rounds if there is a function between rounds. Those to begin with, or the first one, get the items."""
-        queue = self._queues[tasks]
+        queue = self._queue_of(tasks)
         if len(tasks) > 1:
             queue._prepare_kinds(tasks)
         for each in begin_with or tasks[:1]:

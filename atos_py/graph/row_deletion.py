@@ -13,14 +13,17 @@ import numpy as np
 
 from ..compile.atomics import atomic_add, atomic_or_
 from ..compile.task import task
-from .row_edits import UNDER_WAY, DynamicRows
-from .row_lists import BAD, EDGES_PER_ITEM, FOUND, GROUP, STAGE, append_all, by_length, every, pushing
+from .row_edits import UNDER_WAY, DynamicRows, element, set_element
+from .row_keys import source_of
+from .row_lists import EDGES_PER_ITEM, FOUND, GROUP, STAGE, append_all, by_length, every, pushing
 
-__all__ = ["Deletion", "deletion", "end_deletion_round", "make_keys"]
+__all__ = ["DELETION", "Deletion"]
 
 _GROUPS = 32  # of a worker, at most
 _COUNTS = 2 * _GROUPS
 _GROUP_BITS, _WORKER_BITS = 10, 16  # of a place in the filter of a short row, and of a long one
+_THREAD_BITS = 14  # the same of a thread that works alone, with a byte for each place
+_THREAD_BYTES = 1 << _THREAD_BITS
 _GROUP_WORDS, _WORKER_WORDS = 1 << _GROUP_BITS >> 5, 1 << _WORKER_BITS >> 5
 _SUMS, _SUMS_BEFORE = 0x01010101, 0x01010100  # factors that make prefix sums of four numbers of 8 bits
 _HASH = 0x9E3779B1  # an odd number near 2**32 divided by the golden ratio
@@ -33,28 +36,6 @@ class Deletion(NamedTuple):
     firsts: Any  # the list of the rows, by the first key of each
     rows: DynamicRows
     room: Any
-
-
-@task
-def make_keys(worker, item, state, sources, targets, both, n, keys):  # type: ignore[no-untyped-def]
-    """Make words of 64 bits of edges (source, target), if `both` of their reverses too; count ends that are no vertices."""
-    count = sources.size
-    first = np.int64(item) * EDGES_PER_ITEM
-    bad = 0
-    for k in worker.split(range(first, min(first + EDGES_PER_ITEM, count))):
-        u, v = np.uint64(sources[k]), np.uint64(targets[k])
-        bad += u >= n or v >= n
-        keys[k] = u << np.uint64(32) | v
-        if both:
-            keys[count + k] = v << np.uint64(32) | u
-    bad = worker.sum(bad)
-    if worker.rank == 0 and bad > 0:
-        atomic_add(state, BAD, bad)
-
-
-def source_of(key):  # type: ignore[no-untyped-def]
-    """Return the source of an edge (source, target) in a word of 64 bits."""
-    return np.int64(key >> np.uint64(32))
 
 
 @task
@@ -251,7 +232,6 @@ delete_in_rows = by_length(
     row_deletion(of_worker, sum_in_worker, _WORKER_BITS),
     add_deleted,
 )
-deletion = list_rows, *delete_in_rows
 push_rows = pushing(delete_in_rows)
 
 
@@ -263,3 +243,67 @@ def end_deletion_round(worker, state, batch):  # type: ignore[no-untyped-def]
         state[STAGE] = stage + 1
     if stage == 0:
         push_rows(worker, state)
+
+
+def move_edges(rows, old, new, count):  # type: ignore[no-untyped-def]
+    """Move edges that follow each other to another place before theirs, if that is another one."""
+    if new < old:
+        for k in range(count):
+            rows.indices[new + k] = rows.indices[old + k]
+            set_element(rows.weights, new + k, element(rows.weights, old + k))
+
+
+def may_be_gone(filter, bits, edge, count, rows):  # type: ignore[no-untyped-def]
+    """Whether the filter has one of the targets of edges that follow each other."""
+    found = False
+    for k in range(count):
+        found |= filter[place_in_filter(rows.indices[edge + k], bits)]
+    return found
+
+
+def delete_alone(filter, low, number, batch):  # type: ignore[no-untyped-def]
+    """Delete the edges of a row that are among so many keys from `low` on, by one thread; return how many."""
+    keys, rows = batch.keys, batch.rows
+    bits = 6
+    while bits < _THREAD_BITS and number >> (bits - 6):  # so that few of the edges that stay are looked for
+        bits += 1
+    for k in range(1 << bits):
+        filter[k] = False
+    for k in range(low, low + number):
+        filter[place_in_filter(keys[k] & np.uint64(0xFFFFFFFF), bits)] = True
+    edge = left = rows.start[source_of(keys[low])]
+    end = edge + rows.degree[source_of(keys[low])]
+    while edge < end:
+        while edge + UNDER_WAY <= end and not may_be_gone(filter, bits, edge, UNDER_WAY, rows):
+            move_edges(rows, edge, left, UNDER_WAY)
+            edge += UNDER_WAY
+            left += UNDER_WAY
+        for k in range(edge, min(edge + UNDER_WAY, end)):
+            target = rows.indices[k]
+            if not (filter[place_in_filter(target, bits)] and is_among(keys, low, np.int32(number), target)):
+                move_edges(rows, k, left, 1)
+                left += 1
+        edge += UNDER_WAY
+    rows.degree[source_of(keys[low])] -= end - left
+    return end - left
+
+
+@task
+def delete_by_thread(worker, item, state, batch):  # type: ignore[no-untyped-def]
+    """Delete from the rows whose keys begin in a range, one row after the other, by one thread."""
+    filter, keys = worker.scratch(np.bool_, _THREAD_BYTES), batch.keys
+    low = np.int64(item) * EDGES_PER_ITEM
+    last, total = min(low + EDGES_PER_ITEM, keys.size), 0
+    while 0 < low < last and source_of(keys[low]) == source_of(keys[low - 1]):
+        low += 1
+    while low < last:
+        number = 1
+        while low + number < keys.size and source_of(keys[low + number]) == source_of(keys[low]):
+            number += 1
+        total += delete_alone(filter, low, number, batch)
+        low += number
+    add_deleted(worker, total, state, batch)
+
+
+#: Tasks of a deletion, and what follows each round. A thread of the CPU has no others to share a row with, nor to wait for.
+DELETION = {"cuda": ((list_rows, *delete_in_rows), end_deletion_round), "cpu": ((delete_by_thread,), None)}

@@ -16,7 +16,7 @@ from atos_py.algorithms import bfs, count_triangles, dynamic_components, label_p
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import PoolArgument, QueueKind, describe
 from atos_py.compile.kinds import Launchable, Tasks
-from atos_py.graph import row_deletion, row_edits
+from atos_py.graph import row_deletion, row_edits, row_keys
 from atos_py.operators import connect, orientation, peeling
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
@@ -369,10 +369,11 @@ def test_edits_spill_nothing(dtype):
     ids, state = array("u4"), array("i8")
     insertion = row_edits.Insertion(ids, ids, weights, 1, 9, array("i4"), ids, rows, table)
     deletion = row_deletion.Deletion(array("u8"), ids, rows, table.room)
+    deleting, end_deletion_round = row_deletion.DELETION["cuda"]
     launches = [
         (Tasks(row_edits.insertion), (state, insertion), row_edits.end_insertion_round),
-        (row_deletion.make_keys, (state, ids, ids, 1, 9, array("u8")), None),
-        (Tasks(row_deletion.deletion), (state, deletion), row_deletion.end_deletion_round),
+        (row_keys.make_keys, (state, ids, ids, 1, 9, array("u8")), None),
+        (Tasks(deleting), (state, deletion), end_deletion_round),
         (Tasks(row_edits.pack_rows), (state, row_edits.Packing(rows, table.room, array("i8"), ids, weights)), None),
     ]
     for task, args, each_round in launches:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 import atos_py as atos
 from atos_py.errors import InvalidArgumentError, UnsupportedTypeError
+from atos_py.graph.row_deletion import DELETION
+from atos_py.graph.row_keys import sort_keys
 
 DEVICES = [
     pytest.param("cpu"),
@@ -136,9 +138,12 @@ def test_a_row_grows_from_nothing_to_all(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("length", [33, 2047, 2048, 5001])
-def test_a_deletion_keeps_the_order_of_a_row(device, length):
-    """Whether a group deletes from it or a whole worker."""
+@pytest.mark.parametrize("length", [3, 33, 2047, 2048, 5001])
+@pytest.mark.parametrize("as_on_a_gpu", [False, True])
+def test_a_deletion_keeps_the_order_of_a_row(device, length, as_on_a_gpu, monkeypatch):
+    """Whether a thread deletes from it, a group or a whole worker."""
+    if as_on_a_gpu:
+        monkeypatch.setitem(DELETION, "cpu", DELETION["cuda"])
     targets = np.arange(length)[::-1]
     graph = atos.DynamicGraph(atos.Graph.from_edges(np.zeros(length, int), targets, weights=targets / 2, device=device))
     gone = np.random.default_rng(length).choice(length, length // 3, replace=False)
@@ -146,6 +151,17 @@ def test_a_deletion_keeps_the_order_of_a_row(device, length):
     left, now = targets[~np.isin(targets, gone)], graph.to_graph()
     assert now.indices[:].tolist() == left.tolist()
     assert now.weights[:].tolist() == (left / 2).tolist()
+
+
+@pytest.mark.parametrize(
+    ("n", "count"), [(1, 3), (2, 5), (1 << 10, 8192), (1000, 8193), ((1 << 20) + 1, 30000), (2**32 - 1, 30000)]
+)
+def test_keys_are_sorted(n, count):
+    ends = np.random.default_rng(count).integers(0, n, (2, count), np.uint64)
+    keys = atos.asarray(ends[0] << np.uint64(32) | ends[1], device="cpu")
+    before = keys.to_numpy()
+    sort_keys(keys, n, atos.Queue(16, device="cpu"))
+    assert np.array_equal(keys.to_numpy(), np.sort(before))
 
 
 @pytest.mark.parametrize("device", DEVICES)
