@@ -34,6 +34,7 @@ from .row_edits import (
     insertion,
     num_store_items,
     pack_rows,
+    take_back,
 )
 from .row_keys import make_keys, sort_by_digit, sort_keys
 from .row_lists import BAD, EDGES_PER_ITEM, FOUND, make_state, num_row_items
@@ -185,8 +186,8 @@ class DynamicGraph:
         places = zeros((1 + both) * count, dtype=np.int32, device=self.device)
         full = empty(min(places.size, self.num_vertices), dtype=np.uint32, device=self.device)
         most = _MOST_EDGES - self.num_edges
+        edit = Insertion(*batch, values, both, most, places, full, self.rows, self._table)
         try:
-            edit = Insertion(*batch, values, both, most, places, full, self.rows, self._table)
             self._run(insertion, range_items(count, EDGES_PER_ITEM), state, edit, each_round=end_insertion_round)
             found = state.to_numpy()
             if found[BAD]:
@@ -203,7 +204,7 @@ class DynamicGraph:
                 self._run(insertion, items, state, edit, begin_with=rest, each_round=end_insertion_round)
         except BaseException:  # nothing is inserted
             self._queue_of(insertion).clear()
-            self.rows.degree[:] = compute(_without, self.rows.degree, places, *batch)[0]
+            self._run((take_back,), range_items(count, EDGES_PER_ITEM), edit)
             raise
         self.num_edges += added
         self._csr = None
@@ -411,9 +412,3 @@ def _spread(xp: Any, degree: Any) -> Any:
     room = wanted + (wanted >> 3) + LEAST_ROOM
     offsets = _offsets(xp, room, np.dtype(np.int64))
     return room, offsets[:-1].copy(), offsets[-1:].copy()
-
-
-def _without(xp: Any, degree: Any, places: Any, sources: Any, targets: Any) -> Any:
-    """Return the numbers of edges without those of a batch that have places; for `compute`."""
-    ends = xp.concatenate([sources, targets])[: places.size][places != 0]
-    return ((degree - xp.bincount(ends, minlength=degree.size)).astype(np.int32),)

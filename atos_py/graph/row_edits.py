@@ -31,6 +31,7 @@ __all__ = [
     "insertion",
     "num_store_items",
     "pack_rows",
+    "take_back",
 ]
 
 LEAST_ROOM = 4  # of a row
@@ -234,6 +235,16 @@ def store_rest(worker, item, state, batch):  # type: ignore[no-untyped-def]
                 store_edge(rows.start[u] + batch.places[k] - 1, v, element(batch.weights, k), rows)
             if batch.both and batch.places[count + k] > 0:
                 store_edge(rows.start[v] + batch.places[count + k] - 1, u, element(batch.weights, k), rows)
+
+
+@task
+def take_back(worker, item, batch):  # type: ignore[no-untyped-def]
+    """Take the edges that have got places out of the numbers of edges, which makes rows as they were."""
+    first, count = np.int64(item) * EDGES_PER_ITEM, batch.sources.size
+    for k in worker.split(range(first, min(first + EDGES_PER_ITEM, count))):
+        for side in range(1 + batch.both):
+            if batch.places[side * count + k] != 0:
+                atomic_add(batch.rows.degree, ends_of(k, side, batch)[0], -1)
 
 
 insertion = check_insertion, store_insertion, *move_full_rows, store_rest

@@ -372,6 +372,7 @@ def test_edits_spill_nothing(dtype):
     deleting, end_deletion_round = row_deletion.DELETION["cuda"]
     launches = [
         (Tasks(row_edits.insertion), (state, insertion), row_edits.end_insertion_round),
+        (row_edits.take_back, (insertion,), None),
         (row_keys.make_keys, (state, ids, ids, 1, 9, array("u8")), None),
         (Tasks(deleting), (state, deletion), end_deletion_round),
         (Tasks(row_edits.pack_rows), (state, row_edits.Packing(rows, table.room, array("i8"), ids, weights)), None),
