@@ -409,6 +409,6 @@ def _offsets(xp: Any, counts: Any, kind: np.dtype[Any]) -> Any:
 def _spread(xp: Any, degree: Any) -> Any:
     """Return the room of each row, where it begins, and the end of all; for `compute`."""
     wanted = degree.astype(np.int64)
-    room = wanted + (wanted >> 3) + LEAST_ROOM
+    room = wanted + (wanted >> 1) + LEAST_ROOM
     offsets = _offsets(xp, room, np.dtype(np.int64))
     return room, offsets[:-1].copy(), offsets[-1:].copy()
