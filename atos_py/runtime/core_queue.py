@@ -111,6 +111,16 @@ class CoreQueue:
             pass
         return status
 
+    def set_buckets(self, number: int, width: float) -> None:
+        """Give an empty queue buckets of a width; 0: one that adapts."""
+        check(self.call(lib.atos_queue_set_buckets, number, width))
+
+    def priorities(self, count: int) -> NDArray[np.float64]:
+        """Return the priorities of the first items that `read` returns, of a queue with buckets."""
+        priorities = np.empty(count)
+        check(self.call(lib.atos_queue_read_priorities, _pointer(priorities), count))
+        return priorities
+
     def pending(self) -> int:
         """Return how many items are waiting."""
         count = ffi.new("uint64_t *")
@@ -176,10 +186,7 @@ class CoreQueue:
         """Return what a checkpoint holds; of different moments, if another thread launches or pushes meanwhile."""
         form, stored, state = self.read()
         items, numbers = form.decode(stored)
-        priorities = None
-        if options.buckets is not None:
-            priorities = np.empty(len(items))
-            check(self.call(lib.atos_queue_read_priorities, _pointer(priorities), len(items)))
+        priorities = None if options.buckets is None else self.priorities(len(items))
         return QueueSnapshot(options, items, priorities, form.kinds, numbers, state)
 
     def restore(self, saved: QueueSnapshot) -> None:

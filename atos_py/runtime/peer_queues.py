@@ -96,14 +96,13 @@ class PeerForm(Form):
         return Launched(status, total, tuple(devices))
 
 
-def check_owner(owner: Any, devices: Sequence[Device | str] | None, device: Any, buckets: Any) -> Ownership:
+def check_owner(owner: Any, devices: Sequence[Device | str] | None, device: Any) -> Ownership:
     """Return the ownership of the items of a queue with an owner, which fits its other parameters."""
     if owner is None:
         raise InvalidArgumentError("a queue over several devices has an owner= of its items: what Graph.partition returns")
     ownership = ownership_of("owner", owner)
-    if device is not None or buckets is not None:
-        what = "device=, since it has several" if device is not None else "buckets= yet"
-        raise LaunchConfigError(f"a queue with an owner has no {what}; leave it out")
+    if device is not None:
+        raise LaunchConfigError("a queue with an owner has no device=, since it has several; leave it out")
     if devices is not None and check_devices(devices) != ownership.devices:
         of_owner = ", ".join(map(str, ownership.devices))
         raise InvalidArgumentError(f"devices must be those of owner, {of_owner} (got {devices!r:.80}); leave them out")
@@ -147,6 +146,7 @@ class PeerQueues:
         self._dtype, self._ownership = dtype, ownership
         stored, group = item_bytes(dtype.itemsize), ownership.group
         self._slot_bytes = 8 if stored == 4 else stored + 8
+        self._has_buckets = False
         self._cores: list[CoreQueue] = []
         if group is not None:
             group.agree(f"a queue of {capacity} to {most or 'any number of'} items of {dtype}")
@@ -176,6 +176,14 @@ class PeerQueues:
             status = status or core.call(function, *args)
         return status
 
+    def set_buckets(self, number: int, width: float) -> None:
+        """Give each device buckets of a width; 0: one that adapts, on each by itself."""
+        if self._ownership.group is not None:
+            self._ownership.group.agree(f"a queue with {number} buckets, {width or 'auto'} wide")
+        for core in self._cores:
+            core.set_buckets(number, width)
+        self._has_buckets = True
+
     def _limit(self, most: int) -> None:
         """Say how far each queue may grow; 0: as far as their part of half of the free memory allows."""
         check(self.call(lib.atos_queue_limit, most or max(self._fitting(), self.capacities()[0])))
@@ -195,7 +203,8 @@ class PeerQueues:
         numbers = self._ownership.to_numbers(_keys(given))
         _keys(given)[...] = numbers
         owners = numbers // self._ownership.chunk
-        parts = [given[owners == k] for k in self._ownership.here]
+        own = [owners == k for k in self._ownership.here]
+        parts = [given[mine] for mine in own]
         devices = [self._ownership.devices[k] for k in self._ownership.here]
         for core, device, part in zip(self._cores, devices, parts, strict=True):
             waiting, (capacity, most) = core.pending(), core.capacities()
@@ -210,13 +219,22 @@ class PeerQueues:
         if task is not None:  # all tell kinds apart, or none
             for core in self._cores:
                 core.know(task)
-        for core, part in zip(self._cores, parts, strict=True):
+        for core, mine, part in zip(self._cores, own, parts, strict=True):
             if len(part):
-                core.push(part, task)
+                core.push(part, task, None if priorities is None else np.ascontiguousarray(priorities[mine]))
 
     def read(self, room: int | None = None) -> tuple[Form, NDArray[np.uint8], QueueState]:
-        """Return the items of all devices, one after another, with their ids, or none of them if there is no room."""
-        return self._merge([core.read(room) for core in self._cores])
+        """Return the items of all devices with their ids, one after another or by priority, or none if there is no room."""
+        parts = [core.read(room) for core in self._cores]
+        merged, stored, state = self._merge(parts)
+        priorities = self._priorities(parts)
+        return merged, stored if priorities is None else stored[np.argsort(priorities, kind="stable")], state
+
+    def _priorities(self, parts: Sequence[tuple[Form, NDArray[np.uint8], QueueState]]) -> NDArray[np.float64] | None:
+        """Return the priorities of the items of parts, if the queue has buckets."""
+        if not self._has_buckets:
+            return None
+        return np.concatenate([core.priorities(len(items)) for core, (_, items, _) in zip(self._cores, parts, strict=True)])
 
     def _merge(self, parts: Sequence[tuple[Form, NDArray[np.uint8], QueueState]]) -> tuple[Form, NDArray[np.uint8], QueueState]:
         """Return the items of parts together, with their ids, and their states added up."""
@@ -245,9 +263,11 @@ class PeerQueues:
         parts = [core.read() for core in self._cores]
         merged, stored, state = self._merge(parts)
         items, numbers = merged.decode(stored)
+        priorities = self._priorities(parts)
         in_level = np.concatenate([np.arange(each.pending) < each.level for _, _, each in parts])
-        order = np.argsort(~in_level, kind="stable")
-        return QueueSnapshot(options, items[order], None, merged.kinds, numbers[order], state)
+        order = np.argsort(~in_level if priorities is None else priorities, kind="stable")
+        ordered = None if priorities is None else priorities[order]
+        return QueueSnapshot(options, items[order], ordered, merged.kinds, numbers[order], state)
 
     def restore(self, saved: QueueSnapshot) -> None:
         """Put an empty queue that nobody else uses in a state, of which each device gets its own items."""
@@ -261,7 +281,8 @@ class PeerQueues:
             counts = QueueState(int(own.sum()), int((own & in_level).sum()), 0, 0)
             if k == 0:
                 counts = counts._replace(tasks_run=saved.state.tasks_run, tasks_pushed=saved.state.tasks_pushed)
-            core.restore(saved._replace(items=items[own], numbers=saved.numbers[own], state=counts))
+            part = None if saved.priorities is None else np.ascontiguousarray(saved.priorities[own])
+            core.restore(saved._replace(items=items[own], priorities=part, numbers=saved.numbers[own], state=counts))
 
     def _check_one_process(self) -> None:
         if self._ownership.group is not None:

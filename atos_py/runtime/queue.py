@@ -131,22 +131,21 @@ class Queue(QueueLaunches):
         self._dtype = check_item_dtype(as_dtype(dtype))
         self._places = places_of(owner, devices=devices, device=device, buckets=buckets)
         over_devices = self._places is None and (owner is not None or devices is not None)
-        self._ownership = check_owner(owner, devices, device, buckets) if over_devices else None
+        self._ownership = check_owner(owner, devices, device) if over_devices else None
         one = device if self._places is None else self._places.device
         self._device = device_of(one) if self._ownership is None else self._ownership.devices[0]
         first = check_int("capacity", capacity, 1, 1 << 62)
         most = 0 if max_capacity is None else check_int("max_capacity", max_capacity, first, 1 << 62)
+        self._buckets, self._delta = check_buckets(buckets, delta)
         if self._ownership is not None:
             self._core = PeerQueues(first, most, self._dtype, self._ownership)
-            self._buckets, self._delta = check_buckets(None, delta)
-            return
-        slot = ffi.new("atos_queue **")
-        check(lib.atos_queue_create(self._device.number, first, stored_bytes(self._dtype.itemsize, kinds is not None), slot))
-        self._core = CoreQueue(ffi.gc(slot[0], lib.atos_queue_destroy), self._dtype, kinds)
-        check(lib.atos_queue_limit(self._handle, most))
-        self._buckets, self._delta = check_buckets(buckets, delta)
+        else:
+            slot, stored = ffi.new("atos_queue **"), stored_bytes(self._dtype.itemsize, kinds is not None)
+            check(lib.atos_queue_create(self._device.number, first, stored, slot))
+            self._core = CoreQueue(ffi.gc(slot[0], lib.atos_queue_destroy), self._dtype, kinds)
+            check(lib.atos_queue_limit(self._handle, most))
         if self._buckets is not None:
-            check(lib.atos_queue_set_buckets(self._handle, self._buckets, 0.0 if self._delta == "auto" else self._delta))
+            self._core.set_buckets(self._buckets, 0.0 if self._delta == "auto" else self._delta)
 
     @property
     def ownership(self) -> Ownership | None:

@@ -10,6 +10,7 @@ from ..compile.codegen import item_bytes
 from ..core.library import check, ffi, lib
 from ..core.process_group import ProcessGroup
 from ..core.shared_blocks import share_blocks
+from .checkpoint import QueueOptions
 from .core_queue import CoreQueue, Form
 
 __all__ = ["SharedCoreQueue"]
@@ -29,18 +30,25 @@ class SharedCoreQueue(CoreQueue):
 
     def __init__(self, group: ProcessGroup, capacity: int, most: int, dtype: np.dtype[Any]) -> None:
         self._group, self._most = group, most
+        self._buckets: tuple[int, float] | None = None
         handle, self.blocks = self._make(capacity, item_bytes(dtype.itemsize))
         super().__init__(handle, dtype)
 
     def _make(self, capacity: int, stored: int) -> tuple[Any, list[Any]]:
         """Return an empty queue for items of so many bytes, and the memory of that of each process, whatever it grows to."""
-        # Rings of twice that while workers run, and as much again where it becomes one ring; what spills; counters.
+        # Rings of twice that while workers run, and as much again where it becomes one ring; far items, in two sizes where it
+        # grows; what spills; counters.
         slot_bytes = 8 if stored == 4 else stored + 8
-        nbytes = min(8 * self._most * slot_bytes, _MOST_BYTES) + _LEAST_BYTES
+        nbytes = min(12 * self._most * slot_bytes, _MOST_BYTES) + _LEAST_BYTES
         blocks = [ffi.from_buffer(block) for block in share_blocks(self._group, nbytes)]
         slot, block = ffi.new("atos_queue **"), blocks[self._group.rank]
         check(lib.atos_queue_create_shared(block, len(block), capacity, stored, slot))
         return ffi.gc(slot[0], _keeping(blocks)), blocks
+
+    def set_buckets(self, number: int, width: float) -> None:
+        """Give an empty queue buckets of a width; 0: one that adapts."""
+        super().set_buckets(number, width)
+        self._buckets = number, width
 
     @property
     def _end(self) -> Any:
@@ -50,17 +58,18 @@ class SharedCoreQueue(CoreQueue):
         """Make a queue of larger items in memory of its own, as all processes do in this call, and move the items there."""
         if after.stride == form.stride:
             return super()._replace(form, after, table)
-        _, stored, state = self.read()
-        items = form.decode(stored)[0]
+        number = None if self._buckets is None else self._buckets[0]
+        saved = self.snapshot(QueueOptions(self.capacities()[0], form.dtype, number))
+        items = saved.items
         if len(items) and table[0] == lib.ATOS_NO_KIND:
             return int(lib.ATOS_OK)  # another process may have none; each does this once, for the next form that it tries
         capacity, most = self.capacities()
         handle, blocks = self._make(capacity, after.stride)
         check(lib.atos_queue_limit(handle, most))
-        stored = after.encode(items, table[0])
-        raw = ffi.cast("void *", stored.ctypes.data)
-        check(lib.atos_queue_restore(handle, raw, ffi.new("atos_queue_state *", state._asdict())))
+        if self._buckets is not None:
+            check(lib.atos_queue_set_buckets(handle, *self._buckets))
         self.blocks, self.form = blocks, after._replace(handle=handle)
+        self.restore(saved._replace(kinds=None, numbers=np.full(len(items), table[0], np.uint8)))
         return int(lib.ATOS_OK)
 
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "cpu/far_pushes.h"
 #include "protocol/peers.cuh"
 #include "protocol/producer.cuh"
 
@@ -18,6 +19,29 @@ public:
 
   explicit PeerPushes(const Peers &peers) : peers(peers), producers(peers.count), ends(peers.count) {
     for (uint32_t k = 0; k < peers.count; ++k) producers[k].begin(peers.queue<bytes>(k));
+  }
+
+  // Of queues with buckets: looks at the windows of the other devices, by which their items are near or far.
+  void look() {
+    if (far.empty())
+      for (uint32_t k = 0; k < peers.count; ++k) far.emplace_back(peers.far_items<bytes>(k));
+    for (uint32_t k = 0; k < peers.count; ++k)
+      if (k != peers.own) far[k].look();
+  }
+  // Takes an item of another device, which `store` stores; returns how many items it has stored now, for want of space.
+  uint64_t push(uint32_t owner, const Item<bytes> &item, float level) {
+    if (far[owner].is_near(level)) near.push_back(item);
+    else far[owner].add(item, level);
+    return near.size() >= kMost || far[owner].is_full() ? store() : 0;
+  }
+  // Stores them; returns how many.
+  uint64_t store() {
+    uint64_t n = near.size();
+    if (n) publish(near.data(), n);
+    near.clear();
+    for (FarPushes<bytes> &pushes : far) n += pushes.store();
+    if (n) look();
+    return n;
   }
 
   // Stores n items. Those of one owner get their tickets by one addition there.
@@ -45,7 +69,10 @@ private:
     producer.reserved = 0;
   }
 
-  std::vector<Producer> producers; // for the queue of each device
+  static constexpr size_t kMost = 256; // near items that are kept until they are stored
+  std::vector<FarPushes<bytes>> far;   // for each device
+  std::vector<Item<bytes>> near;       // for other devices
+  std::vector<Producer> producers;     // for the queue of each device
   std::vector<uint64_t> ends;
   std::vector<uint32_t> owners;
   std::vector<Item<bytes>> sorted;

@@ -87,7 +87,7 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
 
   // [one thread] At the end of a round: whether all that it had ran.
   ATOS_DEVICE bool ran_round(uint64_t end) const {
-    if (has_peers()) return peers_of(launch).close_round();
+    if (has_peers()) return peers_of(launch).close_round(has_buckets());
     const Counters *counters = queue().counters;
     return has_buckets() ? ran_all_below(counters, end) : load(&counters->finished) == end;
   }
@@ -139,8 +139,8 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
       // the next round already, and leave it waiting.
       const bool is_over = grid_barrier(launch, counters, helps, each_round, [&] {
         if (has_peers()) {
-          if (!has_each_round()) peers_of(launch).close_round();
-          peers_of(launch).open_round();
+          if (!has_each_round()) peers_of(launch).close_round(has_buckets());
+          peers_of(launch).open_round([&] { return has_buckets() && this->open_next_bucket_of_peers(); });
           fetch_add(&peers_of(launch).meeting()->rounds, uint64_t(1));
           return;
         }

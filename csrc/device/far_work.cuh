@@ -8,7 +8,8 @@ namespace atos {
 // [one lane] Opens the lowest bucket that has far items (FarItems::open); returns the number of its chunks. A function of its
 // own, as it is large and called from several places.
 template <unsigned bytes> ATOS_NOINLINE uint64_t open_bucket(const Launch &launch, uint64_t most, uint64_t largest) {
-  return far_items_of<bytes>(launch).open(most, launch.workers, largest);
+  return far_items_of<bytes>(launch).open(most, launch.workers, largest,
+                                          [&] { return !has_peers() || peers_of(launch).template may_open<bytes>(); });
 }
 
 // [any lanes] Appends an item to the buffer of the near or of the far items, as its level says. Lanes that push together share
@@ -29,11 +30,13 @@ template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push_with_level(const 
   }
   fence();
   const unsigned together = __activemask();
-  const FarItems<bytes> items = far_items();
-  if (lane_id() == __ffs(together) - 1) items.count(__popc(together));
-  const unsigned list = items.list_of(level, far.window);
+  const uint32_t owner = owner_of(item);
+  const FarItems<bytes> items = far_items_of_owner(owner);
+  const unsigned counted = has_peers() ? __match_any_sync(together, owner) : together, counter = __ffs(counted) - 1;
+  if (lane_id() == counter) items.count(__popc(counted));
+  const unsigned list = items.list_of(level, has_peers() ? items.window() : far.window);
   __syncwarp(together); // all are counted
-  const unsigned peers = __match_any_sync(together, list), first = __ffs(peers) - 1;
+  const unsigned peers = __match_any_sync(together, owner * (launch->buckets + 1) + list), first = __ffs(peers) - 1;
   uint64_t ticket = 0;
   if (lane_id() == first) ticket = items.reserve(list, __popc(peers));
   __syncwarp(together);
@@ -63,17 +66,37 @@ template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes
     if (n) worker.far_items().count(n);
   }
 
+  // [team] The same of n items of a launch over several GPUs, whose owners count them.
+  template <class Team> ATOS_DEVICE void count_far_of_owners(PushArray<Item<bytes>> items, uint32_t n) const {
+    PeerPush *to = worker.peer_pushes();
+#pragma unroll 1
+    for (uint32_t k = Team::rank(); k < n; k += Team::size()) atomicAdd(&to[worker.owner_of(items[k])].count, 1);
+    Team::sync();
+#pragma unroll 1
+    for (uint32_t number = Team::rank(); number < launch.peer_count; number += Team::size()) {
+      if (to[number].count) worker.far_items_of_owner(number).count(to[number].count);
+      to[number].count = 0;
+    }
+    Team::sync();
+  }
+
   // [team] Stores n items in the lists of their levels. Those of a warp that go to one list share one atomic.
   template <class Team> ATOS_DEVICE void store_far(PushArray<Item<bytes>> items, PushArray<float> levels, uint32_t n) const {
-    const FarItems<bytes> far = worker.far_items();
-    const Window window = worker.far_state()->window;
+    FarItems<bytes> far = worker.far_items();
+    Window window = worker.far_state()->window;
+    uint32_t owner = 0;
 #pragma unroll 1
     for (uint32_t base = 0; base < n; base += Team::size()) {
       const uint32_t k = base + Team::rank();
       const bool mine = k < n;
       const float level = mine ? levels[k] : 0.0f;
+      if (has_peers()) {
+        owner = mine ? worker.owner_of(items[k]) : 0;
+        far = worker.far_items_of_owner(owner);
+        window = far.window();
+      }
       const unsigned list = mine ? far.list_of(level, window) : ~0u;
-      const unsigned peers = __match_any_sync(kAll, list), leader = __ffs(peers) - 1;
+      const unsigned peers = __match_any_sync(kAll, owner * (launch.buckets + 1) + list), leader = __ffs(peers) - 1;
       uint64_t ticket = 0;
       if (mine && lane_id() == leader) ticket = far.reserve(list, __popc(peers));
       ticket = __shfl_sync(kAll, ticket, leader) + __popc(peers & ((1u << lane_id()) - 1));
@@ -118,6 +141,11 @@ template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes
 
   // [one lane] Between two rounds: opens all of the next bucket; returns the number of its chunks.
   ATOS_DEVICE uint64_t open_next_bucket() const { return open_bucket<bytes>(launch, ~uint64_t(0), largest_chunk()); }
+
+  // [one lane] The same of all GPUs of a launch over several, on each that has items in it; whether there was one.
+  ATOS_DEVICE bool open_next_bucket_of_peers() const {
+    return peers_of(launch).template open_far<bytes>(launch.workers, largest_chunk());
+  }
 
   // A chunk is a batch, or in a relaxed launch what a worker adds to the items that it has kept.
   ATOS_DEVICE uint64_t largest_chunk() const {

@@ -105,7 +105,18 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   // [team] The same in a launch over several GPUs, in which no item stays local.
   template <class Team> ATOS_DEVICE void flush_to_owners() {
     publish_to_owners<Team, bytes>(peers_of(launch), worker.peer_pushes(), worker.buffer, buffered(), launch.barrier);
-    if (Team::rank() == 0) header->end_flush(); // behind a barrier, so that all have read the header
+    if (has_buckets()) {
+      const uint32_t far = this->far_buffered();
+      this->template count_far_of_owners<Team>(worker.far_buffer(), far);
+      this->template store_far<Team>(worker.far_buffer(), worker.far_levels(), far);
+    }
+    if (Team::rank() == 0) { // behind a barrier, so that all have read the header
+      if (has_buckets()) {
+        header->pushes += worker.far_state()->pushes;
+        worker.far_state()->pushes = 0;
+      }
+      header->end_flush();
+    }
   }
 
   // Whether anything was pushed in the last step.

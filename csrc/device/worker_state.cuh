@@ -134,6 +134,11 @@ template <unsigned bytes> struct Worker {
 
   ATOS_DEVICE QueueRef<bytes> queue() const { return queue_of<bytes>(*launch); }
   ATOS_DEVICE FarItems<bytes> far_items() const { return far_items_of<bytes>(*launch); }
+  // Those of the owner of an item, which has this number among several GPUs.
+  ATOS_DEVICE FarItems<bytes> far_items_of_owner(uint32_t number) const {
+    return has_peers() ? peers_of(*launch).template far_items<bytes>(number) : far_items();
+  }
+  ATOS_DEVICE uint32_t owner_of(const Item<bytes> &item) const { return has_peers() ? peers_of(*launch).owner(item) : 0; }
 
   // Of a queue with buckets: the state, the levels of the items in the buffer, and the far items that were pushed.
   ATOS_DEVICE FarState *far_state() const {

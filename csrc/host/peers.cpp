@@ -23,7 +23,7 @@ void check(const atos_peers &given, const atos_launch &launch) {
   if (given.chunk == 0) throw Failure(ATOS_INVALID, "a device owns at least one key");
   if (given.key_bytes != 4 && given.key_bytes != 8)
     throw Failure(ATOS_INVALID, format("the key of an item has 4 or 8 bytes (got %u)", given.key_bytes));
-  if (!launch.persistent || launch.idle || launch.buckets || launch.mailbox || launch.num_receivers)
+  if (!launch.persistent || launch.idle || launch.mailbox || launch.num_receivers)
     throw Failure(ATOS_INVALID, "a launch over several devices is persistent, with its tasks and nothing else");
   if ((launch.samples || launch.progress) && (given.processes || given.count == 0 || given.queues[0]->device != ATOS_CPU))
     throw Failure(ATOS_INVALID, "a launch over several GPUs or processes has no trace and no progress");
@@ -50,7 +50,7 @@ Peer moved(Peer peer, uintptr_t by) {
     if (pointer)
       pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(reinterpret_cast<uintptr_t>(pointer) + by);
   };
-  move(peer.counters), move(peer.slots), move(peer.more), move(peer.spill);
+  move(peer.counters), move(peer.slots), move(peer.more), move(peer.spill), move(peer.far);
   return peer;
 }
 
@@ -229,15 +229,19 @@ void atos_queue::PeerLaunch::provide() {
   const bool barrier = options.barrier;
   struct Stand {
     uint64_t level, rounds;
+    float lowest; // level of its items, by priority
   };
   const auto stands = together<Stand>([&](auto &result) {
-    for (uint32_t k = 0; k < here; ++k) result[k] = {storage(k).level, storage(k).counters.rounds};
+    for (uint32_t k = 0; k < here; ++k) result[k] = {storage(k).level, storage(k).counters.rounds, storage(k).lowest_level()};
   });
+  const auto by_level = [](const Stand &a, const Stand &b) { return a.lowest < b.lowest; };
+  const float lowest = std::min_element(stands.begin(), stands.end(), by_level)->lowest;
   const bool of_level = std::any_of(stands.begin(), stands.end(), [](const Stand &its) { return its.level != 0; });
   const uint64_t round = stands[0].rounds; // which the first device counts
   table = std::make_shared<std::vector<Peer>>(together<Peer>([&](auto &result) {
     for (uint32_t k = 0; k < here; ++k) {
       Run &run = *runs[k];
+      run.lowest_level = lowest;
       storage(k).provide(run);
       count_for_host(run, k);
       const Counters &counters = storage(k).counters;
@@ -256,6 +260,10 @@ void atos_queue::PeerLaunch::provide() {
                      at.reciprocal,
                      at.spill_size,
                      at.growths,
+                     at.far,
+                     at.buckets,
+                     at.blocks,
+                     at.directory,
                      at.record};
       result[k] = group ? moved(its, -memory_of(first)) : its;
     }

@@ -91,19 +91,28 @@ void QueueStorage::read_priorities(double *priorities, uint64_t most) const {
   for (uint64_t i = 0; i < most; ++i) priorities[i] = i < sorted.size() ? sorted[i].level / inverse_delta : 0;
 }
 
-// Items of the lowest bucket go to the ring, the others to the list of those beyond the window.
+float QueueStorage::lowest_level() const {
+  float lowest = INFINITY;
+  for (const Prioritized &each : prioritized) lowest = std::min(lowest, each.level);
+  return lowest;
+}
+
+// Items of the lowest bucket, which may be that of another device of the launch, go to the ring, the others to the list of
+// those beyond the window.
 void QueueStorage::provide_prioritized(Run &run) {
+  const float lowest = std::min(lowest_level(), run.lowest_level);
   std::vector<Prioritized> all;
   all.swap(prioritized);
   const auto by_level = [](const Prioritized &a, const Prioritized &b) { return a.level < b.level; };
   Window window{0, inverse_width};
-  if (!all.empty()) window.current = window.bucket_of(std::min_element(all.begin(), all.end(), by_level)->level);
+  if (!all.empty() || lowest < INFINITY) window.current = window.bucket_of(lowest);
   const auto first_far = std::stable_partition(all.begin(), all.end(), [&](auto &each) { return window.is_near(each.level); });
   const uint64_t near = uint64_t(first_far - all.begin()), num_far = all.size() - near;
   std::vector<unsigned char> items;
   for (uint64_t i = 0; i < near; ++i) items.insert(items.end(), all[i].item, all[i].item + item_bytes);
   counters.far = FarCounters{};
   counters.far.window = window.pack();
+  counters.far.next = bits_of(window.current / window.inverse_width);
   counters.far.adapts = adapts;
   counters.far.stored = num_far;
   counters.far.least = kEmpty;

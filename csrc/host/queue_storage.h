@@ -54,6 +54,7 @@ public:
   void set_buckets_as(const QueueStorage &other);
   void append_prioritized(const unsigned char *items, const double *priorities, uint64_t n);
   void read_priorities(double *priorities, uint64_t most) const;
+  float lowest_level() const; // of all items; infinity if there are none
 
   // Grows to hold `total` items if it has to and may; whether they fit now.
   bool ensure_capacity(uint64_t total);

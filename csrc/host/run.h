@@ -58,6 +58,7 @@ struct Run {
   std::shared_ptr<const std::vector<Peer>> peer_table;
   Peers peers{};
   uint32_t first_worker = 0, all_workers = 0;
+  float lowest_level = INFINITY;   // of the items of all devices, if their queues have buckets
   uint32_t sharing = 1, place = 0; // how many of these devices are one GPU, and which of them this one is
   bool left_behind = false;        // whether its workers did not stop
 

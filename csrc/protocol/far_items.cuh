@@ -198,16 +198,42 @@ template <unsigned bytes> struct FarItems {
     else queue.spill_one(item);
   }
 
+  // Whether there are items in the lists, and the level at which the lowest bucket that has some begins, as far
+  // as is known. Lists that have to be looked through come before all.
+  ATOS_FUNCTION bool lowest(float *level) const {
+    if (load(&state().stored) == load(&state().taken_out)) return false;
+    const Window window = this->window();
+    const unsigned ahead = empty_from(list_of_bucket(window.current));
+    const uint64_t least = load(&state().least);
+    float bucket = window.current + float(ahead);
+    if (ahead == buckets && least != kEmpty) bucket = window.bucket_of(of_ordered(least));
+    *level = load(&state().misplaced) ? -INFINITY : bucket / window.inverse_width;
+    return true;
+  }
+
+  // Between rounds: moves the window up to a level below which there are no items.
+  ATOS_FUNCTION void move_window_up(float level) const {
+    Window window = this->window();
+    if (!(window.bucket_of(level) > window.current)) return;
+    window.current = window.bucket_of(level);
+    store(&state().window, window.pack());
+  }
+
+  ATOS_FUNCTION uint64_t open(uint64_t most, uint64_t workers, uint64_t largest) const {
+    return open(most, workers, largest, [] { return true; });
+  }
+
   // Opens the lowest bucket that has items, if the last one that was opened is worked off: at most the `most` first of them,
   // but all if they are beyond the window. Returns the number of chunks, each of a power of two of items: `largest`, or fewer,
-  // so that `workers` get some; 0 if nothing was opened.
-  ATOS_FUNCTION uint64_t open(uint64_t most, uint64_t workers, uint64_t largest) const {
+  // so that `workers` get some; 0 if nothing was opened. Asks `may_open` before, one worker at a time.
+  template <class MayOpen>
+  ATOS_FUNCTION uint64_t open(uint64_t most, uint64_t workers, uint64_t largest, MayOpen may_open) const {
     uint64_t busy = 0;
     if (load(&state().left) || !compare_exchange(&state().busy, busy, 1)) return 0;
     fence(); // after all that the last opener wrote
     const bool all_done = load(&state().left) == 0;
     fence(); // after all that the workers read that finished its chunks
-    const uint64_t chunks = all_done ? open_locked(most, workers, largest) : 0;
+    const uint64_t chunks = all_done && may_open() ? open_locked(most, workers, largest) : 0;
     fence();
     store(&state().busy, 0);
     return chunks;

@@ -7,6 +7,7 @@
 // *all* devices first, then the tickets of all, and finds the sums equal, has proof that nothing is left anywhere
 // (docs/design.md). The device of number 0 does that, and tells the others by `kEnded`.
 #pragma once
+#include "protocol/far_items.cuh"
 #include "protocol/termination.cuh"
 
 namespace atos {
@@ -17,6 +18,8 @@ struct Peer {
   void *slots, *more, *spill;
   uint64_t size, reciprocal, spill_size;
   uint32_t growths;
+  void *far; // of queues with buckets, as are the next
+  uint32_t buckets, blocks, directory;
   CompletionRecord *record; // of the kernel on that GPU, by which its host is asked for a growth
 };
 
@@ -38,6 +41,12 @@ struct Peers {
             at.reciprocal,
             at.spill_size,
             at.growths};
+  }
+
+  // A view of the far items of a device.
+  template <unsigned bytes> ATOS_FUNCTION FarItems<bytes> far_items(uint32_t number) const {
+    const Peer &at = peer[number];
+    return {queue<bytes>(number), static_cast<unsigned char *>(at.far), at.buckets, at.blocks, at.directory};
   }
 
   // The number of the device that runs an item.
@@ -108,13 +117,13 @@ struct Peers {
 
   // For the last worker there: ends the round on each device. If the workers have reported what they ran, whether all devices
   // have run all that they had in it, so that the function between rounds is called.
-  ATOS_FUNCTION bool close_round() const {
+  ATOS_FUNCTION bool close_round(bool has_buckets) const {
     bool ran = true;
     ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k) {
       Counters &its = *peer[k].counters;
       const uint64_t end = load(&its.round_end);
-      ran &= load(&its.finished) == end;
+      ran &= has_buckets ? ran_all_below(&its, end) : load(&its.finished) == end;
       store(&its.head, end); // claims ran past it, and pushes of that function would take it for space
     }
     return ran;
@@ -128,8 +137,9 @@ struct Peers {
     return n;
   }
 
-  // After that: opens the next round of each device, maybe an empty one, or says that none follows.
-  ATOS_FUNCTION void open_round() const {
+  // After that: opens the next round of each device, maybe an empty one, or says that none follows. If nothing waits in the
+  // queues, the round is that of the far items that `open_far` opens, if it does.
+  template <class Open> ATOS_FUNCTION void open_round(Open open_far) const {
     bool more = false, stopped = false;
     ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k) {
@@ -137,11 +147,50 @@ struct Peers {
       stopped |= load(&its.stop) != kRun;
       more |= tickets_of(load(&its.tail)) != load(&its.round_end);
     }
+    if (!more && !stopped) more = open_far();
     ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k) {
       Counters &its = *peer[k].counters;
       store(&its.round_end, more && !stopped ? tickets_of(load(&its.tail)) : kNever);
     }
+  }
+
+  // In a launch without rounds: whether a worker may open the lowest bucket of its device. It waits while another device that
+  // has unfinished tasks is at a lower bucket, so that the devices do not do each other's work ahead of time. That one need not
+  // wait, or knows the same of a third one.
+  template <unsigned bytes> ATOS_FUNCTION bool may_open() const {
+    float level = 0;
+    if (!far_items<bytes>(own).lowest(&level)) return false;
+    store(&peer[own].counters->far.next, uint64_t(bits_of(level)));
+    ATOS_ROLLED
+    for (uint32_t k = 0; k < count; ++k) {
+      const Counters &its = *peer[k].counters;
+      if (k == own || !(float_of(uint32_t(load(&its.far.next))) < level)) continue;
+      const uint64_t finished = load(&its.finished);
+      if (finished != tickets_of(load(&its.tail)) + load(&its.untracked)) return false;
+    }
+    return true;
+  }
+
+  // Between rounds: opens the lowest bucket of all devices, on each that has items in it, in chunks of `largest` items or
+  // fewer; whether there was any. The windows of the others move up to it, so that what is pushed to them runs in it.
+  template <unsigned bytes> ATOS_FUNCTION bool open_far(uint64_t workers, uint64_t largest) const {
+    float level = 0, least = 0;
+    bool any = false;
+    ATOS_ROLLED
+    for (uint32_t k = 0; k < count; ++k) {
+      if (!far_items<bytes>(k).lowest(&level)) continue;
+      if (!any || level < least) least = level;
+      any = true;
+    }
+    uint64_t opened = 0;
+    ATOS_ROLLED
+    for (uint32_t k = 0; any && k < count; ++k) {
+      const FarItems<bytes> far = far_items<bytes>(k);
+      if (far.lowest(&level) && level <= least) opened += far.open(~uint64_t(0), workers, largest);
+      else far.move_window_up(least);
+    }
+    return opened != 0;
   }
 
 private:

@@ -17,7 +17,7 @@
 
 namespace model {
 
-constexpr unsigned kMaxWords = 160;
+constexpr unsigned kMaxWords = 224;
 
 [[noreturn]] void fail(const std::string &what); // ends the exploration with the steps that led here
 unsigned pick(unsigned n);                       // one of n ways to go on: each of them is explored

@@ -7,14 +7,15 @@
 #include "protocol/atomic.cuh"
 #include "device.hpp"
 #include "device/group_worker.cuh"
+#include "far.hpp"
 #include "protocol/mailbox.cuh"
 
 using namespace atos;
 
 namespace {
 
-using model::bounds, model::first_child, model::level, model::parent;
-constexpr unsigned kFarWords = 128, kSpill = 8, kMostSlots = 8, kMostRings = 3, kMostNodes = 8;
+using model::bounds, model::first_child, model::level, model::now, model::parent, model::set;
+constexpr unsigned kSpill = 8, kMostSlots = 8, kMostRings = 3, kMostNodes = 8;
 const unsigned &kNodes = bounds.nodes; // those after it are not there
 
 struct World {
@@ -23,7 +24,7 @@ struct World {
   Item<BYTES> spill[kSpill]{};
   SplitItem split_items[kSplitItems]{};
   uint64_t ran[kMostNodes]{}; // a bit for each iteration
-  alignas(32) uint64_t far[kFarWords]{};
+  model::FarMemory far{};
   uint64_t aside[kMostNodes]{}, written[kMostNodes]{};
   uint64_t halted = 0; // 1: a task has stopped the launch
   uint64_t waited = 0; // times that tasks have pushed themselves again
@@ -38,13 +39,6 @@ bool comes_before(unsigned u, unsigned v) { return bounds.buckets ? bounds.level
 bool is_flat(unsigned v) { return !bounds.nested || bounds.flat >> v & 1; }
 unsigned length(unsigned v) { return !is_flat(v) ? std::max(bounds.children[v], bounds.longs >> v & 1 ? bounds.long_from : 1u) : 1; }
 
-// As the host sees it.
-template <class T> uint64_t now(const T &word) {
-  return model::machine.memory.newest(model::machine.memory.find(reinterpret_cast<const uint64_t *>(&word)));
-}
-template <class T> void set(T &word, uint64_t value) {
-  model::machine.memory.set(reinterpret_cast<uint64_t *>(&word), value);
-}
 bool has_run(unsigned v) { return now(world.ran[v]) == (uint64_t(1) << length(v)) - 1; }
 unsigned failed() { // tasks whose check failed
   unsigned n = 0;
@@ -65,20 +59,6 @@ using Worker1 = GroupWorker<Group, BYTES>;
 
 CompletionRecord record;
 
-// The memory for far items, as words.
-unsigned directory() {
-  unsigned power = 1;
-  while (power < bounds.blocks) power *= 2;
-  return power;
-}
-FarLayout far_at() { return far_layout(bounds.buckets, bounds.blocks, directory(), BYTES); }
-uint64_t &far_word(uint64_t at, uint64_t i) { return world.far[at / 8 + i]; }
-uint64_t &list_tail(unsigned list) { return world.far[list * sizeof(FarList) / 8]; }
-uint64_t &list_head(unsigned list) { return world.far[list * sizeof(FarList) / 8 + 1]; }
-constexpr unsigned kEntryWords = sizeof(FarItem<BYTES>) / 8; // as those of slots, with the level in place of the sequence number
-unsigned entries() { return bounds.buckets ? bounds.blocks * unsigned(kBlockItems) : 0; }
-uint64_t &entry_word(unsigned entry, unsigned word) { return far_word(far_at().items_at, entry * kEntryWords + word); }
-
 Launch launch() {
   Launch launch{};
   launch.counters = &world.counters;
@@ -98,10 +78,10 @@ Launch launch() {
   launch.local_items = bounds.switched_off ? 0 : bounds.fetch / 2 + 1;
   launch.shares = !bounds.switched_off;
   if (bounds.buckets) {
-    launch.far = world.far;
+    launch.far = world.far.words;
     launch.buckets = bounds.buckets;
     launch.blocks = bounds.blocks;
-    launch.directory = directory();
+    launch.directory = model::FarMemory::directory();
     launch.far_at = Worker1::layout(launch).far;
     launch.inverse_delta = 1;
   }
@@ -179,53 +159,19 @@ void append(const std::vector<unsigned> &nodes) {
   set(world.counters.finished, now(world.counters.head));
 }
 
-// All lists empty, all blocks free.
-void empty_far() {
-  const FarLayout at = far_at();
-  for (uint64_t word = 0; word < at.free_at / 8; ++word)
-    if (word % 4 < 2 || word >= at.directory_at / 8) set(world.far[word], 0);
-  set(far_word(at.free_at, 0), (uint64_t(1) << bounds.blocks) - 1);
-  for (unsigned block = 0; block < bounds.blocks; ++block) set(far_word(at.unread_at, block), kBlockItems);
-  for (unsigned i = 0; i < entries(); ++i)
-    for (unsigned k = 0; k < kEntryWords; ++k) set(entry_word(i, k), kEmpty);
-}
-
 // Items of the lowest bucket go to the ring, the others to the list of those beyond the window.
 void provide(const std::vector<unsigned> &nodes, bool far_used) {
   if (!bounds.buckets) return append(nodes);
   const auto lower = [](unsigned a, unsigned b) { return bounds.levels[a] < bounds.levels[b]; };
   const Window window{nodes.empty() ? 0.0f : float(bounds.levels[*std::min_element(nodes.begin(), nodes.end(), lower)]), 1};
-  std::vector<unsigned> near, far;
-  for (unsigned v : nodes) (window.is_near(float(bounds.levels[v])) ? near : far).push_back(v);
-  FarCounters &c = world.counters.far;
-  for (uint64_t *zero : {&c.chunks, &c.left, &c.busy, &c.list, &c.begin, &c.end, &c.chunk_shift, &c.opened, &c.again, &c.taken_out, &c.last_beyond, &c.passed, &c.inside, &c.beyond, &c.misplaced})
-    set(*zero, 0);
-  set(c.window, window.pack());
-  set(c.adapts, bounds.adapts);
-  set(c.stored, far.size());
-  set(c.least, far.empty() ? kEmpty : FarItems<BYTES>::ordered(float(bounds.levels[*std::min_element(far.begin(), far.end(), lower)])));
-  append(near);
-  if (far_used || !far.empty()) empty_far();
-  for (unsigned i = 0; i < far.size(); ++i) {
-    const uint64_t level_bits = bits_of(float(bounds.levels[far[i]]));
-    set(entry_word(i, 0), far[i]);
-    set(entry_word(i, kEntryWords - 1), BYTES == 4 ? level_bits << 32 | far[i] : level_bits);
+  std::vector<unsigned> near;
+  std::vector<model::FarMemory::Entry> far;
+  for (unsigned v : nodes) {
+    if (window.is_near(float(bounds.levels[v]))) near.push_back(v);
+    else far.push_back({v, bounds.levels[v]});
   }
-  set(list_tail(bounds.buckets), far.size());
-  const FarLayout at = far_at();
-  uint64_t used = 0;
-  for (; used * kBlockItems < far.size(); ++used)
-    set(far_word(at.directory_at, bounds.buckets * directory() + used), (used + 1) << 32 | used);
-  set(far_word(at.free_at, 0), now(far_word(at.free_at, 0)) >> used << used);
-  set(world.counters.untracked, far.size());
-}
-
-// The items in the lists.
-std::vector<unsigned> peek_far() {
-  std::vector<unsigned> all;
-  for (unsigned i = 0; i < entries(); ++i)
-    if (now(entry_word(i, kEntryWords - 1)) != kEmpty) all.push_back(unsigned(now(entry_word(i, 0))));
-  return all;
+  append(near);
+  world.far.provide(world.counters.far, world.counters.untracked, window.current, far, far_used);
 }
 
 std::vector<unsigned> peek(uint64_t *before_head) {
@@ -271,7 +217,7 @@ void collapse_rings() {
 bool recover_pending() {
   uint64_t of_level = 0;
   std::vector<unsigned> all = peek(&of_level);
-  for (unsigned v : peek_far()) all.push_back(v);
+  for (unsigned v : world.far.peek()) all.push_back(v);
   const uint64_t spilled = now(world.counters.spilled);
   if (spilled > kSpill) model::fail("the spill area of the model is too small");
   for (unsigned k = 0; k < spilled; ++k) all.push_back(unsigned(now(world.spill[k])));
@@ -518,17 +464,7 @@ bool host() {
   else if (now(world.counters.head) != tail || now(world.counters.finished) != tail || now(world.counters.untracked) ||
       now(world.counters.splits_open) || now(world.counters.gone[0]))
     fail("the counters are not as the next launch expects them");
-  if (bounds.buckets) {
-    const FarCounters &c = world.counters.far;
-    if (!peek_far().empty()) fail("a far item was left");
-    uint64_t used = 0; // by the items of unfinished blocks
-    for (unsigned list = 0; list <= bounds.buckets; ++list) {
-      if (now(list_head(list)) != now(list_tail(list))) fail("a list is not empty");
-      used += now(list_tail(list)) % kBlockItems != 0;
-    }
-    if (now(c.left) || now(c.busy) || now(c.chunks) > kChunkBias || now(c.stored) != now(c.taken_out)) fail("a list is open at the end");
-    if (uint64_t(__builtin_popcountll(now(far_word(far_at().free_at, 0)))) + used != bounds.blocks) fail("a block was lost");
-  }
+  if (bounds.buckets) world.far.check_end(world.counters.far);
   check_pending({});
   set(world.launches, now(world.launches) - 1);
   if (now(world.launches) == 0) return true;
@@ -580,24 +516,7 @@ int main(int count, char **arguments) {
     for (unsigned k = 0; k < (BYTES + 7) / 8; ++k) name(share.item[k], "share item");
     name(share.values[0], "share values");
   }
-  if (bounds.buckets) {
-    const FarLayout at = far_at();
-    if (at.bytes > sizeof world.far) return std::puts("the model has too little memory for far items"), 2;
-    FarCounters &f = c.far;
-    const bool strong = !bounds.weak; // what the opener writes alone is read behind `chunks`
-    name(f.window, "window"), name(f.least, "least", false, true), name(f.chunks, "far chunks", false, true), name(f.left, "far left");
-    name(f.busy, "far busy"), name(f.list, "far list", strong), name(f.begin, "far begin", strong), name(f.end, "far end", strong);
-    name(f.chunk_shift, "far chunk shift", strong), name(f.opened, "far opened", strong), name(f.again, "far again", strong);
-    name(f.taken_out, "taken out"), name(f.adapts, "adapts", true), name(f.last_beyond, "last beyond", true), name(f.passed, "passed", true), name(f.inside, "inside", true), name(f.beyond, "beyond", true), name(f.misplaced, "misplaced", strong), name(f.stored, "stored");
-    for (unsigned list = 0; list <= bounds.buckets; ++list) {
-      name(list_tail(list), "list " + std::to_string(list) + " tail"), name(list_head(list), "list " + std::to_string(list) + " head", strong);
-      for (unsigned i = 0; i < directory(); ++i) name(far_word(at.directory_at, list * directory() + i), "directory " + std::to_string(list) + "." + std::to_string(i));
-    }
-    name(far_word(at.free_at, 0), "free");
-    for (unsigned i = 0; i < bounds.blocks; ++i) name(far_word(at.unread_at, i), "unread " + std::to_string(i));
-    for (unsigned i = 0; i < entries(); ++i)
-      for (unsigned k = 0; k < kEntryWords; ++k) name(entry_word(i, k), "entry " + std::to_string(i) + (k + 1 == kEntryWords ? "" : " item"));
-  }
+  if (bounds.buckets && !world.far.name_words(c.far, "", name)) return std::puts("the model has too little memory for far items"), 2;
   several(world.spill, "spill", true), several(world.ran, "ran", true), several(world.aside, "aside"), several(world.written, "written");
   name(world.first_end, "first_end", true), name(world.halted, "halted", true), name(world.calls, "calls", true), name(world.waited, "waited", true), name(world.ran_before, "ran before", true), name(world.launches, "launches", true);
   name(world.size, "size", true), name(world.stops, "stops", true);

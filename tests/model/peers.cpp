@@ -6,6 +6,7 @@
 // is called once after each, sees what its tasks wrote, and knows what waits; a task sees what was written before it was pushed;
 // and the end can be reached from anywhere.
 #include "protocol/atomic.cuh"
+#include "far.hpp"
 #include "protocol/peers.cuh"
 #include "peer_worker.h"
 
@@ -13,7 +14,7 @@ using namespace atos;
 
 namespace {
 
-using model::bounds, model::first_child, model::level, model::parent;
+using model::bounds, model::first_child, model::level, model::now, model::parent, model::set;
 constexpr unsigned kSpill = 8, kMostSlots = 8, kMostRings = 3, kMostNodes = 8;
 constexpr uint64_t kChunk = 16; // an item is its owner's number times this, plus the number of the task
 
@@ -21,6 +22,7 @@ struct Device {
   Counters counters{};
   Slot<BYTES> slots[kMostSlots]{}, more[2 * kMostSlots]{};
   Item<BYTES> spill[kSpill]{};
+  model::FarMemory far{};
   uint64_t size = 0; // the host's
 };
 struct World {
@@ -31,12 +33,8 @@ struct World {
   uint64_t stops = 0, halted = 0; // that the host still asks for; 1: a task has stopped the launch
 } world;
 
-template <class T> uint64_t now(const T &word) {
-  return model::machine.memory.newest(model::machine.memory.find(reinterpret_cast<const uint64_t *>(&word)));
-}
-template <class T> void set(T &word, uint64_t value) {
-  model::machine.memory.set(reinterpret_cast<uint64_t *>(&word), value);
-}
+// Whether barriers keep the order of two tasks. With buckets they run in the order of these, for no task pushes to a lower one.
+bool comes_before(unsigned u, unsigned v) { return bounds.buckets ? bounds.levels[u] < bounds.levels[v] : level(u) < level(v); }
 
 unsigned number_ran() {
   unsigned n = 0;
@@ -74,19 +72,35 @@ Peers peers(Table &table, unsigned own) {
     const uint64_t size = now(its.size);
     unsigned growths = 0;
     while (bounds.grows && size << (growths + 1) <= bounds.max_capacity) ++growths;
-    table.peer[k] = {&its.counters, its.slots, its.more, its.spill, size, ~uint64_t(0) / size, kSpill, growths, nullptr};
+    table.peer[k] = {&its.counters, its.slots, its.more, its.spill, size, ~uint64_t(0) / size, kSpill, growths,
+                     its.far.words, bounds.buckets, bounds.blocks, model::FarMemory::directory(), nullptr};
   }
   return {table.peer, bounds.devices, own, 4, kChunk, ~uint64_t(0) / kChunk};
 }
 
-// The host's part between two runs of the workers, as in csrc/host.
-void provide(Device &its, const std::vector<unsigned> &items) {
+// The host's part between two runs of the workers, as in csrc/host. `lowest`: the level of the lowest items of all devices.
+void provide(Device &its, const std::vector<unsigned> &all, unsigned lowest, bool far_used) {
   const uint64_t size = now(its.size);
+  std::vector<unsigned> items;
+  std::vector<model::FarMemory::Entry> far;
+  for (unsigned item : all) {
+    if (!bounds.buckets || bounds.levels[item % kChunk] <= lowest) items.push_back(item);
+    else far.push_back({item, bounds.levels[item % kChunk]});
+  }
   for (unsigned i = 0; i < items.size(); ++i) fill_slot(its.slots[i], 1, items[i]);
   set(its.counters.tail, items.size());
   uint64_t most = 0; // all that may be mapped is
   while (bounds.grows && size << (most + 1) <= bounds.max_capacity) ++most;
   set(its.counters.growths_granted, most);
+  if (bounds.buckets) its.far.provide(its.counters.far, its.counters.untracked, float(lowest), far, far_used);
+}
+
+// The same of all devices.
+void provide_all(const std::vector<unsigned> *items, bool far_used) {
+  unsigned lowest = ~0u;
+  for (unsigned k = 0; bounds.buckets && k < bounds.devices; ++k)
+    for (unsigned item : items[k]) lowest = std::min(lowest, bounds.levels[item % kChunk]);
+  for (unsigned k = 0; k < bounds.devices; ++k) provide(world.device[k], items[k], lowest == ~0u ? 0 : lowest, far_used);
 }
 
 std::vector<unsigned> pending_in(Device &its, uint64_t *before_head) {
@@ -101,7 +115,8 @@ std::vector<unsigned> pending_in(Device &its, uint64_t *before_head) {
   }
   std::sort(found.begin(), found.end());
   std::vector<unsigned> all;
-  for (const auto &[ticket, item] : found) all.push_back(item), *before_head += bounds.barrier && ticket < now(c.head);
+  for (const auto &[ticket, item] : found) all.push_back(item), *before_head += bounds.barrier && !bounds.buckets && ticket < now(c.head);
+  for (unsigned item : its.far.peek()) all.push_back(item);
   const uint64_t spilled = now(its.counters.spilled);
   if (spilled > kSpill) model::fail("the spill area of the model is too small");
   for (unsigned k = 0; k < spilled; ++k) all.push_back(unsigned(now(its.spill[k])));
@@ -111,7 +126,7 @@ std::vector<unsigned> pending_in(Device &its, uint64_t *before_head) {
 void clear(Device &its) {
   Counters &c = its.counters;
   set(its.size, std::min<uint64_t>(bounds.max_capacity, now(its.size) << growths_of(now(c.tail))));
-  for (uint64_t *p : {&c.head, &c.tail, &c.finished, &c.stop, &c.spilled, &c.growths_granted, &c.growths_requested, &c.arrived, &c.phase, &c.round_end,
+  for (uint64_t *p : {&c.head, &c.tail, &c.finished, &c.stop, &c.untracked, &c.spilled, &c.growths_granted, &c.growths_requested, &c.arrived, &c.phase, &c.round_end,
                       &c.met, &c.meetings})
     set(*p, 0);
   for (unsigned k = 1; k <= kMostRings; ++k) set(c.ring_first_ticket[k], 0);
@@ -149,7 +164,7 @@ bool recover() {
     if (there[v] + (now(world.ran[v]) != 0) + now(world.aside[v]) != was_pushed)
       model::fail("task " + std::to_string(v) + (was_pushed ? " was lost, or is there twice" : " is there and was never pushed"));
   }
-  for (unsigned k = 0; room && k < bounds.devices; ++k) provide(world.device[k], pending[k]);
+  if (room) provide_all(pending, true);
   if (room) begin_round(of_level);
   set(world.arrivals, 0);
   return room;
@@ -179,12 +194,13 @@ void body(unsigned thread) {
     if (v >= bounds.nodes || word != item_word(v)) fail("an item that was never pushed");
     if (fetch_add(&world.ran[v], 1)) fail("task " + std::to_string(v) + " ran twice");
     for (unsigned u = 0; bounds.barrier && u < bounds.nodes; ++u)
-      if (level(u) < level(v) && !now(world.ran[u])) fail("a task runs before the level above is complete");
+      if (comes_before(u, v) && !now(world.ran[u])) fail("a task runs before the level above is complete");
     if (bounds.weak && v >= bounds.seeds && !atos::load(&world.written[v])) fail("a task does not see what was written before it was pushed");
     if (bounds.halts >> v & 1) atos::store(&world.halted, 1), view.queue<BYTES>(view.own).stop();
     for (unsigned child = first_child(v), end = child + bounds.children[v]; child < end; ++child) {
       if (bounds.weak) atos::store(&world.written[child], 1);
       if (bounds.between >> child & 1) atos::store(&world.aside[child], 1);
+      else if (bounds.buckets) worker.push(view, item_of(child), float(bounds.levels[child]));
       else worker.push(view, item_of(child));
     }
   };
@@ -255,8 +271,9 @@ bool host() {
   for (unsigned k = 0; k < bounds.devices; ++k) {
     const Counters &c = world.device[k].counters;
     uint64_t before_head = 0;
-    if (tickets_of(now(c.tail)) != now(c.finished)) fail("a device has other counts of pushed and of finished tasks at the end");
+    if (tickets_of(now(c.tail)) + now(c.untracked) != now(c.finished)) fail("a device has other counts of pushed and of finished tasks at the end");
     if (!pending_in(world.device[k], &before_head).empty()) fail("an item was left");
+    if (bounds.buckets) world.device[k].far.check_end(c.far);
   }
   return true;
 }
@@ -268,16 +285,16 @@ int main(int count, char **arguments) {
     return std::puts("the model makes no sense of its bounds"), 2;
   if (setjmp(model::machine.back)) return std::puts(model::machine.failure.c_str()), 2;
   using model::machine;
-  const auto name = [](auto &word, const std::string &name, bool plain = false) {
-    machine.memory.name(reinterpret_cast<uint64_t *>(&word), name, plain, false, false);
+  const auto name = [](auto &word, const std::string &name, bool plain = false, bool late = false) {
+    machine.memory.name(reinterpret_cast<uint64_t *>(&word), name, plain, late, false);
   };
-  const bool stops = bounds.capacity < bounds.nodes || bounds.stops || bounds.halts || bounds.ends;
+  const bool stops = bounds.capacity < bounds.nodes || bounds.stops || bounds.halts || bounds.ends || (bounds.buckets && bounds.blocks < bounds.nodes);
   for (unsigned k = 0; k < bounds.devices; ++k) {
     Device &its = world.device[k];
     Counters &c = its.counters;
     const std::string of = " of " + std::to_string(k);
     name(c.head, "head" + of), name(c.tail, "tail" + of), name(c.finished, "finished" + of), name(c.stop, "stop" + of);
-    name(c.untracked, "untracked" + of, true), name(c.spilled, "spilled" + of, !stops);
+    name(c.untracked, "untracked" + of, !bounds.buckets), name(c.spilled, "spilled" + of, !stops);
     name(c.arrived, "arrived" + of, !bounds.barrier), name(c.phase, "phase" + of, !bounds.barrier);
     name(c.met, "met" + of, !bounds.barrier || k), name(c.meetings, "meetings" + of, !bounds.barrier || k);
     name(c.round_end, "round_end" + of, !bounds.barrier);
@@ -291,6 +308,7 @@ int main(int count, char **arguments) {
     });
     for (auto &word : its.spill) name(word, "spill" + of, true);
     name(its.size, "size" + of, true);
+    if (bounds.buckets && !its.far.name_words(c.far, of, name)) return std::puts("the model has too little memory for far items"), 2;
   }
   name(world.arrivals, "arrivals");
   for (auto &word : world.ran) name(word, "ran", true);
@@ -299,13 +317,10 @@ int main(int count, char **arguments) {
   name(world.calls, "calls", !bounds.between);
   name(world.stops, "stops", true), name(world.halted, "halted", true);
   machine.memory.views.resize(bounds.workers);
-  for (unsigned k = 0; k < bounds.devices; ++k) {
-    std::vector<unsigned> seeds;
-    for (unsigned v = 0; v < bounds.seeds; ++v)
-      if (bounds.owners[v] == k) seeds.push_back(unsigned(item_word(v)));
-    set(world.device[k].size, bounds.capacity);
-    provide(world.device[k], seeds);
-  }
+  std::vector<unsigned> seeds[kMostDevices];
+  for (unsigned v = 0; v < bounds.seeds; ++v) seeds[bounds.owners[v]].push_back(unsigned(item_word(v)));
+  for (unsigned k = 0; k < bounds.devices; ++k) set(world.device[k].size, bounds.capacity);
+  provide_all(seeds, true);
   const uint64_t of_level[kMostDevices] = {};
   begin_round(of_level);
   set(world.stops, bounds.stops);

@@ -401,7 +401,7 @@ BROKEN = {
     "a far item is counted before it can be taken": Rule(
         in_queue(r"fetch_add\(&queue\.counters->untracked, n\);", ""),
         in_worker(
-            r"worker\.far_levels\(\), far\);",
+            r"surplus\);\s*this->template store_far<Team>\(worker\.far_buffer\(\), worker\.far_levels\(\), far\);",
             r"\g<0> if (far) fetch_add(&queue().counters->untracked, uint64_t(far));",
         ),
         caught_in="far items, two lists",
@@ -602,7 +602,7 @@ BROKEN = {
     ),
     "fence in meet": Rule(in_peers(r"fence\(\);(\s*return fetch_add\(&meeting)", r"\1"), caught_in="devices, weak, barrier"),
     "the function between rounds is for all devices": Rule(
-        in_peers(r"ran &= load", "ran = load"), caught_in="devices, rounds, stopped from outside", found="is called early"
+        in_peers(r"ran &= has_buckets", "ran = has_buckets"), caught_in="devices, rounds, stopped from outside", found="is called early"
     ),
     "all devices have reported what they ran": Rule(
         in_peers(r"if \(has\) end\.report\(queue\);", ""), caught_in="devices, rounds"
@@ -612,10 +612,44 @@ BROKEN = {
     ),
     "a round of several devices ends behind what the function pushed": Rule(
         in_peers(
-            r"if \(peers\.close_round\(\) && has\) between\(\);\s*peers\.open_round\(\);",
-            "const bool ran = peers.close_round(); peers.open_round(); if (ran && has) between();",
+            r"if \(peers\.close_round\(model::bounds\.buckets\) && has\) between\(\);\s*(peers\.open_round[^\n]*)",
+            r"const bool ran = peers.close_round(false); \1 if (ran && has) between();",
         ),
         caught_in="devices, rounds",
+    ),
+    "a far item of another device is counted before it can be taken": Rule(
+        in_peers(
+            r"far\.count\(1\);(.*?far\.put\(list, ticket, item, level\);)",
+            r"fetch_add(&far.state().stored, 1); \1 fetch_add(&far.queue.counters->untracked, 1);",
+        ),
+        caught_in="devices, far items, one device",
+        found=EARLY,
+    ),
+    "a far item counts on the device that runs it": Rule(
+        in_peers(r"far\.count\(1\);", "peers.far_items<BYTES>(peers.own).count(1);"), caught_in="devices, far items", found=STUCK
+    ),
+    "devices at one bucket do not wait for each other": Rule(
+        in_peers(r"float_of\(uint32_t\(load\(&its\.far\.next\)\)\) < level", r"float_of(uint32_t(load(&its.far.next))) <= level"),
+        caught_in="devices, far items of both",
+        found=STUCK,
+    ),
+    "a device waits for those that have unfinished tasks": Rule(
+        in_peers(r"if \(finished != (tickets_of\(load\(&its\.tail\)\) \+ [^\n]*) return false;", "(void)finished; return false;"),
+        caught_in="devices, far items",
+        found=STUCK,
+    ),
+    "a device tells which bucket it waits for": Rule(
+        in_peers(r"store\(&peer\[own\]\.counters->far\.next, [^\n]*", ""), caught_in="devices, far items of both", found=STUCK
+    ),
+    "the lowest bucket of all devices opens": Rule(
+        in_peers(r"far\.lowest\(&level\) && level <= least", "far.lowest(&level)"),
+        caught_in="devices, far items, barrier",
+        found="before the level above",
+    ),
+    "a round of far items follows on several devices": Rule(
+        in_peers(r"if \(!more && !stopped\) more = open_far\(\);", "(void)open_far;"),
+        caught_in="devices, far items, barrier",
+        found="ended early",
     ),
     "equal sums are confirmed": Rule(
         in_peers(

@@ -44,6 +44,40 @@ struct PeerWorker {
     queue.publish(producer.ring, producer.base, item);
   }
 
+  // The same of an item with a level, in a queue with buckets: near or far by the window of its owner.
+  void push(const Peers &peers, const Item<BYTES> &item, float level) {
+    const FarItems<BYTES> far = peers.far_items<BYTES>(peers.owner(item));
+    const Window window = far.window();
+    if (window.is_near(level)) return push(peers, item);
+    far.count(1);
+    const unsigned list = far.list_of(level, window);
+    const uint64_t ticket = far.reserve(list, 1);
+    far.begin_block(list, ticket);
+    far.put(list, ticket, item, level);
+  }
+
+  // Pushes the items of a chunk of the open list again; opens a list before, if none is open and `opens`. False without a chunk.
+  bool move_far_chunk(const Peers &peers, bool opens) {
+    const FarItems<BYTES> far = peers.far_items<BYTES>(peers.own);
+    FarChunk chunk;
+    if (!far.claim_chunk(&chunk)) {
+      const auto may_open = [&] { return peers.may_open<BYTES>(); };
+      if (!opens || !far.can_open() || !far.open(~uint64_t(0), 1, kFarChunk, may_open) || !far.claim_chunk(&chunk)) return false;
+    }
+    FarItem<BYTES> *const entries = far.entries(chunk);
+    const uint64_t there = chunk.to - chunk.from;
+    uint64_t taken = 0;
+    for (; entries && taken < there; ++taken) {
+      Item<BYTES> item;
+      float level;
+      if (!far.take(&entries[taken], &item, &level)) break;
+      push(peers, item, level);
+    }
+    end.unreported += taken; // they were unfinished tasks that pushed themselves
+    if (taken == there) far.finish_chunk(chunk);
+    return true;
+  }
+
   // Runs the item of the claimed ticket, if it is there; `run` calls the task, which pushes.
   template <class Run> bool run_claimed([[maybe_unused]] const QueueRef<BYTES> &queue, Run run) {
     const Place place = consumer.ring.at(consumer.first);
@@ -74,6 +108,7 @@ struct PeerWorker {
     Launch launch{};
     launch.fetch = 1;
     launch.workers = uint32_t(workers);
+    if (model::bounds.buckets && !queue.stopped() && move_far_chunk(peers, false)) return true;
     if (!queue.stopped() &&
         (consumer.claimed || consumer.claim_of_round(launch, &queue.counters->head, 0, round_end, 1))) {
       if (run_claimed(queue, run)) return true;
@@ -90,8 +125,8 @@ struct PeerWorker {
     waits = 2;
     if (peers.meet(phase)) {
       fence();
-      if (peers.close_round() && has) between();
-      peers.open_round();
+      if (peers.close_round(model::bounds.buckets) && has) between();
+      peers.open_round([&] { return model::bounds.buckets && peers.open_far<BYTES>(workers, kFarChunk); });
       peers.end_meeting(phase);
     }
     return true;
@@ -103,6 +138,7 @@ struct PeerWorker {
     if (queue.stopped()) return false;
     if (!consumer.claimed) consumer.claim(queue, 1);
     if (run_claimed(queue, run)) return true;
+    if (model::bounds.buckets && move_far_chunk(peers, true)) return true;
     if (peers.while_waiting(queue, consumer, end) == Waiting::kLeave) return false;
     if (consumer.is_past_ring(consumer.first)) consumer.next_ring(queue);
     return true;
