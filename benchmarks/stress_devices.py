@@ -1,9 +1,9 @@
 """Launch random task trees over several devices, of one process or of several; print a table of what went wrong.
 
-Trees are numbered at random, so that tasks push from any device to any other. Items are numbers or records, for one task or for
-two. With barriers some are left to a function between rounds. Queues grow or fill, launches run out of time or are stopped by a
-task, and go on. Every launch is checked: each task ran exactly once. One that does not end is reported, and the processes are
-ended.
+Trees are numbered at random, so that tasks push from any device to any other. Items are numbers or records, for one task or
+for two, or have priorities. With barriers some are left to a function between rounds. Queues grow or fill, launches run out of
+time or are stopped by a task, and go on. Every launch is checked: each task ran exactly once. One that does not end is reported,
+and the processes are ended.
 
     python benchmarks/stress_devices.py --launches 10000 --devices 8
     python benchmarks/stress_devices.py --launches 10000 --device cuda
@@ -60,6 +60,17 @@ def grow_record(worker, item, number, node, first, seen, halt):  # type: ignore[
             worker.stop()
     for child in worker.split(range(first[node[v]], first[node[v] + 1])):
         worker.push((number[child], v, number[child] + 0.5))
+
+
+@atos.task
+def grow_ordered(worker, v, number, node, first, seen, halt):  # type: ignore[no-untyped-def]
+    """As `grow`, with priorities that have no order in the tree, or many children of one priority."""
+    if worker.rank == 0:
+        atos.atomic_add(seen, v, 1)
+        if v == halt:
+            worker.stop()
+    for child in worker.split(range(first[node[v]], first[node[v] + 1])):
+        worker.push(number[child], priority=number[child] % 97 if node.size % 2 == 0 else child // 100 - 20)
 
 
 def grow_kind(worker, v, number, node, first, seen, halt, kind):  # type: ignore[no-untyped-def]
@@ -145,12 +156,15 @@ def one(chance: random.Random, most: int, kind: str, group: Any, counts: Counter
     arrays = [atos.asarray(array, device=parts.devices[0], readonly=True) for array in (number, node, first)]
     seen = atos.full(nodes, 0, dtype=np.int32, partition=parts)
     records, capacity = chance.random() < 0.4, chance.choice((1, 30, 2 * nodes))
-    tasks = grow_record if records else chance.choice((grow, (grow_odd, grow_even), grow_aside))
+    tasks = grow_record if records else chance.choice((grow, (grow_odd, grow_even), grow_aside, grow_ordered))
     arguments: list[Any] = [*arrays, seen, nodes]
     if tasks is grow_aside:
         arguments.append(atos.full(nodes, 0, dtype=np.int32, partition=parts))
     limit = chance.choice((None, capacity, capacity + nodes))
-    queue = atos.Queue(capacity, max_capacity=limit, dtype=RECORD if records else np.uint32, owner=parts)
+    ordered: dict[str, Any] = {}
+    if tasks is grow_ordered:
+        ordered = {"buckets": chance.choice((2, 16, 64)), "delta": chance.choice(("auto", 1, 40))}
+    queue = atos.Queue(capacity, max_capacity=limit, dtype=RECORD if records else np.uint32, owner=parts, **ordered)
     for turn in range(1, 4):
         root = np.array([(number[0], 0, number[0] + 0.5)], RECORD) if records else number[:1]
         timeout, halt = chance.choice((60.0, 60.0, 0.001)), chance.choice((nodes, nodes, chance.randrange(nodes)))

@@ -264,10 +264,10 @@ class CoreQueue:
     # No handler of a signal may come between the core's change and the note of it.
     @uninterrupted
     def _replace(self, form: Form, after: Form, table: bytes) -> int:
-        slot = ffi.new("atos_queue **")
+        slot, end = ffi.new("atos_queue **"), self._end  # before the change, since it may fail for want of memory
         status = int(lib.atos_queue_convert(form.handle, after.stride, table, slot))
         if status == lib.ATOS_OK and slot[0]:
-            self.form = after._replace(handle=ffi.gc(slot[0], self._end))
+            self.form = after._replace(handle=ffi.gc(slot[0], end))
         return status
 
     @property

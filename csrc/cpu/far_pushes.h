@@ -1,5 +1,6 @@
 // FarPushes: the far items that a CPU worker pushes to a device, stored there some at a time.
 #pragma once
+#include <algorithm>
 #include <vector>
 
 #include "protocol/far_items.cuh"
@@ -23,13 +24,17 @@ public:
     const uint64_t n = pushes.size();
     if (!n) return 0;
     far.count(n);
+    look();
+    float lowest = pushes[0].level;
     for (const Push &push : pushes) {
+      lowest = std::min(lowest, push.level);
       const unsigned list = far.list_of(push.level, window);
       const uint64_t ticket = far.reserve(list, 1);
       far.begin_block(list, ticket);
       far.put(list, ticket, push.item, push.level);
     }
     pushes.clear();
+    far.return_to(lowest);
     look();
     return n;
   }

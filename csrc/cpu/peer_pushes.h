@@ -9,8 +9,12 @@
 
 namespace atos {
 
-struct NoPeers { // in place of them, in a launch on one device
+template <unsigned bytes> struct NoPeers { // in place of them, in a launch on one device
   explicit NoPeers(const Peers &) {}
+  void look() {}
+  bool push(const Item<bytes> &, float, uint64_t *) { return false; }
+  uint64_t store() { return 0; }
+  bool may_open() const { return true; }
 };
 
 template <unsigned bytes> class PeerPushes {
@@ -28,11 +32,14 @@ public:
     for (uint32_t k = 0; k < peers.count; ++k)
       if (k != peers.own) far[k].look();
   }
-  // Takes an item of another device, which `store` stores; returns how many items it has stored now, for want of space.
-  uint64_t push(uint32_t owner, const Item<bytes> &item, float level) {
+  // Takes an item if it is another device's; whether it is. Counts those that it had to store now, for want of space.
+  bool push(const Item<bytes> &item, float level, uint64_t *stored) {
+    const uint32_t owner = peers.owner(item);
+    if (owner == peers.own) return false;
     if (far[owner].is_near(level)) near.push_back(item);
     else far[owner].add(item, level);
-    return near.size() >= kMost || far[owner].is_full() ? store() : 0;
+    if (near.size() >= kMost || far[owner].is_full()) *stored += store();
+    return true;
   }
   // Stores them; returns how many.
   uint64_t store() {
@@ -57,6 +64,9 @@ public:
       if (begin != end) publish_to(k, &sorted[begin], end - begin);
     }
   }
+
+  // Whether a worker may open the lowest bucket of its device.
+  bool may_open() const { return peers.template may_open<bytes>(); }
 
 private:
   // The demand of a queue is not sampled: one that may grow is asked for space before each push into it.

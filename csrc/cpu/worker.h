@@ -38,7 +38,7 @@ public:
       std::memcpy(&value, item, bytes);
       owner->push(value, level_of(priority, owner->launch.inverse_delta));
     };
-    if (given.buckets) look();
+    if (given.buckets) far_pushes.look(), to_peers.look();
     view.worker.scratch = scratch.unsized();
     view.worker.scratch_bytes = launch.unsized_scratch;
     view.worker.index = run.first_worker + number;
@@ -173,7 +173,7 @@ private:
   // The last worker at the end of a round runs the function between rounds, when all have reported what they ran; not if a stop
   // interrupted the round, whose rest is a round of a later run.
   void call_each_round(uint64_t round_end) {
-    if (given.buckets) look();
+    if (given.buckets) far_pushes.look(), to_peers.look();
     view.worker.next_mode = view.worker.mode;
     if constexpr (several) view.worker.pending = int64_t(to_peers.peers.waiting());
     else view.worker.pending = int64_t(tail() - round_end);
@@ -308,19 +308,8 @@ private:
   // The rest is for queues with buckets. The buffer holds near items with their levels. A worker that needs not wait for the
   // others keeps them, and runs the last ones next.
 
-  void look() {
-    far_pushes.look();
-    if constexpr (several) to_peers.look();
-  }
-
   void push(const Item<bytes> &item, float level) {
-    if constexpr (several) {
-      const uint32_t owner = to_peers.peers.owner(item);
-      if (owner != to_peers.peers.own) {
-        pushed += to_peers.push(owner, item, level);
-        return;
-      }
-    }
+    if (to_peers.push(item, level, &pushed)) return;
     if (!far_pushes.is_near(level)) {
       far_pushes.add(item, level);
       if (far_pushes.is_full()) store_far();
@@ -337,7 +326,7 @@ private:
   // workers wait for them, or as they are more than a worker may keep.
   void settle_pushes() {
     store_far();
-    if constexpr (several) pushed += to_peers.store();
+    pushed += to_peers.store();
     const uint64_t n = uint64_t(view.worker.count);
     pushed += n - kept;
     kept = n;
@@ -410,22 +399,18 @@ private:
     return consumer.ring.template slot<bytes>(place.index).is_ready(place.sequence, seen);
   }
 
-  // Opens the lowest bucket; returns the number of its chunks.
-  uint64_t open_bucket(uint64_t most) const {
-    if constexpr (several)
-      return far.open(most, launch.workers, kFarChunk, [&] { return to_peers.peers.template may_open<bytes>(); });
-    else return far.open(most, launch.workers, kFarChunk);
-  }
-
   // Pushes the items of a chunk of the open list again; if `opens`, opens a list if none is open. False if there is no chunk.
   bool move_far_chunk(bool opens) {
     FarChunk chunk;
     if (!far.claim_chunk(&chunk)) {
       if (!opens) return false;
       const uint64_t batches = uint64_t(launch.workers) * kOpenedByThread;
-      if (!far.can_open() || !open_bucket(std::min(batches, launch.size / 4 + 1)) || !far.claim_chunk(&chunk)) return false;
+      const auto may_open = [&] { return to_peers.may_open(); };
+      if (!far.can_open() || !far.open(std::min(batches, launch.size / 4 + 1), launch.workers, kFarChunk, may_open) ||
+          !far.claim_chunk(&chunk))
+        return false;
     }
-    look();
+    far_pushes.look(), to_peers.look();
     uint64_t taken = 0;
     FarItem<bytes> *const entries = far.entries(chunk);
     for (const uint64_t n = chunk.to - chunk.from; entries && taken < n; ++taken) {
@@ -452,7 +437,7 @@ private:
   TerminationDetector end;
   std::vector<Item<bytes>> items, buffer;
   std::vector<float> levels; // of the items in the buffer
-  std::conditional_t<several, PeerPushes<bytes>, NoPeers> to_peers;
+  std::conditional_t<several, PeerPushes<bytes>, NoPeers<bytes>> to_peers;
   uint64_t kept = 0; // items in the buffer that have been counted as pushed
   Scratch scratch;
   View view;

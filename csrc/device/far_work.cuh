@@ -45,6 +45,7 @@ template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push_with_level(const 
   items.begin_block(list, ticket);
   __syncwarp(together); // no lane waits for a block that another one is yet to begin
   items.put(list, ticket, item, level);
+  if (has_peers()) items.return_to(level);
 }
 
 template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes> {
@@ -103,6 +104,7 @@ template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes
       if (mine) far.begin_block(list, ticket);
       __syncwarp();
       if (mine) far.put(list, ticket, items[k], level);
+      if (has_peers() && mine) far.return_to(level);
       __syncwarp();
     }
   }

@@ -51,6 +51,22 @@ def grow(worker, v, first, seen):
 
 
 @atos.task
+def relax(worker, v, parts, distance):
+    """Lower the distances of the neighbors of a vertex, nearer ones first."""
+    for edge in range(parts.indptr[v], parts.indptr[v + 1]):
+        there = distance[v] + parts.weights[edge]
+        worker.push_min(distance, parts.indices[edge], there, priority=there)
+
+
+@atos.task
+def relax_from(worker, v, parts, distance):
+    """The same of a vertex that the host has pushed, by the other task."""
+    for edge in range(parts.indptr[v], parts.indptr[v + 1]):
+        there = distance[v] + parts.weights[edge]
+        worker.push_min(distance, parts.indices[edge], there, priority=there, task=relax)
+
+
+@atos.task
 def add(worker, v, total):
     atos.atomic_add(total, 0, v)
 
@@ -283,6 +299,24 @@ def rounds(group: atos.distributed.ProcessGroup) -> None:
         each_round=set_mode_of_next if group.rank else lambda worker, first, seen: None,
     )
     assert "set_mode_of_next between rounds" in str(error)
+
+
+def buckets(group: atos.distributed.ProcessGroup) -> None:
+    """Priorities, of items of one task and of two."""
+    graph = atos.generate.road(40, device="cpu")
+    graph = graph.with_weights(atos.generate.random_weights(graph, 1, 99))
+    parts = graph.partition(order="random")
+    for tasks, barrier, delta in itertools.product([(relax,), (relax_from, relax)], [False, True], ["auto", 100]):
+        distance = atos.full(graph.num_vertices, atos.UNREACHED, dtype=np.uint32, partition=parts)
+        distance[0] = 0
+        queue = atos.Queue(20, owner=parts, buckets=16, delta=delta)
+        queue.push([0], priority=5)
+        group.barrier()
+        stats = queue.launch_cta(tasks, parts, distance, barrier=barrier, timeout=LIMIT)
+        assert stats.tasks_run >= graph.num_vertices
+        atos.verify_sssp(graph, 0, distance.to_numpy())
+        same(group, stats.devices)
+    raises(DistributedError, atos.Queue, 20, owner=parts, buckets=16, delta=1 + group.rank)
 
 
 def stops(group: atos.distributed.ProcessGroup) -> None:

@@ -602,7 +602,9 @@ BROKEN = {
     ),
     "fence in meet": Rule(in_peers(r"fence\(\);(\s*return fetch_add\(&meeting)", r"\1"), caught_in="devices, weak, barrier"),
     "the function between rounds is for all devices": Rule(
-        in_peers(r"ran &= has_buckets", "ran = has_buckets"), caught_in="devices, rounds, stopped from outside", found="is called early"
+        in_peers(r"ran &= has_buckets", "ran = has_buckets"),
+        caught_in="devices, rounds, stopped from outside",
+        found="is called early",
     ),
     "all devices have reported what they ran": Rule(
         in_peers(r"if \(has\) end\.report\(queue\);", ""), caught_in="devices, rounds"
@@ -626,15 +628,21 @@ BROKEN = {
         found=EARLY,
     ),
     "a far item counts on the device that runs it": Rule(
-        in_peers(r"far\.count\(1\);", "peers.far_items<BYTES>(peers.own).count(1);"), caught_in="devices, far items", found=STUCK
+        in_peers(r"far\.count\(1\);", "peers.far_items<BYTES>(peers.own).count(1);"),
+        caught_in="devices, far items",
+        found=STUCK,
     ),
     "devices at one bucket do not wait for each other": Rule(
-        in_peers(r"float_of\(uint32_t\(load\(&its\.far\.next\)\)\) < level", r"float_of(uint32_t(load(&its.far.next))) <= level"),
+        in_peers(
+            r"float_of\(uint32_t\(load\(&its\.far\.next\)\)\) < level", r"float_of(uint32_t(load(&its.far.next))) <= level"
+        ),
         caught_in="devices, far items of both",
         found=STUCK,
     ),
     "a device waits for those that have unfinished tasks": Rule(
-        in_peers(r"if \(finished != (tickets_of\(load\(&its\.tail\)\) \+ [^\n]*) return false;", "(void)finished; return false;"),
+        in_peers(
+            r"if \(finished != (tickets_of\(load\(&its\.tail\)\) \+ [^\n]*) return false;", "(void)finished; return false;"
+        ),
         caught_in="devices, far items",
         found=STUCK,
     ),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atos_py as atos
-from atos_py.errors import CheckpointError, InvalidArgumentError, LaunchConfigError
+from atos_py.errors import InvalidArgumentError
 
 GPUS = [str(device) for device in atos.devices() if device.kind == "cuda"]
 KINDS = ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not GPUS, reason="needs a GPU")])]
@@ -146,7 +146,3 @@ def test_what_does_not_fit_is_refused(tmp_path):
         atos.Queue.load(tmp_path / "other.atos", owner=parts, device="cpu")
     with pytest.raises(InvalidArgumentError, match="cannot be called 'owner'"):
         queue.save(tmp_path / "other.atos", owner=np.zeros(3))
-    ordered = atos.Queue(10, device="cpu", buckets=4)
-    ordered.save(tmp_path / "ordered.atos")
-    with pytest.raises((LaunchConfigError, CheckpointError), match="buckets"):
-        atos.Queue.load(tmp_path / "ordered.atos", owner=parts)

@@ -406,7 +406,6 @@ def test_what_cannot_be_done_yet_is_refused(what, tmp_path, monkeypatch):
         (lambda parts: atos.Queue(10, owner=[1, 2]), UnsupportedTypeError, "owner must be what Graph.partition returns"),
         (lambda parts: atos.Queue(10, devices=FIVE, owner=parts), InvalidArgumentError, "those of owner, cpu, cpu:1"),
         (lambda parts: atos.Queue(10, device="cpu", owner=parts), LaunchConfigError, "no device="),
-        (lambda parts: atos.Queue(10, buckets=4, owner=parts), LaunchConfigError, "no buckets= yet"),
         (
             lambda parts: atos.Queue(10, dtype=[("x", "f4")], owner=parts),
             UnsupportedTypeError,
