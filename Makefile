@@ -15,8 +15,9 @@ NVCC_WHEELS = $(shell CUDA_HOME="$(CUDA_HOME)" ATOS_CPU_ONLY="$(ATOS_CPU_ONLY)" 
 demo: build
 	$(BIN)/python -m atos_py demo
 
+# As many tests at a time as there are cores: most of them wait for a compiler of one thread.
 test: build lint docs
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -1,9 +1,9 @@
 """Launch random task trees over several devices, of one process or of several; print a table of what went wrong.
 
-Trees are numbered at random, so that tasks push from any device to any other. Items are numbers or records, for one task or
-for two, or have priorities. With barriers some are left to a function between rounds. Queues grow or fill, launches run out of
-time or are stopped by a task, and go on. Every launch is checked: each task ran exactly once. One that does not end is reported,
-and the processes are ended.
+Trees are numbered at random, so that tasks push from any device to any other. Items are numbers or records, for one task or for
+two, or have priorities. With barriers some are left to a function between rounds. Queues grow or fill, launches run out of time
+or are stopped by a task, and go on. Every launch is checked: each task ran exactly once. One that does not end is reported, and
+the processes are ended.
 
     python benchmarks/stress_devices.py --launches 10000 --devices 8
     python benchmarks/stress_devices.py --launches 10000 --device cuda
