@@ -518,6 +518,18 @@ def test_what_cannot_be_compiled_is_explained(target, task, argument, reason, so
         assert f"for items of uint32 and arguments {describe(argument)}" in message
 
 
+def field_as_index(worker, item, x):
+    x[item["vertex"]] = 1
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+@pytest.mark.parametrize("items", [[("vertex", "u4"), ("level", "u4")], "u4"], ids=["record", "number"])
+def test_a_field_as_an_index_is_explained(target, items):
+    given = (atos.task(field_as_index), None, (describe(array("f8")),), np.dtype(items))
+    with pytest.raises(TaskCompileError, match="the text 'vertex' is used as an index; .* as in item.vertex\n.*item\\["):
+        compile_cpu(*given) if target == "cpu" else compile_cuda(*given, CC)
+
+
 class Thing:
     pass
 

@@ -44,6 +44,10 @@ _PLAIN = [
     (r"OverloadSelector object .*\((?:List|Set)\(", f"its global variable is a list or a set; {_OUTSIDE}"),
     (rf"\bNRT|{_FUNCTION} (?:{_MAKERS}|sorted)\b", _ALLOCATES),
     (rf"Untyped global name '(?:{'|'.join(_BUILTINS)})'|has no attribute 'build_(?:list|set|map)'", _ALLOCATES),
+    (
+        r"getitem\([^\n]*, Literal\[str\]\((\w+)\)",
+        "the text {0!r} is used as an index; a field of an item is an attribute, as in item.{0}",
+    ),
     (r"\b(?:list|set|DictType)[(\[]|Literal\[str\]", _ALLOCATES),
     (
         r"use of yield in a closure|'NoneType' object has no attribute 'get_function_type'",
