@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..arrays.ownership import Ownership, check_devices, ownership_of
 from ..compile.codegen import item_bytes
 from ..core.devices import Device
 from ..core.library import check, ffi, lib
-from ..core.process_group import turn
+from ..core.process_group import ProcessGroup, turn
 from ..errors import InvalidArgumentError, LaunchConfigError, QueueFullError, UnsupportedTypeError
 from .checkpoint import QueueOptions, QueueSnapshot, QueueState
 from .core_queue import CoreQueue, Form, Launched, lacks_tasks
@@ -35,17 +36,17 @@ def _keys(items: NDArray[Any]) -> NDArray[Any]:
     return items if items.dtype.names is None else items[items.dtype.names[0]]
 
 
-def _traces(launch: Any, parts: Any) -> list[NDArray[Any] | None]:
-    """Return the trace of each device, from the samples of one after another, by one clock; None without samples."""
+def _traces(launch: Any, parts: Any, group: ProcessGroup | None) -> list[NDArray[Any] | None]:
+    """Return the trace of each device by one clock, from the samples of one after another or of all processes; None without."""
     if launch.samples == ffi.NULL:
         return [None] * len(parts)
-    most, nbytes = launch.max_samples, ffi.sizeof("atos_sample")
-    taken = [
-        np.frombuffer(ffi.buffer(launch.samples + k * most, part.samples * nbytes), np.uint64).reshape(
-            part.samples, nbytes // 8
-        )
-        for k, part in enumerate(parts)
+    nbytes, here = ffi.sizeof("atos_sample"), range(len(parts)) if group is None else [group.rank]
+    own = [
+        bytes(ffi.buffer(launch.samples + place * launch.max_samples, parts[k].samples * nbytes))
+        for place, k in enumerate(here)
     ]
+    told = own if group is None else group.gather(own[0])
+    taken = [np.frombuffer(each, np.uint64).reshape(-1, nbytes // 8) for each in told]
     begin = min((int(samples[:, 0].min()) for samples in taken if len(samples)), default=0)
     return [
         make_trace(samples, None if launch.barrier else part.workers, begin) for samples, part in zip(taken, parts, strict=True)
@@ -89,9 +90,10 @@ class PeerForm(Form):
         total.failure = next((part.failure for part in parts if part.failure.failed), parts[0].failure)
         item = _keys(np.frombuffer(ffi.buffer(total.failure.item), self.dtype, 1))
         item[...] = ownership.to_ids(item.copy())
+        traces = [None] * count if status == lib.ATOS_GONE else _traces(launch, parts, ownership.group)
         devices = [
             DeviceStats(str(device), part.tasks_run, part.tasks_pushed, part.workers, part.grown, trace)
-            for device, part, trace in zip(ownership.devices, parts, _traces(launch, parts), strict=True)
+            for device, part, trace in zip(ownership.devices, parts, traces, strict=True)
         ]
         return Launched(status, total, tuple(devices))
 
@@ -112,9 +114,8 @@ def check_owner(owner: Any, devices: Sequence[Device | str] | None, device: Any)
 def check_peer_launch(config: Any, with_mailbox: bool, ownership: Ownership) -> None:
     """Refuse what a launch over several devices cannot do yet, by its `LaunchConfig`."""
     for option, is_on in (("trace=", config.sample_interval > 0), ("progress=", config.progress is not False)):
-        if is_on and (ownership.on_gpus or ownership.group is not None):
-            where = "several GPUs" if ownership.on_gpus else "several processes"
-            raise LaunchConfigError(f"a launch over {where} has no {option} yet; leave it out")
+        if is_on and ownership.on_gpus:
+            raise LaunchConfigError(f"a launch over several GPUs has no {option} yet; leave it out")
     given = {
         "persistent=False": not config.persistent,
         "idle=": config.idle is not None,
@@ -130,7 +131,7 @@ def agree_on_launch(ownership: Ownership, name: str, config: Any) -> None:
     """Wait until all processes come to the launch of tasks of this name, with the same options and function between rounds."""
     function = config.each_round
     between = "" if function is None else f" with {getattr(function, '__qualname__', type(function))} between rounds"
-    ownership.agree(f"a launch of {name} by {config}{between}")
+    ownership.agree(f"a launch of {name} by {replace(config, progress=False)}{between}")  # whoever shows it
 
 
 class PeerQueues:

@@ -165,7 +165,7 @@ private:
     try {
       thread->run(job, [&run, &runs] {
         atos_sample now{};
-        if (run.monitor.poll(observe(runs, &now) ? &now : nullptr)) ask_to_stop(run);
+        if (run.monitor.poll(observe(run, &now) ? &now : nullptr)) ask_to_stop(run);
         return run.monitor.time_to_next_poll();
       });
     } catch (const Failure &failure) {
@@ -177,16 +177,18 @@ private:
     }
   }
 
-  // Samples the counters of all, if workers run.
-  static bool observe(const std::vector<Run *> &runs, atos_sample *now) {
-    if (!runs[0]->launch.progress) return false;
-    for (Run *run : runs) {
-      std::lock_guard<std::mutex> lock(run->stopping);
-      if (!run->live) return false;
-      const uint64_t tail = tickets_of(load(&run->live->tail)), head = load(&run->live->head);
-      now->ran += load(&run->live->ran_so_far);
+  // Samples the counters of all devices, those of other processes too, if workers run.
+  static bool observe(Run &run, atos_sample *now) {
+    if (!run.launch.progress) return false;
+    std::lock_guard<std::mutex> lock(run.stopping);
+    if (!run.live) return false;
+    const uint32_t devices = std::max(run.peers.count, 1u);
+    for (uint32_t k = 0; k < devices; ++k) {
+      const Counters &its = run.peers.count ? *run.peers.peer[k].counters : *run.live;
+      const uint64_t tail = tickets_of(load(&its.tail)), head = load(&its.head);
+      now->ran += load(&its.ran_so_far);
       now->tail += tail;
-      now->claimed += runs.size() > 1 ? std::min(head, tail) : head; // workers that wait on one make up for no item of another
+      now->claimed += devices > 1 ? std::min(head, tail) : head; // workers that wait on one make up for no item of another
     }
     return true;
   }

@@ -25,8 +25,8 @@ void check(const atos_peers &given, const atos_launch &launch) {
     throw Failure(ATOS_INVALID, format("the key of an item has 4 or 8 bytes (got %u)", given.key_bytes));
   if (!launch.persistent || launch.idle || launch.mailbox || launch.num_receivers)
     throw Failure(ATOS_INVALID, "a launch over several devices is persistent, with its tasks and nothing else");
-  if ((launch.samples || launch.progress) && (given.processes || given.count == 0 || given.queues[0]->device != ATOS_CPU))
-    throw Failure(ATOS_INVALID, "a launch over several GPUs or processes has no trace and no progress");
+  if ((launch.samples || launch.progress) && (given.count == 0 || given.queues[0]->device != ATOS_CPU))
+    throw Failure(ATOS_INVALID, "a launch over several GPUs has no trace and no progress");
   if (given.processes && given.processes->group->count != given.count)
     throw Failure(ATOS_INVALID, format("%u devices for a group of %u processes", given.count, given.processes->group->count));
 }
@@ -120,7 +120,7 @@ struct atos_queue::PeerLaunch {
 
   void prepare();
   void share_workers(const std::vector<uint32_t> &workers);
-  void count_for_host(Run &run, uint32_t k);
+  void count_for_host(Run &run, uint32_t k, bool progress);
   void provide();
   void run();
   void end(bool over, const std::vector<uint64_t> &grown_before);
@@ -212,11 +212,12 @@ void atos_queue::PeerLaunch::share_workers(const std::vector<uint32_t> &workers)
   agreed = false;
 }
 
-// Each device has samples of its own, one after another. For the progress alone tasks are counted, and no sample is kept.
-void atos_queue::PeerLaunch::count_for_host(Run &run, uint32_t k) {
+// Each device has samples of its own, one after another. For the progress alone, which another process may show, tasks are
+// counted, and no sample is kept.
+void atos_queue::PeerLaunch::count_for_host(Run &run, uint32_t k, bool progress) {
   if (options.samples) {
     run.kernel.samples = options.samples + uint64_t(k) * options.max_samples;
-  } else if (options.progress) {
+  } else if (progress) {
     run.kernel.samples = run.kernel.counters;
     run.kernel.max_samples = 0;
     run.kernel.sample_interval = ~0u;
@@ -230,10 +231,13 @@ void atos_queue::PeerLaunch::provide() {
   struct Stand {
     uint64_t level, rounds;
     float lowest; // level of its items, by priority
+    bool progress;
   };
   const auto stands = together<Stand>([&](auto &result) {
-    for (uint32_t k = 0; k < here; ++k) result[k] = {storage(k).level, storage(k).counters.rounds, storage(k).lowest_level()};
+    for (uint32_t k = 0; k < here; ++k)
+      result[k] = {storage(k).level, storage(k).counters.rounds, storage(k).lowest_level(), options.progress != 0};
   });
+  const bool progress = std::any_of(stands.begin(), stands.end(), [](const Stand &its) { return its.progress; });
   const auto by_level = [](const Stand &a, const Stand &b) { return a.lowest < b.lowest; };
   const float lowest = std::min_element(stands.begin(), stands.end(), by_level)->lowest;
   const bool of_level = std::any_of(stands.begin(), stands.end(), [](const Stand &its) { return its.level != 0; });
@@ -243,7 +247,7 @@ void atos_queue::PeerLaunch::provide() {
       Run &run = *runs[k];
       run.lowest_level = lowest;
       storage(k).provide(run);
-      count_for_host(run, k);
+      count_for_host(run, k, progress);
       const Counters &counters = storage(k).counters;
       run.first_end = barrier && of_level ? counters.head + storage(k).level : counters.tail;
       run.kernel.round_end = run.counters->round_end = run.first_end;

@@ -319,6 +319,39 @@ def buckets(group: atos.distributed.ProcessGroup) -> None:
     raises(DistributedError, atos.Queue, 20, owner=parts, buckets=16, delta=1 + group.rank)
 
 
+@atos.task
+def toil(worker, v, sums):
+    """Take a while."""
+    x = np.uint32(v)
+    for _ in range(50_000):
+        x ^= x << np.uint32(13)
+        x ^= x >> np.uint32(17)
+    sums[v] = x
+
+
+def shown(group: atos.distributed.ProcessGroup) -> None:
+    """The trace has all devices in every process, and the process that asks for the progress is told that of all."""
+    parts = paths(3000)
+    sums, queue, told = atos.full(3000, 0, dtype=np.uint32, partition=parts), atos.Queue(3000, owner=parts), []
+    for options in ({}, {"trace": 50}):
+        told.clear()
+        queue.push(range(3000))
+        watch = {"progress": lambda *now: told.append(now)} if group.rank == 0 else {}
+        stats = queue.launch_thread(toil, sums, **watch, **options, timeout=LIMIT)
+        assert stats.tasks_run == 3000
+        if group.rank == 0:
+            ran, _, waiting = zip(*told, strict=True)
+            assert list(ran) == sorted(ran)
+            assert 0 < ran[-1] <= 3000
+            assert 0 < max(waiting) <= 3000
+        if options:
+            traces = [each.trace for each in stats.devices]
+            assert len(stats.trace) == sum(map(len, traces))
+            assert stats.trace["tasks_run"][-1] == sum(trace["tasks_run"][-1] for trace in traces) > 2000
+            assert stats.trace["milliseconds"][0] == 0
+            same(group, stats.trace.tolist())
+
+
 def stops(group: atos.distributed.ProcessGroup) -> None:
     """A timeout, worker.stop(), a failed check, a full queue and Ctrl-C of one process end the launch in all of them."""
     parts, chunk = paths(2 * group.world_size), group.world_size
@@ -373,8 +406,8 @@ def refusals(group: atos.distributed.ProcessGroup) -> None:
     shared = atos.full(10, 0, dtype=np.int32, partition=parts)
     error = raises(DistributedError, queue.launch_thread, stop_at_50, shared, fetch_size=1 + group.rank)
     assert "a launch of stop_at_50" in str(error)
-    for option in ({"trace": 1}, {"progress": True}):
-        assert "several processes" in str(raises(LaunchConfigError, queue.launch_thread, stop_at_50, shared, **option))
+    error = raises(DistributedError, queue.launch_thread, stop_at_50, shared, trace=1 + group.rank)
+    assert "a launch of stop_at_50" in str(error)
     raises(InvalidArgumentError, atos.distributed.init)
     with_devices = atos.Graph.from_edges([0], [1], device="cpu").partition(["cpu:0", "cpu:1"])
     assert with_devices.ownership.group is None  # of this process alone

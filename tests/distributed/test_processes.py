@@ -98,7 +98,7 @@ def test_the_example(size, launcher):
 
 
 def test_kinds_and_rounds():
-    check(start(3, "kinds", "rounds", "buckets", "mirrors"))
+    check(start(3, "kinds", "rounds", "buckets", "shown", "mirrors"))
 
 
 def test_random_trees():
