@@ -20,7 +20,6 @@ from atos_py.core.process_group import current_group
 from atos_py.errors import (
     DistributedError,
     InvalidArgumentError,
-    LaunchConfigError,
     LaunchTimeoutError,
     QueueFullError,
     TaskError,
