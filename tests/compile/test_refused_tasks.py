@@ -526,7 +526,7 @@ def field_as_index(worker, item, x):
 @pytest.mark.parametrize("items", [[("vertex", "u4"), ("level", "u4")], "u4"], ids=["record", "number"])
 def test_a_field_as_an_index_is_explained(target, items):
     given = (atos.task(field_as_index), None, (describe(array("f8")),), np.dtype(items))
-    with pytest.raises(TaskCompileError, match="the text 'vertex' is used as an index; .* as in item.vertex\n.*item\\["):
+    with pytest.raises(TaskCompileError, match=r"the text .vertex. is used as an index; .* as in item.vertex\n.*item\["):
         compile_cpu(*given) if target == "cpu" else compile_cuda(*given, CC)
 
 
