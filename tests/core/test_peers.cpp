@@ -20,6 +20,8 @@ struct Scattered {
   std::atomic<int64_t> stop_after{INT64_MAX};
   uint64_t turn = 1;           // how often the tree runs, with this time
   bool round_of_level = false; // whether the number of a task's round is its level
+  uint32_t buckets = 0;        // of the queues
+  bool by_level = false;       // whether the priority of a task is its level, and not any number
 
   Scattered(const Tree &tree, uint64_t seed, uint32_t devices, uint32_t blocks)
       : work(tree), devices(devices), blocks(blocks), chunk((tree.nodes + devices - 1) / devices), number(tree.nodes),
@@ -29,6 +31,7 @@ struct Scattered {
     for (uint64_t v = tree.nodes; v-- > 1;) std::swap(number[v], number[random.below(v + 1)]);
     for (uint64_t v = 0; v < tree.nodes; ++v) node[number[v]] = uint32_t(v);
   }
+  double priority(uint64_t v) const { return by_level ? work.tree.level[v] : double(number[v] % 50) - 10; }
   uint32_t owner(uint64_t item) const { return uint32_t(std::min<uint64_t>(item / chunk, devices - 1)); }
 };
 
@@ -46,8 +49,11 @@ template <class T> void run_scattered(atos_cpu_worker *worker, const void *items
     ++its.work.done_of_level[level];
     for (uint32_t turn = 0; turn < its.work.turns; ++turn) __asm__ volatile("");
     if (--its.stop_after == 0) worker->stop(worker);
-    for (uint64_t child = its.work.tree.first[v]; child < its.work.tree.first[v + 1]; ++child)
-      push<T>(worker, its.number[child]);
+    for (uint64_t child = its.work.tree.first[v]; child < its.work.tree.first[v + 1]; ++child) {
+      const T value = encode<T>(its.number[child]);
+      if (its.buckets) worker->push(worker, &value, its.priority(child));
+      else push<T>(worker, its.number[child]);
+    }
   }
 }
 
@@ -112,6 +118,10 @@ template <class T> struct Devices {
     for (atos_queue *queue : queues) atos_queue_destroy(queue);
   }
 
+  void give_buckets(uint32_t number, double delta) {
+    for (atos_queue *queue : queues)
+      CHECK(in_turn([&] { return atos_queue_set_buckets(queue, number, delta); }) == ATOS_OK, "%s", atos_message());
+  }
   void push(uint32_t device, uint64_t item) {
     const T value = encode<T>(item);
     CHECK(in_turn([&] { return atos_queue_push(queues[device], &value, 1); }) == ATOS_OK, "%s", atos_message());
@@ -136,6 +146,7 @@ template <class T> struct Devices {
     launch.threads = 1;
     launch.argument_words = 1;
     launch.arguments = reinterpret_cast<const uint64_t *>(&argument);
+    launch.buckets = its.buckets != 0;
     stats->resize(queues.size());
     const atos_peers given = peers(its.chunk, program.handle);
     return processes ? launch_apart(given, launch, stats) : atos_peers_launch(&given, &launch, stats->data());
@@ -179,7 +190,8 @@ uint64_t sum(const std::vector<atos_stats> &stats, uint64_t atos_stats::*field) 
 }
 
 // Launches one tree over some devices, again while it was stopped, and counts the launches that were.
-template <class T> int run_tree(check::Random &random, uint32_t devices, bool stopped, bool barrier, bool apart) {
+template <class T>
+int run_tree(check::Random &random, uint32_t devices, bool stopped, bool barrier, bool apart, bool prioritized = false) {
   const Tree tree(random(), 1 + random.below(stopped ? 3000 : 800), 1 + random.below(6));
   const uint32_t blocks = uint32_t(1 + random.below(2));
   Scattered its(tree, random(), devices, blocks);
@@ -188,11 +200,16 @@ template <class T> int run_tree(check::Random &random, uint32_t devices, bool st
   // A queue that grows while workers run, or by a stop, or not at all.
   const uint64_t limits[] = {0, capacity + tree.nodes, std::max(capacity, tree.nodes)};
   Devices<T> all(devices, capacity, limits[random.below(3)], apart);
+  if (prioritized) {
+    its.buckets = 2u << random.below(4);
+    its.by_level = barrier; // by which the rounds are in order
+    all.give_buckets(its.buckets, barrier ? 1 : double(random.below(30)));
+  }
   const uint32_t fetch = uint32_t(1 + random.below(40));
   const std::string which = std::to_string(devices) + " devices, " + std::to_string(blocks) + " workers each, capacity " +
                             std::to_string(capacity) + ", " + std::to_string(tree.nodes) + " tasks";
   int stops = 0;
-  its.round_of_level = barrier && !stopped;
+  its.round_of_level = barrier && !stopped && !prioritized;
   for (int turn = 0; turn < 2; ++turn) { // the second one finds the slots of the first one used
     its.turn = uint64_t(turn + 1);
     all.push(its.owner(its.number[0]), its.number[0]);
@@ -229,7 +246,16 @@ template <class T> void each_task_runs_once_on_its_owner() {
   for (int k = 0; k < 60; ++k) run_tree<T>(random, uint32_t(1 + random.below(8)), false, k % 2, k % 3 == 2);
 }
 
+template <class T> void each_prioritized_task_runs_once_on_its_owner() {
+  check::Random random(70 + sizeof(T));
+  for (int k = 0; k < 40; ++k) run_tree<T>(random, uint32_t(1 + random.below(6)), false, k % 2, k % 3 == 2, true);
+}
+
 } // namespace
+
+TEST(each_prioritized_task_of_4_bytes_runs_once_on_its_owner) { each_prioritized_task_runs_once_on_its_owner<uint32_t>(); }
+TEST(each_prioritized_task_of_8_bytes_runs_once_on_its_owner) { each_prioritized_task_runs_once_on_its_owner<uint64_t>(); }
+TEST(each_prioritized_task_of_16_bytes_runs_once_on_its_owner) { each_prioritized_task_runs_once_on_its_owner<Pair>(); }
 
 TEST(each_task_of_4_bytes_runs_once_on_its_owner) { each_task_runs_once_on_its_owner<uint32_t>(); }
 TEST(each_task_of_8_bytes_runs_once_on_its_owner) { each_task_runs_once_on_its_owner<uint64_t>(); }
@@ -255,6 +281,7 @@ TEST(what_was_stopped_on_several_devices_goes_on) {
   check::Random random(7);
   int stops = 0;
   for (int k = 0; k < 6; ++k) stops += run_tree<uint32_t>(random, uint32_t(2 + random.below(3)), true, k % 2, k % 3 == 2);
+  for (int k = 0; k < 6; ++k) stops += run_tree<uint32_t>(random, uint32_t(2 + random.below(3)), true, k % 2, k % 3 == 2, true);
   CHECK(stops > 2, "only %d launches were stopped", stops);
 }
 
