@@ -1010,7 +1010,7 @@ CPU = {
     "B36": Mutant(
         "cpu/backend.cpp",
         "progress of a launch is not signalled",
-        "if (!runs[0]->launch.progress) return false;",
+        "if (!run.launch.progress) return false;",
         "return false;",
     ),
     "B37": Mutant(
@@ -1201,14 +1201,14 @@ FAR = {
         "return;",
     ),
     "F15": Mutant(
-        "protocol/far_items.cuh",
+        "protocol/far_layout.cuh",
         "what is no number comes first",
         "level == level ? level : INFINITY",
         "level == level ? level : -INFINITY",
     ),
-    "F16": Mutant("protocol/far_items.cuh", "an entry is not emptied, small items", "store(&word, kEmpty);"),
+    "F16": Mutant("protocol/far_layout.cuh", "an entry is not emptied, small items", "store(&word, kEmpty);"),
     "F17": Mutant(
-        "protocol/far_items.cuh",
+        "protocol/far_layout.cuh",
         "large items lose a word",
         "store(&item[i], value.word[i]);",
         "store(&item[0], value.word[i]);",
@@ -1392,8 +1392,12 @@ DEVICES = {
     ),
     "D39": Mutant(HOST_PEERS, "all devices have the samples of the first", " + uint64_t(k) * options.max_samples", ""),
     "D40": Mutant("cpu/backend.cpp", "the progress is that of the last device", "now->ran += load", "now->ran = load"),
-    "D32": Mutant(PEERS, "an interrupted round of several devices is over", "ran &= load(&its.finished) == end;"),
-    "D33": Mutant(PEERS, "the last device alone has run its round", "ran &= load", "ran = load"),
+    "D32": Mutant(
+        PEERS,
+        "an interrupted round of several devices is over",
+        "ran &= has_buckets ? ran_all_below(&its, end) : load(&its.finished) == end;",
+    ),
+    "D33": Mutant(PEERS, "the last device alone has run its round", "ran &= has_buckets", "ran = has_buckets"),
     "D34": Mutant(PEERS, "what waits on the last device is what waits", "n += tickets_of", "n = tickets_of"),
     "D35": Mutant(
         "cpu/worker.h",
@@ -1407,6 +1411,20 @@ DEVICES = {
         "counters.rounds = counters.mode = 0",
         "counters.rounds = 0",
     ),
+    "D41": Mutant(PEERS, "no round of far items follows on several devices", "if (!more && !stopped) more = open_far();"),
+    "D42": Mutant(PEERS, "all devices open their lowest buckets", "far.lowest(&level) && level <= least", "far.lowest(&level)"),
+    "D43": Mutant(
+        PEERS, "devices at one bucket wait for each other", "load(&its.far.next))) < level", "load(&its.far.next))) <= level"
+    ),
+    "D44": Mutant(
+        PEERS, "a device does not say what it waits for", "store(&peer[own].counters->far.next, uint64_t(bits_of(level)));"
+    ),
+    "D45": Mutant(
+        HOST_PEERS, "far items of other processes are looked for here", "move(peer.spill), move(peer.far);", "move(peer.spill);"
+    ),
+    "D46": Mutant("cpu/peer_pushes.h", "far items of others stay with the worker", "n += pushes.store();"),
+    "D47": Mutant("cpu/peer_pushes.h", "near items of others stay with the worker", "if (n) publish(near.data(), n);"),
+    "D48": Mutant(HOST_PEERS, "who shows no progress counts none", "its.progress; });", "false && its.progress; });"),
     "D37": Mutant(
         HOST_PEERS,
         "tasks of earlier launches are counted by kind",

@@ -57,6 +57,7 @@ ON_CPU = [
     "runtime/test_arrivals.py",
     "runtime/test_queue.py",
     "runtime/test_several_devices.py",
+    "runtime/test_buckets_over_devices.py",
     "distributed/test_processes.py",
     "runtime/test_kinds.py",
     "runtime/test_checkpoint.py",
