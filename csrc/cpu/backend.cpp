@@ -235,7 +235,7 @@ private:
       queue.counters = run.counters;
       return FarItems<decltype(queue)::kBytes>{queue, static_cast<unsigned char *>(kernel.far), kernel.buckets, kernel.blocks,
                                                kernel.directory}
-          .open(~uint64_t(0), run.launch.blocks, kFarChunk);
+          .open(kBetweenRounds, run.launch.blocks, kFarChunk);
     };
     switch (run.item_bytes) {
     case 4: return open(QueueRef<4>{});

@@ -166,7 +166,8 @@ private:
     const bool stopped = queue.stopped();
     const uint64_t next = tail();
     if (given.buckets)
-      store(&queue.counters->far.opened, stopped || next != round_end ? 0 : far.open(~uint64_t(0), launch.workers, kFarChunk));
+      store(&queue.counters->far.opened,
+            stopped || next != round_end ? 0 : far.open(kBetweenRounds, launch.workers, kFarChunk));
     store(&queue.counters->round_end, stopped ? kNever : next);
   }
 

@@ -142,7 +142,7 @@ template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes
   }
 
   // [one lane] Between two rounds: opens all of the next bucket; returns the number of its chunks.
-  ATOS_DEVICE uint64_t open_next_bucket() const { return open_bucket<bytes>(launch, ~uint64_t(0), largest_chunk()); }
+  ATOS_DEVICE uint64_t open_next_bucket() const { return open_bucket<bytes>(launch, kBetweenRounds, largest_chunk()); }
 
   // [one lane] The same of all GPUs of a launch over several, on each that has items in it; whether there was one.
   ATOS_DEVICE bool open_next_bucket_of_peers() const {

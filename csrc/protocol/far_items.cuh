@@ -22,6 +22,7 @@
 namespace atos {
 
 constexpr uint64_t kNoBlock = ~uint64_t(0);
+constexpr uint64_t kBetweenRounds = ~uint64_t(0); // in place of the most items to open: all of the bucket, strictly in order
 
 // At the end of a round: whether all that it had ran, the tasks below a ticket and the far items that were opened for it. Those
 // in lists that were not opened are unfinished.
@@ -92,15 +93,16 @@ template <unsigned bytes> struct FarItems {
     else queue.spill_one(item);
   }
 
-  // Whether there are items in the lists, and the level at which the lowest bucket that has some begins, as far
-  // as is known. Lists that have to be looked through come before all.
-  ATOS_FUNCTION bool lowest(float *level) const {
+  // Whether there are items in the lists, and the level at which the bucket begins that `open` opens next, as far as is known.
+  // Lists that have to be looked through come before all.
+  ATOS_FUNCTION bool lowest(float *level, bool between_rounds) const {
     if (load(&state().stored) == load(&state().taken_out)) return false;
     const Window window = this->window();
     const unsigned ahead = empty_from(list_of_bucket(window.current));
     const uint64_t least = load(&state().least);
     float bucket = window.current + float(ahead);
-    if (ahead == buckets && least != kEmpty) bucket = window.bucket_of(of_ordered(least));
+    const bool beyond = ahead == buckets || (between_rounds && reaches_beyond(window, ahead));
+    if (beyond && least != kEmpty) bucket = window.bucket_of(of_ordered(least));
     *level = load(&state().misplaced) ? -INFINITY : bucket / window.inverse_width;
     return true;
   }
@@ -303,12 +305,12 @@ private:
     uint64_t seen = load(&state().window);
     Window window = Window::unpack(seen);
     const unsigned first = list_of_bucket(window.current), i = empty_from(first);
-    const unsigned list = i < buckets ? (first + i) & (buckets - 1) : buckets;
+    bool again = i == buckets || (most == kBetweenRounds && reaches_beyond(window, i));
+    const unsigned list = again ? buckets : (first + i) & (buckets - 1);
     const uint64_t there = waiting(list);
     if (there == 0) return 0;
-    bool again = i == buckets;
     if (again) {
-      fit_window(&window, there);
+      if (i == buckets) fit_window(&window, there);
       // The lowest level may not be known yet, of items for which only tickets are reserved. They are looked at anyhow.
       const uint64_t least = load(&state().least);
       window.current = least == kEmpty ? window.current + float(buckets) : window.bucket_of(of_ordered(least));
@@ -319,6 +321,14 @@ private:
     }
     compare_exchange(&state().window, seen, window.pack()); // unless it has moved down meanwhile
     return open_list(list, again || there < most ? there : most, again, workers, largest);
+  }
+
+  // Whether items that were beyond the window when they came may be for the bucket that is `ahead` of the current one, or a
+  // lower one. Between rounds these are looked through first; else when nothing is left in the window, which takes fewer
+  // passes.
+  ATOS_FUNCTION bool reaches_beyond(Window window, unsigned ahead) const {
+    const uint64_t least = load(&state().least);
+    return least != kEmpty && window.bucket_of(of_ordered(least)) <= window.current + float(ahead);
   }
 
   // The number of the window's lists, from `first` on, that have no items. Some are asked at once, which takes as long as one.

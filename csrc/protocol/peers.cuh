@@ -160,7 +160,7 @@ struct Peers {
   // wait, or knows the same of a third one.
   template <unsigned bytes> ATOS_FUNCTION bool may_open() const {
     float level = 0;
-    if (!far_items<bytes>(own).lowest(&level)) return false;
+    if (!far_items<bytes>(own).lowest(&level, false)) return false;
     store(&peer[own].counters->far.next, uint64_t(bits_of(level)));
     ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k) {
@@ -179,7 +179,7 @@ struct Peers {
     bool any = false;
     ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k) {
-      if (!far_items<bytes>(k).lowest(&level)) continue;
+      if (!far_items<bytes>(k).lowest(&level, true)) continue;
       if (!any || level < least) least = level;
       any = true;
     }
@@ -187,7 +187,7 @@ struct Peers {
     ATOS_ROLLED
     for (uint32_t k = 0; any && k < count; ++k) {
       const FarItems<bytes> far = far_items<bytes>(k);
-      if (far.lowest(&level) && level <= least) opened += far.open(~uint64_t(0), workers, largest);
+      if (far.lowest(&level, true) && level <= least) opened += far.open(kBetweenRounds, workers, largest);
       else far.move_window_up(least);
     }
     return opened != 0;

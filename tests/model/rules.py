@@ -650,7 +650,7 @@ BROKEN = {
         in_peers(r"store\(&peer\[own\]\.counters->far\.next, [^\n]*", ""), caught_in="devices, far items of both", found=STUCK
     ),
     "the lowest bucket of all devices opens": Rule(
-        in_peers(r"far\.lowest\(&level\) && level <= least", "far.lowest(&level)"),
+        in_peers(r"far\.lowest\(&level, true\) && level <= least", "far.lowest(&level, true)"),
         caught_in="devices, far items, barrier",
         found="before the level above",
     ),

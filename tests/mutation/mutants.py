@@ -1412,7 +1412,7 @@ DEVICES = {
         "counters.rounds = 0",
     ),
     "D41": Mutant(PEERS, "no round of far items follows on several devices", "if (!more && !stopped) more = open_far();"),
-    "D42": Mutant(PEERS, "all devices open their lowest buckets", "far.lowest(&level) && level <= least", "far.lowest(&level)"),
+    "D42": Mutant(PEERS, "all devices open their lowest buckets", "level <= least) opened", "true) opened"),
     "D43": Mutant(
         PEERS, "devices at one bucket wait for each other", "load(&its.far.next))) < level", "load(&its.far.next))) <= level"
     ),

@@ -53,3 +53,25 @@ def test_far_items_of_a_stopped_launch_are_pending(device, worker, persistent, b
     calls[1] = 0
     assert not launch(queue, worker, walk, ran, calls, barrier=barrier, persistent=persistent).stopped
     assert ran[:].tolist() == [WALKS] * (STEPS + 1) + [0] * 2
+
+
+@atos.task
+def climb(worker, v, turn, counter):
+    """Note when an item runs; 0 to 9 push the next higher one, and 0 pushes one of level 5 beyond the window, too."""
+    if worker.rank == 0:
+        turn[v] = atos.atomic_add(counter, 0, 1)
+        if v < 9:
+            worker.push(v + 1, v + 1)
+        if v == 0:
+            worker.push(10, 5)
+
+
+@pytest.mark.parametrize("persistent", [True, False], ids=["persistent", "discrete"])
+def test_what_was_beyond_the_window_runs_with_its_bucket(device, worker, persistent):
+    turn, counter = (atos.zeros(11, dtype=np.int64, device=device) for _ in range(2))
+    queue = atos.Queue(100, device=device, buckets=2, delta=1.0)
+    queue.push(0)
+    launch(queue, worker, climb, turn, counter, barrier=True, persistent=persistent)
+    order = turn[:]
+    assert order[4] < order[10] < order[6]
+    assert counter[0] == 11
