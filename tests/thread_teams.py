@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Threads:
-    """What threads that work together share."""
+    """The barrier and the values of a team of threads that emulate the lanes of a worker."""
 
     def __init__(self, count: int) -> None:
         self.barrier, self.values, self.memory = threading.Barrier(count, timeout=30), [None] * count, {}
