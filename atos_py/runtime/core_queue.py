@@ -102,7 +102,7 @@ class Form(NamedTuple):
 class CoreQueue:
     """The core's queue and its form, which may change while other threads use it."""
 
-    def __init__(self, handle: Any, dtype: np.dtype[Any], kinds: tuple[str, ...] | None = None) -> None:
+    def __init__(self, handle: Any, dtype: np.dtype[Any], kinds: tuple[str | None, ...] | None = None) -> None:
         self.form = Form(handle, dtype, kinds)
 
     def call(self, function: Any, *args: Any) -> int:

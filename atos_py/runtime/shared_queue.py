@@ -68,8 +68,9 @@ class SharedCoreQueue(CoreQueue):
         check(lib.atos_queue_limit(handle, most))
         if self._buckets is not None:
             check(lib.atos_queue_set_buckets(handle, *self._buckets))
-        self.blocks, self.form = blocks, after._replace(handle=handle)
-        self.restore(saved._replace(kinds=None, numbers=np.full(len(items), table[0], np.uint8)))
+        made = CoreQueue(handle, form.dtype, after.kinds)  # it takes the place of this one when it has the items
+        made.restore(saved._replace(kinds=None, numbers=np.full(len(items), table[0], np.uint8)))
+        self.blocks, self.form = blocks, made.form
         return int(lib.ATOS_OK)
 
 

@@ -45,7 +45,7 @@ struct FarCounters {
   uint64_t passed;              // buckets since it last might have
   uint64_t inside, beyond;      // items in them, and in all that came after each
   uint64_t misplaced;           // lists, the first ones, that may have items of another width
-  uint64_t next;                // peers: level of the bucket that a worker last opened or had to wait for
+  uint64_t next;                // peers: level at which the bucket begins that was opened last, or is to be opened
   alignas(128) uint64_t stored; // items that all pushes stored in lists
 };
 

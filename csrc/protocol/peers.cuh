@@ -156,8 +156,8 @@ struct Peers {
   }
 
   // In a launch without rounds: whether a worker may open the lowest bucket of its device. It waits while another device that
-  // has unfinished tasks is at a lower bucket, so that the devices do not do each other's work ahead of time. That one need not
-  // wait, or knows the same of a third one.
+  // has unfinished tasks is at a lower bucket, so that it does no work that items of that one make void. The device at the
+  // lowest bucket waits for none (docs/design.md).
   template <unsigned bytes> ATOS_FUNCTION bool may_open() const {
     float level = 0;
     if (!far_items<bytes>(own).lowest(&level, false)) return false;
