@@ -13,7 +13,7 @@ template <unsigned bytes> ATOS_NOINLINE uint64_t open_bucket(const Launch &launc
 }
 
 // [any lanes] Appends an item to the buffer of the near or of the far items, as its level says. Lanes that push together share
-// one atomic for each. If the buffer is full, the items are stored at once.
+// one atomic for each. If the buffer is full, the item is stored at once.
 template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push_with_level(const Item<bytes> &item, float level) {
   FarState &far = *far_state();
   const bool is_near = far.window.is_near(level);
@@ -29,21 +29,12 @@ template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push_with_level(const 
     return;
   }
   fence();
-  const unsigned together = __activemask();
-  const uint32_t owner = owner_of(item);
-  const FarItems<bytes> items = far_items_of_owner(owner);
-  const unsigned counted = has_peers() ? __match_any_sync(together, owner) : together, counter = __ffs(counted) - 1;
-  if (lane_id() == counter) items.count(__popc(counted));
+  // Each lane by itself. Lanes that shared these atomics, by masks of those that were here together, have hung.
+  const FarItems<bytes> items = far_items_of_owner(owner_of(item));
+  items.count(1);
   const unsigned list = items.list_of(level, has_peers() ? items.window() : far.window);
-  __syncwarp(together); // all are counted
-  const unsigned peers = __match_any_sync(together, owner * (launch->buckets + 1) + list), first = __ffs(peers) - 1;
-  uint64_t ticket = 0;
-  if (lane_id() == first) ticket = items.reserve(list, __popc(peers));
-  __syncwarp(together);
-  // With one mask for all: in a function of its own, and with the masks of the peers, this has hung.
-  ticket = __shfl_sync(together, ticket, first) + __popc(peers & ((1u << lane_id()) - 1));
+  const uint64_t ticket = items.reserve(list, 1);
   items.begin_block(list, ticket);
-  __syncwarp(together); // no lane waits for a block that another one is yet to begin
   items.put(list, ticket, item, level);
   if (has_peers()) items.return_to(level);
 }

@@ -75,6 +75,32 @@ def test_priorities_save_work():
     assert sum(part.tasks_run for part in stats.devices) == stats.tasks_run
 
 
+NODES, STEP = 8000, 4801  # of a tree; node k of it is vertex k * STEP % NODES, so that children are on all devices
+BACK = pow(STEP, -1, NODES)
+
+
+@atos.task
+def fan_out(worker, v, seen):
+    """Push three children or, of node 0, more than a push buffer holds, by all threads, with priorities that have no order."""
+    if worker.rank == 0:
+        atos.atomic_add(seen, v, 1)
+    node = v * BACK % NODES
+    first, last = (1, 2001) if node == 0 else (3 * node + 1998, 3 * node + 2001)
+    for child in worker.split(range(first, min(last, NODES))):
+        worker.push(child * STEP % NODES, priority=child * 7919 % 97)
+
+
+@pytest.mark.parametrize("barrier", [False, True], ids=["relaxed", "barrier"])
+@pytest.mark.parametrize("devices", [*DEVICES, pytest.param(GPUS[:1], id="one gpu", marks=pytest.mark.gpu)])
+def test_more_pushes_at_once_than_the_buffer_holds(devices, barrier, worker):
+    parts = parts_of_path(NODES, devices, "keep")
+    seen = atos.full(NODES, 0, dtype=np.int32, partition=parts)
+    queue = atos.Queue(10_000, owner=parts, buckets=2, delta=1)
+    queue.push(0)
+    getattr(queue, f"launch_{worker}")(fan_out, seen, barrier=barrier, timeout=60, num_blocks=2)
+    assert (seen.to_numpy() == 1).all()
+
+
 @atos.task
 def note(worker, v, parts, turn, counter, priority):
     """Note when a vertex runs, and the first time push it with its priority."""
