@@ -33,7 +33,7 @@ def refuse_over(name: str, given: Mapping[str, bool], what_of: str = "devices") 
 def launches_over(name: str, parts: Partition, dtype: Any, capacity: int | None, worker: str | None, options: Any) -> Any:
     """Return a sequence of launches on a queue whose items go to the device that owns their vertex."""
     room = max(parts.num_vertices, 64) if capacity is None else capacity
-    return LaunchSequence(name, Queue(room, dtype=dtype, owner=parts), options, worker or "cta")
+    return LaunchSequence(name, Queue(room, dtype=dtype, owner=parts), options, worker)
 
 
 def zero_at(sources: NDArray[Any], parts: Partition, unreached: Any, combine: Literal["min"] | None = None) -> PartitionedArray:
