@@ -30,10 +30,12 @@ def refuse_over(name: str, given: Mapping[str, bool], what_of: str = "devices") 
             )
 
 
-def launches_over(name: str, parts: Partition, dtype: Any, capacity: int | None, worker: str | None, options: Any) -> Any:
-    """Return a sequence of launches on a queue whose items go to the device that owns their vertex."""
+def launches_over(
+    name: str, parts: Partition, dtype: Any, capacity: int | None, worker: str | None, options: Any, **order: Any
+) -> LaunchSequence:
+    """Return a sequence of launches on a queue whose items go to the device that owns their vertex, maybe with buckets."""
     room = max(parts.num_vertices, 64) if capacity is None else capacity
-    return LaunchSequence(name, Queue(room, dtype=dtype, owner=parts), options, worker)
+    return LaunchSequence(name, Queue(room, dtype=dtype, owner=parts, **order), options, worker)
 
 
 def zero_at(sources: NDArray[Any], parts: Partition, unreached: Any, combine: Literal["min"] | None = None) -> PartitionedArray:

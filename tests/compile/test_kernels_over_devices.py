@@ -9,7 +9,7 @@ import atos_py as atos
 from atos_py.algorithms.bfs import direction_over_devices as levels
 from atos_py.algorithms.pagerank import chebyshev_pull
 from atos_py.algorithms.pagerank import over_devices as pagerank
-from atos_py.algorithms.sssp import near_far_over_devices as near_far
+from atos_py.algorithms.sssp.tasks import relax
 from atos_py.arrays.array import asarray
 from atos_py.arrays.private import PrivateArray
 from atos_py.compile import linker as link
@@ -65,17 +65,11 @@ def test_chebyshev_iteration(worker, dtype):
 
 @pytest.mark.parametrize("worker", ["warp", "cta"])
 @pytest.mark.parametrize("dtype", ["u4", "i8", "f4"])
-def test_near_and_far(worker, dtype):
-    kind = np.dtype(dtype)
-    words, wide = PARTS.ownership.others(1), kind if kind.kind == "f" else np.dtype("i8")
+def test_shortest_paths(worker, dtype):
     weighted = PARTS._replace(weights=atos.zeros(40, dtype=dtype, device="cpu"))
-    numbers = wide.type(9), wide.type(1000), 1
-    ends = atos.zeros(4, dtype=wide, device="cpu")
-    search = near_far.NearFar(atos.arrays.partitioned.PartitionedArray(1, np.uint32, words), ends, *numbers)
     item = np.dtype([("vertex", "u4"), ("distance", dtype)])
-    distance = atos.full(16, 0, dtype=kind, partition=PARTS)
-    args = tuple(map(describe, (weighted, distance, None, None, search)))
-    tasks = Tasks((near_far.relax_near, near_far.split_far))
-    found = link.cubin(tasks, None, args, item, worker, (9, 0), each_round=near_far.open_bucket, peers=True)
+    distance = atos.full(16, 0, dtype=dtype, partition=PARTS, combine="min")
+    args = tuple(map(describe, (weighted, distance, None, None)))
+    found = link.cubin(relax, None, args, item, worker, (9, 0), buckets=True, peers=True)
     assert (found.stack_bytes, found.spill_bytes) == (0, 0)
     assert found.registers <= 96

@@ -91,8 +91,7 @@ def sssp(
     ----------
     graph : Graph, Partition or HostPartition
         Its out-edges are followed; the search runs on its device. Without weights, edges have the length 1, and the search is
-        that of `bfs`. Over the parts of a graph vertices run in the order of their arrival, and the distances are a
-        `PartitionedArray`.
+        that of `bfs`. Over the parts of a graph the distances are a `PartitionedArray`.
     source : int or array of int
         The vertex to start from; or several, each at distance 0, in any order and as often as you like.
     target : int, optional

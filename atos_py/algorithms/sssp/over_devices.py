@@ -1,4 +1,4 @@
-"""Shortest paths over several devices: in the order of distances, or of arrival with the task of one device."""
+"""Shortest paths over several devices: the tasks of one device, on queues with buckets of which each device has one."""
 
 from __future__ import annotations
 
@@ -13,13 +13,10 @@ from ...graph.partition import Partition
 from ...runtime.stats import LaunchStats
 from ..arguments import check_cutoff, check_sources, check_target
 from ..over_devices import launches_over, number_of, zero_at
-from .distances import distance_dtype, distance_limit, pays_to_order, suit_delta, unreached_of
-from .near_far_over_devices import find_near_and_far
-from .tasks import relax_by_arrival
+from .distances import BUCKETS, distance_dtype, distance_limit, pays_to_order, suit_delta, unreached_of
+from .tasks import relax, relax_by_arrival
 
 __all__ = ["sssp_over"]
-
-_BUCKETS_AT_A_TIME = 4  # of those of one device, since each takes rounds
 
 
 def sssp_over(
@@ -30,15 +27,13 @@ def sssp_over(
     sources, end = check_sources(source, n), number_of(parts, check_target(target, n))
     kind = distance_dtype(parts)
     step = np.dtype([("vertex", np.uint32), ("distance", kind)])
-    launches = launches_over("sssp", parts, step, None, worker, options)
-    distance = zero_at(sources, parts, unreached_of(kind))
+    rows = Graph._make((parts.indptr, parts.indices, parts.weights))
+    ordered = parts.weights is not None and pays_to_order(rows, delta)
+    order: dict[str, Any] = {"buckets": BUCKETS, "delta": suit_delta(rows, delta)} if ordered else {}
+    launches = launches_over("sssp", parts, step, None, worker, options, **order)
+    distance = zero_at(sources, parts, unreached_of(kind), "min")
     items = np.zeros(len(sources), step)
     items["vertex"] = sources
-    limit, rows = distance_limit(check_cutoff(cutoff), kind), Graph._make((parts.indptr, parts.indices, parts.weights))
-    width = suit_delta(rows, delta)
-    ordered = parts.weights is not None and width != "auto" and options.get("barrier", True) and pays_to_order(rows, delta)
-    if ordered and options.get("each_round") is None:
-        find_near_and_far(parts, items, distance, launches, float(width) * _BUCKETS_AT_A_TIME, end, limit)
-    else:
-        launches.launch(items, relax_by_arrival, parts, distance, end, limit)
+    limit = distance_limit(check_cutoff(cutoff), kind)
+    launches.launch(items, relax if ordered else relax_by_arrival, parts, distance, end, limit)
     return distance, launches.total()

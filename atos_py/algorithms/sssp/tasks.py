@@ -42,8 +42,7 @@ def shortens(neighbor, candidate, distance, target, cutoff):  # type: ignore[no-
         return False
     if target is not None and candidate >= distance[target]:
         return False
-    # Most edges shorten nothing, and to read is cheaper than an atomic operation.
-    return candidate < distance[neighbor] and atomic_min(distance, neighbor, candidate) > candidate
+    return atomic_min(distance, neighbor, candidate) > candidate
 
 
 @task(workload=out_edges)
