@@ -174,7 +174,7 @@ def one(chance: random.Random, most: int, kind: str, group: Any, counts: Counter
             "num_blocks": chance.choice((1, 2) if kind == "cpu" else (1, 2, 20, None)),
         }
         worker = "thread" if kind == "cpu" else chance.choice(("thread", "warp", "cta"))
-        if kind == "cpu" and group is None:
+        if group is None:
             options |= chance.choice(({}, {}, {"trace": 10}, {"progress": lambda *now: None}))
         if tasks is grow_aside:
             options["each_round"] = push_later

@@ -73,3 +73,56 @@ def search(
     assert len(queue) == 0
     atos.verify_bfs(graph, source, depth.to_numpy())
     return stats
+
+
+@atos.task
+def toil(worker, v, length, chain, sums):
+    """Take a while, then push the next of a chain of so many vertices."""
+    if worker.rank == 0:
+        x = np.uint32(v)
+        for _ in range(length):
+            x ^= x << np.uint32(13)
+            x ^= x >> np.uint32(17)
+            x ^= x << np.uint32(5)
+        sums[v] = x
+        if v % chain < chain - 1:
+            worker.push(v + 1)
+
+
+def check_traces(parts: atos.Partition, barrier: bool) -> None:
+    """Trace chains of 1,000 and 500 vertices, on two devices that have 1,000 each."""
+    queue, sums = atos.Queue(10, owner=parts), atos.full(2000, 0, dtype=np.uint32, partition=parts)
+    for turn in range(2):  # counts begin anew
+        queue.push([0, 1500])
+        stats = queue.launch_thread(toil, 20_000, 1000, sums, trace=20, num_blocks=1, barrier=barrier)
+        assert stats.tasks_run == 1500
+        of_all, parts_of_it = stats.trace, [each.trace for each in stats.devices]
+        assert [0 < trace["tasks_run"][-1] <= ran for trace, ran in zip(parts_of_it, (1000, 500), strict=True)] == [True] * 2
+        assert len(of_all) == sum(map(len, parts_of_it))
+        assert of_all["tasks_run"][-1] == sum(trace["tasks_run"][-1] for trace in parts_of_it)
+        assert of_all["milliseconds"][0] == 0 == min(trace["milliseconds"][0] for trace in parts_of_it)
+        for trace in (of_all, *parts_of_it):
+            assert np.all(np.diff(trace["milliseconds"]) >= 0)
+            assert trace["milliseconds"][-1] <= stats.milliseconds + 1  # by the same clock on all
+            assert np.all(np.diff(trace["tasks_run"]) >= 0)
+            assert np.isnan(trace["idle"]).all() == barrier
+        assert barrier or of_all["idle"][0] >= 0.5 or turn  # the other device has run nothing yet, or shared a core
+        told = stats.to_dict()
+        assert told["devices"][1]["trace"]["tasks_run"] == parts_of_it[1]["tasks_run"].tolist()
+    assert all(each.trace is None for each in atos.LaunchStats.total([stats, stats]).devices)
+
+
+def check_progress(parts: atos.Partition, length: int, options: dict[str, Any]) -> None:
+    """Follow the progress of 3,000 tasks of that length."""
+    told: list[Any] = []
+    queue, sums = atos.Queue(3000, owner=parts), atos.full(3000, 0, dtype=np.uint32, partition=parts)
+    for _ in range(2):
+        told.clear()
+        queue.push(range(3000))
+        stats = queue.launch_thread(toil, length, 1, sums, progress=lambda *now: told.append(now), num_blocks=1, **options)
+        ran, rates, waiting = zip(*told, strict=True)
+        assert list(ran) == sorted(ran)
+        assert 0 < ran[-1] <= stats.tasks_run == 3000
+        assert max(rates) > 0
+        assert 0 < max(waiting) <= 3000
+        assert (stats.trace is not None) == bool(options)

@@ -112,7 +112,7 @@ def prepare_launch(
     if mailbox is not None:
         _check_mailbox(queue, config)
     if ownership is not None:
-        check_peer_launch(config, mailbox is not None, ownership)
+        check_peer_launch(config, mailbox is not None)
     arguments = prepare_arguments(args, device, ownership, queue.places)
     on_gpu = device.kind == "cuda"
     stream = launch_stream(config.stream, arguments.values, device) if on_gpu or config.stream is not None else 0

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays.array import Array
 from ..arrays.ownership import Ownership, check_devices, ownership_of
 from ..compile.codegen import item_bytes
 from ..core.devices import Device
 from ..core.library import check, ffi, lib
-from ..core.process_group import ProcessGroup, turn
+from ..core.process_group import turn
 from ..errors import InvalidArgumentError, LaunchConfigError, QueueFullError, UnsupportedTypeError
 from .checkpoint import QueueOptions, QueueSnapshot, QueueState
 from .core_queue import CoreQueue, Form, Launched, lacks_tasks
@@ -36,17 +37,19 @@ def _keys(items: NDArray[Any]) -> NDArray[Any]:
     return items if items.dtype.names is None else items[items.dtype.names[0]]
 
 
-def _traces(launch: Any, parts: Any, group: ProcessGroup | None) -> list[NDArray[Any] | None]:
+def _traces(launch: Any, parts: Any, ownership: Ownership) -> list[NDArray[Any] | None]:
     """Return the trace of each device by one clock, from the samples of one after another or of all processes; None without."""
     if launch.samples == ffi.NULL:
         return [None] * len(parts)
-    nbytes, here = ffi.sizeof("atos_sample"), range(len(parts)) if group is None else [group.rank]
-    own = [
-        bytes(ffi.buffer(launch.samples + place * launch.max_samples, parts[k].samples * nbytes))
-        for place, k in enumerate(here)
-    ]
-    told = own if group is None else group.gather(own[0])
-    taken = [np.frombuffer(each, np.uint64).reshape(-1, nbytes // 8) for each in told]
+    here, group, shape = ownership.here, ownership.group, (launch.max_samples, ffi.sizeof("atos_sample") // 8)
+    pointer, device = int(ffi.cast("uintptr_t", launch.samples)), ownership.devices[ownership.here[0]]
+    samples = Array(pointer, (len(here) * shape[0], shape[1]), np.dtype(np.uint64), device, readonly=True, owner=None)
+    own = [samples[k * shape[0] : k * shape[0] + parts[number].samples] for k, number in enumerate(here)]
+    taken = (
+        own
+        if group is None
+        else [np.frombuffer(each, np.uint64).reshape(-1, shape[1]) for each in group.gather(own[0].tobytes())]
+    )
     begin = min((int(samples[:, 0].min()) for samples in taken if len(samples)), default=0)
     return [
         make_trace(samples, None if launch.barrier else part.workers, begin) for samples, part in zip(taken, parts, strict=True)
@@ -90,7 +93,7 @@ class PeerForm(Form):
         total.failure = next((part.failure for part in parts if part.failure.failed), parts[0].failure)
         item = _keys(np.frombuffer(ffi.buffer(total.failure.item), self.dtype, 1))
         item[...] = ownership.to_ids(item.copy())
-        traces = [None] * count if status == lib.ATOS_GONE else _traces(launch, parts, ownership.group)
+        traces = [None] * count if status == lib.ATOS_GONE else _traces(launch, parts, ownership)
         devices = [
             DeviceStats(str(device), part.tasks_run, part.tasks_pushed, part.workers, part.grown, trace)
             for device, part, trace in zip(ownership.devices, parts, traces, strict=True)
@@ -111,11 +114,8 @@ def check_owner(owner: Any, devices: Sequence[Device | str] | None, device: Any)
     return ownership
 
 
-def check_peer_launch(config: Any, with_mailbox: bool, ownership: Ownership) -> None:
+def check_peer_launch(config: Any, with_mailbox: bool) -> None:
     """Refuse what a launch over several devices cannot do yet, by its `LaunchConfig`."""
-    for option, is_on in (("trace=", config.sample_interval > 0), ("progress=", config.progress is not False)):
-        if is_on and ownership.on_gpus:
-            raise LaunchConfigError(f"a launch over several GPUs has no {option} yet; leave it out")
     given = {
         "persistent=False": not config.persistent,
         "idle=": config.idle is not None,

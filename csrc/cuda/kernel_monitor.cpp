@@ -5,30 +5,28 @@
 #include "cuda/kernel_monitor.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cuda/memory.h"
 
 namespace atos::cuda {
-namespace {
 
-// When the callback is due: sets *now from the copy of the counters that was begun for the one before, and begins the next
-// copy; whether there was one. Copies are never waited for.
-bool sample(CudaDevice &device, Run &run, atos_sample *now) {
-  if (!run.launch.progress || !run.monitor.callback_due()) return false;
-  const LaunchResources &resources = resources_of_thread(device);
-  if (driver().cuStreamQuery(resources.control) == CUDA_ERROR_NOT_READY) return false;
-  const Counters &seen = *resources.observed;
-  const Launch &kernel = run.kernel;
-  const uint64_t taken = std::min(kernel.round_begin + seen.claims[kernel.stream], kernel.round_end);
-  const bool known = run.observing;
-  *now = {0, seen.ran_so_far, tickets_of(seen.tail), run.launch.persistent ? seen.head : taken};
-  check(driver().cuMemcpyDtoHAsync(resources.observed, address(kernel.counters), sizeof(Counters), resources.control),
-        "observing");
-  run.observing = true;
-  return known;
+bool can_observe(CudaDevice &device) {
+  return driver().cuStreamQuery(resources_of_thread(device).control) != CUDA_ERROR_NOT_READY;
 }
 
-} // namespace
+bool observe(CudaDevice &device, Run &run, atos_sample *now) {
+  const LaunchResources &resources = resources_of_thread(device);
+  Counters *const seen = &resources.observed[run.place];
+  const Launch &kernel = run.kernel;
+  const bool known = std::exchange(run.observing, true);
+  if (known) {
+    const uint64_t taken = std::min(kernel.round_begin + seen->claims[kernel.stream], kernel.round_end);
+    *now = {0, seen->ran_so_far, tickets_of(seen->tail), run.launch.persistent ? seen->head : taken};
+  }
+  check(driver().cuMemcpyDtoHAsync(seen, address(kernel.counters), sizeof(Counters), resources.control), "observing");
+  return known;
+}
 
 void check_running(CUstream stream) {
   const CUresult result = driver().cuStreamQuery(stream);
@@ -46,7 +44,7 @@ void send_stop(CudaDevice &device, const Run &run) {
 bool poll_launch(CudaDevice &device, Run &run, CUstream stream) {
   check_running(stream);
   atos_sample now{};
-  const bool known = sample(device, run, &now);
+  const bool known = run.launch.progress && run.monitor.callback_due() && can_observe(device) && observe(device, run, &now);
   try {
     if (!run.monitor.poll(known ? &now : nullptr)) return false;
   } catch (...) { // the kernels do not stop

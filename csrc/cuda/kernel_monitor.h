@@ -11,6 +11,12 @@ constexpr unsigned kPollsBetweenChecks = 1 << 14;
 // Throws if the kernel in a stream failed.
 void check_running(CUstream stream);
 
+// Whether the copies of counters that `observe` has begun are there. They are never waited for.
+bool can_observe(CudaDevice &device);
+
+// Fills in *now from the copy of the counters that was begun before, and begins the next copy; whether there was one.
+bool observe(CudaDevice &device, Run &run, atos_sample *now);
+
 // Asks the workers to stop, as far as the control stream is free.
 void send_stop(CudaDevice &device, const Run &run);
 

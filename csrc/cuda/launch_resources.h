@@ -10,7 +10,7 @@ constexpr uint64_t kZeros = 1 << 20; // bytes of pinned zeros
 struct LaunchResources {
   CUevent start = nullptr, stop = nullptr;
   CUstream streams[ATOS_MAX_STREAMS] = {}, control = nullptr; // the last never has to wait for a kernel
-  Counters *counters = nullptr, *observed = nullptr;
+  Counters *counters = nullptr, *observed = nullptr;          // observed: of each device of a launch that this GPU is
   CompletionRecord *records = nullptr;
   uint64_t *stop_word = nullptr, *growths_granted = nullptr;
   void *zeros = nullptr;

@@ -59,6 +59,22 @@ void send_stops(const Runs &runs) {
   }
 }
 
+// When the callback is due: adds up in *now how all devices stood when it was due before; whether that is known.
+bool observe_all(const Runs &runs, atos_sample *now) {
+  if (!runs[0]->launch.progress || !runs[0]->monitor.callback_due()) return false;
+  for (const auto &run : runs)
+    if (!can_observe(Place(*run).gpu)) return false;
+  bool known = true;
+  for (const auto &run : runs) {
+    atos_sample its{};
+    known &= observe(Place(*run).gpu, *run, &its);
+    now->ran += its.ran;
+    now->tail += its.tail;
+    now->claimed += std::min(its.claimed, its.tail); // workers that wait on one make up for no item of another
+  }
+  return known;
+}
+
 void look_after(const Runs &runs) {
   for (unsigned polls = 1; !all_ended(runs); ++polls) {
     for (const auto &run : runs) {
@@ -71,7 +87,9 @@ void look_after(const Runs &runs) {
       const Place at(*run);
       check_running(at.stream);
     }
-    if (runs[0]->monitor.poll()) send_stops(runs);
+    atos_sample now{};
+    const bool known = observe_all(runs, &now);
+    if (runs[0]->monitor.poll(known ? &now : nullptr)) send_stops(runs);
   }
 }
 
@@ -156,6 +174,7 @@ void provide_peers(const Runs &runs) {
     run->kernel.sequence = 1;
     run->kernel.peer_table = reinterpret_cast<const void *>(at.resources.peer_table);
     upload(at.gpu, *run, at.stream);
+    at.gpu.wait_for_clearing(at.stream);                         // kernels of other GPUs may use its arrays
     check(driver().cuStreamSynchronize(at.stream), "launching"); // another one may use the same pinned memory
   }
 }

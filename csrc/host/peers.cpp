@@ -25,8 +25,6 @@ void check(const atos_peers &given, const atos_launch &launch) {
     throw Failure(ATOS_INVALID, format("the key of an item has 4 or 8 bytes (got %u)", given.key_bytes));
   if (!launch.persistent || launch.idle || launch.mailbox || launch.num_receivers)
     throw Failure(ATOS_INVALID, "a launch over several devices is persistent, with its tasks and nothing else");
-  if ((launch.samples || launch.progress) && (given.count == 0 || given.queues[0]->device != ATOS_CPU))
-    throw Failure(ATOS_INVALID, "a launch over several GPUs has no trace and no progress");
   if (given.processes && given.processes->group->count != given.count)
     throw Failure(ATOS_INVALID, format("%u devices for a group of %u processes", given.count, given.processes->group->count));
 }

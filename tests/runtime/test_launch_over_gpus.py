@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tasks_over_devices
-from tasks_over_devices import again, check_interrupt, count, parts_of_path, visit
+from tasks_over_devices import again, check_interrupt, check_progress, check_traces, count, parts_of_path, visit
 
 import atos_py as atos
 from atos_py.errors import (
@@ -273,3 +273,14 @@ def test_more_blocks_than_are_resident_are_refused():
     queue, seen = atos.Queue(10, owner=parts), atos.full(10, 0, partition=parts)
     with pytest.raises(LaunchConfigError, match="are resident at once"):
         queue.launch_cta(count, seen, num_blocks=100_000)
+
+
+@pytest.mark.parametrize("barrier", [False, True], ids=["relaxed", "barrier"])
+def test_a_trace_of_each_device_and_of_all(barrier):
+    check_traces(parts_of(2000, order="keep"), barrier)
+
+
+@pytest.mark.parametrize("devices", [PAIR, FOUR], ids=["two", "four"])
+@pytest.mark.parametrize("with_trace", [False, True])
+def test_progress_is_that_of_all_devices(devices, with_trace):
+    check_progress(parts_of(3000, devices), 2_000_000, {"trace": 50} if with_trace else {})

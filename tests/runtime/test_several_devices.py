@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tasks_over_devices
 from cases import CASES
-from tasks_over_devices import again, check_interrupt, count, parts_of_path
+from tasks_over_devices import again, check_interrupt, check_progress, check_traces, count, parts_of_path
 
 import atos_py as atos
 from atos_py.errors import (
@@ -283,68 +283,14 @@ def test_workers_have_numbers_of_their_own():
     assert seen.to_numpy().reshape(5, 2).any(axis=1).all()
 
 
-@atos.task
-def toil(worker, v, sums):
-    """Take a while, then push the next."""
-    x = np.uint32(v)
-    for _ in range(20_000):
-        x ^= x << np.uint32(13)
-        x ^= x >> np.uint32(17)
-        x ^= x << np.uint32(5)
-    sums[v] = x
-    if v % 1000 < 999:
-        worker.push(v + 1)
-
-
 @pytest.mark.parametrize("barrier", [False, True], ids=["relaxed", "barrier"])
 def test_a_trace_of_each_device_and_of_all(barrier):
-    parts = parts_of(2000, TWO, "keep")  # a chain on each
-    queue, sums = atos.Queue(10, owner=parts), atos.full(2000, 0, dtype=np.uint32, partition=parts)
-    for turn in range(2):  # counts begin anew
-        queue.push([0, 1500])
-        stats = queue.launch_thread(toil, sums, trace=20, num_blocks=1, barrier=barrier)
-        assert stats.tasks_run == 1500
-        of_all, parts_of_it = stats.trace, [each.trace for each in stats.devices]
-        assert [0 < trace["tasks_run"][-1] <= ran for trace, ran in zip(parts_of_it, (1000, 500), strict=True)] == [True] * 2
-        assert len(of_all) == sum(map(len, parts_of_it))
-        assert of_all["tasks_run"][-1] == sum(trace["tasks_run"][-1] for trace in parts_of_it)
-        assert of_all["milliseconds"][0] == 0 == min(trace["milliseconds"][0] for trace in parts_of_it)
-        for trace in (of_all, *parts_of_it):
-            assert np.all(np.diff(trace["milliseconds"]) >= 0)
-            assert np.all(np.diff(trace["tasks_run"]) >= 0)
-            assert np.isnan(trace["idle"]).all() == barrier
-        assert barrier or of_all["idle"][0] == 0.5 or turn  # the other device has run nothing yet, or shared a core
-        told = stats.to_dict()
-        assert told["devices"][1]["trace"]["tasks_run"] == parts_of_it[1]["tasks_run"].tolist()
-    assert all(each.trace is None for each in atos.LaunchStats.total([stats, stats]).devices)
+    check_traces(parts_of(2000, TWO, "keep"), barrier)
 
 
 @pytest.mark.parametrize("with_trace", [False, True])
 def test_progress_is_that_of_all_devices(with_trace):
-    told = []
-    parts = parts_of(3000, FIVE)
-    queue, sums = atos.Queue(3000, owner=parts), atos.full(3000, 0, dtype=np.uint32, partition=parts)
-    for _ in range(2):
-        told.clear()
-        queue.push(range(3000))
-        options = {"trace": 50} if with_trace else {}
-        stats = queue.launch_thread(linger, sums, progress=lambda *now: told.append(now), num_blocks=1, **options)
-        ran, rates, waiting = zip(*told, strict=True)
-        assert list(ran) == sorted(ran)
-        assert 0 < ran[-1] <= stats.tasks_run == 3000
-        assert max(rates) > 0
-        assert 0 < max(waiting) <= 3000
-        assert (stats.trace is not None) == with_trace
-
-
-@atos.task
-def linger(worker, v, sums):
-    x = np.uint32(v)
-    for _ in range(50_000):
-        x ^= x << np.uint32(13)
-        x ^= x >> np.uint32(17)
-        x ^= x << np.uint32(5)
-    sums[v] = x
+    check_progress(parts_of(3000, FIVE), 50_000, {"trace": 50} if with_trace else {})
 
 
 def test_arrays_of_any_of_the_devices():
