@@ -40,6 +40,10 @@ def _load() -> tuple[FFI, Any]:
     version = loaded.atos_abi_version()
     if version != _ABI_VERSION:
         raise BuildError(f"the compiled core has ABI version {version}, but this package needs {_ABI_VERSION}; {_BUILD}")
+    # cffi looks up each name once, under a lock that is not reentrant. Garbage may be collected while cffi holds it, and what
+    # ends a queue or an array then would wait for ever for a name that is new.
+    for name in dir(loaded):
+        getattr(loaded, name)
     return interface, loaded
 
 
