@@ -12,7 +12,7 @@ from ..errors import AtosError, DistributedError
 from ..support.host_memory import host_memory_for
 from .library import check, ffi, in_turn, lib
 
-__all__ = ["ProcessGroup", "current_group", "set_group", "turn", "whole"]
+__all__ = ["ProcessGroup", "all_succeed", "current_group", "set_group", "turn", "whole"]
 
 _FIRST, _NEXT = 1024, int(lib.ATOS_GATHER_BYTES)  # bytes of messages
 _HEAD = struct.Struct("=QQ")  # how many messages there were before, bytes of the whole
@@ -160,15 +160,39 @@ def turn(group: ProcessGroup | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def whole(group: ProcessGroup) -> Iterator[None]:
+def whole(group: ProcessGroup | None) -> Iterator[None]:
     """Leave the group if what all do together is cut short here; an error of this package is one of all."""
     try:
         yield
     except AtosError:
         raise
     except BaseException:
-        group.close()
+        if group is not None:
+            group.close()
         raise
+
+
+@contextlib.contextmanager
+def all_succeed(group: ProcessGroup | None) -> Iterator[None]:
+    """Wait at the end of a block, in which there is no call of all, until every process has ended its own.
+
+    Raises
+    ------
+    DistributedError
+        If the block has failed in another process, which has its error.
+    """
+    if group is None:
+        yield
+        return
+    try:
+        yield
+    except BaseException as error:
+        with contextlib.suppress(AtosError):  # the others are gone
+            group.gather((str(error) or type(error).__name__).encode(errors="backslashreplace"))
+        raise
+    for rank, text in enumerate(group.gather(b"")):
+        if text:
+            raise DistributedError(f"process {rank}: {text.decode()}")
 
 
 _groups: list[ProcessGroup] = []  # that of this process, or none

@@ -17,13 +17,15 @@ bytes                 content
 ====================  ===================================================================================================
 
 A queue over several devices is written as one of one device: items, and elements of arrays over the parts of a graph, by the
-ids of vertices. So it can be read for other devices, or for one.
+ids of vertices. So it can be read for other devices, or for one. Of several processes the first one writes what is in all of
+them, and each reads the file by itself.
 
 Nothing in it is code, and nothing is believed before the checksum and the sizes are found right.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -40,7 +42,8 @@ from ..arrays.array import Array, asarray
 from ..arrays.partitioned import PartitionedArray
 from ..compile.codegen import ITEM_BYTES
 from ..core.library import lib
-from ..errors import CheckpointError, InvalidArgumentError, UnsupportedTypeError
+from ..core.process_group import ProcessGroup, all_succeed, whole
+from ..errors import AtosError, CheckpointError, InvalidArgumentError, UnsupportedTypeError
 from ..support.atomic_files import as_path, open_regular, replacing
 from ..support.host_memory import host_memory_for
 
@@ -100,6 +103,7 @@ class _Header(NamedTuple):
     kinds: tuple[str | None, ...] | None
     state: QueueState
     arrays: dict[str, tuple[np.dtype[Any], tuple[int, ...]]]
+    checksum: bytes = b""
 
     @property
     def body_bytes(self) -> int:
@@ -122,24 +126,33 @@ class _Header(NamedTuple):
 # Saving
 
 
-@host_memory_for("Queue.save")
 def save(
     read: Callable[[], QueueSnapshot],
     state_now: Callable[[], QueueState],
     path: str | os.PathLike[str],
     arrays: Mapping[str, Any],
+    group: ProcessGroup | None = None,
 ) -> None:
-    """Write a queue, which `read` returns, and arrays to a file; see `Queue.save`."""
-    wrapped = {name: _wrap_array(name, value) for name, value in arrays.items()}
-    with replacing(as_path(path), "checkpoint") as file:
-        while True:
+    """Write a queue, which `read` returns, and arrays to a file; see `Queue.save`. All processes of a group call this."""
+    with whole(group), host_memory_for("Queue.save"):
+        path, wrapped = as_path(path), {name: _wrap_array(name, value) for name, value in arrays.items()}
+        if group is not None:
+            group.agree(f"a checkpoint to be written to {str(path)!r}, with arrays {sorted(wrapped)}")
             snapshot = read()
-            file.seek(0)
-            file.truncate()
-            _write(file, snapshot, wrapped)
-            # A launch in another thread may have run meanwhile; items and arrays have to be of one moment.
-            if state_now() == snapshot.state:
-                return
+            with all_succeed(group):
+                if group.rank == 0:
+                    with replacing(path, "checkpoint") as file:
+                        _write(file, snapshot, wrapped)
+            return
+        with replacing(path, "checkpoint") as file:
+            while True:
+                snapshot = read()
+                file.seek(0)
+                file.truncate()
+                _write(file, snapshot, wrapped)
+                # A launch in another thread may have run meanwhile; items and arrays have to be of one moment.
+                if state_now() == snapshot.state:
+                    return
 
 
 def _write(file: BinaryIO, queue: QueueSnapshot, arrays: Mapping[str, Array | PartitionedArray]) -> None:
@@ -223,44 +236,73 @@ def _wrap_array(name: str, value: Any) -> Array | PartitionedArray:
 # Loading
 
 
-@host_memory_for("Queue.load")
 def load(
     make: Callable[[QueueOptions], _Q],
     restore: Callable[[_Q, QueueSnapshot], None],
     path: str | os.PathLike[str],
     arrays: Mapping[str, Any],
+    group: ProcessGroup | None = None,
 ) -> _Q:
-    """Make a queue with its options, restore its items from a file, and fill arrays; see `Queue.load`."""
-    path = as_path(path)
-    targets = {name: _wrap_array(name, value) for name, value in arrays.items()}
-    with open_regular(path, "checkpoint") as file:
-        try:
+    """Make a queue with its options, restore its items from a file, and fill arrays; see `Queue.load`.
+
+    All processes of a group call this.
+    """
+    with whole(group), host_memory_for("Queue.load"), contextlib.ExitStack() as opened:
+        path, targets = as_path(path), {name: _wrap_array(name, value) for name, value in arrays.items()}
+        if group is not None:
+            group.agree(f"a checkpoint to be read from {str(path)!r}, with arrays {sorted(targets)}")
+        with all_succeed(group), _reading(path):
+            file = opened.enter_context(open_regular(path, "checkpoint"))
             header = _read_header(path, file)
             _check_targets(header, targets)
-            try:
-                queue = make(header.options)
-            except (InvalidArgumentError, UnsupportedTypeError) as error:
-                raise CheckpointError(path, f"its header makes no sense: {error}") from error
-            items = np.empty(header.state.pending, header.options.dtype)
-            _read_into(path, file, _view_bytes(items))
-            priorities = None
-            if header.options.buckets is not None:
-                priorities = np.empty(header.state.pending, np.float64)
-                _read_into(path, file, _view_bytes(priorities))
-            numbers = np.zeros(header.state.pending, np.uint8)
-            if header.kinds is not None:
-                _read_into(path, file, _view_bytes(numbers))
-                if numbers.max(initial=0) >= len(header.kinds):
-                    raise CheckpointError(path, f"an item is of kind {numbers.max()} of {len(header.kinds)}")
-            restore(queue, QueueSnapshot(header.options, items, priorities, header.kinds, numbers, header.state))
-            for name in header.arrays:
-                for flat, part in _split(targets[name]):
-                    piece = np.empty((len(range(*part.indices(flat.shape[0]))), *flat.shape[1:]), flat.dtype)
-                    _read_into(path, file, _view_bytes(piece))
-                    flat[part] = piece
-        except OSError as error:
-            raise CheckpointError(path, f"it cannot be read: {error.strerror}") from error
-    return queue
+        if group is not None:
+            group.agree(f"a checkpoint whose checksum is {header.checksum.hex()}")
+        try:
+            queue = make(header.options)
+        except (InvalidArgumentError, UnsupportedTypeError) as error:
+            raise CheckpointError(path, f"its header makes no sense: {error}") from error
+        with all_succeed(group), _reading(path):
+            saved = _read_queue(path, file, header)
+        restore(queue, saved)
+        with all_succeed(group), _reading(path):  # nobody goes on while another still fills what both have
+            _fill(path, file, header, targets)
+        return queue
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Raise `CheckpointError` where the system cannot read a file."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, AtosError):
+            raise
+        raise CheckpointError(path, f"it cannot be read: {error.strerror}") from error
+
+
+def _read_queue(path: Path, file: BinaryIO, header: _Header) -> QueueSnapshot:
+    """Read the items, their priorities and their kinds."""
+    items = np.empty(header.state.pending, header.options.dtype)
+    _read_into(path, file, _view_bytes(items))
+    priorities = None
+    if header.options.buckets is not None:
+        priorities = np.empty(header.state.pending, np.float64)
+        _read_into(path, file, _view_bytes(priorities))
+    numbers = np.zeros(header.state.pending, np.uint8)
+    if header.kinds is not None:
+        _read_into(path, file, _view_bytes(numbers))
+        if numbers.max(initial=0) >= len(header.kinds):
+            raise CheckpointError(path, f"an item is of kind {numbers.max()} of {len(header.kinds)}")
+    return QueueSnapshot(header.options, items, priorities, header.kinds, numbers, header.state)
+
+
+def _fill(path: Path, file: BinaryIO, header: _Header, targets: Mapping[str, Array | PartitionedArray]) -> None:
+    """Read the arrays, each into its target."""
+    for name in header.arrays:
+        for flat, part in _split(targets[name]):
+            piece = np.empty((len(range(*part.indices(flat.shape[0]))), *flat.shape[1:]), flat.dtype)
+            _read_into(path, file, _view_bytes(piece))
+            flat[part] = piece
 
 
 def _read_header(path: Path, file: BinaryIO) -> _Header:
@@ -294,7 +336,7 @@ def _read_header(path: Path, file: BinaryIO) -> _Header:
         raise CheckpointError(path, f"its header makes no sense: {error}") from error
     if header.body_bytes != size - _FIXED_BYTES - _CHECKSUM_BYTES - length:
         raise CheckpointError(path, f"its header speaks of {header.body_bytes} bytes of items and arrays, which are not there")
-    return header
+    return header._replace(checksum=digest.digest())
 
 
 def _parse_header(given: Any, version: int) -> _Header:

@@ -157,6 +157,10 @@ class CoreQueue:
             )
         check(status)
 
+    def set_kinds(self, kinds: tuple[str | None, ...]) -> None:
+        """Give an empty queue that nobody else uses kinds of items."""
+        self._change(self.form, kinds, [lib.ATOS_NO_KIND])
+
     def know(self, task: str) -> None:
         """Tell items of a task apart from now on."""
         self._number_of(task)
@@ -192,7 +196,7 @@ class CoreQueue:
     def restore(self, saved: QueueSnapshot) -> None:
         """Put an empty queue that nobody else uses in a state: with buckets the counters first, and then the items."""
         if saved.kinds is not None:
-            self._change(self.form, saved.kinds, [lib.ATOS_NO_KIND])
+            self.set_kinds(saved.kinds)
         stored = self.form.encode(saved.items, saved.numbers)
         state = saved.state if saved.priorities is None else saved.state._replace(pending=0, level=0)
         raw = ffi.cast("void *", stored.ctypes.data)

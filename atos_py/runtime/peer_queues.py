@@ -19,10 +19,11 @@ from ..arrays.ownership import Ownership, check_devices, ownership_of
 from ..compile.codegen import item_bytes
 from ..core.devices import Device
 from ..core.library import check, ffi, lib
-from ..core.process_group import turn
+from ..core.process_group import all_succeed, turn
 from ..errors import InvalidArgumentError, LaunchConfigError, QueueFullError, UnsupportedTypeError
 from .checkpoint import QueueOptions, QueueSnapshot, QueueState
 from .core_queue import CoreQueue, Form, Launched, lacks_tasks
+from .gathered import Part, gather_parts
 from .shared_queue import SharedCoreQueue
 from .stats import COUNTED, DeviceStats
 from .trace import make_trace
@@ -224,20 +225,20 @@ class PeerQueues:
             if len(part):
                 core.push(part, task, None if priorities is None else np.ascontiguousarray(priorities[mine]))
 
-    def read(self, room: int | None = None) -> tuple[Form, NDArray[np.uint8], QueueState]:
+    def read(self, room: int | None = None) -> Part:
         """Return the items of all devices with their ids, one after another or by priority, or none if there is no room."""
         parts = [core.read(room) for core in self._cores]
         merged, stored, state = self._merge(parts)
         priorities = self._priorities(parts)
         return merged, stored if priorities is None else stored[np.argsort(priorities, kind="stable")], state
 
-    def _priorities(self, parts: Sequence[tuple[Form, NDArray[np.uint8], QueueState]]) -> NDArray[np.float64] | None:
+    def _priorities(self, parts: Sequence[Part]) -> NDArray[np.float64] | None:
         """Return the priorities of the items of parts, if the queue has buckets."""
         if not self._has_buckets:
             return None
         return np.concatenate([core.priorities(len(items)) for core, (_, items, _) in zip(self._cores, parts, strict=True)])
 
-    def _merge(self, parts: Sequence[tuple[Form, NDArray[np.uint8], QueueState]]) -> tuple[Form, NDArray[np.uint8], QueueState]:
+    def _merge(self, parts: Sequence[Part]) -> Part:
         """Return the items of parts together, with their ids, and their states added up."""
         states, items, names = [], [], []
         for form, stored, state in parts:
@@ -259,35 +260,45 @@ class PeerQueues:
         return self.read(0)[2]
 
     def snapshot(self, options: QueueOptions) -> QueueSnapshot:
-        """Return what a checkpoint holds: the items of all devices with their ids, the rest of an interrupted level first."""
-        self._check_one_process()
-        parts = [core.read() for core in self._cores]
-        merged, stored, state = self._merge(parts)
-        items, numbers = merged.decode(stored)
-        priorities = self._priorities(parts)
-        in_level = np.concatenate([np.arange(each.pending) < each.level for _, _, each in parts])
-        order = np.argsort(~in_level if priorities is None else priorities, kind="stable")
-        ordered = None if priorities is None else priorities[order]
-        return QueueSnapshot(options, items[order], ordered, merged.kinds, numbers[order], state)
+        """Return what a checkpoint holds: the items of all devices with their ids, the rest of an interrupted level first.
+
+        All processes call this. Process 0 has what is in all of them then, and any other what it has itself.
+        """
+        group = self._ownership.group
+        with all_succeed(group):
+            parts: Sequence[Part] = [core.read() for core in self._cores]
+            priorities = self._priorities(parts)
+        if group is not None:
+            parts, priorities = gather_parts(group, parts[0], priorities)
+        with all_succeed(group):
+            merged, stored, state = self._merge(parts)
+            items, numbers = merged.decode(stored)
+            in_level = np.concatenate([np.arange(each.pending) < each.level for _, _, each in parts])
+            order = np.argsort(~in_level if priorities is None else priorities, kind="stable")
+            ordered = None if priorities is None else priorities[order]
+            return QueueSnapshot(options, items[order], ordered, merged.kinds, numbers[order], state)
 
     def restore(self, saved: QueueSnapshot) -> None:
-        """Put an empty queue that nobody else uses in a state, of which each device gets its own items."""
-        self._check_one_process()
-        items = saved.items.copy()
-        _keys(items)[...] = self._ownership.to_numbers(_keys(items))
-        owners = np.minimum(_keys(items) // self._ownership.chunk, len(self._cores) - 1)
-        in_level = np.arange(len(items)) < saved.state.level
-        for k, core in enumerate(self._cores):
-            own = owners == k
-            counts = QueueState(int(own.sum()), int((own & in_level).sum()), 0, 0)
-            if k == 0:
-                counts = counts._replace(tasks_run=saved.state.tasks_run, tasks_pushed=saved.state.tasks_pushed)
-            part = None if saved.priorities is None else np.ascontiguousarray(saved.priorities[own])
-            core.restore(saved._replace(items=items[own], priorities=part, numbers=saved.numbers[own], state=counts))
+        """Put an empty queue that nobody else uses in a state, of which each device gets its own items.
 
-    def _check_one_process(self) -> None:
-        if self._ownership.group is not None:
-            raise LaunchConfigError("a queue of several processes has no checkpoints yet; save its items: queue.peek()")
+        All processes call this.
+        """
+        if saved.kinds is not None:
+            for core in self._cores:
+                core.set_kinds(saved.kinds)  # of several processes, all make larger queues together
+        with all_succeed(self._ownership.group):
+            items = saved.items.copy()
+            _keys(items)[...] = self._ownership.to_numbers(_keys(items))
+            owners = _keys(items) // self._ownership.chunk
+            in_level = np.arange(len(items)) < saved.state.level
+            for k, core in zip(self._ownership.here, self._cores, strict=True):
+                own = owners == k
+                counts = QueueState(int(own.sum()), int((own & in_level).sum()), 0, 0)
+                if k == 0:
+                    counts = counts._replace(tasks_run=saved.state.tasks_run, tasks_pushed=saved.state.tasks_pushed)
+                part = None if saved.priorities is None else np.ascontiguousarray(saved.priorities[own])
+                own_part = saved._replace(items=items[own], priorities=part, kinds=None, numbers=saved.numbers[own])
+                core.restore(own_part._replace(state=counts))
 
     def for_launch(self, tasks: tuple[str, ...]) -> Form:
         """Return the form for a launch of tasks, which all devices have then: with kinds if one needs them.

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..arrays.array import Array
 from ..arrays.over_hosts import HostPlaces
-from ..arrays.ownership import Ownership
+from ..arrays.ownership import Ownership, ownership_of
 from ..compile.codegen import stored_bytes
 from ..compile.task import Task
 from ..core.devices import Device
@@ -331,6 +331,7 @@ class Queue(QueueLaunches):
         """
         check(self._core.call(lib.atos_queue_resize, check_int("capacity", capacity, 1, 1 << 62)))
 
+    @host_memory_for("Queue.save")
     def save(self, path: str | os.PathLike[str], /, **arrays: Any) -> None:
         """Write the waiting items and the counters to a file, together with the arrays that the tasks work on.
 
@@ -347,6 +348,8 @@ class Queue(QueueLaunches):
         ------
         FileWriteError
             If the file cannot be written.
+        DistributedError
+            If that has failed in another process.
 
         See Also
         --------
@@ -355,7 +358,8 @@ class Queue(QueueLaunches):
         Notes
         -----
         `atos_py.runtime.checkpoint` describes the format. A launch saves nothing by itself: stop it part-way, save, and launch
-        again.
+        again. With several processes all of them call this, and go on when process 0 has written the items of all. Of an array
+        that each process has for itself, it writes its own.
 
         Examples
         --------
@@ -365,7 +369,8 @@ class Queue(QueueLaunches):
         >>> len(atos.Queue.load("run.atos", done=done))
         2
         """
-        checkpoint.save(self._take_snapshot, self._core.state, path, arrays)
+        group = None if self._ownership is None else self._ownership.group
+        checkpoint.save(self._take_snapshot, self._core.state, path, arrays, group)
 
     @classmethod
     @host_memory_for("Queue.load")
@@ -387,7 +392,8 @@ class Queue(QueueLaunches):
             that was saved, of which there may have been one.
         **arrays
             A writable array to be filled for each one that was saved, under the same name, of the same shape and dtype, on any
-            device. Nothing is written before the whole file is checked.
+            device. Nothing is written before the whole file is checked. With several processes all of them call this, each
+            reads the file, and they go on when all arrays are filled.
 
         Raises
         ------
@@ -397,6 +403,8 @@ class Queue(QueueLaunches):
             If there is no such file.
         InvalidArgumentError
             If the arrays are not those that were saved.
+        DistributedError
+            If that has failed in another process, or the file is not the same in all.
 
         Examples
         --------
@@ -409,8 +417,13 @@ class Queue(QueueLaunches):
         if owner is not None and device is not None:
             raise InvalidArgumentError(f"a queue has a device or an owner, and not both (got device={device!r:.80})")
         where = {"device": device_of(device)} if owner is None else {"owner": owner}
+        over = None if owner is None or places_of(owner) is not None else ownership_of("owner", owner)
         return checkpoint.load(
-            lambda options: cls(**options._asdict(), **where), lambda queue, saved: queue._core.restore(saved), path, arrays
+            lambda options: cls(**options._asdict(), **where),
+            lambda queue, saved: queue._core.restore(saved),
+            path,
+            arrays,
+            None if over is None else over.group,
         )
 
     def _take_snapshot(self) -> QueueSnapshot:

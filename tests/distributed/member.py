@@ -5,25 +5,36 @@ A check that fails ends its process, and so those of the others that wait for it
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import json
 import os
+import shutil
 import signal
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import atos_py as atos
 from atos_py.core.process_group import current_group
 from atos_py.errors import (
+    CheckpointError,
+    DeviceMemoryError,
     DistributedError,
+    FileWriteError,
     InvalidArgumentError,
     LaunchTimeoutError,
+    MissingFileError,
     QueueFullError,
     TaskError,
 )
+from atos_py.runtime.core_queue import CoreQueue
+from atos_py.runtime.peer_queues import PeerQueues
 
 LIMIT = 100  # seconds that nothing takes here unless it hangs
 
@@ -411,6 +422,197 @@ def refusals(group: atos.distributed.ProcessGroup) -> None:
     with_devices = atos.Graph.from_edges([0], [1], device="cpu").partition(["cpu:0", "cpu:1"])
     assert with_devices.ownership.group is None  # of this process alone
     assert queue.launch_thread(stop_at_50, shared).tasks_run == 0
+
+
+@atos.task
+def search(worker, v, parts, depth, left):
+    """Lower the depths of neighbours, until so many vertices have run: then the launch stops."""
+    if atos.atomic_add(left, 0, -1) == 1:
+        worker.stop()
+    for edge in range(parts.indptr[v], parts.indptr[v + 1]):
+        worker.push_min(depth, parts.indices[edge], depth[v] + 1)
+
+
+def told_by(group: atos.distributed.ProcessGroup | None, value: Any) -> list[Any]:
+    """What all processes say, or this one without others."""
+    own = json.dumps(value).encode()
+    return [json.loads(each) for each in ([own] if group is None else group.gather(own))]
+
+
+def all_waiting(group: atos.distributed.ProcessGroup | None, queue: atos.Queue) -> list[Any]:
+    """The items that wait in all processes, by number; of each the task, and whether it is of an interrupted level."""
+    (items, names), level = queue.peek(kinds=True), queue._core.state().level
+    own = [[item, name or "", place < level] for place, (item, name) in enumerate(zip(items.tolist(), names, strict=True))]
+    return sorted(itertools.chain.from_iterable(told_by(group, own)))
+
+
+def counts_of(group: atos.distributed.ProcessGroup | None, queue: atos.Queue) -> list[int]:
+    """The tasks that ran and were pushed in all processes."""
+    return [sum(counts) for counts in zip(*told_by(group, [queue.tasks_run, queue.tasks_pushed]), strict=True)]
+
+
+def place_search(group: atos.distributed.ProcessGroup | None, seed: int, combine: str | None) -> tuple[Any, ...]:
+    """A graph, its parts and where they are, depths, and a number that all processes have in common."""
+    parts = graph = atos.generate.road(30, 0.9, device="cpu")
+    if group is not None:
+        parts = graph.partition(order="random", seed=seed)
+    of_depth = {"device": "cpu"} if group is None else {"partition": parts, "combine": combine}
+    depth = atos.full(graph.num_vertices, atos.UNREACHED, dtype=np.uint32, **of_depth)
+    left = atos.zeros(1, dtype=np.int64, device="cpu") if group is None else atos.distributed.zeros(1, dtype=np.int64)
+    return graph, parts, {"device": "cpu"} if group is None else {"owner": parts}, depth, left
+
+
+def stop_and_save(group: atos.distributed.ProcessGroup | None, path: Path, barrier: bool, combine: str | None) -> None:
+    """Stop a search in its first level, save it, note how it stood, and then let it go on."""
+    graph, parts, where, depth, left = place_search(group, 1, combine)
+    own = np.full(3, 5.0 + (group.rank if group else 0))
+    depth[:450], left[0] = 0, 100
+    queue = atos.Queue(5, **where)
+    queue.push(range(449, -1, -1))  # those beside the next level first
+    if group is not None:
+        group.barrier()
+    assert queue.launch_thread(search, parts, depth, left, barrier=barrier, timeout=LIMIT).stopped
+    known = {"waiting": all_waiting(group, queue), "counts": counts_of(group, queue), "barrier": barrier, "combine": combine}
+    assert any(of_level for _, _, of_level in known["waiting"]) == barrier
+    queue.save(path, depth=depth, left=left, own=own)
+    assert path.exists()  # in all processes
+    assert all_waiting(group, queue) == known["waiting"]
+    if group is None or group.rank == 0:
+        path.with_suffix(".json").write_text(json.dumps(known))
+    queue.launch_thread(search, parts, depth, left, barrier=barrier, timeout=LIMIT)
+    atos.verify_bfs(graph, range(450), depth.to_numpy())
+
+
+def go_on(group: atos.distributed.ProcessGroup | None, path: Path) -> None:
+    """Load a search that was stopped, whoever saved it, and run it to its end."""
+    known = json.loads(path.with_suffix(".json").read_text())
+    graph, parts, where, depth, left = place_search(group, 2, known["combine"])
+    own = np.zeros(3)
+    queue = atos.Queue.load(path, **where, depth=depth, left=left, own=own)
+    assert all_waiting(group, queue) == known["waiting"]
+    assert counts_of(group, queue) == known["counts"]
+    assert (left[0] <= 0, own.tolist()) == (True, [5, 5, 5])
+    ran = queue.launch_thread(search, parts, depth, left, barrier=known["barrier"], timeout=LIMIT).tasks_run
+    atos.verify_bfs(graph, range(450), depth.to_numpy())
+    assert not known["barrier"] or known["counts"][0] + ran == graph.num_vertices
+
+
+def saved(group: atos.distributed.ProcessGroup) -> None:
+    """Searches that a task stops are saved, and go on in the same processes."""
+    for barrier, combine in itertools.product((False, True), (None, "min")):
+        path = Path(os.environ["FOLDER"]) / f"{barrier}-{combine}.atos"
+        stop_and_save(group, path, barrier, combine)
+        group.barrier()
+        go_on(group, path)
+
+
+def resumed(group: atos.distributed.ProcessGroup) -> None:
+    """The same where others have saved them: more or fewer processes, or one that has one device."""
+    found = sorted(Path(os.environ["FOLDER"]).glob("*.atos"))
+    assert found
+    for path in found:
+        go_on(group, path)
+
+
+RECORD = np.dtype([("vertex", "u4"), ("weight", "f4"), ("more", "u4")])  # which has room for a kind; four bytes have not
+
+
+def priorities_of(queue: atos.Queue) -> list[float]:
+    return queue._core._cores[0].priorities(len(queue)).tolist()  # type: ignore[union-attr]
+
+
+def kept(group: atos.distributed.ProcessGroup) -> None:
+    """Items of several tasks, with priorities and without, and the options of their queue are as they were."""
+    nodes = 60
+    first = np.minimum(1 + 2 * np.arange(nodes + 1), nodes)
+    parts = atos.Graph.from_edges([], [], num_vertices=nodes, device="cpu").partition()
+    offsets, folder = atos.asarray(first.astype(np.uint32), device="cpu", readonly=True), Path(os.environ["FOLDER"])
+    for dtype, options in itertools.product((np.dtype(np.uint32), RECORD), ({}, {"buckets": 8, "delta": 2.5})):
+        for tasks in ((None,), (None, even, odd)):
+            queue = atos.Queue(100, owner=parts, dtype=dtype, **options)
+            for task, vertices in zip(tasks, (range(1, 40, 3), range(0, 60, 2), [41]), strict=False):
+                items = np.zeros(len(vertices), dtype)
+                (items if dtype.names is None else items["vertex"])[:] = vertices
+                queue.push(items, 10 - np.arange(len(items)) / 3 if options else None, task=task)
+            before, path = queue.peek(kinds=True), folder / f"{dtype.itemsize}-{len(options)}-{len(tasks)}"
+            queue.save(path)
+            loaded = atos.Queue.load(path, owner=parts)
+            assert [each.tolist() for each in loaded.peek(kinds=True)] == [each.tolist() for each in before]
+            assert (loaded.buckets, loaded.delta, loaded.dtype) == (queue.buckets, queue.delta, dtype)
+            assert loaded.tasks_run == 0
+            if options:
+                assert priorities_of(loaded) == priorities_of(queue)
+            loaded.push(np.zeros(1, dtype))
+            assert sum(map(int, group.gather(b"%d" % len(loaded)))) == len(all_waiting(group, queue)) + 1
+    seen, queue = atos.full(nodes, 0, dtype=np.int32, partition=parts), atos.Queue(4, owner=parts)
+    queue.push([0], task=even)
+    queue.save(folder / "tree", seen=seen)
+    queue = atos.Queue.load(folder / "tree", owner=parts, seen=seen)
+    queue.launch_thread((odd, even), offsets, seen, timeout=LIMIT)
+    assert (seen.to_numpy() == 1).all()
+
+
+def unsaved(group: atos.distributed.ProcessGroup) -> None:
+    """What fails in one process has its error there, and another one in the others, after which they go on together."""
+    home = Path(os.environ["FOLDER"]) / str(group.rank)  # each process has files of its own, by the same names
+    home.mkdir()
+    os.chdir(home)
+    parts = paths(20)
+    seen, queue = atos.full(20, 3, dtype=np.int32, partition=parts), atos.Queue(100, owner=parts)
+    queue.push(range(10))
+    first, last = group.rank == 0, group.rank == group.world_size - 1
+    lack = mock.Mock(side_effect=MemoryError)
+
+    def fails(is_here: bool, kind: type[BaseException], text: str, call: Any, *args: Any, **options: Any) -> None:
+        error = raises(kind if is_here else DistributedError, call, *args, **options)
+        assert text in str(error), error
+        assert is_here or f"process {0 if call == queue.save else group.world_size - 1}: " in str(error), error
+        group.barrier()
+
+    fails(first, FileWriteError, "cannot write checkpoint 'no/run.atos'", queue.save, "no/run.atos", seen=seen)
+    with mock.patch.object(PeerQueues, "_merge", lack) if first else contextlib.nullcontext():
+        fails(first, DeviceMemoryError, "", queue.save, "run.atos", seen=seen)
+    error = raises(DistributedError, queue.save, f"run{group.rank}.atos", seen=seen)
+    assert "a checkpoint to be written to 'run0.atos', with arrays ['seen']" in str(error)
+    raises(DistributedError, queue.save, "run.atos", **{f"seen{group.rank}": seen})
+    group.barrier()
+    assert os.listdir() == []
+    queue.save("run.atos", seen=seen)
+    queue.push([11])
+    queue.save("other.atos", seen=seen)
+    assert (sorted(os.listdir()) == ["other.atos", "run.atos"]) == first
+    group.barrier()
+    for name in ("run", "other"):
+        shutil.copy(f"../0/{name}.atos", f"{name}.copy")
+    seen[:] = 5
+    group.barrier()
+    for damage in (lambda data: data[:-1], lambda data: data[:-1] + bytes([data[-1] ^ 1]), lambda data: b""):
+        Path("run.copy").write_bytes(damage(Path("../0/run.atos").read_bytes()) if last else Path("../0/run.atos").read_bytes())
+        fails(last, CheckpointError, "run.copy: ", atos.Queue.load, "run.copy", owner=parts, seen=seen)
+    if last:
+        os.unlink("run.copy")
+    fails(last, MissingFileError, "cannot read checkpoint 'run.copy'", atos.Queue.load, "run.copy", owner=parts, seen=seen)
+    shutil.copy("other.copy" if last else "../0/run.atos", "run.copy")
+    error = raises(DistributedError, atos.Queue.load, "run.copy", owner=parts, seen=seen)
+    assert "a checkpoint whose checksum is" in str(error)
+    group.barrier()
+    shutil.copy("../0/run.atos", "run.copy")
+    given = np.zeros(3) if last else seen
+    fails(last, InvalidArgumentError, "has shape (20,)", atos.Queue.load, "run.copy", owner=parts, seen=given)
+    with mock.patch.object(CoreQueue, "restore", lack) if last else contextlib.nullcontext():
+        fails(last, DeviceMemoryError, "", atos.Queue.load, "run.copy", owner=parts, seen=seen)
+    assert (seen[:] == 5).all()  # nothing was written
+    group.barrier()
+    loaded = atos.Queue.load("run.copy", owner=parts, seen=seen)
+    assert (seen[:] == 3).all()
+    assert all_waiting(group, loaded) == [[v, "", False] for v in range(10)]
+    assert loaded.launch_thread(add, atos.distributed.zeros(1, dtype=np.int64), timeout=LIMIT).tasks_run == 10
+    alone = atos.Graph.from_edges([0], [1], device="cpu").partition(["cpu:0", "cpu:1"])  # of this process
+    if last:
+        queue = atos.Queue(10, owner=alone)
+        queue.push([0, 1])
+        queue.save("alone.atos")
+        assert len(atos.Queue.load("alone.atos", owner=alone)) == 2
 
 
 @atos.task

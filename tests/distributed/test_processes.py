@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import member
 import numpy as np
 import pytest
 from cases import CASES, IS_FULL
@@ -22,7 +24,7 @@ from atos_py.distributed.environment import Place, place_of
 from atos_py.distributed.rendezvous import connect_all
 from atos_py.errors import DistributedError, InvalidArgumentError, UnsupportedTypeError
 
-MEMBER = Path(__file__).parent / "member.py"
+MEMBER = Path(member.__file__)
 LIMIT = 200  # seconds that nothing takes here unless it hangs
 
 
@@ -104,6 +106,44 @@ def test_kinds_and_rounds():
 def test_random_trees():
     said = check(start(3, "trees", launcher="pmi", TREES=str(CASES // 4)))
     assert int(said[0]) > 3  # launches that were stopped
+
+
+def test_checkpoints_go_on_in_other_processes(tmp_path):
+    """Saved by two processes and loaded by any number of them, and by one device here; and the other way round."""
+    folder, from_here = tmp_path / "theirs", tmp_path / "mine"
+    folder.mkdir()
+    from_here.mkdir()
+    check(start(2, "saved", FOLDER=str(folder)))
+    saved = sorted(folder.glob("*.atos"))
+    assert len(saved) == 4
+    for path in saved:
+        member.go_on(None, path)
+    for size in (1, 3):
+        check(start(size, "resumed", FOLDER=str(folder)))
+    for barrier in (False, True):
+        member.stop_and_save(None, from_here / f"{barrier}.atos", barrier, None)
+    check(start(2, "resumed", FOLDER=str(from_here)))
+
+
+def test_checkpoints_keep_tasks_and_priorities(tmp_path):
+    check(start(3, "kept", FOLDER=str(tmp_path), launcher="pmi"))
+    ids = [*range(1, 40, 3), *range(0, 60, 2), 41]
+    names = [None] * 13 + ["even"] * 30 + ["odd"]
+    priorities = [10 - place / 3 for count in (13, 30, 1) for place in range(count)]
+    for itemsize, options, tasks in itertools.product((4, 12), (0, 2), (1, 3)):
+        queue = atos.Queue.load(tmp_path / f"{itemsize}-{options}-{tasks}", device="cpu")
+        items, kinds = queue.peek(kinds=True)
+        found = list(zip((items if itemsize == 4 else items["vertex"]).tolist(), kinds, strict=True))
+        expected = list(zip(ids, names, strict=True))[: 13 if tasks == 1 else None]
+        assert sorted(found, key=str) == sorted(expected, key=str)
+        if options:
+            ordered = [priorities[expected.index(each)] for each in found]
+            assert ordered == sorted(ordered)
+        assert (queue.buckets, queue.delta) == ((8, 2.5) if options else (None, None))
+
+
+def test_checkpoints_that_fail_in_one_process(tmp_path):
+    check(start(3, "unsaved", FOLDER=str(tmp_path)))
 
 
 def test_stops_and_refusals():
