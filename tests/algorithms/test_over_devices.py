@@ -142,7 +142,7 @@ def test_the_order_saves_tasks(kind, dtype):
     graph = graph.with_weights(atos.generate.random_weights(graph, 1, 255).to_numpy().astype(dtype) * far)
     devices = ["cpu:0", "cpu:1", "cpu:2"] if kind == "cpu" else (GPUS[:2] if len(GPUS) > 1 else GPUS * 2)
     parts = graph.partition(devices, "random")
-    # A bucket as wide as a mean weight, and one for all. By default those of a GPU are wider, so that all its workers have some.
+    # A bucket as wide as a mean weight, and one for all. By default those of a GPU are wider, which gives all its workers some.
     ordered, by_arrival = atos.sssp(parts, 0, delta=128 * far), atos.sssp(parts, 0, delta=1e30)
     for found in (ordered, by_arrival, atos.sssp(parts, 0), atos.sssp(parts, 0, barrier=True)):
         atos.verify_sssp(graph, 0, found.distance.to_numpy())
