@@ -67,4 +67,48 @@ ATOS_DEVICE void publish_to_owners(const Peers &peers, PeerPush *to, PushArray<I
   }
 }
 
+// [team] Counts the items of this GPU among the first n, in what is its own of `to` between flushes.
+template <class Team, unsigned bytes>
+ATOS_DEVICE void count_own(const Peers &peers, PeerPush *own, PushArray<Item<bytes>> items, uint32_t n) {
+#pragma unroll 1
+  for (uint32_t base = 0; base < n; base += Team::size()) {
+    const uint32_t k = base + Team::rank();
+    const unsigned mine = __ballot_sync(kAll, k < n && peers.owner(items[k]) == peers.own);
+    if (lane_id() == 0 && mine) atomicAdd(&own->count, __popc(mine));
+  }
+  Team::sync();
+}
+
+// [team] Moves the first `most` items of this GPU among the first n to `own_items`, and the others to the front; returns how
+// many these are. A function of its own, since its loop takes registers, and none are in use between two steps.
+template <class Team, unsigned bytes> ATOS_NOINLINE uint32_t move_own(const Launch &launch, PeerPush *own,
+                                                                      PushArray<Item<bytes>> items, uint32_t n,
+                                                                      BatchArray<Item<bytes>> own_items, uint32_t most) {
+  const Peers peers = peers_of(launch);
+  const unsigned below = (1u << lane_id()) - 1;
+#pragma unroll 1
+  for (uint32_t base = 0; base < n; base += Team::size()) {
+    const uint32_t k = base + Team::rank();
+    Item<bytes> item;
+    if (k < n) item = items[k];
+    const unsigned mine = __ballot_sync(kAll, k < n && peers.owner(item) == peers.own);
+    uint32_t at = 0, to = 0;
+    if (lane_id() == 0 && mine) at = atomicAdd(&own->next, __popc(mine));
+    at = __shfl_sync(kAll, at, 0) + __popc(mine & below);
+    const bool stays = mine >> lane_id() & 1 && at < most;
+    const unsigned others = __ballot_sync(kAll, k < n && !stays);
+    if (lane_id() == 0 && others) to = atomicAdd(&own->count, __popc(others));
+    to = __shfl_sync(kAll, to, 0) + __popc(others & below);
+    Team::sync(); // all have read their items
+    if (stays) own_items[at] = item;
+    else if (k < n) items[to] = item;
+  }
+  Team::sync();
+  const uint32_t rest = own->count;
+  Team::sync();
+  if (Team::rank() == 0) own->count = 0;
+  Team::sync();
+  return rest;
+}
+
 } // namespace atos

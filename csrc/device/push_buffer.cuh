@@ -53,26 +53,20 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   // With buckets, items wait for workers in their buckets, and the ring takes but those that workers wait for: of the items
   // that are near, a worker keeps some even where many others wait; if `limited`, the rest goes to the buckets.
   template <class Team> ATOS_DEVICE void flush_pushes(bool may_keep, bool limited, BatchArray<Item<bytes>> items) {
-    if (has_peers()) return flush_to_owners<Team>();
+    if (has_peers()) return flush_to_owners<Team>(may_keep, items);
     const uint32_t far = has_buckets() ? this->far_buffered() : 0;
     const uint32_t pushes = header->pushes + (has_buckets() ? worker.far_state()->pushes : 0), n = buffered();
     Producer &producer = header->producer;
-    const int64_t least_demand = has_buckets() ? kUnseen / 2 : -int64_t(launch.workers) * kBacklogPerWorker;
     // Items that the worker has kept before are followed by those of a chunk.
     const uint32_t kept = has_buckets() ? worker.far_state()->kept : 0;
-    const bool local = may_keep && !producer.reserved && producer.demand >= least_demand;
+    const bool local = may_keep && !producer.reserved && producer.demand >= least_demand();
     // A fence has to come between the task's writes and the commits in `publish`. Here it overlaps with the reservation. A
     // worker that keeps items mostly has none to publish; if it has some, it fences below.
     if (!local) fence();
     if (Team::rank() == 0) {
-      const uint32_t most = launch.local_items - kept;
       uint32_t given = n;
-      if (local) given = n > most ? n - most : n > 1 && launch.shares && producer.demand > 0 ? items_to_donate(n / 2) : 0;
+      if (local) given = items_to_give(n, kept);
       header->local_items = kept + n - given;
-      if (local) {
-        this->count(&atos_sharing::local_items, n - given);
-        this->count(&atos_sharing::items_donated, n > most ? 0 : given);
-      }
       if (has_buckets()) {
         const uint32_t surplus = limited && !producer.reserved ? surplus_of(given) : 0;
         worker.far_state()->surplus = surplus;
@@ -102,9 +96,12 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
     }
   }
 
-  // [team] The same in a launch over several GPUs, in which no item stays local.
-  template <class Team> ATOS_DEVICE void flush_to_owners() {
-    publish_to_owners<Team, bytes>(peers_of(launch), worker.peer_pushes(), worker.buffer, buffered(), launch.barrier);
+  // [team] The same in a launch over several GPUs: each item goes to the queue of its owner, or stays local if that is this
+  // GPU.
+  template <class Team> ATOS_DEVICE void flush_to_owners(bool may_keep, BatchArray<Item<bytes>> items) {
+    const bool local = !has_each_round() && may_keep && header->producer.demand >= least_demand(); // barriers keep none
+    const uint32_t n = local ? keep_own<Team>(items) : buffered();
+    if (n || !local) publish_to_owners<Team, bytes>(peers_of(launch), worker.peer_pushes(), worker.buffer, n, launch.barrier);
     if (has_buckets()) {
       const uint32_t far = this->far_buffered();
       this->template count_far_of_owners<Team>(worker.far_buffer(), far);
@@ -119,6 +116,20 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
     }
   }
 
+  // [team] Makes buffered items of this GPU local, and moves the others to the front of the buffer; returns how many these are.
+  template <class Team> ATOS_DEVICE uint32_t keep_own(BatchArray<Item<bytes>> items) {
+    const Peers peers = peers_of(launch);
+    PeerPush *const own = &worker.peer_pushes()[launch.peer_own];
+    const uint32_t n = buffered(), kept = has_buckets() ? worker.far_state()->kept : 0;
+    count_own<Team, bytes>(peers, own, worker.buffer, n);
+    if (Team::rank() == 0) {
+      header->local_items = kept + own->count - items_to_give(own->count, kept);
+      own->count = own->next = 0;
+    }
+    Team::sync();
+    return move_own<Team, bytes>(launch, own, worker.buffer, n, items + kept, header->local_items - kept);
+  }
+
   // Whether anything was pushed in the last step.
   ATOS_DEVICE bool has_pushes() const { return header->pushes || (has_buckets() && worker.far_state()->pushes); }
 
@@ -128,6 +139,22 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   // Whether they are too many for one warp.
   ATOS_DEVICE bool has_many_pushes() const {
     return header->pushes > kFew || (has_buckets() && worker.far_state()->pushes > kFew);
+  }
+
+  // The least demand at which pushes may stay local.
+  ATOS_DEVICE int64_t least_demand() const {
+    return has_buckets() ? kUnseen / 2 : -int64_t(launch.workers) * kBacklogPerWorker;
+  }
+
+  // [one lane] Of n items that may stay local, those that go to the queue: what does not fit behind those that the worker has
+  // kept, or what it donates.
+  ATOS_DEVICE uint32_t items_to_give(uint32_t n, uint32_t kept) const {
+    const uint32_t most = launch.local_items - kept;
+    const bool shares = n <= most && n > 1 && launch.shares && header->producer.demand > 0;
+    const uint32_t given = n > most ? n - most : shares ? items_to_donate(n / 2) : 0;
+    this->count(&atos_sharing::local_items, n - given);
+    this->count(&atos_sharing::items_donated, shares ? given : 0);
+    return given;
   }
 
   // [one lane] Of `given` near items, those that find no room in the ring of a queue with buckets: it takes what workers wait

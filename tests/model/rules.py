@@ -581,6 +581,37 @@ BROKEN = {
     "all devices are told the end": Rule(
         in_peers(r"tell\(kEnded\);", "set_bits(&queue.counters->stop, kEnded);"), caught_in="devices", found=STUCK
     ),
+    "the report waits for local items over devices": Rule(
+        in_peers(r"(if \(has_local\)) (return take_local)", r"\1 end.report(queue); \1 \2"),
+        caught_in="devices, local items",
+        found=EARLY,
+    ),
+    "local items of another device do not stay": Rule(
+        in_peers(r"!has_local && peers\.owner\(item\) == peers\.own\)", "!has_local)"),
+        caught_in="devices, local items",
+        found="another device than its owner",
+    ),
+    "local items over devices have no ticket": Rule(
+        in_peers(r"else run\(item\);", "else run(item), ++end.unreported;"), caught_in="devices, local items"
+    ),
+    "local items over devices run once": Rule(
+        in_peers(r"local = Item<BYTES>\(\), has_local = 0;", ""), caught_in="devices, local items", found=TWICE
+    ),
+    "what a local item pushes is counted before the report": Rule(
+        in_peers(r"else run\(item\);", "else end.report(peers.queue<BYTES>(peers.own)), run(item);"),
+        caught_in="devices, local items",
+        found=EARLY,
+    ),
+    "the report waits for far items that stay local": Rule(
+        in_peers(r"push\(peers, item, level\);\s*\}\s*end\.unreported \+= taken;", r"\g<0> end.report(far.queue);"),
+        caught_in="devices, local items, far items",
+        found=EARLY,
+    ),
+    "local items are not lost by a stop": Rule(
+        in_peers(r"(if \(has_local\) return[^\n]*)(\s*if \(stopped\) return false;)", r"\2 \1"),
+        caught_in="devices, local items, stopped from outside",
+        found=LOST,
+    ),
     "a stop of a device is one of all": Rule(
         in_peers(r"tell\(kStopElsewhere\);", "{}"), caught_in="devices, full", found=STUCK
     ),
@@ -666,5 +697,10 @@ BROKEN = {
         ),
         caught_in="devices, weak, three",
         found=EARLY,
+    ),
+    "fence in a push over devices": Rule(
+        in_peers(r"fence_of_items\(\); // what the task wrote", ""),
+        caught_in="devices, weak, local items",
+        found="does not see",
     ),
 }

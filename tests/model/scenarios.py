@@ -324,6 +324,32 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "devices, grow": {**TWO, "children": "3,1,1,0,0,0", "owners": "0,1,1,1,1,0", **UP_TO_4},
     "devices, stopped from outside": {**TWO, "children": "2,1,0,0", "owners": "1,1,0,1", "capacity": 4, "stops": 2},
     "devices, stopped by a task": {**TWO, "children": "2,1,1,0,0", "owners": "0,1,0,1,1", "capacity": 4, "halts": 2},
+    "devices, local items": {
+        **TWO,
+        "workers": 3,
+        "children": "3,1,1,0,0,0",
+        "owners": "0,0,1,0,1,1",
+        "capacity": 4,
+        "local": 1,
+    },
+    "devices, local items, stopped from outside": {
+        **TWO,
+        "children": "3,1,1,0,0,0",
+        "owners": "0,0,0,1,1,1",
+        "capacity": 1,
+        "max_capacity": 4,
+        "local": 1,
+        "stops": 1,
+    },
+    "devices, local items, far items": {
+        **TWO,
+        "children": "2,1,1,0,0",
+        "owners": "0,0,1,1,1",
+        "capacity": 3,
+        "local": 1,
+        "buckets": 2,
+        "levels": "0,1,1,2,1",
+    },
     "devices, barrier": {**TWO, "workers": 3, "children": "2,1,0,0", "owners": "0,1,0,0", "capacity": 4, "barrier": 1},
     "devices, barrier, full": {
         **TWO,
@@ -474,6 +500,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     },
     "devices, weak": {**TWO, "children": "2,1,0,0", "owners": "0,1,0,1", "capacity": 2, "item_bytes": 8, "weak": 1},
     "devices, weak, three": {**THREE, "children": "2,0,0", "owners": "1,2,0", "capacity": 3, "weak": 1},
+    "devices, weak, local items": {**THREE, "children": "2,1,0,0", "owners": "1,1,2,0", "capacity": 4, "local": 1, "weak": 1},
 }
 
 

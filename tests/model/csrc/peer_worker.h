@@ -1,5 +1,5 @@
 // A worker of one of several devices, as simple as can be: one ticket at a time, and each push by itself. It uses the protocol as
-// the workers in csrc do, whose own steps the other model explores.
+// the workers in csrc do, whose own steps the other model explores. At most one item is local.
 #pragma once
 #include "protocol/kernel_params.h"
 #include "protocol/peers.cuh"
@@ -14,6 +14,8 @@ struct PeerWorker {
   uint64_t begun, device;
   // In a launch with barriers: 1 while it waits at that of its device, 2 for the other devices; how often that has opened.
   uint64_t round_end, waits, phase;
+  uint64_t has_local; // 1: the next item to run is this one, which has no ticket
+  Item<BYTES> local;
   Consumer consumer;
   TerminationDetector end;
   Producer producers[kMostDevices];
@@ -33,7 +35,13 @@ struct PeerWorker {
     else fence();
   }
 
+  // An item of this device stays local if the launch keeps items and there is none yet.
   void push(const Peers &peers, const Item<BYTES> &item) {
+    if (model::bounds.local && !has_local && peers.owner(item) == peers.own) local = item, has_local = 1;
+    else publish(peers, item);
+  }
+
+  void publish(const Peers &peers, const Item<BYTES> &item) {
     const unsigned to = peers.owner(item);
     const QueueRef<BYTES> queue = peers.queue<BYTES>(to);
     Producer &producer = producers[to];
@@ -132,10 +140,20 @@ struct PeerWorker {
     return true;
   }
 
+  // Runs the local item, or pushes it if the device is stopped. It counts as part of the unreported task that it descends from.
+  template <class Run> void take_local(const Peers &peers, bool stopped, Run run) {
+    const Item<BYTES> item = local;
+    local = Item<BYTES>(), has_local = 0;
+    if (stopped) publish(peers, item);
+    else run(item);
+  }
+
   // One step of a launch without; false if the worker leaves.
   template <class Run> bool step(const Peers &peers, Run run) {
     const QueueRef<BYTES> queue = peers.queue<BYTES>(peers.own);
-    if (queue.stopped()) return false;
+    const bool stopped = queue.stopped();
+    if (has_local) return take_local(peers, stopped, run), true;
+    if (stopped) return false;
     if (!consumer.claimed) consumer.claim(queue, 1);
     if (run_claimed(queue, run)) return true;
     if (model::bounds.buckets && move_far_chunk(peers, true)) return true;
