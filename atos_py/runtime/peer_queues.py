@@ -42,15 +42,13 @@ def _traces(launch: Any, parts: Any, ownership: Ownership) -> list[NDArray[Any] 
     """Return the trace of each device by one clock, from the samples of one after another or of all processes; None without."""
     if launch.samples == ffi.NULL:
         return [None] * len(parts)
-    here, group, shape = ownership.here, ownership.group, (launch.max_samples, ffi.sizeof("atos_sample") // 8)
-    pointer, device = int(ffi.cast("uintptr_t", launch.samples)), ownership.devices[ownership.here[0]]
-    samples = Array(pointer, (len(here) * shape[0], shape[1]), np.dtype(np.uint64), device, readonly=True, owner=None)
-    own = [samples[k * shape[0] : k * shape[0] + parts[number].samples] for k, number in enumerate(here)]
-    taken = (
-        own
-        if group is None
-        else [np.frombuffer(each, np.uint64).reshape(-1, shape[1]) for each in group.gather(own[0].tobytes())]
-    )
+    here, most, words = ownership.here, launch.max_samples, ffi.sizeof("atos_sample") // 8
+    pointer, device = int(ffi.cast("uintptr_t", launch.samples)), ownership.devices[here[0]]
+    samples = Array(pointer, (len(here) * most, words), np.dtype(np.uint64), device, readonly=True, owner=None)
+    taken = [samples[k * most : k * most + parts[number].samples] for k, number in enumerate(here)]
+    if ownership.group is not None:
+        told = ownership.group.gather(taken[0].tobytes())
+        taken = [np.frombuffer(each, np.uint64).reshape(-1, words) for each in told]
     begin = min((int(samples[:, 0].min()) for samples in taken if len(samples)), default=0)
     return [
         make_trace(samples, None if launch.barrier else part.workers, begin) for samples, part in zip(taken, parts, strict=True)
