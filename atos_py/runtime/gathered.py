@@ -1,4 +1,4 @@
-"""What waits in the queues of all processes of a group, brought to the first of them through memory that they share."""
+"""Gathering of the items in the queues of all processes of a group, in the first of them, through memory that they share."""
 
 from __future__ import annotations
 

@@ -434,7 +434,7 @@ def search(worker, v, parts, depth, left):
 
 
 def told_by(group: atos.distributed.ProcessGroup | None, value: Any) -> list[Any]:
-    """What all processes say, or this one without others."""
+    """Return the messages of all processes, or that of this one without others."""
     own = json.dumps(value).encode()
     return [json.loads(each) for each in ([own] if group is None else group.gather(own))]
 
@@ -553,7 +553,7 @@ def kept(group: atos.distributed.ProcessGroup) -> None:
 
 
 def unsaved(group: atos.distributed.ProcessGroup) -> None:
-    """What fails in one process has its error there, and another one in the others, after which they go on together."""
+    """An error of one process in a checkpoint is raised there, and another in the others; they go on together."""
     home = Path(os.environ["FOLDER"]) / str(group.rank)  # each process has files of its own, by the same names
     home.mkdir()
     os.chdir(home)
