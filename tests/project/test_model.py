@@ -62,6 +62,10 @@ def explore(model: Path, scenario: str) -> Outcome:
     return Outcome(done.returncode, done.stdout + done.stderr)
 
 
+# One process has them all: each would begin all models for its own part.
+pytestmark = pytest.mark.xdist_group("model")
+
+
 @pytest.fixture(scope="module")
 def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Outcome]]]:
     """What comes of the models that the chosen tests want, as many at a time as there are cores."""
