@@ -61,6 +61,10 @@ def cases() -> list[Any]:
     return result
 
 
+# One process has them all: each would build all programs.
+pytestmark = pytest.mark.xdist_group("core")
+
+
 @pytest.fixture(scope="session")
 def executable(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A function that returns the executable of a test file in a variant; a variant is compiled as a whole, once."""
