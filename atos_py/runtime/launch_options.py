@@ -69,7 +69,7 @@ class LaunchOptions(TypedDict, total=False):
         your own: the defaults are best as a rule.
     push_buffer : int, optional
         Items that a worker gathers before it adds them to the queue together, up to 65,536; by default as many as fit in 8 KiB
-        for CTAs, and in 1 KiB otherwise. With 0 each push goes to the queue by itself.
+        for CTAs, and in 1 KiB otherwise. With 0 each push goes to the queue by itself; with ``buckets`` 0 counts as 1.
     streams : int, optional
         Kernels of a discrete launch without barriers that run side by side on a GPU, from 1 to 32; by default 4.
     stream : int or object, optional

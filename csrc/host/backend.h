@@ -89,7 +89,8 @@ inline uint32_t shared_bytes(const atos_launch &launch, uint32_t item_bytes, uin
 constexpr uint32_t kMostPushBuffer = 1 << 16; // items
 
 inline uint32_t buffer_items(const atos_launch &launch, uint32_t item_bytes) {
-  if (launch.push_buffer) return launch.push_buffer - 1;
+  // With buckets at least one: thread workers push far items again to run them, and what finds no room would be far for ever.
+  if (launch.push_buffer) return std::max(launch.push_buffer - 1, uint32_t(launch.buckets != 0));
   // With levels, and beside a buffer of far items, each takes half of that and more.
   const uint32_t bytes = launch.worker == ATOS_CTA ? kCtaBuffer : kWarpBuffer;
   return launch.buckets ? bytes / (item_bytes + 4) : bytes / item_bytes;
