@@ -13,9 +13,20 @@ template <class T> ATOS_DEVICE T combine_in_any_order(T a, T b, int op) {
   else return op == ATOS_MIN ? (b < a ? b : a) : (a < b ? b : a);
 }
 
+// [all threads of a warp] The same of whole numbers of 32 bits, which has an instruction since sm_80.
+template <class T> ATOS_DEVICE T reduce_in_warp(T value, int op) {
+  return op == ATOS_SUM   ? __reduce_add_sync(kAll, value)
+         : op == ATOS_MIN ? __reduce_min_sync(kAll, value)
+                          : __reduce_max_sync(kAll, value);
+}
+
 // [all threads of the group] A butterfly: after log2(size) exchanges every thread has the result.
 template <class T> ATOS_DEVICE T reduce_in_group(T value, int op, unsigned size) {
   if constexpr (kWorker != ATOS_THREAD) {
+#if __CUDA_ARCH__ >= 800
+    if constexpr (std::is_integral_v<T> && sizeof(T) == 4)
+      if (size == 32) return reduce_in_warp(value, op);
+#endif
     const unsigned lanes = lanes_of_group(size);
 #pragma unroll
     for (unsigned distance = 16; distance; distance /= 2)
