@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays.array import Array, asarray, empty, zeros
-from ..arrays.compute import compute
-from ..arrays.primitives import sort
+from ..arrays.compute import compute, on_gpu
 from ..compile.task import Task
 from ..core.devices import Device
 from ..core.devices import device as device_of
@@ -85,8 +84,6 @@ class DynamicGraph:
         An undirected edge counts twice, unless it is a loop.
     undirected : bool
     device : Device
-    rows : DynamicRows
-        The arrays, as an argument of launches: until the next edit, since they may be others then.
 
     Raises
     ------
@@ -139,13 +136,18 @@ class DynamicGraph:
         self._csr: Graph | None = given
         start, room = compute(lambda xp, ends: (ends[:-1].astype(np.int64), xp.diff(ends).astype(np.int64)), given.indptr)
         (degree,) = compute(lambda xp, room: (room.astype(np.int32),), room)
-        self.rows = DynamicRows(start, degree, given.indices, given.weights)
+        self._rows = DynamicRows(start, degree, given.indices, given.weights)
         self._table = RoomTable(room, None, given.num_edges)
         self._grow()
 
+    @property
+    def rows(self) -> DynamicRows:
+        """Its arrays, read-only, as an argument of launches: until the next edit, since they may be others then."""
+        return DynamicRows(*(None if each is None else asarray(each, readonly=True) for each in self._rows))  # type: ignore[arg-type]
+
     def __repr__(self) -> str:
         edges = f"{self.num_edges:,} directed edges{', undirected' * self.undirected}"
-        has = "no" if self.rows.weights is None else self.rows.weights.dtype
+        has = "no" if self._rows.weights is None else self._rows.weights.dtype
         return f"DynamicGraph({self.num_vertices:,} vertices, {edges}, {has} weights, on {self.device})"
 
     @host_memory_for("DynamicGraph.insert_edges")
@@ -186,7 +188,7 @@ class DynamicGraph:
         places = zeros((1 + both) * count, dtype=np.int32, device=self.device)
         full = empty(min(places.size, self.num_vertices), dtype=np.uint32, device=self.device)
         most = _MOST_EDGES - self.num_edges
-        edit = Insertion(*batch, values, both, most, places, full, self.rows, self._table)
+        edit = Insertion(*batch, values, both, most, places, full, self._rows, self._table)
         try:
             self._run(insertion, range_items(count, EDGES_PER_ITEM), state, edit, each_round=end_insertion_round)
             found = state.to_numpy()
@@ -199,7 +201,7 @@ class DynamicGraph:
                 )
             if int(self._table.end[0]) > self._table.capacity:
                 self._grow()
-                edit = edit._replace(rows=self.rows, table=self._table)
+                edit = edit._replace(rows=self._rows, table=self._table)
                 items, rest = np.arange(num_store_items(count)), insertion[-1:]
                 self._run(insertion, items, state, edit, begin_with=rest, each_round=end_insertion_round)
         except BaseException:  # nothing is inserted
@@ -249,10 +251,12 @@ class DynamicGraph:
             self._as_ids(*batch)  # raises
         firsts = empty(min(keys.size, self.num_vertices), dtype=np.uint32, device=self.device)
         if self.device.kind == "cuda":
-            keys = sort(keys)
+            on_gpu(lambda cupy, values: values.sort(), keys)
         else:
             sort_keys(keys, self.num_vertices, self._queue_of((sort_by_digit,)))
-        edit = Deletion(keys, firsts, self.rows, self._table.room)
+        # What is read-only in a launch may come from the nearest cache.
+        keys, room = asarray(keys, readonly=True), asarray(self._table.room, readonly=True)
+        edit = Deletion(keys, firsts, self._rows._replace(start=self.rows.start), room)
         tasks, end_round = DELETION[self.device.kind]
         self._run(tasks, range_items(keys.size, EDGES_PER_ITEM), state, edit, each_round=end_round)
         deleted = int(state[FOUND])
@@ -272,7 +276,7 @@ class DynamicGraph:
         >>> atos.DynamicGraph(atos.Graph.from_edges([0, 0, 1], [1, 2, 2])).degrees()
         array([2, 1, 0], dtype=int32)
         """
-        return self.rows.degree.to_numpy()
+        return self._rows.degree.to_numpy()
 
     @host_memory_for("DynamicGraph.to_graph")
     def to_graph(self) -> Graph:
@@ -289,7 +293,7 @@ class DynamicGraph:
         """
         if self._csr is None:
             kind = indptr_dtype(self.num_edges)
-            (indptr,) = compute(lambda xp, degree: (_offsets(xp, degree, kind),), self.rows.degree)
+            (indptr,) = compute(lambda xp, degree: (_offsets(xp, degree, kind),), self._rows.degree)
             rows = indptr, *self._packed(indptr, self.num_edges)
             self._csr = Graph(*(None if part is None else asarray(part, readonly=True) for part in rows))  # type: ignore[arg-type]
             if self.undirected:  # as all edits keep it
@@ -329,7 +333,7 @@ class DynamicGraph:
         return made[0], made[1]
 
     def _batch_weights(self, weights: Any) -> Array | None:
-        has = self.rows.weights
+        has = self._rows.weights
         if (weights is None) != (has is None):
             is_missing = weights is None
             raise InvalidArgumentError(
@@ -348,19 +352,19 @@ class DynamicGraph:
 
     def _grow(self) -> None:
         """Move all rows to larger arrays, in which each has room for its edges, those not stored yet included, and for more."""
-        room, start, end = compute(_spread, self.rows.degree)
+        room, start, end = compute(_spread, self._rows.degree)
         capacity = int(end[0]) + max(int(end[0]) // 4, 1024)
         indices, weights = self._packed(start, capacity)
-        self.rows = DynamicRows(start, self.rows.degree, indices, weights)
+        self._rows = DynamicRows(start, self._rows.degree, indices, weights)
         self._table = RoomTable(room, end, capacity)
 
     def _packed(self, start: Array, size: int) -> tuple[Array, Array | None]:
         """Return the edges of all rows in new arrays, where they begin at other places."""
         indices = empty(size, dtype=np.uint32, device=self.device)
-        values = self.rows.weights
+        values = self._rows.weights
         weights = None if values is None else empty(size, dtype=values.dtype, device=self.device)
-        n, packing = self.num_vertices, Packing(self.rows, self._table.room, start, indices, weights)
-        self._run(pack_rows, np.arange(num_row_items(n)), make_state(self.device, n), packing, begin_with=pack_rows)
+        n, packing = self.num_vertices, Packing(self._rows, self._table.room, start, indices, weights)
+        self._run((pack_rows,), np.arange(num_row_items(n)), make_state(self.device, n), packing)
         return indices, weights
 
     def _queue_of(self, tasks: tuple[Task, ...]) -> Queue:

@@ -1,7 +1,10 @@
 """Tasks that delete edges from rows: a stable compaction of each row in place, by the sorted edges that are to go.
 
-Sources: Bloom, "Space/time trade-offs in hash coding with allowable errors", CACM 1970, whose filter spares most edges a
-search; Billeter, Olsson and Assarsson, "Efficient stream compaction on wide SIMD many-core architectures", HPG 2009.
+Each edge of a row is looked for among the keys of that row, by binary search. A thread of a GPU does four searches at once. A
+thread of the CPU does one, and has a filter of the keys that spares most edges the search.
+
+Sources: Bloom, "Space/time trade-offs in hash coding with allowable errors", CACM 1970, for the filter; Billeter, Olsson and
+Assarsson, "Efficient stream compaction on wide SIMD many-core architectures", HPG 2009.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compile.atomics import atomic_add, atomic_or_
+from ..compile.atomics import atomic_add
 from ..compile.task import task
 from .row_edits import UNDER_WAY, DynamicRows, element, set_element
 from .row_keys import source_of
@@ -21,10 +24,8 @@ __all__ = ["DELETION", "Deletion"]
 
 _GROUPS = 32  # of a worker, at most
 _COUNTS = 2 * _GROUPS
-_GROUP_BITS, _WORKER_BITS = 10, 16  # of a place in the filter of a short row, and of a long one
-_THREAD_BITS = 14  # the same of a thread that works alone, with a byte for each place
+_THREAD_BITS = 14  # of a place in the filter of a thread that works alone, with a byte for each place
 _THREAD_BYTES = 1 << _THREAD_BITS
-_GROUP_WORDS, _WORKER_WORDS = 1 << _GROUP_BITS >> 5, 1 << _WORKER_BITS >> 5
 _SUMS, _SUMS_BEFORE = 0x01010101, 0x01010100  # factors that make prefix sums of four numbers of 8 bits
 _HASH = 0x9E3779B1  # an odd number near 2**32 divided by the golden ratio
 
@@ -52,51 +53,43 @@ def list_rows(worker, item, state, batch):  # type: ignore[no-untyped-def]
         append_all(group, batch.firsts, state, is_first, k)
 
 
-def is_among(keys, first, count, target):  # type: ignore[no-untyped-def]
-    """Whether a target is one of those of the `count` sorted keys of a source from `first` on: a binary search."""
-    low, high = np.int32(0), count
-    while low < high:
-        middle = np.int32((low + high) >> 1)
-        found = np.uint32(keys[first + middle] & np.uint64(0xFFFFFFFF))
-        if found == target:
-            return True
-        if found < target:
-            low = np.int32(middle + 1)
-        else:
-            high = middle
-    return False
+def target_at(keys, place):  # type: ignore[no-untyped-def]
+    """Return the target of a key."""
+    return np.uint32(keys[place] & np.uint64(0xFFFFFFFF))
 
 
-def place_in_filter(target, bits):  # type: ignore[no-untyped-def]
-    """Return the bit of a target in a filter of 2**bits bits."""
-    return (np.int64(target) * _HASH & 0xFFFFFFFF) >> (32 - bits)
+def last_up_to(keys, low, offset, half, target):  # type: ignore[no-untyped-def]
+    """Return `offset` plus `half` if the key there has a target up to this one, else `offset`."""
+    return np.int32(offset + half if target_at(keys, low + offset + half) <= target else offset)
 
 
-def fill_filter(team, filter, bits, keys, low):  # type: ignore[no-untyped-def]
-    """Set the bits of the targets of all keys of a source, which begin at `low`; return how many; collective."""
-    for k in team.split(1 << bits >> 5):
-        filter[k] = 0
-    team.sync()
+def find_four(keys, low, number, a, b, c, d):  # type: ignore[no-untyped-def]
+    """Return which of four targets are among those of the `number` sorted keys from `low` on, in words of four of 8 bits.
+
+    Four binary searches side by side, which take as many steps in each thread.
+    """
+    h, i, j, k = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
+    while number > 1:
+        half = np.int32(number >> 1)
+        h, i = last_up_to(keys, low, h, half, a), last_up_to(keys, low, i, half, b)
+        j, k = last_up_to(keys, low, j, half, c), last_up_to(keys, low, k, half, d)
+        number = np.int32(number - half)
+    found = np.uint32(target_at(keys, low + h) == a) | np.uint32(target_at(keys, low + i) == b) << 8
+    return np.uint32(found | np.uint32(target_at(keys, low + j) == c) << 16 | np.uint32(target_at(keys, low + k) == d) << 24)
+
+
+def count_keys(group, keys, low):  # type: ignore[no-untyped-def]
+    """Return how many keys have the source of the one at `low`, which is its first; collective."""
     source = source_of(keys[low])
-    k = low + team.rank
+    k = low + group.rank
     while k < keys.size and source_of(keys[k]) == source:
-        place = place_in_filter(keys[k] & np.uint64(0xFFFFFFFF), bits)
-        atomic_or_(filter, place >> 5, np.uint32(1 << (place & 31)))
-        k += team.size
-    count = team.min(np.int32(k - low))  # the threads go on in steps of their number, so one of them has stopped at the end
-    team.sync()
-    return count
-
-
-def is_in_filter(filter, bits, target):  # type: ignore[no-untyped-def]
-    """Return 1 if the bit of a target is set, else 0."""
-    place = place_in_filter(target, bits)
-    return np.int64(filter[place >> 5]) >> (place & 31) & 1
+        k += group.size
+    return group.min(np.int32(k - low))  # the threads go on in steps of their number, so one of them has stopped at the end
 
 
 def of_group(group):  # type: ignore[no-untyped-def]
-    """Return the filter and the counts of a group that works alone, and which of the groups on the row it is."""
-    return group.scratch(np.uint32, _GROUP_WORDS), None, group, 0
+    """Return the counts of a group that works alone, the group, and which of the groups on the row it is."""
+    return None, group, 0
 
 
 def sum_in_group(group, count, counts, odd):  # type: ignore[no-untyped-def]
@@ -108,7 +101,7 @@ def sum_in_group(group, count, counts, odd):  # type: ignore[no-untyped-def]
 def of_worker(worker):  # type: ignore[no-untyped-def]
     """Return the same of a worker, all groups of which work on the row."""
     group = worker.group(GROUP)
-    return worker.scratch(np.uint32, _WORKER_WORDS), worker.scratch(np.int32, _COUNTS), group, group.index
+    return worker.scratch(np.int32, _COUNTS), group, group.index
 
 
 def sum_in_worker(worker, count, counts, odd):  # type: ignore[no-untyped-def]
@@ -118,12 +111,14 @@ def sum_in_worker(worker, count, counts, odd):  # type: ignore[no-untyped-def]
     if group.rank == 0:
         counts[first + group.index] = count
     worker.sync()
-    before, total = np.int32(0), np.int32(0)
-    for k in range(np.int32(0), np.int32(group.count)):
-        if k == group.index:
-            before = total
-        total = np.int32(total + counts[first + k])
-    return before, total
+    of_one = np.int32(counts[first + group.rank] if group.rank < group.count else 0)
+    return group.sum(np.int32(of_one if group.rank < group.index else 0)), group.sum(of_one)
+
+
+def read_four(values, first, at, size, last):  # type: ignore[no-untyped-def]
+    """Return a thread's four elements from `at` on, each `size` after the one before; the last one of the row behind that."""
+    a, b = values[first + min(at, last)], values[first + min(np.int32(at + size), last)]
+    return a, b, values[first + min(np.int32(at + 2 * size), last)], values[first + min(np.int32(at + 3 * size), last)]
 
 
 def edges_up_to(group, stay):  # type: ignore[no-untyped-def]
@@ -149,50 +144,38 @@ def store_staying(values, first, before, stay, a, b, c, d):  # type: ignore[no-u
         values[first + (before >> 24)] = d
 
 
-def move_weights(team, weights, first, before, stay, old, size, last):  # type: ignore[no-untyped-def]
+def move_weights(team, weights, first, at, size, last, to, before, stay):  # type: ignore[no-untyped-def]
     """Do the same with the weights of those edges, if there are any; collective."""
     if weights is not None:
-        a, b = weights[min(old, last)], weights[min(old + size, last)]
-        c, d = weights[min(old + 2 * size, last)], weights[min(old + 3 * size, last)]
+        a, b, c, d = read_four(weights, first, at, size, last)
         team.sync()
-        store_staying(weights, first, before, stay, a, b, c, d)
+        store_staying(weights, to, before, stay, a, b, c, d)
 
 
-def row_deletion(parts_of: Callable[..., Any], sums: Callable[..., Any], bits: int) -> Callable[..., Any]:
-    """Return the function by which a team, a group or a worker, deletes from a row: a stable compaction in place.
-
-    Most edges stay, as a filter of the row's keys says; only others are looked for among the keys.
-    """
+def row_deletion(parts_of: Callable[..., Any], sums: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function by which a team, a group or a worker, deletes from a row: a stable compaction in place."""
 
     def delete_in_row(team, place, batch):  # type: ignore[no-untyped-def]
         """Delete the edges of a row that are among the sorted keys; return how many, of one thread."""
-        filter, sizes, group, index = parts_of(team)
         keys, rows, low = batch.keys, batch.rows, np.int64(batch.firsts[place])
-        number = fill_filter(team, filter, bits, keys, low)
-        first = rows.start[source_of(keys[low])]
-        count = np.int32(rows.degree[source_of(keys[low])])
-        last = np.int32(count - 1)
-        size = np.int32(group.size)
-        skipped, kept = np.int32(index * UNDER_WAY * size + group.rank), np.int32(0)
+        sizes, group, index = parts_of(team)
+        source = source_of(keys[low])
+        first, count = rows.start[source], np.int32(rows.degree[source])
+        last, size = np.int32(count - 1), np.int32(group.size)
+        at, kept = np.int32(index * UNDER_WAY * size + group.rank), np.int32(0)
+        step = np.int32(UNDER_WAY * team.size)
+        a, b, c, d = read_four(rows.indices, first, at, size, max(last, 0))
+        number = count_keys(group, keys, low)
         odd = False
-        # Each thread reads four edges; a step ends when those that stay are written, before the next ones.
-        for base in range(np.int32(0), count, np.int32(UNDER_WAY * team.size)):
-            at = np.int32(base + skipped)
-            h, i = min(at, last), min(np.int32(at + size), last)
-            j, k = min(np.int32(at + 2 * size), last), min(np.int32(at + 3 * size), last)
-            a, b, c, d = rows.indices[first + h], rows.indices[first + i], rows.indices[first + j], rows.indices[first + k]
+        # Each thread has four edges; a step ends when those that stay are written. The next ones are read meanwhile.
+        for base in range(np.int32(0), count, step):
             # Words of four numbers of 8 bits each.
-            stay = np.uint32(h == at) | np.uint32(i == at + size) << 8
-            stay = np.uint32(stay | np.uint32(j == at + 2 * size) << 16 | np.uint32(k == at + 3 * size) << 24)
-            left = is_in_filter(filter, bits, a) | is_in_filter(filter, bits, b) << 8
-            left = np.uint32(left | is_in_filter(filter, bits, c) << 16 | is_in_filter(filter, bits, d) << 24)
-            while left != 0:
-                rest = np.uint32(left & (left - 1))
-                bit = np.uint32(left ^ rest)
-                target = a if bit == 1 else b if bit == 1 << 8 else c if bit == 1 << 16 else d
-                if is_among(keys, low, number, target):
-                    stay = np.uint32(stay & ~bit)
-                left = rest
+            stay = np.uint32(at <= last) | np.uint32(at + size <= last) << 8
+            stay = np.uint32(stay | np.uint32(at + 2 * size <= last) << 16 | np.uint32(at + 3 * size <= last) << 24)
+            stay = np.uint32(stay & ~find_four(keys, low, number, a, b, c, d))
+            e, f, g, h = a, b, c, d
+            if base + step < count:
+                e, f, g, h = read_four(rows.indices, first, np.int32(at + step), size, last)
             up_to = edges_up_to(group, stay)
             of_all = group.shuffle(up_to, size - 1)
             # The first, second, third and fourth edges of all threads, one after the other.
@@ -201,13 +184,15 @@ def row_deletion(parts_of: Callable[..., Any], sums: Callable[..., Any], bits: i
             odd = not odd
             to = first + kept + of_others
             kept = np.int32(kept + total)
-            if kept < min(base + UNDER_WAY * team.size, count):  # otherwise every edge is where it was
+            if kept < min(base + step, count):  # otherwise every edge is where it was
                 store_staying(rows.indices, to, before, stay, a, b, c, d)
-                move_weights(team, rows.weights, to, before, stay, first + at, size, first + last)
+                move_weights(team, rows.weights, first, at, size, last, to, before, stay)
+            a, b, c, d = e, f, g, h
+            at = np.int32(at + step)
         team.sync()
         if team.rank != 0:
             return np.int64(0)
-        rows.degree[source_of(keys[low])] = kept
+        rows.degree[source] = kept
         return count - np.int64(kept)
 
     return delete_in_row
@@ -228,8 +213,8 @@ def add_deleted(worker, total, state, batch):  # type: ignore[no-untyped-def]
 delete_in_rows = by_length(
     every,
     room_of_listed,
-    row_deletion(of_group, sum_in_group, _GROUP_BITS),
-    row_deletion(of_worker, sum_in_worker, _WORKER_BITS),
+    row_deletion(of_group, sum_in_group),
+    row_deletion(of_worker, sum_in_worker),
     add_deleted,
 )
 push_rows = pushing(delete_in_rows)
@@ -253,6 +238,21 @@ def move_edges(rows, old, new, count):  # type: ignore[no-untyped-def]
             set_element(rows.weights, new + k, element(rows.weights, old + k))
 
 
+def is_among(keys, low, number, target):  # type: ignore[no-untyped-def]
+    """Whether a target is one of those of the `number` sorted keys from `low` on."""
+    at = np.int32(0)
+    while number > 1:
+        half = np.int32(number >> 1)
+        at = last_up_to(keys, low, at, half, target)
+        number = np.int32(number - half)
+    return target_at(keys, low + at) == target
+
+
+def place_in_filter(target, bits):  # type: ignore[no-untyped-def]
+    """Return the place of a target in a filter of 2**bits places."""
+    return (np.int64(target) * _HASH & 0xFFFFFFFF) >> (32 - bits)
+
+
 def may_be_gone(filter, bits, edge, count, rows):  # type: ignore[no-untyped-def]
     """Whether the filter has one of the targets of edges that follow each other."""
     found = False
@@ -270,7 +270,7 @@ def delete_alone(filter, low, number, batch):  # type: ignore[no-untyped-def]
     for k in range(1 << bits):
         filter[k] = False
     for k in range(low, low + number):
-        filter[place_in_filter(keys[k] & np.uint64(0xFFFFFFFF), bits)] = True
+        filter[place_in_filter(target_at(keys, k), bits)] = True
     edge = left = rows.start[source_of(keys[low])]
     end = edge + rows.degree[source_of(keys[low])]
     while edge < end:
@@ -306,4 +306,4 @@ def delete_by_thread(worker, item, state, batch):  # type: ignore[no-untyped-def
 
 
 #: Tasks of a deletion, and what follows each round. A thread of the CPU has no others to share a row with, nor to wait for.
-DELETION = {"cuda": ((list_rows, *delete_in_rows), end_deletion_round), "cpu": ((delete_by_thread,), None)}
+DELETION = {"cuda": ((list_rows, delete_in_rows), end_deletion_round), "cpu": ((delete_by_thread,), None)}

@@ -118,7 +118,7 @@ def check_insertion(worker, item, state, batch):  # type: ignore[no-untyped-def]
 
 def num_store_items(count):  # type: ignore[no-untyped-def]
     """Return how many items store a batch; for tasks and the host."""
-    return min((count + EDGES_PER_ITEM - 1) // EDGES_PER_ITEM, 2 * MOST_ITEMS)
+    return min((count + EDGES_PER_ITEM - 1) // EDGES_PER_ITEM, MOST_ITEMS)
 
 
 def fetch_place(u, batch):  # type: ignore[no-untyped-def]
@@ -247,7 +247,7 @@ def take_back(worker, item, batch):  # type: ignore[no-untyped-def]
                 atomic_add(batch.rows.degree, ends_of(k, side, batch)[0], -1)
 
 
-insertion = check_insertion, store_insertion, *move_full_rows, store_rest
+insertion = check_insertion, store_insertion, move_full_rows, store_rest
 push_full_rows = pushing(move_full_rows)
 
 

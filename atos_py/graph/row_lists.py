@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.array import Array, asarray
+from ..arrays.array import Array, zeros
 from ..compile.atomics import atomic_add
 from ..compile.task import Task
 from ..core.devices import Device
 from ..operators.range_takers import ask_for_range
-from ..operators.row_map import by_groups, by_workers
+from ..operators.row_map import by_team
 
 __all__ = [
     "BAD",
@@ -40,35 +40,30 @@ __all__ = [
 LISTED, _SHORT, _LONG, STAGE, BAD, FOUND, _PLACES = range(7)
 _LONG_ROW = 2048  # edges from which on all threads of a worker work on a row
 GROUP = 32  # threads of a group
-_ROWS_PER_RANGE = 256  # since some take long
+_ROWS_PER_RANGE = 256  # of all groups of a worker: each takes ranges by itself, since some rows take long
 EDGES_PER_ITEM = 1024  # of a batch
-MOST_ITEMS = 1024  # for each of two tasks: what one worker can push at once
+MOST_ITEMS = 1024  # what one worker can push at once
 
 
 def num_row_items(count):  # type: ignore[no-untyped-def]
-    """Return how many items of each task of `by_length` work on a list of rows; for tasks and the host."""
+    """Return how many items of a task of `by_length` work on a list of rows at most; for tasks and the host."""
     return min((count + _ROWS_PER_RANGE - 1) // _ROWS_PER_RANGE, MOST_ITEMS)
 
 
 def make_state(device: Device, count: int = 0) -> Array:
     """Return the state of a launch, which begins with so many rows in the list."""
-    state = np.zeros(_PLACES, np.int64)
-    state[[LISTED, _SHORT, _LONG]] = count, num_row_items(count), num_row_items(count)
-    return asarray(state, device=device)
+    state = zeros(_PLACES, dtype=np.int64, device=device)
+    if count:
+        state[LISTED] = count
+    return state
 
 
-def pushing(tasks: tuple[Task, Task]) -> Callable[..., Any]:
-    """Return the function ``push_rows(worker, state)`` by which a hook pushes the items of the tasks of `by_length`."""
-    long, short = tasks
+def pushing(task: Task) -> Callable[..., Any]:
+    """Return the function ``push_rows(worker, state)`` by which a hook pushes the items of a task of `by_length`."""
 
     def push_rows(worker, state):  # type: ignore[no-untyped-def]
-        items = num_row_items(state[LISTED])
-        if worker.rank == 0:
-            state[_SHORT] = items
-            state[_LONG] = items
-        for k in worker.split(items):
-            worker.push(k, task=long)
-            worker.push(k, task=short)
+        for k in worker.split(min(num_row_items(state[LISTED]), worker.count)):
+            worker.push(k, task=task)
 
     return push_rows
 
@@ -88,14 +83,14 @@ def by_length(
     by_group: Callable[..., Any],
     by_worker: Callable[..., Any],
     finish: Callable[..., Any] = nothing,
-) -> tuple[Task, Task]:
-    """Return two tasks for one launch: workers do something with the long rows of a list, and groups with its short ones.
+) -> Task:
+    """Return a task by which workers do something with the long rows of a list, and then groups with its short ones.
 
-    Both are launched with arguments ``(state, edit)``, and have the items 0 to ``num_row_items(state[LISTED]) - 1``. They ask
-    for ``length(place, edit)`` of rows with ``is_wanted(place, edit)``, which stays the same in the launch. `by_group` and
-    `by_worker` do the same, ``(team, place, edit)``, and return a number; ``finish(worker, total, state, edit)`` gets their sum
-    in each thread. A range of short rows is one of the list, that of long ones every so many-th, since those are often
-    neighbours.
+    It is launched with arguments ``(state, edit)``, and has up to ``num_row_items(state[LISTED])`` items, at least one if there
+    are rows: all take ranges of rows from counters. It asks for ``length(place, edit)`` of rows for which
+    ``is_wanted(place, edit)`` is true; both stay the same in the launch. `by_group` and `by_worker` do the same,
+    ``(team, place, edit)``, and return a number; ``finish(worker, total, state, edit)`` gets their sum in each thread. A range
+    of short rows is one of the list, that of long ones every so many-th, since those are often neighbours.
     """
 
     def is_short(place, edit):  # type: ignore[no-untyped-def]
@@ -108,30 +103,27 @@ def by_length(
     def run_long(worker, k, step, first, edit):  # type: ignore[no-untyped-def]
         return by_worker(worker, k * step + first, edit)
 
-    run_short_rows, run_long_rows = by_groups(is_short, by_group), by_workers(is_long, run_long)
+    run_short_rows, run_long_rows = by_team(is_short, by_group), by_team(is_long, run_long)
 
-    def of_short_rows(worker, item, state, edit):  # type: ignore[no-untyped-def]
+    def of_rows(worker, item, state, edit):  # type: ignore[no-untyped-def]
         total = np.int64(0)
-        first, count = np.int64(item) * _ROWS_PER_RANGE, state[LISTED]
-        while first < count:
-            following = ask_for_range(worker, state, _SHORT)  # the answer comes meanwhile
-            total += run_short_rows(worker, first, min(first + _ROWS_PER_RANGE, count), edit)
-            first = np.int64(worker.max(following)) * _ROWS_PER_RANGE
-        finish(worker, total, state, edit)
-
-    def of_long_rows(worker, item, state, edit):  # type: ignore[no-untyped-def]
-        total = np.int64(0)
-        first, count = np.int64(item), state[LISTED]
-        step = (count + _ROWS_PER_RANGE - 1) // _ROWS_PER_RANGE
+        count, step = state[LISTED], (state[LISTED] + _ROWS_PER_RANGE - 1) // _ROWS_PER_RANGE
+        first = np.int64(worker.max(ask_for_range(worker, state, _LONG)))
         while first < step:
-            following = ask_for_range(worker, state, _LONG)
+            following = ask_for_range(worker, state, _LONG)  # the answer comes meanwhile
             total += run_long_rows(worker, 0, (count - first + step - 1) // step, step, first, edit)
             first = np.int64(worker.max(following))
+        group = worker.group(GROUP)
+        size = np.int64(_ROWS_PER_RANGE // group.count)
+        first = np.int64(group.max(ask_for_range(group, state, _SHORT))) * size
+        while first < count:
+            following = ask_for_range(group, state, _SHORT)
+            total += run_short_rows(group, first, min(first + size, count), edit)
+            first = np.int64(group.max(following)) * size
         finish(worker, total, state, edit)
 
-    of_short_rows.__doc__, of_long_rows.__doc__ = by_group.__doc__, by_worker.__doc__
-    of_short_rows.__name__, of_long_rows.__name__ = f"{by_group.__name__}_if_short", f"{by_worker.__name__}_if_long"
-    return Task(of_long_rows), Task(of_short_rows)
+    of_rows.__doc__, of_rows.__name__ = by_group.__doc__, f"{by_group.__name__}s"
+    return Task(of_rows)
 
 
 def count_bits(bits):  # type: ignore[no-untyped-def]

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..core.devices import Device
 from ..runtime.queue import Queue
 from .ranges import range_items
 
-__all__ = ["VERTICES_PER_ROW_ITEM", "by_groups", "by_workers", "csr_bounds", "row_items", "row_map", "row_queue"]
+__all__ = ["VERTICES_PER_ROW_ITEM", "by_groups", "by_team", "csr_bounds", "row_items", "row_map", "row_queue"]
 
 #: Vertices of a range. On a GPU few, since some rows take long.
 VERTICES_PER_ROW_ITEM = {"cuda": 1024, "cpu": 4096}
@@ -43,8 +44,8 @@ def _groups(worker):  # type: ignore[no-untyped-def]
     return group, group.index, group.count
 
 
-def _itself_alone(worker):  # type: ignore[no-untyped-def]
-    return worker, 0, 1
+def _itself_alone(team):  # type: ignore[no-untyped-def]
+    return team, 0, 1
 
 
 def by_groups(is_wanted: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,8 +59,8 @@ def by_groups(is_wanted: Callable[..., Any], run: Callable[..., Any]) -> Callabl
     return _by_teams(_groups, is_wanted, run)
 
 
-def by_workers(is_wanted: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function as that of `by_groups`, in which all threads of the worker call ``run(worker, v, *args)``."""
+def by_team(is_wanted: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function as that of `by_groups`, which any team calls, and all of whose threads call ``run(team, v, *args)``."""
     return _by_teams(_itself_alone, is_wanted, run)
 
 
@@ -68,14 +69,14 @@ def _by_teams(teams: Callable[..., Any], is_wanted: Callable[..., Any], run: Cal
         total = 0
         team, index, count = teams(worker)
         for base in range(first + index * team.size, end, count * team.size):
-            mine = base + team.rank
-            if mine >= end or not is_wanted(mine, *args):
-                mine = end
+            mine = np.int32(team.rank)
+            if base + mine >= end or not is_wanted(base + mine, *args):
+                mine = np.int32(team.size)
             chosen = team.min(mine)
-            while chosen < end:
-                total += run(team, chosen, *args)
+            while chosen < team.size:
+                total += run(team, base + chosen, *args)
                 if mine == chosen:
-                    mine = end
+                    mine = np.int32(team.size)
                 chosen = team.min(mine)
         return total
 

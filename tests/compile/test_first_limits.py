@@ -14,6 +14,7 @@ from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.first_limits import _FIRST, _ONLY, first_limit, only_limit
 from atos_py.compile.kinds import Tasks
+from atos_py.graph import row_deletion
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
@@ -88,4 +89,5 @@ def test_only_limits_are_of_kernels_of_the_package():
     assert only_limit(chebyshev_pull.chebyshev_round, "cta") == 48
     assert only_limit(chebyshev_pull.chebyshev_round, "warp") is None
     assert only_limit(chebyshev_round, "cta") is None
+    assert only_limit(Tasks(row_deletion.DELETION["cuda"][0]), "cta") == 64
     assert not _ONLY.keys() & _FIRST.keys()

