@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ..core.devices import Device
@@ -69,14 +68,14 @@ def _by_teams(teams: Callable[..., Any], is_wanted: Callable[..., Any], run: Cal
         total = 0
         team, index, count = teams(worker)
         for base in range(first + index * team.size, end, count * team.size):
-            mine = np.int32(team.rank)
-            if base + mine >= end or not is_wanted(base + mine, *args):
-                mine = np.int32(team.size)
+            mine = base + team.rank
+            if mine >= end or not is_wanted(mine, *args):
+                mine = end
             chosen = team.min(mine)
-            while chosen < team.size:
-                total += run(team, base + chosen, *args)
+            while chosen < end:
+                total += run(team, chosen, *args)
                 if mine == chosen:
-                    mine = np.int32(team.size)
+                    mine = end
                 chosen = team.min(mine)
         return total
 
