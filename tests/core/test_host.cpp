@@ -1,4 +1,6 @@
-// The cores and the memory that a process may use (csrc/host/resource_limits.h), by control groups as they look in a directory.
+// The cores and the memory that a process may use (csrc/host/resource_limits.h), by control groups as they look in a directory;
+// and what a launch asks for.
+#include "host/backend.h"
 #include "host/recent_number.h"
 #include "host/resource_limits.h"
 
@@ -42,6 +44,16 @@ TEST(a_recent_number_is_found_out_when_it_is_old) {
   CHECK(number.get(read, RecentNumber::kAge) == 5, "recent");
   CHECK(number.get(read, RecentNumber::kAge + 1) == 6, "old");
   CHECK(number.get(read) == 7, "by the clock");
+}
+
+TEST(a_push_buffer_of_a_queue_with_buckets_holds_an_item) {
+  atos_launch launch{};
+  launch.push_buffer = 1; // 0 items
+  CHECK(buffer_items(launch, 4) == 0, "without buckets %u", buffer_items(launch, 4));
+  launch.buckets = 4;
+  CHECK(buffer_items(launch, 4) == 1, "with buckets %u", buffer_items(launch, 4));
+  launch.push_buffer = 8;
+  CHECK(buffer_items(launch, 4) == 7, "given %u", buffer_items(launch, 4));
 }
 
 TEST(no_groups_no_limit) {
