@@ -33,12 +33,14 @@ def test_random_graphs(made, worker, barrier):
     graph, parts = made
     n = graph.num_vertices
     sources = [0, n // 2]
-    found = atos.bfs(parts, sources, worker=worker, barrier=barrier)
-    atos.verify_bfs(graph, sources, found.depth.to_numpy())
+    found = atos.bfs(parts, sources, worker=worker, barrier=barrier, parents=True)
+    atos.verify_bfs(graph, sources, found.depth.to_numpy(), found.parent.to_numpy())
+    assert np.array_equal(found.parent.to_numpy(), atos.bfs(graph, sources, parents=True).parent.to_numpy())
     assert found.num_levels == atos.bfs(graph, sources).num_levels
     if graph.is_symmetric():
-        by_level = atos.bfs(parts, sources, direction="auto", worker=worker)
+        by_level = atos.bfs(parts, sources, direction="auto", worker=worker, parents=True)
         assert np.array_equal(by_level.depth.to_numpy(), found.depth.to_numpy())
+        assert np.array_equal(by_level.parent.to_numpy(), found.parent.to_numpy())
     else:
         with pytest.raises(InvalidArgumentError, match="to_symmetric"):
             atos.bfs(parts, sources, direction="auto")
@@ -87,6 +89,8 @@ def test_levels_that_push_pull_and_push_again(worker, order, kind):
     parts = graph.partition(devices, order)
     found = atos.bfs(parts, source, direction="auto", worker=worker)
     atos.verify_bfs(graph, source, found.depth.to_numpy())
+    tree = atos.bfs(parts, source, direction="auto", worker=worker, parents=True)
+    atos.verify_bfs(graph, source, tree.depth.to_numpy(), tree.parent.to_numpy())
     pushed = atos.bfs(parts, source, direction="push")
     assert found.stats.tasks_run < pushed.stats.tasks_run  # most vertices were found without a task
     assert found.stats.rounds > found.num_levels  # levels that pull take two rounds
@@ -107,6 +111,13 @@ def test_searches_with_an_end():
         near = atos.bfs(parts, source, cutoff=7, direction=direction).depth.to_numpy()
         atos.verify_bfs(graph, source, near, cutoff=7)
         assert atos.bfs(parts, source, cutoff=0, direction=direction).num_reached == 1
+        near = atos.bfs(parts, source, cutoff=7, direction=direction, parents=True)
+        atos.verify_bfs(graph, source, near.depth.to_numpy(), near.parent.to_numpy(), cutoff=7)
+        ended, here = atos.bfs(parts, source, target=target, direction=direction, parents=True), target
+        for depth in range(int(exact[target]), 0, -1):
+            assert exact[here] == depth
+            here = int(ended.parent[here])
+        assert here == source
     paths = atos.sssp(parts, source, target=target)
     assert paths.distance[target] == length[target]
     atos.verify_sssp(graph, source, paths.distance.to_numpy(), target=target)
@@ -204,7 +215,7 @@ def test_nothing():
     ("call", "error", "text"),
     [
         (lambda parts: atos.bfs(parts, 0, direction="down"), InvalidArgumentError, "direction must be one of"),
-        (lambda parts: atos.bfs(parts, 0, parents=True), LaunchConfigError, "no parents yet"),
+        (lambda parts: atos.bfs(parts, 0, parents=1), UnsupportedTypeError, "parents must be True or False"),
         (lambda parts: atos.bfs(parts, 9), InvalidArgumentError, "9"),
         (lambda parts: atos.bfs(parts, 0, target=9), InvalidArgumentError, "9"),
         (lambda parts: atos.bfs(parts, 0, fetch=1), UnsupportedTypeError, "fetch_size"),

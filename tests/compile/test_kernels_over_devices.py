@@ -7,6 +7,7 @@ import pytest
 
 import atos_py as atos
 from atos_py.algorithms.bfs import direction_over_devices as levels
+from atos_py.algorithms.bfs import parents_over_devices as parents
 from atos_py.algorithms.pagerank import chebyshev_pull
 from atos_py.algorithms.pagerank import over_devices as pagerank
 from atos_py.algorithms.sssp.tasks import relax
@@ -44,6 +45,16 @@ def test_search_by_level(worker):
     tasks = Tasks((levels.expand, levels.send_bits, levels.pull_level, levels.list_level))
     args = describe(PARTS), describe(search)
     found = link.cubin(tasks, None, args, VERTEX, worker, (9, 0), each_round=levels.open_level, peers=True)
+    assert (found.stack_bytes, found.spill_bytes) == (0, 0)
+    assert found.registers <= 80
+
+
+def test_parents():
+    depth, parent = (atos.full(16, 0, dtype=np.uint32, partition=PARTS) for _ in range(2))
+    offer = atos.full(16, 0, dtype=np.uint64, partition=PARTS, combine="min")
+    tree = parents.Tree(depth, offer, parent, plan_device_ranges(PARTS.ownership, "cta"), 64)
+    args = describe(PARTS), describe(tree)
+    found = link.cubin(parents.find_parents, None, args, VERTEX, "cta", (9, 0), each_round=parents.next_round, peers=True)
     assert (found.stack_bytes, found.spill_bytes) == (0, 0)
     assert found.registers <= 80
 

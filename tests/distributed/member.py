@@ -202,7 +202,8 @@ def algorithms(group: atos.distributed.ProcessGroup) -> None:
     """Algorithms over the parts, and an array that is none of them."""
     graph = atos.generate.rmat(8, 8, 1, device="cpu").to_symmetric()
     parts = graph.partition(order="random")
-    atos.verify_bfs(graph, 0, atos.bfs(parts, 0, timeout=LIMIT).depth.to_numpy())
+    found = atos.bfs(parts, 0, parents=True, timeout=LIMIT)
+    atos.verify_bfs(graph, 0, found.depth.to_numpy(), found.parent.to_numpy())
     atos.verify_bfs(graph, 0, atos.bfs(parts, 0, direction="auto", timeout=LIMIT).depth.to_numpy())
     weighted = graph.with_weights(atos.generate.random_weights(graph, 1, 50))
     lengths = atos.sssp(weighted.partition(order="random"), 0, delta=9, timeout=LIMIT).distance.to_numpy()

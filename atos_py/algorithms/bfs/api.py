@@ -23,7 +23,6 @@ from ...support.host_memory import host_memory_for
 from ...support.validation import check_bool
 from ..arguments import check_call, check_cutoff, check_no_each_round, check_sources, check_target, largest_whole
 from ..launch_sequence import LaunchSequence
-from ..over_devices import refuse_over
 from ..over_hosts import refuse_over_hosts
 from .direction import LEVEL_TASKS, search_by_level
 from .over_devices import bfs_over
@@ -111,8 +110,8 @@ def bfs(
     Parameters
     ----------
     graph : Graph, Partition or HostPartition
-        Its out-edges are followed; the search runs on its device. Over the parts of a graph the depths are a
-        `PartitionedArray`.
+        Its out-edges are followed; the search runs on its device. Over the parts of a graph the depths, and the parents, are
+        a `PartitionedArray`.
     source : int or array of int
         The vertex to start from; or several, each of depth 0, in any order and as often as you like.
     target : int, optional
@@ -178,12 +177,12 @@ def bfs(
         refuse_over_hosts("bfs", {**given, "cutoff": cutoff is not None, "capacity": capacity is not None})
         return BFSResult(*bfs_over_hosts(graph, source, worker, launch_options))
     if isinstance(graph, Partition):
-        refuse_over("bfs", {"parents": parents is not False})
+        parents = check_bool("parents", parents)
         rows = Graph._make((graph.indptr, graph.indices, None))
         way = choose_direction(rows, direction, chosen=worker is not None or not SCHEDULE.isdisjoint(launch_options))
-        if way == "auto":
+        if way == "auto" or parents:
             check_no_each_round("bfs", launch_options)
-        return BFSResult(*bfs_over(graph, source, way, target, cutoff, capacity, worker, launch_options))
+        return BFSResult(*bfs_over(graph, source, way, target, cutoff, parents, capacity, worker, launch_options))
     limit = largest_whole(check_cutoff(cutoff), int(UNREACHED))
     target = check_target(target, graph.num_vertices)
     direction = choose_direction(graph, direction, chosen=worker is not None or not SCHEDULE.isdisjoint(launch_options))

@@ -13,6 +13,7 @@ from ...runtime.stats import LaunchStats
 from ..arguments import check_cutoff, check_sources, check_target, largest_whole
 from ..over_devices import launches_over, number_of, zero_at
 from .direction_over_devices import search_over_devices
+from .parents_over_devices import find_parents_over
 from .tasks import UNREACHED, visit_within
 
 __all__ = ["bfs_over"]
@@ -24,11 +25,12 @@ def bfs_over(
     direction: str,
     target: Any,
     cutoff: Any,
+    parents: bool,
     capacity: Any,
     worker: Any,
     options: Any,
-) -> tuple[PartitionedArray, LaunchStats]:
-    """Return the depths of a search, and its statistics; see `bfs`."""
+) -> tuple[PartitionedArray, LaunchStats, PartitionedArray | None]:
+    """Return the depths of a search, its statistics, and the parents if they are wanted; see `bfs`."""
     n = parts.num_vertices
     sources, end = check_sources(source, n), number_of(parts, check_target(target, n))
     limit = largest_whole(check_cutoff(cutoff), int(UNREACHED))
@@ -40,4 +42,5 @@ def bfs_over(
         search_over_devices(parts, sources, depth, launches, end, limit)
     else:
         launches.launch(sources, visit_within, parts, depth, end, limit)
-    return depth, launches.total()
+    parent = find_parents_over(parts, depth, launches) if parents else None
+    return depth, launches.total(), parent
