@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atos_py as atos
-from atos_py.errors import InvalidArgumentError, UnsupportedTypeError
+from atos_py.errors import InvalidArgumentError, TaskCompileError, UnsupportedTypeError
 from atos_py.graph.row_deletion import DELETION
 from atos_py.graph.row_edits import insertion
 from atos_py.graph.row_keys import sort_keys
@@ -195,6 +195,22 @@ def test_tasks_walk_rows_and_find_edits(device):
     graph.insert_edges(batch["source"], batch["target"])
     assert graph.to_graph().is_symmetric()
     assert graph.num_edges == 2 * len(batch)
+
+
+def test_rows_are_read_only():
+    @atos.task
+    def lengthen(worker, v, rows):
+        rows.degree[v] += 1
+
+    graph = atos.DynamicGraph(atos.Graph.from_edges([0, 0, 1], [1, 2, 2], [1.0, 2.0, 3.0], device="cpu"))
+    assert all(part.readonly for part in graph.rows)
+    queue = atos.Queue(4, device="cpu")
+    queue.push(0)
+    with pytest.raises(TaskCompileError, match="read-only"):
+        queue.launch_cta(lengthen, graph.rows)
+    graph.insert_edges([2], [0], [4.0])  # edits still write
+    assert graph.delete_edges([0], [1]) == 1
+    assert graph.degrees().tolist() == [1, 1, 1]
 
 
 def test_the_given_graph_and_earlier_ones_stay_as_they_are():
