@@ -47,16 +47,18 @@ def offer_of(v, parts, tree):  # type: ignore[no-untyped-def]
 def offer_along_row(v, edge, last, parts, tree):  # type: ignore[no-untyped-def]
     """Offer v to its neighbours, if it is reached."""
     if tree.depth[v] != UNREACHED:
+        offer = offer_of(v, parts, tree)
         for mine in range(edge, last):
-            atomic_min(tree.offer, parts.indices[mine], offer_of(v, parts, tree))
+            atomic_min(tree.offer, parts.indices[mine], offer)
     return 0
 
 
 def offer_along_row_by_all(team, v, edge, last, parts, tree):  # type: ignore[no-untyped-def]
     """Do the same by the threads of a team."""
     if tree.depth[v] != UNREACHED:
+        offer = offer_of(v, parts, tree)
         for mine in team.split(range(edge, last)):
-            atomic_min(tree.offer, parts.indices[mine], offer_of(v, parts, tree))
+            atomic_min(tree.offer, parts.indices[mine], offer)
     return 0
 
 
