@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -28,14 +27,8 @@ FIRST, SOURCE = 37, 5  # of the row
         (96, True, 1500, 700),
     ],
 )
-def test_many_threads_delete_in_order(threads, by_worker, count, keys, is_weighted, monkeypatch):
-    lock, rng = threading.Lock(), np.random.default_rng(count)
-
-    def atomic_or(array: Any, index: int, value: Any) -> None:
-        with lock:
-            array[index] |= value
-
-    monkeypatch.setattr(row_deletion, "atomic_or_", atomic_or)
+def test_many_threads_delete_in_order(threads, by_worker, count, keys, is_weighted):
+    rng = np.random.default_rng(count)
     indices = np.full(FIRST + count + 50, 999_999, np.uint32)
     indices[FIRST : FIRST + count] = rng.integers(0, max(count // 2, 3), count)
     before, weights = indices.copy(), rng.random(indices.size)
@@ -44,9 +37,9 @@ def test_many_threads_delete_in_order(threads, by_worker, count, keys, is_weight
     ends = np.sort(np.concatenate([SOURCE - 1 << 32 | gone[:2], SOURCE << 32 | gone, SOURCE + 1 << 32 | gone[:2]])).astype("u8")
     firsts = np.searchsorted(ends, [np.uint64(SOURCE << 32)])
     if by_worker:
-        delete = row_deletion.row_deletion(row_deletion.of_worker, row_deletion.sum_in_worker, 16)
+        delete = row_deletion.row_deletion(row_deletion.of_worker, row_deletion.sum_in_worker)
     else:
-        delete = row_deletion.row_deletion(row_deletion.of_group, row_deletion.sum_in_group, 10)
+        delete = row_deletion.row_deletion(row_deletion.of_group, row_deletion.sum_in_group)
 
     def run(worker: Any) -> int:
         return int(delete(worker if by_worker else worker.group(32), 0, row_deletion.Deletion(ends, firsts, rows, None)))
