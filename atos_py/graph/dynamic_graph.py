@@ -254,7 +254,7 @@ class DynamicGraph:
             on_gpu(lambda cupy, values: values.sort(), keys)
         else:
             sort_keys(keys, self.num_vertices, self._queue_of((sort_by_digit,)))
-        # What is read-only in a launch may come from the nearest cache.
+        # Loads of read-only arguments may hit the L1 cache; those of others go to the L2 cache.
         keys, room = asarray(keys, readonly=True), asarray(self._table.room, readonly=True)
         edit = Deletion(keys, firsts, self._rows._replace(start=self.rows.start), room)
         tasks, end_round = DELETION[self.device.kind]
