@@ -3,14 +3,14 @@
 Vertices have keys, no two the same. Every vertex learns the smallest key of those that reach it, and the smallest one of those
 that it reaches. Where both are the same, they are that of the component. Vertices that differ in either of the two are in
 different components, so edges between them are left out from then on, and the vertices that are left begin again. Each time at
-least the component of the smallest key that is left is found, or a vertex that no edge leaves.
+least the component of the smallest key that is left is found. A vertex without edges is a component by itself.
 
-An edge needs no transposed row for that: its source takes a minimum from the target, and gives one to it. What a vertex has
-learned is also looked up at the vertex that has the key, which shortens paths.
+The work is over a list of edges, not over rows: all edges cost the same, and a list becomes short once most edges are left out.
+An edge needs no transposed graph: its source takes a minimum from the target, and gives one to it.
 
-Where there are many edges, the key of the vertex of largest degree is 0. It is likely to be in the largest component, which the
-first pass finds then, and a vertex that reaches it has nothing more to take. Otherwise keys are the numbers of vertices, which
-often follow the graph, and each range of vertices is gone through several times in a round.
+Where there are many edges, the key of the vertex of largest degree, the pivot, is 0: it is likely to be in the largest
+component, most of whose edges have nothing to propagate after two rounds and are left out then. Otherwise keys are the numbers
+of vertices, which often follow the graph, and each range of edges is gone through several times in a round.
 
 Sources: Alabandi, Sands, Biros and Burtscher, "A high-performance strongly connected components algorithm for GPUs", SC 2023
 (ECL-SCC); Orzan, "On distributed verification and verified distribution", Vrije Universiteit Amsterdam, 2004 (colouring).
@@ -18,22 +18,26 @@ Sources: Alabandi, Sands, Biros and Burtscher, "A high-performance strongly conn
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.array import zeros
+from ..arrays.array import Array, asarray, zeros
 from ..arrays.array_library import as_library
-from ..compile.atomics import atomic_add, atomic_max, atomic_min
+from ..compile.atomics import atomic_max, atomic_min
 from ..compile.task import task
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..graph.strong_components import number_components
-from ..operators.row_map import row_map, row_queue
-from ..operators.vertex_map import vertex_map
+from ..operators.compaction import compaction
+from ..operators.edge_map import THREAD_MAX_DEGREE
+from ..operators.ranges import range_items
+from ..operators.reductions import SCRATCH_BYTES
+from ..operators.row_map import row_map
+from ..operators.vertex_map import vertex_sums
 from ..runtime.launch_options import LaunchOptions
+from ..runtime.queue import Queue
 from ..support.host_memory import host_memory_for
-from ..support.splitmix64 import splitmix64
 from .arguments import check_call, per_vertex, rows_on_host
 from .connected_components import ComponentsResult, check_labels, describe_components
 from .launch_sequence import LaunchSequence
@@ -44,184 +48,178 @@ if TYPE_CHECKING:
 
 __all__ = ["strongly_connected_components", "verify_strongly_connected_components"]
 
-_DENSE = 8  # mean degree from which on the vertex of largest degree is likely to be in a component of most vertices
-_REPEATS = 8  # passes over a range in a round, at most, of other graphs
+_DENSE = 8  # mean degree from which on there is a pivot
+_EDGES_PER_ITEM = 4096
+_REPEATS = 4  # passes over a range of edges in a round, at most, where there is no pivot
+_LAST_FULL_ROUND = 2  # after which edges are left out that the pivot has told all
 
-_BEGIN, _START, _PROPAGATE, _SPLIT = 0, 1, 2, 3  # modes of rounds
-# Columns of `known`, the state of a vertex, with keys for vertices. The class is 0 where the component is known. Edges between
-# classes are left out.
-_FROM, _TO, _CLASS, _GIVEN = 0, 1, 2, 3
-_NONE = 0xFFFF_FFFF
-# Places in `notes`: the vertex of key 0, with its degree; whether anything changed; and how many components were found.
-_PIVOT, _ANY_CHANGE, COUNT = 0, 1, 2
-# Packed counts of a range: vertices that are left, those that changed, and components that were found.
-_LEFT, _CHANGED, _FOUND = 1, 1 << 20, 1 << 40
-_ALL_LEFT, _CHANGES = _CHANGED - 1, _FOUND - _CHANGED
+_BEGIN, _RESET, _PROPAGATE, _DROP, _FILTER = 0, 1, 2, 3, 4  # modes of rounds
+_FROM, _TO = 0, 1  # columns of `known`
+_32, _LOW = np.uint64(32), np.uint64(2**32 - 1)
+# Places in `notes`: the vertex of key 0, with its degree; whether anything changed; how many lists of edges were made.
+_PIVOT, _ANY_CHANGE, _STEP = 0, 1, 2
 
 
-def key_of(v, notes):  # type: ignore[no-untyped-def]
-    """Return the number by which vertices are compared, 0 for the pivot; and the vertex of a key."""
-    return v ^ (notes[_PIVOT] & _NONE)
+class Keys(NamedTuple):
+    """State of vertices, and the edges within classes of vertices that may be in one component."""
+
+    known: Array  # (n, 2) smallest keys of the vertices that reach a vertex, and of those that it reaches
+    both: Array  # the same memory, as a number of 64 bits for each vertex
+    label: Array  # a vertex of the component of each vertex
+    smallest: Array  # the smallest vertex of the component that a vertex stands for
+    edges: Array  # (2 m) source and target of those left in every second list, and those of the next one
+    counts: Array  # (2) how many each list has
+    notes: Array
 
 
-def found(v, key, notes, known, label, smallest):  # type: ignore[no-untyped-def]
-    """Write down the component of v, by the vertex of a key, and its smallest vertex."""
-    known[v, _CLASS] = 0
-    name = key_of(key, notes)
-    label[v] = name
-    atomic_min(smallest, name, v)
-    return _FOUND if name == v else 0
+def key_of(v, keys):  # type: ignore[no-untyped-def]
+    """Return the number by which vertices are compared, and the vertex of a key: the pivot and vertex 0 have changed keys."""
+    pivot = keys.notes[_PIVOT] & 0xFFFF_FFFF
+    return np.int64(0) if v == pivot else pivot if v == 0 else np.int64(v)
 
 
-def propagate_edges(v, edge, last, step, start, indices, known):  # type: ignore[no-untyped-def]
-    """Give `start` to the targets of v; return whether there are any, the smallest key that they reach, and what changed."""
-    own = known[v, _CLASS]
-    leaves = False
-    least = _NONE
-    changed = 0
-    while edge < last:
-        u = indices[edge]
-        if u != v and known[u, _CLASS] == own:
-            leaves = True
-            least = min(least, known[u, _TO])
-            if atomic_min(known, (u, _FROM), start) > start:
-                changed = _CHANGED
-        edge += step
-    return leaves, least, changed
+def store_edges(v, edge, last, step, graph, keys):  # type: ignore[no-untyped-def]
+    """Put every `step`-th edge of v on the first list."""
+    for place in range(edge, last, step):
+        keys.edges[place] = np.uint64(v) << _32 | np.uint64(graph.indices[place])
+    return 0
 
 
-def smallest_known(v, column, notes, known):  # type: ignore[no-untyped-def]
-    """Return the key that v knows, or the one known of its vertex."""
-    key = known[v, column]
-    return min(key, known[key_of(key, notes), column])
+store_rows = row_map(
+    lambda v, edge, last, graph, keys: store_edges(v, edge, last, 1, graph, keys),
+    lambda team, v, edge, last, graph, keys: store_edges(v, edge + team.rank, last, team.size, graph, keys),
+)
 
 
-def is_settled(v, start, known):  # type: ignore[no-untyped-def]
-    """Whether v has nothing new to give, and nothing to take: it reaches the pivot, the smallest of all."""
-    return known[v, _GIVEN] == start and known[v, _TO] == 0
+def reset(v, keys):  # type: ignore[no-untyped-def]
+    """Let a vertex know nothing but its own key."""
+    key = np.uint64(key_of(v, keys))
+    keys.both[v] = key << _32 | key
 
 
-def conclude(v, start, leaves, least, changed, notes, known, label, smallest):  # type: ignore[no-untyped-def]
-    """Store what v has learned and given; or its component, if no edge leaves it."""
-    if not leaves:
-        return found(v, key_of(v, notes), notes, known, label, smallest)
-    known[v, _GIVEN] = start
-    least = min(least, smallest_known(v, _TO, notes, known))
-    if least < known[v, _TO]:
-        known[v, _TO] = least  # which others only read
-        changed = _CHANGED
-    if atomic_min(known, (v, _FROM), start) > start:
-        changed = _CHANGED
-    return _LEFT + changed
+def lower(v, column, key, keys):  # type: ignore[no-untyped-def]
+    """Tell a vertex a key, or a smaller one that the vertex of this key knows; return whether that is new."""
+    key = min(key, np.int64(keys.known[key_of(key, keys), column]))
+    return atomic_min(keys.known, (v, column), key) > key
 
 
-def propagate(v, edge, last, notes, indices, known, label, smallest):  # type: ignore[no-untyped-def]
-    """Propagate smallest keys along the edges of v."""
-    if known[v, _CLASS] == 0:
-        return 0
-    start = smallest_known(v, _FROM, notes, known)
-    if is_settled(v, start, known):
-        return _LEFT
-    leaves, least, changed = propagate_edges(v, np.int64(edge), last, 1, start, indices, known)
-    return conclude(v, start, leaves, least, changed, notes, known, label, smallest)
+def propagate(source, target, of_source, of_target, keys):  # type: ignore[no-untyped-def]
+    """Give what the source knows to the target, and the other way round; return whether anything changed."""
+    changed = False
+    if of_source & _LOW < of_target & _LOW:
+        changed |= lower(target, _FROM, np.int64(of_source & _LOW), keys)
+    if of_target >> _32 < of_source >> _32:
+        changed |= lower(source, _TO, np.int64(of_target >> _32), keys)
+    return changed
 
 
-def propagate_by_all(team, v, edge, last, notes, indices, known, label, smallest):  # type: ignore[no-untyped-def]
-    """Do the same by all threads of a team."""
-    start = team.min(smallest_known(v, _FROM, notes, known))
-    if is_settled(v, start, known):
-        return _LEFT if team.rank == 0 else 0
-    leaves, least, changed = propagate_edges(v, edge + team.rank, last, team.size, start, indices, known)
-    leaves = team.any(leaves)
-    least = team.min(least)
-    return changed if team.rank > 0 else conclude(v, start, leaves, least, changed, notes, known, label, smallest)
+def propagate_range(worker, first, end, keys):  # type: ignore[no-untyped-def]
+    """Propagate keys along this thread's edges of a range, two at a time, so that a GPU asks for the ends of both at once."""
+    changed = False
+    for place in range(first + worker.rank, end, 2 * worker.size):
+        other = min(place + worker.size, end - 1)
+        edge, next_edge = keys.edges[place], keys.edges[other]
+        source, target, next_source, next_target = edge >> _32, edge & _LOW, next_edge >> _32, next_edge & _LOW
+        of_source, of_target = keys.both[source], keys.both[target]
+        of_next_source, of_next_target = keys.both[next_source], keys.both[next_target]
+        changed |= propagate(source, target, of_source, of_target, keys)
+        changed |= propagate(next_source, next_target, of_next_source, of_next_target, keys)
+    return changed
 
 
-def is_left(v, notes, indices, known, label, smallest):  # type: ignore[no-untyped-def]
-    """Whether the component of v is not known yet."""
-    return known[v, _CLASS] != 0
+def is_found(edge, dropping, keys):  # type: ignore[no-untyped-def]
+    """Whether the component of an edge's source is known, and the edge leads to it or, if `dropping`, has told all."""
+    of_source, of_target = keys.both[edge >> _32], keys.both[edge & _LOW]
+    if dropping:
+        return of_source == 0 and of_target & _LOW == 0
+    return of_source == of_target and of_source >> _32 == of_source & _LOW
 
 
-propagate_rows = row_map(propagate, propagate_by_all, is_left)
+def is_left(edge, dropping, keys):  # type: ignore[no-untyped-def]
+    """Whether an edge may be in a component that is not known yet."""
+    same = keys.both[edge >> _32] == keys.both[edge & _LOW]
+    return (dropping or same) and not is_found(edge, dropping, keys)
 
 
-def split(v, classes, notes, known, label, smallest):  # type: ignore[no-untyped-def]
-    """Give v its component, or the class of those that reach and are reached by the same vertices, and let it begin again."""
-    if known[v, _CLASS] == 0:
-        return 0
-    if classes:
-        start = known[v, _FROM]
-        end = known[v, _TO]
-        if start == end:
-            return found(v, start, notes, known, label, smallest)
-        known[v, _CLASS] = np.int64(splitmix64(np.uint64(start) << np.uint64(32) | np.uint64(end)) >> np.uint64(33)) + 1
-    known[v, _FROM] = key_of(v, notes)
-    known[v, _TO] = key_of(v, notes)
-    known[v, _GIVEN] = _NONE
-    return _LEFT
+def find(v, keys):  # type: ignore[no-untyped-def]
+    """Write down the component of a vertex, and the smallest vertex of that."""
+    name = key_of(np.int64(keys.known[v, _FROM]), keys)
+    keys.label[v] = name
+    if keys.smallest[name] > v:
+        atomic_min(keys.smallest, name, v)
+
+
+list_those_left = compaction(is_left)
 
 
 @task
-def separate(worker, item, size, thread_max_degree, repeats, graph, notes, known, label, smallest):  # type: ignore[no-untyped-def]
-    """Do for a range of vertices what the mode of the round says."""
-    first = item * size
-    end = min(first + size, label.size)
-    total = 0  # what is left and changed
-    components = 0
+def separate(worker, item, size, share, thread_max_degree, repeats, graph, keys):  # type: ignore[no-untyped-def]
+    """Do for a range of the list of edges what the mode of the round says; at first for a range of `share` vertices."""
+    n, m = keys.label.size, graph.indices.size
+    step = keys.notes[_STEP] & 1
+    first = item * size + step * m
+    end = min(item * size + size, keys.counts[step]) + step * m
     if worker.mode == _BEGIN:
+        begin, last = item * share, min(item * share + share, n)
         largest = 0
-        for v in worker.split(range(first, end)):
-            known[v, _CLASS] = 1
-            smallest[v] = v
+        for v in worker.split(range(begin, last)):
+            keys.label[v] = v
+            keys.smallest[v] = v
+            keys.both[v] = np.uint64(v) << _32 | np.uint64(v)  # vertex 0 and the pivot are reset before the next round
             largest = max(largest, (graph.indptr[v + 1] - graph.indptr[v]) << 32 | v)
-            total = _LEFT
         largest = worker.max(largest)
         if worker.rank == 0 and repeats == 1:
-            atomic_max(notes, _PIVOT, largest)
+            atomic_max(keys.notes, _PIVOT, largest)
+        store_rows(worker, begin, last, thread_max_degree, graph.indptr, graph, keys)
+    elif worker.mode == _RESET:
+        for place in worker.split(range(first, end)):
+            edge = keys.edges[place]
+            reset(np.int64(edge >> _32), keys)
+            reset(np.int64(edge & _LOW), keys)
     elif worker.mode == _PROPAGATE:
-        again = True
-        changes = 0
-        while again:
-            total = propagate_rows(
-                worker, first, end, thread_max_degree, graph.indptr, notes, graph.indices, known, label, smallest
-            )
-            components += total // _FOUND
-            changes |= total & _CHANGES
-            repeats -= 1
-            again = worker.any(total & _CHANGES > 0) and repeats > 0
-            worker.sync()  # so that all threads know the same of the vertices that they share
-        total |= changes
+        for _ in range(repeats):
+            if not worker.any(propagate_range(worker, first, end, keys)):
+                break
+            if worker.rank == 0:
+                keys.notes[_ANY_CHANGE] = 1
     else:
-        for v in worker.split(range(first, end)):
-            total += split(v, worker.mode == _SPLIT, notes, known, label, smallest)
-        components = total // _FOUND
-    components = worker.sum(components)
-    if worker.any(total & _CHANGES > 0) and worker.rank == 0:
-        notes[_ANY_CHANGE] = 1
-    if worker.any(total & _ALL_LEFT > 0) and worker.rank == 0:
+        dropping = worker.mode == _DROP
+        for place in worker.split(range(first, end)):
+            edge = keys.edges[place]
+            if is_found(edge, dropping, keys):
+                find(np.int64(edge >> _32), keys)
+        list_those_left(worker, first, end, keys.edges, (1 - step) * m, keys.counts, 1 - step, dropping, keys)
+    if worker.rank == 0 and first < end:
         worker.push(item)
-    if worker.rank == 0 and components > 0:
-        atomic_add(notes, COUNT, components)
 
 
-def set_mode(worker, size, thread_max_degree, repeats, graph, notes, known, label, smallest):  # type: ignore[no-untyped-def]
-    """Choose what the next round does: start, propagate until nothing changes, split, propagate again, and so on."""
-    if worker.mode == _BEGIN:
-        worker.set_mode(_START)
-    elif worker.mode != _PROPAGATE:
+def set_mode(worker, size, share, thread_max_degree, repeats, graph, keys):  # type: ignore[no-untyped-def]
+    """Choose what the next round does: propagate until nothing changes, filter the edges, reset their ends, and so on."""
+    mode, notes = worker.mode, keys.notes
+    if mode == _FILTER:
+        worker.set_mode(_RESET)
+    elif mode in (_BEGIN, _RESET, _DROP):
         worker.set_mode(_PROPAGATE)
-    else:
-        if notes[_ANY_CHANGE] == 0:
-            worker.set_mode(_SPLIT)
-        worker.sync()  # all have read it
-        if worker.rank == 0:
-            notes[_ANY_CHANGE] = 0
+    elif notes[_ANY_CHANGE] == 0:
+        worker.set_mode(_FILTER)
+    elif repeats == 1 and worker.round == _LAST_FULL_ROUND:
+        worker.set_mode(_DROP)
+    worker.sync()  # all have read whether anything changed
+    if worker.rank == 0:
+        if mode == _BEGIN:
+            reset(np.int64(0), keys)
+            reset(key_of(np.int64(0), keys), keys)
+        elif mode in (_DROP, _FILTER):
+            notes[_STEP] += 1
+        notes[_ANY_CHANGE] = 0
+        keys.counts[1 - (notes[_STEP] & 1)] = 0
 
 
-@vertex_map
+@vertex_sums
 def name_by_smallest(v, label, smallest):  # type: ignore[no-untyped-def]
-    """Make the smallest vertex of v's component its label."""
+    """Make the smallest vertex of v's component its label; return whether that is v."""
     label[v] = smallest[label[v]]
+    return (1.0 if label[v] == v else 0.0,)
 
 
 @host_memory_for("atos.strongly_connected_components")
@@ -267,21 +265,30 @@ def strongly_connected_components(
     [0 1 1 3] 3
     """
     check_call(strongly_connected_components, graph, worker, launch_options, rounds=True)
-    rows, n, device = graph._replace(weights=None), graph.num_vertices, graph.device
-    label = zeros(n, dtype=np.uint32, device=device)
-    known = zeros((n, 4), dtype=np.uint32, device=device)
-    smallest = zeros(n, dtype=np.uint32, device=device)
-    notes = zeros(COUNT + 1, dtype=np.int64, device=device)
-    launches = LaunchSequence("strongly_connected_components", row_queue(n, device), launch_options, worker)
-    repeats = 1 if graph.num_edges >= _DENSE * n else _REPEATS
+    rows, n, m, device = graph._replace(weights=None), graph.num_vertices, graph.num_edges, graph.device
+    both = zeros(n, dtype=np.uint64, device=device)
+    keys = Keys(
+        known=Array(both.pointer, (n, 2), np.dtype(np.uint32), device, readonly=False, owner=both),
+        both=both,
+        label=zeros(n, dtype=np.uint32, device=device),
+        smallest=zeros(n, dtype=np.uint32, device=device),
+        edges=zeros(2 * m, dtype=np.uint64, device=device),
+        counts=asarray(np.array([m, 0]), device=device),
+        notes=zeros(_STEP + 1, dtype=np.int64, device=device),
+    )
+    items = range_items(max(n, m), _EDGES_PER_ITEM)
+    repeats = 1 if m >= _DENSE * n else _REPEATS
+    arguments = _EDGES_PER_ITEM, -(-n // max(items.size, 1)), THREAD_MAX_DEGREE[device.kind], repeats, rows, keys
+    queue = Queue(max(2 * items.size, 1), device=device)
+    launches = LaunchSequence("strongly_connected_components", queue, launch_options, worker)
+    options: LaunchOptions = {"barrier": True, "each_round": set_mode, "shared_memory": SCRATCH_BYTES[worker or "cta"]}
 
-    def run() -> None:
-        launches.over_rows(separate, n, repeats, rows, notes, known, label, smallest, each_round=set_mode)
-        launches.over_vertices(name_by_smallest, n, label, smallest)
+    def run() -> int:
+        launches.launch(items, separate, *arguments, overrides=options)
+        return int(launches.sums(name_by_smallest, n, keys.label, keys.smallest)[0])
 
     launches.compile_ahead(graph.indptr.dtype, run)
-    run()
-    return ComponentsResult(as_library(label, graph.library), int(notes[COUNT]), launches.total())
+    return ComponentsResult(as_library(keys.label, graph.library), run(), launches.total())
 
 
 @host_memory_for("atos.verify_strongly_connected_components")

@@ -14,7 +14,7 @@ from scipy.sparse import csgraph
 
 import atos_py as atos
 from atos_py.algorithms import strongly_connected_components
-from atos_py.algorithms.strongly_connected_components import separate, set_mode
+from atos_py.algorithms.strongly_connected_components import Keys, separate, set_mode
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError, LaunchConfigError, VerificationError
@@ -185,10 +185,11 @@ def test_kernels_spill_nothing(worker: str) -> None:
     pytest.importorskip("numba_cuda")
     graph = atos.generate.road(2, device="cpu")
     uint32, int64 = FakeArray(np.zeros(2, np.uint32)), FakeArray(np.zeros(2, np.int64))
-    known = FakeArray(np.zeros((2, 4), np.uint32))
+    known, uint64 = FakeArray(np.zeros((2, 2), np.uint32)), FakeArray(np.zeros(2, np.uint64))
+    keys = Keys(known, uint64, uint32, uint32, uint64, int64, int64)
     for task, each_round, args in (
         (connect, choose_largest, (1024, 16, 2, graph, uint32, int64)),
-        (separate, set_mode, (1024, 16, 1, graph, int64, known, uint32, uint32)),
+        (separate, set_mode, (4096, 1024, 16, 1, graph, keys)),
     ):
         kinds = tuple(map(describe, args))
         try:
