@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algorithms.registry import Algorithm
+from ..arrays.array import to_host
 from ..compile.task import task
 from ..core.devices import Device
 from ..errors import VerificationError
@@ -36,8 +37,27 @@ class Workload(NamedTuple):
     verify: Callable[[Any, dict[str, Any]], dict[str, Any]]
 
 
+class _Proved(NamedTuple):
+    """A result that was proved right: the options of its run, what is printed and saved of it, and the numbers of its proof."""
+
+    options: dict[str, Any]
+    described: dict[str, Any]
+    arrays: dict[str, Any]
+    numbers: dict[str, Any]
+
+    def is_same(self, options: dict[str, Any], described: dict[str, Any], arrays: dict[str, Any]) -> bool:
+        """Whether another result is equal to this one."""
+        return (
+            (options, described) == (self.options, self.described)
+            and arrays.keys() == self.arrays.keys()
+            and all(np.array_equal(array, self.arrays[name]) for name, array in arrays.items())
+        )
+
+
 def bind_algorithm(algorithm: Algorithm, graph: Graph, source: int | Sequence[int], host: Graph | None = None) -> Workload:
     """Bind an algorithm to a graph.
+
+    A result that equals the one proved before, found with the same options, is right without another proof.
 
     Parameters
     ----------
@@ -56,9 +76,17 @@ def bind_algorithm(algorithm: Algorithm, graph: Graph, source: int | Sequence[in
     def run(**options: Any) -> Any:
         return algorithm.run(graph, **defaults | options)
 
+    proved: list[_Proved] = []
+
     def verify(result: Any, options: dict[str, Any]) -> dict[str, Any]:
+        arrays = {name: to_host(array) for name, array in algorithm.arrays(result).items() if array is not None}
+        described = algorithm.describe(result)
+        if proved and proved[0].is_same(options, described, arrays):
+            return proved[0].numbers
         found = algorithm.verify(checked, result, defaults | options)
-        return algorithm.describe(result) if found is None else found
+        copies = {name: np.array(array) for name, array in arrays.items()}  # on the CPU, users may write what the result has
+        proved[:] = [_Proved(dict(options), described, copies, described if found is None else found)]
+        return proved[0].numbers
 
     return Workload(run, verify)
 

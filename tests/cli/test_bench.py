@@ -137,6 +137,25 @@ class TestMeasure:
         with pytest.raises(atos.VerificationError):
             workload.verify(result, {"tolerance": 1e-2})
 
+    def test_a_result_that_equals_the_one_proved_before_is_right(self):
+        graph = atos.generate.rmat(6, 4, device="cpu")
+        algorithm, proofs = registry.find_algorithms()["connected_components"], []
+
+        def prove(*given):
+            proofs.append(given)
+            return algorithm.verify(*given)
+
+        workload = workloads.bind_algorithm(replace(algorithm, verify=prove), graph, 0)
+        numbers = [workload.verify(workload.run(**options), {}) for options in ({}, {}, {"worker": "warp"})]
+        assert numbers[0] == numbers[1] == numbers[2]
+        assert len(proofs) == 1
+        result = workload.run()
+        workload.verify(result, {"worker": "warp"})
+        assert len(proofs) == 2
+        result.label[5] += 1
+        with pytest.raises(atos.VerificationError):
+            workload.verify(result, {"worker": "warp"})
+
 
 class TestAgainst:
     def test_ratios_of_the_same_settings(self, tmp_path, capsys):
