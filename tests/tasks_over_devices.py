@@ -103,7 +103,7 @@ def check_traces(parts: atos.Partition, barrier: bool) -> None:
         assert of_all["milliseconds"][0] == 0 == min(trace["milliseconds"][0] for trace in parts_of_it)
         for trace in (of_all, *parts_of_it):
             assert np.all(np.diff(trace["milliseconds"]) >= 0)
-            assert trace["milliseconds"][-1] <= stats.milliseconds + 1  # by the same clock on all
+            assert trace["milliseconds"][-1] <= 1.1 * stats.milliseconds + 10  # beside other programs, the host looks late
             assert np.all(np.diff(trace["tasks_run"]) >= 0)
             assert np.isnan(trace["idle"]).all() == barrier
         assert barrier or of_all["idle"][0] >= 0.5 or turn  # the other device has run nothing yet, or shared a core

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["strongly_connected_components", "verify_strongly_connected_components"]
 
 _DENSE = 8  # mean degree from which on there is a pivot
-_EDGES_PER_ITEM = 4096
+_EDGES_PER_ITEM = 8192
 _REPEATS = 4  # passes over a range of edges in a round, at most, where there is no pivot
 _LAST_FULL_ROUND = 2  # after which edges are left out that the pivot has told all
 
