@@ -103,6 +103,10 @@ class Array:
         """Size of the elements in bytes."""
         return self.size * self.dtype.itemsize
 
+    def _overlaps(self, other: Array) -> bool:
+        here, there = self.pointer, other.pointer
+        return here < there + other.nbytes and there < here + self.nbytes
+
     def __len__(self) -> int:
         if not self.shape:
             raise UnsupportedTypeError("an array without dimensions has no length")

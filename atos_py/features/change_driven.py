@@ -186,7 +186,8 @@ def fixed_point(
     graph : Graph
         Vertex v takes a sum over its edges (v, u); for edges that lead to it, give the transpose.
     x : Array
-        Features to begin with, (n, k) of float32 or float64, on the graph's device. They are changed.
+        Features to begin with, (n, k) of float32 or float64, on the graph's device. They are changed in place, so what `data`
+        has of the same memory changes, too.
     term : callable
         ``term(f, v, u, edge, data)``: by how much x[u, f] counts in the sum of v.
     update : callable
@@ -219,7 +220,7 @@ def fixed_point(
     Raises
     ------
     InvalidArgumentError
-        If the features have another shape, or a number is out of its range.
+        If the features have another shape, or the memory of a read-only array of `data`, or a number is out of its range.
     UnsupportedTypeError
         If they are no floats.
 
@@ -246,6 +247,9 @@ def fixed_point(
         )
     if x.dtype.kind != "f":
         raise UnsupportedTypeError(f"x must be of float32 or float64, not {x.dtype}")
+    parts = data if isinstance(data, tuple) else (data,)
+    if any(isinstance(part, Array) and part.readonly and part._overlaps(x) for part in parts):
+        raise InvalidArgumentError("x is changed in place, so no read-only array of data may have its memory: pass a copy as x")
     if not isinstance(norm, str) or norm not in _NORMS:
         raise InvalidArgumentError(f"norm must be one of {', '.join(_NORMS)} (got {norm!r:.80})")
     limit, k = check_float("tolerance", tolerance), check_features(x.shape[1])

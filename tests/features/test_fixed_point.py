@@ -173,6 +173,14 @@ def test_rounding_ends_it(device):
     assert found.iterations < 2000
 
 
+_VALUES = np.zeros((3, 2))
+READ_ONLY = [atos.asarray(_VALUES, device="cpu", readonly=readonly) for readonly in (True, False)]  # of one memory
+
+
+class Sum(NamedTuple):
+    seeds: atos.Array
+
+
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
@@ -183,6 +191,8 @@ def test_rounding_ends_it(device):
         ({"contraction": 1.0}, InvalidArgumentError, r"contraction from 0 to less than 1 \(got 0.0001 and 1.0\)"),
         ({"tolerance": 0}, InvalidArgumentError, "tolerance must be positive"),
         ({"recompute_every": 0}, InvalidArgumentError, "recompute_every must be"),
+        ({"data": READ_ONLY[0], "x": READ_ONLY[1]}, InvalidArgumentError, "no read-only array of data may have its memory"),
+        ({"data": Sum(READ_ONLY[0]), "x": READ_ONLY[1]}, InvalidArgumentError, "pass a copy as x"),
     ],
 )
 def test_what_is_refused(change, error, message):
