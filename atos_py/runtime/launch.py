@@ -114,6 +114,8 @@ def prepare_launch(
     if ownership is not None:
         check_peer_launch(config, mailbox is not None)
     arguments = prepare_arguments(args, device, ownership, queue.places)
+    if config.debug:
+        arguments.check_overlaps()
     on_gpu = device.kind == "cuda"
     stream = launch_stream(config.stream, arguments.values, device) if on_gpu or config.stream is not None else 0
     form = form_for(names)

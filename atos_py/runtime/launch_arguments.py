@@ -54,6 +54,21 @@ class Arguments(NamedTuple):
             launch.num_device_words = len(self.by_device)
             launch.device_words = [{"word": word, "step": step} for word, step in self.by_device]
 
+    def check_overlaps(self) -> None:
+        """Raise an error if a read-only array has memory of one that tasks may write.
+
+        A GPU reads the first through a cache that sees no writes of the same launch.
+        """
+        arrays = [(i, member) for i, value in enumerate(self.values) for _, member, _ in _members(value, value, 0)]
+        arrays = [(i, member) for i, member in arrays if isinstance(member, Array)]
+        for i, array in arrays:
+            for j, other in arrays if array.readonly else ():
+                if not other.readonly and array._overlaps(other):
+                    raise InvalidArgumentError(
+                        f"a read-only array in argument {i} has memory of an array in argument {j} that tasks may write: on a"
+                        " GPU they may read what was there before; pass the one that may be written in both places, or a copy"
+                    )
+
     def check_pools(self, task: str) -> None:
         """Raise an error if the launch has ended since a pool was full."""
         for pool, position, _ in self.pools:

@@ -6,7 +6,7 @@ import inspect
 import os
 import subprocess
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import debug_tasks as tasks
 import numpy as np
@@ -296,6 +296,33 @@ def test_algorithms_run_with_checks(device, monkeypatch):
     atos.verify_bfs(graph, 0, atos.bfs(graph, 0).depth)
     atos.pagerank(graph)
     atos.verify_coloring(graph, atos.color(graph).colors)
+
+
+class Pair(NamedTuple):
+    left: atos.Array
+    right: atos.Array
+
+
+def test_no_read_only_array_has_memory_of_one_that_may_be_written(device):
+    @atos.task
+    def copy(worker, v, pair, other):
+        pair.left[v] = pair.right[v] + other[v]
+
+    numbers, others = (atos.zeros(4, dtype=np.int64, device=device) for _ in range(2))
+    queue = atos.Queue(4, device=device)
+    read_numbers, read_others = (atos.asarray(array, readonly=True) for array in (numbers, others))
+    for pair in (Pair(numbers, numbers), Pair(numbers, read_others), Pair(others, read_numbers)):
+        queue.push(1)
+        if pair.left is others:
+            with pytest.raises(
+                InvalidArgumentError, match="a read-only array in argument 0 has memory of an array in argument 1"
+            ):
+                queue.launch_thread(copy, pair, numbers, debug=True)
+        else:
+            assert queue.launch_thread(copy, pair, numbers, debug=True).tasks_run == 1
+    with pytest.raises(InvalidArgumentError, match="in argument 1 has memory of an array in argument 0"):
+        queue.launch_thread(copy, Pair(numbers, numbers), read_numbers, debug=True)
+    assert queue.launch_thread(copy, Pair(others, others), read_numbers, debug=True).tasks_run == 1
 
 
 def test_asserts_are_left_out_without_debug(device, worker):
