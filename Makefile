@@ -44,7 +44,7 @@ build: $(VENV)/installed
 # What is published: the sdist, and the wheel of this architecture, tagged with the oldest C library that it runs with, and with
 # the package's own tasks compiled in it: by NVVM and nvJitLink of the same CUDA as the core, since those of 13.5 made kernels of
 # PageRank 10 % slower than those of 13.0.
-NVCC_VERSION = import json; print((json.load(open("atos_py/_lib/built.json")).get("nvcc", "").rpartition(".")[0])
+NVCC_VERSION = import json; print(json.load(open("atos_py/_lib/built.json")).get("nvcc", "").rpartition(".")[0])
 dist: build
 	cuda=$$($(BIN)/python -c '$(NVCC_VERSION)') && \
 	if test -n "$$cuda" && $(BIN)/python -c "import cuda.core" 2> /dev/null; then \
