@@ -273,12 +273,13 @@ def fixed_point(
     everything = sender.all()
     state = State(x, sent, total, everything.bits, residuals, limit * (1 - factor) / 2, dtype(1), edges, data)
     view = asarray(x, readonly=True)  # of the same memory: what adds up does not write it
+    seen = [view if part is x else part for part in parts]
     iterations = operations = 0
     bound, best, stalled, step = math.inf, math.inf, 0, 2.0
 
     def recompute() -> None:
         nonlocal state, operations
-        maps.data = state._replace(x=view)
+        maps.data = state._replace(x=view, data=cast(Any, data)._make(seen) if isinstance(data, tuple) else seen[0])
         maps.sum_map(gather, store, x.dtype)
         state = state._replace(sending=everything.bits)
         operations += graph.num_edges

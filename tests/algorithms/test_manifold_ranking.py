@@ -58,6 +58,8 @@ def test_propagation_of_labels(device, change_driven):
     rng = np.random.default_rng(1)
     start = rng.random((200, 4)) * (rng.random((200, 1)) < 0.9)
     found = features.propagate_labels(graph, start, tolerance=1e-9, change_driven=change_driven)
+    checked = features.propagate_labels(graph, start, tolerance=1e-9, change_driven=change_driven, debug=True)
+    assert np.allclose(checked.x.to_numpy(), found.x.to_numpy())
     adjacency, x = (dense[0] > 0).astype(float), start.copy()
     adjacency[np.repeat(np.arange(200), np.asarray(graph.degrees())), graph.indices.to_numpy()] = 1
 
