@@ -10,7 +10,7 @@ export CUDA_HOME ATOS_CPU_ONLY
 # With nvcc on this machine nothing is fetched for the build; without it, PyPI's wheels hold a complete one.
 NVCC_WHEELS = $(shell CUDA_HOME="$(CUDA_HOME)" ATOS_CPU_ONLY="$(ATOS_CPU_ONLY)" $(PYTHON) atos_py/tools/cuda_toolkit.py)
 
-.PHONY: demo test test-all lint docs gpu-test build dist wheel-test clean
+.PHONY: demo test test-all lint docs gpu-test gpu-test-all build dist wheel-test clean
 
 demo: build
 	$(BIN)/python -m atos_py demo
@@ -32,11 +32,15 @@ docs: build
 test-all: build
 	ATOS_TEST_CASES=10000 $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
-# On a machine with a GPU, in an environment that has the packages: everything that needs one, JOBS tests at a time.
+# On a machine with a GPU, in an environment that has the packages: everything that needs one, JOBS tests at a time. Of a test with
+# several parameters, cases in which every two of their values come together; gpu-test-all has all.
 JOBS ?= auto
 gpu-test:
 	$(PYTHON) setup.py -q build_core
 	$(PYTHON) -m pytest -m gpu --numprocesses $(JOBS) --dist load --maxschedchunk 12
+
+gpu-test-all:
+	ATOS_TEST_COMBINATIONS=all $(MAKE) gpu-test
 
 build: $(VENV)/installed
 	$(BIN)/python setup.py -q build_core

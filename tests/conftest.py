@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from cases import ALL_COMBINATIONS
+from pairwise import pairwise
 from repository import ROOT
 
 import atos_py as atos
@@ -17,6 +20,8 @@ pytest.register_assert_rewrite("graph_files", "public_calls", "shared_tasks", "t
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not ALL_COMBINATIONS:
+        _leave_out_repetitions_on_gpus(config, items)
     _leave_out_other_parts(config, items)
     reason = why_no_gpu()
     if reason is None:
@@ -27,15 +32,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(skip)
 
 
+def _leave_out_repetitions_on_gpus(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of the cases of a test that need a GPU, keep some with every two values of its parameters: each compiles for seconds."""
+    cases = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("gpu") and isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    left_out = set()
+    for of_test in cases.values():
+        kept = pairwise([item.callspec.params for item in of_test])
+        left_out.update(item for place, item in enumerate(of_test) if place not in kept)
+    _deselect(config, items, left_out)
+
+
 def _leave_out_other_parts(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the k-th of n parts of the tests, as ATOS_TEST_PART="k/n" says, for machines that are lent for minutes."""
     k, n = map(int, os.environ.get("ATOS_TEST_PART", "1/1").split("/"))
     # Neighbours stay together, since they share what is compiled.
-    part = [item for place, item in enumerate(items) if place // 12 % n == k - 1]
-    if len(part) < len(items):
-        kept = set(part)
-        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-        items[:] = part
+    _deselect(config, items, {item for place, item in enumerate(items) if place // 12 % n != k - 1})
+
+
+def _deselect(config: pytest.Config, items: list[pytest.Item], left_out: set[pytest.Item]) -> None:
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_configure(config: pytest.Config) -> None:
