@@ -51,7 +51,7 @@ __all__ = ["strongly_connected_components", "verify_strongly_connected_component
 _DENSE = 8  # mean degree from which on there is a pivot
 _EDGES_PER_ITEM = 8192
 _REPEATS = 4  # passes over a range of edges in a round, at most, where there is no pivot
-_LAST_FULL_ROUND = 2  # after which edges are left out that the pivot has told all
+_LAST_FULL_ROUND = 2  # after which edges are left out that have propagated the pivot's key
 
 _BEGIN, _RESET, _PROPAGATE, _DROP, _FILTER = 0, 1, 2, 3, 4  # modes of rounds
 _FROM, _TO = 0, 1  # columns of `known`
@@ -128,7 +128,7 @@ def propagate_range(worker, first, end, keys):  # type: ignore[no-untyped-def]
 
 
 def is_found(edge, dropping, keys):  # type: ignore[no-untyped-def]
-    """Whether the component of an edge's source is known, and the edge leads to it or, if `dropping`, has told all."""
+    """Whether an edge is in a component that is found; if `dropping`, leads from the pivot's and has nothing to propagate."""
     of_source, of_target = keys.both[edge >> _32], keys.both[edge & _LOW]
     if dropping:
         return of_source == 0 and of_target & _LOW == 0
@@ -206,7 +206,7 @@ def set_mode(worker, size, share, thread_max_degree, repeats, graph, keys):  # t
         worker.set_mode(_DROP)
     worker.sync()  # all have read whether anything changed
     if worker.rank == 0:
-        if mode == _BEGIN:
+        if mode == _BEGIN and keys.label.size > 0:
             reset(np.int64(0), keys)
             reset(key_of(np.int64(0), keys), keys)
         elif mode in (_DROP, _FILTER):

@@ -180,6 +180,13 @@ def test_refusals(kind: str) -> None:
     assert find(graph, barrier=True).num_components == 1
 
 
+@pytest.mark.parametrize("kind", FUNCTIONS)
+@pytest.mark.parametrize("n", [0, 1])
+def test_no_edges_with_checks_of_indices(kind: str, n: int) -> None:
+    graph = atos.Graph.from_edges([], [], num_vertices=n, device="cpu")
+    assert FUNCTIONS[kind][0](graph, debug=True).num_components == n
+
+
 @pytest.mark.parametrize("worker", ["thread", "cta"])
 def test_kernels_spill_nothing(worker: str) -> None:
     pytest.importorskip("numba_cuda")
