@@ -2,17 +2,18 @@
 
 The launch proceeds in rounds (`barrier=True`). The first round of a level *scans* what is left: a vertex whose degree has come
 down to the level is removed, which lowers the degrees of its neighbours. One of those that comes down to the level is removed
-in turn, in the same round: by the same thread if it has few edges, otherwise by all threads of the worker, from a short list in
-its scratch memory. So paths, trees and small avalanches do not take a round for each step. What has very many edges, or no
-place in that list, is removed in the next round, its edges spread over workers. Once a round has pushed nothing, the level is
-over, and the function between rounds opens the next one: one level up, or, after a level without vertices, the smallest degree
-that its scan has found. Scans read a list of the vertices left, which is written anew whenever the level has doubled. So they
-read a few times the sum over the vertices of their last levels in all, which is at most that of the degrees.
+in turn, in the same round: by the same thread if it has few edges, otherwise by threads of the same worker, from a short list
+in its scratch memory. So paths, trees and small avalanches do not take a round for each step. What has very many edges, or no
+place in that list, is removed in the next round, its edges spread over workers; so is what follows after a worker has removed
+many rows, since the others wait for it. Once a round has pushed nothing, the level is over, and the function between rounds
+opens the next one: one level up, or, after a level without vertices, the smallest degree that its scan has found. Scans read a
+list of the vertices left, which is written anew whenever the level has doubled. So they read a few times the sum over the
+vertices of their last levels in all, which is at most that of the degrees.
 
 Two may find at the same time that a vertex has to go: a scan, and whoever lowered its degree to the level. An atomic exchange
-of the degree says who removes it. Whoever finds one edge more than the level removes the vertex by one compare-and-swap, which
-fails only if another has removed it or is about to. Degrees that are lowered below the level meanwhile do no harm: nothing
-reads how far.
+of the degree says who removes it. A thread that removes a short row alone uses one compare-and-swap instead, where it finds one
+edge more than the level. That fails only if another thread has removed the vertex or is about to. Degrees that are lowered
+below the level meanwhile do no harm: nothing reads how far.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ..arrays.array import Array, asarray, empty
 from ..compile.atomics import atomic_add, atomic_cas, atomic_exch, atomic_min
 from ..compile.task import task
 from ..core.devices import Device
-from .compaction import append, share_of_thread
+from .compaction import compaction
 from .edge_map import THREAD_MAX_DEGREE
 
 __all__ = [
@@ -43,15 +44,15 @@ __all__ = [
 
 LAST_LEVEL = 1 << 62  # beyond all degrees
 REMOVED = -(1 << 29)  # the degree of a vertex that is removed, less the edges that were removed later
-_PLACES = 16  # of the list, which one thread looks at before it removes what it has found
 _LEAST_PLACES, _MOST_PLACES, _MANY_RANGES = 64, 4096, 256  # of a range, and ranges of a list
 _WARP = 32
-_ROOM, _MOST_EDGES = 64, 1024  # vertices of a worker's list, and edges of one that it removes by itself
+_ROOM, _MOST_EDGES = 128, 1024  # vertices of a worker's list, and edges of one that it removes by itself
+_MOST_ROWS = 128  # that a worker removes from its list before it pushes what follows
 _DEPTH = 16  # of a thread's stack
 
 #: Bytes of scratch of a worker: for two lists of vertices, their lengths, and in what is left a stack for each thread. Not
 #: less than `sum_of_lower_ranks` takes.
-SCRATCH = {"thread": 4 * 34, "warp": 4 * (130 + 32 * _DEPTH), "cta": 4 * (130 + 256 * _DEPTH)}
+SCRATCH = {"thread": 4 * 34, "warp": 4 * (258 + 32 * _DEPTH), "cta": 4 * (258 + 256 * _DEPTH)}
 
 # Words of the state of a launch. Those that change in a scan are in lines of memory of their own.
 FOUND = 0  # 1 if the scan of this level has found vertices of it
@@ -97,17 +98,16 @@ def room_of_lists(scratch):  # type: ignore[no-untyped-def]
     return min((scratch.size - 2) >> 2, _ROOM)
 
 
-def put(worker, v, which, graph, scratch):  # type: ignore[no-untyped-def]
-    """Append a removed vertex, whose edges are still there, to a list of the worker.
+def put(worker, v, which, room, graph, scratch):  # type: ignore[no-untyped-def]
+    """Append a removed vertex, whose edges are still there, to a list of the worker that has `room` for vertices.
 
     It is pushed instead if it has very many edges, or there is no room.
     """
-    room = room_of_lists(scratch)
     place = room
-    if graph.indptr[v + 1] - graph.indptr[v] <= _MOST_EDGES:
+    if room > 0 and graph.indptr[v + 1] - graph.indptr[v] <= _MOST_EDGES:
         place = min(atomic_add(scratch, which, 1), room)
     if place < room:
-        scratch[2 + which * room + place] = v
+        scratch[2 + which * room_of_lists(scratch) + place] = v
     else:
         worker.push(v, task=remove_row)
 
@@ -120,7 +120,7 @@ def keep(worker, u, follow, depth, graph, scratch):  # type: ignore[no-untyped-d
     if base + depth * worker.size < scratch.size:
         scratch[base + depth * worker.size] = u
         return follow, depth + 1
-    put(worker, u, 0, graph, scratch)
+    put(worker, u, 0, room_of_lists(scratch), graph, scratch)
     return follow, depth
 
 
@@ -132,7 +132,7 @@ def remove_by_thread(worker, v, depth, level, graph, p, scratch):  # type: ignor
     follow = np.int64(-1)
     edge, end = graph.indptr[v], graph.indptr[v + 1]
     if end - edge > p.thread_max_degree:
-        put(worker, v, 0, graph, scratch)
+        put(worker, v, 0, room_of_lists(scratch), graph, scratch)
         edge = end
     while edge < end:
         other = min(edge + 1, end - 1)
@@ -149,24 +149,55 @@ def remove_by_thread(worker, v, depth, level, graph, p, scratch):  # type: ignor
     return follow, depth
 
 
+def lowered(u, degree, level, p):  # type: ignore[no-untyped-def]
+    """Lower the degree of a vertex, which was read before, if it is above the level; return what it was, or the level."""
+    return np.int64(atomic_add(p.degree, u, -1)) if degree > level else np.int64(level)
+
+
+def remove_edges(worker, edge, step, end, level, which, room, graph, p, scratch):  # type: ignore[no-untyped-def]
+    """Remove the edges of a row from `edge` on, `step` apart, and list the neighbours that have to go.
+
+    Four at a time, so that a GPU has their loads and atomic operations under way at once.
+    """
+    while edge < end:
+        second, third, fourth, last = edge + step, edge + 2 * step, edge + 3 * step, end - 1
+        a, b = graph.indices[edge], graph.indices[min(second, last)]
+        c, d = graph.indices[min(third, last)], graph.indices[min(fourth, last)]
+        degree_a, degree_b, degree_c, degree_d = p.degree[a], p.degree[b], p.degree[c], p.degree[d]
+        before_a = lowered(a, degree_a, level, p)
+        before_b = lowered(b, degree_b if second < end else level, level, p)
+        before_c = lowered(c, degree_c if third < end else level, level, p)
+        before_d = lowered(d, degree_d if fourth < end else level, level, p)
+        if before_a == level + 1 and is_removed_now(a, level, p):
+            put(worker, a, which, room, graph, scratch)
+        if before_b == level + 1 and is_removed_now(b, level, p):
+            put(worker, b, which, room, graph, scratch)
+        if before_c == level + 1 and is_removed_now(c, level, p):
+            put(worker, c, which, room, graph, scratch)
+        if before_d == level + 1 and is_removed_now(d, level, p):
+            put(worker, d, which, room, graph, scratch)
+        edge += 4 * step
+
+
 def remove_listed(worker, level, graph, p, scratch):  # type: ignore[no-untyped-def]
     """Remove the edges of what is in the worker's first list, then of what that has listed, and so on; collective.
 
-    Edge j of row k is for thread j + 32 k, modulo their number, so that warps share short rows.
+    Each row is for a team of threads: the worker, or a part of it that is at least a warp, if there are several rows. After
+    many rows the worker pushes what follows, since others may wait for it at the barrier.
     """
-    room = room_of_lists(scratch)
-    which = 0
+    room, which, rows = room_of_lists(scratch), 0, 0
     worker.sync()
     count = min(scratch[0], room)
     while count > 0:
-        for k in range(count):
+        rows += count
+        teams = 1
+        while 2 * teams <= count and 2 * teams * _WARP <= worker.size:
+            teams *= 2
+        size = worker.size // teams
+        for k in range(worker.rank // size, count, teams):
             v = scratch[2 + which * room + k]
-            edge = graph.indptr[v] + (worker.rank + _WARP * k) % worker.size
-            while edge < graph.indptr[v + 1]:
-                u = graph.indices[edge]
-                if comes_down(u, p.degree[u], level, p):
-                    put(worker, u, 1 - which, graph, scratch)
-                edge += worker.size
+            first, end = graph.indptr[v] + worker.rank % size, graph.indptr[v + 1]
+            remove_edges(worker, first, size, end, level, 1 - which, room if rows < _MOST_ROWS else 0, graph, p, scratch)
         worker.sync()
         count = min(scratch[1 - which], room)
         if worker.rank == 0:
@@ -175,43 +206,69 @@ def remove_listed(worker, level, graph, p, scratch):  # type: ignore[no-untyped-
         worker.sync()
 
 
+def look(place, size, last, level, p):  # type: ignore[no-untyped-def]
+    """Look at the vertices of four places of the list, `size` apart, as far as they come before `last`.
+
+    Return a bit for each that has to go, and the smallest degree above the level. The four loads are under way at once.
+    """
+    end = last - 1
+    a, b = p.lists[place], p.lists[min(place + size, end)]
+    c, d = p.lists[min(place + 2 * size, end)], p.lists[min(place + 3 * size, end)]
+    degree_a, degree_b = np.int64(p.degree[a]), np.int64(p.degree[b])
+    degree_c, degree_d = np.int64(p.degree[c]), np.int64(p.degree[d])
+    goes = np.int64(0 <= degree_a <= level)
+    goes |= np.int64(0 <= degree_b <= level and place + size < last) << 1
+    goes |= np.int64(0 <= degree_c <= level and place + 2 * size < last) << 2
+    goes |= np.int64(0 <= degree_d <= level and place + 3 * size < last) << 3
+    lowest = degree_a if degree_a > level else LAST_LEVEL
+    if degree_b > level:
+        lowest = min(lowest, degree_b)
+    if degree_c > level:
+        lowest = min(lowest, degree_c)
+    if degree_d > level:
+        lowest = min(lowest, degree_d)
+    return goes, lowest
+
+
+def is_left(v, level, p):  # type: ignore[no-untyped-def]
+    """Whether a vertex stays at this level, as far as one sees."""
+    return p.degree[v] > level
+
+
+keep_those_left = compaction(is_left)
+
+
 @task
 def scan(worker, item, graph, p):  # type: ignore[no-untyped-def]
     """Remove the vertices in a range of the list that have come down to the level, and those that follow."""
     scratch, state, level = worker.scratch(np.uint32), p.state, p.first + worker.mode
     first = state[SOURCE] + item * state[SIZE]
     last = min(first + state[SIZE], state[SOURCE] + state[COUNT])
+    if state[WRITES] == 1:
+        keep_those_left(worker, first, last, p.lists, p.degree.size - state[SOURCE], state, WRITTEN, level, p)
+        worker.sync()  # all have read the scratch memory
+    if worker.rank == 0:
+        scratch[0], scratch[1] = 0, 0
+    worker.sync()
+    # One step for each turn: threads of a warp whose paths are short begin with their next vertex meanwhile.
     lowest, found = LAST_LEVEL, False
-    for base in range(first, last, _PLACES * worker.size):
-        begin, end = share_of_thread(worker, base, last, _PLACES)
-        goes, survivors = 0, 0  # a bit for each place
-        for place in range(begin, end):
-            degree = p.degree[p.lists[place]]
-            if degree > level:
-                survivors |= 1 << (place - begin)
-                lowest = min(lowest, degree)
-            elif degree >= 0:
-                goes |= 1 << (place - begin)
-        if state[WRITES] == 1:
-            append(worker, survivors, begin, p.lists, p.degree.size - state[SOURCE], state, WRITTEN)
-        if worker.any(goes != 0):
-            if worker.rank == 0:
-                scratch[0], scratch[1] = 0, 0
-            worker.sync()
-            # One step for each turn: threads of a warp whose paths are short begin with their next vertex meanwhile.
-            place, follow, depth = begin, np.int64(-1), 0
-            while goes != 0 or follow >= 0:
-                if follow < 0:
-                    while goes & 1 == 0:
-                        goes >>= 1
-                        place += 1
-                    v = p.lists[place]
-                    goes &= -2
-                    if is_removed_now(v, level, p):
-                        found, follow = True, np.int64(v)
-                if follow >= 0:
-                    follow, depth = remove_by_thread(worker, follow, depth, level, graph, p, scratch)
-            remove_listed(worker, level, graph, p, scratch)
+    place, looked_at, goes, follow, depth = first + worker.rank, np.int64(0), np.int64(0), np.int64(-1), 0
+    while place < last or goes != 0 or follow >= 0:
+        if follow < 0 and goes == 0:
+            goes, least = look(place, worker.size, last, level, p)
+            lowest, looked_at = min(lowest, least), place
+            place += 4 * worker.size
+        if follow < 0 and goes != 0:
+            while goes & 1 == 0:
+                goes >>= 1
+                looked_at += worker.size
+            v = p.lists[looked_at]
+            goes &= -2
+            if is_removed_now(v, level, p):
+                found, follow = True, np.int64(v)
+        if follow >= 0:
+            follow, depth = remove_by_thread(worker, follow, depth, level, graph, p, scratch)
+    remove_listed(worker, level, graph, p, scratch)
     lowest, found = worker.min(lowest), worker.any(found)
     if worker.rank == 0:
         if found:
