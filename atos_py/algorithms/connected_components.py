@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.array import to_host, zeros
+from ..arrays.array import empty, to_host, zeros
 from ..arrays.array_library import as_library
 from ..compile.host_kernels import compile_kernel, first_found
 from ..errors import VerificationError
@@ -111,12 +111,10 @@ def connected_components(
     if isinstance(graph, Partition):
         return ComponentsResult(*components_over(graph, worker, launch_options))
     n, device = graph.num_vertices, graph.device
-    label = zeros(n, dtype=np.uint32, device=device)
+    label = empty(n, dtype=np.uint32, device=device)
     notes = zeros(NOTES, dtype=np.int64, device=device)
     launches = LaunchSequence("connected_components", row_queue(n, device), launch_options, worker)
-    sampled = sampled_edges(graph.num_edges, n)
-    if sampled != ALL_EDGES and not graph.is_symmetric():
-        sampled = ALL_EDGES
+    sampled = sampled_edges(graph.num_edges, n) if graph.is_symmetric() else ALL_EDGES
     launches.over_rows(connect, n, sampled, graph._replace(weights=None), label, notes, each_round=choose_largest)
     return ComponentsResult(as_library(label, graph.library), int(notes[COUNT]), launches.total())
 

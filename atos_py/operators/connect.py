@@ -2,8 +2,9 @@
 
 Every vertex is linked to its first neighbour if that is smaller, and then to its second one. That joins most of a component
 already. The most frequent root of a sample then stands for the largest component, and only vertices outside of it link the rest
-of their edges: if the graph is symmetric, an edge between inside and outside is seen from outside too. Otherwise, or where
-few edges would be spared, all vertices link all of theirs. At last every vertex gets its root, the smallest of its component.
+of their edges: if the graph is symmetric, an edge between inside and outside is seen from outside too. Where few edges would be
+spared, because there are few, each edge of a symmetric graph is linked from its larger end alone. In a graph that is not
+symmetric all vertices link all of theirs. At last every vertex gets its root, the smallest of its component.
 
 All of that is one launch: an item is a range of vertices, and each round does one step for all of them, with
 `choose_largest` between rounds.
@@ -27,22 +28,39 @@ from .union_find import find_root, root_of, unite
 
 __all__ = ["ALL_EDGES", "COUNT", "NOTES", "choose_largest", "connect", "connecting", "sampled_edges"]
 
-ALL_EDGES = 1 << 40  # edges of a vertex: more than any has
+# What a launch is told instead of a number of sampled edges: that every vertex links all of its edges, or those to smaller
+# neighbours.
+ALL_EDGES, _TO_SMALLER = 1 << 40, 0
 _MIN_DEGREE = 4  # mean degree from which on sparing edges is worth it, and knowing whether the graph is symmetric
 _SAMPLES = 128
 # Places in `notes`: the root of the largest component, how many components there are, and the roots of the sample.
 _LARGEST, COUNT, _ROOTS = 0, 1, 2
+_ANY, _SMALLER = -1, -2  # instead of a vertex of the largest component: edges to any neighbour are linked, or to smaller ones
 NOTES = _ROOTS + _SAMPLES  # how many there are
 
 
 def sampled_edges(num_edges: int, n: int) -> int:
     """Return how many edges of each vertex of a symmetric graph are linked before the largest component is known."""
-    return 2 if num_edges >= _MIN_DEGREE * n else ALL_EDGES
+    return 2 if num_edges >= _MIN_DEGREE * n else _TO_SMALLER
+
+
+def link_smaller(v, edge, last, step, indices, parent):  # type: ignore[no-untyped-def]
+    """Unite v and its smaller neighbours along every `step`-th edge from `edge` on; most vertices have one, linked before."""
+    root = np.int64(-1)
+    while edge < last:
+        u = indices[edge]
+        if u < v:
+            if root < 0:
+                root = np.int64(find_root(v, parent))
+            root = np.int64(unite(root, u, parent))
+        edge += step
 
 
 def link_edges(v, edge, last, largest, indices, parent):  # type: ignore[no-untyped-def]
     """Unite v and its neighbours along edges of its row, unless it is in the component of `largest`."""
-    if edge < last:
+    if largest == _SMALLER:
+        link_smaller(v, edge + 1, last, 1, indices, parent)
+    elif edge < last:
         root = find_root(v, parent)
         if largest < 0 or root != find_root(largest, parent):
             while edge < last:
@@ -53,9 +71,12 @@ def link_edges(v, edge, last, largest, indices, parent):  # type: ignore[no-unty
 
 def link_edges_by_all(team, v, edge, last, largest, indices, parent):  # type: ignore[no-untyped-def]
     """Do the same by all threads of a team, for a vertex that is not in that component."""
-    root = find_root(v, parent)
-    for each in team.split(range(edge, last)):
-        root = unite(root, indices[each], parent)
+    if largest == _SMALLER:
+        link_smaller(v, edge + team.rank, last, team.size, indices, parent)
+    else:
+        root = find_root(v, parent)
+        for each in team.split(range(edge, last)):
+            root = unite(root, indices[each], parent)
     return 0
 
 
@@ -74,7 +95,8 @@ def connecting(bounds: Callable[..., Any]) -> Task:
         first = item * size
         end = min(first + size, n)
         step = worker.round
-        if step == 2 and sampled == ALL_EDGES:
+        is_sampled = sampled != ALL_EDGES and sampled != _TO_SMALLER
+        if step == 2 and not is_sampled:
             step = 3
         if step == 0:
             for v in worker.split(range(first, end)):
@@ -83,12 +105,14 @@ def connecting(bounds: Callable[..., Any]) -> Task:
                 if edge < last:
                     low = min(v, graph.indices[edge])
                 parent[v] = low
-        elif step == 1 and sampled != ALL_EDGES:
+        elif step == 1 and is_sampled:
             for v in worker.split(range(first, end)):
                 edge, last = bounds(v, graph)
-                link_edges(v, edge, min(last, edge + sampled), -1, graph.indices, parent)
+                link_edges(v, edge, min(last, edge + sampled), _ANY, graph.indices, parent)
         elif step <= 2:
-            chosen = np.int64(-1) if sampled == ALL_EDGES else notes[_LARGEST] & 0xFFFF_FFFF
+            chosen = np.int64(_ANY if sampled == ALL_EDGES else _SMALLER)
+            if is_sampled:
+                chosen = notes[_LARGEST] & 0xFFFF_FFFF
             link_rows(worker, first, end, thread_max_degree, graph, chosen, graph.indices, parent)
         else:
             roots = 0
@@ -110,7 +134,7 @@ connect = connecting(lambda v, graph: csr_bounds(v, graph.indptr))
 
 def choose_largest(worker, size, thread_max_degree, sampled, graph, parent, notes):  # type: ignore[no-untyped-def]
     """Find the most frequent root of a sample of vertices, after the links that every vertex has."""
-    if worker.round == 1 and sampled != ALL_EDGES:
+    if worker.round == 1 and sampled != ALL_EDGES and sampled != _TO_SMALLER:
         n = np.uint64(parent.size)
         for k in worker.split(_SAMPLES):
             notes[_ROOTS + k] = find_root(np.int64(splitmix64(np.uint64(k)) % n), parent)
