@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.array import Array, asarray, zeros
+from ..arrays.array import Array, asarray, empty, zeros
 from ..arrays.array_library import as_library
 from ..compile.atomics import atomic_max, atomic_min
 from ..compile.task import task
@@ -266,13 +266,13 @@ def strongly_connected_components(
     """
     check_call(strongly_connected_components, graph, worker, launch_options, rounds=True)
     rows, n, m, device = graph._replace(weights=None), graph.num_vertices, graph.num_edges, graph.device
-    both = zeros(n, dtype=np.uint64, device=device)
+    both = empty(n, dtype=np.uint64, device=device)
     keys = Keys(
         known=Array(both.pointer, (n, 2), np.dtype(np.uint32), device, readonly=False, owner=both),
         both=both,
-        label=zeros(n, dtype=np.uint32, device=device),
-        smallest=zeros(n, dtype=np.uint32, device=device),
-        edges=zeros(2 * m, dtype=np.uint64, device=device),
+        label=empty(n, dtype=np.uint32, device=device),
+        smallest=empty(n, dtype=np.uint32, device=device),
+        edges=empty(2 * m, dtype=np.uint64, device=device),
         counts=asarray(np.array([m, 0]), device=device),
         notes=zeros(_STEP + 1, dtype=np.int64, device=device),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays.array import Array, asarray, zeros
+from ...arrays.array import Array, asarray, empty, zeros
 from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["SpanningForestResult", "minimum_spanning_forest"]
+
+_ITEMS_SUMMED = 1 << 16  # whose sums, of up to 42 bits each, NumPy adds up in 64 bits
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def minimum_spanning_forest(
     kind = np.dtype(np.int32) if graph.weights is None else graph.weights.dtype
 
     def array(size: int | tuple[int, ...], dtype: Any) -> Array:
-        return zeros(size, dtype=dtype, device=device)
+        return empty(size, dtype=dtype, device=device)
 
     rows, vertices = graph.indptr.dtype, np.uint32
     trees = Trees(
@@ -121,9 +123,9 @@ def minimum_spanning_forest(
         ends=array(n, np.uint64),
         edge=array(n, rows),
         source=array(n, vertices),
-        hooked=array(items.size, np.int32),
+        hooked=zeros(items.size, dtype=np.int32, device=device),
         lists=array(2 * n, vertices),
-        counts=array(MOST_STEPS, np.int64),
+        counts=zeros(MOST_STEPS, dtype=np.int64, device=device),
         limit=kind.type(np.inf if kind.kind == "f" else np.iinfo(kind).max),
     )
     launches = LaunchSequence("minimum_spanning_forest", row_queue(n, device), launch_options, worker)
@@ -140,7 +142,8 @@ def minimum_spanning_forest(
         launches.launch(items, grow, size, THREAD_MAX_DEGREE[device.kind], graph, trees, overrides=rounds)
 
     def gather_edges(hooked: NDArray[Any]) -> tuple[Array, Array]:
-        places = np.concatenate([[0], np.cumsum(hooked, dtype=np.int64)])
+        places = np.zeros(hooked.size + 1, np.int64)
+        np.cumsum(hooked, out=places[1:])
         found = array((int(places[-1]), 2), vertices), array(int(places[-1]), rows)
         arguments = size, n, asarray(places, device=device), sums, graph, trees, *found
         launches.launch(items, collect, *arguments, overrides=scratch)
@@ -173,5 +176,6 @@ def _total(sums: NDArray[Any]) -> int | float:
     """Return the sum of all weights, exact if they are integers."""
     if sums.dtype.kind == "f":
         return float(sums[:, 0].sum())
-    low, high, negative = (sum(column) for column in sums.T.tolist())
+    blocks = np.add.reduceat(sums, np.arange(0, len(sums), _ITEMS_SUMMED), axis=0)
+    low, high, negative = (sum(column) for column in blocks.T.tolist())
     return int(low + (high << 32) - (negative << 64))
