@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from fake_arrays import FakeArray
+from kernel_limits import check_registers
 
 import atos_py as atos
 from atos_py.algorithms import bfs, count_triangles, dynamic_components, label_propagation, maximal_independent_set
@@ -384,13 +385,12 @@ def test_edits_fit_registers(dtype):
         assert found.registers <= (80 if dtype is None else 96)
 
 
-def test_components_of_edited_rows_spill_nothing():
+def test_components_of_edited_rows_keep_to_registers():
     rows = row_edits.DynamicRows(*(array(dtype, readonly=True) for dtype in ("i8", "i4", "u4")), None)
     args = tuple(map(describe, (1024, 16, 2, rows, array("u4"), array("i8"))))
     task, each_round = dynamic_components.connect_rows, connect.choose_largest
     found = link.cubin(task, None, args, np.dtype("u4"), "cta", (9, 0), each_round=each_round)
-    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
-    assert found.registers <= MOST_REGISTERS
+    check_registers(found, task, "cta", MOST_REGISTERS)
 
 
 @pytest.mark.parametrize("worker", WORKERS)

@@ -1,0 +1,20 @@
+"""Check of the registers that a linked kernel takes, and of its stack."""
+
+from __future__ import annotations
+
+from atos_py.compile.first_limits import only_limit
+from atos_py.compile.kinds import Launchable
+from atos_py.compile.linker import LinkedKernel
+
+MOST_SPILLED = 320  # bytes of a thread, by kernels that are faster so
+
+
+def check_registers(kernel: LinkedKernel, task: Launchable, worker: str, most: int = 64) -> None:
+    """Check that a kernel has no stack, unless it is one that is faster with fewer registers and a small one."""
+    limit = only_limit(task, worker)
+    if limit is None:
+        assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0), task
+        assert kernel.registers <= most, task
+    else:
+        assert kernel.registers <= limit, task
+        assert kernel.spill_bytes <= MOST_SPILLED, task
