@@ -137,8 +137,7 @@ def is_found(edge, dropping, keys):  # type: ignore[no-untyped-def]
 
 def is_left(edge, dropping, keys):  # type: ignore[no-untyped-def]
     """Whether an edge may be in a component that is not known yet."""
-    same = keys.both[edge >> _32] == keys.both[edge & _LOW]
-    return (dropping or same) and not is_found(edge, dropping, keys)
+    return (dropping or keys.both[edge >> _32] == keys.both[edge & _LOW]) and not is_found(edge, dropping, keys)
 
 
 def find(v, keys):  # type: ignore[no-untyped-def]
@@ -163,8 +162,7 @@ def separate(worker, item, size, share, thread_max_degree, repeats, graph, keys)
         begin, last = item * share, min(item * share + share, n)
         largest = 0
         for v in worker.split(range(begin, last)):
-            keys.label[v] = v
-            keys.smallest[v] = v
+            keys.label[v], keys.smallest[v] = v, v
             keys.both[v] = np.uint64(v) << _32 | np.uint64(v)  # vertex 0 and the pivot are reset before the next round
             largest = max(largest, (graph.indptr[v + 1] - graph.indptr[v]) << 32 | v)
         largest = worker.max(largest)
