@@ -100,8 +100,8 @@ class LaunchStats:
     launches, registers : int
         Kernels launched, and registers of a thread: the most of all kernels; 0 on the CPU.
     filters, directions, frontiers : tuple
-        Of a program (`atos_py.acc`), for each round: what listed its active vertices ("online" or "ballot"), which way their
-        updates went ("push" or "pull"), and how many they were. Otherwise empty.
+        Of a program (`atos_py.acc`), for each round: what listed its active vertices ("online" or "ballot", or "none" if it
+        works on all), which way their updates went ("push" or "pull"), and how many they were. Otherwise empty.
     devices : tuple of DeviceStats
         Of a launch over several devices, what each of them did. Otherwise empty.
     local_items, items_donated : int or None

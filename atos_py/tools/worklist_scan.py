@@ -1,4 +1,4 @@
-"""Shortest paths by a worklist that is made without atomics: a row of Figure 8 of Nasre et al. 2013.
+"""Shortest paths by a worklist that is made without atomics: a variant of Figure 8 of Nasre et al. 2013.
 
 Whoever shortens a distance marks the vertex. After a round each worker counts the marks of ranges of vertices, prefix sums of
 the counts say where each range begins in the list, and each thread writes its vertices there (`operators.listing`).
