@@ -73,7 +73,7 @@ class LaunchStats:
     milliseconds : float
         From the start of the first kernel to the end of the last, by the device's own clock.
     rounds : int
-        With barriers the levels, each of them once; otherwise the kernels launched.
+        With barriers the rounds, scans of a program for its active vertices included; otherwise the kernels launched.
     grown : int
         Times that the queue grew.
     stopped : bool

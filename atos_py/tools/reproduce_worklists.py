@@ -1,8 +1,8 @@
 """The measures of Nasre, Burtscher and Pingali 2013 on this machine: figures 5 to 14, of programs that are here.
 
 `program_measures` says how measures run programs (`acc.programs`), and what is written. Figures 5 and 6 are one. Programs for
-Figures 12 and 13 alone are in `worklist_hybrids`, that for a variant of Figure 8 in `worklist_scan`. The measure of streams is not
-of that paper, but of a constant of Atos.
+Figures 12 and 13 alone are in `worklist_hybrids`, that for a variant of Figure 8 in `worklist_scan`. The measure of streams is
+not of that paper, but of a constant of Atos.
 """
 
 from __future__ import annotations

@@ -260,7 +260,7 @@ def test_time_is_limited(device):
 
 
 def test_programs_are_short():
-    """Each takes at most 25 lines of code, with the functions that it is made of."""
+    """Each takes at most 15 lines of code, with the functions that it is made of."""
     tree = ast.parse(inspect.getsource(programs))
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
