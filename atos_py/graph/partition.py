@@ -69,7 +69,7 @@ _BYTES_OF_VERTEX, _BYTES_OF_EDGE = 64, 16
 def suit_devices(num_vertices: int, num_edges: int, gpus: Sequence[Device], best: Device, room: int) -> tuple[Device, ...]:
     """Return all GPUs for a graph that does not fit the `room` on the best device, in bytes, and that device for any other.
 
-    On one GPU most algorithms are faster than on two (docs/performance.md).
+    On one GPU most algorithms are faster than on two (docs/performance/two-gpus.md).
     """
     fits = num_vertices * _BYTES_OF_VERTEX + num_edges * _BYTES_OF_EDGE <= room
     return (best,) if fits or len(gpus) < 2 else tuple(gpus)
