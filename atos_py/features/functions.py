@@ -33,8 +33,9 @@ def together(function: Callable[..., Any]) -> FeatureFunction:
     """Mark a function that all threads of a team call together, once for a vertex or an edge.
 
     Instead of the number of a feature, it takes the team: ``function(team, v, data)`` or ``function(team, u, v, edge, data)``.
-    The team is a group of as many threads as there are features, rounded up to a power of 2 and at most 32; for vertices with
-    more than 32 features it is a whole worker. The function can use ``team.split(k)``, ``team.scratch``, and `atos.linalg`.
+    The team is a group of as many threads as there are features, rounded up to a power of 2, at least 2 and at most 32; for
+    vertices with more than 32 features it is a whole worker. On the CPU it is one thread. The function can use
+    ``team.split(k)``, ``team.scratch``, and `atos.linalg`.
 
     Examples
     --------
