@@ -14,7 +14,7 @@ from typing import Any
 from ..compile.atomics import atomic_add
 from .reductions import sum_of_lower_ranks
 
-__all__ = ["append", "compaction", "share_of_thread"]
+__all__ = ["compaction"]
 
 _MOST_PLACES = 32  # of a list, which a thread looks at before it appends what it keeps
 
