@@ -44,8 +44,17 @@ def sampled_edges(num_edges: int, n: int) -> int:
     return 2 if num_edges >= _MIN_DEGREE * n else _TO_SMALLER
 
 
+def is_sampled(sampled):  # type: ignore[no-untyped-def]
+    """Whether some edges of each vertex are linked before the largest component is chosen."""
+    return sampled != ALL_EDGES and sampled != _TO_SMALLER
+
+
 def link_smaller(v, edge, last, step, indices, parent):  # type: ignore[no-untyped-def]
-    """Unite v and its smaller neighbours along every `step`-th edge from `edge` on; most vertices have one, linked before."""
+    """Unite v and its smaller neighbours along every `step`-th edge from `edge` on.
+
+    The root of v is found only if there is one. The first edge of a row is linked before, and often no other leads to a smaller
+    vertex.
+    """
     root = np.int64(-1)
     while edge < last:
         u = indices[edge]
@@ -95,8 +104,7 @@ def connecting(bounds: Callable[..., Any]) -> Task:
         first = item * size
         end = min(first + size, n)
         step = worker.round
-        is_sampled = sampled != ALL_EDGES and sampled != _TO_SMALLER
-        if step == 2 and not is_sampled:
+        if step == 2 and not is_sampled(sampled):
             step = 3
         if step == 0:
             for v in worker.split(range(first, end)):
@@ -105,13 +113,13 @@ def connecting(bounds: Callable[..., Any]) -> Task:
                 if edge < last:
                     low = min(v, graph.indices[edge])
                 parent[v] = low
-        elif step == 1 and is_sampled:
+        elif step == 1 and is_sampled(sampled):
             for v in worker.split(range(first, end)):
                 edge, last = bounds(v, graph)
                 link_edges(v, edge, min(last, edge + sampled), _ANY, graph.indices, parent)
         elif step <= 2:
             chosen = np.int64(_ANY if sampled == ALL_EDGES else _SMALLER)
-            if is_sampled:
+            if is_sampled(sampled):
                 chosen = notes[_LARGEST] & 0xFFFF_FFFF
             link_rows(worker, first, end, thread_max_degree, graph, chosen, graph.indices, parent)
         else:
@@ -134,7 +142,7 @@ connect = connecting(lambda v, graph: csr_bounds(v, graph.indptr))
 
 def choose_largest(worker, size, thread_max_degree, sampled, graph, parent, notes):  # type: ignore[no-untyped-def]
     """Find the most frequent root of a sample of vertices, after the links that every vertex has."""
-    if worker.round == 1 and sampled != ALL_EDGES and sampled != _TO_SMALLER:
+    if worker.round == 1 and is_sampled(sampled):
         n = np.uint64(parent.size)
         for k in worker.split(_SAMPLES):
             notes[_ROOTS + k] = find_root(np.int64(splitmix64(np.uint64(k)) % n), parent)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SpanningForestResult", "minimum_spanning_forest"]
 
-_ITEMS_SUMMED = 1 << 16  # whose sums, of up to 42 bits each, NumPy adds up in 64 bits
+_ITEMS_SUMMED = 1 << 16  # whose sums, of up to 44 bits each, NumPy adds up in 64 bits
 
 
 @dataclass(frozen=True)
