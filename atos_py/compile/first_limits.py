@@ -27,6 +27,7 @@ _FIRST = {
     ("orient", "cta"): 64,
     ("propagate", "cta"): 64,
     ("relax", "cta"): 64,
+    ("relax_along", "cta"): 64,
     ("relax_in_row", "cta"): 64,
     ("row_difference", "warp"): 48,
     ("scale_by_degree", "cta"): 48,

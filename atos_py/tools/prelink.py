@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.bfs import api as bfs
+from ..algorithms.bfs.tasks import FOLLOWED_DEGREE
 from ..algorithms.coloring import api as coloring
 from ..algorithms.pagerank import chebyshev_pull
 from ..algorithms.registry import find_algorithms
@@ -91,7 +92,7 @@ def as_a_gpu_chooses() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         stack.enter_context(patch(bfs._LARGE, {"cpu": 0}))
         low, unordered = chebyshev_pull._LOW_AVERAGE_DEGREE, distances._UNORDERED_DEGREE
-        for choice in (coloring._HUB_DEGREE, low, unordered, THREAD_MAX_DEGREE):
+        for choice in (coloring._HUB_DEGREE, low, unordered, FOLLOWED_DEGREE, THREAD_MAX_DEGREE):
             stack.enter_context(patch(choice, {"cpu": choice["cuda"]}))
         yield
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from typing import Any
+from unittest import mock
 
 import networkx as nx
 import numpy as np
@@ -144,6 +145,25 @@ def test_which_direction_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None
     assert atos.bfs(directed, 0).stats.task == "visit"
     monkeypatch.setitem(driver._LARGE, "cpu", 0)
     assert atos.bfs(atos.generate.road(20, device="cpu"), 0).stats.task == "visit"  # 4 edges to a vertex
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_groups_that_follow_paths(device: atos.Device, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU where few edges leave a vertex, unless a schedule is asked for."""
+    monkeypatch.setattr(driver, "pays_to_follow", lambda graph: True)
+    theirs, source, reached = KNOWN[name]
+    graph = atos.Graph.from_networkx(theirs, device=device)
+    result = checked(graph, source)
+    assert (result.num_reached, result.stats.task) == (reached, "visit_along")
+    assert checked(graph, source, persistent=True).stats.task == "visit"
+    assert checked(graph, source, direction="push").stats.task == "visit"
+
+
+@given(searches(), st.sampled_from([1, 3]))
+@settings(deadline=None, max_examples=80)
+def test_random_graphs_by_groups_that_follow_paths(search: tuple[atos.Graph, Any], blocks: int) -> None:
+    with mock.patch.object(driver, "pays_to_follow", return_value=True):
+        checked(*search, num_blocks=blocks)
 
 
 def test_a_vertex_with_many_neighbours_that_are_not_reached(device: atos.Device, worker: str) -> None:

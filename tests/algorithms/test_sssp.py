@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import networkx as nx
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 import atos_py as atos
 from atos_py.algorithms.sssp import api as driver
 from atos_py.algorithms.sssp.distances import distance_dtype, suit_delta, unreached_of
-from atos_py.algorithms.sssp.tasks import assign_predecessors, find_hops, relax
+from atos_py.algorithms.sssp.tasks import assign_predecessors, find_hops, relax, relax_along
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError, UnsupportedTypeError, VerificationError
@@ -90,14 +91,33 @@ def test_random_graphs(search: Any, worker: str, schedule: dict[str, bool], bloc
     atos.verify_sssp(graph, sources, distance, predecessor)
 
 
-@pytest.mark.parametrize("pays", [False, True])
-def test_with_priorities_and_in_order_of_arrival(device, pays, monkeypatch):
-    """Either way: a GPU chooses by the number of edges to a vertex, a CPU always has priorities."""
-    monkeypatch.setattr(driver, "pays_to_order", lambda graph, delta: pays)
+@pytest.mark.parametrize(
+    ("orders", "follows", "task"), [(False, False, "relax_by_arrival"), (True, False, "relax"), (True, True, "relax_along")]
+)
+def test_ways_to_search(device, orders, follows, task, monkeypatch):
+    """A GPU chooses by the number of edges to a vertex; a CPU always has priorities, and never follows paths."""
+    monkeypatch.setattr(driver, "pays_to_order", lambda graph, delta: orders)
+    monkeypatch.setattr(driver, "pays_to_follow", lambda graph: follows)
     graph = grid(30, "u4", device)
     result = atos.sssp(graph, 0, predecessors=True)
     atos.verify_sssp(graph, 0, result.distance, result.predecessor)
-    assert result.stats.task == ("relax" if pays else "relax_by_arrival")
+    assert result.stats.task == task
+    if follows:  # not where it was asked for another schedule, nor where a distance and a vertex take more than a word
+        assert atos.sssp(graph, 0, barrier=False).stats.task == "relax"
+        assert atos.sssp(grid(30, "f8", device), 0).stats.task == "relax"
+
+
+@given(searches(), st.sampled_from([1, 3]), st.data())
+@settings(deadline=None, max_examples=80)
+def test_groups_that_follow_paths(search: Any, blocks: int, data: st.DataObject) -> None:
+    graph, sources, theirs = search
+    target = data.draw(st.integers(0, graph.num_vertices - 1))
+    with mock.patch.object(driver, "pays_to_follow", return_value=True):
+        result = atos.sssp(graph, sources, predecessors=True, num_blocks=blocks)
+        found = atos.sssp(graph, sources, target=target, num_blocks=blocks)
+    np.testing.assert_array_equal(np.asarray(result.distance), expected(graph, sources, theirs), strict=True)
+    atos.verify_sssp(graph, sources, result.distance, result.predecessor)
+    assert found.distance[target] == result.distance[target]
 
 
 @pytest.mark.parametrize(("last", "cutoff", "sequences"), [(0, None, 2), (1, None, 3), (1, 2**32 - 2, 2), (1, 2**32, 3)])
@@ -412,7 +432,7 @@ class TestVerifier:
             atos.verify_sssp(csr, 0, np.zeros(1, "u4"))
 
 
-@pytest.mark.parametrize("name", ["relax", "assign", "hops"])
+@pytest.mark.parametrize("name", ["relax", "along", "assign", "hops"])
 def test_kernels_spill_nothing(name: str) -> None:
     pytest.importorskip("numba_cuda")
     road, words = atos.generate.road(2, device="cpu"), atos.zeros(1, dtype=np.uint32, device="cpu")
@@ -422,12 +442,13 @@ def test_kernels_spill_nothing(name: str) -> None:
     step = np.dtype([("vertex", "u4"), ("distance", "f4")])
     task, arguments, items = {
         "relax": (relax, (rows, distance, 3, 4.0), step),
+        "along": (relax_along, (rows, distance, 3, 4.0), step),
         "assign": (assign_predecessors, (*edges, np.float32(0), words), np.dtype("u4")),
         "hops": (find_hops, (*edges, words, words), np.dtype("u4")),
     }[name]
     try:
-        kernel = link.cubin(task, None, tuple(map(describe, arguments)), items, "cta", (9, 0), 64, buckets=name == "relax")
+        kernel = link.cubin(task, None, tuple(map(describe, arguments)), items, "cta", (9, 0), 64, buckets=items is step)
     except BuildError as error:
         pytest.skip(str(error))
     assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)
-    assert kernel.registers <= (64 if name == "relax" else 48)
+    assert kernel.registers <= (64 if items is step else 48)

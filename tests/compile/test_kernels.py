@@ -14,6 +14,7 @@ from kernel_limits import check_registers
 
 import atos_py as atos
 from atos_py.algorithms import bfs, count_triangles, dynamic_components, label_propagation, maximal_independent_set
+from atos_py.algorithms.bfs.tasks import visit_along
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import PoolArgument, QueueKind, describe
 from atos_py.compile.kinds import Launchable, Tasks
@@ -207,6 +208,7 @@ def nothing(worker, v):
 TASKS: dict[str, tuple[Launchable, Any, tuple[Any, ...], np.dtype]] = {
     "nothing": (atos.task(nothing), None, (), np.dtype("u4")),
     "bfs": (bfs.visit, None, (GRAPH, array("u4")), np.dtype("u4")),
+    "bfs along paths": (visit_along, None, (GRAPH, array("u4")), np.dtype("u4")),
     "nested": (visit, None, (GRAPH, array("u4")), np.dtype("u4")),
     "nested, 64 bits": (visit, None, (GRAPH, array("u4")), np.dtype("i8")),
     "nested, push_min": (lower, None, (GRAPH, array("u4"), array("f8")), np.dtype("u4")),

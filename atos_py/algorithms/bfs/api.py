@@ -27,7 +27,7 @@ from ..over_hosts import refuse_over_hosts
 from .direction import LEVEL_TASKS, search_by_level
 from .over_devices import bfs_over
 from .over_hosts import bfs_over_hosts
-from .tasks import UNREACHED, assign_parents, visit, visit_within
+from .tasks import UNREACHED, assign_parents, pays_to_follow, visit, visit_along, visit_within
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
@@ -185,7 +185,9 @@ def bfs(
         return BFSResult(*bfs_over(graph, source, way, target, cutoff, parents, capacity, worker, launch_options))
     limit = largest_whole(check_cutoff(cutoff), int(UNREACHED))
     target = check_target(target, graph.num_vertices)
-    direction = choose_direction(graph, direction, chosen=worker is not None or not SCHEDULE.isdisjoint(launch_options))
+    chosen = worker is not None or not SCHEDULE.isdisjoint(launch_options)
+    follows = direction is None and not chosen and pays_to_follow(graph)
+    direction = choose_direction(graph, direction, chosen)
     if direction == "auto":
         check_no_each_round("bfs", launch_options)
     worker = worker or "cta"
@@ -198,7 +200,7 @@ def bfs(
     else:
         queue = Queue(room, dtype=dtype, device=graph.device)
     launches = LaunchSequence("bfs", queue, launch_options, worker)
-    depth = find_depths(graph, sources, direction, launches, target, limit)
+    depth = find_depths(graph, sources, direction, launches, target, limit, follows)
     stats = launches.total(None if direction == "push" else "direction_optimizing")
     parent = None
     if parents:
@@ -224,14 +226,23 @@ def choose_direction(graph: Graph, asked: str | None, chosen: bool) -> str:
 
 
 def find_depths(
-    graph: Graph, sources: NDArray[Any], direction: str, launches: LaunchSequence, target: int | None, limit: int
+    graph: Graph,
+    sources: NDArray[Any],
+    direction: str,
+    launches: LaunchSequence,
+    target: int | None,
+    limit: int,
+    follows: bool = False,
 ) -> Array:
-    """Return the depths, up to a limit, or so many as it takes to know that of a target."""
+    """Return the depths, up to a limit, or so many as it takes to know that of a target.
+
+    If it `follows` paths, a group of threads that reached a vertex goes on with its edges.
+    """
     depth = zero_at(sources, graph.num_vertices, UNREACHED, graph.device)
     if direction == "auto" and limit > 0:
         search_by_level(graph, sources, depth, launches, target, limit)
     elif target is None and limit == UNREACHED:
-        launches.launch(sources, visit, graph._replace(weights=None), depth)
+        launches.launch(sources, visit_along if follows else visit, graph._replace(weights=None), depth)
     else:
         launches.launch(sources, visit_within, graph._replace(weights=None), depth, target, limit)
     return depth

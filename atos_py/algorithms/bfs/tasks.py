@@ -1,4 +1,9 @@
-"""Tasks of a breadth-first search that need no levels: relaxing the edges of a vertex, and naming parents."""
+"""Tasks of a breadth-first search that need no levels: relaxing the edges of a vertex, and naming parents.
+
+Where few edges leave a vertex, a search takes as many steps as the graph is wide, and each waits for memory several times, and
+then for the other threads of its worker. So a group of threads there relaxes all edges of a vertex at once, and goes on with
+those of one neighbor that it reached. The others are pushed.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,33 @@ import numpy as np
 
 from ...compile.atomics import atomic_min
 from ...compile.task import task
+from ...graph.graph import Graph
 from ...operators.edge_map import push
 
-__all__ = ["UNREACHED", "assign_parents", "degree", "visit", "visit_within"]
+__all__ = [
+    "FOLLOWED_DEGREE",
+    "GROUP",
+    "UNREACHED",
+    "assign_parents",
+    "degree",
+    "parts_of_row",
+    "pays_to_follow",
+    "visit",
+    "visit_along",
+    "visit_within",
+]
 
 UNREACHED = np.uint32(0xFFFF_FFFF)
+NO_VERTEX = UNREACHED  # a graph has fewer vertices
+#: Edges to a vertex from which on it does not pay to follow paths. On a CPU it never does: nobody waits for others.
+FOLLOWED_DEGREE = {"cpu": 0, "cuda": 8}
+GROUP = 4  # threads that relax as many edges at once
+_HOPS = 2  # vertices along a path whose edges a group relaxes, one after the other
+
+
+def pays_to_follow(graph: Graph) -> bool:
+    """Whether a group of threads that reached a vertex is to go on with its edges."""
+    return graph.num_edges < FOLLOWED_DEGREE[graph.device.kind] * graph.num_vertices
 
 
 def degree(v, graph, depth):  # type: ignore[no-untyped-def]
@@ -25,6 +52,43 @@ def visit(worker, v, i, first, next_depth, graph, depth):  # type: ignore[no-unt
     neighbor = graph.indices[first + i]
     if atomic_min(depth, neighbor, next_depth) > next_depth:
         worker.push(neighbor)
+
+
+def parts_of_row(v, graph, depth):  # type: ignore[no-untyped-def]
+    """Return the number of parts of a row, where it begins and ends, and the depth of the neighbours."""
+    first, end = graph.indptr[v], graph.indptr[v + 1]
+    return (end - first + GROUP - 1) // GROUP, first, end, depth[v] + 1
+
+
+@task(workload=parts_of_row, group=GROUP)
+def visit_along(worker, v, part, first, end, next_depth, graph, depth):  # type: ignore[no-untyped-def]
+    """Relax the edges of a part, and those of one vertex that it reached, if there are no more; push what else is reached."""
+    group = worker.group
+    first += part * GROUP
+    end = min(first + GROUP, end)
+    for hop in range(_HOPS):
+        reached = NO_VERTEX
+        for step in range(GROUP // group.size):
+            edge = first + group.rank + step
+            if edge < end:
+                neighbor = np.uint32(graph.indices[edge])
+                if atomic_min(depth, neighbor, next_depth) > next_depth:
+                    if reached != NO_VERTEX:
+                        worker.push(reached)
+                    reached = neighbor
+        follows = group.min(reached)
+        if follows == NO_VERTEX:
+            return
+        if reached != NO_VERTEX and reached != follows:
+            worker.push(reached)
+        if hop == _HOPS - 1:
+            break
+        first, end = graph.indptr[follows], graph.indptr[follows + 1]
+        if end - first > GROUP:
+            break
+        next_depth += 1
+    if group.rank == 0:
+        worker.push(follows)
 
 
 def degree_within(v, graph, depth, target, limit):  # type: ignore[no-untyped-def]

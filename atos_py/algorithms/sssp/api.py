@@ -24,7 +24,7 @@ from ...support.host_memory import host_memory_for
 from ...support.validation import check_bool
 from ..arguments import check_call, check_cutoff, check_sources, check_target, largest_whole
 from ..bfs.api import SCHEDULE, choose_direction, find_depths, zero_at
-from ..bfs.tasks import UNREACHED
+from ..bfs.tasks import UNREACHED, pays_to_follow
 from ..launch_sequence import LaunchSequence
 from ..over_devices import refuse_over
 from ..over_hosts import refuse_over_hosts
@@ -173,14 +173,15 @@ def sssp(
         queue = Queue(suit_capacity(graph), dtype=dtype, device=graph.device, **order)
         return LaunchSequence("sssp", queue, launch_options, worker or "cta")
 
+    chosen = worker is not None or not SCHEDULE.isdisjoint(launch_options)
+    follows = not chosen and pays_to_follow(graph)
     if graph.weights is None:
-        chosen = worker is not None or not SCHEDULE.isdisjoint(launch_options)
         whole = largest_whole(limit, int(UNREACHED))
         search = tree = launches_on(mixed_item_dtype(n))
-        distance = find_depths(graph, sources, choose_direction(graph, None, chosen), search, end, whole)
+        distance = find_depths(graph, sources, choose_direction(graph, None, chosen), search, end, whole, follows)
         searches = [search]
     else:
-        distance, searches = find_distances(graph, sources, kind, end, limit, launches_on)
+        distance, searches = find_distances(graph, sources, kind, end, limit, launches_on, follows)
         search = searches[0]
     first, runs, predecessor = search.total(), [run for each in searches for run in each.runs], None
     if tree_wanted:

@@ -16,7 +16,7 @@ __all__ = ["BUCKETS", "distance_dtype", "distance_limit", "pays_to_order", "suit
 
 BUCKETS = 64
 #: Width of a bucket, in mean weights, where few edges leave a vertex: a GPU has more workers to keep busy.
-_SPARSE_WIDTH = {"cpu": 1.0, "cuda": 8.0}
+_SPARSE_WIDTH = {"cpu": 1.0, "cuda": 24.0}
 _DENSE = 8  # edges to a vertex, from which on a bucket is as much narrower
 #: Edges to a vertex from which on arrival is nearly in the order of distances, since a few hops reach all.
 _UNORDERED_DEGREE = {"cpu": 1 << 62, "cuda": _DENSE}

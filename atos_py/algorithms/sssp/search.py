@@ -15,7 +15,7 @@ from ...operators.ranges import mixed_item_dtype
 from ..bfs.api import zero_at
 from ..launch_sequence import LaunchSequence
 from .distances import distance_limit, unreached_of
-from .tasks import relax, relax_by_arrival, widen_distances
+from .tasks import relax, relax_along, relax_by_arrival, widen_distances
 
 __all__ = ["find_distances"]
 
@@ -29,8 +29,11 @@ def find_distances(
     target: int | None,
     cutoff: int | float | None,
     launches_on: Callable[[DTypeLike], LaunchSequence],
+    follows: bool,
 ) -> tuple[Array, list[LaunchSequence]]:
     """Return the distances, of the type `kind`, and the sequences of launches that found them.
+
+    If it `follows` paths, a group of threads that reached a vertex goes on with its edges.
 
     Distances of int64 are looked for as uint32 first, and what would be farther away is cut off. If all that were found are
     so small that an edge more fits as well, nothing was: a vertex that is cut off along a shortest path would have a
@@ -44,7 +47,8 @@ def find_distances(
         distance = zero_at(sources, graph.num_vertices, unreached_of(dtype), graph.device)
         items = np.zeros(len(sources), step)
         items["vertex"] = sources
-        task = relax_by_arrival if launches.queue.buckets is None else relax
+        along = follows and np.dtype(dtype).itemsize == _NARROW.itemsize  # a distance and a vertex fit in a word
+        task = relax_by_arrival if launches.queue.buckets is None else relax_along if along else relax
         launches.launch(items, task, graph, distance, target, limit)
         return distance, launches
 

@@ -1,12 +1,18 @@
-"""Tasks of shortest paths: relaxing edges, and naming predecessors."""
+"""Tasks of shortest paths: relaxing edges, and naming predecessors.
+
+`relax_along` is for graphs with few edges to a vertex, for the reason that `bfs.tasks` gives.
+"""
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...compile.atomics import atomic_min
+from ...compile.packing import pack, unpack
 from ...compile.task import task
 from ...operators.edge_map import push
 from ...operators.vertex_map import vertex_sums
-from ..bfs.tasks import UNREACHED
+from ..bfs.tasks import GROUP, UNREACHED
 
 __all__ = [
     "assign_along_hops",
@@ -14,10 +20,14 @@ __all__ = [
     "count_orphans",
     "find_hops",
     "relax",
+    "relax_along",
     "relax_by_arrival",
     "weight_of",
     "widen_distances",
 ]
+
+_NONE = np.uint64(2**64 - 1)  # in place of a packed distance and vertex
+_HOPS = 3  # vertices along a path whose edges a group of threads relaxes, one after the other
 
 
 def weight_of(weights, edge, distance):  # type: ignore[no-untyped-def]
@@ -52,6 +62,50 @@ def relax(worker, item, i, first, length, graph, distance, target, cutoff):  # t
     candidate = length + weight_of(graph.weights, first + i, distance)
     if shortens(neighbor, candidate, distance, target, cutoff):
         worker.push((neighbor, candidate), candidate)
+
+
+def push_packed(worker, word, distance):  # type: ignore[no-untyped-def]
+    """Push a vertex with its distance, which are packed in a word."""
+    length, vertex = unpack(word, distance.dtype)
+    worker.push((vertex, length), length)
+
+
+def parts_of_row(item, graph, distance, target, cutoff):  # type: ignore[no-untyped-def]
+    """Return the number of parts of a row to relax, where it begins and ends, and the distance of the vertex."""
+    count, first, length = out_edges(item, graph, distance, target, cutoff)
+    return (count + GROUP - 1) // GROUP, first, first + count, length
+
+
+@task(workload=parts_of_row, group=GROUP)
+def relax_along(worker, item, part, first, end, length, graph, distance, target, cutoff):  # type: ignore[no-untyped-def]
+    """Relax the edges of a part, then those of the nearest vertex that it reached, if these are no more; push the others."""
+    group = worker.group
+    first += part * GROUP
+    end = min(first + GROUP, end)
+    for hop in range(_HOPS):
+        nearest = _NONE
+        for step in range(GROUP // group.size):
+            edge = first + group.rank + step
+            if edge < end:
+                neighbor = graph.indices[edge]
+                candidate = length + weight_of(graph.weights, edge, distance)
+                if shortens(neighbor, candidate, distance, target, cutoff):
+                    if nearest != _NONE:
+                        push_packed(worker, nearest, distance)
+                    nearest = pack(candidate, neighbor, distance.dtype)
+        follows = group.min(nearest)
+        if follows == _NONE:
+            return
+        if nearest != _NONE and nearest != follows:
+            push_packed(worker, nearest, distance)
+        length, vertex = unpack(follows, distance.dtype)
+        if hop == _HOPS - 1:
+            break
+        first, end = graph.indptr[vertex], graph.indptr[vertex + 1]
+        if end - first > GROUP:
+            break
+    if group.rank == 0:
+        worker.push((vertex, length), length)
 
 
 @task(workload=out_edges)
