@@ -181,14 +181,14 @@ class Bodies:
         """Build the tree, find what attracts each body, and move it; return the statistics of the launches."""
         n, tree, moved = len(self.key), self.tree, (self.key, self.body, self.speed)
         frozen = Tree(*(atos.asarray(array, readonly=True) for array in tree))
-        self.blocks.push(np.arange(-(-n // BLOCK)))
+        self.blocks.push(range(-(-n // BLOCK)))
         numbered = self.blocks.launch_cta(number, self.body, self.half, self.key)
-        self.blocks.push(np.arange(-(-n // BLOCK)))
+        self.blocks.push(range(-(-n // BLOCK)))
         arranged = self.blocks.launch_cta(arrange, atos.argsort(self.key), *moved, tree.key, tree.body, self.old_speed)
         tree.total[...], tree.used[...] = math.nan, 1
         self.cells.push(0)
         built = self.cells.launch_warp((split, gather), tree._replace(key=frozen.key, body=frozen.body), self.half)
-        self.blocks.push(np.arange(-(-n // 32)))
+        self.blocks.push(range(-(-n // 32)))
         arrays = frozen, self.old_speed, self.body, self.speed, self.acceleration, self.half
         return numbered, arranged, built, self.blocks.launch_warp(attract, *arrays, fetch_size=1)
 

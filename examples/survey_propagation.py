@@ -198,9 +198,9 @@ class Solver:
 
     def propagate(self):
         """Sweep until the surveys stay, and judge the variables; return the statistics."""
-        self.queue.push(np.arange(self.blocks))
+        self.queue.push(range(self.blocks))
         swept = self.queue.launch_cta(sweep, self.blocks, self.formula, self.state, barrier=True, each_round=settle)
-        self.queue.push(np.arange(self.blocks))
+        self.queue.push(range(self.blocks))
         self.queue.launch_cta(judge, self.blocks, self.formula, self.state)
         return swept
 
@@ -216,7 +216,7 @@ class Solver:
         device = self.queue.device
         truth = atos.asarray(1 - np.where(value == FREE, wish & 1, value), device=device)
         satisfied, flips = (atos.zeros(size, dtype=np.int64, device=device) for size in (self.state.left.size, 1))
-        self.queue.push(np.arange(self.blocks))
+        self.queue.push(range(self.blocks))
         self.queue.launch_cta(count, self.blocks, self.formula, truth, satisfied, self.search)
         one = {"num_blocks": 1, "num_threads": 32, "fetch_size": 1}  # worker: two that flip at once break more than they mend
         for limit, loose in ((30 * value.size, 1e-3), (1000 * value.size, 1.0)):  # at first hardly any variable that is fixed

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import pytest
 from cases import ALL_COMBINATIONS
@@ -13,7 +16,9 @@ from pairwise import pairwise
 from repository import ROOT
 
 import atos_py as atos
+from atos_py.arrays import array
 from atos_py.core.devices import why_no_gpu
+from atos_py.core.library import check, ffi, lib
 
 os.environ.pop("ATOS_DEVICE", None)
 pytest.register_assert_rewrite("graph_files", "public_calls", "shared_tasks", "tasks_over_devices")
@@ -64,6 +69,21 @@ def pytest_configure(config: pytest.Config) -> None:
         directory = tempfile.TemporaryDirectory(prefix="atos-cache-")
         config.add_cleanup(directory.cleanup)
         os.environ["ATOS_CACHE_DIR"] = directory.name
+
+
+@pytest.fixture(scope="session", autouse=True)
+def garbage() -> Iterator[None]:
+    """Fill arrays whose elements may be anything with a byte that nobody expects, so that nobody relies on zeros."""
+    allocate = array._allocate
+
+    def fill(shape: Any, dtype: Any, device: Any, cleared: bool) -> atos.Array:
+        new = allocate(shape, dtype, device, cleared)
+        if not cleared:
+            check(lib.atos_fill(new.device.number, ffi.cast("void *", new.pointer), b"\xa5", 1, new.nbytes))
+        return new
+
+    with mock.patch.object(array, "_allocate", fill):
+        yield
 
 
 @pytest.fixture(scope="session", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

@@ -57,9 +57,7 @@ def run_dense(asked: Request) -> LaunchStats:
     run = make_gather_rounds(back[:2], metadata, zero, order, size, alone, asked.rounds, int(asked.fuse == "none"))
     task = make_dense_task(asked.program, metadata.dtype, zero)
     items = range_takers(order.size, device)
-    launches = LaunchSequence(
-        asked.program.name, Queue(4 * len(items), dtype=items.dtype, device=device), asked.options, asked.worker or worker
-    )
+    launches = LaunchSequence(asked.program.name, Queue(4 * len(items), device=device), asked.options, asked.worker or worker)
     rounds: Any = {"barrier": True, "each_round": end_round}
     while not run.is_done:
         launches.launch(items, task, run, back.weights, *asked.args, defaults={"fetch_size": 1}, overrides=rounds)

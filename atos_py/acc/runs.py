@@ -95,16 +95,16 @@ def run_in_rounds(asked: Request) -> LaunchStats:
     queue = Queue(2 * n + takers + 1, dtype=mixed_item_dtype(n), device=graph.device)
     launches = LaunchSequence(asked.program.name, queue, asked.options, asked.worker)
     kernels = _KERNELS["direction" if asked.fuse == "all" and direction != "auto" else asked.fuse]
-    queue.push(asked.start if mode == PUSH else np.arange(0))
+    queue.push(asked.start if mode == PUSH else range(0))
     rounds: Any = {"barrier": True, "each_round": end_frontier_round}
     while mode != DONE:
         members = [task if kernels[mode] >> k & 1 else stubs[k] for k, task in enumerate(tasks)]
         if mode != PUSH:
             queue.clear()  # a scan finds again what the online filter has pushed
-            queue.push(np.arange(takers), task=members[2 if mode == PULL else 1])
+            queue.push(range(takers), task=members[2 if mode == PULL else 1])
         same = [other for other, kernel in enumerate(kernels) if asked.fuse != "none" and kernel == kernels[mode]]
         here = run._replace(stays=sum(1 << other for other in (*same, DONE)))
-        launches.launch(np.arange(0), tasks[0] if run.taken is None else members, here, *asked.args, overrides=rounds)
+        launches.launch(range(0), tasks[0] if run.taken is None else members, here, *asked.args, overrides=rounds)
         mode = run.mode
     stats = launches.total(asked.program.name)
     counts = {name: count for name, count in stats.tasks_run_by.items() if count}  # without those that were left out

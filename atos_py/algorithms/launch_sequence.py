@@ -66,7 +66,7 @@ class LaunchSequence:
 
     def launch(
         self,
-        items: NDArray[Any],
+        items: NDArray[Any] | range,
         task: Task | Sequence[Task],
         *args: Any,
         worker: str = "cta",

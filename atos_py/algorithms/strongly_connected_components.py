@@ -276,8 +276,8 @@ def strongly_connected_components(
     )
     items = range_items(max(n, m), _EDGES_PER_ITEM)
     repeats = 1 if m >= _DENSE * n else _REPEATS
-    arguments = _EDGES_PER_ITEM, -(-n // max(items.size, 1)), THREAD_MAX_DEGREE[device.kind], repeats, rows, keys
-    queue = Queue(max(2 * items.size, 1), device=device)
+    arguments = _EDGES_PER_ITEM, -(-n // max(len(items), 1)), THREAD_MAX_DEGREE[device.kind], repeats, rows, keys
+    queue = Queue(max(2 * len(items), 1), device=device)
     launches = LaunchSequence("strongly_connected_components", queue, launch_options, worker)
     options: LaunchOptions = {"barrier": True, "each_round": set_mode, "shared_memory": SCRATCH_BYTES[worker or "cta"]}
 

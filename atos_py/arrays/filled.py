@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 from ..core.devices import Device
 from ..errors import InvalidArgumentError
 from ..support.host_memory import host_memory_for
-from .array import Array, one_number, zeros
+from .array import Array, empty, one_number
 from .casting import cast_values
 from .lowered import LoweredArray
 from .memory import fill_elements
@@ -128,6 +128,6 @@ def full(
         parts = made(shape, kind, ownership_of("partition", partition))
         parts.fill(value)
         return parts
-    result = zeros(shape, dtype=kind, device=device)
+    result = empty(shape, dtype=kind, device=device)
     fill_elements(result.device, result.pointer, cast_values(element, result.dtype), result.size)
     return result

@@ -202,7 +202,7 @@ class DynamicGraph:
             if int(self._table.end[0]) > self._table.capacity:
                 self._grow()
                 edit = edit._replace(rows=self._rows, table=self._table)
-                items, rest = np.arange(num_store_items(count)), insertion[-1:]
+                items, rest = range(num_store_items(count)), insertion[-1:]
                 self._run(insertion, items, state, edit, begin_with=rest, each_round=end_insertion_round)
         except BaseException:  # nothing is inserted
             self._queue_of(insertion).clear()
@@ -364,7 +364,7 @@ class DynamicGraph:
         values = self._rows.weights
         weights = None if values is None else empty(size, dtype=values.dtype, device=self.device)
         n, packing = self.num_vertices, Packing(self._rows, self._table.room, start, indices, weights)
-        self._run((pack_rows,), np.arange(num_row_items(n)), make_state(self.device, n), packing)
+        self._run((pack_rows,), range(num_row_items(n)), make_state(self.device, n), packing)
         return indices, weights
 
     def _queue_of(self, tasks: tuple[Task, ...]) -> Queue:

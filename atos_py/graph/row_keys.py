@@ -109,7 +109,7 @@ def sort_keys(keys: Array, n: int, queue: Queue) -> None:
     digits = -(-of_vertex // _MOST_BITS)
     bits = -(-of_vertex // digits)
     items = range_items(keys.size, _KEYS_PER_ITEM)
-    counts = empty((items.size + 1) << bits, dtype=np.int32, device=keys.device)
+    counts = empty((len(items) + 1) << bits, dtype=np.int32, device=keys.device)
     queue.push(items)
     sorting = Sorting(keys, empty(keys.size, dtype=np.uint64, device=keys.device), counts, bits, digits)
     queue.launch_cta(sort_by_digit, sorting, barrier=True, each_round=sum_counts)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray, empty, zeros
 from ..compile.atomics import atomic_add
@@ -68,9 +67,9 @@ def make_gather_rounds(rows: tuple[Array, Array], values: Array, zero: Any, orde
     )
 
 
-def range_takers(num_ranges: int, device: Device) -> NDArray[Any]:
+def range_takers(num_ranges: int, device: Device) -> range:
     """Return the items that take so many ranges: no more than those, and more than workers."""
-    return np.arange(min(64 * device.processors, max(num_ranges, 1)), dtype=np.uint32)
+    return range(min(64 * device.processors, max(num_ranges, 1)))
 
 
 def take_range(worker, run):  # type: ignore[no-untyped-def]

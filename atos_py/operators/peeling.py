@@ -21,7 +21,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray, empty
 from ..compile.atomics import atomic_add, atomic_cas, atomic_exch, atomic_min
@@ -325,6 +324,6 @@ def make_peeling(n: int, removed_at: Array, first: int, last: int, dtype: type[n
     return Peeling(degree, removed_at, lists, asarray(begin, device=device), first, last, THREAD_MAX_DEGREE[device.kind])
 
 
-def list_ranges(n: int) -> NDArray[np.uint32]:
+def list_ranges(n: int) -> range:
     """Return the items of the first round."""
-    return np.arange(-(-n // places_of_range(n)), dtype=np.uint32)
+    return range(-(-n // places_of_range(n)))

@@ -11,10 +11,8 @@ is either a list, the vertices in the queue, or dense: all ranges, and a predica
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 __all__ = [
     "VERTICES_PER_ITEM",
@@ -30,9 +28,9 @@ VERTICES_PER_ITEM = 4096  # of passes that do little for each vertex
 VERTICES_PER_MIXED_RANGE = 512
 
 
-def range_items(n: int, size: int = VERTICES_PER_ITEM) -> NDArray[Any]:
+def range_items(n: int, size: int = VERTICES_PER_ITEM) -> range:
     """Return the range items that cover n vertices."""
-    return np.arange(-(-n // size), dtype=np.uint32)
+    return range(-(-n // size))
 
 
 def split_range(worker, item, n, size):  # type: ignore[no-untyped-def]
@@ -41,9 +39,9 @@ def split_range(worker, item, n, size):  # type: ignore[no-untyped-def]
     return worker.split(range(first, min(first + size, n)))
 
 
-def mixed_ranges(n: int) -> NDArray[Any]:
+def mixed_ranges(n: int) -> range:
     """Return the mixed items that are ranges, which cover all n vertices."""
-    return np.arange(n, n + -(-n // VERTICES_PER_MIXED_RANGE), dtype=mixed_item_dtype(n))
+    return range(n, n + -(-n // VERTICES_PER_MIXED_RANGE))
 
 
 def mixed_item_dtype(n: int) -> DTypeLike:

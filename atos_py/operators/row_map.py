@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numpy.typing import NDArray
-
 from ..core.devices import Device
 from ..runtime.queue import Queue
 from .ranges import range_items
@@ -22,7 +20,7 @@ _GROUP = 32
 _LOG_ROWS_OF_WORKERS = 6  # a worker takes rows of so many times the degree, as a power of 2, that a thread takes at most
 
 
-def row_items(n: int, device: Device) -> tuple[NDArray[Any], int]:
+def row_items(n: int, device: Device) -> tuple[range, int]:
     """Return the range items that cover n vertices, and how many vertices a range has."""
     size = VERTICES_PER_ROW_ITEM[device.kind]
     return range_items(n, size), size

@@ -24,6 +24,7 @@ from .stats import DeviceStats
 
 __all__ = ["CoreQueue", "Form", "Launched", "is_replaced", "lacks_tasks"]
 
+_WORD = 8  # bytes of the largest items that the core can make by itself
 _KINDS = 256  # numbers that fit the byte
 _STATS = ffi.typeof("atos_stats *")  # parsed once
 
@@ -84,6 +85,10 @@ class Form(NamedTuple):
             stored[:, -1] = numbers
         return stored
 
+    def word_of(self, item: int, number: int) -> int:
+        """Return an item that is a number, and the number of its kind, as a word of at most 8 bytes."""
+        return item if self.kinds is None else item | number << 8 * (self.stride - 1)
+
     def decode(self, stored: NDArray[np.uint8]) -> tuple[NDArray[Any], NDArray[np.uint8]]:
         """Return the items that the core stores, and the numbers of their kinds."""
         items = np.ascontiguousarray(stored[:, : self.dtype.itemsize]).view(self.dtype).reshape(-1)
@@ -133,24 +138,30 @@ class CoreQueue:
         lib.atos_queue_capacity(self.form.handle, pair, pair + 1)
         return pair[0], pair[1]
 
-    def push(self, items: NDArray[Any] | Array, task: str | None, priorities: NDArray[np.float64] | None = None) -> None:
-        """Push items for a task, from the host or from the queue's GPU."""
+    def push(
+        self, items: NDArray[Any] | Array | range, task: str | None, priorities: NDArray[np.float64] | None = None
+    ) -> None:
+        """Push items for a task, from the host or from the queue's GPU, or whole numbers that follow each other."""
         while True:
             form, number = self._number_of(task)
             more: tuple[Any, ...] = ()
-            if isinstance(items, Array) and form.kinds is None:
-                push, memory = lib.atos_queue_push_device, ffi.cast("void *", items.pointer)
+            if isinstance(items, range) and form.stride <= _WORD:
+                push, given = lib.atos_queue_push_range, form.word_of(items.start, number)
+            elif isinstance(items, Array) and form.kinds is None:
+                push, given = lib.atos_queue_push_device, ffi.cast("void *", items.pointer)
             else:
-                push, memory = lib.atos_queue_push, ffi.from_buffer(form.encode(np.ascontiguousarray(items), number))
+                if isinstance(items, range):
+                    items = np.arange(items.start, items.stop, dtype=form.dtype)
+                push, given = lib.atos_queue_push, ffi.from_buffer(form.encode(np.ascontiguousarray(items), number))
             if priorities is not None:
                 push, more = lib.atos_queue_push_prioritized, (_pointer(priorities),)
-            status = in_turn(push, form.handle, memory, *more, items.size)
+            status = in_turn(push, form.handle, given, *more, len(items))
             if not is_replaced(status):
                 break
         if status == lib.ATOS_QUEUE_FULL:
             text, waiting = message(), self.pending()
             raise QueueFullError(
-                f"{text}; set queue.max_capacity = {waiting + items.size} or more",
+                f"{text}; set queue.max_capacity = {waiting + len(items)} or more",
                 capacity=self.capacities()[0],
                 pending=waiting,
                 lost=0,

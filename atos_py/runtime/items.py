@@ -16,7 +16,7 @@ from ..core.devices import Device
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.validation import as_host_array
 
-__all__ = ["as_items", "check_item_dtype", "items_on_gpu"]
+__all__ = ["as_items", "check_item_dtype", "items_made_there"]
 
 
 def check_item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -41,6 +41,11 @@ def as_items(items: ArrayLike | Array, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return what is pushed to a queue of `dtype` as the core takes it, after checking that every item fits."""
     if type(items) is np.ndarray and items.dtype == dtype and items.ndim == 1 and items.flags.c_contiguous:
         return items  # every value fits
+    if isinstance(items, range) and not dtype.names:
+        if items:
+            _check_fits(min(items[0], items[-1]), max(items[0], items[-1]), dtype)
+        start, step = (np.uint64(number % 2**64) for number in (items.start, items.step))
+        return (start + step * np.arange(len(items), dtype=np.uint64)).astype(dtype)  # exact, as all is modulo 2**64
     items = asarray(items) if is_on_gpu(items) else items  # NumPy does not read those of other libraries
     given = _make_records(items, dtype) if dtype.names else np.atleast_1d(_read_integers(items))
     if given.ndim != 1:
@@ -49,18 +54,18 @@ def as_items(items: ArrayLike | Array, dtype: np.dtype[Any]) -> NDArray[Any]:
         if given.size and given.dtype.kind not in "iu" and not (given.dtype == object and _are_integers(given)):
             raise UnsupportedTypeError(f"items of dtype {given.dtype} cannot be pushed to a queue of {dtype}")
         if given.size:
-            low, high, limits = int(given.min()), int(given.max()), np.iinfo(dtype)
-            if low < limits.min or high > limits.max:
-                bad = low if low < limits.min else high
-                raise InvalidArgumentError(f"item {bad} does not fit {dtype} ({limits.min} to {limits.max})")
+            _check_fits(int(given.min()), int(given.max()), dtype)
     return np.ascontiguousarray(given, dtype)
 
 
-def items_on_gpu(items: Any, dtype: np.dtype[Any], device: Device) -> Array | None:
-    """Return what is pushed to a queue of `dtype` on a GPU, if it is an array there that need not pass through the host.
+def items_made_there(items: Any, dtype: np.dtype[Any], device: Device) -> Array | range | None:
+    """Return what is pushed to a queue of `dtype`, if it need not pass through the host: an array on its GPU, or a range.
 
-    One of another dtype has to, since its values are checked and cast there, as has one of another device.
+    An array of another dtype has to, since its values are checked and cast there, as has one of another device.
     """
+    if isinstance(items, range):
+        is_plain = items.step == 1 and dtype.names is None
+        return items if is_plain and items.start >= 0 and items.stop <= np.iinfo(dtype).max else None
     if device.kind != "cuda" or not (isinstance(items, Array) or is_on_gpu(items)):
         return None
     array = asarray(items)
@@ -69,6 +74,13 @@ def items_on_gpu(items: Any, dtype: np.dtype[Any], device: Device) -> Array | No
     if array.ndim > 1:
         raise InvalidArgumentError(f"items are pushed as a one-dimensional array (got shape {array.shape})")
     return array
+
+
+def _check_fits(low: int, high: int, dtype: np.dtype[Any]) -> None:
+    limits = np.iinfo(dtype)
+    if low < limits.min or high > limits.max:
+        bad = low if low < limits.min else high
+        raise InvalidArgumentError(f"item {bad} does not fit {dtype} ({limits.min} to {limits.max})")
 
 
 def _are_integers(values: NDArray[Any]) -> bool:

@@ -25,7 +25,7 @@ from .buckets import as_priorities, check_buckets
 from .checkpoint import QueueOptions, QueueSnapshot
 from .core_queue import CoreQueue
 from .host_rounds import own_items, places_of
-from .items import as_items, check_item_dtype, items_on_gpu
+from .items import as_items, check_item_dtype, items_made_there
 from .peer_queues import PeerQueues, check_owner
 from .queue_launches import QueueLaunches
 
@@ -230,7 +230,8 @@ class Queue(QueueLaunches):
         ----------
         items : array_like
             One-dimensional, or a single item; cast to the queue's dtype if every value fits. An array on the queue's GPU that
-            has the queue's dtype is copied there; any other passes through the host.
+            has the queue's dtype is copied there, and a GPU makes the items of a `range` itself; anything else passes through
+            the host.
         priority : array_like, optional
             In a queue with buckets: one number for all, or one for each item; the lowest goes first. By default 0. Such items
             pass through the host.
@@ -260,11 +261,11 @@ class Queue(QueueLaunches):
         """
         if task is not None and not isinstance(task, Task):
             raise UnsupportedTypeError(f"task must be a task made with @atos.task (got {task!r:.80})")
-        array = None if self._buckets else items_on_gpu(items, self._dtype, self._device)
-        given = as_items(items, self._dtype) if array is None else array
+        there = None if self._buckets or self._places else items_made_there(items, self._dtype, self._device)
+        given = as_items(items, self._dtype) if there is None else there
         if self._places is not None:
             given = own_items(self._places, np.asarray(given))
-        priorities = None if priority is None else as_priorities(priority, given.size, self._buckets)
+        priorities = None if priority is None else as_priorities(priority, len(given), self._buckets)
         self._core.push(given, task.name if task else None, priorities)
 
     @overload

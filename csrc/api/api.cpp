@@ -36,8 +36,8 @@ atos_status atos_device_query(int32_t device, atos_device_info *info) {
   });
 }
 
-atos_status atos_allocate(int32_t device, uint64_t bytes, void **pointer) {
-  return guarded([&] { *pointer = backend(device).allocate(bytes); });
+atos_status atos_allocate(int32_t device, uint64_t bytes, int32_t cleared, void **pointer) {
+  return guarded([&] { *pointer = cleared ? backend(device).allocate(bytes) : backend(device).allocate_uncleared(bytes); });
 }
 
 atos_status atos_release(int32_t device, void *pointer) {
@@ -168,7 +168,7 @@ atos_status atos_queue_limit(atos_queue *queue, uint64_t limit) {
 }
 
 atos_status atos_queue_push(atos_queue *queue, const void *items, uint64_t count) {
-  return guarded([&] { queue->push(items, nullptr, count); });
+  return guarded([&] { queue->push(Pushed::of_host(items), nullptr, count); });
 }
 
 atos_status atos_queue_set_buckets(atos_queue *queue, uint32_t buckets, double delta) {
@@ -176,7 +176,7 @@ atos_status atos_queue_set_buckets(atos_queue *queue, uint32_t buckets, double d
 }
 
 atos_status atos_queue_push_prioritized(atos_queue *queue, const void *items, const double *priorities, uint64_t count) {
-  return guarded([&] { queue->push(items, priorities, count); });
+  return guarded([&] { queue->push(Pushed::of_host(items), priorities, count); });
 }
 
 atos_status atos_queue_read_priorities(atos_queue *queue, double *priorities, uint64_t capacity) {
@@ -184,7 +184,11 @@ atos_status atos_queue_read_priorities(atos_queue *queue, double *priorities, ui
 }
 
 atos_status atos_queue_push_device(atos_queue *queue, const void *items, uint64_t count) {
-  return guarded([&] { queue->push(items, nullptr, count, true); });
+  return guarded([&] { queue->push(Pushed::of_device(items), nullptr, count); });
+}
+
+atos_status atos_queue_push_range(atos_queue *queue, uint64_t first, uint64_t count) {
+  return guarded([&] { queue->push(Pushed::from(first), nullptr, count); });
 }
 
 atos_status atos_queue_pending(atos_queue *queue, uint64_t *count) {

@@ -38,12 +38,8 @@ public:
     info->free_bytes = memory_free();
   }
 
-  void *allocate(uint64_t bytes) override {
-    // Refuses more memory than the host has, since a system that overcommits would not.
-    void *pointer = bytes > host_memory() ? nullptr : cpu::allocate(bytes);
-    if (!pointer) throw no_memory(bytes);
-    return pointer;
-  }
+  void *allocate(uint64_t bytes) override { return allocate(bytes, true); }
+  void *allocate_uncleared(uint64_t bytes) override { return allocate(bytes, false); }
 
   void *reserve(uint64_t *bytes, uint64_t least) override {
     for (*bytes = std::min(*bytes, host_memory_to_spare());; *bytes /= 2) {
@@ -138,6 +134,13 @@ public:
   }
 
 private:
+  // Refuses more memory than the host has, since a system that overcommits would not.
+  static void *allocate(uint64_t bytes, bool cleared) {
+    void *pointer = bytes > host_memory() ? nullptr : cpu::allocate(bytes, cleared);
+    if (!pointer) throw no_memory(bytes);
+    return pointer;
+  }
+
   static Failure no_memory(uint64_t bytes) {
     const auto asked = static_cast<unsigned long long>(bytes);
     return {ATOS_NO_MEMORY, format("%llu bytes asked for, more than the host has or than this process may take", asked)};

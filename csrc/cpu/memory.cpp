@@ -38,11 +38,11 @@ uint64_t page_bytes() {
   return bytes;
 }
 
-AddressRange map(uint64_t bytes) {
+AddressRange map(uint64_t bytes, bool cleared) {
   if (is_first_process()) {
     const AddressRange found = kept().take(bytes, bytes);
     if (found.begin) {
-      clear(found);
+      if (cleared) clear(found);
       return found;
     }
   }
@@ -63,10 +63,11 @@ AddressRange &range_of(void *block) { return *reinterpret_cast<AddressRange *>(s
 
 } // namespace
 
-void *allocate(uint64_t bytes) {
+void *allocate(uint64_t bytes, bool cleared) {
   const uint64_t page = page_bytes(), all = bytes + 2 * kAlignment;
   // calloc, since the pages of a large block are touched only when they are used; aligned by hand.
-  const AddressRange range = bytes < kMapped ? AddressRange{std::calloc(all, 1), 0} : map((all + page - 1) / page * page);
+  const AddressRange range =
+      bytes < kMapped ? AddressRange{std::calloc(all, 1), 0} : map((all + page - 1) / page * page, cleared);
   if (!range.begin) return nullptr;
   const uintptr_t begin = reinterpret_cast<uintptr_t>(range.begin);
   void *block = reinterpret_cast<void *>((begin + 2 * kAlignment - 1) / kAlignment * kAlignment);

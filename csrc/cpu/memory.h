@@ -1,5 +1,5 @@
-// Memory of the host for queues and arrays, filled with zeros, of which large blocks are kept for the next who asks: the system
-// takes several times as long to provide pages as they take to clear.
+// Memory of the host for queues and arrays, of which large blocks are kept for the next who asks: the system takes several
+// times as long to provide pages as they take to clear.
 #pragma once
 #include <cstdint>
 
@@ -7,7 +7,8 @@
 
 namespace atos::cpu {
 
-void *allocate(uint64_t bytes); // aligned to 128 bytes; null if there is too little memory
+// Aligned to 128 bytes, and filled with zeros, or if not `cleared` with anything; null if there is too little memory.
+void *allocate(uint64_t bytes, bool cleared = true);
 void release(void *pointer) noexcept;
 void release_kept() noexcept; // to the system
 

@@ -28,6 +28,7 @@ public:
   void wait(void *stream) override { device.wait(static_cast<CUstream>(stream)); }
 
   void *allocate(uint64_t bytes) override { return cuda::allocate(device, bytes); }
+  void *allocate_uncleared(uint64_t bytes) override { return cuda::allocate(device, bytes, false); }
   void *reserve(uint64_t *bytes, uint64_t least) override { return cuda::reserve(device, bytes, least); }
   void release(void *pointer) noexcept override { cuda::release(device, pointer); }
   void release_reserved(void *pointer, uint64_t bytes, uint64_t least, bool written) noexcept override {
@@ -37,8 +38,10 @@ public:
   void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) override {
     cuda::fill(device, to, element, element_bytes, count);
   }
-  void store_items(void *slots, const void *items, uint64_t count, uint32_t item_bytes, uint64_t generation) override {
-    cuda::store_items(device, slots, items, count, item_bytes, generation);
+  bool store_items(void *slots, const void *items, uint64_t first, uint64_t count, uint32_t item_bytes,
+                   uint64_t generation) override {
+    cuda::store_items(device, slots, items, first, count, item_bytes, generation);
+    return true;
   }
   std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) override { return reserve_range(device, bytes); }
 

@@ -41,7 +41,7 @@ void fill_with_words(CUdeviceptr at, const uint32_t *words, uint32_t element_byt
 
 } // namespace
 
-void *allocate(CudaDevice &device, uint64_t bytes) {
+void *allocate(CudaDevice &device, uint64_t bytes, bool cleared) {
   device.refuse_if_stuck();
   ScopedContext current(device.context);
   CUdeviceptr pointer = 0;
@@ -56,10 +56,10 @@ void *allocate(CudaDevice &device, uint64_t bytes) {
   check(result, "allocating memory");
   const unsigned char zero = 0;
   if (device.has_run()) {
-    fill_by_copies(pointer, &zero, 1, bytes);
+    if (cleared) fill_by_copies(pointer, &zero, 1, bytes);
   } else {
-    check(driver().cuMemsetD8(pointer, 0, bytes ? bytes : 1), "clearing memory");
-    device.note_clearing();
+    if (cleared) check(driver().cuMemsetD8(pointer, 0, bytes ? bytes : 1), "clearing memory");
+    device.note_clearing(); // or that the memory is there, in the order of the stream
   }
   return reinterpret_cast<void *>(pointer);
 }

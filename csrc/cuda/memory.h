@@ -5,7 +5,7 @@
 
 namespace atos::cuda {
 
-void *allocate(CudaDevice &device, uint64_t bytes); // filled with zeros
+void *allocate(CudaDevice &device, uint64_t bytes, bool cleared = true); // filled with zeros, or with anything
 
 // Managed memory: pages come when they are written, and go to the host if the GPU has no space. Where the GPU cannot fault,
 // just what is needed. Sets *bytes to what it is.

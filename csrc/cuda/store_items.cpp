@@ -11,17 +11,20 @@ namespace atos::cuda {
 namespace {
 
 // In C++, with the thread's number in the grid as i and the number of threads as step, and a slot as a pair:
-//   for (; i < count; i += step) slots[i] = {items[i], sequence};
+//   for (; i < count; i += step) slots[i] = {items ? items[i] : first + i, sequence};
 #define ATOS_STORE_KERNEL(name, type, item_shift, slot_shift)                                                                  \
-  ".visible .entry " name "(.param .u64 items, .param .u64 slots, .param .u64 count, .param .u64 sequence) {\n"                \
-  "  .reg .u64 from, to, n, i, step, at;\n"                                                                                    \
+  ".visible .entry " name "(.param .u64 items, .param .u64 first, .param .u64 slots, .param .u64 count, "                      \
+  ".param .u64 sequence) {\n"                                                                                                  \
+  "  .reg .u64 from, least, to, n, i, step, at;\n"                                                                             \
   "  .reg .u32 block, blocks, threads, thread;\n"                                                                              \
   "  .reg ." type " item, number;\n"                                                                                           \
-  "  .reg .pred over;\n"                                                                                                       \
+  "  .reg .pred over, given;\n"                                                                                                \
   "  ld.param.u64 from, [items];\n"                                                                                            \
+  "  ld.param.u64 least, [first];\n"                                                                                           \
   "  ld.param.u64 to, [slots];\n"                                                                                              \
   "  ld.param.u64 n, [count];\n"                                                                                               \
   "  ld.param." type " number, [sequence];\n"                                                                                  \
+  "  setp.ne.u64 given, from, 0;\n"                                                                                            \
   "  cvta.to.global.u64 from, from;\n"                                                                                         \
   "  cvta.to.global.u64 to, to;\n"                                                                                             \
   "  mov.u32 block, %ctaid.x;\n"                                                                                               \
@@ -35,9 +38,11 @@ namespace {
   "next:\n"                                                                                                                    \
   "  setp.ge.u64 over, i, n;\n"                                                                                                \
   "  @over bra done;\n"                                                                                                        \
+  "  add.u64 at, least, i;\n"                                                                                                  \
+  "  cvt." type ".u64 item, at;\n"                                                                                             \
   "  shl.b64 at, i, " item_shift ";\n"                                                                                         \
   "  add.u64 at, from, at;\n"                                                                                                  \
-  "  ld.global." type " item, [at];\n"                                                                                         \
+  "  @given ld.global." type " item, [at];\n"                                                                                  \
   "  shl.b64 at, i, " slot_shift ";\n"                                                                                         \
   "  add.u64 at, to, at;\n"                                                                                                    \
   "  st.global.v2." type " [at], {item, number};\n"                                                                            \
@@ -68,9 +73,8 @@ struct StoreKernels {
 
 } // namespace
 
-void store_items(CudaDevice &device, void *slots, const void *items, uint64_t count, uint32_t item_bytes, uint64_t generation) {
-  if (item_bytes != 4 && item_bytes != 8)
-    throw Failure(ATOS_INVALID, format("items of %u bytes are pushed from the host", item_bytes));
+void store_items(CudaDevice &device, void *slots, const void *items, uint64_t first, uint64_t count, uint32_t item_bytes,
+                 uint64_t generation) {
   device.refuse_if_stuck();
   ScopedContext current(device.context);
   const StoreKernels &kernels = instance_of_device<StoreKernels>(device.index);
@@ -79,7 +83,7 @@ void store_items(CudaDevice &device, void *slots, const void *items, uint64_t co
   const uint64_t useful = (count + kThreads - 1) / kThreads;
   const uint32_t blocks =
       uint32_t(std::min<uint64_t>(useful, uint64_t(device.multiprocessor_count) * kBlocksPerMultiprocessor));
-  void *parameters[] = {&items, &slots, &count, &sequence};
+  void *parameters[] = {&items, &first, &slots, &count, &sequence};
   check(driver().cuLaunchKernel(kernel, blocks, 1, 1, kThreads, 1, 1, 0, CU_STREAM_LEGACY, parameters, nullptr),
         "storing items");
   check(driver().cuStreamSynchronize(CU_STREAM_LEGACY), "storing items");

@@ -16,12 +16,14 @@ namespace atos {
 class Backend : public MemorySource {
 public:
   virtual void query(atos_device_info *info) = 0;
+  virtual void *allocate_uncleared(uint64_t bytes) = 0;
   virtual void copy(void *to, const void *from, uint64_t bytes) = 0;
   virtual void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) = 0;
-  // Makes ready slots of one generation from items of 4 or 8 bytes that lie in the memory of a GPU; the CPU has none of its
-  // own.
-  virtual void store_items(void *, const void *, uint64_t, uint32_t, uint64_t) {
-    throw Failure(ATOS_INVALID, "these items lie in no memory of a GPU");
+  // Makes ready slots of one generation from items of 4 or 8 bytes that lie in the memory of a GPU, or, if `items` is null,
+  // that are numbers from `first` on. False on the CPU, which has no memory of its own.
+  virtual bool store_items(void * /* slots */, const void * /* items */, uint64_t /* first */, uint64_t /* count */,
+                           uint32_t /* item_bytes */, uint64_t /* generation */) {
+    return false;
   }
   virtual void wait(void *stream) = 0;      // for what is in a stream of the device
   virtual MailboxMemory make_mailbox() = 0; // for items of any size

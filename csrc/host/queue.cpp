@@ -66,16 +66,18 @@ void atos_queue::read_priorities(double *priorities, uint64_t most) {
   storage.read_priorities(priorities, most);
 }
 
-void atos_queue::push(const void *items, const double *priorities, uint64_t n, bool on_device) {
+void atos_queue::push(const Pushed &items, const double *priorities, uint64_t n) {
   const auto lock = enter();
+  if (items.where != Pushed::kHost && (storage.has_buckets() || (storage.item_bytes != 4 && storage.item_bytes != 8)))
+    throw Failure(ATOS_INVALID, "items of more than 8 bytes, or with priorities, are pushed from the host");
   if (priorities && !storage.has_buckets()) throw Failure(ATOS_INVALID, "the queue has no buckets for priorities");
   const uint64_t pending = storage.num_pending();
   if (n > UINT64_MAX - pending || !storage.ensure_capacity(pending + n))
     throw Failure(ATOS_QUEUE_FULL,
                   format("pushing %llu items to a queue that holds %llu would exceed its max_capacity of %llu",
                          (unsigned long long)n, (unsigned long long)pending, (unsigned long long)storage.max_size));
-  if (storage.has_buckets()) storage.append_prioritized(static_cast<const unsigned char *>(items), priorities, n);
-  else storage.append(static_cast<const unsigned char *>(items), n, on_device && device != ATOS_CPU);
+  if (storage.has_buckets()) storage.append_prioritized(items.items, priorities, n);
+  else storage.append(items, n);
 }
 
 void atos_queue::read(void *items, uint64_t most, atos_queue_state *state) {

@@ -24,7 +24,7 @@ public:
 
   uint64_t pending();
   // Items for a queue with buckets have priorities; null: all 0.
-  void push(const void *items, const double *priorities, uint64_t n, bool on_device = false);
+  void push(const atos::Pushed &items, const double *priorities, uint64_t n);
   void set_buckets(uint32_t buckets, double delta);
   void read_priorities(double *priorities, uint64_t most);
   void read(void *items, uint64_t most, atos_queue_state *state);

@@ -158,21 +158,28 @@ bool QueueStorage::ensure_capacity(uint64_t total) {
   return grow(total, [&](uint64_t capacity) { move_to(capacity); });
 }
 
-void QueueStorage::append(const unsigned char *items, uint64_t n, bool on_device) {
-  std::vector<unsigned char> staged;
-  while (n) {
-    const uint64_t index = counters.tail % size, generation = counters.tail / size;
-    const uint64_t some = std::min({n, size - index, on_device ? n : kStagedSlots});
+void QueueStorage::append(const Pushed &given, uint64_t n) {
+  std::vector<unsigned char> staged, numbers;
+  bool by_device = given.where != Pushed::kHost;
+  for (uint64_t done = 0, some; done < n; done += some) {
+    const uint64_t index = counters.tail % size, generation = counters.tail / size, first = given.first + done;
     unsigned char *at = static_cast<unsigned char *>(slots) + index * slot_bytes;
-    if (on_device) backend.store_items(at, items, some, item_bytes, generation);
-    else {
+    const unsigned char *items = given.items ? given.items + done * item_bytes : nullptr;
+    some = std::min(n - done, size - index);
+    by_device = by_device && backend.store_items(at, items, first, some, item_bytes, generation);
+    if (!by_device) {
+      some = std::min(some, kStagedSlots);
+      if (given.where == Pushed::kNumbers) {
+        numbers.resize(some * item_bytes);
+        for (uint64_t i = 0, number = first; i < some; ++i, ++number)
+          std::memcpy(&numbers[i * item_bytes], &number, item_bytes);
+        items = numbers.data();
+      }
       staged.resize(some * slot_bytes);
       with_slots(item_bytes, [&](auto view) { view.write(staged.data(), items, some, generation); });
       backend.copy(at, staged.data(), some * slot_bytes);
     }
     counters.tail += some;
-    items += some * item_bytes;
-    n -= some;
   }
   counters.finished = counters.head;
   stale = true;

@@ -12,6 +12,17 @@ namespace atos {
 
 struct Receiver;
 
+// What is pushed: items in the memory of the host or of the queue's device, or numbers from `first` on.
+struct Pushed {
+  enum Where { kHost, kDevice, kNumbers } where;
+  const unsigned char *items;
+  uint64_t first;
+
+  static Pushed of_host(const void *items) { return {kHost, static_cast<const unsigned char *>(items), 0}; }
+  static Pushed of_device(const void *items) { return {kDevice, static_cast<const unsigned char *>(items), 0}; }
+  static Pushed from(uint64_t first) { return {kNumbers, nullptr, first}; }
+};
+
 // Between launches all pending items lie under the tickets [head, tail) of one ring, but for those of `overflow`. While workers
 // run, larger rings may follow (protocol/growth.cuh), and items may go to the spill area; `recover_pending` brings all of them
 // back into one ring.
@@ -40,8 +51,9 @@ public:
   // Reads what is pending, oldest first; *before_head: how many of them lie before `head`. Nothing does before ticket `from`.
   std::vector<unsigned char> peek(uint64_t *before_head = nullptr, uint64_t from = 0);
 
-  // Stores items behind those pending, for which the ring has to have space; they lie in the host's memory, or in the device's.
-  void append(const unsigned char *items, uint64_t n, bool on_device = false);
+  // Stores items behind those pending, for which the ring has to have space.
+  void append(const Pushed &items, uint64_t n);
+  void append(const unsigned char *items, uint64_t n) { append(Pushed::of_host(items), n); }
   // The same without that condition: what does not fit is kept in `overflow`.
   void append_or_keep(const std::vector<unsigned char> &items);
   // Stores items into an empty queue, which grows if it may; the first `of_level` of them are left of an interrupted level.

@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 16 };
+enum { ATOS_ABI_VERSION = 17 };
 
 enum { ATOS_CPU = -1 };
 
@@ -221,7 +221,7 @@ atos_status atos_device_count(int32_t *count); /* GPUs; 0 with a message that sa
 atos_status atos_device_query(int32_t device, atos_device_info *info);
 
 /* memory: pointers of the host and of any GPU may be mixed in a copy */
-atos_status atos_allocate(int32_t device, uint64_t bytes, void **pointer);
+atos_status atos_allocate(int32_t device, uint64_t bytes, int32_t cleared, void **pointer); /* zeros, or anything */
 atos_status atos_release(int32_t device, void *pointer);
 /* Addresses for `*bytes`, or fewer if there are no more, but for `least`; *bytes becomes how many. Memory comes where they are
  * written, also by tasks; where a GPU cannot do that, there are `least`. */
@@ -264,6 +264,8 @@ void atos_queue_capacity(atos_queue *queue, uint64_t *capacity, uint64_t *limit)
 atos_status atos_queue_push(atos_queue *queue, const void *items, uint64_t count);
 /* items of 4 or 8 bytes that lie in the memory of the queue's device, and are there already */
 atos_status atos_queue_push_device(atos_queue *queue, const void *items, uint64_t count);
+/* items of 4 or 8 bytes: whole numbers from `first` on, which a GPU makes by itself */
+atos_status atos_queue_push_range(atos_queue *queue, uint64_t first, uint64_t count);
 /* Gives an empty queue buckets for priorities: `buckets` of them, a power of two, of which each is `delta` wide; 0: the width
  * adapts while workers run. */
 atos_status atos_queue_set_buckets(atos_queue *queue, uint32_t buckets, double delta);

@@ -92,7 +92,7 @@ TEST(devices_that_are_not_there) {
   atos_device_info info;
   void *pointer = nullptr;
   FAILS(atos_device_query(12345, &info), ATOS_NO_DEVICE, "");
-  FAILS(atos_allocate(12345, 4, &pointer), ATOS_NO_DEVICE, "");
+  FAILS(atos_allocate(12345, 4, 1, &pointer), ATOS_NO_DEVICE, "");
   atos_program *program = nullptr;
   FAILS(atos_program_load(12345, "", "kernel", &program), ATOS_NO_DEVICE, "");
   CHECK(!queue && !pointer && !program, "something was made all the same");
@@ -115,7 +115,7 @@ TEST(device_count_says_why_there_is_none) {
 
 TEST(memory) {
   void *pointer = nullptr;
-  OK(atos_allocate(ATOS_CPU, 1001, &pointer));
+  OK(atos_allocate(ATOS_CPU, 1001, 1, &pointer));
   CHECK(reinterpret_cast<uintptr_t>(pointer) % 128 == 0, "the memory begins at %p", pointer);
   const auto *bytes = static_cast<const unsigned char *>(pointer);
   CHECK(std::all_of(bytes, bytes + 1001, [](unsigned char byte) { return byte == 0; }), "the memory is not zero");
@@ -142,9 +142,9 @@ TEST(nothing_to_copy) {
 
 TEST(more_memory_than_there_is) {
   void *pointer = nullptr;
-  FAILS(atos_allocate(ATOS_CPU, ~0ull, &pointer), ATOS_NO_MEMORY, "18446744073709551615 bytes asked for");
-  FAILS(atos_allocate(ATOS_CPU, ~0ull - 256, &pointer), ATOS_NO_MEMORY, "18446744073709551359 bytes asked for");
-  FAILS(atos_allocate(ATOS_CPU, 1ull << 60, &pointer), ATOS_NO_MEMORY, "bytes asked for");
+  FAILS(atos_allocate(ATOS_CPU, ~0ull, 1, &pointer), ATOS_NO_MEMORY, "18446744073709551615 bytes asked for");
+  FAILS(atos_allocate(ATOS_CPU, ~0ull - 256, 1, &pointer), ATOS_NO_MEMORY, "18446744073709551359 bytes asked for");
+  FAILS(atos_allocate(ATOS_CPU, 1ull << 60, 1, &pointer), ATOS_NO_MEMORY, "bytes asked for");
   CHECK(!pointer, "something was made all the same");
 }
 

@@ -67,6 +67,42 @@ def test_resize_keeps_items_and_clear_drops_them(device, dtype):
     assert queue.peek().tolist() == items[3:5].tolist()
 
 
+@atos.task
+def nothing(worker, item):
+    """Do nothing."""
+
+
+@pytest.mark.parametrize("dtype", ["u4", "i4", "u8", "i8"])
+def test_ranges_are_pushed_as_their_numbers(device, dtype):
+    """Also at the end of the ring, behind others, and where the queue grows; those that begin below 0 or skip some as well."""
+    queue, most = atos.Queue(capacity=10, dtype=dtype, device=device), np.iinfo(dtype).max
+    queue.push(range(7))
+    queue.launch_thread(nothing)
+    for items in (range(4), [99], range(most - 2, most), range(0), range(20, 40), range(3, 9, 2), range(5, 2, -1)):
+        queue.push(items)
+    assert queue.peek().tolist() == [0, 1, 2, 3, 99, most - 2, most - 1, *range(20, 40), 3, 5, 7, 5, 4, 3]
+    with pytest.raises(InvalidArgumentError, match="does not fit"):
+        queue.push(range(most, most + 2))
+    if dtype[0] == "i":
+        queue.push(range(-2, 2))
+        assert queue.peek()[-4:].tolist() == [-2, -1, 0, 1]
+    with pytest.raises(UnsupportedTypeError):
+        atos.Queue(10, dtype=[("a", "u4"), ("b", "u4")], device=device).push(range(3))
+
+
+@pytest.mark.parametrize("dtype", ["u4", "i8"])
+def test_ranges_for_a_task_or_with_a_priority(device, dtype):
+    queue = atos.Queue(capacity=10, dtype=dtype, device=device)
+    queue.push(range(2, 5))
+    queue.push(range(7, 9), task=nothing)
+    items, kinds = queue.peek(kinds=True)
+    assert items.tolist() == [2, 3, 4, 7, 8]
+    assert kinds.tolist() == [None, None, None, "nothing", "nothing"]
+    ordered = atos.Queue(capacity=10, dtype=dtype, device=device, buckets=4, delta=1)
+    ordered.push(range(3), priority=[2, 0, 1])
+    assert ordered.peek().tolist() == [1, 2, 0]
+
+
 def test_ways_to_push():
     queue = atos.Queue(100, dtype=np.int32, device="cpu")
     queue.push(1)

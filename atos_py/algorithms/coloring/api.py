@@ -238,6 +238,6 @@ def _run_phase(
     if phase.by_ranges or (in_rounds and max_in_flight == end and not params.spin_limit):
         places = mixed_ranges(end)
     else:
-        places = np.arange(max_in_flight, dtype=launches.queue.dtype)
+        places = range(max_in_flight)
     tasks = _RANGE_TASKS if phase.by_ranges else _TASKS
     launches.launch(places, tasks, graph._replace(weights=None), colors, params, worker=phase.worker, defaults=options)

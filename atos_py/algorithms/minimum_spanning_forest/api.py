@@ -123,16 +123,16 @@ def minimum_spanning_forest(
         ends=array(n, np.uint64),
         edge=array(n, rows),
         source=array(n, vertices),
-        hooked=zeros(items.size, dtype=np.int32, device=device),
+        hooked=zeros(len(items), dtype=np.int32, device=device),
         lists=array(2 * n, vertices),
         counts=zeros(MOST_STEPS, dtype=np.int64, device=device),
         limit=kind.type(np.inf if kind.kind == "f" else np.iinfo(kind).max),
     )
     launches = LaunchSequence("minimum_spanning_forest", row_queue(n, device), launch_options, worker)
     collect, sums = (
-        (collect_floats, array((items.size, 3), np.float64))
+        (collect_floats, array((len(items), 3), np.float64))
         if kind.kind == "f"
-        else (collect_integers, array((items.size, 3), np.int64))
+        else (collect_integers, array((len(items), 3), np.int64))
     )
 
     scratch: LaunchOptions = {"shared_memory": SCRATCH_BYTES[worker or "cta"]}
@@ -151,7 +151,7 @@ def minimum_spanning_forest(
 
     def plan() -> None:
         grow_trees()
-        gather_edges(np.zeros(items.size))
+        gather_edges(np.zeros(len(items)))
 
     launches.compile_ahead((rows, kind, graph.weights is None), plan)
     grow_trees()

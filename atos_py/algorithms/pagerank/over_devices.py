@@ -127,7 +127,7 @@ def ranges_of_devices(ownership: Ownership, order: NDArray[Any], size: int) -> t
         shown.copies[k][:] = np.concatenate([parts[k], np.full(longest - len(parts[k]), -1)])
     for k, part in enumerate(parts):
         takers = range_takers(len(part), ownership.devices[k])[: min(len(part), ownership.chunk)]
-        items.append(takers + np.uint32(k * ownership.chunk))
+        items.append(np.array(takers, np.uint32) + np.uint32(k * ownership.chunk))
     numbers = np.concatenate(items)
     return shown, numbers if ownership.ids is None else ownership.ids[numbers]
 

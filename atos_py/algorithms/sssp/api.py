@@ -210,7 +210,7 @@ def _find_predecessors(graph: Graph, sources: NDArray[Any], distance: Array, lau
     def count() -> None:
         launches.over_vertices(count_orphans, n, launches.totals, distance, unreached, predecessor)
 
-    def name_by_hops(items: NDArray[Any]) -> None:
+    def name_by_hops(items: range) -> None:
         hops = zero_at(sources, n, UNREACHED, graph.device)
         launches.launch(items, find_hops, *edges, distance, predecessor, hops)
         launches.launch(items, assign_along_hops, *edges, distance, predecessor, hops, overrides=rounds)

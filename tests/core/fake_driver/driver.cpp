@@ -341,13 +341,13 @@ int cuLaunchKernel(void *function, unsigned blocks, unsigned, unsigned, unsigned
     return launch.mailbox ? run_until_closed(launch) : run_all(launch);
   }
   const auto parameter = [&](int i) { return *static_cast<uint64_t *>(parameters[i]); };
-  const uint64_t count = parameter(2), sequence = parameter(3);
+  const uint64_t first = parameter(1), count = parameter(3), sequence = parameter(4);
   if (!blocks || !threads) return kInvalid;
   const auto store = [&](auto item) {
     const auto *items = reinterpret_cast<decltype(item) *>(parameter(0));
-    auto *slots = reinterpret_cast<decltype(item) *>(parameter(1));
+    auto *slots = reinterpret_cast<decltype(item) *>(parameter(2));
     for (uint64_t i = 0; i < count; ++i) {
-      slots[2 * i] = items[i];
+      slots[2 * i] = items ? items[i] : decltype(item)(first + i);
       slots[2 * i + 1] = decltype(item)(sequence);
     }
   };
