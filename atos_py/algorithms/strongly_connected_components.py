@@ -39,7 +39,7 @@ from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
 from ..support.host_memory import host_memory_for
 from .arguments import check_call, per_vertex, rows_on_host
-from .connected_components import ComponentsResult, check_labels, describe_components
+from .connected_components import ComponentsResult, check_labels, connected_components, describe_components
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, register
 
@@ -229,7 +229,7 @@ def strongly_connected_components(
     Parameters
     ----------
     graph : Graph
-        If it is undirected, these are its components, which `connected_components` finds faster.
+        If every edge has its reverse, these are its components, and are found as `connected_components` does it.
     worker : {'thread', 'warp', 'cta'}, optional
         By default "cta".
     **launch_options : LaunchOptions
@@ -263,6 +263,8 @@ def strongly_connected_components(
     [0 1 1 3] 3
     """
     check_call(strongly_connected_components, graph, worker, launch_options, rounds=True)
+    if graph.is_symmetric():
+        return connected_components(graph, worker=worker, **launch_options)
     rows, n, m, device = graph._replace(weights=None), graph.num_vertices, graph.num_edges, graph.device
     both = empty(n, dtype=np.uint64, device=device)
     keys = Keys(

@@ -110,7 +110,8 @@ def test_many_ranges(device: atos.Device, worker: str, symmetric: bool, monkeypa
     result = checked(graph, "weak", worker=worker)
     assert graph.is_symmetric() == symmetric
     assert result.stats.rounds == (4 if symmetric else 3)
-    checked(graph, "strong", worker=worker)
+    strong = checked(graph, "strong", worker=worker)
+    assert (strong.stats.task == result.stats.task) == symmetric  # both find the same then
 
 
 def test_many_edges_strongly(device: atos.Device, worker: str) -> None:

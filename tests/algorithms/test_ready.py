@@ -14,6 +14,7 @@ from atos_py.algorithms.pagerank.residual_push import ResidualPush
 from atos_py.compile import linker as link
 from atos_py.compile.program import program_for
 from atos_py.runtime import launch
+from atos_py.tools.prelink import directed_half
 
 
 @pytest.fixture
@@ -96,11 +97,12 @@ def test_no_helper_is_compiled_twice_for_one_task(run, tmp_path, monkeypatch):
     assert [each.py_func.__qualname__ for each in functions if len(each.overloads) > 1] == []
 
 
+DIRECTED = directed_half(atos.generate.rmat(8, device="cpu"))
 CALLS = {
     "pagerank": lambda: atos.pagerank(atos.generate.rmat(8, device="cpu")),
     "pagerank, start": lambda: atos.pagerank(atos.generate.road(9, device="cpu"), start=np.ones(81), dtype="f8"),
     "minimum_spanning_forest": lambda: atos.minimum_spanning_forest(atos.generate.rmat(8, device="cpu")),
-    "strongly_connected_components": lambda: atos.strongly_connected_components(atos.generate.rmat(8, device="cpu")),
+    "strongly_connected_components": lambda: atos.strongly_connected_components(DIRECTED),
     "color": lambda: atos.color(atos.generate.rmat(8, device="cpu")),
     "color, mesh": lambda: atos.color(atos.generate.road(9, device="cpu"), order="degree"),
     "core_number": lambda: atos.core_number(atos.generate.rmat(8, device="cpu")),
