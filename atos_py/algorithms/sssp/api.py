@@ -166,11 +166,11 @@ def sssp(
     sources = check_sources(source, n)
     kind = distance_dtype(graph)
 
-    def launches_on(dtype: DTypeLike) -> LaunchSequence:
+    def launches_on(dtype: DTypeLike, capacity: int = suit_capacity(graph)) -> LaunchSequence:
         """Return a sequence of launches on a queue, which has buckets if items have a distance, and if that pays."""
         ordered = np.dtype(dtype).names is not None and pays_to_order(graph, width)
         order: dict[str, Any] = {"buckets": BUCKETS, "delta": suit_delta(graph, width)} if ordered else {}
-        queue = Queue(suit_capacity(graph), dtype=dtype, device=graph.device, **order)
+        queue = Queue(capacity, dtype=dtype, device=graph.device, **order)
         return LaunchSequence("sssp", queue, launch_options, worker or "cta")
 
     chosen = worker is not None or not SCHEDULE.isdisjoint(launch_options)

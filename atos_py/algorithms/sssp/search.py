@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from ...arrays.array import Array, empty
 from ...graph.graph import Graph
 from ...graph.weight_range import weight_range
-from ...operators.ranges import mixed_item_dtype
+from ...operators.ranges import mixed_item_dtype, range_items
 from ..bfs.api import zero_at
 from ..launch_sequence import LaunchSequence
 from .distances import distance_limit, unreached_of
@@ -28,7 +28,7 @@ def find_distances(
     kind: np.dtype[Any],
     target: int | None,
     cutoff: int | float | None,
-    launches_on: Callable[[DTypeLike], LaunchSequence],
+    launches_on: Callable[..., LaunchSequence],
     follows: bool,
 ) -> tuple[Array, list[LaunchSequence]]:
     """Return the distances, of the type `kind`, and the sequences of launches that found them.
@@ -61,7 +61,7 @@ def find_distances(
     narrow, search = relax_all(_NARROW, farthest if limit is None else min(limit, farthest))
     safe = farthest if limit is not None and limit <= farthest else farthest - most
     wide = empty(graph.num_vertices, dtype=kind, device=graph.device)
-    copy = launches_on(mixed_item_dtype(graph.num_vertices))
+    copy = launches_on(mixed_item_dtype(graph.num_vertices), len(range_items(graph.num_vertices)))
     copy.end = search.end  # one time limit for all
     if not copy.sums(widen_distances, graph.num_vertices, narrow, wide, unreached_of(kind), safe)[0]:
         return wide, [search, copy]
