@@ -261,7 +261,7 @@ class Queue(QueueLaunches):
         """
         if task is not None and not isinstance(task, Task):
             raise UnsupportedTypeError(f"task must be a task made with @atos.task (got {task!r:.80})")
-        there = None if self._buckets or self._places else items_made_there(items, self._dtype, self._device)
+        there = None if self._buckets or self._places is not None else items_made_there(items, self._dtype, self._device)
         given = as_items(items, self._dtype) if there is None else there
         if self._places is not None:
             given = own_items(self._places, np.asarray(given))
