@@ -121,6 +121,10 @@ def full(
         if device is not None:
             raise InvalidArgumentError(f"an array has a device or a partition, and not both (got device={device!r:.80})")
         if isinstance(places, HostPlaces):
+            if placement != "partitioned":
+                raise InvalidArgumentError(
+                    f"placement={placement!r} is for devices of one host; over several hosts leave it out"
+                )
             over_hosts = HostArray(shape, kind, places, combine or "min")
             over_hosts.fill(value)
             return over_hosts

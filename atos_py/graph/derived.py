@@ -286,7 +286,7 @@ class DerivedGraphs(GraphArrays):
         order : {"keep", "random", "edges"}
             How vertices are numbered inside tasks, of which each device owns as many: as they are, for meshes and roads, whose
             neighbours have similar ids; at random, for scale-free graphs, so that each device gets about as many edges; or
-            dealt to devices by degree, so that each gets as many edges as can be, its vertices in the order of their ids.
+            dealt to devices by degree, which balances the counts of edges best, in a device in the order of their ids.
         seed : int
             Of the random order, which is the same on every machine.
 

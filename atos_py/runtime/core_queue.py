@@ -142,6 +142,7 @@ class CoreQueue:
         self, items: NDArray[Any] | Array | range, task: str | None, priorities: NDArray[np.float64] | None = None
     ) -> None:
         """Push items for a task, from the host or from the queue's GPU, or whole numbers that follow each other."""
+        count = len(items) if isinstance(items, range) else items.size
         while True:
             form, number = self._number_of(task)
             more: tuple[Any, ...] = ()
@@ -155,13 +156,13 @@ class CoreQueue:
                 push, given = lib.atos_queue_push, ffi.from_buffer(form.encode(np.ascontiguousarray(items), number))
             if priorities is not None:
                 push, more = lib.atos_queue_push_prioritized, (_pointer(priorities),)
-            status = in_turn(push, form.handle, given, *more, len(items))
+            status = in_turn(push, form.handle, given, *more, count)
             if not is_replaced(status):
                 break
         if status == lib.ATOS_QUEUE_FULL:
             text, waiting = message(), self.pending()
             raise QueueFullError(
-                f"{text}; set queue.max_capacity = {waiting + len(items)} or more",
+                f"{text}; set queue.max_capacity = {waiting + count} or more",
                 capacity=self.capacities()[0],
                 pending=waiting,
                 lost=0,

@@ -51,6 +51,28 @@ else:
 """)
 
 
+@pytest.mark.parametrize("dtype", ["uint32", "int64"])
+def test_ranges_are_made_on_the_gpu(gpu, dtype):
+    """With room for a kind, items of 4 bytes take 8; those of 8 bytes take 16, and are made by the host."""
+    gpu.run(f"""
+queue, dtype = atos.Queue(10, max_capacity=100, dtype=np.{dtype}), np.dtype("{dtype}")
+nothing = atos.task(lambda worker, v: None)
+trace()
+queue.push(range(5, 9))
+assert trace() == [f"launch store_{{dtype.itemsize}}"]
+for _ in range(2):
+    queue.push(range(2, 7))
+assert queue.peek().tolist() == [5, 6, 7, 8, *range(2, 7), *range(2, 7)]
+queue.clear()
+queue.push(range(3), task=nothing)
+trace()
+queue.push(range(7, 9), task=nothing)
+assert ("launch store_8" in trace()) == (dtype.itemsize == 4)
+items, kinds = queue.peek(kinds=True)
+assert items.tolist() == [0, 1, 2, 7, 8] and set(kinds) == {{nothing.name}}
+""")
+
+
 def test_items_on_the_gpu_wrap_around(gpu):
     gpu.run("""
 queue = atos.Queue(10, max_capacity=10)

@@ -143,6 +143,7 @@ def refusals(hosts: atos.distributed.HostGroup) -> None:
     queue = atos.Queue(100, owner=parts)
     queue.push(range(36))
     raises(LaunchConfigError, "barrier=", queue.launch_cta, visit, parts, depth, barrier=True)
+    raises(InvalidArgumentError, "placement=", atos.full, parts.num_vertices, 0, partition=parts, placement="mirrored")
     raises(LaunchConfigError, "no start()", queue.start, visit, parts, depth)
     raises(LaunchConfigError, "has no buckets=", atos.Queue, 10, owner=parts, buckets=4)
     word = "worker.push_min, which is sent to them after the launch"
