@@ -249,6 +249,7 @@ class Array:
         return np.asarray(SimpleNamespace(__array_interface__=interface, owner=self._owner))  # the view keeps its base alive
 
 
+@host_memory_for("atos.empty")
 def empty(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device: Device | str | None = None) -> Array:
     """Return a new array whose elements may be anything, which takes less time than `zeros` where it is large.
 
@@ -272,6 +273,7 @@ def empty(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device
     return _allocate(shape, dtype, device, cleared=False)
 
 
+@host_memory_for("atos.zeros")
 def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device: Device | str | None = None) -> Array:
     """Return a new array of zeros.
 
@@ -295,7 +297,6 @@ def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device
     return _allocate(shape, dtype, device, cleared=True)
 
 
-@host_memory_for("an array")
 def _allocate(shape: int | tuple[int, ...], dtype: DTypeLike, device: Device | str | None, cleared: bool) -> Array:
     dimensions = check_shape(shape)
     kind = kept_dtype(dtype)
