@@ -84,10 +84,9 @@ def _check_ids(name: str, ids: NDArray[Any], num_vertices: int) -> None:
     for extreme in (ids.argmin, ids.argmax):
         worst = int(extreme())
         if not 0 <= int(ids[worst]) < num_vertices:
-            raise InvalidArgumentError(
-                f"{name}[{worst}] is {int(ids[worst])}, but vertex ids must lie in 0..{num_vertices - 1} "
-                f"(num_vertices is {num_vertices})"
-            )
+            limit = "begin at 0" if num_vertices == MAX_VERTICES and ids[worst] < 0 else f"must lie in 0..{num_vertices - 1}"
+            given = "" if num_vertices == MAX_VERTICES else f" (num_vertices is {num_vertices})"
+            raise InvalidArgumentError(f"{name}[{worst}] is {int(ids[worst])}, but vertex ids {limit}{given}")
 
 
 def _check_num_vertices(num_vertices: int) -> int:

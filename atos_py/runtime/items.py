@@ -52,7 +52,8 @@ def as_items(items: ArrayLike | Array, dtype: np.dtype[Any]) -> NDArray[Any]:
         raise InvalidArgumentError(f"items are pushed as a one-dimensional array (got shape {given.shape})")
     if not dtype.names:
         if given.size and given.dtype.kind not in "iu" and not (given.dtype == object and _are_integers(given)):
-            raise UnsupportedTypeError(f"items of dtype {given.dtype} cannot be pushed to a queue of {dtype}")
+            advice = f"; convert them, as in items.astype(np.{dtype})" if given.dtype.kind == "f" else ""
+            raise UnsupportedTypeError(f"items of dtype {given.dtype} cannot be pushed to a queue of {dtype}{advice}")
         if given.size:
             _check_fits(int(given.min()), int(given.max()), dtype)
     return np.ascontiguousarray(given, dtype)

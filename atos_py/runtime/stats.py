@@ -308,7 +308,8 @@ class LaunchStats:
     def __str__(self) -> str:
         by_task = ", ".join(f"{count:,} {name}" for name, count in self.tasks_run_by.items())
         return (
-            f"{self.task}: {self.tasks_run:,} tasks run, {self.tasks_pushed:,} pushed in {self.milliseconds:.3f} ms"
+            f"{self.task}: {self.tasks_run:,} tasks run{'' if self.tasks_run or self.stopped else ' (the queue was empty)'},"
+            f" {self.tasks_pushed:,} pushed in {self.milliseconds:.3f} ms"
             f" ({self.throughput / 1e6:.1f} M tasks/s)\n"
             + (f"  {by_task}\n" if len(self.tasks_run_by) > 1 else "")
             + f"  {self.schedule}; {_format_count(self.rounds, 'round')};"

@@ -91,6 +91,15 @@ def test_random_graphs(search: Any, worker: str, schedule: dict[str, bool], bloc
     atos.verify_sssp(graph, sources, distance, predecessor)
 
 
+@pytest.mark.parametrize("kind", ["u4", "i8", "f4"])
+def test_what_is_reached(device: atos.Device, kind: str) -> None:
+    weights = np.array([5, 3, 2], kind)
+    graph = atos.Graph.from_edges([0, 2, 1], [1, 1, 4], weights, num_vertices=6, device=device)
+    result = atos.sssp(graph, 0)
+    assert result.reached().tolist() == [True, True, False, False, True, False]
+    assert result.num_reached == 3
+
+
 @pytest.mark.parametrize(
     ("orders", "follows", "task"), [(False, False, "relax_by_arrival"), (True, False, "relax"), (True, True, "relax_along")]
 )

@@ -605,3 +605,53 @@ def test_an_idle_function_is_checked_too():
 
     with pytest.raises(TaskCompileError, match=r"the idle function body\(worker, v\) takes 2 arguments, .* gives it 1: worker"):
         compile_cpu(atos.task(body), body, (), np.dtype(np.uint32))
+
+
+def takes_an_element_of_none(worker, v, graph, x):
+    x[v] = graph.weights[v]
+
+
+def misspells_a_part(worker, v, graph, x):
+    x[v] = graph.indptrs[v]
+
+
+def sums_by_numpy(worker, v, graph, x):
+    x[v] = np.einsum("i,i", x, x)
+
+
+def pushes_a_tuple(worker, v, graph, x):
+    worker.push((v, 1))
+
+
+def pushes_from_a_helper(worker, v, graph, x):
+    push_it(v)
+
+
+def push_it(v):
+    worker.push(v)  # noqa: F821 - which is the mistake
+
+
+def writes_to_a_graph(worker, v, graph, x):
+    graph.indices[v] = 3
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (takes_an_element_of_none, "it takes an element of None: .*graph.weights is where a graph has no weights"),
+        (misspells_a_part, "a graph in a task has no 'indptrs'; it has indptr, indices and weights"),
+        (sums_by_numpy, "numpy.einsum cannot be used in a task, or not like this; .* write a loop"),
+        (pushes_a_tuple, "takes an integer .uint32. here, not a tuple, which is an item of a queue whose dtype is a record"),
+        (pushes_from_a_helper, "the name 'worker' is not defined where it is used; a helper gets what it uses"),
+        (writes_to_a_graph, "a read-only array is written to; .* those of a graph always are read-only"),
+    ],
+)
+def test_mistakes_of_those_who_begin(function: Any, reason: str) -> None:
+    """Said without the traceback of Numba, which is a hundred lines about Numba."""
+    queue = atos.Queue(10, device="cpu")
+    queue.push(1)
+    graph, x = atos.generate.road(3, device="cpu"), atos.zeros(9, device="cpu")
+    with pytest.raises(TaskCompileError, match=reason) as told:
+        queue.launch_warp(atos.task(function), graph, x)
+    assert told.value.__suppress_context__
+    assert told.value.__context__ is not None

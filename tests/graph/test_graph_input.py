@@ -127,6 +127,11 @@ def test_every_layout(layout: Any, dtype: str) -> None:
         assert atos.bfs(graph, 0).num_levels == 6
 
 
+def test_ids_below_0_where_no_number_of_vertices_is_given() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"^sources\[1\] is -7, but vertex ids begin at 0$"):
+        Graph.from_edges([3, -7], [2, 2], device="cpu")
+
+
 @pytest.mark.parametrize(
     ("ids", "error", "message"),
     [

@@ -51,6 +51,11 @@ def refused(path: Path, content: bytes) -> str:
         ("a.txt", b"0 1\r1 2\r", "lines end with a carriage return alone"),
         ("a.txt", b"# a\r0 1 5\r1 2 5\r", "lines end with a carriage return alone"),
         ("a.gr", b"c a\rp sp 2 1\ra 1 2 3\r", "lines end with a carriage return alone"),
+        (
+            "a.txt",
+            b"0.000000e+00 1 5\n",
+            r"'0.000000e\+00' is not a whole number; numpy.savetxt writes whole numbers with fmt='%d'",
+        ),
         ("a.gr", b"p sp 12 1\na 1\x002 5\n", r"vertex id '1\\x002' is not a whole number"),
         ("a.gr", b"p sp 12 1\na 1 2\x005\n", r"vertex id '2\\x005' is not a whole number"),
         ("a.gr", b"p sp 12 1\na 1 2 5\x00\n", r"weight '5\\x00' is not a whole number"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ...arrays.array import Array
+from ...arrays.array import Array, to_host
 from ...arrays.array_library import as_library
 from ...arrays.filled import full
 from ...graph.graph import Graph
@@ -71,6 +71,23 @@ class SSSPResult:
     distance: Any
     predecessor: Any
     stats: LaunchStats
+
+    @host_memory_for("SSSPResult.reached")
+    def reached(self) -> NDArray[np.bool_]:
+        """Return whether there is a path to each vertex, as a NumPy array.
+
+        Examples
+        --------
+        >>> atos.sssp(atos.Graph.from_edges([0, 2], [1, 1], weights=[5, 3]), 0).reached()
+        array([ True,  True, False])
+        """
+        distance = np.asarray(to_host(self.distance))
+        return distance != unreached_of(distance.dtype)  # type: ignore[no-any-return]
+
+    @property
+    def num_reached(self) -> int:
+        """Number of vertices that there is a path to, with the sources."""
+        return int(np.count_nonzero(self.reached()))
 
 
 @host_memory_for("atos.sssp")

@@ -50,6 +50,19 @@ _PLAIN = [
     ),
     (r"\b(?:list|set|DictType)[(\[]|Literal\[str\]", _ALLOCATES),
     (
+        r"getitem\(none\b",
+        "it takes an element of None: an argument or a part of one is None, as graph.weights is where a graph has no weights",
+    ),
+    (
+        r"Use of unsupported NumPy function 'numpy\.([\w.]+)'",
+        "numpy.{0} cannot be used in a task, or not like this; a task works on numbers and on elements of arrays: write a loop",
+    ),
+    (r"Unknown attribute '(\w+)' of type Graph\(", "a graph in a task has no {0!r}; it has indptr, indices and weights"),
+    (
+        r"NameError: name '(\w+)' is not defined",
+        "the name {0!r} is not defined where it is used; a helper gets what it uses, the worker too, as arguments",
+    ),
+    (
         r"use of yield in a closure|'NoneType' object has no attribute 'get_function_type'",
         "it uses a generator (a yield, a generator expression, map or filter); write a loop",
     ),
@@ -90,7 +103,8 @@ def translated(name: str, function: Any, arguments: str) -> Iterator[None]:
         text = _COLOURS.sub("", str(error))
         essence = _essence(error, text)
         place = _place(error, text) or _place_of_culprit(function, text, essence == _ALLOCATES)
-        raise failure(name, function, arguments, essence, place) from error
+        # Numba's traceback is a hundred lines about Numba; `__context__` has it.
+        raise failure(name, function, arguments, essence, place) from None
 
 
 def failure(name: str, function: Any, arguments: str, reason: str, place: tuple[str, int] | None = None) -> TaskCompileError:

@@ -65,7 +65,10 @@ class SetElement(AbstractTemplate):
         array, index, value = args
         if isinstance(array, TaskArray):
             if array.access == "readonly":
-                refuse("a read-only array is written to; make it with readonly=False if tasks write to it")
+                refuse(
+                    "a read-only array is written to; make it with readonly=False if tasks write to it; those of a"
+                    " graph always are read-only"
+                )
             if array.bounded:
                 refuse(
                     'an element is stored in an array with combine="min", which tasks only lower: use worker.push_min or'

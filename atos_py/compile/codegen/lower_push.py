@@ -45,6 +45,8 @@ def push_item(worker: WorkerType | ReceiverType, item: types.Type) -> tuple[type
             refuse(f"{word} a tuple of numbers here, not {item}")
         return types.none, item
     if not isinstance(item, types.Integer):
+        if isinstance(item, types.BaseTuple):
+            refuse(f"{word} an integer ({worker.item}) here, not a tuple, which is an item of a queue whose dtype is a record")
         refuse(f"{word} an integer ({worker.item}) here, not {item}; convert it, as in int(x)")
     return types.none, types.unliteral(item) if worker.checked else worker.item
 

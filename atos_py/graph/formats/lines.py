@@ -231,7 +231,9 @@ def explain(line: bytes, layout: Layout) -> str:
         fields = fields[1:]
     for token in fields[:2]:
         if not re.fullmatch(rb"[0-9]+", token):
-            return f"vertex id {quote(token)} is not a whole number"
+            is_float = re.fullmatch(rb"[0-9]+\.[0-9]*(e[+-]?[0-9]+)?", token)
+            advice = "; numpy.savetxt writes whole numbers with fmt='%d'" if is_float else ""
+            return f"vertex id {quote(token)} is not a whole number{advice}"
         digits = token.lstrip(b"0")[: _MAX_DIGITS + 1] or b"0"  # enough of them to be outside
         if not layout.base <= int(digits) < layout.base + layout.num_vertices:
             return f"vertex id {quote(token)} is outside {layout.base}..{layout.base + layout.num_vertices - 1}"
