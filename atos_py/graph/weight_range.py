@@ -52,8 +52,8 @@ def weight_range(weights: Array) -> WeightRange:
     return found
 
 
-def check_not_negative(weights: Array) -> WeightRange:
-    """Return the range of weights.
+def check_not_negative(weights: Array, rows: tuple[Array, Array] | None = None) -> WeightRange:
+    """Return the range of weights; `rows` are the offsets and the targets of the edges, for the message.
 
     Raises
     ------
@@ -62,15 +62,19 @@ def check_not_negative(weights: Array) -> WeightRange:
     """
     found = weight_range(weights)
     if not (found.least >= 0 and found.mean >= 0):
-        refuse_negative(np.asarray(weights))
+        refuse_negative(np.asarray(weights), rows)
     return found
 
 
-def refuse_negative(weights: NDArray[Any]) -> None:
+def refuse_negative(weights: NDArray[Any], rows: tuple[Any, Any] | None = None) -> None:
     """Raise if a weight is negative or NaN."""
     if weights.size and not weights.min() >= 0:
         edge = int(np.argmin(weights >= 0))
+        ends = ""
+        if rows is not None:
+            offsets, targets = map(np.asarray, rows)
+            ends = f", from {np.searchsorted(offsets, edge, 'right') - 1} to {targets[edge]},"
         raise InvalidArgumentError(
-            f"the weight of edge {edge} is {weights[edge]}, but shortest paths need weights of at least 0; "
+            f"the weight of edge {edge}{ends} is {weights[edge]}, but shortest paths need weights of at least 0; "
             "leave such edges out, or use scipy.sparse.csgraph.bellman_ford"
         )

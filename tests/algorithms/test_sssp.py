@@ -306,8 +306,8 @@ def test_refused_arguments(options: dict[str, Any], error: type[Exception], mess
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (np.array([3, 0, -2]), r"the weight of edge 2 is -2, but shortest paths need weights of at least 0"),
-        (np.array([3, -0.5, -1]), r"the weight of edge 1 is -0.5"),
+        (np.array([3, 0, -2]), r"the weight of edge 2, from 2 to 0, is -2, but shortest paths need weights of at least 0"),
+        (np.array([3, -0.5, -1]), r"the weight of edge 1, from 1 to 2, is -0.5"),
         (np.array([1, 2**62, 1]), "may be longer than an int64 can tell: pass weights as float64"),
     ],
 )
@@ -320,7 +320,7 @@ def test_refused_weights(weights: Any, message: str) -> None:
 def test_weights_that_became_nan_are_refused() -> None:
     weights = atos.asarray(np.array([1.0, np.nan]), device="cpu", readonly=True)
     graph = atos.Graph.from_edges([0, 1], [1, 2], device="cpu")._replace(weights=weights)
-    with pytest.raises(InvalidArgumentError, match="the weight of edge 1 is nan"):
+    with pytest.raises(InvalidArgumentError, match="the weight of edge 1, from 1 to 2, is nan"):
         atos.sssp(graph, 0)
 
 

@@ -32,7 +32,8 @@ def distance_dtype(graph: Graph | Partition) -> np.dtype[Any]:
     """
     if graph.weights is None:
         return np.dtype(np.uint32)
-    return dtype_of_lengths(graph.weights.dtype, check_not_negative(graph.weights).most, graph.num_vertices)
+    rows = (graph.indptr, graph.indices) if isinstance(graph, Graph) else None  # ids of vertices
+    return dtype_of_lengths(graph.weights.dtype, check_not_negative(graph.weights, rows).most, graph.num_vertices)
 
 
 def dtype_of_lengths(weights: np.dtype[Any], most: Any, num_vertices: int) -> np.dtype[Any]:
