@@ -40,8 +40,8 @@ public:
   }
   bool store_items(void *slots, const void *items, uint64_t first, uint64_t count, uint32_t item_bytes,
                    uint64_t generation) override {
-    cuda::store_items(device, slots, items, first, count, item_bytes, generation);
-    return true;
+    // A run that waits for the host may hold all multiprocessors, and the kernel would wait for it.
+    return device.call_unless_run([&] { cuda::store_items(device, slots, items, first, count, item_bytes, generation); });
   }
   std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) override { return reserve_range(device, bytes); }
 

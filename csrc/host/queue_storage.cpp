@@ -159,7 +159,7 @@ bool QueueStorage::ensure_capacity(uint64_t total) {
 }
 
 void QueueStorage::append(const Pushed &given, uint64_t n) {
-  std::vector<unsigned char> staged, numbers;
+  std::vector<unsigned char> staged, fetched;
   bool by_device = given.where != Pushed::kHost;
   for (uint64_t done = 0, some; done < n; done += some) {
     const uint64_t index = counters.tail % size, generation = counters.tail / size, first = given.first + done;
@@ -169,12 +169,12 @@ void QueueStorage::append(const Pushed &given, uint64_t n) {
     by_device = by_device && backend.store_items(at, items, first, some, item_bytes, generation);
     if (!by_device) {
       some = std::min(some, kStagedSlots);
-      if (given.where == Pushed::kNumbers) {
-        numbers.resize(some * item_bytes);
+      if (given.where != Pushed::kHost) fetched.resize(some * item_bytes);
+      if (given.where == Pushed::kDevice) backend.copy(fetched.data(), items, fetched.size());
+      if (given.where == Pushed::kNumbers)
         for (uint64_t i = 0, number = first; i < some; ++i, ++number)
-          std::memcpy(&numbers[i * item_bytes], &number, item_bytes);
-        items = numbers.data();
-      }
+          std::memcpy(&fetched[i * item_bytes], &number, item_bytes);
+      if (given.where != Pushed::kHost) items = fetched.data();
       staged.resize(some * slot_bytes);
       with_slots(item_bytes, [&](auto view) { view.write(staged.data(), items, some, generation); });
       backend.copy(at, staged.data(), some * slot_bytes);

@@ -73,6 +73,32 @@ assert items.tolist() == [0, 1, 2, 7, 8] and set(kinds) == {{nothing.name}}
 """)
 
 
+def test_no_kernel_stores_items_beside_a_run_that_waits_for_the_host(gpu):
+    """It may hold all multiprocessors, and perhaps waits for whoever pushes here."""
+    gpu.run("""
+import threading
+box = ffi.new("atos_mailbox **")
+check(lib.atos_mailbox_create(0, 4, box))
+waiting, queue = atos.Queue(10), atos.Queue(100, max_capacity=100)
+items = atos.asarray(np.array([8, 6, 7], np.uint32))
+thread = threading.Thread(target=run, args=(waiting, box[0]), daemon=True)
+thread.start()
+while "launch all" not in trace():
+    pass
+queue.push(range(3, 60))
+queue.push(items)
+assert queue.peek().tolist() == [*range(3, 60), 8, 6, 7]
+assert not [call for call in trace() if "store" in call]
+check(lib.atos_mailbox_close(box[0]))
+thread.join()
+queue.push(range(2))
+queue.push(items)
+assert queue.peek().tolist() == [*range(3, 60), 8, 6, 7, 0, 1, 8, 6, 7]
+assert trace().count("launch store_4") == 2
+lib.atos_mailbox_destroy(box[0])
+""")
+
+
 def test_items_on_the_gpu_wrap_around(gpu):
     gpu.run("""
 queue = atos.Queue(10, max_capacity=10)
