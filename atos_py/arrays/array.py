@@ -253,17 +253,10 @@ class Array:
 def empty(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device: Device | str | None = None) -> Array:
     """Return a new array whose elements may be anything, which takes less time than `zeros` where it is large.
 
-    Parameters
-    ----------
-    shape : int or tuple of int
-    dtype : dtype
-        float32 unless given.
-    device : Device or str, optional
-        Where to make it; the best device there is unless given.
-
     See Also
     --------
-    zeros, full : the same with a value.
+    zeros : has the same parameters.
+    full : another value.
 
     Examples
     --------

@@ -12,7 +12,7 @@ namespace atos {
 
 struct Receiver;
 
-// What is pushed: items in the memory of the host or of the queue's device, or numbers from `first` on.
+// Items of a push: in the memory of the host, in that of the queue's device, or numbers from `first` on.
 struct Pushed {
   enum Where { kHost, kDevice, kNumbers } where;
   const unsigned char *items;
