@@ -244,3 +244,19 @@ def test_a_second_process_compiles_what_it_could_not_load(tmp_path, monkeypatch)
     for _ in range(2):
         done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=120)
         assert (done.returncode, done.stdout) == (0, "2.0\n"), done.stderr
+
+
+def test_a_module_of_numba_that_another_thread_imports() -> None:
+    """It is waited for, and not looked at half made."""
+    source = """
+import threading
+from atos_py.compile.codegen import introspect
+importing = threading.Thread(target=__import__, args=("numba.cuda.typing.templates",))
+importing.start()
+while importing.is_alive():
+    introspect._registries()
+print(len(introspect._registries()))
+"""
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip() in ("1", "2")  # of numba-cuda only if that is installed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import enum
 import hashlib
+import importlib
 import sys
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
@@ -248,8 +249,9 @@ def _is_overloaded(function: FunctionType) -> bool:
 
 def _registries() -> list[Any]:
     """Return where Numba keeps what functions stand for, as far as it is imported."""
-    typings = map(sys.modules.get, ("numba.core.typing.templates", "numba.cuda.typing.templates"))
-    return [typing.builtin_registry for typing in typings if typing]
+    # Another thread may be importing one, which import_module waits for.
+    names = "numba.core.typing.templates", "numba.cuda.typing.templates"
+    return [importlib.import_module(name).builtin_registry for name in names if name in sys.modules]
 
 
 def _is_named_by_library(value: Any) -> bool:
