@@ -22,6 +22,7 @@ from .device_validation import csr_on_device
 from .graph_arrays import check_graph
 from .graph_input import edge_index_rows
 from .io import load_csr, save_csr
+from .largest_degree import largest_degree
 from .partition import Partition, placement_of
 from .weights import convert_weights, weight_dtype
 
@@ -386,7 +387,7 @@ class Graph(DerivedGraphs):
     @property
     def max_degree(self) -> int:
         """The largest number of edges that leave a vertex; 0 if there are no vertices."""
-        return int(self.degrees().max(initial=0))
+        return largest_degree(self)
 
     @host_memory_for("Graph.to")
     def to(self, device: Device | str | None) -> Graph:

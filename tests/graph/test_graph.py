@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atos_py.arrays.array import Array
-from atos_py.core.devices import device, devices
+from atos_py.core.devices import Device, device, devices
 from atos_py.errors import InvalidArgumentError, UnsupportedTypeError
 from atos_py.graph import generate
 from atos_py.graph.graph import Graph
@@ -235,3 +235,10 @@ def test_offsets_and_ids_of_scipy_are_not_copied():
     graph = Graph.from_csr(matrix.indptr, matrix.indices, device="cpu")
     assert np.shares_memory(np.asarray(graph.indices), matrix.indices)
     assert np.shares_memory(np.asarray(graph.indptr), matrix.indptr)
+
+
+def test_the_largest_degree(device: Device) -> None:
+    """Found where the graph is, also of a row that ends the graph."""
+    graph = generate.rmat(13, 16, device=device)
+    assert graph.max_degree == graph.max_degree == graph.degrees().max()
+    assert Graph.from_edges([0, 5000, 5000], [1, 1, 2], num_vertices=5001, device=device).max_degree == 2
