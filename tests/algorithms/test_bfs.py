@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csgraph
 
 import atos_py as atos
-from atos_py.algorithms.bfs import UNREACHED, assign_parents, verify_bfs
+from atos_py.algorithms.bfs import UNREACHED, assign_parents, tasks, verify_bfs
 from atos_py.algorithms.bfs import api as driver
 from atos_py.algorithms.bfs.direction import MAX_PUSHED_LEVELS, Search, expand, list_level, open_level, pull
 from atos_py.algorithms.bfs.tasks import visit_within
@@ -157,6 +157,18 @@ def test_groups_that_follow_paths(device: atos.Device, name: str, monkeypatch: p
     assert (result.num_reached, result.stats.task) == (reached, "visit_along")
     assert checked(graph, source, persistent=True).stats.task == "visit"
     assert checked(graph, source, direction="push").stats.task == "visit"
+
+
+def test_paths_are_followed_on_meshes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not where they are short: in grids of three dimensions, and where few vertices have most edges."""
+    one_way, back = np.zeros(100, int), np.arange(1, 101)
+    meshes = atos.generate.road(20, device="cpu"), atos.generate.grid2d(9, 9, device="cpu")
+    others = atos.generate.grid3d(9, 9, 9, device="cpu"), atos.Graph.from_edges(one_way, back, symmetrize=True, device="cpu")
+    for graph in meshes + others:
+        assert not tasks.pays_to_follow(graph)  # on the CPU
+    monkeypatch.setitem(tasks.FOLLOWED_DEGREE, "cpu", tasks.FOLLOWED_DEGREE["cuda"])
+    assert [tasks.pays_to_follow(graph) for graph in meshes + others] == [True, True, False, False]
+    assert not tasks.pays_to_follow(atos.Graph.from_edges([], [], num_vertices=0, device="cpu"))
 
 
 @given(searches(), st.sampled_from([1, 3]))

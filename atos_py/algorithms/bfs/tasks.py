@@ -12,6 +12,7 @@ import numpy as np
 from ...compile.atomics import atomic_min
 from ...compile.task import task
 from ...graph.graph import Graph
+from ...graph.largest_degree import largest_degree
 from ...operators.edge_map import push
 
 __all__ = [
@@ -30,14 +31,16 @@ __all__ = [
 UNREACHED = np.uint32(0xFFFF_FFFF)
 NO_VERTEX = UNREACHED  # a graph has fewer vertices
 #: Edges to a vertex from which on it does not pay to follow paths. On a CPU it never does: nobody waits for others.
-FOLLOWED_DEGREE = {"cpu": 0, "cuda": 8}
+FOLLOWED_DEGREE = {"cpu": 0, "cuda": 5}
+_MOST_EDGES = 64  # of a vertex: where there are hubs, paths are short
 GROUP = 4  # threads that relax as many edges at once
 _HOPS = 2  # vertices along a path whose edges a group relaxes, one after the other
 
 
 def pays_to_follow(graph: Graph) -> bool:
-    """Whether a group of threads that reached a vertex is to go on with its edges."""
-    return graph.num_edges < FOLLOWED_DEGREE[graph.device.kind] * graph.num_vertices
+    """Whether a group of threads that reached a vertex is to go on with its edges: on meshes and road networks."""
+    few = graph.num_edges < FOLLOWED_DEGREE[graph.device.kind] * graph.num_vertices
+    return few and largest_degree(graph) <= _MOST_EDGES
 
 
 def degree(v, graph, depth):  # type: ignore[no-untyped-def]
