@@ -22,10 +22,11 @@ from .ranges import mixed_range_bounds
 from .reductions import plus, store_sums
 from .vertex_map import named
 
-__all__ = ["THREAD_MAX_DEGREE", "gather", "push", "weight_of"]
+__all__ = ["THREAD_MAX_DEGREE", "gather", "push", "range_gather", "row_sum", "weight_of"]
 
 #: Degree up to which one thread takes a vertex. On the CPU a worker is a thread.
 THREAD_MAX_DEGREE = {"cuda": 16, "cpu": 1 << 62}
+_NO_LIMIT = 1 << 62  # edges of a vertex
 
 
 def weight_of(weights, edge):  # type: ignore[no-untyped-def]
@@ -40,6 +41,32 @@ def _term_without_edge(term: Callable[..., Any]) -> Callable[..., Any]:
         return term(v, u, *args)
 
     return edge_term
+
+
+def row_sum(
+    term: Callable[..., Any], empty: Callable[..., Any], zero: Any = 0.0, with_edge: bool = False
+) -> Callable[..., Any]:
+    """Return the function by which a thread sums up every so many terms of a row, for `gather`, whose parameters these are.
+
+    It is called as ``function(v, edge, end, step, indices, *args)``.
+    """
+    wide = np.dtype(type(zero)).type  # as Numba converts: float() of a float32 would stay one
+    edge_term = term if with_edge else _term_without_edge(term)
+
+    def accumulate(v, edge, end, step, indices, *args):  # type: ignore[no-untyped-def]
+        # Four edges at a time, since a GPU then has four loads of `term` under way at once.
+        total = zero
+        none = empty(*args)
+        while edge < end:
+            a = edge_term(v, indices[edge], edge, *args)
+            b = edge_term(v, indices[edge + step], edge + step, *args) if edge + step < end else none
+            c = edge_term(v, indices[edge + 2 * step], edge + 2 * step, *args) if edge + 2 * step < end else none
+            d = edge_term(v, indices[edge + 3 * step], edge + 3 * step, *args) if edge + 3 * step < end else none
+            total += wide(a) + wide(b) + (wide(c) + wide(d))
+            edge += 4 * step
+        return total
+
+    return accumulate
 
 
 def gather(
@@ -61,25 +88,26 @@ def gather(
     indices, totals, *args)``: vertices of a range; edges up to which one thread gathers alone; the rows of the graph; and an
     array of the type of `zero` that the sums of `update` are added to.
     """
-    add, store = plus(count), store_sums(count)
-    wide = np.dtype(type(zero)).type  # as Numba converts: float() of a float32 would stay one
-    zeros = (zero,) * count
-    edge_term = term if with_edge else _term_without_edge(term)
-
-    def accumulate(v, edge, end, step, indices, *args):  # type: ignore[no-untyped-def]
-        # Four edges at a time, since a GPU then has four loads of `term` under way at once.
-        total = zero
-        none = empty(*args)
-        while edge < end:
-            a = edge_term(v, indices[edge], edge, *args)
-            b = edge_term(v, indices[edge + step], edge + step, *args) if edge + step < end else none
-            c = edge_term(v, indices[edge + 2 * step], edge + 2 * step, *args) if edge + 2 * step < end else none
-            d = edge_term(v, indices[edge + 3 * step], edge + 3 * step, *args) if edge + 3 * step < end else none
-            total += wide(a) + wide(b) + (wide(c) + wide(d))
-            edge += 4 * step
-        return total
+    gather_range = range_gather(row_sum(term, empty, zero, with_edge), update, zero, count)
 
     def run(worker, item, size, thread_max_degree, indptr, indices, totals, *args):  # type: ignore[no-untyped-def]
+        gather_range(worker, item, size, thread_max_degree, _NO_LIMIT, indptr, indices, totals, *args)
+
+    return Task(named(run, update))
+
+
+def range_gather(accumulate: Callable[..., Any], update: Callable[..., Any], zero: Any, count: int) -> Callable[..., Any]:
+    """Return the function by which a worker gathers for a range of vertices, but not for those with very many edges.
+
+    It is called with the arguments of the task of `gather`, of which `accumulate` is the `row_sum`, and between
+    `thread_max_degree` and `indptr` with the edges from which on a vertex has too many.
+    """
+    add, store = plus(count), store_sums(count)
+    zeros = (zero,) * count
+
+    def run(  # type: ignore[no-untyped-def]
+        worker, item, size, thread_max_degree, longest, indptr, indices, totals, *args
+    ):
         first = item * size
         last = min(first + size, indptr.size - 1)
         sums = zeros
@@ -88,7 +116,7 @@ def gather(
             begin = indptr[v]
             end = indptr[v + 1]
             if end - begin > thread_max_degree:
-                any_high = True
+                any_high |= end - begin <= longest
             else:
                 # int64 as below, where it comes from the rank: Numba compiles `accumulate` for each type of its arguments.
                 sums = add(sums, update(v, end - begin, accumulate(v, np.int64(begin), end, 1, indices, *args), *args))
@@ -96,13 +124,13 @@ def gather(
             for v in range(first, last):
                 begin = indptr[v]
                 end = indptr[v + 1]
-                if end - begin > thread_max_degree:
+                if thread_max_degree < end - begin <= longest:
                     received = worker.sum(accumulate(v, begin + worker.rank, end, worker.size, indices, *args))
                     if worker.rank == 0:
                         sums = add(sums, update(v, end - begin, received, *args))
         store(worker, sums, totals)
 
-    return Task(named(run, update))
+    return run
 
 
 def _without_edge(relax: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 import atos_py as atos
 from atos_py.algorithms.launch_sequence import LaunchSequence
-from atos_py.algorithms.pagerank import PageRankResult, chebyshev_pull, pagerank, verify_pagerank
+from atos_py.algorithms.pagerank import PageRankResult, api, chebyshev_pull, pagerank, verify_pagerank
 from atos_py.algorithms.pagerank.api import teleport_distribution
 from atos_py.algorithms.pagerank.chebyshev_pull import HUB_DEGREE, Iteration, chebyshev_round, end_round
 from atos_py.algorithms.pagerank.residual_push import PushParams, ResidualPush, push_marked, set_ranks, sweep
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError, LaunchConfigError, UnsupportedTypeError, VerificationError
+from atos_py.operators import long_rows
 from atos_py.operators.edge_map import THREAD_MAX_DEGREE
 
 VARIANTS = [
@@ -183,10 +184,13 @@ def test_kernels_spill_nothing(task: atos.Task, number: Any, worker: str) -> Non
     values, sums, marks = (atos.zeros(1, dtype=dtype, device="cpu") for dtype in (number, np.float64, np.int32))
     rows = SPECIAL["ring"].indptr, SPECIAL["ring"].indices
     params = PushParams(*[number(0)] * 3, False)
+    device = atos.device("cpu")
+    none = long_rows.make_long_rows(np.zeros((0, 3), np.int64), 0, 1, device)
+    run = Iteration(values, values, sums, sums, sums, *[0.0] * 3, 0, marks, marks, none, sums)
     arguments = {
         sweep: (*rows, 16, *rows, values, values, None, params),
         push_marked: (*rows, *rows, values, values, marks, params),
-        chebyshev_round: (1, 1, *rows, Iteration(values, values, sums, sums, sums, *[0.0] * 3, 0, marks, marks)),
+        chebyshev_round: (1, 1, *rows, run),
     }
     try:
         between = end_round if task is chebyshev_round else None
@@ -248,6 +252,31 @@ def test_a_damping_that_proves_nothing_is_refused(damping: float) -> None:
     graph = star(10, True)
     with pytest.raises(atos.InvalidArgumentError, match="damping must be at least 0 and less than 1"):
         verify_pagerank(graph, np.full(10, 0.1), damping=damping)
+
+
+def test_long_rows_in_pieces(device: atos.Device, worker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also rows as long as their pieces, or one edge longer, and several of them."""
+    monkeypatch.setattr(long_rows, "_EDGES_OF_PIECE", 64)
+    monkeypatch.setattr(long_rows, "_SHARES", 1 << 20)
+    degrees = np.array([63, 64, 65, 128, 129, 1000])
+    heads = np.concatenate([len(degrees) + np.arange(each) for each in degrees])
+    stars = atos.Graph.from_edges(np.repeat(np.arange(len(degrees)), degrees), heads, device="cpu").to_symmetric()
+    for graph in (stars, atos.generate.rmat(10, 16, device="cpu")):
+        rows = hub_rows(graph)
+        monkeypatch.setattr(api, "hubs_of", lambda found, rows=rows: rows)
+        plan = long_rows.make_long_rows(rows, graph.num_edges, 7, graph.device)
+        lengths = np.minimum(plan.begins[:] + 64, plan.ends[:][plan.rows[:]]) - plan.begins[:]
+        assert np.bincount(plan.rows[:], lengths).tolist() == plan.degrees[:].tolist()
+        assert plan.vertices.size == np.count_nonzero(graph.degrees() > 64) > 3
+        for dtype in ("f4", "f8"):
+            result = pagerank(graph.to(device), tolerance=1e-5, dtype=dtype, find="gather", worker=worker)
+            verify_pagerank(graph, result, 1e-5)
+
+
+def hub_rows(graph: atos.Graph) -> Any:
+    """Return the vertex, the first edge and the end of each row."""
+    offsets = graph.indptr.to_numpy().astype(np.int64)
+    return np.stack([np.arange(graph.num_vertices), offsets[:-1], offsets[1:]], 1)
 
 
 def test_a_low_degree_graph_with_a_hub(device: atos.Device, monkeypatch: pytest.MonkeyPatch) -> None:

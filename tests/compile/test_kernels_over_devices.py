@@ -17,6 +17,7 @@ from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Tasks
 from atos_py.operators.device_ranges import plan_device_ranges
+from atos_py.operators.long_rows import make_long_rows
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
@@ -66,7 +67,8 @@ def test_chebyshev_iteration(worker, dtype):
     state = atos.zeros(30, dtype=np.float64, device="cpu")
     totals, order, taken = (PrivateArray(k, each, PARTS.ownership.others(k)) for k, each in ((3, "f8"), (1, "i8"), (1, "u4")))
     teleport = asarray([0.5], device="cpu", readonly=True)
-    run = chebyshev_pull.Iteration(*sides, teleport, totals, state, 0.15, 0.85, 1e-3, 0, order, taken)
+    none, sums = make_long_rows(np.zeros((0, 3), np.int64), 0, 1, atos.device("cpu")), atos.zeros(0, dtype="f8", device="cpu")
+    run = chebyshev_pull.Iteration(*sides, teleport, totals, state, 0.15, 0.85, 1e-3, 0, order, taken, none, sums)
     args = tuple(map(describe, (256, 16, PARTS.indptr, PARTS.indices, 0.01, pagerank.Counts(totals.rows, taken.rows), run)))
     task, end = pagerank.chebyshev_over, pagerank.end_of_round
     found = link.cubin(task, None, args, VERTEX, worker, (9, 0), each_round=end, peers=True)

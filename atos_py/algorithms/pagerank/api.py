@@ -28,7 +28,7 @@ from ..launch_sequence import LaunchSequence
 from ..over_devices import refuse_over
 from ..over_hosts import refuse_over_hosts
 from . import chebyshev_pull
-from .chebyshev_pull import HUB_DEGREE, PullRanges, chebyshev_round, find_hubs, is_low_degree, plan_ranges
+from .chebyshev_pull import chebyshev_round, find_hubs, hubs_of, is_low_degree, plan_pieces, room_for_hubs
 from .over_devices import pagerank_over
 from .over_hosts import pagerank_over_hosts
 from .residual_push import ResidualPush, push_marked, set_ranks, sweep
@@ -284,7 +284,7 @@ class _Call(NamedTuple):
             ranks, scale = teleport if start is None else start, (factor * per_vertex, factor * per_edge)
             launches.over_vertices(set_ranks, n, graph.indptr, ranks, *scale, divide, target)
 
-        def pull(dangling: float, ranges: PullRanges) -> float | None:
+        def pull(dangling: float, plan: Any) -> float | None:
             return chebyshev_pull.solve(
                 graph,
                 launches,
@@ -292,26 +292,26 @@ class _Call(NamedTuple):
                 teleport,
                 rank,
                 tolerance,
-                ranges=ranges,
+                plan=plan,
                 begin=lambda values, factor: set_start(dangling, True, values, factor),
                 any_scale=start is not None,
                 undirected=undirected,
             )
 
-        def count_hubs() -> tuple[float, PullRanges]:
-            hubs = zeros(2 + graph.num_edges // HUB_DEGREE, dtype=np.int64, device=graph.device)
+        def count_hubs() -> tuple[float, Any]:
+            hubs = zeros(room_for_hubs(graph.num_edges), dtype=np.int64, device=graph.device)
             dangling = launches.sums(find_hubs, n, graph.indptr, teleport, hubs)[0]
-            return dangling, plan_ranges(graph, hubs[1 : 1 + int(hubs[0])])
+            return dangling, plan_pieces(graph, hubs_of(hubs))
 
-        def plan() -> None:
+        def plan_all() -> None:
             pull(*count_hubs())
 
         if pulls:
-            launches.compile_ahead((graph.indptr.dtype, dtype, start is None or start.dtype, is_low_degree(graph)), plan)
+            launches.compile_ahead((graph.indptr.dtype, dtype, start is None or start.dtype, is_low_degree(graph)), plan_all)
         if "hubs" not in known:
             known["hubs"] = count_hubs()
-        dangling, ranges = known["hubs"]
-        bound = pull(dangling, ranges) if pulls else None
+        dangling, pieces = known["hubs"]
+        bound = pull(dangling, pieces) if pulls else None
         if bound is not None and undirected:
             return rank, bound
         if bound is None:

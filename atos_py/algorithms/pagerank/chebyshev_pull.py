@@ -33,17 +33,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays.array import Array, asarray, zeros
+from ...compile.atomics import atomic_add
 from ...compile.task import task
 from ...graph.graph import Graph
 from ...graph.graph_arrays import GraphArrays
-from ...operators.edge_map import THREAD_MAX_DEGREE, gather
+from ...operators.edge_map import THREAD_MAX_DEGREE, range_gather, row_sum
 from ...operators.gather_rounds import range_takers, take_range
+from ...operators.long_rows import LongRows, gather_pieces, make_long_rows
 from ...operators.ranges import VERTICES_PER_ITEM
-from ...operators.vertex_map import append, vertex_map, vertex_sums
+from ...operators.vertex_map import vertex_map, vertex_sums
 from ...runtime.launch_options import LaunchOptions
 from ..launch_sequence import LaunchSequence
 
-__all__ = ["HUB_DEGREE", "Iteration", "PullRanges", "chebyshev_round", "end_round", "is_low_degree", "plan_ranges", "solve"]
+__all__ = [
+    *("HUB_DEGREE", "Iteration", "PullRanges", "chebyshev_round", "end_round", "hubs_of", "is_low_degree", "plan_pieces"),
+    *("plan_ranges", "room_for_hubs", "solve"),
+]
 
 HUB_DEGREE = 4096  # edges from which on a warp takes long to gather
 # Average degree below which a graph is low-degree: threads gather for a vertex each. On the CPU a worker is a thread anyway.
@@ -79,6 +84,8 @@ class Iteration(NamedTuple):
     is_stepped: int  # whether a launch is one round
     order: Any  # of the ranges of vertices
     taken: Any  # how many of them are, in this round
+    long_rows: LongRows
+    long_sums: Array  # what these have gathered in this round
 
 
 def contribution(v, u, current, *rest):  # type: ignore[no-untyped-def]
@@ -111,7 +118,15 @@ def next_value(v, degree, received, current, previous, teleport, teleport_weight
     return rank, abs(rank - old_rank), old_rank
 
 
-gather_range = gather(contribution, next_value, no_contribution, count=3).body
+accumulate = row_sum(contribution, no_contribution)
+gather_range = range_gather(accumulate, next_value, 0.0, count=3)
+gather_piece, settle_long_rows = gather_pieces(accumulate, next_value, 0.0, count=3)
+
+
+def sides_of_round(worker, run):  # type: ignore[no-untyped-def]
+    """Return the contributions of this round, and the array of those of the round before."""
+    is_odd = worker.round & 1 == 1
+    return run.others if is_odd else run.values, run.values if is_odd else run.others
 
 
 @task
@@ -119,21 +134,29 @@ def chebyshev_round(worker, item, size, thread_max_degree, indptr, indices, run)
     """Gather for ranges of vertices until all of this round are taken, and push the item again for the next round."""
     if worker.rank == 0:
         worker.push(item)
-    is_odd = worker.round & 1 == 1
-    current = run.others if is_odd else run.values
-    previous = run.values if is_odd else run.others
-    numbers = run.teleport_weight, run.damping, run.state[OMEGA]
+    sides = sides_of_round(worker, run)
+    numbers = run.teleport, run.teleport_weight, run.damping, run.state[OMEGA]
+    long_rows, totals = run.long_rows, run.totals
     while True:
         k = take_range(worker, run)
         if k < 0:
             break
-        gather_range(worker, k, size, thread_max_degree, indptr, indices, run.totals, current, previous, run.teleport, *numbers)
+        if k < long_rows.first_piece:
+            gather_range(worker, k, size, thread_max_degree, long_rows.longest, indptr, indices, totals, *sides, *numbers)
+        else:
+            gather_piece(worker, k, long_rows, run.long_sums, indices, *sides, *numbers)
 
 
 def end_round(worker, size, thread_max_degree, indptr, indices, run):  # type: ignore[no-untyped-def]
-    """Measure the error, choose the next step, and stop if the error is small enough, or does not fall any more."""
+    """Settle long rows, measure the error, choose the next step, and stop if the error is small enough or falls no more."""
+    numbers = run.teleport, run.teleport_weight, run.damping, run.state[OMEGA]
+    choose_step(worker, run, settle_long_rows(worker, run.long_rows, run.long_sums, *sides_of_round(worker, run), *numbers))
+
+
+def choose_step(worker, run, own):  # type: ignore[no-untyped-def]
+    """Measure the error and choose the next step; `own` are sums of this thread that `run.totals` lacks."""
     state, totals, count = run.state, run.totals, worker.round
-    new_sum, change, old_sum = totals[0], totals[1], totals[2]
+    new_sum, change, old_sum = totals[0] + worker.sum(own[0]), totals[1] + worker.sum(own[1]), totals[2] + worker.sum(own[2])
     bound, omega = state[_BOUND], state[OMEGA]
     error = (change + abs(new_sum - old_sum)) / (1 - run.damping) / old_sum if old_sum > 0 else math.inf
     first = state[_ERRORS]
@@ -218,14 +241,29 @@ def scale_by_degree(v, indptr, source, factor, target):  # type: ignore[no-untyp
 
 
 def list_hub(v, indptr, teleport, hubs):  # type: ignore[no-untyped-def]
-    """List v if it is a hub; return its part of the teleport distribution if it is dangling."""
-    degree = indptr[v + 1] - indptr[v]
+    """List v and its row if it is a hub; return its part of the teleport distribution if it is dangling."""
+    first, end = np.int64(indptr[v]), np.int64(indptr[v + 1])
+    degree = end - first
     if degree > HUB_DEGREE:
-        append(hubs, v)
+        place = 1 + 3 * atomic_add(hubs, 0, 1)
+        hubs[place] = v
+        hubs[place + 1] = first
+        hubs[place + 2] = end
     return (teleport[min(v, teleport.size - 1)] if degree == 0 else 0.0,)
 
 
 find_hubs = vertex_sums(list_hub)
+
+
+def room_for_hubs(num_edges: int) -> int:
+    """Return the size of the list that `find_hubs` makes: how many there are, and the vertex, first edge and end of each."""
+    return 4 + 3 * (num_edges // HUB_DEGREE)
+
+
+def hubs_of(found: Any) -> NDArray[np.int64]:
+    """Return the list that `find_hubs` has made, by vertices, of which there is a row for each."""
+    hubs = np.asarray(found[1 : 1 + 3 * int(found[0])]).reshape(-1, 3)
+    return hubs[np.argsort(hubs[:, 0])]
 
 
 def is_low_degree(graph: GraphArrays) -> bool:
@@ -254,6 +292,16 @@ def plan_ranges(graph: GraphArrays, hubs: NDArray[Any], devices: int = 1) -> Pul
     return PullRanges(size, thread_max_degree, asarray(order.astype(np.uint32), device=device), "cta" if low_degree else "warp")
 
 
+def plan_pieces(graph: GraphArrays, hubs: NDArray[Any], devices: int = 1) -> tuple[PullRanges, LongRows]:
+    """Return the ranges of a graph, and the pieces of its long rows, which come first; `hubs` is from `hubs_of`."""
+    ranges = plan_ranges(graph, hubs[:, 0], devices)
+    count = ranges.order.size
+    long_rows = make_long_rows(hubs, graph.num_edges, count, graph.device, devices)
+    pieces = np.arange(count, count + long_rows.rows.size, dtype=np.uint32)
+    order = asarray(np.concatenate([pieces, ranges.order.to_numpy()]), device=graph.device)
+    return ranges._replace(order=order, thread_max_degree=min(ranges.thread_max_degree, long_rows.longest)), long_rows
+
+
 def solve(
     graph: Graph,
     launches: LaunchSequence,
@@ -262,7 +310,7 @@ def solve(
     rank: Array,
     tolerance: float,
     *,
-    ranges: PullRanges,
+    plan: tuple[PullRanges, LongRows],
     begin: Callable[[Array, float], None],
     any_scale: bool,
     undirected: bool,
@@ -273,6 +321,8 @@ def solve(
     ----------
     rank : Array
         The ranks that are found.
+    plan : tuple
+        What `plan_pieces` has returned.
     begin : callable
         ``begin(values, factor)`` sets the contributions of vertices to those to start from, times a factor: of ranks of sum
         about 1, or in any scale if `any_scale`.
@@ -289,12 +339,13 @@ def solve(
     n, device = graph.num_vertices, graph.device
     if n == 0:
         return 0.0
-    size, thread_max_degree, order, worker = ranges
+    (size, thread_max_degree, order, worker), long_rows = plan
     items = range_takers(order.size, device)
     how: dict[str, Any] = {"worker": "cta"} if worker == "cta" else {"worker": "warp", "defaults": {"fetch_size": 1}}
     sides = [zeros(n, dtype=rank.dtype, device=device) for _ in range(2)]
     state = zeros(_STATE_SIZE, dtype=np.float64, device=device)
     taken = zeros(1, dtype=np.uint32, device=device)  # as also after each round
+    long_sums = zeros(long_rows.vertices.size, dtype=np.float64, device=device)  # as well
     overrides: LaunchOptions = {"barrier": True, "each_round": end_round}
     planning = launches.planned is not None  # then there are no results
 
@@ -304,7 +355,7 @@ def solve(
         state[:] = first_state(damping)
         numbers = 1 - damping, damping, tolerance, int(is_stepped)
         both = sides[side], sides[1 - side]
-        run = Iteration._make((*both, teleport, totals, state, *numbers, order, taken))
+        run = Iteration._make((*both, teleport, totals, state, *numbers, order, taken, long_rows, long_sums))
         arguments = size, thread_max_degree, graph.indptr, graph.indices, run
         launches.launch(items, chebyshev_round, *arguments, overrides=overrides, **how)
         if not planning:

@@ -21,29 +21,33 @@ from ...arrays.shared import common_zeros
 from ...compile.task import task
 from ...errors import InvalidArgumentError
 from ...graph.graph_arrays import GraphArrays
+from ...graph.kept import kept
 from ...graph.partition import Partition
 from ...graph.symmetry import is_symmetric
-from ...operators.edge_map import gather
+from ...operators.edge_map import range_gather, row_sum
 from ...operators.gather_rounds import range_takers, take_range
+from ...operators.long_rows import LongRows, gather_pieces
 from ...operators.vertex_map import vertex_map
 from ...runtime.launch_options import LaunchOptions
 from ...runtime.stats import LaunchStats
 from ..over_devices import by_owner, first_of_ranges, launches_over
 from .chebyshev_pull import (
-    HUB_DEGREE,
     OMEGA,
     Iteration,
     Outcome,
+    choose_step,
     contribution,
-    end_round,
     extrapolate,
     find_hubs,
     first_state,
+    hubs_of,
     no_contribution,
     outcome,
-    plan_ranges,
+    plan_pieces,
+    room_for_hubs,
     run_to_end,
     scale_by_degree,
+    sides_of_round,
 )
 
 __all__ = ["chebyshev_over", "pagerank_over"]
@@ -58,7 +62,9 @@ def next_value(v, degree, received, current, previous, base, damping, omega):  #
     return rank, abs(rank - old_rank), old_rank
 
 
-gather_range = gather(contribution, next_value, no_contribution, count=3).body
+accumulate = row_sum(contribution, no_contribution)
+gather_range = range_gather(accumulate, next_value, 0.0, count=3)
+gather_piece, settle_long_rows = gather_pieces(accumulate, next_value, 0.0, count=3)
 
 
 class Counts(NamedTuple):
@@ -71,11 +77,17 @@ class Counts(NamedTuple):
 def gather_all(worker, size, thread_max_degree, indptr, indices, base, run, current, previous):  # type: ignore[no-untyped-def]
     """Gather for ranges of the device until all are taken in this round."""
     numbers = base, run.damping, run.state[OMEGA]
+    long_rows, totals = run.long_rows, run.totals
     while True:
         k = take_range(worker, run)
         if k < 0:
             break
-        gather_range(worker, k, size, thread_max_degree, indptr, indices, run.totals, current, previous, *numbers)
+        if k < long_rows.first_piece:
+            gather_range(
+                worker, k, size, thread_max_degree, long_rows.longest, indptr, indices, totals, current, previous, *numbers
+            )
+        else:
+            gather_piece(worker, k, long_rows, run.long_sums, indices, current, previous, *numbers)
 
 
 @task
@@ -92,17 +104,18 @@ def chebyshev_over(worker, v, size, thread_max_degree, indptr, indices, base, co
 
 def end_of_round(worker, size, thread_max_degree, indptr, indices, base, counts, run):  # type: ignore[no-untyped-def]
     """Add up the sums of all devices, choose the next step as on one, and let all devices take their ranges anew."""
-    if worker.rank == 0:
-        for place in range(3):
-            total = 0.0
-            for k in range(counts.totals.shape[0]):
-                total += counts.totals[k, place]
-                counts.totals[k, place] = 0
-            run.totals[place] = total
-        for k in range(counts.taken.shape[0]):
-            counts.taken[k, 0] = 0
+    # Each by a thread of its own, since what lies on another device takes a microsecond.
+    for place in worker.split(3):
+        total = 0.0
+        for k in range(counts.totals.shape[0]):
+            total += counts.totals[k, place]
+            counts.totals[k, place] = 0
+        run.totals[place] = total
+    for k in worker.split(counts.taken.shape[0]):
+        counts.taken[k, 0] = 0
     worker.sync()
-    end_round(worker, size, thread_max_degree, indptr, indices, run)
+    numbers = base, run.damping, run.state[OMEGA]
+    choose_step(worker, run, settle_long_rows(worker, run.long_rows, run.long_sums, *sides_of_round(worker, run), *numbers))
 
 
 @by_owner
@@ -116,9 +129,15 @@ def set_contributions(v, indptr, per_vertex, per_edge, values):  # type: ignore[
 _find_hubs, _scale_by_degree = by_owner(find_hubs), by_owner(scale_by_degree)
 
 
-def ranges_of_devices(ownership: Ownership, order: NDArray[Any], size: int) -> tuple[PrivateArray, NDArray[np.uint32]]:
-    """Return the ranges that begin on each device, in an order of all, and the items that take them: ids of its vertices."""
-    owner = order.astype(np.int64) * size // ownership.chunk
+def ranges_of_devices(
+    ownership: Ownership, order: NDArray[Any], size: int, long_rows: LongRows
+) -> tuple[PrivateArray, NDArray[np.uint32]]:
+    """Return the ranges that begin on each device, in an order of all, and the items that take them: ids of its vertices.
+
+    The same of pieces of long rows, whose numbers follow those of the ranges.
+    """
+    first = np.arange(long_rows.first_piece) * size
+    owner = np.concatenate([first, long_rows.vertices.to_numpy()[long_rows.rows.to_numpy()]])[order] // ownership.chunk
     parts = [order[owner == k] for k in range(len(ownership.devices))]
     longest = max(map(len, parts), default=0)
     shown = PrivateArray(longest, np.int64, ownership.others(longest))
@@ -152,14 +171,18 @@ def pagerank_over(
     teleport = asarray(np.full(min(n, 1), 1 / max(n, 1)), device=parts.devices[0], readonly=True)
     everyone = first_of_ranges(parts)
 
-    sums, hubs = common_zeros(1, np.float64, ownership), common_zeros(2 + parts.num_edges // HUB_DEGREE, np.int64, ownership)
-    launches.launch(everyone, _find_hubs, n, sums, parts.indptr, teleport, hubs)
     rows = GraphArrays(parts.indptr, parts.indices, parts.weights)
-    size, thread_max_degree, in_order, kind = plan_ranges(rows, hubs[1 : 1 + int(hubs[0])], len(parts.devices))
-    order, items = ranges_of_devices(ownership, in_order.to_numpy(), size)
+    known = kept(rows)
+    if "hubs" not in known:
+        sums, hubs = common_zeros(1, np.float64, ownership), common_zeros(room_for_hubs(parts.num_edges), np.int64, ownership)
+        launches.launch(everyone, _find_hubs, n, sums, parts.indptr, teleport, hubs)
+        ranges, long = plan_pieces(rows, hubs_of(hubs), len(parts.devices))
+        known["hubs"] = float(sums[0]), ranges, long, *ranges_of_devices(ownership, ranges.order.to_numpy(), ranges.size, long)
+    dangling, (size, thread_max_degree, _, kind), long_rows, order, items = known["hubs"]
+    long_sums = common_zeros(max(long_rows.vertices.size, 1), np.float64, ownership)
     # Ranks are nearly in proportion to degrees; but not so in each of the small components.
     near, mean = tolerance > 1e-5, 1 / max(n, 1)
-    start = ((1 - damping) * mean, damping * (1 - float(sums[0])) / max(parts.num_edges, 1)) if near else (mean, 0.0)
+    start = ((1 - damping) * mean, damping * (1 - dangling) / max(parts.num_edges, 1)) if near else (mean, 0.0)
     rounds: LaunchOptions = {"barrier": True, "each_round": end_of_round}
 
     # In float32 rounding may let the error fall no further than to a little more than the tolerance.
@@ -172,9 +195,9 @@ def pagerank_over(
             # Of each device: atomic additions of system scope to one address are slow.
             totals, taken = (PrivateArray(size, kind, ownership.others(size)) for size, kind in ((3, "f8"), (1, "u4")))
             state[:] = first_state(damping)
-            both = sides[side], sides[1 - side]
+            both, pieces = (sides[side], sides[1 - side]), (long_rows, long_sums)
             counts = Counts(totals.rows, taken.rows)
-            run = Iteration(*both, teleport, totals, state, 1 - damping, damping, tolerance, 0, order, taken)
+            run = Iteration(*both, teleport, totals, state, 1 - damping, damping, tolerance, 0, order, taken, *pieces)
             arguments = size, thread_max_degree, parts.indptr, parts.indices, (1 - damping) * mean, counts, run
             launches.launch(items, chebyshev_over, *arguments, worker=kind, defaults={"fetch_size": 1}, overrides=rounds)
             launches.queue.clear()
