@@ -23,7 +23,7 @@ from ..arrays.ownership import Ownership
 from ..arrays.private import PrivateArray
 from .range_takers import plan_takers
 
-__all__ = ["DeviceRanges", "plan_device_ranges", "push_takers", "reset_ranges", "takers_of", "vertices_of_device"]
+__all__ = ["DeviceRanges", "plan_device_ranges", "reset_ranges", "takers_of", "vertices_of_device"]
 
 
 class DeviceRanges(NamedTuple):
@@ -40,8 +40,8 @@ def plan_device_ranges(ownership: Ownership, worker: str | None) -> DeviceRanges
     """Return the ranges for workers of a kind, by default CTAs."""
     taken = PrivateArray(1, np.int64, ownership.others(1))
     size, takers = plan_takers(ownership.chunk, ownership.devices[0], worker)
-    if not ownership.on_gpus:
-        takers = -(-takers // len(ownership.devices))  # which share the cores
+    # GPUs have room for half as many workers of kernels over several of them; CPU devices share the cores.
+    takers = -(-takers // (2 if ownership.on_gpus else len(ownership.devices)))
     return DeviceRanges(taken, taken.rows, ownership.chunk, size, takers)
 
 
@@ -50,14 +50,6 @@ def takers_of(ownership: Ownership, ranges: DeviceRanges) -> NDArray[np.uint32]:
     numbers = np.arange(len(ownership.devices))[:, None] * ranges.chunk + np.arange(ranges.takers)
     numbers = numbers[numbers < ownership.size]
     return (numbers if ownership.ids is None else ownership.ids[numbers]).astype(np.uint32)
-
-
-def push_takers(worker, n, task, ranges):  # type: ignore[no-untyped-def]
-    """Push the items of all devices, for the next round; collective."""
-    for k in worker.split(ranges.all_taken.shape[0] * ranges.takers):
-        v = k // ranges.takers * ranges.chunk + k % ranges.takers
-        if v < n:
-            worker.push(v, task=task)
 
 
 def reset_ranges(worker, ranges):  # type: ignore[no-untyped-def]

@@ -35,7 +35,7 @@ def test_search_by_level(worker):
         atos.full(16, 0, dtype=np.uint32, partition=PARTS),
         tried,
         atos.MirroredArray((2, 1), np.uint32, PARTS.ownership.others(2)),
-        atos.zeros(5, dtype=np.int64, device="cpu"),
+        atos.zeros(2, dtype=np.int64, device="cpu"),
         edges,
         edges.rows,
         plan_device_ranges(PARTS.ownership, worker),
@@ -43,7 +43,7 @@ def test_search_by_level(worker):
         1 << 30,
         -1,
     )
-    tasks = Tasks((levels.expand, levels.send_bits, levels.pull_level, levels.list_level))
+    tasks = Tasks(levels.LEVEL_TASKS)
     args = describe(PARTS), describe(search)
     found = link.cubin(tasks, None, args, VERTEX, worker, (9, 0), each_round=levels.open_level, peers=True)
     assert (found.stack_bytes, found.spill_bytes) == (0, 0)

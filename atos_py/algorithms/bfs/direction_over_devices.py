@@ -9,8 +9,9 @@ sends the bits of its own vertices to all, for the next level.
 
 A level is a round; before the first level that pulls, another one sends the bits of what was pushed. While levels may still be
 pulled, a level that pushes only counts what it reaches, and a level that is to push lists its vertices first. `open_level` is
-the function between rounds, which chooses the direction. In rounds that do not push, the items of a device take ranges of its
-vertices (`operators.device_ranges`).
+the function between rounds, which chooses what the next round does, the mode. Each device has items that take ranges of its
+vertices (`operators.device_ranges`) in all rounds that do not push, and push themselves for the next round: if that function
+pushed them, all devices would wait for the one worker that runs it.
 
 Source: Beamer, Asanović and Patterson, "Direction-optimizing breadth-first search", SC 2012.
 """
@@ -30,19 +31,21 @@ from ...arrays.shared import common_zeros
 from ...compile.atomics import atomic_add, atomic_min, atomic_or_
 from ...compile.task import task
 from ...graph.partition import Partition
-from ...operators.device_ranges import DeviceRanges, plan_device_ranges, push_takers, reset_ranges, vertices_of_device
+from ...operators.device_ranges import DeviceRanges, plan_device_ranges, reset_ranges, takers_of, vertices_of_device
 from ...operators.range_takers import ask_for_range
-from ...operators.reductions import NUM_PARTIAL_SUMS
 from ...operators.row_pull import SEARCHED_ALONE, row_search
 from ...runtime.launch_options import LaunchOptions
 from ..launch_sequence import LaunchSequence
 from .direction import ALPHA, MAX_PUSHED_LEVELS
 from .tasks import UNREACHED
 
-__all__ = ["Search", "expand", "list_level", "open_level", "pull_level", "search_over_devices", "send_bits"]
+__all__ = ["LEVEL_TASKS", "Search", "expand", "open_level", "search_over_devices", "take_ranges"]
 
-# Places in the state: the level; edges found before it; whether a level pulled; whether none will; and whether bits were sent.
-_LEVEL, _FOUND, _PULLED, _REST, _SENT = range(5)
+# Modes of a round. The level pushes; its vertices are listed; its bits are sent; it is pulled from; its vertices are listed,
+# and no level will be pulled from any more; the search is over.
+_PUSH, _LIST, _SEND, _PULL, _LAST, _END = range(6)
+_LEVEL, _FOUND = range(2)  # places in the state: the level, and the edges found before it
+_NUM_SUMS = 256  # places of a device that a sum is spread over, all of which are read between two rounds
 
 
 class Search(NamedTuple):
@@ -62,7 +65,7 @@ class Search(NamedTuple):
 
 def add_found(search, place, edges):  # type: ignore[no-untyped-def]
     """Add up edges of vertices that were reached."""
-    atomic_add(search.edges, place % NUM_PARTIAL_SUMS, edges)
+    atomic_add(search.edges, place % _NUM_SUMS, edges)
 
 
 def is_first_try(tried, v):  # type: ignore[no-untyped-def]
@@ -82,7 +85,7 @@ def expand(worker, v, i, first, next_depth, parts, search):  # type: ignore[no-u
     """Relax edge i of v; add up the edges of its target, or push it, if all levels to come are pushed."""
     u = np.int64(parts.indices[first + i])
     if is_first_try(search.tried, u) and atomic_min(search.depth, u, next_depth) > next_depth:
-        if search.state[_REST] == 0:
+        if worker.mode < _LAST:
             add_found(search, u, np.int64(parts.indptr[u + 1]) - np.int64(parts.indptr[u]))
         elif next_depth < search.limit:
             worker.push(u)
@@ -90,23 +93,17 @@ def expand(worker, v, i, first, next_depth, parts, search):  # type: ignore[no-u
 
 def send_words(worker, first, end, level, search):  # type: ignore[no-untyped-def]
     """Send all devices the bits of a range of vertices, which begins with a word."""
-    for word in worker.split(range(first >> 5, (end + 31) >> 5)):
-        bits = np.int64(0)
-        for k in range(min(np.int32(32), np.int32(end - (word << 5)))):
-            bits |= np.int64(search.depth[(word << 5) + k] != UNREACHED) << k
-        search.reached[level & 1, word] = bits
-
-
-@task
-def send_bits(worker, v, parts, search):  # type: ignore[no-untyped-def]
-    """Send all devices the bits of the device's vertices, for the level that follows."""
-    ranges, level = search.ranges, search.state[_LEVEL]
-    start, end = vertices_of_device(v, search.depth.size, ranges)
-    first = start + worker.max(ask_for_range(worker, ranges.taken, 0)) * ranges.size
-    while first < end:
-        taken = ask_for_range(worker, ranges.taken, 0)  # the answer comes meanwhile
-        send_words(worker, first, min(first + ranges.size, end), level, search)
-        first = start + worker.max(taken) * ranges.size
+    group = worker.group(4)
+    share = 32 // group.size  # bits of a thread
+    for word in range((first >> 5) + group.index, (end + 31) >> 5, group.count):
+        bits = np.uint32(0)
+        for k in range(share):
+            v = (word << 5) + group.rank * share + k
+            is_reached = search.depth[min(v, end - 1)] != UNREACHED  # in any case, so that all are asked for at once
+            bits |= np.uint32(is_reached & (v < end)) << np.uint32(v & 31)
+        bits = group.sum(bits)
+        if group.rank == 0:
+            search.reached[level & 1, word] = bits
 
 
 def is_unreached(v, parts, level, search):  # type: ignore[no-untyped-def]
@@ -135,77 +132,69 @@ look_for_parents = row_search(is_unreached, is_parent, depth_below, settle)
 
 
 @task
-def pull_level(worker, v, parts, search):  # type: ignore[no-untyped-def]
-    """Have the vertices of the device look for a parent, and send all devices the bits for the next level."""
-    level, ranges = np.int64(search.state[_LEVEL]), search.ranges
+def take_ranges(worker, v, parts, search):  # type: ignore[no-untyped-def]
+    """Do what the mode says with ranges of the device's vertices, and push the item again for the next round."""
+    mode, level, ranges = worker.mode, np.int64(search.state[_LEVEL]), search.ranges
+    if worker.rank == 0 and mode < _LAST:
+        worker.push(v, task=take_ranges)
+    if mode in (_PUSH, _END):
+        return
     start, end = vertices_of_device(v, search.depth.size, ranges)
     found = np.int64(0)
     first = start + worker.max(ask_for_range(worker, ranges.taken, 0)) * ranges.size
     while first < end:
-        taken = ask_for_range(worker, ranges.taken, 0)
+        taken = ask_for_range(worker, ranges.taken, 0)  # the answer comes meanwhile
         last = min(first + ranges.size, end)
-        found += look_for_parents(worker, first, last, search.alone, parts.indptr, parts, level, search)
-        worker.sync()  # all depths of the range are stored
-        send_words(worker, first, last, level + 1, search)
+        if mode == _PULL:
+            found += look_for_parents(worker, first, last, search.alone, parts.indptr, parts, level, search)
+            worker.sync()  # all depths of the range are stored
+            send_words(worker, first, last, level + 1, search)
+        elif mode == _SEND:
+            send_words(worker, first, last, level, search)
+        else:
+            for u in worker.split(range(first, last)):
+                if search.depth[u] == level:
+                    worker.push(u, task=expand)
         first = start + worker.max(taken) * ranges.size
     edges = worker.sum(found)
     if worker.rank == 0 and edges > 0:
         add_found(search, v, edges)
 
 
-@task
-def list_level(worker, v, parts, search):  # type: ignore[no-untyped-def]
-    """Push the vertices of the level that the device owns."""
-    level, ranges = search.state[_LEVEL], search.ranges
-    start, end = vertices_of_device(v, search.depth.size, ranges)
-    first = start + worker.max(ask_for_range(worker, ranges.taken, 0)) * ranges.size
-    while first < end:
-        taken = ask_for_range(worker, ranges.taken, 0)
-        for u in worker.split(range(first, min(first + ranges.size, end))):
-            if search.depth[u] == level:
-                worker.push(u, task=expand)
-        first = start + worker.max(taken) * ranges.size
-
-
 def open_level(worker, parts, search):  # type: ignore[no-untyped-def]
-    """Choose the direction of the next level, if this one is over, and push the items that take ranges of vertices."""
-    state, n = search.state, search.depth.size
-    if worker.pending > 0 or state[_REST] != 0:
+    """Choose the mode of the next round: the direction of the next level, if this one is over."""
+    mode, state = worker.mode, search.state
+    if mode >= _LAST:
+        return
+    reset_ranges(worker, search.ranges)
+    if mode == _LIST:
+        worker.set_mode(_PUSH)
         return
     found = np.int64(0)
-    for k in worker.split(search.all_edges.shape[0] * NUM_PARTIAL_SUMS):
-        found += search.all_edges[k // NUM_PARTIAL_SUMS, k % NUM_PARTIAL_SUMS]
+    for k in worker.split(search.all_edges.shape[0] * _NUM_SUMS):
+        found += search.all_edges[k // _NUM_SUMS, k % _NUM_SUMS]
     found = worker.sum(found)
-    was_sent = state[_SENT] == 1  # then the level is still to be pulled
     edges = found - state[_FOUND]  # of the frontier
     level = state[_LEVEL] + 1
-    pulls = was_sent or edges * ALPHA > parts.indices.size - found
-    sends = pulls and state[_SENT] == 0
-    pushes_rest = not pulls and (state[_PULLED] != 0 or level == MAX_PUSHED_LEVELS)
+    pulls = edges * ALPHA > parts.indices.size - found
+    pushes_rest = not pulls and (mode == _PULL or level == MAX_PUSHED_LEVELS)
     is_met = search.target >= 0 and search.depth[max(search.target, 0)] != UNREACHED
-    ends = not was_sent and (edges == 0 or level >= search.limit or is_met)
     worker.sync()  # all have read the state
-    if worker.rank == 0:
-        if was_sent:
-            state[_SENT] = 2  # levels that pull send the bits themselves
-        else:
-            state[_LEVEL] = level
-            state[_FOUND] = found
-        if sends:
-            state[_SENT] = 1
-        if pulls:
-            state[_PULLED] = 1
-        if pushes_rest:
-            state[_REST] = 1
-    reset_ranges(worker, search.ranges)
-    if ends:
+    if mode == _SEND:  # the level is still to be pulled from
+        worker.set_mode(_PULL)
         return
-    if sends:
-        push_takers(worker, n, send_bits, search.ranges)
+    if worker.rank == 0:
+        state[_LEVEL] = level
+        state[_FOUND] = found
+    if edges == 0 or level >= search.limit or is_met:
+        worker.set_mode(_END)
     elif pulls:
-        push_takers(worker, n, pull_level, search.ranges)
+        worker.set_mode(_PULL if mode == _PULL else _SEND)  # levels that pull send the bits themselves
     else:
-        push_takers(worker, n, list_level, search.ranges)
+        worker.set_mode(_LAST if pushes_rest else _LIST)
+
+
+LEVEL_TASKS = expand, take_ranges
 
 
 def search_over_devices(
@@ -224,10 +213,12 @@ def search_over_devices(
     num_words = -(-parts.num_vertices // 32)
     tried = PrivateArray(num_words, np.uint32, ownership.others(num_words))
     reached = MirroredArray((2, num_words), np.uint32, ownership.others(2))
-    edges = PrivateArray(NUM_PARTIAL_SUMS, np.int64, ownership.others(NUM_PARTIAL_SUMS))
-    state = common_zeros(5, np.int64, ownership)
+    edges = PrivateArray(_NUM_SUMS, np.int64, ownership.others(_NUM_SUMS))
+    state = common_zeros(2, np.int64, ownership)
     limits = SEARCHED_ALONE[ownership.devices[0].kind], limit, -1 if target is None else target
     ranges = plan_device_ranges(ownership, launches.worker)
     search = Search(depth, tried, reached, state, edges, edges.rows, ranges, *limits)
     rounds: LaunchOptions = {"barrier": True, "each_round": open_level}
-    launches.launch(np.unique(sources), (expand, send_bits, pull_level, list_level), parts, search, overrides=rounds)
+    launches.queue._prepare_kinds(LEVEL_TASKS)
+    launches.queue.push(takers_of(ownership, ranges), task=take_ranges)
+    launches.launch(np.unique(sources), LEVEL_TASKS, parts, search, overrides=rounds)
