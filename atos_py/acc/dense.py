@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..algorithms.launch_sequence import LaunchSequence
-from ..algorithms.pagerank.chebyshev_pull import HUB_DEGREE, PullRanges, plan_ranges
+from ..algorithms.pagerank.chebyshev_pull import PullRanges, plan_ranges
 from ..compile.task import Task
 from ..graph.graph import Graph
 from ..graph.kept import kept
 from ..operators.edge_map import weight_of
-from ..operators.gather_rounds import end_round, gather_rounds, make_gather_rounds, range_takers
-from ..operators.vertex_map import named
+from ..operators.gather_rounds import gather_rounds, make_gather_rounds, range_takers
+from ..operators.long_rows import LongRows, hub_rows
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from .runs import Request, turned
@@ -25,8 +26,8 @@ __all__ = ["make_dense_task", "run_dense"]
 
 
 @functools.lru_cache(maxsize=256)
-def make_dense_task(program: Any, dtype: np.dtype[Any], zero: Any) -> Task:
-    """Return the task of a program for metadata of a type, whose sums have the type of `zero`."""
+def make_dense_task(program: Any, dtype: np.dtype[Any], zero: Any) -> tuple[Task, Callable[..., Any]]:
+    """Return the task of a program for metadata of a type, whose sums have the type of `zero`, and the one between rounds."""
     compute, active, apply, summed = program.compute, program.active, program.apply, np.dtype(type(zero)).type
     *_, wide = suited_to(program, dtype)
 
@@ -38,24 +39,25 @@ def make_dense_task(program: Any, dtype: np.dtype[Any], zero: Any) -> Task:
         after = wide(apply(before, received, v, *args))
         return after, active(before, after, *args)
 
-    return Task(named(gather_rounds(update_along, settle, zero).body, compute))
+    return gather_rounds(update_along, settle, zero, compute)
 
 
-def _ranges_of(graph: Graph) -> PullRanges:
+def _ranges_of(graph: Graph) -> tuple[PullRanges, LongRows]:
     """Return how vertices gather, which is found once for a graph."""
     known = kept(graph)
     if "pull ranges" not in known:
-        known["pull ranges"] = plan_ranges(graph, np.flatnonzero(graph.degrees() > HUB_DEGREE))
+        known["pull ranges"] = plan_ranges(graph, hub_rows(graph.indptr))
     return known["pull ranges"]  # type: ignore[no-any-return]
 
 
 def run_dense(asked: Request) -> LaunchStats:
     """Run a program with `apply`, in one launch, or in one for each round without fusion."""
     metadata, device, back = asked.metadata, asked.graph.device, turned(asked.graph)
-    size, alone, order, worker = _ranges_of(back)
+    (size, alone, order, worker), long_rows = _ranges_of(back)
     zero = 0.0 if metadata.dtype.kind == "f" else np.uint64(0) if metadata.dtype == np.uint64 else 0
-    run = make_gather_rounds(back[:2], metadata, zero, order, size, alone, asked.rounds, int(asked.fuse == "none"))
-    task = make_dense_task(asked.program, metadata.dtype, zero)
+    numbers = size, alone, asked.rounds, int(asked.fuse == "none")
+    run = make_gather_rounds(back[:2], metadata, zero, order, long_rows, *numbers)
+    task, end_round = make_dense_task(asked.program, metadata.dtype, zero)
     items = range_takers(order.size, device)
     launches = LaunchSequence(asked.program.name, Queue(4 * len(items), device=device), asked.options, asked.worker or worker)
     rounds: Any = {"barrier": True, "each_round": end_round}

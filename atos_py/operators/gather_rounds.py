@@ -1,8 +1,8 @@
 """Gathering in rounds: in each, every vertex gets a new value from those of its neighbours, all in one launch.
 
 Values are read from one array and written to another, which change places after the round. A launch has a few items, each of
-which takes ranges of vertices from a counter until there are none, and pushes itself for the next round. The function between
-rounds, `end_round`, stops the launch once no vertex is active.
+which takes ranges of vertices, and pieces of long rows, from a counter until there are none, and pushes itself for the next
+round. The function between rounds stops the launch once no vertex is active.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from ..arrays.array import Array, asarray, empty, zeros
 from ..compile.atomics import atomic_add
 from ..compile.task import Task
 from ..core.devices import Device
-from .edge_map import gather
+from .edge_map import range_gather, row_sum
+from .long_rows import LongRows, gather_pieces
+from .vertex_map import named
 
-__all__ = ["GatherRounds", "end_round", "gather_rounds", "make_gather_rounds", "range_takers", "take_range"]
+__all__ = ["GatherRounds", "gather_rounds", "make_gather_rounds", "range_takers", "take_range"]
 
 _ROUNDS, _LIMITED, _DONE = range(3)  # places in the state
 
@@ -30,8 +32,10 @@ class GatherRounds(NamedTuple):
     indices: Array
     values: Array
     others: Array  # values of every second round
-    order: Array  # of the ranges
+    order: Array  # of the ranges and pieces
     taken: Array  # how many of them are
+    long_rows: LongRows
+    long_sums: Array  # what these have gathered in this round
     num_active: Array  # vertices, in this round
     state: Array
     size: int  # vertices of a range
@@ -52,16 +56,20 @@ class GatherRounds(NamedTuple):
         return rounds, bool(self.state[_LIMITED])
 
 
-def make_gather_rounds(rows: tuple[Array, Array], values: Array, zero: Any, order: Array, *numbers: int) -> GatherRounds:
+def make_gather_rounds(
+    rows: tuple[Array, Array], values: Array, zero: Any, order: Array, long_rows: LongRows, *numbers: int
+) -> GatherRounds:
     """Return what a launch shares; `numbers` are the last four, and `zero` that of `gather_rounds`."""
-    device = values.device
+    device, wide = values.device, np.dtype(type(zero))
     return GatherRounds(
         *rows,
         values,
         empty(values.size, dtype=values.dtype, device=device),
         order,
         zeros(1, dtype=np.uint32, device=device),
-        zeros(1, dtype=np.dtype(type(zero)), device=device),
+        long_rows,
+        zeros(long_rows.vertices.size, dtype=wide, device=device),
+        zeros(1, dtype=wide, device=device),
         asarray(np.array([1, 0, 0]), device=device),
         *numbers,
     )
@@ -82,23 +90,12 @@ def take_range(worker, run):  # type: ignore[no-untyped-def]
     return worker.max(k)
 
 
-def end_round(worker, run, *args):  # type: ignore[no-untyped-def]
-    """Stop if no vertex is active, or the rounds are over."""
-    rounds, num_active = run.state[_ROUNDS], run.num_active[0]
-    worker.sync()  # all threads have read them
-    is_done = num_active == 0 or rounds >= run.limit
-    if worker.rank == 0:
-        run.taken[0] = 0
-        run.num_active[0] = 0
-        run.state[_ROUNDS] = rounds + 1
-        run.state[_LIMITED] = num_active != 0
-        run.state[_DONE] = is_done
-    if is_done or run.is_stepped:
-        worker.stop()
+def gather_rounds(
+    term: Callable[..., Any], settle: Callable[..., Any], zero: Any, made_for: Callable[..., Any]
+) -> tuple[Task, Callable[..., Any]]:
+    """Return the task of gathering in rounds, and the function between rounds, which stops if no vertex is active.
 
-
-def gather_rounds(term: Callable[..., Any], settle: Callable[..., Any], zero: Any) -> Task:
-    """Return the task of gathering in rounds, launched with arguments ``(run, *args)``, `run` being `GatherRounds`.
+    They are launched with arguments ``(run, *args)``, `run` being `GatherRounds`. The task has the name of `made_for`.
 
     For each vertex v the numbers ``term(v, u, edge, source, *args)`` of its edges (v, u) are summed up, in the type of `zero`,
     where `source` has the values of the round before. Then ``settle(v, received, source, *args)`` returns its next value, and
@@ -117,7 +114,9 @@ def gather_rounds(term: Callable[..., Any], settle: Callable[..., Any], zero: An
         target[v] = value
         return (one if is_active else zero,)
 
-    gather_range = gather(edge_term, update, no_term, zero, with_edge=True).body
+    accumulate = row_sum(edge_term, no_term, zero, with_edge=True)
+    gather_range = range_gather(accumulate, update, zero, 1)
+    gather_piece, settle_long_rows = gather_pieces(accumulate, update, zero, 1)
 
     def run_rounds(worker, item, run, *args):  # type: ignore[no-untyped-def]
         if worker.rank == 0:
@@ -125,10 +124,30 @@ def gather_rounds(term: Callable[..., Any], settle: Callable[..., Any], zero: An
         is_odd = run.state[_ROUNDS] & 1 == 1
         source = run.values if is_odd else run.others
         target = run.others if is_odd else run.values
-        fixed = run.size, run.thread_max_degree, run.indptr, run.indices, run.num_active
+        fixed = run.size, run.thread_max_degree, run.long_rows.longest, run.indptr, run.indices, run.num_active
         k = take_range(worker, run)
         while k >= 0:
-            gather_range(worker, k, *fixed, source, target, *args)
+            if k < run.long_rows.first_piece:
+                gather_range(worker, k, *fixed, source, target, *args)
+            else:
+                gather_piece(worker, k, run.long_rows, run.long_sums, run.indices, source, target, *args)
             k = take_range(worker, run)
 
-    return Task(run_rounds)
+    def end_round(worker, run, *args):  # type: ignore[no-untyped-def]
+        rounds = run.state[_ROUNDS]
+        source = run.values if rounds & 1 == 1 else run.others
+        target = run.others if rounds & 1 == 1 else run.values
+        (own,) = settle_long_rows(worker, run.long_rows, run.long_sums, source, target, *args)
+        num_active = run.num_active[0] + worker.sum(own)
+        worker.sync()  # all threads have read them
+        is_done = num_active == 0 or rounds >= run.limit
+        if worker.rank == 0:
+            run.taken[0] = 0
+            run.num_active[0] = 0
+            run.state[_ROUNDS] = rounds + 1
+            run.state[_LIMITED] = num_active != 0
+            run.state[_DONE] = is_done
+        if is_done or run.is_stepped:
+            worker.stop()
+
+    return Task(named(run_rounds, made_for)), end_round

@@ -18,9 +18,10 @@ from ..compile.atomics import atomic_add
 from ..core.devices import Device
 from .reductions import plus
 
-__all__ = ["LongRows", "gather_pieces", "make_long_rows"]
+__all__ = ["HUB_DEGREE", "LongRows", "gather_pieces", "hub_rows", "make_long_rows"]
 
-_EDGES_OF_PIECE = 4096
+#: Edges from which on a vertex is a hub, for which a worker takes long to gather; and of a piece, at most.
+HUB_DEGREE = 4096
 _SHARES = 16  # parts of all edges for each multiprocessor, of which a long row has more than one
 
 
@@ -37,18 +38,25 @@ class LongRows(NamedTuple):
     begins: Array  # and the first edge
 
 
+def hub_rows(indptr: Array) -> NDArray[np.int64]:
+    """Return the rows of hubs: of each the vertex, the first edge and the end."""
+    offsets = np.asarray(indptr).astype(np.int64)
+    hubs = np.flatnonzero(np.diff(offsets) > HUB_DEGREE)
+    return np.stack([hubs, offsets[hubs], offsets[hubs + 1]], axis=1)
+
+
 def make_long_rows(hubs: NDArray[Any], num_edges: int, num_ranges: int, device: Device, devices: int = 1) -> LongRows:
-    """Return the long ones of some rows: of each the vertex, the first edge and the end; `hubs` has three columns.
+    """Return the long ones among the rows of all hubs, which are as from `hub_rows`.
 
     They are fewer than 16 for each multiprocessor of `devices` such as `device`, since all of them together have `num_edges`.
     """
-    longest = max(_EDGES_OF_PIECE, num_edges // (_SHARES * device.processors * devices))
+    longest = max(HUB_DEGREE, num_edges // (_SHARES * device.processors * devices))
     vertices, begins, ends = hubs[hubs[:, 2] - hubs[:, 1] > longest].T
-    pieces = -(-(ends - begins) // _EDGES_OF_PIECE)
+    pieces = -(-(ends - begins) // HUB_DEGREE)
     rows = np.repeat(np.arange(len(vertices)), pieces)
     places = np.arange(len(rows)) - np.repeat(np.cumsum(pieces) - pieces, pieces)  # of each piece in its row
-    arrays = vertices, ends, ends - begins, rows, begins[rows] + places * _EDGES_OF_PIECE
-    numbers = longest, num_ranges, _EDGES_OF_PIECE
+    arrays = vertices, ends, ends - begins, rows, begins[rows] + places * HUB_DEGREE
+    numbers = longest, num_ranges, HUB_DEGREE
     return LongRows(*numbers, *[asarray(each.astype(np.int64), device=device, readonly=True) for each in arrays])
 
 

@@ -18,7 +18,8 @@ from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Tasks
 from atos_py.operators.filters import Filters
 from atos_py.operators.frontier import Frontier, end_frontier_round
-from atos_py.operators.gather_rounds import GatherRounds, end_round
+from atos_py.operators.gather_rounds import GatherRounds
+from atos_py.operators.long_rows import make_long_rows
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
@@ -93,6 +94,7 @@ def test_shortest_paths_as_by_hand(is_ordered):
 
 def test_sums():
     values, counts = array("f4"), array("f8")
-    run = GatherRounds(*GRAPH[:2], values, values, BITS, WORDS, counts, WORDS, 128, 16, 1, 0)
-    task = dense.make_dense_task(programs.PAGERANK, np.dtype("f4"), 0.0)
+    none = make_long_rows(np.zeros((0, 3), np.int64), 0, 1, atos.device("cpu"))
+    run = GatherRounds(*GRAPH[:2], values, values, BITS, WORDS, none, counts, counts, WORDS, 128, 16, 1, 0)
+    task, end_round = dense.make_dense_task(programs.PAGERANK, np.dtype("f4"), 0.0)
     cubin(task, (run, None, array("i4", True), 0.85, 0.1, 1e-5), each_round=end_round)

@@ -16,6 +16,8 @@ import atos_py as atos
 from atos_py import acc
 from atos_py.acc import programs
 from atos_py.errors import LaunchTimeoutError, VerificationError
+from atos_py.graph.kept import kept
+from atos_py.operators import long_rows
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +150,25 @@ def test_weighted_sums_are_products_with_the_matrix(device, dtype):
         np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-6)
         if np.dtype(dtype).kind != "f":
             assert (found.to_numpy() == expected).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+@pytest.mark.parametrize("fuse", ["direction", "none"])
+def test_sums_of_long_rows(device, dtype, fuse, monkeypatch):
+    """Rows of vertices with many in-edges are gathered in pieces, for each round anew."""
+    monkeypatch.setattr(long_rows, "HUB_DEGREE", 16)
+    monkeypatch.setattr(long_rows, "_SHARES", 1 << 20)
+    degrees = np.array([15, 16, 17, 32, 33, 500])
+    heads, tails = np.repeat(np.arange(len(degrees)), degrees), np.concatenate([np.arange(each) for each in degrees])
+    graph = atos.Graph.from_edges(tails, heads, np.full(degrees.sum(), 2, dtype), device=device)
+    matrix = np.zeros((500, 500), dtype)
+    np.add.at(matrix, (tails, heads), dtype(2))
+    values = expected = np.random.default_rng(3).integers(0, 3, 500).astype(dtype)
+    for rounds in (1, 2, 3):
+        expected = matrix.T @ expected
+        found, _ = programs.weighted_sums(graph, values, rounds=rounds, fuse=fuse)
+        np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-6)
+    assert kept(graph.transpose())["pull ranges"][1].vertices.size == 4
 
 
 def plus(a, b):

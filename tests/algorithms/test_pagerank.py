@@ -18,7 +18,7 @@ import atos_py as atos
 from atos_py.algorithms.launch_sequence import LaunchSequence
 from atos_py.algorithms.pagerank import PageRankResult, api, chebyshev_pull, pagerank, verify_pagerank
 from atos_py.algorithms.pagerank.api import teleport_distribution
-from atos_py.algorithms.pagerank.chebyshev_pull import HUB_DEGREE, Iteration, chebyshev_round, end_round
+from atos_py.algorithms.pagerank.chebyshev_pull import Iteration, chebyshev_round, end_round
 from atos_py.algorithms.pagerank.residual_push import PushParams, ResidualPush, push_marked, set_ranks, sweep
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
@@ -230,7 +230,7 @@ def test_gathering_by_all_threads_of_a_worker(
     monkeypatch.setitem(THREAD_MAX_DEGREE, device.kind, 4)
     monkeypatch.setitem(chebyshev_pull._RANGE_SIZES, False, (24, 24, 1))
     with_hubs = atos.generate.rmat(15, 16, device=device)
-    assert with_hubs.max_degree > HUB_DEGREE
+    assert with_hubs.max_degree > long_rows.HUB_DEGREE
     for graph in (with_hubs, atos.generate.road(60, device=device)):
         result = pagerank(graph, tolerance=1e-5, dtype=dtype, find="gather", worker=worker)
         verify_pagerank(graph, result, 1e-5)
@@ -256,13 +256,13 @@ def test_a_damping_that_proves_nothing_is_refused(damping: float) -> None:
 
 def test_long_rows_in_pieces(device: atos.Device, worker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also rows as long as their pieces, or one edge longer, and several of them."""
-    monkeypatch.setattr(long_rows, "_EDGES_OF_PIECE", 64)
+    monkeypatch.setattr(long_rows, "HUB_DEGREE", 64)
     monkeypatch.setattr(long_rows, "_SHARES", 1 << 20)
     degrees = np.array([63, 64, 65, 128, 129, 1000])
     heads = np.concatenate([len(degrees) + np.arange(each) for each in degrees])
     stars = atos.Graph.from_edges(np.repeat(np.arange(len(degrees)), degrees), heads, device="cpu").to_symmetric()
     for graph in (stars, atos.generate.rmat(10, 16, device="cpu")):
-        rows = hub_rows(graph)
+        rows = long_rows.hub_rows(graph.indptr)
         monkeypatch.setattr(api, "hubs_of", lambda found, rows=rows: rows)
         plan = long_rows.make_long_rows(rows, graph.num_edges, 7, graph.device)
         lengths = np.minimum(plan.begins[:] + 64, plan.ends[:][plan.rows[:]]) - plan.begins[:]
@@ -271,12 +271,6 @@ def test_long_rows_in_pieces(device: atos.Device, worker: str, monkeypatch: pyte
         for dtype in ("f4", "f8"):
             result = pagerank(graph.to(device), tolerance=1e-5, dtype=dtype, find="gather", worker=worker)
             verify_pagerank(graph, result, 1e-5)
-
-
-def hub_rows(graph: atos.Graph) -> Any:
-    """Return the vertex, the first edge and the end of each row."""
-    offsets = graph.indptr.to_numpy().astype(np.int64)
-    return np.stack([np.arange(graph.num_vertices), offsets[:-1], offsets[1:]], 1)
 
 
 def test_a_low_degree_graph_with_a_hub(device: atos.Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ from ..launch_sequence import LaunchSequence
 from ..over_devices import refuse_over
 from ..over_hosts import refuse_over_hosts
 from . import chebyshev_pull
-from .chebyshev_pull import chebyshev_round, find_hubs, hubs_of, is_low_degree, plan_pieces, room_for_hubs
+from .chebyshev_pull import chebyshev_round, find_hubs, hubs_of, is_low_degree, plan_ranges, room_for_hubs
 from .over_devices import pagerank_over
 from .over_hosts import pagerank_over_hosts
 from .residual_push import ResidualPush, push_marked, set_ranks, sweep
@@ -301,7 +301,7 @@ class _Call(NamedTuple):
         def count_hubs() -> tuple[float, Any]:
             hubs = zeros(room_for_hubs(graph.num_edges), dtype=np.int64, device=graph.device)
             dangling = launches.sums(find_hubs, n, graph.indptr, teleport, hubs)[0]
-            return dangling, plan_pieces(graph, hubs_of(hubs))
+            return dangling, plan_ranges(graph, hubs_of(hubs))
 
         def plan_all() -> None:
             pull(*count_hubs())

@@ -39,18 +39,17 @@ from ...graph.graph import Graph
 from ...graph.graph_arrays import GraphArrays
 from ...operators.edge_map import THREAD_MAX_DEGREE, range_gather, row_sum
 from ...operators.gather_rounds import range_takers, take_range
-from ...operators.long_rows import LongRows, gather_pieces, make_long_rows
+from ...operators.long_rows import HUB_DEGREE, LongRows, gather_pieces, make_long_rows
 from ...operators.ranges import VERTICES_PER_ITEM
 from ...operators.vertex_map import vertex_map, vertex_sums
 from ...runtime.launch_options import LaunchOptions
 from ..launch_sequence import LaunchSequence
 
 __all__ = [
-    *("HUB_DEGREE", "Iteration", "PullRanges", "chebyshev_round", "end_round", "hubs_of", "is_low_degree", "plan_pieces"),
-    *("plan_ranges", "room_for_hubs", "solve"),
+    *("Iteration", "PullRanges", "chebyshev_round", "end_round", "hubs_of", "is_low_degree", "plan_ranges"),
+    *("room_for_hubs", "solve"),
 ]
 
-HUB_DEGREE = 4096  # edges from which on a warp takes long to gather
 # Average degree below which a graph is low-degree: threads gather for a vertex each. On the CPU a worker is a thread anyway.
 _LOW_AVERAGE_DEGREE = {"cuda": 8, "cpu": 1 << 62}
 # Vertices of a range item, for low-degree graphs (True) and for others: the smallest and the largest number, and how many items
@@ -82,7 +81,7 @@ class Iteration(NamedTuple):
     damping: float
     tolerance: float
     is_stepped: int  # whether a launch is one round
-    order: Any  # of the ranges of vertices
+    order: Any  # of the ranges of vertices and pieces
     taken: Any  # how many of them are, in this round
     long_rows: LongRows
     long_sums: Array  # what these have gathered in this round
@@ -276,30 +275,24 @@ class PullRanges(NamedTuple):
 
     size: int  # vertices of a range
     thread_max_degree: int  # edges of a vertex that one thread gathers
-    order: Array  # of the ranges
+    order: Array  # of the ranges and pieces
     worker: str
 
 
-def plan_ranges(graph: GraphArrays, hubs: NDArray[Any], devices: int = 1) -> PullRanges:
-    """Return the ranges of a graph, those with hubs first, for so many devices."""
+def plan_ranges(graph: GraphArrays, hubs: NDArray[Any], devices: int = 1) -> tuple[PullRanges, LongRows]:
+    """Return the ranges of a graph and the pieces of its long rows, for so many devices; `hubs` is as from `hubs_of`."""
     n, device, low_degree = graph.num_vertices, graph.device, is_low_degree(graph)
     smallest, largest, items_per_processor = _RANGE_SIZES[low_degree]
     size = max(smallest, min(largest, n // (items_per_processor * device.processors * devices)))
-    has_hub = np.zeros(-(-n // size), np.bool_)
-    has_hub[hubs // size] = True
-    order = np.argsort(~has_hub, kind="stable")  # ranges with hubs take longest, and so come first
+    count = -(-n // size)
+    long_rows = make_long_rows(hubs, graph.num_edges, count, device, devices)
+    has_hub = np.zeros(count, np.bool_)
+    has_hub[hubs[:, 0] // size] = True
+    # What takes longest comes first: pieces, and ranges with hubs.
+    order = np.concatenate([np.arange(count, count + long_rows.rows.size), np.argsort(~has_hub, kind="stable")])
     thread_max_degree = max(THREAD_MAX_DEGREE[device.kind], _LOW_DEGREE_THREAD_MAX if low_degree else 0)
-    return PullRanges(size, thread_max_degree, asarray(order.astype(np.uint32), device=device), "cta" if low_degree else "warp")
-
-
-def plan_pieces(graph: GraphArrays, hubs: NDArray[Any], devices: int = 1) -> tuple[PullRanges, LongRows]:
-    """Return the ranges of a graph, and the pieces of its long rows, which come first; `hubs` is from `hubs_of`."""
-    ranges = plan_ranges(graph, hubs[:, 0], devices)
-    count = ranges.order.size
-    long_rows = make_long_rows(hubs, graph.num_edges, count, graph.device, devices)
-    pieces = np.arange(count, count + long_rows.rows.size, dtype=np.uint32)
-    order = asarray(np.concatenate([pieces, ranges.order.to_numpy()]), device=graph.device)
-    return ranges._replace(order=order, thread_max_degree=min(ranges.thread_max_degree, long_rows.longest)), long_rows
+    in_order, worker = asarray(order.astype(np.uint32), device=device), "cta" if low_degree else "warp"
+    return PullRanges(size, min(thread_max_degree, long_rows.longest), in_order, worker), long_rows
 
 
 def solve(
@@ -322,7 +315,7 @@ def solve(
     rank : Array
         The ranks that are found.
     plan : tuple
-        What `plan_pieces` has returned.
+        What `plan_ranges` has returned.
     begin : callable
         ``begin(values, factor)`` sets the contributions of vertices to those to start from, times a factor: of ranks of sum
         about 1, or in any scale if `any_scale`.

@@ -43,7 +43,7 @@ from .chebyshev_pull import (
     hubs_of,
     no_contribution,
     outcome,
-    plan_pieces,
+    plan_ranges,
     room_for_hubs,
     run_to_end,
     scale_by_degree,
@@ -176,7 +176,7 @@ def pagerank_over(
     if "hubs" not in known:
         sums, hubs = common_zeros(1, np.float64, ownership), common_zeros(room_for_hubs(parts.num_edges), np.int64, ownership)
         launches.launch(everyone, _find_hubs, n, sums, parts.indptr, teleport, hubs)
-        ranges, long = plan_pieces(rows, hubs_of(hubs), len(parts.devices))
+        ranges, long = plan_ranges(rows, hubs_of(hubs), len(parts.devices))
         known["hubs"] = float(sums[0]), ranges, long, *ranges_of_devices(ownership, ranges.order.to_numpy(), ranges.size, long)
     dangling, (size, thread_max_degree, _, kind), long_rows, order, items = known["hubs"]
     long_sums = common_zeros(max(long_rows.vertices.size, 1), np.float64, ownership)
