@@ -3,7 +3,7 @@
     python benchmarks/several_devices.py rmat:24:16 road:4900:0.62 --devices cuda:0 cuda:1
     python benchmarks/several_devices.py rmat:18:16 --devices cpu:0 cpu:1
 
-Times are medians in ms: of kernels, and in brackets of whole calls. Edges weigh 1 to 255 for `sssp`. Each call runs once before
+Times are medians in ms: of whole calls, and in brackets of their kernels. Edges weigh 1 to 255 for `sssp`. Each call runs once before
 it is timed, and that result is proved from the edges.
 """
 
@@ -100,7 +100,7 @@ def main() -> None:
                 kernels, whole_calls = (
                     [statistics.median(run[k][what] for run in times) for k in range(2)] for what in range(2)
                 )
-                cells = [f"{kernels[k]:.2f} ({whole_calls[k]:.2f})" for k in range(2)]
+                cells = [f"{whole_calls[k]:.2f} ({kernels[k]:.2f})" for k in range(2)]
                 ratios = [f"{one / several:.2f}" for one, several in (kernels, whole_calls)]
                 print(f"| {spec} | {name} | {' | '.join(cells + ratios)} |", flush=True)
             del whole, parts
