@@ -130,7 +130,7 @@ def gather_rounds(
             if k < run.long_rows.first_piece:
                 gather_range(worker, k, *fixed, source, target, *args)
             else:
-                gather_piece(worker, k, run.long_rows, run.long_sums, run.indices, source, target, *args)
+                gather_piece(worker, k, run.long_rows, run.long_sums, run.indptr, run.indices, source, target, *args)
             k = take_range(worker, run)
 
     def end_round(worker, run, *args):  # type: ignore[no-untyped-def]

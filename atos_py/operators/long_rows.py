@@ -66,17 +66,18 @@ def gather_pieces(
     """Return two functions, by which a worker gathers for a piece, and gives all long rows their new values.
 
     The parameters are those of `edge_map.range_gather`. All threads of a worker call the first as
-    ``gather_piece(worker, item, long_rows, sums, indices, *args)``: `item` is the number of a piece, `sums` has a number for
-    each row, 0 at first. The second is for the function between rounds: ``settle(worker, long_rows, sums, *args)`` returns the
-    part of this thread of the numbers that `update` returns, and sets `sums` to 0 again.
+    ``gather_piece(worker, item, long_rows, sums, indptr, indices, *args)``: `item` is the number of a piece, `sums` has a number
+    for each row, 0 at first. The second is for the function between rounds: ``settle(worker, long_rows, sums, *args)`` returns
+    the part of this thread of the numbers that `update` returns, and sets `sums` to 0 again.
     """
     add = plus(count)
     zeros = (zero,) * count
 
-    def gather_piece(worker, item, long_rows, sums, indices, *args):  # type: ignore[no-untyped-def]
+    def gather_piece(worker, item, long_rows, sums, indptr, indices, *args):  # type: ignore[no-untyped-def]
         piece = item - long_rows.first_piece
         row, begin = long_rows.rows[piece], long_rows.begins[piece]
-        end = min(begin + long_rows.edges_of_piece, long_rows.ends[row])
+        # Of the type that ranges have it, for which Numba has compiled `accumulate`.
+        end = indptr.dtype.type(min(begin + long_rows.edges_of_piece, long_rows.ends[row]))
         received = worker.sum(accumulate(long_rows.vertices[row], begin + worker.rank, end, worker.size, indices, *args))
         if worker.rank == 0:
             atomic_add(sums, row, received)

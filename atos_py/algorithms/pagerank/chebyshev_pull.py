@@ -122,9 +122,9 @@ gather_range = range_gather(accumulate, next_value, 0.0, count=3)
 gather_piece, settle_long_rows = gather_pieces(accumulate, next_value, 0.0, count=3)
 
 
-def sides_of_round(worker, run):  # type: ignore[no-untyped-def]
-    """Return the contributions of this round, and the array of those of the round before."""
-    is_odd = worker.round & 1 == 1
+def sides_of_round(number, run):  # type: ignore[no-untyped-def]
+    """Return the contributions of a round, and the array of those of the round before."""
+    is_odd = number & 1 == 1
     return run.others if is_odd else run.values, run.values if is_odd else run.others
 
 
@@ -133,7 +133,7 @@ def chebyshev_round(worker, item, size, thread_max_degree, indptr, indices, run)
     """Gather for ranges of vertices until all of this round are taken, and push the item again for the next round."""
     if worker.rank == 0:
         worker.push(item)
-    sides = sides_of_round(worker, run)
+    sides = sides_of_round(worker.round, run)
     numbers = run.teleport, run.teleport_weight, run.damping, run.state[OMEGA]
     long_rows, totals = run.long_rows, run.totals
     while True:
@@ -143,13 +143,14 @@ def chebyshev_round(worker, item, size, thread_max_degree, indptr, indices, run)
         if k < long_rows.first_piece:
             gather_range(worker, k, size, thread_max_degree, long_rows.longest, indptr, indices, totals, *sides, *numbers)
         else:
-            gather_piece(worker, k, long_rows, run.long_sums, indices, *sides, *numbers)
+            gather_piece(worker, k, long_rows, run.long_sums, indptr, indices, *sides, *numbers)
 
 
 def end_round(worker, size, thread_max_degree, indptr, indices, run):  # type: ignore[no-untyped-def]
     """Settle long rows, measure the error, choose the next step, and stop if the error is small enough or falls no more."""
     numbers = run.teleport, run.teleport_weight, run.damping, run.state[OMEGA]
-    choose_step(worker, run, settle_long_rows(worker, run.long_rows, run.long_sums, *sides_of_round(worker, run), *numbers))
+    sides = sides_of_round(worker.round, run)
+    choose_step(worker, run, settle_long_rows(worker, run.long_rows, run.long_sums, *sides, *numbers))
 
 
 def choose_step(worker, run, own):  # type: ignore[no-untyped-def]

@@ -87,7 +87,7 @@ def gather_all(worker, size, thread_max_degree, indptr, indices, base, run, curr
                 worker, k, size, thread_max_degree, long_rows.longest, indptr, indices, totals, current, previous, *numbers
             )
         else:
-            gather_piece(worker, k, long_rows, run.long_sums, indices, current, previous, *numbers)
+            gather_piece(worker, k, long_rows, run.long_sums, indptr, indices, current, previous, *numbers)
 
 
 @task
@@ -115,7 +115,8 @@ def end_of_round(worker, size, thread_max_degree, indptr, indices, base, counts,
         counts.taken[k, 0] = 0
     worker.sync()
     numbers = base, run.damping, run.state[OMEGA]
-    choose_step(worker, run, settle_long_rows(worker, run.long_rows, run.long_sums, *sides_of_round(worker, run), *numbers))
+    sides = sides_of_round(worker.round, run)
+    choose_step(worker, run, settle_long_rows(worker, run.long_rows, run.long_sums, *sides, *numbers))
 
 
 @by_owner
