@@ -3,8 +3,8 @@
     python benchmarks/several_devices.py rmat:24:16 road:4900:0.62 --devices cuda:0 cuda:1
     python benchmarks/several_devices.py rmat:18:16 --devices cpu:0 cpu:1
 
-Times are medians in ms: of whole calls, and in brackets of their kernels. Edges weigh 1 to 255 for `sssp`. Each call runs once before
-it is timed, and that result is proved from the edges.
+Times are medians in ms: of whole calls, and in brackets of their kernels. Edges weigh 1 to 255 for `sssp`. Each call runs once
+before it is timed, and that result is proved from the edges.
 """
 
 from __future__ import annotations

@@ -66,9 +66,9 @@ def gather_pieces(
     """Return two functions, by which a worker gathers for a piece, and gives all long rows their new values.
 
     The parameters are those of `edge_map.range_gather`. All threads of a worker call the first as
-    ``gather_piece(worker, item, long_rows, sums, indptr, indices, *args)``: `item` is the number of a piece, `sums` has a number
-    for each row, 0 at first. The second is for the function between rounds: ``settle(worker, long_rows, sums, *args)`` returns
-    the part of this thread of the numbers that `update` returns, and sets `sums` to 0 again.
+    ``gather_piece(worker, item, long_rows, sums, indptr, indices, *args)``: `item` is the number of a piece, and `sums` has for
+    each row a number, 0 at first. The second is for the function between rounds: ``settle(worker, long_rows, sums, *args)``
+    returns the part of this thread of the numbers that `update` returns, and sets `sums` to 0 again.
     """
     add = plus(count)
     zeros = (zero,) * count
