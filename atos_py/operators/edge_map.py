@@ -2,6 +2,7 @@
 
 Two directions. `gather` (pull): every vertex combines what its neighbours have. `push`: active vertices change their
 neighbours, which may become active. `row_pull` has the pull with early exit, for tasks that do several things with a range.
+`range_gather` is the body of `gather` with a limit of edges, beyond which `long_rows` gathers in pieces.
 
 *Mapping by degree.* A vertex of low degree, with at most `thread_max_degree` edges, is mapped to one thread; one of high degree
 to all threads of the worker, or, in `push`, to all that share the inner loop of a nested task: its warp, its CTA, or, where it

@@ -16,6 +16,7 @@ from ...graph.host_partition import HostPartition
 from ...graph.kept import kept
 from ...graph.partition import Partition
 from ...graph.strength import out_strength
+from ...operators.long_rows import LongRows
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...operators.vertex_map import vertex_map, vertex_sums
 from ...runtime.launch_options import LaunchOptions
@@ -28,7 +29,7 @@ from ..launch_sequence import LaunchSequence
 from ..over_devices import refuse_over
 from ..over_hosts import refuse_over_hosts
 from . import chebyshev_pull
-from .chebyshev_pull import chebyshev_round, find_hubs, hubs_of, is_low_degree, plan_ranges, room_for_hubs
+from .chebyshev_pull import PullRanges, chebyshev_round, find_hubs, hubs_of, is_low_degree, plan_ranges, room_for_hubs
 from .over_devices import pagerank_over
 from .over_hosts import pagerank_over_hosts
 from .residual_push import ResidualPush, push_marked, set_ranks, sweep
@@ -284,7 +285,7 @@ class _Call(NamedTuple):
             ranks, scale = teleport if start is None else start, (factor * per_vertex, factor * per_edge)
             launches.over_vertices(set_ranks, n, graph.indptr, ranks, *scale, divide, target)
 
-        def pull(dangling: float, plan: Any) -> float | None:
+        def pull(dangling: float, plan: tuple[PullRanges, LongRows]) -> float | None:
             return chebyshev_pull.solve(
                 graph,
                 launches,
@@ -298,20 +299,21 @@ class _Call(NamedTuple):
                 undirected=undirected,
             )
 
-        def count_hubs() -> tuple[float, Any]:
+        def count_hubs() -> tuple[float, tuple[PullRanges, LongRows]]:
             hubs = zeros(room_for_hubs(graph.num_edges), dtype=np.int64, device=graph.device)
             dangling = launches.sums(find_hubs, n, graph.indptr, teleport, hubs)[0]
             return dangling, plan_ranges(graph, hubs_of(hubs))
 
-        def plan_all() -> None:
+        def plan_launches() -> None:
             pull(*count_hubs())
 
         if pulls:
-            launches.compile_ahead((graph.indptr.dtype, dtype, start is None or start.dtype, is_low_degree(graph)), plan_all)
+            variant = graph.indptr.dtype, dtype, start is None or start.dtype, is_low_degree(graph)
+            launches.compile_ahead(variant, plan_launches)
         if "hubs" not in known:
             known["hubs"] = count_hubs()
-        dangling, pieces = known["hubs"]
-        bound = pull(dangling, pieces) if pulls else None
+        dangling, plan = known["hubs"]
+        bound = pull(dangling, plan) if pulls else None
         if bound is not None and undirected:
             return rank, bound
         if bound is None:
