@@ -12,6 +12,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
+from ..compile.local_array import local_array
+
 __all__ = ["cholesky", "inverse", "matvec", "outer", "solve"]
 
 
@@ -125,24 +129,28 @@ def solve(team: Any, a: Any, b: Any, k: int) -> bool:
     >>> print(out[:])
     [0. 1. 2.]
     """
-    definite = _factorize(team, a, b, k, k + 1)
+    definite, one = _factorize(team, a, b, k, k + 1), a.dtype.type(1)
     first = (k - 1) // 4 * 4
     while first >= 0:
-        x3 = _entry(b, first + 3, k) / _at(a, first + 3, first + 3, k)
-        x2 = (_entry(b, first + 2, k) - _at(a, first + 2, first + 3, k) * x3) / _at(a, first + 2, first + 2, k)
-        x1 = _entry(b, first + 1, k) - _at(a, first + 1, first + 2, k) * x2 - _at(a, first + 1, first + 3, k) * x3
-        x1 /= _at(a, first + 1, first + 1, k)
-        x0 = b[first] - _at(a, first, first + 1, k) * x1 - _at(a, first, first + 2, k) * x2 - _at(a, first, first + 3, k) * x3
-        x0 /= a[first * k + first]
-        team.sync()  # all have read these elements
-        for i in team.split(min(first + 4, k)):
-            if i < first:
-                right = _at(a, i, first + 1, k) * x1 + _at(a, i, first + 2, k) * x2 + _at(a, i, first + 3, k) * x3
-                b[i] -= a[i * k + first] * x0 + right
-            else:
-                b[i] = x0 if i == first else x1 if i == first + 1 else x2 if i == first + 2 else x3
-        team.sync()
+        r0, r1 = one / a[first * k + first], one / _at(a, first + 1, first + 1, k)
+        r2, r3 = one / _at(a, first + 2, first + 2, k), one / _at(a, first + 3, first + 3, k)
+        x3 = _entry(b, first + 3, k) * r3
+        x2 = (_entry(b, first + 2, k) - _at(a, first + 2, first + 3, k) * x3) * r2
+        x1 = _entry(b, first + 1, k) - _at(a, first + 1, first + 3, k) * x3
+        x1 = (x1 - _at(a, first + 1, first + 2, k) * x2) * r1
+        x0 = b[first] - _at(a, first, first + 3, k) * x3 - _at(a, first, first + 2, k) * x2
+        x0 = (x0 - _at(a, first, first + 1, k) * x1) * r0
+        for i in team.split(first):
+            right = _at(a, i, first + 1, k) * x1 + _at(a, i, first + 2, k) * x2 + _at(a, i, first + 3, k) * x3
+            b[i] -= a[i * k + first] * x0 + right
+        team.sync()  # all have read these four elements of b
+        if team.rank == 0:
+            b[first] = x0
+            _set_entry(b, first + 1, k, x1)
+            _set_entry(b, first + 2, k, x2)
+            _set_entry(b, first + 3, k, x3)
         first -= 4
+    team.sync()
     return definite
 
 
@@ -226,29 +234,38 @@ def _factorize(team: Any, a: Any, b: Any, k: int, columns: int) -> bool:
         p3 = _at(a, first + 3, first + 3, k) - u03 * u03 - u13 * u13 - u23 * u23
         r3 = one / math.sqrt(p3)
         definite &= p0 > 0 and p1 > 0 and p2 > 0 and p3 > 0
-        team.sync()  # all have read the block
-        for j in team.split(range(first, columns)):
+        end = min(first + 4, k)
+        for j in team.split(range(end, columns)):
             x0 = _column(a, b, first, j, k) * r0
             x1 = (_column(a, b, first + 1, j, k) - u01 * x0) * r1
             x2 = (_column(a, b, first + 2, j, k) - u02 * x0 - u12 * x1) * r2
             x3 = (_column(a, b, first + 3, j, k) - u03 * x0 - u13 * x1 - u23 * x2) * r3
-            _put(a, b, first, j, k, x0)
-            _put(a, b, first + 1, j, k, x1)
-            _put(a, b, first + 2, j, k, x2)
-            _put(a, b, first + 3, j, k, x3)
-        team.sync()
-        end = first + 4
+            _set_column(a, b, first, j, k, x0)
+            _set_column(a, b, first + 1, j, k, x1)
+            _set_column(a, b, first + 2, j, k, x2)
+            _set_column(a, b, first + 3, j, k, x3)
+        team.sync()  # all have read the block
+        if team.rank == 0:
+            _set(a, first, first, k, p0 * r0)
+            _set(a, first, first + 1, k, u01)
+            _set(a, first, first + 2, k, u02)
+            _set(a, first, first + 3, k, u03)
+            _set(a, first + 1, first + 1, k, p1 * r1)
+            _set(a, first + 1, first + 2, k, u12)
+            _set(a, first + 1, first + 3, k, u13)
+            _set(a, first + 2, first + 2, k, p2 * r2)
+            _set(a, first + 2, first + 3, k, u23)
+            _set(a, first + 3, first + 3, k, p3 * r3)
         size = (k - end + 3) // 4
-        for tile in team.split(max(size, 0) * size):
-            i, j = end + 4 * (tile // size), end + 4 * (tile % size)
-            if j >= i:
-                _update_tile(a, first, i, j, k)
+        for tile in team.split(size * (size + 1) // 2):
+            row, column = _place_of_tile(tile, size)
+            _update_tile(a, first, end + 4 * row, end + 4 * column, k)
         if columns > k:
             for i in team.split(range(end, k)):
                 upper = a[first * k + i] * b[first] + a[(first + 1) * k + i] * b[first + 1]
                 b[i] -= upper + a[(first + 2) * k + i] * b[first + 2] + a[(first + 3) * k + i] * b[first + 3]
         team.sync()
-        first = end
+        first += 4
     return definite
 
 
@@ -257,18 +274,56 @@ def _column(a: Any, b: Any, i: int, j: int, k: int) -> Any:
     return a.dtype.type(0) if i >= k else b[i] if j == k else a[i * k + j]
 
 
-def _put(a: Any, b: Any, i: int, j: int, k: int, value: Any) -> None:
-    """Set an element of the upper triangle, with `b` as column k; others stay as they are."""
-    if i < k and i <= j:
-        if j == k:
-            b[i] = value
-        else:
-            a[i * k + j] = value
+def _set_column(a: Any, b: Any, i: int, j: int, k: int, value: Any) -> None:
+    """Set that element, if it is there."""
+    if i < k and j == k:
+        b[i] = value
+    elif i < k:
+        a[i * k + j] = value
+
+
+def _set(a: Any, i: int, j: int, k: int, value: Any) -> None:
+    """Set an element of the upper triangle, if it is there."""
+    if j < k:
+        a[i * k + j] = value
+
+
+def _set_entry(b: Any, i: int, k: int, value: Any) -> None:
+    """Set an element of a vector, if it is there."""
+    if i < k:
+        b[i] = value
+
+
+def _place_of_tile(tile: Any, size: int) -> tuple[Any, Any]:
+    """Return the row and the column of a tile of the upper triangle of size x size tiles.
+
+    A long row and a short one are numbered together, so that all such pairs have the same length, and a division by it finds
+    the pair. For an odd size the first row has no other one. The quotient of float32 is exact for these small numbers, and a
+    division of integers takes a GPU several times as long.
+    """
+    length = size + 1 - size % 2
+    row = int((np.float32(tile) + np.float32(0.5)) / np.float32(length))
+    column = row + tile - row * length
+    if column < size:
+        return row, column
+    row = size - row - (length - size)
+    return row, row + column - size
 
 
 def _update_tile(a: Any, first: int, i: int, j: int, k: int) -> None:
     """Subtract the product of four rows of the factor, from `first` on, from the 4 x 4 elements at (i, j)."""
-    for q in range(j, min(j + 4, k)):
+    if k % 4 == 0 or j + 4 <= k:
+        above = local_array(a.dtype, 16)  # columns j to j + 3 of the four rows
+        left = local_array(a.dtype, 16)  # columns i to i + 3
+        for r in range(4):
+            for q in range(4):
+                above[4 * r + q], left[4 * r + q] = a[(first + r) * k + j + q], a[(first + r) * k + i + q]
+        for p in range(4):
+            for q in range(4):
+                upper = left[p] * above[q] + left[4 + p] * above[4 + q]
+                a[(i + p) * k + j + q] -= upper + left[8 + p] * above[8 + q] + left[12 + p] * above[12 + q]
+        return
+    for q in range(j, k):
         b0, b1, b2, b3 = a[first * k + q], a[(first + 1) * k + q], a[(first + 2) * k + q], a[(first + 3) * k + q]
         for p in range(i, min(i + 4, k)):
             upper = a[first * k + p] * b0 + a[(first + 1) * k + p] * b1
