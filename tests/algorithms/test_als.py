@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import atos_py as atos
-from atos_py.algorithms.als.tasks import shape_of
+from atos_py.algorithms.als.normal_equations import shape_of
 from atos_py.errors import InvalidArgumentError, VerificationError
 
 
@@ -38,7 +38,7 @@ def half_iteration(matrix: sp.csr_matrix, fixed: np.ndarray, regularization: flo
     return out
 
 
-@pytest.mark.parametrize(("k", "implicit"), [(5, False), (32, True), (70, False)])
+@pytest.mark.parametrize(("k", "implicit"), [(5, False), (32, True), (70, False), (100, True)])
 def test_equals_numpy(device, k, implicit):
     users, items, values = planted()
     matrix = sp.csr_matrix((values, (users, items)), shape=(310, 125))  # with rows and columns that are empty
@@ -82,7 +82,7 @@ def test_tiles_cover_the_triangle():
         assert k <= shape.side <= k + 7
         rows, columns = shape.side // shape.height, shape.side // shape.width
         assert sum(columns - row * shape.height // shape.width for row in range(rows)) == shape.tiles
-        assert shape.tiles * shape.slices <= shape.num_threads <= 1024
+        assert max(shape.tiles * shape.slices, shape.side) <= shape.num_threads <= 1024
 
 
 @pytest.mark.parametrize(

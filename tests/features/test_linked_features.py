@@ -9,7 +9,8 @@ import pytest
 from fake_arrays import FakeArray
 
 import atos_py as atos
-from atos_py.algorithms.als.tasks import Side, shape_of, solve_task
+from atos_py.algorithms.als.normal_equations import shape_of
+from atos_py.algorithms.als.tasks import Side, solve_task
 from atos_py.algorithms.belief_propagation.tasks import Problem, sweep_task
 from atos_py.algorithms.spmm import _store, _store4, _weighted_neighbour, _weighted_neighbour4
 from atos_py.compile import linker as link

@@ -27,7 +27,8 @@ from ...operators.ranges import range_items
 from ...runtime.queue import Queue
 from ...support.host_memory import host_memory_for
 from ...support.validation import as_host_array, check_bool, check_float, check_int
-from .tasks import ROWS_OF_GRAM, Side, gram_tasks, shape_of, solve_task
+from .normal_equations import shape_of
+from .tasks import ROWS_OF_GRAM, Side, gram_tasks, solve_task
 
 __all__ = ["ALSResult", "als", "read_ratings"]
 
