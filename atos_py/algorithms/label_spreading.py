@@ -153,7 +153,7 @@ class _Found(NamedTuple):
 
 @functools.lru_cache(64)
 def _decide(k: int, dtype: Any) -> Any:
-    def decide(team, v, s):  # type: ignore[no-untyped-def]
+    def decide_label(team, v, s):  # type: ignore[no-untyped-def]
         row = team.scratch(dtype, k)
         for f in team.split(k):
             row[f] = s.spread[v, f]
@@ -168,7 +168,7 @@ def _decide(k: int, dtype: Any) -> Any:
         for f in team.split(k):
             s.distribution[v, f] = row[f]
 
-    return together(decide)
+    return together(decide_label)
 
 
 @host_memory_for("atos.label_spreading")

@@ -44,6 +44,7 @@ _ONLY = {
     ("assign_range, check_range, assign, check", "cta"): 40,
     ("chebyshev_round", "cta"): 48,
     ("connect", "cta"): 48,
+    ("decide", "cta"): 32,
     ("grow", "cta"): 40,
     ("list_rows, delete_in_rows", "cta"): 64,
 }
