@@ -48,7 +48,7 @@ public:
     };
     view.worker.stop = [](atos_cpu_worker *worker) { reinterpret_cast<View *>(worker)->owner->queue.stop(); };
     view.worker.round = int64_t(launch.round);
-    view.worker.mode = int64_t(load(&meeting()->mode));
+    view.worker.mode = int64_t(load(&queue.counters->mode));
     view.worker.ran_by = ran_by;
     view.owner = this;
   }
@@ -147,7 +147,7 @@ private:
       if ((!several && next == round_end && !opened) || next == kNever) return;
       round_end = next;
       ++view.worker.round;
-      view.worker.mode = int64_t(load(&meeting()->mode));
+      view.worker.mode = int64_t(load(&queue.counters->mode));
     }
   }
 
@@ -180,7 +180,8 @@ private:
     else view.worker.pending = int64_t(tail() - round_end);
     producer.demand = kUnseen;
     run_between(program.each_round);
-    store(&meeting()->mode, uint64_t(view.worker.next_mode));
+    if constexpr (several) to_peers.peers.set_mode(uint64_t(view.worker.next_mode));
+    else store(&queue.counters->mode, uint64_t(view.worker.next_mode));
   }
 
   Counters *meeting() const { // of those who meet at a barrier

@@ -161,7 +161,7 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
         }
         if (asks_for_round()) {
           ++worker.round;
-          worker.mode = int64_t(load(&(has_peers() ? peers_of(launch).meeting() : counters)->mode));
+          worker.mode = int64_t(load(&counters->mode));
         }
         Group::sync();
         return Action::kRound;

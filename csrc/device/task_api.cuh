@@ -52,7 +52,8 @@ __device__ int64_t atos_mode(void *worker) { return static_cast<Worker<kBytes> *
 __device__ int64_t atos_pending(void *worker) { return static_cast<Worker<kBytes> *>(worker)->pending; }
 __device__ void atos_set_mode(void *worker, int64_t mode) {
   const Worker<kBytes> *its = static_cast<Worker<kBytes> *>(worker);
-  store(&(has_peers() ? peers_of(*its->launch).meeting() : its->queue().counters)->mode, uint64_t(mode));
+  if (has_peers()) peers_of(*its->launch).set_mode(uint64_t(mode));
+  else store(&its->queue().counters->mode, uint64_t(mode));
 }
 
 __device__ int32_t atos_size(void *) { return kWorker == ATOS_THREAD ? 1 : kWorker == ATOS_WARP ? 32 : blockDim.x; }

@@ -187,7 +187,7 @@ template <class Group, unsigned bytes> struct WorkerState {
     }
     if (asks_for_round()) {
       worker.round = int64_t(launch.round);
-      worker.mode = int64_t(load(&(has_peers() ? peers_of(launch).meeting() : queue().counters)->mode));
+      worker.mode = int64_t(load(&queue().counters->mode));
     }
     if (Group::rank() < num_kinds()) ran_by[Group::rank()] = 0;
     Group::sync();

@@ -66,7 +66,7 @@ struct Counters {
   uint64_t round_end;              // grid barrier: tickets below this run in the current round
   uint64_t mode;                   // of the round that comes next: what the function between rounds has set
   alignas(128) uint64_t met;       // peers: devices whose blocks have all arrived, on the first device
-  alignas(128) uint64_t meetings;  // peers: how often all devices have met
+  alignas(128) uint64_t meetings;  // peers: how often all devices have met, on each device
   alignas(128) uint64_t claims[ATOS_MAX_STREAMS]; // discrete kernels: tickets claimed of the range of each stream's kernel
   uint64_t gone[ATOS_MAX_STREAMS];                // blocks that left the kernel of each stream
   FarCounters far;

@@ -97,8 +97,8 @@ struct Peers {
   }
 
   // Rounds: workers meet at the barrier of their device, and the last one there meets those of the others, so that few wait for
-  // words of another device. The words of that meeting are the first one's, as is the mode. Everything of the round is reserved
-  // then.
+  // words of another device. They are counted on the first one, and told on their own that the meeting is over, as they are told
+  // the mode. Everything of the round is reserved then.
   ATOS_FUNCTION Counters *meeting() const { return peer[0].counters; }
 
   // [the last worker of a device] Arrives at a meeting that has taken place `before` times; whether it is the last one there.
@@ -108,11 +108,17 @@ struct Peers {
     return fetch_add(&meeting()->met, uint64_t(1)) + 1 == (before + 1) * count;
   }
   // [the last worker of a device] Whether that meeting is over.
-  ATOS_FUNCTION bool has_met(uint64_t before) const { return load(&meeting()->meetings) != before; }
-  // [the last worker of all] Ends it.
+  ATOS_FUNCTION bool has_met(uint64_t before) const { return load(&peer[own].counters->meetings) != before; }
+  // [the last worker of all] Ends it, after a fence.
   ATOS_FUNCTION void end_meeting(uint64_t before) const {
-    fence();
-    store(&meeting()->meetings, before + 1);
+    ATOS_ROLLED
+    for (uint32_t k = 0; k < count; ++k) store(&peer[k].counters->meetings, before + 1);
+  }
+
+  // [the function between rounds] Sets the mode of the next round.
+  ATOS_FUNCTION void set_mode(uint64_t mode) const {
+    ATOS_ROLLED
+    for (uint32_t k = 0; k < count; ++k) store(&peer[k].counters->mode, mode);
   }
 
   // For the last worker there: ends the round on each device. If the workers have reported what they ran, whether all devices
@@ -143,11 +149,14 @@ struct Peers {
     bool more = false, stopped = false;
     ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k) {
-      const Counters &its = *peer[k].counters;
-      stopped |= load(&its.stop) != kRun;
-      more |= tickets_of(load(&its.tail)) != load(&its.round_end);
+      Counters &its = *peer[k].counters;
+      const uint64_t stop = load(&its.stop), tail = tickets_of(load(&its.tail)), end = load(&its.round_end);
+      stopped |= stop != kRun;
+      more |= tail != end;
+      store(&its.round_end, tail);
     }
-    if (!more && !stopped) more = open_far();
+    if (more && !stopped) return;
+    if (!stopped) more = open_far();
     ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k) {
       Counters &its = *peer[k].counters;

@@ -296,7 +296,7 @@ int main(int count, char **arguments) {
     name(c.head, "head" + of), name(c.tail, "tail" + of), name(c.finished, "finished" + of), name(c.stop, "stop" + of);
     name(c.untracked, "untracked" + of, !bounds.buckets), name(c.spilled, "spilled" + of, !stops);
     name(c.arrived, "arrived" + of, !bounds.barrier), name(c.phase, "phase" + of, !bounds.barrier);
-    name(c.met, "met" + of, !bounds.barrier || k), name(c.meetings, "meetings" + of, !bounds.barrier || k);
+    name(c.met, "met" + of, !bounds.barrier || k), name(c.meetings, "meetings" + of, !bounds.barrier);
     name(c.round_end, "round_end" + of, !bounds.barrier);
     name(c.growths_granted, "granted" + of, true), name(c.growths_requested, "requested" + of, true);
     for (unsigned i = 1; i <= kMostRings; ++i) name(c.ring_first_ticket[i], "first ticket " + std::to_string(i) + of, !bounds.grows);

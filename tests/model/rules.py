@@ -616,10 +616,10 @@ BROKEN = {
         in_peers(r"tell\(kStopElsewhere\);", "{}"), caught_in="devices, full", found=STUCK
     ),
     "a round opens on all devices": Rule(
-        in_peers(r"more \|= tickets_of", "more = tickets_of"), caught_in="devices, barrier", found="ended early"
+        in_peers(r"more \|= tail != end;", "more = tail != end;"), caught_in="devices, barrier", found="ended early"
     ),
     "no round of several devices follows a stop": Rule(
-        in_peers(r"stopped \|= load\(&its\.stop\) != kRun;", ""), caught_in="devices, barrier, stopped from outside"
+        in_peers(r"stopped \|= stop != kRun;", ""), caught_in="devices, barrier, stopped from outside"
     ),
     "claims of a round end with it on all devices": Rule(
         in_peers(r"store\(&its\.head, end\);", ""), caught_in="devices, barrier"
@@ -629,7 +629,12 @@ BROKEN = {
         caught_in="devices, barrier",
     ),
     "all devices hear of the end of a meeting": Rule(
-        in_peers(r"store\(&meeting\(\)->meetings, before \+ 1\);", ""), caught_in="devices, barrier", found=STUCK
+        in_peers(r"store\(&peer\[k\]\.counters->meetings, before \+ 1\);", "(void)before;"),
+        caught_in="devices, barrier",
+        found=STUCK,
+    ),
+    "fence before a meeting ends": Rule(
+        in_peers(r"fence\(\);(\s*peers\.end_meeting)", r"\1"), caught_in="devices, weak, barrier"
     ),
     "fence in meet": Rule(in_peers(r"fence\(\);(\s*return fetch_add\(&meeting)", r"\1"), caught_in="devices, weak, barrier"),
     "the function between rounds is for all devices": Rule(
@@ -686,7 +691,7 @@ BROKEN = {
         found="before the level above",
     ),
     "a round of far items follows on several devices": Rule(
-        in_peers(r"if \(!more && !stopped\) more = open_far\(\);", "(void)open_far;"),
+        in_peers(r"if \(!stopped\) more = open_far\(\);", "(void)open_far;"),
         caught_in="devices, far items, barrier",
         found="ended early",
     ),

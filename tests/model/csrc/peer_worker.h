@@ -105,6 +105,12 @@ struct PeerWorker {
   // One step of a launch with barriers; false if the worker leaves. `between`: the function between rounds, if the launch `has` one.
   template <class Run, class Between> bool step_of_rounds(const Peers &peers, uint64_t workers, Run run, bool has, Between between) {
     const QueueRef<BYTES> queue = peers.queue<BYTES>(peers.own);
+    if (waits == 3) {
+      fence();
+      peers.end_meeting(phase);
+      waits = 2;
+      return true;
+    }
     if (waits) {
       if (waits == 2 ? !peers.has_met(phase) : load(&queue.counters->phase) == phase) return true;
       fence();
@@ -135,7 +141,7 @@ struct PeerWorker {
       fence();
       if (peers.close_round(model::bounds.buckets) && has) between();
       peers.open_round([&] { return model::bounds.buckets && peers.open_far<BYTES>(workers, kFarChunk); });
-      peers.end_meeting(phase);
+      waits = 3; // a step of its own: others go on before all have been told
     }
     return true;
   }
