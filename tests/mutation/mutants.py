@@ -881,7 +881,9 @@ CPU = {
         "pending == 0 && opened == 0 && run.launch.each_round && counters.rounds == 0",
         "false",
     ),
-    "B54": Mutant("cpu/worker.h", "the mode is not kept", "store(&meeting()->mode, uint64_t(view.worker.next_mode));"),
+    "B54": Mutant(
+        "cpu/worker.h", "the mode is not kept", "else store(&queue.counters->mode, uint64_t(view.worker.next_mode));"
+    ),
     "B55": Mutant("cpu/worker.h", "items that wait are not counted", "else view.worker.pending = int64_t(tail() - round_end);"),
     "B04": Mutant("cpu/backend.cpp", "barrier counters are not reset", "run.counters->arrived = run.counters->phase = 0;"),
     "B05": Mutant("cpu/worker.h", "rounds go on after a stop", "stopped ? kNever : next", "next"),
@@ -1354,8 +1356,8 @@ DEVICES = {
         "first_worker = std::accumulate(",
         "first_worker = 0 * std::accumulate(",
     ),
-    "D18": Mutant(PEERS, "the last device opens a round alone", "more |= tickets_of", "more = tickets_of"),
-    "D19": Mutant(PEERS, "a round follows a stop", "stopped |= load(&its.stop) != kRun;"),
+    "D18": Mutant(PEERS, "the last device opens a round alone", "more |= tail != end;", "more = tail != end;"),
+    "D19": Mutant(PEERS, "a round follows a stop", "stopped |= stop != kRun;", "(void)stop;"),
     "D20": Mutant(PEERS, "claims of a round go on", "store(&its.head, end);"),
     "D21": Mutant(
         HOST_PEERS, "devices without a rest of a level go on", "barrier && of_level ?", "barrier && storage(k).level ?"
@@ -1400,10 +1402,10 @@ DEVICES = {
     "D33": Mutant(PEERS, "the last device alone has run its round", "ran &= has_buckets", "ran = has_buckets"),
     "D34": Mutant(PEERS, "what waits on the last device is what waits", "n += tickets_of", "n = tickets_of"),
     "D35": Mutant(
-        "cpu/worker.h",
-        "a device keeps the mode for itself",
-        "view.worker.mode = int64_t(load(&meeting()->mode));\n    }",
-        "view.worker.mode = int64_t(load(&queue.counters->mode));\n    }",
+        PEERS,
+        "the first device is told the mode alone",
+        "store(&peer[k].counters->mode, mode);",
+        "store(&peer->counters->mode, mode);",
     ),
     "D36": Mutant(
         HOST_PEERS,
@@ -1411,7 +1413,7 @@ DEVICES = {
         "counters.rounds = counters.mode = 0",
         "counters.rounds = 0",
     ),
-    "D41": Mutant(PEERS, "no round of far items follows on several devices", "if (!more && !stopped) more = open_far();"),
+    "D41": Mutant(PEERS, "no round of far items follows on several devices", "if (!stopped) more = open_far();"),
     "D42": Mutant(PEERS, "all devices open their lowest buckets", "level <= least) opened", "true) opened"),
     "D43": Mutant(
         PEERS, "devices at one bucket wait for each other", "load(&its.far.next))) < level", "load(&its.far.next))) <= level"
