@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["SpanningForestResult", "minimum_spanning_forest"]
 
 _ITEMS_SUMMED = 1 << 16  # whose sums, of up to 44 bits each, NumPy adds up in 64 bits
+_DENSE = 8  # mean degree
 
 
 @dataclass(frozen=True)
@@ -137,9 +138,12 @@ def minimum_spanning_forest(
 
     scratch: LaunchOptions = {"shared_memory": SCRATCH_BYTES[worker or "cta"]}
 
+    # Where rows are long, small blocks wait for fewer of them at the end of a range.
+    blocks: LaunchOptions = {"num_threads": 128} if device.kind == "cuda" and graph.num_edges >= _DENSE * n else {}
+
     def grow_trees() -> None:
         rounds: LaunchOptions = {"barrier": True, **scratch}
-        launches.launch(items, grow, size, THREAD_MAX_DEGREE[device.kind], graph, trees, overrides=rounds)
+        launches.launch(items, grow, size, THREAD_MAX_DEGREE[device.kind], graph, trees, defaults=blocks, overrides=rounds)
 
     def gather_edges(hooked: NDArray[Any]) -> tuple[Array, Array]:
         places = np.zeros(hooked.size + 1, np.int64)
