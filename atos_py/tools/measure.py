@@ -1,8 +1,9 @@
-"""Running a workload again and again, each run timed and verified."""
+"""Running a workload again and again: the runs are timed one after the other, and then each result is verified."""
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from ..core.devices import Device
 from ..errors import LaunchConfigError, QueueFullError, VerificationError
@@ -14,8 +15,12 @@ __all__ = ["measure"]
 
 
 def measure(row: Row, workload: Workload, on: Device, repeat: int) -> Row:
-    """Fill in a row: one run that warms up, then `repeat` runs, each of them timed and verified."""
+    """Fill in a row: one run that warms up, then `repeat` timed runs in a row, and then the proof of each of their results.
+
+    A proof between two runs would leave cold caches, and so other times than those of a program that repeats a call.
+    """
     free = on.memory[0] if on.kind == "cuda" else None
+    results: list[Any] = []
     try:
         for counted in range(repeat + 1):
             begin = time.perf_counter()
@@ -26,12 +31,14 @@ def measure(row: Row, workload: Workload, on: Device, repeat: int) -> Row:
                 row.milliseconds.append(stats.milliseconds)
                 row.call_milliseconds.append(seconds * 1e3)
                 row.launch = {name: value for name, value in stats.to_dict().items() if name != "trace"}
-                row.result = workload.verify(result, row.options)
+                results.append(result)
             del result
+            if free is not None and counted <= 1:
+                row.driver_bytes = max(free - on.memory[0], 0)
+        while results:
+            row.result = workload.verify(results.pop(0), row.options)
     except LaunchConfigError as error:
         row.skipped = str(error)
     except (VerificationError, QueueFullError) as error:
         row.failure = str(error)
-    if free is not None:
-        row.driver_bytes = max(free - on.memory[0], 0)
     return row
