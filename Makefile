@@ -15,6 +15,9 @@ NVCC_WHEELS = $(shell CUDA_HOME="$(CUDA_HOME)" ATOS_CPU_ONLY="$(ATOS_CPU_ONLY)" 
 demo: build
 	$(BIN)/python -m atos_py demo
 
+# Tests run side by side, so that NumPy's products should not take all cores each.
+test test-all gpu-test: export OPENBLAS_NUM_THREADS = 1
+
 # As many tests at a time as there are cores: most of them wait for a compiler of one thread.
 test: build lint docs
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -51,7 +52,8 @@ class Team:
         return range(work.start + self.rank, work.stop, self.size)
 
     def scratch(self, dtype: Any, count: int) -> Any:
-        return self.shared.memory.setdefault((dtype, count), np.full(count, 7, dtype))
+        caller = sys._getframe(1)
+        return self.shared.memory.setdefault((caller.f_code, caller.f_lasti, dtype, count), np.full(count, 7, dtype))
 
 
 def run_teams(threads: int, function: Callable[[Any], Any]) -> list[Any]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from thread_teams import run_teams
 
 import atos_py as atos
+from atos_py.algorithms.als import normal_equations
 from atos_py.algorithms.als.normal_equations import shape_of
+from atos_py.algorithms.als.tasks import Side
 from atos_py.errors import InvalidArgumentError, VerificationError
 
 
@@ -26,14 +30,14 @@ def planted(num_users: int = 300, num_items: int = 120, rank: int = 4, noise: fl
 def half_iteration(matrix: sp.csr_matrix, fixed: np.ndarray, regularization: float, alpha: float | None) -> np.ndarray:
     """Return the factors of the rows, by NumPy's solver."""
     k = fixed.shape[1]
-    out = np.zeros((matrix.shape[0], k))
+    out, of_all = np.zeros((matrix.shape[0], k)), fixed.T @ fixed
     for v in range(matrix.shape[0]):
         of_row = slice(matrix.indptr[v], matrix.indptr[v + 1])
         rows, values = fixed[matrix.indices[of_row]], matrix.data[of_row].astype(np.float64)
         if alpha is None:
             left, right = rows.T @ rows, rows.T @ values
         else:
-            left, right = fixed.T @ fixed + (rows.T * (alpha * values)) @ rows, rows.T @ (1 + alpha * values)
+            left, right = of_all + (rows.T * (alpha * values)) @ rows, rows.T @ (1 + alpha * values)
         out[v] = np.linalg.solve(left + regularization * np.eye(k), right)
     return out
 
@@ -83,6 +87,36 @@ def test_tiles_cover_the_triangle():
         rows, columns = shape.side // shape.height, shape.side // shape.width
         assert sum(columns - row * shape.height // shape.width for row in range(rows)) == shape.tiles
         assert max(shape.tiles * shape.slices, shape.side) <= shape.num_threads <= 1024
+
+
+@pytest.mark.parametrize(
+    ("k", "implicit", "of_rows"), [(5, False, False), (32, True, False), (64, False, True), (100, True, False)]
+)
+def test_the_tiles_of_a_gpu(monkeypatch, k, implicit, of_rows):
+    """The function that a GPU runs, by threads of Python."""
+    monkeypatch.setattr(normal_equations, "local_array", lambda dtype, n: np.zeros(n, dtype))
+    monkeypatch.setattr(normal_equations, "load4", lambda array, index: tuple(array[index[0], index[1] : index[1] + 4]))
+    shape, rng, f32 = shape_of(k), np.random.default_rng(k), np.float32
+    fixed, count, alpha = rng.normal(size=(40, k)).astype(f32), 37, f32(3)  # more than a batch
+    columns, ratings = rng.integers(0, 40, 60).astype(np.uint32), rng.random(60).astype(f32)
+    side = Side(None, columns, ratings, fixed, None, None, None, f32(1), alpha)
+    accumulate = normal_equations.make_accumulate(k, "cuda", of_rows, implicit)
+
+    def sums(worker, first, end):
+        a, b = worker.scratch(f32, shape.side**2), worker.scratch(f32, shape.side)
+        accumulate(worker, a, b, first, end, side)
+        return a.reshape(shape.side, -1).copy(), b.copy()
+
+    for first, end in ((2, 2), (2, 2 + count)):
+        a, b = run_teams(shape.num_threads, functools.partial(sums, first=first, end=end))[0]
+        rows = (fixed[first:end] if of_rows else fixed[columns[first:end]]).astype(np.float64)
+        given = ratings[first:end].astype(np.float64)
+        weights = alpha * given if implicit else np.ones(end - first)
+        np.testing.assert_allclose(np.triu(a)[:k, :k], np.triu((rows.T * weights) @ rows), rtol=1e-5, atol=1e-4)
+        targets = 0 * given if of_rows else 1 + alpha * given if implicit else given
+        np.testing.assert_allclose(b[:k], rows.T @ targets, rtol=1e-5, atol=1e-4)
+        assert not np.triu(a)[:, k:].any()
+        assert not b[k:].any()
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from shared_tasks import launch
+from thread_teams import run_teams
 
 import atos_py as atos
+from atos_py.linalg import matrices
 
 SIDES = [1, 2, 3, 4, 7, 8, 31, 32, 33, 64, 128]
 
@@ -209,3 +211,16 @@ def test_what_is_not_positive_definite_is_told(device, worker):
     queue.push(np.arange(7))
     launch(queue, worker, factorize_indefinite, out)
     assert out.to_numpy().tolist() == [0] * 6 + [3]
+
+
+@pytest.mark.parametrize(("k", "threads"), [(1, 32), (7, 32), (32, 64), (50, 96), (104, 128)])
+def test_equations_by_threads_that_meet_at_barriers(monkeypatch, k, threads):
+    """As on a GPU: what a thread does between two barriers does not depend on what others do meanwhile."""
+    monkeypatch.setattr(matrices, "local_array", lambda dtype, n: np.zeros(n, dtype))
+    rng = np.random.default_rng(k)
+    left, expected = rng.normal(size=(k, 2 * k)), rng.normal(size=k)
+    matrix = left @ left.T + np.eye(k)
+    a, b = matrix.reshape(-1).copy(), matrix @ expected
+    assert all(run_teams(threads, lambda team: matrices.solve(team, a, b, k)))
+    np.testing.assert_allclose(b, expected, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(np.triu(a.reshape(k, k)), np.linalg.cholesky(matrix).T, rtol=1e-6, atol=1e-8)
