@@ -97,8 +97,8 @@ struct Peers {
   }
 
   // Rounds: workers meet at the barrier of their device, and the last one there meets those of the others, so that few wait for
-  // words of another device. They are counted on the first one, and told on their own that the meeting is over, as they are told
-  // the mode. Everything of the round is reserved then.
+  // words of another device. They are counted on the first one, and told on their own that the meeting is over, as they are
+  // told the mode. Everything of the round is reserved then.
   ATOS_FUNCTION Counters *meeting() const { return peer[0].counters; }
 
   // [the last worker of a device] Arrives at a meeting that has taken place `before` times; whether it is the last one there.
