@@ -40,9 +40,9 @@ from .options import (
 HELP = "time algorithms over graphs, devices and settings"
 DESCRIPTION = """\
 Runs each algorithm on each graph and device in each setting. The settings are all combinations of the given values; options
-that are not given keep their defaults. The first run of a setting warms up. The other runs count, and a certificate over all
-edges verifies each of them, unless its result equals one that was verified. The command prints a table, and writes it as JSON
-and Markdown on request. Its columns:
+that are not given keep their defaults. The first run of a setting warms up. The other runs are timed in a row; then a
+certificate over all edges verifies each result, unless it equals one that was verified. The command prints a table, and writes
+it as JSON and Markdown on request. Its columns:
 
   ms           median of the device's time, with minimum and maximum
   call ms      median of the time of the whole call on the host
