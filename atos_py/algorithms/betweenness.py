@@ -43,7 +43,7 @@ from ..support.validation import as_host_array, check_bool, check_int
 from .arguments import check_call, check_sources, hash_of_seed, per_vertex, rows_on_host
 from .bfs.entry import SOURCES
 from .launch_sequence import LaunchSequence
-from .registry import Algorithm, pick_options, register
+from .registry import Algorithm, Option, pick_options, register
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
@@ -339,7 +339,7 @@ register(
 Finds the part of all shortest paths, by edges, that leads through each vertex, or an estimate from the paths that begin at some
 vertices (Brandes 2001). The command takes 32 of them unless told otherwise. A serial implementation checks the result.""",
         examples=("rmat:8:8 --out centrality.npy", "rmat:16:16 --sources 64"),
-        options={"sources": SOURCES},
+        options={"sources": SOURCES, "seed": Option("which sources are chosen depends on it", int)},
         defaults={"sources": 32},
         launch_defaults=True,
     )

@@ -1,6 +1,6 @@
 """Every algorithm on large graphs, in every worker size and schedule, each result proved right.
 
-A few of them by default, all with ATOS_TEST_CASES=10000 (`make test-all`). The cases of an algorithm and a worker size share
+A few of them by default, all in `make test-all` and `make gpu-test-all`. The cases of an algorithm and a worker size share
 what they compile, so that many processes do best with ``pytest --numprocesses 15 --dist loadgroup``.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import IS_FULL
+from cases import ALL_COMBINATIONS
 from shared_tasks import SCHEDULES
 
 import atos_py as atos
@@ -34,7 +34,11 @@ UNDIRECTED = {"minimum_spanning_forest"}  # only of such graphs
 
 
 def list_cases() -> list[Any]:
-    chosen = itertools.product(find_algorithms(), WORKERS, GRAPHS) if IS_FULL else itertools.product(FEW, ["cta"], ["Slashdot"])
+    chosen = (
+        itertools.product(find_algorithms(), WORKERS, GRAPHS)
+        if ALL_COMBINATIONS
+        else itertools.product(FEW, ["cta"], ["Slashdot"])
+    )
     return [
         pytest.param(name, worker, graph, schedule, marks=pytest.mark.xdist_group(f"{name}-{worker}"))
         for name, worker, graph in chosen
