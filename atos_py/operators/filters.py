@@ -43,6 +43,7 @@ __all__ = [
 
 ONE_VERTEX = 1 << 36  # in the sums, above the edges: room for 134 million vertices
 _GROUP = 32
+_FEW = 8  # vertices of a frontier that the host marks one by one
 
 
 class Filters(NamedTuple):
@@ -72,11 +73,24 @@ def make_filters(
     taken = asarray(np.array([takers.takers]), device=device, copy=True)
     if frontier is None:
         return Filters(*takers, taken)
-    marks = np.zeros(-(-n // _GROUP) * _GROUP, np.bool_)
-    marks[frontier] = True
-    bits = asarray(np.packbits(marks, bitorder="little").view("<u4").astype(np.uint32), device=device)
+    bits = _bits_of(frontier, n, device)
     alone = SEARCHED_ALONE[device.kind] if fold is None else THREAD_MAX_DEGREE[device.kind] if fold.by_all else 1 << 62
     return Filters(*takers, taken, bits, zeros(NUM_PARTIAL_SUMS, dtype=np.int64, device=device), alone)
+
+
+def _bits_of(frontier: NDArray[Any], n: int, device: Device) -> Array:
+    """Return words of 32 bits, in which those of a frontier are set: one by one if there are few."""
+    if len(frontier) <= _FEW:
+        words: dict[int, int] = {}
+        for v in frontier.tolist():
+            words[v >> 5] = words.get(v >> 5, 0) | 1 << (v & 31)
+        bits = zeros(-(-n // _GROUP), dtype=np.uint32, device=device)
+        for k, word in words.items():
+            bits[k] = word
+        return bits
+    marks = np.zeros(-(-n // _GROUP) * _GROUP, np.bool_)
+    marks[frontier] = True
+    return asarray(np.packbits(marks, bitorder="little").view("<u4").astype(np.uint32), device=device)
 
 
 def in_frontier(u, bits):  # type: ignore[no-untyped-def]

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.array import Array, asarray, zeros
+from ..arrays.array import Array, zeros
 from ..compile.atomics import atomic_add, atomic_exch
 from ..compile.task import Task
 from .edge_map import THREAD_MAX_DEGREE
@@ -96,8 +96,8 @@ class Frontier(NamedTuple):
 
     def log(self) -> dict[str, Any]:
         """Return fields of `LaunchStats`: of each round what listed its active vertices, their direction, and their number."""
-        found = self.state.to_numpy()
-        entries = found[_LOG : _LOG + int(found[_ROUNDS])]
+        found = self.state[:_LOG]
+        entries = self.state[_LOG : _LOG + int(found[_ROUNDS])]
         sweeps = self.many_active >= 0
         return {
             "stopped": bool(found[_LIMITED]),
@@ -128,8 +128,10 @@ def make_frontier(
     """
     n, device = values.size, values.device
     _, _, many_active, most_listed, rounds = limits
-    state = np.zeros(_LOG + min(rounds, _MOST_LOGGED), np.int64)
-    state[[_MODE, _ROUNDS, _LOG]] = mode, 1, len(start) << 2 | is_all << 1 | mode
+    begin = np.zeros(_LOG + 1, np.int64)
+    begin[[_MODE, _ROUNDS, _LOG]] = mode, 1, len(start) << 2 | is_all << 1 | mode
+    state = zeros(_LOG + min(rounds, _MOST_LOGGED), dtype=np.int64, device=device)
+    state[: _LOG + 1] = begin  # not all of it goes to the device, nor comes back
     is_swept = many_active >= 0  # in some rounds
     filters = make_filters(n, device, np.arange(n) if is_swept else None if back is None else start, fold, worker)
     if back is None:
@@ -137,7 +139,7 @@ def make_frontier(
     taken = values.copy() if is_swept or back is not None or most_listed < UNLIMITED else None
     claimed = zeros(n, dtype=np.int32, device=device) if unique and most_listed >= 0 else None
     bins = zeros(BINS, dtype=np.int64, device=device) if 0 <= most_listed < UNLIMITED else None
-    run = Frontier(rows, back, values, taken, asarray(state, device=device), filters, *limits)
+    run = Frontier(rows, back, values, taken, state, filters, *limits)
     if pulls_set_bits and filters.bits is not None:
         run = run._replace(following=zeros(filters.bits.size, dtype=np.uint32, device=device))
     return run._replace(claimed=claimed, bins=bins)

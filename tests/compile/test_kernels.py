@@ -338,12 +338,11 @@ def test_triangles_spill_nothing():
         assert found.registers <= MOST_REGISTERS
 
 
-def test_deciding_spills_nothing():
+def test_deciding_keeps_to_registers():
     graph, state = atos.Graph._make([*GRAPH, None]), array("u1")
     task, args = maximal_independent_set.decide, tuple(map(describe, (graph, state, np.uint64(0))))
     found = link.cubin(task, None, args, np.dtype("u4"), "cta", (9, 0))
-    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
-    assert found.registers <= MOST_REGISTERS
+    check_registers(found, task, "cta")
 
 
 def test_propagation_spills_nothing():
