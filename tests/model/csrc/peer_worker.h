@@ -12,7 +12,8 @@ constexpr unsigned kMostDevices = 3;
 // State of a worker between two steps.
 struct PeerWorker {
   uint64_t begun, device;
-  // In a launch with barriers: 1 while it waits at that of its device, 2 for the other devices; how often that has opened.
+  // In a launch with barriers: 1 while it waits at that of its device, 2 for the other devices, 3 if it tells them that all have met;
+  // how often that has opened.
   uint64_t round_end, waits, phase;
   uint64_t has_local; // 1: the next item to run is this one, which has no ticket
   Item<BYTES> local;
