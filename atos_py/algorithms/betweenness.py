@@ -339,7 +339,7 @@ register(
 Finds the part of all shortest paths, by edges, that leads through each vertex, or an estimate from the paths that begin at some
 vertices (Brandes 2001). The command takes 32 of them unless told otherwise. A serial implementation checks the result.""",
         examples=("rmat:8:8 --out centrality.npy", "rmat:16:16 --sources 64"),
-        options={"sources": SOURCES, "seed": Option("which sources are chosen depends on it", int)},
+        options={"sources": SOURCES, "seed": Option("what chance decides depends on it", int)},
         defaults={"sources": 32},
         launch_defaults=True,
     )
