@@ -126,7 +126,7 @@ def solve(team: Any, a: Any, b: Any, k: int) -> bool:
     >>> out, queue = atos.zeros(3), atos.Queue(capacity=10)
     >>> queue.push([0, 1, 2])
     >>> stats = queue.launch_warp(divide, out)
-    >>> print(out[:])
+    >>> print(out.to_numpy().round(4))
     [0. 1. 2.]
     """
     definite, one = _factorize(team, a, b, k, k + 1), a.dtype.type(1)

@@ -307,8 +307,7 @@ private:
     producer.reserved = 0;
   }
 
-  // The rest is for queues with buckets. The buffer holds near items with their levels. A worker that needs not wait for the
-  // others keeps them, and runs the last ones next.
+  // The rest is for queues with buckets. The buffer has near items with their levels; a worker without rounds keeps them.
 
   void push(const Item<bytes> &item, float level) {
     if (to_peers.push(item, level, &pushed)) return;
