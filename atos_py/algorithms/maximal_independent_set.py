@@ -208,7 +208,7 @@ def maximal_independent_set(
     most = len(items) + min(n, graph.num_edges // _ONE_THREAD)  # that wait: ranges, and vertices of many edges
     queue = Queue(2 * most + 1, dtype=mixed_item_dtype(n), device=device)
     launches = LaunchSequence("maximal_independent_set", queue, launch_options, worker)
-    # Where rows are long, waiting takes less time from others in rounds. Small blocks wait for fewer threads at their ends.
+    # Where rows are long, waiting takes less time from others in rounds. A thread of a small block waits for fewer others.
     defaults: LaunchOptions = {"num_threads": _NUM_THREADS, "barrier": average >= _DENSE} if device.kind == "cuda" else {}
 
     def launch_all() -> None:

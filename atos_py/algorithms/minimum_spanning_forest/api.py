@@ -138,7 +138,7 @@ def minimum_spanning_forest(
 
     scratch: LaunchOptions = {"shared_memory": SCRATCH_BYTES[worker or "cta"]}
 
-    # Where rows are long, small blocks wait for fewer of them at the end of a range.
+    # Where rows are long, threads of a small block wait for fewer others at the end of a range.
     blocks: LaunchOptions = {"num_threads": 128} if device.kind == "cuda" and graph.num_edges >= _DENSE * n else {}
 
     def grow_trees() -> None:
