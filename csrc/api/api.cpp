@@ -234,7 +234,7 @@ atos_status atos_mailbox_close(atos_mailbox *mailbox) {
 
 uint64_t atos_mailbox_waiting(atos_mailbox *mailbox) { return mailbox->waiting(); }
 
-void atos_mailbox_stop(atos_mailbox *mailbox) { mailbox->stop_asked = true; }
+void atos_mailbox_stop(atos_mailbox *mailbox) { mailbox->stop(); }
 
 atos_status atos_queue_launch(atos_queue *queue, atos_program *program, const atos_launch *launch, atos_stats *stats) {
   return guarded([&] {

@@ -46,7 +46,7 @@ uint64_t atos_mailbox::push(const unsigned char *items, uint64_t n) {
 // As many as there is room for now.
 uint64_t atos_mailbox::put(const unsigned char *items, uint64_t n) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (closed) throw Failure(ATOS_CLOSED, "the run was closed");
+  if (asked & kClosed) throw Failure(ATOS_CLOSED, "the run was closed");
   if (state == State::kEnded) throw Failure(ATOS_CLOSED, "the run has ended");
   const uint64_t words = mail_words(item_bytes), bytes = words * 8;
   const uint64_t some = std::min(n, kMailboxItems - (sent - load_system(&memory.ring->taken)));
@@ -65,15 +65,24 @@ uint64_t atos_mailbox::put(const unsigned char *items, uint64_t n) {
     i += part;
   }
   sent += some;
-  store_system(&memory.ring->sent, sent);
+  tell();
   return some;
 }
 
 void atos_mailbox::close() {
   std::lock_guard<std::mutex> lock(mutex);
-  closed = true;
-  store_system(&memory.ring->sent, sent | kClosed);
+  asked |= kClosed;
+  tell();
 }
+
+void atos_mailbox::stop() {
+  std::lock_guard<std::mutex> lock(mutex);
+  asked |= kStopSent;
+  stop_asked = true; // before the workers know, so that the host does not start them again
+  tell();
+}
+
+void atos_mailbox::tell() { store_system(&memory.ring->sent, sent | asked); }
 
 uint64_t atos_mailbox::waiting() {
   std::lock_guard<std::mutex> lock(mutex);

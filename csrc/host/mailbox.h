@@ -25,7 +25,7 @@ struct atos_mailbox {
 public:
   const int32_t device;
   const uint32_t item_bytes;
-  std::atomic<bool> stop_asked{false};
+  std::atomic<bool> stop_asked{false}; // by `stop`
 
   atos_mailbox(int32_t device, uint32_t item_bytes);
   ~atos_mailbox();
@@ -34,6 +34,7 @@ public:
   bool has_begun();                                      // waits a little for it
   uint64_t push(const unsigned char *items, uint64_t n); // as many as there is room for, for which it waits a little
   void close();
+  void stop();        // reaches the workers through the ring, without the driver, which another thread may hold up
   uint64_t waiting(); // items that no worker has taken yet
 
   // By the launch: `begin` when it has the queue; `end`, from which on no items are accepted; and when its workers have left,
@@ -48,11 +49,12 @@ private:
   enum class State { kMade, kBegun, kEnded };
 
   void enter(State next);
+  void tell(); // what was sent, and what is to be
   uint64_t put(const unsigned char *items, uint64_t n);
 
   std::mutex mutex;
   std::condition_variable changed;
   State state = State::kMade;
-  bool begun = false, closed = false;
-  uint64_t sent = 0; // items, without kClosed
+  bool begun = false;
+  uint64_t sent = 0, asked = 0; // items; kClosed and kStopSent
 };

@@ -49,7 +49,7 @@ public:
         throw Failure(ATOS_STUCK, format("the workers were asked to stop, and did not for %d ms", int(allowed.count())));
       return true;
     }
-    stop = now >= deadline || (mailbox && mailbox->stop_asked);
+    stop = now >= deadline || stop_sent();
     if (!stop && poll_callback && now >= next_callback) {
       in_callback() = true;
       stop = poll_callback(state) != 0;
@@ -66,7 +66,8 @@ public:
     return running;
   }
 
-  bool stopped() const { return stop; }
+  // Whether they are, at the last poll or by their mailbox since, through which they know of it before the host.
+  bool stopped() const { return stop || stop_sent(); }
 
   // Whether the next poll calls the callback.
   bool callback_due() const { return !stop && poll_callback && Clock::now() >= next_callback; }
@@ -78,6 +79,8 @@ public:
   }
 
 private:
+  bool stop_sent() const { return mailbox && mailbox->stop_asked; }
+
   static constexpr std::chrono::milliseconds kPollInterval{20};
   static constexpr std::chrono::milliseconds kGrace{1000}, kGroupGrace{5000};
 

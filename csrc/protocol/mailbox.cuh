@@ -12,10 +12,13 @@
 
 namespace atos {
 
-constexpr uint64_t kClosed = uint64_t(1) << 63; // a bit of Mailbox::sent: no more items will come
+// Bits of Mailbox::sent.
+constexpr uint64_t kClosed = uint64_t(1) << 63;   // no more items will come
+constexpr uint64_t kStopSent = uint64_t(1) << 62; // the launch is to stop
+constexpr uint64_t kSentItems = kStopSent - 1;
 
 struct Mailbox {
-  alignas(128) uint64_t sent;     // items put here so far, by the host; maybe with kClosed
+  alignas(128) uint64_t sent;     // items put here so far, by the host; and the bits above
   alignas(128) uint64_t taken;    // items moved into the queue so far, by workers
   alignas(128) uint64_t items[1]; // of the ring: kMailboxItems of them, of mail_words() words each
 };
@@ -73,8 +76,9 @@ template <unsigned bytes> ATOS_FUNCTION Delivery begin_delivery(const QueueRef<b
   const uint64_t sent = load_system(&mailbox->sent);
   // After what the host stored before `sent`, and what those who had the mailbox before have reserved.
   fence_system();
+  if (sent & kStopSent) set_bits(&counters->stop, kStopAsked);
   // `sent` may be an older value than the worker before has read, which has then taken more than it says.
-  const uint64_t items = sent & ~kClosed, there = items > delivery.first ? items - delivery.first : 0;
+  const uint64_t items = sent & kSentItems, there = items > delivery.first ? items - delivery.first : 0;
   if (there) delivery.count = room_for_mail(queue, there);
   if (delivery.count) delivery.tail = queue.reserve(delivery.count);
   delivery.last = sent & kClosed && delivery.count == there;

@@ -195,6 +195,38 @@ assert trace().count("free pinned") == 3 # of the launches in two threads, and t
     )
 
 
+def test_a_stop_reaches_a_run_while_the_driver_waits_for_it(gpu):
+    """The driver may load a program only after the kernels that run, and answer no other thread until then."""
+    gpu.run(
+        """
+import threading, time
+box, program, stats = ffi.new("atos_mailbox **"), ffi.new("atos_program **"), ffi.new("atos_stats *")
+check(lib.atos_mailbox_create(0, 4, box))
+load = lambda: check(lib.atos_program_load(0, ffi.from_buffer(b".entry all(\\0"), b"all", program))
+load()
+queue, ends = atos.Queue(10), []
+options = {"worker": lib.ATOS_CTA, "persistent": 1, "fetch": 1, "threads": 32, "mailbox": box[0]}
+launch = ffi.new("atos_launch *", options)
+run = threading.Thread(target=lambda: ends.append(lib.atos_queue_launch(queue._handle, program[0], launch, stats)), daemon=True)
+run.start()
+while "launch all" not in trace():
+    pass
+loading = threading.Thread(target=load, daemon=True)
+loading.start()
+while "load" not in trace():
+    pass
+time.sleep(0.1)
+assert run.is_alive() and loading.is_alive()
+lib.atos_mailbox_stop(box[0])
+for thread in run, loading:
+    thread.join(30)
+    assert not thread.is_alive()
+assert ends == [lib.ATOS_OK] # nothing was pending
+""",
+        slow_loads=1,
+    )
+
+
 def test_a_forked_child_leaves_the_gpu_alone(gpu):
     gpu.run("""
 import os

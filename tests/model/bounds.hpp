@@ -36,7 +36,8 @@ struct Bounds {
   unsigned switched_off = 0; // 1: a launch lets workers keep nothing, and share no long items
   unsigned cta = 0;     // 1: a worker is more than its first warp, and flushes all together what are not few
   unsigned arrive = 0;  // of the seeds, the last ones, which the host sends while workers run,
-  unsigned mailbox = 1; // through a mailbox for so many items
+  unsigned mailbox = 1; // through a mailbox for so many items,
+  unsigned mailed = 0;  // 1: as are the stops
   unsigned buckets = 0; // of the queue; then it has these:
   unsigned blocks = 4;  // for far items
   unsigned adapts = 0;  // 1: the width of a bucket does
@@ -54,7 +55,7 @@ struct Bounds {
         {"workers", &workers}, {"seeds", &seeds}, {"capacity", &capacity}, {"max_capacity", &max_capacity}, {"grows", &grows},
         {"memory", &memory}, {"fetch", &fetch}, {"buffer", &buffer}, {"barrier", &barrier}, {"launches", &launches}, {"stops", &stops}, {"fails", &fails}, {"halts", &halts}, {"aside", &aside}, {"between", &between}, {"ends", &ends},
         {"nested", &nested}, {"longs", &longs}, {"flat", &flat}, {"long_from", &long_from}, {"chunk", &chunk}, {"few", &few}, {"backlog", &backlog}, {"steps", &steps}, {"waits", &waits},
-        {"keep", &keep}, {"switched_off", &switched_off}, {"buckets", &buckets}, {"blocks", &blocks}, {"devices", &devices}, {"local", &local}, {"adapts", &adapts}, {"cta", &cta}, {"arrive", &arrive}, {"mailbox", &mailbox}, {"weak", &weak}, {"report", &report}, {"most", &most}};
+        {"keep", &keep}, {"switched_off", &switched_off}, {"buckets", &buckets}, {"blocks", &blocks}, {"devices", &devices}, {"local", &local}, {"adapts", &adapts}, {"cta", &cta}, {"arrive", &arrive}, {"mailbox", &mailbox}, {"mailed", &mailed}, {"weak", &weak}, {"report", &report}, {"most", &most}};
     for (int i = 1; i < count; ++i) {
       const char *equals = std::strchr(arguments[i], '=');
       if (!equals) return false;

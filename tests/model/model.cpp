@@ -138,7 +138,7 @@ void halt(void *worker) {
 
 // The seeds that are in the queue from the start, and the number of those that the host has sent since.
 unsigned first_seeds() { return bounds.seeds - bounds.arrive; }
-unsigned sent() { return unsigned(now(world.mailbox.sent) & ~kClosed); }
+unsigned sent() { return unsigned(now(world.mailbox.sent) & kSentItems); }
 void set_mail(uint64_t mail) {
   set(world.counters.mail, mail);
   if (bounds.arrive) set(world.counters.untracked, !(mail & kMailHeld));
@@ -227,6 +227,7 @@ bool recover_pending() {
   const uint64_t mail = now(world.counters.mail);
   collapse_rings();
   set_mail(mail);
+  set(world.mailbox.sent, now(world.mailbox.sent) & ~kStopSent); // as in the next mailbox
   if (all.size() > bounds.max_capacity) return false;
   if (all.size() > now(world.size)) set(world.size, std::min<uint64_t>(bounds.max_capacity, 2 * all.size())); // grow
   provide(all, true);
@@ -413,7 +414,7 @@ void send() {
   machine.memory.tell(&world.mailbox.sent, n < bounds.arrive ? n + 1 : n | kClosed, view);
 }
 bool can_send() {
-  return !(now(world.mailbox.sent) & kClosed) && bounds.arrive &&
+  return !(now(world.mailbox.sent) & (kClosed | kStopSent)) && bounds.arrive &&
          (sent() == bounds.arrive || sent() - now(world.mailbox.taken) < bounds.mailbox);
 }
 
@@ -422,7 +423,7 @@ bool can_send() {
 bool outside() {
   const uint64_t growths_granted = now(world.counters.growths_granted);
   const bool asked = now(world.counters.growths_requested) > growths_granted;
-  const unsigned stops = now(world.stops) > 0, sends = can_send();
+  const unsigned stops = now(world.stops) > 0 && !(bounds.mailed && now(world.mailbox.sent) & kClosed), sends = can_send();
   if (!asked && !stops && !sends) return false;
   const unsigned way = pick((asked ? 2 : 0) + stops + sends); // memory comes in blocks: it may suffice for several growths
   if (sends && way == (asked ? 2 : 0) + stops) return send(), true;
@@ -434,6 +435,11 @@ bool outside() {
     return true;
   }
   set(world.stops, now(world.stops) - 1);
+  if (bounds.mailed) {
+    model::View view = machine.memory.told_with(&world.mailbox.sent);
+    machine.memory.tell(&world.mailbox.sent, now(world.mailbox.sent) | kStopSent, view);
+    return true;
+  }
   set(world.counters.stop, now(world.counters.stop) | uint64_t(2) << 32);
   return true;
 }

@@ -397,6 +397,11 @@ BROKEN = {
         in_mailbox(r"items > delivery\.first \? items - delivery\.first : 0", "items - delivery.first"),
         caught_in="weak, arrivals",
     ),
+    "a stop in the mailbox reaches the workers": Rule(
+        in_mailbox(r"if \(sent & kStopSent\) set_bits\(&counters->stop, kStopAsked\);", ""),
+        caught_in="arrivals, stopped through the mailbox",
+        found=STUCK,
+    ),
     # Far items.
     "a far item is counted before it can be taken": Rule(
         in_queue(r"fetch_add\(&queue\.counters->untracked, n\);", ""),
@@ -482,7 +487,7 @@ BROKEN = {
     ),
     # Memory order.
     "fence behind a look at the mailbox": Rule(
-        in_mailbox(r"fence_system\(\);(\s*// `sent` may be an older value)", r"\1"),
+        in_mailbox(r"fence_system\(\);(\s*if \(sent & kStopSent\))", r"\1"),
         in_mailbox(r"fence\(\);\s*// as each thread that publishes needs one", ""),  # in the model the same thread
         caught_in="weak, arrivals",
         found="does not see",

@@ -222,6 +222,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     },
     "arrivals, grows": {"workers": 2, "children": "2,0,0", "arrive": 1, **UP_TO_4, "max_capacity": 2, "keep": 0},
     "arrivals, stopped from outside": {"workers": 2, "children": "1,0", "arrive": 1, "stops": 1},
+    "arrivals, stopped through the mailbox": {"workers": 2, "children": "1,0", "arrive": 1, "stops": 1, "mailed": 1},
     "arrivals, idle": {"workers": 2, "children": "1,0", "arrive": 1, "aside": 2},
     "far items": {"workers": 2, "children": "1,0", "buckets": 2, "levels": "0,1"},
     "far items, two lists": {"workers": 2, "children": "2,0,0", "capacity": 3, "buckets": 2, "levels": "0,1,5"},

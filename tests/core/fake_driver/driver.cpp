@@ -1,8 +1,9 @@
 // A libcuda.so.1 for machines without a GPU: its memory is the host's, and it notes what it is called for. It runs the kernels
 // that the core itself brings; any other takes every item of a queue of 4-byte items, and pushes none. FAKE_GPUS, FAKE_BYTES,
 // FAKE_POOLS and FAKE_MANAGED say what GPUs there are; with FAKE_SPILLED that kernel first stops with one item in the spill
-// area. With a mailbox it goes on until that is closed, and calls that would wait for it are noted as such. FAKE_LINKED says
-// whether GPUs reach each other's memory; in a launch over several of them, that kernel also says that all has ended.
+// area. With a mailbox it goes on until that is closed or has a stop, and calls that would wait for it are noted as such. With
+// FAKE_SLOW_LOADS a module is loaded after it only, and streams wait for that. FAKE_LINKED says whether GPUs reach each other's
+// memory; in a launch over several of them, that kernel also says that all has ended.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -36,6 +37,7 @@ struct Gpu {
 };
 
 std::recursive_mutex guard;
+std::mutex loading;
 std::map<Pointer, Block> blocks;
 std::map<int, Gpu> gpus;
 std::string noted, read_by_test, module_text;
@@ -226,9 +228,17 @@ int cuMemsetD2D32(Pointer at, size_t pitch, unsigned value, size_t width, size_t
   return fill(at, pitch, value, width, height), kSuccess;
 }
 int cuStreamSynchronize(Stream) { return kSuccess; }
-int cuStreamQuery(Stream) { return kSuccess; }
+int cuStreamQuery(Stream) {
+  std::lock_guard<std::mutex> lock(loading);
+  return kSuccess;
+}
 
 int cuModuleLoadData(void **module, const void *image) {
+  std::lock_guard<std::mutex> lock(loading);
+  if (number("FAKE_SLOW_LOADS", 0)) {
+    note("load");
+    while (has_open_kernel) std::this_thread::yield();
+  }
   module_text = static_cast<const char *>(image);
   return *module = &module_text, kSuccess;
 }
@@ -325,7 +335,9 @@ int run_until_closed(const atos::Launch &launch) {
   has_open_kernel = true;
   std::thread([launch] {
     const auto &mailbox = *static_cast<atos::Mailbox *>(launch.mailbox);
-    while (!(atos::load_system(&mailbox.sent) & atos::kClosed)) std::this_thread::yield();
+    uint64_t sent;
+    while (!((sent = atos::load_system(&mailbox.sent)) & (atos::kClosed | atos::kStopSent))) std::this_thread::yield();
+    if (sent & atos::kStopSent) static_cast<atos::Counters *>(launch.counters)->stop |= atos::kStopAsked;
     has_open_kernel = false;
     run_all(launch);
   }).detach();
