@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..algorithms.arguments import check_sources, check_worker
 from ..arrays.array import to_host
@@ -298,7 +297,7 @@ class Program:
         for is_wrong, message in rules:
             if is_wrong:
                 raise LaunchConfigError(message)
-        first = np.arange(n if start is None else 0)
+        first: NDArray[Any] | range = range(n if start is None else 0)
         if start is not None and as_host_array("start", to_host(start)).size:
             first = check_sources(start, n, "start")
         room = min(BINS * check_int("threshold", threshold, 0, UNLIMITED), UNLIMITED)

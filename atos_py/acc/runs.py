@@ -39,7 +39,7 @@ class Request(NamedTuple):
     graph: Graph
     metadata: Array
     args: tuple[Any, ...]
-    start: NDArray[Any]
+    start: NDArray[Any] | range
     is_all: bool  # that are active first
     direction: str
     many_active: int
@@ -63,7 +63,7 @@ def run_relaxed(asked: Request) -> LaunchStats:
     """Push without rounds, every vertex as soon as a worker is free; with `delta`, in the order of their metadata."""
     graph, metadata, n, combine = asked.graph, asked.metadata, asked.graph.num_vertices, asked.program.combine
     with_values = combine.idempotent and asked.program.any_change_counts
-    buckets, priority, items, step = {}, None, asked.start, mixed_item_dtype(n)
+    buckets, priority, items, step = {}, None, np.asarray(asked.start, np.int64), mixed_item_dtype(n)
     values = metadata.to_numpy()[items]
     if with_values:  # only the last value of a vertex is sent
         step = np.dtype([("vertex", step), ("value", metadata.dtype)])
@@ -89,10 +89,11 @@ def run_in_rounds(asked: Request) -> LaunchStats:
     alpha = ALPHA if direction == "auto" and asked.program.combine.votes else 0
     limits = many_edges, alpha, asked.many_active, asked.most_listed, asked.rounds
     first = graph, back, metadata, asked.start, asked.is_all, mode, fold
-    sets_bits = asked.program.any_change_counts and asked.many_active < 0 and not asked.stores
-    run = make_frontier(*first, *limits, unique=asked.unique, pulls_set_bits=sets_bits, worker=asked.worker)
+    any_change = asked.program.any_change_counts
+    run = make_frontier(*first, *limits, unique=asked.unique, any_change_counts=any_change, worker=asked.worker)
     takers = run.filters.takers
-    queue = Queue(2 * n + takers + 1, dtype=mixed_item_dtype(n), device=graph.device)
+    room, dtype = 2 * n + takers + 1, mixed_item_dtype(n)
+    queue = Queue._of_kinds(tasks if run.scans else tasks[:1], room, dtype=dtype, device=graph.device)
     launches = LaunchSequence(asked.program.name, queue, asked.options, asked.worker)
     kernels = _KERNELS["direction" if asked.fuse == "all" and direction != "auto" else asked.fuse]
     queue.push(asked.start if mode == PUSH else range(0))
@@ -104,7 +105,7 @@ def run_in_rounds(asked: Request) -> LaunchStats:
             queue.push(range(takers), task=members[2 if mode == PULL else 1])
         same = [other for other, kernel in enumerate(kernels) if asked.fuse != "none" and kernel == kernels[mode]]
         here = run._replace(stays=sum(1 << other for other in (*same, DONE)))
-        launches.launch(range(0), tasks[0] if run.taken is None else members, here, *asked.args, overrides=rounds)
+        launches.launch(range(0), members if run.scans else tasks[0], here, *asked.args, overrides=rounds)
         mode = run.mode
     stats = launches.total(asked.program.name)
     counts = {name: count for name, count in stats.tasks_run_by.items() if count}  # without those that were left out

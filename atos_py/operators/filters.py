@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray, zeros
+from ..arrays.filled import full
 from ..compile.atomics import atomic_add, atomic_or_
 from ..core.devices import Device
 from .edge_map import THREAD_MAX_DEGREE
@@ -38,6 +39,7 @@ __all__ = [
     "make_filters",
     "over_ranges",
     "pull_from_bits",
+    "set_bit",
     "take_sums",
 ]
 
@@ -66,7 +68,7 @@ class Fold(NamedTuple):
 
 
 def make_filters(
-    n: int, device: Device, frontier: NDArray[Any] | None = None, fold: Fold | None = None, worker: str | None = None
+    n: int, device: Device, frontier: NDArray[Any] | range | None = None, fold: Fold | None = None, worker: str | None = None
 ) -> Filters:
     """Return the filters for n vertices; if there is a first frontier to set bits of, for `pull_from_bits` with `fold` too."""
     takers = plan_takers(n, device, worker)
@@ -78,11 +80,13 @@ def make_filters(
     return Filters(*takers, taken, bits, zeros(NUM_PARTIAL_SUMS, dtype=np.int64, device=device), alone)
 
 
-def _bits_of(frontier: NDArray[Any], n: int, device: Device) -> Array:
-    """Return words of 32 bits, in which those of a frontier are set: one by one if there are few."""
+def _bits_of(frontier: NDArray[Any] | range, n: int, device: Device) -> Array:
+    """Return words of 32 bits, in which those of a frontier are set: one by one if there are few; a range is all vertices."""
+    if isinstance(frontier, range) and len(frontier) == n:
+        return full(-(-n // _GROUP), 0xFFFF_FFFF, dtype=np.uint32, device=device)
     if len(frontier) <= _FEW:
         words: dict[int, int] = {}
-        for v in frontier.tolist():
+        for v in map(int, frontier):
             words[v >> 5] = words.get(v >> 5, 0) | 1 << (v & 31)
         bits = zeros(-(-n // _GROUP), dtype=np.uint32, device=device)
         for k, word in words.items():
@@ -164,8 +168,9 @@ def over_ranges(run: Callable[..., Any]) -> Callable[..., Any]:
 def ballot(is_active: Callable[..., Any], take: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function by which all threads of a worker scan ranges, for flat tasks.
 
-    It is called as ``scan(worker, item, sets_bits, n, indptr, filters, bits, *args)``. A vertex v with ``is_active(v, *args)``
-    is pushed, for the first task of the launch. If `sets_bits`, its bit is set instead, after ``take(v, *args)``.
+    It is called as ``scan(worker, item, sets_bits, n, indptr, filters, bits, stale, clears, *args)``. A vertex v with
+    ``is_active(v, bits, *args)`` is pushed, for the first task of the launch. If `sets_bits`, its bit is set instead, after
+    ``take(v, bits, *args)``. Unless `clears` is None, a scan that pushes clears the bits `stale`.
     """
 
     def set_bits(worker, first, end, indptr, bits, *args):  # type: ignore[no-untyped-def]
@@ -175,8 +180,8 @@ def ballot(is_active: Callable[..., Any], take: Callable[..., Any]) -> Callable[
             for base in range(first + _GROUP * group.index, end, _GROUP * group.count):
                 word = 0
                 for k in group.split(_GROUP):
-                    if base + k < end and is_active(base + k, *args):
-                        take(base + k, *args)
+                    if base + k < end and is_active(base + k, bits, *args):
+                        take(base + k, bits, *args)
                         shares += share(base + k, indptr)
                         word |= 1 << k
                 word = group.sum(word)
@@ -184,21 +189,22 @@ def ballot(is_active: Callable[..., Any], take: Callable[..., Any]) -> Callable[
                     bits[base >> 5] = word
         return shares
 
-    def push_list(worker, first, end, indptr, *args):  # type: ignore[no-untyped-def]
+    def push_list(worker, first, end, indptr, bits, stale, clears, *args):  # type: ignore[no-untyped-def]
         shares = 0
+        clear_bits(worker, first, end, stale, clears)
         for v in worker.split(range(first, end)):
-            if is_active(v, *args):
+            if is_active(v, bits, *args):
                 shares += share(v, indptr)
                 worker.push(v)
         return shares
 
     set_all_bits, push_all = over_ranges(set_bits), over_ranges(push_list)
 
-    def scan(worker, item, sets_bits, n, indptr, filters, bits, *args):  # type: ignore[no-untyped-def]
+    def scan(worker, item, sets_bits, n, indptr, filters, bits, stale, clears, *args):  # type: ignore[no-untyped-def]
         if sets_bits:
             shares = set_all_bits(worker, item, n, filters, indptr, bits, *args)
         else:
-            shares = push_all(worker, item, n, filters, indptr, *args)
+            shares = push_all(worker, item, n, filters, indptr, bits, stale, clears, *args)
         count_range(worker, item, shares, filters.sums)
 
     return scan

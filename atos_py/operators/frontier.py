@@ -7,7 +7,9 @@ it. Three tasks share a launch, and the function between its rounds, `end_fronti
 goes through the online filter, which may have bins for so many vertices: those that find their bin full are not pushed. *Scan*:
 the ballot filter, which finds them all again. What the online filter pushed in the round before is dropped.
 *Pull*: each vertex that may change looks at its in-edges from vertices of the frontier, whose bits are set: by a scan, or, if
-every change makes active, by the pull of the round before.
+every change makes active, by the round before, whatever it did. Then scans read bits too, and no values are noted. There are
+two arrays of bits: a round sets those of the next frontier in one, whose bits it finds cleared, or clears itself. Those of its
+own frontier are cleared by the vertices that push, or, after a pull, by the next scan or pull.
 
 *Topology-driven* rounds are pulls in which all bits are set, so that every vertex looks along all of its in-edges. The value
 before such a round is noted in `taken`: so a scan after it finds the vertices that it made active. Where all rounds are such, a
@@ -41,6 +43,7 @@ from .filters import (
     make_filters,
     over_ranges,
     pull_from_bits,
+    set_bit,
     take_sums,
 )
 from .row_map import row_map
@@ -61,9 +64,9 @@ __all__ = [
 ]
 
 PUSH, PULL, SCAN_LIST, SCAN_BITS, DONE = range(5)  # modes: what the tasks of a round do; a scan comes before what is 2 less
-# Places in the state of a launch, which ends with an entry for each round. Explored are the edges of all frontiers but one,
-# flipped says which bits are those of the frontier, and pulled whether a pull has set them.
-_MODE, _ROUNDS, _LIMITED, _EXPLORED, _FLIPPED, _PULLED, _LOG = range(7)
+# Places in the state of a launch, which ends with an entry for each round. Explored are the edges of all frontiers but one, and
+# flipped says which bits are those of the frontier.
+_MODE, _ROUNDS, _LIMITED, _EXPLORED, _FLIPPED, _LOG = range(6)
 _MOST_LOGGED = 1 << 16  # rounds
 UNLIMITED = 1 << 62
 BINS = 1024  # of the online filter
@@ -85,9 +88,14 @@ class Frontier(NamedTuple):
     most_listed: int = 0  # vertices for which the online filter has room; if negative, it lists none
     rounds: int = 0  # after which the launch ends
     stays: int = 0  # a bit for each mode that this kernel has tasks for
-    following: Any = None  # bits of every second frontier, which pulls set; None if scans do
+    following: Any = None  # bits of every second frontier, which pushes and pulls set; None if scans do
     bins: Any = None  # vertices for each bin of the online filter; None if it has room for all, or none
     claimed: Any = None  # the round in which each vertex was pushed last; None if it may be pushed more than once in a round
+
+    @property
+    def scans(self) -> bool:
+        """Whether there may be scans and pulls."""
+        return self.taken is not None or self.following is not None
 
     @property
     def mode(self) -> int:
@@ -111,20 +119,20 @@ def make_frontier(
     rows: Any,
     back: Any,
     values: Array,
-    start: NDArray[Any],
+    start: NDArray[Any] | range,
     is_all: bool,
     mode: int,
     fold: Fold | None,
     *limits: int,
     unique: bool = False,
-    pulls_set_bits: bool = False,
+    any_change_counts: bool = False,
     worker: str | None = None,
 ) -> Frontier:
     """Return what a run with rounds shares, whose first frontier is `start`, or all, in the mode PUSH or PULL.
 
     Without `back` no vertex pulls; topology-driven rounds then have a `store_task`. `fold` is that of `frontier_tasks`, and
-    `limits` are the fields `many_edges` to `rounds`. With `unique`, the online filter lists a vertex once in a round. With
-    `pulls_set_bits`, every change of a vertex makes it active, so that pulls know the next frontier.
+    `limits` are the fields `many_edges` to `rounds`. With `unique`, the online filter lists a vertex once in a round. Where
+    any change counts, it makes a vertex active, so that a round knows the next frontier.
     """
     n, device = values.size, values.device
     _, _, many_active, most_listed, rounds = limits
@@ -133,25 +141,28 @@ def make_frontier(
     state = zeros(_LOG + min(rounds, _MOST_LOGGED), dtype=np.int64, device=device)
     state[: _LOG + 1] = begin  # not all of it goes to the device, nor comes back
     is_swept = many_active >= 0  # in some rounds
-    filters = make_filters(n, device, np.arange(n) if is_swept else None if back is None else start, fold, worker)
+    filters = make_filters(n, device, range(n) if is_swept else None if back is None else start, fold, worker)
     if back is None:
         filters = filters._replace(alone=THREAD_MAX_DEGREE[device.kind])
-    taken = values.copy() if is_swept or back is not None or most_listed < UNLIMITED else None
+    following = None
+    if any_change_counts and filters.bits is not None and not is_swept:
+        following = zeros(filters.bits.size, dtype=np.uint32, device=device)
+    notes = is_swept or (following is None and (back is not None or most_listed < UNLIMITED))
+    taken = values.copy() if notes else None
     claimed = zeros(n, dtype=np.int32, device=device) if unique and most_listed >= 0 else None
     bins = zeros(BINS, dtype=np.int64, device=device) if 0 <= most_listed < UNLIMITED else None
     run = Frontier(rows, back, values, taken, state, filters, *limits)
-    if pulls_set_bits and filters.bits is not None:
-        run = run._replace(following=zeros(filters.bits.size, dtype=np.uint32, device=device))
-    return run._replace(claimed=claimed, bins=bins)
+    return run._replace(following=following, claimed=claimed, bins=bins)
 
 
-def is_taken(v, found, taken, state):  # type: ignore[no-untyped-def]
-    """Whether a vertex of the queue pushes; its value is noted then. Otherwise it has pushed it, or a scan is to find it."""
-    if taken is None:
+def is_taken(v, found, bits, following, taken, state):  # type: ignore[no-untyped-def]
+    """Whether a vertex of the queue pushes, and leaves the frontier. Otherwise it has pushed it, or a scan is to find it."""
+    if taken is None and following is None:
         return True
     goes = state[_MODE] == PUSH
     if goes:
-        taken[v] = found
+        note(v, found, taken)
+        clear_word(v, bits, following, state)
     return goes
 
 
@@ -197,28 +208,28 @@ def frontier_bits(bits, following, state):  # type: ignore[no-untyped-def]
 
 
 def bits_to_set(bits, following, state):  # type: ignore[no-untyped-def]
-    """Return the bits that a pull sets, if it does."""
+    """Return the bits that a round sets, if it does."""
     if following is None:
         return bits
     return following if state[_FLIPPED] == 0 else bits
 
 
-def is_listed(v, bits, following, state, is_changed):  # type: ignore[no-untyped-def]
-    """Whether a scan lists a vertex: one that has changed, or, after a pull that sets bits, one whose bit is set."""
+def clear_word(v, bits, following, state):  # type: ignore[no-untyped-def]
+    """Clear the bits around that of a vertex which pushes: a round that pushes reads none."""
+    if following is not None:
+        frontier_bits(bits, following, state)[v >> 5] = 0
+
+
+def is_marked(v, bits, following):  # type: ignore[no-untyped-def]
+    """Whether all rounds set bits, and that of a vertex of the frontier."""
     if following is None:
-        return is_changed
-    return is_changed if state[_PULLED] == 0 else in_frontier(v, frontier_bits(bits, following, state))
+        return False
+    return in_frontier(v, bits)
 
 
 def has_bits(following):  # type: ignore[no-untyped-def]
-    """Whether pulls set bits."""
+    """Whether all rounds set bits."""
     return following is not None
-
-
-def note_pulled(v, after, following, taken):  # type: ignore[no-untyped-def]
-    """Note the value of a vertex whose bit a pull sets, at which the next round looks."""
-    if following is not None:
-        taken[v] = after
 
 
 def next_mode(mode, count, edges, is_complete, run):  # type: ignore[no-untyped-def]
@@ -231,13 +242,13 @@ def next_mode(mode, count, edges, is_complete, run):  # type: ignore[no-untyped-
         if count > run.many_active:
             return PULL
     elif edges > run.many_edges or (run.alpha > 0 and run.alpha * edges > run.rows.indices.size - run.state[_EXPLORED]):
-        return PULL if mode == PULL and has_bits(run.following) else SCAN_BITS
+        return PULL if has_bits(run.following) else SCAN_BITS
     return PUSH if mode == PUSH and is_complete and run.most_listed >= 0 else SCAN_LIST
 
 
-def push_takers(worker, mode, takers, taken):  # type: ignore[no-untyped-def]
+def push_takers(worker, mode, takers, taken, following):  # type: ignore[no-untyped-def]
     """Push the items of a scan or a pull, which take ranges of vertices; only where the launch has these tasks."""
-    if taken is not None:
+    if taken is not None or following is not None:
         for k in worker.split(takers if mode != PUSH else 0):
             if mode == PULL:
                 worker.push(k, task=_PULL_STUB)
@@ -252,8 +263,7 @@ def end_frontier_round(worker, run, *args):  # type: ignore[no-untyped-def]
     count, edges = take_sums(worker, run.filters.sums)
     if mode <= PULL and worker.rank == 0:
         run.state[_EXPLORED] += edges
-        run.state[_PULLED] = int(mode == PULL)
-        run.state[_FLIPPED] ^= int(mode == PULL)
+        run.state[_FLIPPED] ^= 1
     worker.sync()
     listed, is_complete = empty_bins(worker, run.bins, run.most_listed)
     if run.bins is not None and mode == PUSH:
@@ -271,7 +281,7 @@ def end_frontier_round(worker, run, *args):  # type: ignore[no-untyped-def]
     if is_limited or not run.stays >> following & 1:
         worker.stop()
     elif following != DONE:
-        push_takers(worker, following, run.filters.takers, run.taken)
+        push_takers(worker, following, run.filters.takers, run.taken, run.following)
 
 
 def _vertex_if(is_counted):  # type: ignore[no-untyped-def]
@@ -306,7 +316,8 @@ def frontier_tasks(
 
     def out_edges(v, run, *args):  # type: ignore[no-untyped-def]
         first, found = run.rows.indptr[v], run.values[v]
-        length = run.rows.indptr[v + 1] - first if is_taken(v, found, run.taken, run.state) else 0
+        goes = is_taken(v, found, run.filters.bits, run.following, run.taken, run.state)
+        length = run.rows.indptr[v + 1] - first if goes else 0
         return np.int64(length), first, found
 
     def out_edges_of_record(item, run, *args):  # type: ignore[no-untyped-def]
@@ -319,6 +330,7 @@ def frontier_tasks(
         if claims(u, run.claimed, run.state):
             if run.most_listed >= 0 and has_room(u, run.bins, run.most_listed):
                 worker.push(u, priority(after))
+            set_bit(u, bits_to_set(run.filters.bits, run.following, run.state), run.following)
             count_active(u, run.rows.indptr, run.filters.sums)
 
     def push_record(worker, u, after, run, *args):  # type: ignore[no-untyped-def]
@@ -332,18 +344,24 @@ def frontier_tasks(
     def push(worker, v, i, first, found, run, *args):  # type: ignore[no-untyped-def]
         relax_on(worker, first + i, found, run.rows, run, *args)
 
-    def is_active(v, run, *args):  # type: ignore[no-untyped-def]
-        is_changed = active(run.taken[v], run.values[v], *args)
-        return is_listed(v, run.filters.bits, run.following, run.state, is_changed)
+    def is_changed(v, taken, values, *args):  # type: ignore[no-untyped-def]
+        if taken is None:
+            return False
+        return active(taken[v], values[v], *args)
 
-    def take(v, run, *args):  # type: ignore[no-untyped-def]
-        run.taken[v] = run.values[v]
+    def is_active(v, bits, run, *args):  # type: ignore[no-untyped-def]
+        return is_marked(v, bits, run.following) or is_changed(v, run.taken, run.values, *args)
+
+    def take(v, bits, run, *args):  # type: ignore[no-untyped-def]
+        note(v, run.values[v], run.taken)
 
     scan_range = ballot(is_active, take)
 
     def scan(worker, item, run, *args):  # type: ignore[no-untyped-def]
-        sets_bits, bits = run.state[_MODE] == SCAN_BITS, frontier_bits(run.filters.bits, run.following, run.state)
-        scan_range(worker, item, sets_bits, run.values.size, run.rows.indptr, run.filters, bits, run, *args)
+        sets_bits, clears = run.state[_MODE] == SCAN_BITS, run.following
+        bits = frontier_bits(run.filters.bits, clears, run.state)
+        stale = bits_to_set(run.filters.bits, clears, run.state)  # after a pull
+        scan_range(worker, item, sets_bits, run.values.size, run.rows.indptr, run.filters, bits, stale, clears, run, *args)
 
     def may_change(v, run, *args):  # type: ignore[no-untyped-def]
         return wants(run.values[v], *args)
@@ -352,11 +370,9 @@ def frontier_tasks(
         found = run.values[v]
         is_active_now, after = settle(found, number, *args)
         if run.many_active >= 0:
-            run.taken[v] = found
+            note(v, found, run.taken)
         if after != found:
             run.values[v] = after
-        if is_active_now:
-            note_pulled(v, after, run.following, run.taken)
         return is_active_now
 
     pull_range = pull_from_bits(may_change, term, settle_vertex, fold)

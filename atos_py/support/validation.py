@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 import os
 import sys
@@ -41,10 +42,11 @@ def check_option_names(what: str, given: Iterable[str], known: Collection[str]) 
             raise UnsupportedTypeError(f"{what} has no option {name!r}; {meant}it has {', '.join(has)}")
 
 
-def list_parameters(function: Callable[..., Any]) -> list[str]:
+@functools.cache
+def list_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names of the parameters of a function, behind its decorators, that a caller may pass by name."""
     parameters = inspect.signature(function).parameters.values()
-    return [each.name for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
+    return tuple([each.name for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)])
 
 
 def check_int(name: str, value: Any, least: int, most: int) -> int:

@@ -13,11 +13,11 @@ from atos_py.operators.filters import ONE_VERTEX, ballot, make_filters, take_sum
 from atos_py.operators.row_pull import row_search
 
 
-def is_active(v, marks, taken):
+def is_active(v, bits, marks, taken):
     return marks[v] != 0
 
 
-def take(v, marks, taken):
+def take(v, bits, marks, taken):
     taken[v] = 1
 
 
@@ -25,11 +25,11 @@ scan_range = ballot(is_active, take)
 
 
 @atos.task
-def scan(worker, item, sets_bits, n, indptr, filters, found, marks, taken):
-    scan_range(worker, item, sets_bits == 1, n, indptr, filters, filters.bits, marks, taken)
+def scan(worker, item, sets_bits, n, indptr, filters, found, stale, marks, taken):
+    scan_range(worker, item, sets_bits == 1, n, indptr, filters, filters.bits, stale, stale, marks, taken)
 
 
-def stop(worker, sets_bits, n, indptr, filters, found, marks, taken):
+def stop(worker, sets_bits, n, indptr, filters, found, stale, marks, taken):
     found[0], found[1] = take_sums(worker, filters.sums)
     found[2] = worker.pending
     worker.stop()
@@ -46,7 +46,8 @@ def test_ballot(device, n, share):
         queue.push(np.arange(filters.takers))
         counts = atos.zeros(3, dtype=np.int64, device=device)
         taken = atos.zeros(n, dtype=np.int32, device=device)
-        arguments = atos.asarray(marks, device=device), taken
+        stale = atos.full(filters.bits.size, 7, dtype=np.uint32, device=device)
+        arguments = stale, atos.asarray(marks, device=device), taken
         queue.launch_cta(
             scan,
             sets_bits,
@@ -66,6 +67,7 @@ def test_ballot(device, n, share):
         assert np.array_equal(taken.to_numpy(), marks if sets_bits else np.zeros(n))
         assert counts[:].tolist() == [len(expected), len(expected), 0 if sets_bits else len(expected)]
         assert not filters.sums.to_numpy().any()
+        assert np.all(stale.to_numpy() == (7 if sets_bits else 0))
 
 
 def test_sums_have_room_for_large_graphs(device):
@@ -75,7 +77,7 @@ def test_sums_have_room_for_large_graphs(device):
     counts, marks = atos.zeros(3, dtype=np.int64, device=device), atos.zeros(1, dtype=np.int32, device=device)
     queue.push(np.arange(filters.takers))
     indptr = atos.zeros(2, dtype=np.int64, device=device)
-    queue.launch_cta(scan, 0, 1, indptr, filters, counts, marks, marks, barrier=True, each_round=stop)
+    queue.launch_cta(scan, 0, 1, indptr, filters, counts, None, marks, marks, barrier=True, each_round=stop)
     assert counts[:].tolist() == [50_000_000, 7, 0]
 
 
