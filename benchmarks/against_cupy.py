@@ -22,7 +22,7 @@ import atos_py as atos
 from atos_py.graph.spec import SPEC_HELP, graph_of
 
 DAMPING = 0.85
-MOST_TRIANGLES = 40  # the largest degree of graphs whose products A A are made: others do not fit into memory
+LARGE = 40  # the largest degree of meshes. Products A A of other graphs do not fit into memory
 
 
 def matrix_of(graph: atos.Graph) -> Any:
@@ -67,6 +67,11 @@ def mesh(side: int) -> atos.Graph:
     return atos.Graph.from_edges(tails, heads, num_vertices=side * side, symmetrize=True, device="cuda")
 
 
+def on_host(array: Any) -> np.ndarray[Any, Any]:
+    """Return an array of any library on the GPU as one of NumPy."""
+    return cp.asarray(array).get()  # type: ignore[no-any-return]
+
+
 def milliseconds(call: Callable[[], Any], repeat: int) -> str:
     """Return the median of the whole calls, after two."""
     times = []
@@ -82,14 +87,15 @@ def milliseconds(call: Callable[[], Any], repeat: int) -> str:
 def rows_of(spec: str, graph: atos.Graph, tolerance: float, repeat: int) -> list[tuple[str, ...]]:
     """Return what was called, on what graph, and the times of atos_py, CuPy and PyTorch."""
     matrix, degrees = matrix_of(graph), cp.asarray(np.asarray(graph.degrees(), np.float32))
-    host, source, rows = graph.to("cpu"), int(cp.argmax(degrees)), []
+    host, source = graph.to("cpu"), int(cp.argmax(degrees))
+    rows: list[tuple[str, ...]] = []
 
     def ranks_by_cupy() -> Any:
         ones = cp.ones(len(degrees), np.float32)
         return rank_by(lambda x: matrix @ x, degrees, ones, lambda x: float(x.sum()), tolerance)
 
-    atos.verify_pagerank(host, atos.pagerank(graph, tolerance=tolerance).rank.to_numpy(), tolerance)
-    atos.verify_pagerank(host, ranks_by_cupy().get(), 2 * tolerance)  # sums in float32
+    atos.verify_pagerank(host, on_host(atos.pagerank(graph, tolerance=tolerance).rank), tolerance)
+    atos.verify_pagerank(host, on_host(ranks_by_cupy()), 2 * tolerance)  # sums in float32
     torch_time = "-"
     try:
         import torch
@@ -102,26 +108,26 @@ def rows_of(spec: str, graph: atos.Graph, tolerance: float, repeat: int) -> list
         def ranks_by_torch() -> Any:
             return rank_by(lambda x: there @ x, parts[3], torch.ones_like(parts[3]), lambda x: float(x.sum()), tolerance)
 
-        atos.verify_pagerank(host, ranks_by_torch().cpu().numpy(), 2 * tolerance)
+        atos.verify_pagerank(host, on_host(ranks_by_torch()), 2 * tolerance)
         torch_time = milliseconds(ranks_by_torch, repeat)
         del there, parts
     ours = milliseconds(lambda: atos.pagerank(graph, tolerance=tolerance), repeat)
     rows.append(("pagerank", spec, ours, milliseconds(ranks_by_cupy, repeat), torch_time))
-    result = atos.bfs(graph, source)
-    atos.verify_bfs(host, source, result.depth.to_numpy())
-    if int(result.depth.to_numpy()[result.depth.to_numpy() != atos.UNREACHED].max()) < 100:  # others take seconds
-        assert np.array_equal(depths_by_cupy(matrix, source).get(), result.depth.to_numpy())
+    if graph.max_degree > LARGE:  # few levels: thousands, with a product for each, take seconds
+        depth = on_host(atos.bfs(graph, source).depth)
+        atos.verify_bfs(host, source, depth)
+        assert np.array_equal(on_host(depths_by_cupy(matrix, source)), depth)
         ours = milliseconds(lambda: atos.bfs(graph, source), repeat)
         rows.append(("bfs", spec, ours, milliseconds(lambda: depths_by_cupy(matrix, source), repeat), "-"))
     found = atos.count_triangles(graph)
     ours = milliseconds(lambda: atos.count_triangles(graph), repeat)
     theirs = "-"
-    if graph.max_degree <= MOST_TRIANGLES:
+    if graph.max_degree <= LARGE:
 
         def triangles_by_cupy() -> Any:
             return (matrix @ matrix).multiply(matrix).sum(axis=1) / 2
 
-        assert np.array_equal(triangles_by_cupy().get().ravel(), found.triangles.to_numpy())
+        assert np.array_equal(on_host(triangles_by_cupy()).ravel(), on_host(found.triangles))
         theirs = milliseconds(triangles_by_cupy, min(repeat, 3))
     rows.append((f"count_triangles: {found.total}", spec, ours, theirs, "-"))
     return rows

@@ -22,7 +22,7 @@ from .codegen import stored_bytes
 from .codegen.introspect import UnhashableError, fingerprint
 from .cubin import registers_and_stack
 from .debug_checks import Checks
-from .first_limits import first_limit, only_limit
+from .first_limits import first_limit, only_limit, spills_allowed
 from .host_kernels import num_threads, parallel_map
 from .kinds import Launchable, Tasks, tasks_of
 from .lowered_tasks import find_lowered
@@ -120,8 +120,8 @@ def cubin(
         Such as `(9, 0)`.
     max_registers : int or tuple of int, optional
         The most registers that a thread may take, or several such limits, of which the first counts with which the kernel needs
-        no stack. By default 40, so that a multiprocessor holds 1,536 threads, 48, 64, and as many as it needs; for some kernels
-        of the package what `only_limit` says.
+        no stack, or spills as little as `spills_allowed` says. By default 40, so that a multiprocessor holds 1,536 threads, 48,
+        64, and as many as it needs; for some kernels of the package what `only_limit` says.
     debug : bool
         Whether to compile the task with checks.
     buckets : bool
@@ -157,7 +157,8 @@ def cubin(
         with during("link", task.name):
             given = max_registers or only_limit(task, worker) or _REGISTERS
             limits = (given,) if isinstance(given, int) else given
-            kernel = _link_best(task.name, core, code, cc, limits, first_limit(task, worker))
+            first, spills = first_limit(task, worker), spills_allowed(task, each_round)
+            kernel = _link_best(task.name, core, code, cc, limits, first, spills)
         return replace(kernel, checks=code.checks)
 
     if debug:  # not kept on disk: the lines of the source are no part of a name there
@@ -233,9 +234,11 @@ def _core(worker: str, item_bytes: int) -> bytes:
 
 
 def _link_best(
-    name: str, core: bytes, code: CudaCode, cc: tuple[int, int], limits: Sequence[int | None], first: int | None
+    name: str, core: bytes, code: CudaCode, cc: tuple[int, int], limits: Sequence[int | None], first: int | None, spills: int
 ) -> LinkedKernel:
-    """Link with these limits in turn until no stack is needed; for what needs one, with the first that spills least.
+    """Link with these limits in turn until no stack is needed, or no more than `spills` bytes are spilled.
+
+    For what needs more, the first limit that spills least is taken.
 
     If `first` is one of the limits, it is tried by itself, and only larger ones after it. Where there are processors to spare,
     the main thread links with all others at once. Other threads, which may link several tasks side by side, do not: nvJitLink
@@ -247,7 +250,7 @@ def _link_best(
     for part in [(first,), limits[limits.index(first) + 1 :]] if first in limits else [limits]:
         for kernel in parallel_map(link, part) if at_once else map(link, part):
             kernels.append(kernel)
-            if kernel.stack_bytes == 0:
+            if kernel.stack_bytes == 0 or kernel.spill_bytes <= spills:
                 return kernel
     return min(kernels, key=lambda kernel: kernel.spill_bytes)
 

@@ -7,14 +7,17 @@ import pytest
 from fake_arrays import FakeArray
 
 import atos_py as atos
+from atos_py.acc import programs
+from atos_py.acc.tasks import make_tasks
 from atos_py.algorithms.coloring import assign, check
 from atos_py.algorithms.coloring.tasks import ColoringParams
 from atos_py.algorithms.pagerank import chebyshev_pull
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
-from atos_py.compile.first_limits import _FIRST, _ONLY, first_limit, only_limit
+from atos_py.compile.first_limits import _FIRST, _ONLY, first_limit, only_limit, spills_allowed
 from atos_py.compile.kinds import Tasks
 from atos_py.graph import row_deletion
+from atos_py.operators.frontier import end_frontier_round
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
@@ -91,3 +94,14 @@ def test_only_limits_are_of_kernels_of_the_package():
     assert only_limit(chebyshev_round, "cta") is None
     assert only_limit(Tasks(row_deletion.DELETION["cuda"][0]), "cta") == 64
     assert not _ONLY.keys() & _FIRST.keys()
+
+
+def test_programs_in_rounds_may_spill_a_little():
+    tasks, stubs, _ = make_tasks(programs.BFS, np.dtype("u4"))
+    assert spills_allowed(Tasks((*tasks[:2], stubs[2])), end_frontier_round) > 0
+    assert spills_allowed(tasks[0], None) == 0  # as a task by hand
+
+    def of_a_user(worker, *args):
+        pass
+
+    assert spills_allowed(atos.task(of_a_user), of_a_user) == 0

@@ -418,9 +418,20 @@ def test_limits_tried_at_once_choose_as_those_in_turn(processors, tried, spilled
 
     monkeypatch.setattr(link, "_link", linked)
     monkeypatch.setattr(link, "num_threads", lambda: processors)
-    kernel = link._link_best("task", b"", None, CC, link._REGISTERS, 0)
+    kernel = link._link_best("task", b"", None, CC, link._REGISTERS, 0, 0)
     assert kernel.registers == (48 if None in spilled else 64)
     assert sorted(limits, key=lambda limit: limit or 255) == (tried if None not in spilled else [40, 48, 64, None])
+
+
+@pytest.mark.parametrize(("allowed", "registers"), [(0, 64), (15, 48), (16, 40), (1000, 40)])
+def test_few_spills_may_be_allowed(allowed, registers, monkeypatch):
+    def linked(name: str, core: bytes, code: Any, cc: tuple[int, int], limit: int) -> link.LinkedKernel:
+        spills = {40: 16, 48: 8}.get(limit, 0)
+        return link.LinkedKernel(b"", "atos_kernel", 0, 0, False, limit, spills, spills, 0, "")
+
+    monkeypatch.setattr(link, "_link", linked)
+    monkeypatch.setattr(link, "num_threads", lambda: 1)
+    assert link._link_best("task", b"", None, CC, link._REGISTERS, 0, allowed).registers == registers
 
 
 def test_registers_are_limited(core_dir):
