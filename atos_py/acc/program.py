@@ -152,7 +152,7 @@ class Program:
         direction: str | None = None,
         filter: str | None = None,
         threshold: int = 64,
-        fuse: str = "direction",
+        fuse: str = "all",
         policy: Literal["data", "topology"] | tuple[Literal["hybrid"], float] = "data",
         unique: bool = False,
         unroll: int = 1,
@@ -186,8 +186,9 @@ class Program:
         threshold : int
             With 'jit', how many vertices each of the 1,024 bins of the online filter has room for: of numbers that are equal
             modulo 1,024. A scan follows once one is full.
-        fuse : {'direction', 'none', 'all'}
-            Which parts share a kernel: pushing and its scan, and pulling and its scan; none; or all.
+        fuse : {'all', 'direction', 'none'}
+            Which parts share a kernel: all; pushing and its scan, and pulling and its scan; or none. A change of kernels is
+            another launch.
         policy : {'data', 'topology'} or ('hybrid', float)
             What a round works on. 'data': active vertices. 'topology': all vertices, without a list: each looks along all its
             in-edges, until none changes. ('hybrid', share): all vertices if more than this share of them was listed, with
