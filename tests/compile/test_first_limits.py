@@ -8,6 +8,7 @@ from fake_arrays import FakeArray
 
 import atos_py as atos
 from atos_py.acc import programs
+from atos_py.acc.dense import make_dense_task
 from atos_py.acc.tasks import make_tasks
 from atos_py.algorithms.coloring import assign, check
 from atos_py.algorithms.coloring.tasks import ColoringParams
@@ -17,7 +18,6 @@ from atos_py.compile.arguments import describe
 from atos_py.compile.first_limits import _FIRST, _ONLY, first_limit, only_limit, spills_allowed
 from atos_py.compile.kinds import Tasks
 from atos_py.graph import row_deletion
-from atos_py.operators.frontier import end_frontier_round
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
@@ -96,12 +96,9 @@ def test_only_limits_are_of_kernels_of_the_package():
     assert not _ONLY.keys() & _FIRST.keys()
 
 
-def test_programs_in_rounds_may_spill_a_little():
-    tasks, stubs, _ = make_tasks(programs.BFS, np.dtype("u4"))
-    assert spills_allowed(Tasks((*tasks[:2], stubs[2])), end_frontier_round) > 0
-    assert spills_allowed(tasks[0], None) == 0  # as a task by hand
-
-    def of_a_user(worker, *args):
-        pass
-
-    assert spills_allowed(atos.task(of_a_user), of_a_user) == 0
+def test_what_gathers_in_rounds_may_spill_a_little():
+    gathers, _ = make_dense_task(programs.WEIGHTED_SUMS, np.dtype("f4"), 0.0)
+    tasks, _, _ = make_tasks(programs.BFS, np.dtype("u4"))
+    assert spills_allowed(gathers) > 0
+    assert spills_allowed(Tasks(tuple(tasks))) == spills_allowed(tasks[0]) == 0
+    assert spills_allowed(chebyshev_pull.chebyshev_round) == 0

@@ -2,6 +2,8 @@
 #include <thread>
 #include <unistd.h>
 
+#include "host/mailbox.h"
+#include "protocol/mailbox.cuh"
 #include "tree.h"
 
 struct Large {
@@ -169,6 +171,20 @@ TEST(a_mailbox_takes_nothing_after_its_end) {
     CHECK(atos_mailbox_push(box.handle, &item, 1, &some) == ATOS_CLOSED && some == 0, "it takes an item");
     CHECK(launcher.pending() == 0, "it is in the queue");
   }
+}
+
+// Workers read a stop beside the number of items, whatever is sent after it.
+TEST(a_stop_stays_in_the_ring) {
+  Box box(4);
+  const auto sent = [&] { return atos::load_system(&box.handle->memory.ring->sent); };
+  box.push(std::vector<uint32_t>{1, 2});
+  CHECK(sent() == 2, "%" PRIx64, sent());
+  atos_mailbox_stop(box.handle);
+  CHECK(sent() == (2 | atos::kStopSent), "%" PRIx64, sent());
+  box.push(std::vector<uint32_t>{3});
+  CHECK(sent() == (3 | atos::kStopSent), "%" PRIx64, sent());
+  box.close();
+  CHECK(sent() == (3 | atos::kStopSent | atos::kClosed), "%" PRIx64, sent());
 }
 
 // A launch that is not closed goes on without items, and none of its workers leaves.

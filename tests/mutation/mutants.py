@@ -1121,11 +1121,11 @@ MAILBOX = {
         "true || ",
         SAME + "what finds its slot occupied is spilled, and the launch goes on",
     ),
-    "M10": Mutant(BOX, "closing is not told", "store_system(&memory.ring->sent, sent | kClosed);"),
-    "M11": Mutant(BOX, "a closed mailbox takes items", "if (closed) throw", "if (false) throw"),
+    "M10": Mutant(BOX, "closing is not told", "asked |= kClosed;"),
+    "M11": Mutant(BOX, "a closed mailbox takes items", "if (asked & kClosed) throw", "if (false) throw"),
     "M12": Mutant(BOX, "a mailbox takes items after its end", "if (state == State::kEnded) throw", "if (false) throw"),
     "M13": Mutant(BOX, "items are overwritten", "kMailboxItems - (sent - load_system(&memory.ring->taken))", "kMailboxItems"),
-    "M14": Mutant(BOX, "items are not told", "store_system(&memory.ring->sent, sent);"),
+    "M14": Mutant(BOX, "items are not told", "sent += some;\n  tell();", "sent += some;"),
     "M15": Mutant(BOX, "what was taken is left too", "taken = load_system(&memory.ring->taken);", "taken = 0;"),
     "M16": Mutant(BOX, "a launch without the queue has begun", "&& !begun) throw", "&& false) throw"),
     "M17": Mutant(STARTED, "a recovery forgets what was taken", "if (launch.mailbox) set_mail(counters, mail);"),
@@ -1140,12 +1140,14 @@ MAILBOX = {
         "items.begin() + fit * item_bytes, items.end()",
         "items.end(), items.end()",
     ),
-    "M24": Mutant("host/stop_monitor.h", "a mailbox stops nothing", " || (mailbox && mailbox->stop_asked)"),
+    "M24": Mutant("host/stop_monitor.h", "a mailbox stops nothing", "mailbox && mailbox->stop_asked", "false"),
     "M25": Mutant("cpu/worker.h", "idle workers do not look", "if (launch.mailbox) take_mail();"),
     "M26": Mutant(
         "cpu/worker.h", "busy workers do not look", "if (launch.mailbox && ++steps % kStepsBetweenLooks == 0) take_mail();"
     ),
     "M27": Mutant("device/arrivals.cuh", "nothing is delivered too", "if (delivery.count == 0) return;"),
+    "M28": Mutant(MAIL, "a stop is not read", "if (sent & kStopSent) set_bits(&counters->stop, kStopAsked);"),
+    "M29": Mutant(BOX, "a stop is not told", "asked |= kStopSent;"),
 }
 
 FAR = {
