@@ -64,8 +64,8 @@ def only_limit(task: Launchable, worker: str) -> int | None:
 def spills_allowed(task: Launchable) -> int:
     """Return how many bytes of loads and stores a thread may spill with the limit that is taken.
 
-    Few, where all vertices gather in rounds: on an H200 one of PageRank of road4900 takes 0.31 ms with 40 registers, 0.34 with
-    48 and 0.39 with 64, and one of rmat22 1.07, 1.06 and 1.06.
+    Few, where all vertices gather in rounds: on an H200 a round of PageRank of road4900 takes 0.31 ms with 40 registers, 0.34
+    with 48 and 0.39 with 64, and a round of rmat22 1.07, 1.06 and 1.06.
     """
     return 128 if _modules(task) == [_GATHERS] else 0
 
