@@ -16,6 +16,7 @@ from ..algorithms.bfs.direction import ALPHA
 from ..algorithms.launch_sequence import LaunchSequence
 from ..algorithms.sssp.distances import suit_capacity
 from ..arrays.array import Array
+from ..compile.codegen.introspect import reads_parameter
 from ..graph.graph import Graph
 from ..operators.frontier import DONE, PULL, PUSH, UNLIMITED, Frontier, end_frontier_round, make_frontier
 from ..operators.ranges import mixed_item_dtype
@@ -62,20 +63,22 @@ def turned(graph: Graph) -> Graph:
 def run_relaxed(asked: Request) -> LaunchStats:
     """Push without rounds, every vertex as soon as a worker is free; with `delta`, in the order of their metadata."""
     graph, metadata, n, combine = asked.graph, asked.metadata, asked.graph.num_vertices, asked.program.combine
-    with_values = combine.idempotent and asked.program.any_change_counts
-    buckets, priority, items, step = {}, None, np.asarray(asked.start, np.int64), mixed_item_dtype(n)
-    values = metadata.to_numpy()[items]
-    if with_values:  # only the last value of a vertex is sent
-        step = np.dtype([("vertex", step), ("value", metadata.dtype)])
-        items = np.rec.fromarrays([items, values], step)
+    # Only the last value of a vertex is sent, by items that have it. In a search from a few vertices by number of edges most
+    # values do not change again, so that items without it, of half the size, are faster.
+    weighs = graph.weights is not None and reads_parameter(asked.program.compute, 1)
+    with_values = (weighs or asked.is_all) and combine.idempotent and asked.program.any_change_counts
+    buckets, priority, items = {}, None, np.asarray(np.arange(n) if asked.is_all else asked.start, mixed_item_dtype(n))
+    values = np.array([metadata[v] for v in items], metadata.dtype) if items.size < 64 else metadata.to_numpy()[items]
+    if with_values:
+        items = np.rec.fromarrays([items, values], np.dtype([("vertex", items.dtype), ("value", values.dtype)]))
     if asked.delta is not None:
         buckets = {"buckets": BUCKETS, "delta": asked.delta}
         priority = values.astype(np.float64) * (-1 if combine.name == "MAX" else 1)
-    queue = Queue(max(suit_capacity(graph), 1), dtype=step, device=graph.device, **buckets)
+    queue = Queue(max(suit_capacity(graph), 1), dtype=items.dtype, device=graph.device, **buckets)
     queue.push(items, priority)
     launches = LaunchSequence(asked.program.name, queue, asked.options, asked.worker)
     tasks, _, _ = make_tasks(asked.program, metadata.dtype, asked.unroll, False, asked.delta is not None, with_values)
-    launches.launch(np.empty(0, step), tasks[0], Frontier(graph, None, metadata, None), *asked.args)
+    launches.launch(items[:0], tasks[0], Frontier(graph, None, metadata, None), *asked.args)
     return launches.total()
 
 
