@@ -94,8 +94,7 @@ def run_in_rounds(asked: Request) -> LaunchStats:
     first = graph, back, metadata, asked.start, asked.is_all, mode, fold
     any_change = asked.program.any_change_counts
     run = make_frontier(*first, *limits, unique=asked.unique, any_change_counts=any_change, worker=asked.worker)
-    takers = run.filters.takers
-    room, dtype = 2 * n + takers + 1, mixed_item_dtype(n)
+    room, dtype = 2 * n + run.filters.takers + 1, mixed_item_dtype(n)
     queue = Queue._of_kinds(tasks if run.scans else tasks[:1], room, dtype=dtype, device=graph.device)
     launches = LaunchSequence(asked.program.name, queue, asked.options, asked.worker)
     kernels = _KERNELS["direction" if asked.fuse == "all" and direction != "auto" else asked.fuse]
@@ -105,7 +104,7 @@ def run_in_rounds(asked: Request) -> LaunchStats:
         members = [task if kernels[mode] >> k & 1 else stubs[k] for k, task in enumerate(tasks)]
         if mode != PUSH:
             queue.clear()  # a scan finds again what the online filter has pushed
-            queue.push(range(takers), task=members[2 if mode == PULL else 1])
+            queue.push(range(run.filters.opened), task=members[2 if mode == PULL else 1])
         same = [other for other, kernel in enumerate(kernels) if asked.fuse != "none" and kernel == kernels[mode]]
         here = run._replace(stays=sum(1 << other for other in (*same, DONE)))
         launches.launch(range(0), members if run.scans else tasks[0], here, *asked.args, overrides=rounds)

@@ -25,7 +25,7 @@ from ..arrays.filled import full
 from ..compile.atomics import atomic_add, atomic_or_
 from ..core.devices import Device
 from .edge_map import THREAD_MAX_DEGREE
-from .range_takers import ask_for_range, plan_takers
+from .range_takers import ask_for_range, fit_takers, plan_takers
 from .reductions import NUM_PARTIAL_SUMS
 from .row_pull import SEARCHED_ALONE, row_fold, row_search
 
@@ -37,6 +37,7 @@ __all__ = [
     "count_active",
     "count_range",
     "make_filters",
+    "open_ranges",
     "over_ranges",
     "pull_from_bits",
     "set_bit",
@@ -46,17 +47,22 @@ __all__ = [
 ONE_VERTEX = 1 << 36  # in the sums, above the edges: room for 134 million vertices
 _GROUP = 32
 _FEW = 8  # vertices of a frontier that the host marks one by one
+_TAKEN, _SIZE = range(2)  # places in `Filters.ranges`
 
 
 class Filters(NamedTuple):
     """Arrays and numbers of the filters of a launch."""
 
-    size: int  # vertices of a range
-    takers: int  # items that take ranges
-    taken: Array | None = None  # how many ranges are, in this round; None without rounds
+    takers: int  # items that take ranges, as planned
+    ranges: Array | None = None  # how many are taken in this round, and the vertices of one; None without rounds
     bits: Array | None = None  # of the frontier, in words of 32; None if nobody looks at them
     sums: Array | None = None  # None if nobody asks
     alone: int = 0  # in-edges of a vertex that one thread looks at
+
+    @property
+    def opened(self) -> int:
+        """How many items take ranges in the next round."""
+        return int(self.ranges[_TAKEN])  # type: ignore[index]
 
 
 class Fold(NamedTuple):
@@ -71,13 +77,13 @@ def make_filters(
     n: int, device: Device, frontier: NDArray[Any] | range | None = None, fold: Fold | None = None, worker: str | None = None
 ) -> Filters:
     """Return the filters for n vertices; if there is a first frontier to set bits of, for `pull_from_bits` with `fold` too."""
-    takers = plan_takers(n, device, worker)
-    taken = asarray(np.array([takers.takers]), device=device, copy=True)
+    size, takers = plan_takers(n, device, worker)
+    ranges = asarray(np.array([takers, size]), device=device, copy=True)
     if frontier is None:
-        return Filters(*takers, taken)
+        return Filters(takers, ranges)
     bits = _bits_of(frontier, n, device)
     alone = SEARCHED_ALONE[device.kind] if fold is None else THREAD_MAX_DEGREE[device.kind] if fold.by_all else 1 << 62
-    return Filters(*takers, taken, bits, zeros(NUM_PARTIAL_SUMS, dtype=np.int64, device=device), alone)
+    return Filters(takers, ranges, bits, zeros(NUM_PARTIAL_SUMS, dtype=np.int64, device=device), alone)
 
 
 def _bits_of(frontier: NDArray[Any] | range, n: int, device: Device) -> Array:
@@ -147,6 +153,15 @@ def take_sums(worker, sums):  # type: ignore[no-untyped-def]
     return total >> 36, total & (ONE_VERTEX - 1)
 
 
+def open_ranges(worker, n, filters):  # type: ignore[no-untyped-def]
+    """Let all ranges be taken anew, in the next round, and return the number of items that take them; collective."""
+    size, takers = fit_takers(worker, n, filters.takers)
+    if worker.rank == 0:
+        filters.ranges[_TAKEN] = takers
+        filters.ranges[_SIZE] = size
+    return takers
+
+
 def over_ranges(run: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that calls ``run(worker, first, end, *args)`` for ranges of vertices until all are taken.
 
@@ -155,10 +170,10 @@ def over_ranges(run: Callable[..., Any]) -> Callable[..., Any]:
 
     def each(worker, item, n, filters, *args):  # type: ignore[no-untyped-def]
         total = np.int64(0)
-        k = np.int64(item)
-        while k * filters.size < n:
-            taken = ask_for_range(worker, filters.taken, 0)  # the answer comes meanwhile
-            total += run(worker, k * filters.size, min((k + 1) * filters.size, n), *args)
+        k, size = np.int64(item), np.int64(np.uint32(filters.ranges[_SIZE]))  # of 32 bits, so that it takes one register
+        while k * size < n:
+            taken = ask_for_range(worker, filters.ranges, _TAKEN)  # the answer comes meanwhile
+            total += run(worker, k * size, min((k + 1) * size, n), *args)
             k = worker.max(taken)
         return total
 

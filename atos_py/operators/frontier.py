@@ -41,6 +41,7 @@ from .filters import (
     count_range,
     in_frontier,
     make_filters,
+    open_ranges,
     over_ranges,
     pull_from_bits,
     set_bit,
@@ -81,7 +82,7 @@ class Frontier(NamedTuple):
     values: Any
     taken: Any  # the value of each vertex when it was last taken; None if nobody asks
     state: Any = None  # None without rounds
-    filters: Filters = Filters(0, 0)
+    filters: Filters = Filters(0)
     many_edges: int = 0  # of a frontier, above which vertices pull
     alpha: int = 0  # or so many times as many as are still to be explored (Beamer et al., 2012); 0 if edges may be so again
     many_active: int = -1  # vertices of a frontier, above which a round is topology-driven; -1 if none is
@@ -180,15 +181,20 @@ def claims(u, claimed, state):  # type: ignore[no-untyped-def]
     return claimed[u] != stamp and atomic_exch(claimed, u, stamp) != stamp
 
 
-def has_room(u, bins, most_listed):  # type: ignore[no-untyped-def]
-    """Whether the online filter has room for a vertex in its bin, of which this takes a place."""
+def has_room(u, bins, most_listed, sums):  # type: ignore[no-untyped-def]
+    """Whether the online filter has room for a vertex in its bin, of which this takes a place.
+
+    A bin that is too full already is left alone, unless it is the only count of what became active.
+    """
     if bins is None:
         return True
+    if sums is not None and bins[u % BINS] > most_listed // BINS:
+        return False
     return atomic_add(bins, u % BINS, 1) < most_listed // BINS
 
 
 def empty_bins(worker, bins, most_listed):  # type: ignore[no-untyped-def]
-    """Return how many vertices there were for the bins, and whether all had room, and begin anew; collective."""
+    """Return the sum of the bins, and whether all vertices had room, and begin anew; collective."""
     count, is_complete = np.int64(0), True
     if bins is not None:
         for k in worker.split(BINS):
@@ -266,12 +272,12 @@ def end_frontier_round(worker, run, *args):  # type: ignore[no-untyped-def]
         run.state[_FLIPPED] ^= 1
     worker.sync()
     listed, is_complete = empty_bins(worker, run.bins, run.most_listed)
-    if run.bins is not None and mode == PUSH:
+    if run.bins is not None and run.filters.sums is None and mode == PUSH:
         count = listed
     following = next_mode(mode, count, edges, is_complete, run)
     is_limited = following <= PULL and rounds >= run.rounds
+    takers = open_ranges(worker, run.values.size, run.filters)
     if worker.rank == 0:
-        run.filters.taken[0] = run.filters.takers
         run.state[_MODE] = DONE if is_limited else following
         run.state[_LIMITED] = is_limited
         if following <= PULL and not is_limited:
@@ -281,7 +287,7 @@ def end_frontier_round(worker, run, *args):  # type: ignore[no-untyped-def]
     if is_limited or not run.stays >> following & 1:
         worker.stop()
     elif following != DONE:
-        push_takers(worker, following, run.filters.takers, run.taken, run.following)
+        push_takers(worker, following, takers, run.taken, run.following)
 
 
 def _vertex_if(is_counted):  # type: ignore[no-untyped-def]
@@ -328,7 +334,7 @@ def frontier_tasks(
 
     def list_vertex(worker, u, after, run, *args):  # type: ignore[no-untyped-def]
         if claims(u, run.claimed, run.state):
-            if run.most_listed >= 0 and has_room(u, run.bins, run.most_listed):
+            if run.most_listed >= 0 and has_room(u, run.bins, run.most_listed, run.filters.sums):
                 worker.push(u, priority(after))
             set_bit(u, bits_to_set(run.filters.bits, run.following, run.state), run.following)
             count_active(u, run.rows.indptr, run.filters.sums)

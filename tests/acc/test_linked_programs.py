@@ -47,24 +47,23 @@ def cubin(
 
 
 @pytest.mark.parametrize(
-    ("program", "graph", "dtype", "args", "kernels"),
+    ("program", "graph", "dtype", "kernel", "most"),
     [
-        (programs.BFS, GRAPH, "u4", (), [7]),
-        (programs.SSSP, WEIGHTED, "f4", (), [6]),
+        (programs.BFS, GRAPH, "u4", 7, 48),
+        (programs.SSSP, WEIGHTED, "f4", 6, 72),
     ],
     ids=["bfs", "sssp"],
 )
-def test_kernels_with_rounds(program, graph, dtype, args, kernels):
+def test_kernels_with_rounds(program, graph, dtype, kernel, most):
     (tasks, stubs, _), metadata = make_tasks(program, np.dtype(dtype)), array(dtype)
-    run = Frontier(graph, graph, metadata, None, WORDS, Filters(256, 1, WORDS, BITS, WORDS), following=BITS)
-    for kernel in kernels:
-        members = [tasks[k] if kernel >> k & 1 else stub for k, stub in enumerate(stubs)]
-        cubin(Tasks(tuple(members)), (run, *args), each_round=end_frontier_round)
+    run = Frontier(graph, graph, metadata, None, WORDS, Filters(1, WORDS, BITS, WORDS), following=BITS)
+    members = [tasks[k] if kernel >> k & 1 else stub for k, stub in enumerate(stubs)]
+    cubin(Tasks(tuple(members)), (run,), most=most, each_round=end_frontier_round)
 
 
 def test_unrolled_kernels():
     (tasks, stubs, _), distance = make_tasks(programs.SSSP, np.dtype("f4"), levels=3, stores=True), array("f4")
-    run = Frontier(WEIGHTED, None, distance, distance, WORDS, Filters(256, 1, WORDS, BITS, WORDS), claimed=array("i4"))
+    run = Frontier(WEIGHTED, None, distance, distance, WORDS, Filters(1, WORDS, BITS, WORDS), claimed=array("i4"))
     cubin(Tasks((*tasks[:2], stubs[2])), (run,), most=80, each_round=end_frontier_round)
     cubin(Tasks((*stubs[:2], tasks[2])), (run,), most=80, each_round=end_frontier_round)
 
@@ -72,7 +71,7 @@ def test_unrolled_kernels():
 def test_online_filter_alone():
     metadata = array("u4")
     tasks, _, _ = make_tasks(programs.BFS, np.dtype("u4"))
-    cubin(tasks[0], (Frontier(GRAPH, None, metadata, None, WORDS, Filters(256, 1, WORDS)),), each_round=end_frontier_round)
+    cubin(tasks[0], (Frontier(GRAPH, None, metadata, None, WORDS, Filters(1, WORDS)),), each_round=end_frontier_round)
 
 
 def test_without_rounds_as_by_hand():

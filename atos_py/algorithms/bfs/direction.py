@@ -21,7 +21,7 @@ from ...arrays.array import Array, zeros
 from ...compile.atomics import atomic_add, atomic_min
 from ...compile.task import task
 from ...graph.graph import Graph
-from ...operators.range_takers import ask_for_range, plan_takers
+from ...operators.range_takers import ask_for_range, fit_takers, plan_takers
 from ...operators.reductions import NUM_PARTIAL_SUMS
 from ...operators.row_pull import SEARCHED_ALONE, row_search
 from ...runtime.launch_options import LaunchOptions
@@ -46,8 +46,9 @@ MAX_PUSHED_LEVELS = 16  # after which a frontier that never had many edges will 
 
 
 # Places in the state of a search. The edges of what has been reached are a sum that is spread over the last ones.
-# The level; edges found before it; whether a level pulled; whether none will; how many ranges of vertices were taken.
-_LEVEL, _FOUND, _PULLED, _REST, _TAKEN, _SUMS = range(6)
+# The level; edges found before it; whether a level pulled; whether none will; how many ranges of vertices were taken, and the
+# vertices of one.
+_LEVEL, _FOUND, _PULLED, _REST, _TAKEN, _SIZE, _SUMS = range(7)
 
 
 class Search(NamedTuple):
@@ -59,8 +60,7 @@ class Search(NamedTuple):
     alone: int  # edges of a vertex at which one thread looks
     limit: int  # the largest depth
     target: int  # or -1
-    size: int  # vertices of a range
-    takers: int  # items that take ranges
+    takers: int  # items that take them, as planned
 
 
 def add_found(search, place, edges):  # type: ignore[no-untyped-def]
@@ -88,10 +88,10 @@ def expand(worker, v, i, first, next_depth, indptr, indices, search):  # type: i
 @task
 def list_level(worker, k, indptr, indices, search):  # type: ignore[no-untyped-def]
     """Push the vertices of the level, of ranges."""
-    level, n = search.state[_LEVEL], search.depth.size
-    while k * search.size < n:
+    level, size, n = search.state[_LEVEL], np.int64(np.uint32(search.state[_SIZE])), search.depth.size
+    while k * size < n:
         taken = ask_for_range(worker, search.state, _TAKEN)  # the answer comes meanwhile
-        for v in worker.split(range(k * search.size, min((k + 1) * search.size, n))):
+        for v in worker.split(range(k * size, min((k + 1) * size, n))):
             if search.depth[v] == level:
                 worker.push(v, task=expand)
         k = worker.max(taken)
@@ -124,12 +124,12 @@ look_for_parents = row_search(is_unreached, is_parent, depth_below, settle)
 @task
 def pull(worker, k, indptr, indices, search):  # type: ignore[no-untyped-def]
     """Have the vertices of ranges look for a parent."""
-    level, n = np.uint32(search.state[_LEVEL]), search.depth.size
+    level, size, n = np.uint32(search.state[_LEVEL]), np.int64(np.uint32(search.state[_SIZE])), search.depth.size
     found = np.int64(0)
-    while k * search.size < n:
+    while k * size < n:
         taken = ask_for_range(worker, search.state, _TAKEN)  # the answer comes meanwhile
-        end = min((k + 1) * search.size, n)
-        found += look_for_parents(worker, k * search.size, end, search.alone, indptr, indices, level, search)
+        end = min((k + 1) * size, n)
+        found += look_for_parents(worker, k * size, end, search.alone, indptr, indices, level, search)
         k = worker.max(taken)
     edges = worker.sum(found)
     if worker.rank == 0 and edges > 0:
@@ -151,17 +151,19 @@ def open_level(worker, indptr, indices, search):  # type: ignore[no-untyped-def]
     pushes_rest = not pulls and (state[_PULLED] != 0 or level == MAX_PUSHED_LEVELS)
     is_met = search.target >= 0 and search.depth[search.target] != UNREACHED
     ends = edges == 0 or level >= search.limit or is_met
+    size, takers = fit_takers(worker, search.depth.size, search.takers)
     worker.sync()  # all have read the state
     if worker.rank == 0:
         state[_LEVEL] = level
         state[_FOUND] = found
-        state[_TAKEN] = search.takers
+        state[_TAKEN] = takers
+        state[_SIZE] = size
         if pulls:
             state[_PULLED] = 1
         if pushes_rest:
             state[_REST] = 1
     if not ends:
-        for k in worker.split(search.takers):
+        for k in worker.split(takers):
             if pulls:
                 worker.push(k, task=pull)
             else:
@@ -186,6 +188,7 @@ def search_by_level(
     device = graph.device
     state = zeros(_SUMS + NUM_PARTIAL_SUMS, dtype=np.int64, device=device)
     limits = SEARCHED_ALONE[device.kind], limit, -1 if target is None else target
-    search = Search(depth, state, graph.indptr, *limits, *plan_takers(graph.num_vertices, device, launches.worker))
+    takers = plan_takers(graph.num_vertices, device, launches.worker).takers
+    search = Search(depth, state, graph.indptr, *limits, takers)
     rounds: LaunchOptions = {"barrier": True, "each_round": open_level}
     launches.launch(sources, LEVEL_TASKS, graph.indptr, graph.indices, search, overrides=rounds)
