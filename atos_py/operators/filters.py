@@ -61,7 +61,7 @@ class Filters(NamedTuple):
 
     @property
     def opened(self) -> int:
-        """How many items take ranges in the next round."""
+        """The number of items that take ranges in the next round."""
         return int(self.ranges[_TAKEN])  # type: ignore[index]
 
 
