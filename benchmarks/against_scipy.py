@@ -103,9 +103,7 @@ def main() -> None:
         theirs = functools.partial(csgraph.connected_components, matrix, directed=False)
         compare("connected components", ours, theirs, options.repeat)
     if "strong" in options.algorithm:
-        tails = np.repeat(np.arange(graph.num_vertices), graph.degrees())
-        kept = np.random.default_rng(0).random(graph.num_edges) < 0.5  # each direction with a probability of a half
-        directed = atos.Graph.from_edges(tails[kept], graph.indices.to_numpy()[kept], num_vertices=graph.num_vertices)
+        directed = atos.generate.sample_edges(graph, 0.5)
         ours = functools.partial(atos.strongly_connected_components, directed)
         atos.verify_strongly_connected_components(directed, ours().label)
         matrix = directed.to_scipy().astype(np.float64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,7 +44,10 @@ _GENERATORS = {
     "uniform": _Generator(generate.uniform, (int, int, int), 2, "VERTICES:EDGES[:SEED]"),
 }
 _WORDS = ", ".join(f"{name}:{generator.words}" for name, generator in _GENERATORS.items())
-SPEC_HELP = f"a graph file, or one of {_WORDS}; one that ends in @LOW-HIGH has random weights"
+SPEC_HELP = (
+    f"a graph file, or one of {_WORDS}; with ~PROBABILITY behind it, each direction of an edge is kept with that probability,"
+    " and with @LOW-HIGH at the end it has random weights"
+)
 
 
 def graph_of(spec: str, *, device: Device | str | None = None, weights: bool = False) -> Graph:
@@ -53,8 +57,9 @@ def graph_of(spec: str, *, device: Device | str | None = None, weights: bool = F
     ----------
     spec : str
         A path, or a generator and its parameters: ``rmat:22:16`` is ``generate.rmat(22, 16)``, ``road:4900:0.62`` is
-        ``generate.road(4900, 0.62)``; a further number is the seed. With ``@1-255`` behind that, edges have random weights from
-        1 to 255 (`generate.random_weights`).
+        ``generate.road(4900, 0.62)``; a further number is the seed. With ``~0.5`` behind that, each direction of an edge is
+        kept with probability 1/2 (`generate.sample_edges`). With ``@1-255`` at the end, edges have random weights from 1 to 255
+        (`generate.random_weights`).
     device : Device or str, optional
         Where the graph goes; the best device there is unless given.
     weights : bool
@@ -69,7 +74,8 @@ def graph_of(spec: str, *, device: Device | str | None = None, weights: bool = F
     """
     if not _generated(spec):
         return Graph.load(spec, device=device, weights=weights)
-    numbers, weighted, bounds = spec.partition("@")
+    unweighted, weighted, bounds = spec.partition("@")
+    numbers, sampled, probability = unweighted.partition("~")
     kind, *given = numbers.split(":")
     generator = _GENERATORS[kind]
     try:
@@ -78,6 +84,8 @@ def graph_of(spec: str, *, device: Device | str | None = None, weights: bool = F
         values = [read(text) for read, text in zip(generator.types, given, strict=False)]
         low, high = map(_number, bounds.split("-")) if weighted else (0, 0)
         graph = generator.make(*values, device=device)
+        if sampled:
+            graph = generate.sample_edges(graph, float(probability))
         return graph.with_weights(generate.random_weights(graph, low, high)) if weighted else graph
     except InvalidArgumentError:
         raise
@@ -102,7 +110,7 @@ def names_of(specs: Sequence[str]) -> list[str]:
 
 def source_of(spec: str, graph: Graph) -> int:
     """Return where a search of that graph begins: a grid's middle, otherwise a vertex of largest degree."""
-    kind, *given = spec.partition("@")[0].split(":")
+    kind, *given = re.split("[~@]", spec)[0].split(":")
     if kind in ("road", "grid2d", "grid3d") and _generated(spec):
         extents = [int(given[0])] * 2 if kind == "road" else [int(extent) for extent in given]
         return sum(extent // 2 * math.prod(extents[axis + 1 :]) for axis, extent in enumerate(extents))

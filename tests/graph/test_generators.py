@@ -241,6 +241,32 @@ class TestRandomWeights:
         assert np.ptp(weights[:]) > 2**31
 
 
+class TestSampleEdges:
+    @given(graphs(), st.floats(0, 1), st.integers(0, 9))
+    @settings(deadline=None)
+    def test_edges_of_the_graph(self, graph: atos.Graph, probability: float, seed: int) -> None:
+        numbered = graph.with_weights(np.arange(graph.num_edges, dtype=np.int64))
+        sample = generate.sample_edges(numbered, probability, seed)
+        assert sample.num_vertices == graph.num_vertices
+        edges = sample.weights.to_numpy()
+        assert (np.diff(edges) > 0).all()  # in the same order, each once
+        assert (sources_of(sample) == sources_of(graph)[edges]).all()
+        assert (sample.indices.to_numpy() == graph.indices.to_numpy()[edges]).all()
+
+    def test_for_ever_and_everywhere(self, device: atos.Device) -> None:
+        sample = generate.sample_edges(generate.road(20, device=device), 0.5, seed=3)
+        assert sample.device == device
+        assert sample.weights is None
+        assert digest(sample) == "4428c0a4cfd25101"
+
+    def test_as_many_as_likely(self) -> None:
+        graph = generate.uniform(1000, 30_000, device="cpu")
+        assert generate.sample_edges(graph, 0.3).num_edges == pytest.approx(18_000, abs=4 * (60_000 * 0.21) ** 0.5)
+        assert generate.sample_edges(graph, 0).num_edges == 0
+        assert generate.sample_edges(graph, 1).num_edges == graph.num_edges
+        assert not generate.sample_edges(graph, 0.5).is_symmetric()
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -258,6 +284,7 @@ class TestRandomWeights:
         (lambda: generate.kronecker([[1, -1], [0, 1]], 3), "not negative"),
         (lambda: generate.kronecker([[0, 0], [0, 0]], 3), "positive sum"),
         (lambda: generate.kronecker(np.ones((3, 3)), 21), "scale must be from 0 to 20"),
+        (lambda: generate.sample_edges(generate.road(3), -0.1), r"probability must be from 0 to 1 \(got -0.1\)"),
         (lambda: generate.random_weights(generate.road(3), 5, 4), r"high must be at least low, .* \(got 5 and 4\)"),
         (lambda: generate.random_weights(generate.road(3), 0, 2**32), "less than 2.*32 above"),
         (lambda: generate.random_weights(generate.road(3), 0.0, float("nan")), "high must be a finite number"),

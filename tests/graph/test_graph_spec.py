@@ -50,11 +50,21 @@ def test_weights_are_random():
     assert graph_of("rmat:6:4@0.5-1", device="cpu").weights.dtype == np.float32
 
 
+def test_directions_of_edges_are_sampled():
+    graph = graph_of("rmat:6:4", device="cpu")
+    sample = graph_of("rmat:6:4~0.25@2-9", device="cpu")
+    assert same(sample, atos.generate.sample_edges(graph, 0.25))
+    assert sample.weights[:].tolist() == atos.generate.random_weights(sample, 2, 9)[:].tolist()
+    assert source_of("grid2d:5:5~0.5", sample) == 12
+    with pytest.raises(atos.InvalidArgumentError, match="probability must be from 0 to 1"):
+        graph_of("rmat:6:4~2", device="cpu")
+
+
 @pytest.mark.parametrize(
     "spec",
     [
         *("rmat:a", "rmat:6:4:0:1", "road:7:half", "rmat:6:", "grid2d:3", "kronecker:1,2,3:4", "uniform:3:1:"),
-        *("rmat:6@3", "rmat:6@a-b", "rmat:6@1-2-3"),
+        *("rmat:6@3", "rmat:6@a-b", "rmat:6@1-2-3", "rmat:6~", "rmat:6@1-2~0.5"),
     ],
 )
 def test_what_names_no_graph(spec):

@@ -206,6 +206,8 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "random_weights": lambda junk: generate.random_weights(junk, 1, 2),
     "random_weights, low": lambda junk: generate.random_weights(edges(), junk, 2),
     "random_weights, high": lambda junk: generate.random_weights(edges(), 1.5, junk),
+    "sample_edges": lambda junk: generate.sample_edges(junk, 0.5),
+    "sample_edges, probability": lambda junk: generate.sample_edges(edges(), junk),
     "rmat": generate.rmat,
     "rmat, devices": lambda junk: generate.rmat(2, devices=junk),
     "rmat, order": lambda junk: generate.rmat(2, devices=["cpu"], order=junk),

@@ -7,6 +7,7 @@ on its parameters alone, not on how the work was spread over threads, and no gen
 from .edge_weights import random_weights
 from .grids import grid2d, grid3d, road
 from .random_edges import bipartite, small_world, uniform
+from .sampling import sample_edges
 from .scale_free import barabasi_albert, kronecker, rmat
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "random_weights",
     "rmat",
     "road",
+    "sample_edges",
     "small_world",
     "uniform",
 ]
