@@ -44,14 +44,17 @@ def gather_items(n: int, k: int, kind: str, width: int = 1, is_dense: bool = Fal
 
 
 def vertices_per_item(terms: int, kind: str, is_dense: bool = False) -> int:
-    """Return the vertices of an item: some for each team of a block, more where few teams wait for the longest row.
+    """Return the vertices of an item: few, so that rows that lie near each other are read at about the same time.
 
-    Where threads take vertices of many edges alone, they are fewer, so that items with hubs take less long.
+    Where vertices have many edges, items are larger, since all threads wait for the longest row of one: but not those whose
+    vertices have a thread each, of which few have a long row.
     """
     team = team_size(terms)
-    if kind == "cuda" and team == 1 and is_dense:
+    if kind == "cpu":
         return 512
-    return (2048 if team < 16 else 8192) // team if kind == "cuda" else 512
+    if is_dense:
+        return 512 if team == 1 else 2048
+    return max(2048 // team, 256)
 
 
 def _place_of_thread(worker):  # type: ignore[no-untyped-def]
@@ -191,16 +194,15 @@ def feature_gather(
 
     def by_teams(worker, first, last, most, indptr, indices, *args):  # type: ignore[no-untyped-def]
         begin_at, stride, lane, lanes = place(worker)
-        any_high, v = False, first + begin_at
+        longest, v = np.int64(0), first + begin_at
         ahead = min(v, last - 1)
         next_edge, next_end = np.int64(indptr[ahead]), np.int64(indptr[ahead + 1])
         while v < last:
             # The place of the next vertex is loaded ahead, while this one waits for its edges.
             edge, end, ahead = next_edge, next_end, min(v + stride, last - 1)
             next_edge, next_end = np.int64(indptr[ahead]), np.int64(indptr[ahead + 1])
-            if end - edge > most:
-                any_high = True
-            else:
+            longest = max(longest, end - edge)
+            if end - edge <= most:
                 totals = local_array(dtype, mine)
                 accumulate(totals, v, edge, end, 1, lane, lanes, indices, *args)
                 for j in range(parts):
@@ -208,10 +210,18 @@ def feature_gather(
                     if q < count:
                         finish(q * width, v, part(totals, j), *args)
             v += stride
-        return any_high
+        return longest
 
     def run_on_cpu(worker, item, indptr, indices, *args):  # type: ignore[no-untyped-def]
         by_teams(worker, item * size, min(item * size + size, indptr.size - 1), 1 << 62, indptr, indices, *args)
+
+    def next_row(team, first, last, least, most, indptr):  # type: ignore[no-untyped-def]
+        """Return the first vertex of a range with more edges than `least` and at most `most`, or `last`; collective."""
+        found = last
+        for v in team.split(range(first, last)):
+            if least < indptr[v + 1] - indptr[v] <= most:
+                found = min(found, v)
+        return team.min(found)
 
     def combine(warp, totals):  # type: ignore[no-untyped-def]
         distance = team
@@ -223,40 +233,44 @@ def feature_gather(
     def run(worker, item, indptr, indices, *args):  # type: ignore[no-untyped-def]
         first = item * size
         last = min(first + size, indptr.size - 1)
-        if not worker.any(by_teams(worker, first, last, most_of_team, indptr, indices, *args)):
+        longest = by_teams(worker, first, last, most_of_team, indptr, indices, *args)
+        if not worker.any(longest > most_of_team):
             return
+        is_high = worker.any(longest > _HIGH_DEGREE)
         warp = worker.group(32)
-        lane, any_high = warp.rank % team, False
-        for v in range(first + warp.index, last, warp.count):
-            edge, end = np.int64(indptr[v]), np.int64(indptr[v + 1])
-            any_high |= end - edge > _HIGH_DEGREE
-            if most_of_team < end - edge <= _HIGH_DEGREE:
+        lane = warp.rank % team
+        if team < 32:
+            share = -(-size // warp.count)
+            v, end_of_warp = first + warp.index * share, min(first + (warp.index + 1) * share, last)
+            v = next_row(warp, v, end_of_warp, most_of_team, _HIGH_DEGREE, indptr)
+            while v < end_of_warp:
+                edge, end = np.int64(indptr[v]), np.int64(indptr[v + 1])
                 totals = local_array(dtype, mine)
                 accumulate(totals, v, edge + warp.rank // team, end, edges_of_warp, lane, team, indices, *args)
                 combine(warp, totals)
                 for j in range(parts):
                     if warp.rank < team and lane + j * team < count:
                         finish((lane + j * team) * width, v, part(totals, j), *args)
-        if not worker.any(any_high):
+                v = next_row(warp, v + 1, end_of_warp, most_of_team, _HIGH_DEGREE, indptr)
+        if not is_high:
             return
-        sums = worker.scratch(dtype, cells)
-        for v in range(first, last):
+        sums, v = worker.scratch(dtype, cells), next_row(worker, first, last, _HIGH_DEGREE, 1 << 62, indptr)
+        while v < last:
             edge, end = np.int64(indptr[v]), np.int64(indptr[v + 1])
-            if end - edge > _HIGH_DEGREE:
-                totals = local_array(dtype, mine)
-                accumulate(totals, v, edge + worker.rank // team, end, worker.size // team, lane, team, indices, *args)
-                combine(warp, totals)
-                for j in range(mine):
-                    f = (lane + j // width * team) * width + j % width
-                    if warp.rank < team and f < k:
-                        sums[warp.index * k + f] = totals[j]
-                worker.sync()
-                for q in worker.split(count):
-                    totals = local_array(dtype, width)
-                    for i in range(width):
-                        for other in range(warp.count):
-                            totals[i] += sums[other * k + q * width + i]
-                    finish(q * width, v, part(totals, 0), *args)
-                worker.sync()  # before the next vertex overwrites the sums
+            totals = local_array(dtype, mine)
+            accumulate(totals, v, edge + worker.rank // team, end, worker.size // team, lane, team, indices, *args)
+            combine(warp, totals)
+            for j in range(mine):
+                f = (lane + j // width * team) * width + j % width
+                if warp.rank < team and f < k:
+                    sums[warp.index * k + f] = totals[j]
+            worker.sync()
+            for q in worker.split(count):
+                totals = local_array(dtype, width)
+                for i in range(width):
+                    for other in range(warp.count):
+                        totals[i] += sums[other * k + q * width + i]
+                finish(q * width, v, part(totals, 0), *args)
+            v = next_row(worker, v + 1, last, _HIGH_DEGREE, 1 << 62, indptr)  # after all have read the sums
 
     return Task(named(run if kind == "cuda" else run_on_cpu, term))
