@@ -133,8 +133,8 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
       Action action;
       const unsigned lanes = next(&item, &action);
       if (lanes == 0 && action == Action::kLeave) break;
+      this->count_kinds(lanes >> lane_id() & 1, item);
       if (lanes >> lane_id() & 1) {
-        this->count_kind(item);
         if (is_flat(item)) {
           atos_task_flat(&worker, &item, 0, nullptr, &args);
         } else if (nested()) {

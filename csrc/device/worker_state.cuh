@@ -203,9 +203,13 @@ template <class Group, unsigned bytes> struct WorkerState {
     else fence();
   }
 
-  // [any lanes] Counts an item that runs, by its kind.
-  ATOS_DEVICE void count_kind(const Item<bytes> &item) const {
-    if (num_kinds()) atomicAdd(&ran_by[kind_of(item)], 1ull);
+  // [one warp] Counts the items of the lanes for which `runs` is true, by their kind. There is a ballot for each kind, since
+  // lanes that all add to one number wait for each other.
+  ATOS_DEVICE void count_kinds(bool runs, const Item<bytes> &item) const {
+    for (unsigned kind = 0; kind < num_kinds(); ++kind) {
+      const unsigned count = __popc(__ballot_sync(kAll, runs && kind_of(item) == kind));
+      if (count && lane_id() == 0) atomicAdd(&ran_by[kind], static_cast<unsigned long long>(count));
+    }
   }
 
   // [one lane] Adds to what a launch with counters has counted, at once and not when the worker leaves: such a launch may take
