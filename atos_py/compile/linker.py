@@ -157,7 +157,7 @@ def cubin(
         with during("link", task.name):
             given = max_registers or only_limit(task, worker) or _REGISTERS
             limits = (given,) if isinstance(given, int) else given
-            first, spills = first_limit(task, worker), spills_allowed(task)
+            first, spills = first_limit(task, worker), spills_allowed(task, each_round)
             kernel = _link_best(task.name, core, code, cc, limits, first, spills)
         return replace(kernel, checks=code.checks)
 
