@@ -7,6 +7,7 @@ stops it, and the host launches the kernel that has it. All kernels have tasks o
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,8 +95,9 @@ def run_in_rounds(asked: Request) -> LaunchStats:
     first = graph, back, metadata, asked.start, asked.is_all, mode, fold
     any_change = asked.program.any_change_counts
     run = make_frontier(*first, *limits, unique=asked.unique, any_change_counts=any_change, worker=asked.worker)
-    room, dtype = 2 * n + run.filters.takers + 1, mixed_item_dtype(n)
-    queue = Queue._of_kinds(tasks if run.scans else tasks[:1], room, dtype=dtype, device=graph.device)
+    # Where a launch has one task, items do not say whose they are, and are half as large.
+    make: Any = partial(Queue._of_kinds, tasks) if run.scans else Queue
+    queue = make(2 * n + run.filters.takers + 1, dtype=mixed_item_dtype(n), device=graph.device)
     launches = LaunchSequence(asked.program.name, queue, asked.options, asked.worker)
     kernels = _KERNELS["direction" if asked.fuse == "all" and direction != "auto" else asked.fuse]
     queue.push(asked.start if mode == PUSH else range(0))

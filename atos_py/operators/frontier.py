@@ -262,21 +262,34 @@ def push_takers(worker, mode, takers, taken, following):  # type: ignore[no-unty
                 worker.push(k, task=_SCAN_STUB)
 
 
+def note_frontier(worker, mode, edges, sums, state):  # type: ignore[no-untyped-def]
+    """Note how many edges are explored and which bits are those of the frontier, if rounds count; collective."""
+    if sums is not None:
+        if mode <= PULL and worker.rank == 0:
+            state[_EXPLORED] += edges
+            state[_FLIPPED] ^= 1
+        worker.sync()
+
+
+def fit_ranges(worker, n, filters, taken, following):  # type: ignore[no-untyped-def]
+    """Return the number of items that take ranges in the next round, if there may be some; collective."""
+    if taken is None and following is None:
+        return 0
+    return open_ranges(worker, n, filters)
+
+
 def end_frontier_round(worker, run, *args):  # type: ignore[no-untyped-def]
     """Choose what comes next, and note it."""
     mode, rounds = run.state[_MODE], run.state[_ROUNDS]
     worker.sync()  # all threads have read them
     count, edges = take_sums(worker, run.filters.sums)
-    if mode <= PULL and worker.rank == 0:
-        run.state[_EXPLORED] += edges
-        run.state[_FLIPPED] ^= 1
-    worker.sync()
+    note_frontier(worker, mode, edges, run.filters.sums, run.state)
     listed, is_complete = empty_bins(worker, run.bins, run.most_listed)
     if run.bins is not None and run.filters.sums is None and mode == PUSH:
         count = listed
     following = next_mode(mode, count, edges, is_complete, run)
     is_limited = following <= PULL and rounds >= run.rounds
-    takers = open_ranges(worker, run.values.size, run.filters)
+    takers = fit_ranges(worker, run.values.size, run.filters, run.taken, run.following)
     if worker.rank == 0:
         run.state[_MODE] = DONE if is_limited else following
         run.state[_LIMITED] = is_limited
