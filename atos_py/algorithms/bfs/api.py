@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,7 +44,8 @@ _DENSE = 8
 SCHEDULE = {"persistent", "barrier"}  # options that choose one
 
 
-class BFSResult(NamedTuple):
+@dataclass(frozen=True)
+class BFSResult:
     """Result of `bfs`.
 
     Attributes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -42,7 +43,8 @@ _MIN_CAPACITY = 1 << 16
 _TASKS, _RANGE_TASKS = (assign, check), (assign_range, check_range, assign, check)
 
 
-class ColoringResult(NamedTuple):
+@dataclass(frozen=True)
+class ColoringResult:
     """Result of `color`.
 
     Attributes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -42,7 +43,8 @@ __all__ = ["METHODS", "PageRankResult", "check_damping", "pagerank", "teleport_d
 METHODS = ("sweep", "gather", "push")
 
 
-class PageRankResult(NamedTuple):
+@dataclass(frozen=True)
+class PageRankResult:
     """Result of `pagerank`.
 
     Attributes
