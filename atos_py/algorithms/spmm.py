@@ -19,7 +19,7 @@ from ..errors import InvalidArgumentError, UnsupportedTypeError, VerificationErr
 from ..graph.csr import CSR
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
-from ..operators.feature_gather import DENSE, MOST_FEATURES, RANGES_AT_ONCE, feature_gather, gather_items
+from ..operators.feature_gather import MOST_FEATURES, RANGES_AT_ONCE, feature_gather, gather_items, rows_of
 from ..runtime.queue import Queue
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_host_array
@@ -128,14 +128,14 @@ def spmm(graph: Graph, x: Any) -> Any:
     result = empty(shape, dtype=dtype, device=where) if kind == "cuda" else asarray(np.empty(shape, dtype), device=where)
     rows, out = _as_matrix(values), _as_matrix(result)
     width, term, store = _functions(graph, rows)
-    is_dense = graph.num_edges >= DENSE * n
+    sparsity = rows_of(graph)
     columns, type_of_sums = rows.shape[1], cast(Any, values.dtype.type)
     for shift in range(0, columns, MOST_FEATURES):
         k = min(MOST_FEATURES, columns - shift)
-        items = gather_items(n, k, kind, width, is_dense)
+        items = gather_items(n, k, kind, width, sparsity)
         queue = Queue(max(len(items), 1), device=graph.device)
         queue.push(items)
-        task = feature_gather(term, store, k, type_of_sums, kind, width=width, is_dense=is_dense)
+        task = feature_gather(term, store, k, type_of_sums, kind, width=width, rows=sparsity)
         queue.launch_cta(task, graph.indptr, graph.indices, graph.weights, rows, out, shift, fetch_size=RANGES_AT_ONCE)
     if isinstance(x, np.ndarray):
         return result.to_numpy()

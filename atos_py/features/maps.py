@@ -21,7 +21,7 @@ from ..compile.task import Task
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
-from ..operators.feature_gather import DENSE, RANGES_AT_ONCE, feature_gather, gather_items, team_size
+from ..operators.feature_gather import RANGES_AT_ONCE, feature_gather, gather_items, rows_of, team_size
 from ..operators.ranges import mixed_item_dtype, mixed_range_bounds, mixed_ranges, range_items
 from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
@@ -265,9 +265,9 @@ class Maps:
         if of_sums not in (np.float32, np.float64):
             raise UnsupportedTypeError(f"dtype must be float32 or float64, not {of_sums}")
         functions = check_function("sum_map", term), check_function("sum_map", finish)
-        is_dense = graph.num_edges >= DENSE * graph.num_vertices
-        task = feature_gather(*functions, self.k, cast(Any, of_sums.type), kind, is_dense=is_dense)
-        items = gather_items(graph.num_vertices, self.k, kind, is_dense=is_dense)
+        rows = rows_of(graph)
+        task = feature_gather(*functions, self.k, cast(Any, of_sums.type), kind, rows=rows)
+        items = gather_items(graph.num_vertices, self.k, kind, rows=rows)
         self._launch(task, items, graph.indptr, graph.indices, self.data)
 
     def all(self) -> ActiveSet:

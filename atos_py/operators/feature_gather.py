@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ..compile.local_array import local_array
 from ..compile.task import Task
 from ..compile.vector_access import WIDTH
+from ..graph.largest_degree import largest_degree
 from .ranges import range_items
 from .vertex_map import named
 
-__all__ = ["DENSE", "MOST_FEATURES", "RANGES_AT_ONCE", "feature_gather", "gather_items", "team_size"]
+__all__ = ["MOST_FEATURES", "RANGES_AT_ONCE", "Rows", "feature_gather", "gather_items", "rows_of", "team_size"]
 
 MOST_FEATURES = 128
 RANGES_AT_ONCE = 1  # that a worker takes: a range with a hub takes long
@@ -32,18 +33,29 @@ DENSE = 8  # edges of a vertex on average
 _HIGH_DEGREE = 64 * LOW_DEGREE
 _WARPS = 32  # of a worker, at most
 
+Rows = Literal["short", "dense", "mixed"]
+
+
+def rows_of(graph: Any) -> Rows:
+    """Return what rows a graph on a GPU has: short ones alone, many edges on average, or neither."""
+    if graph.device.kind == "cpu":
+        return "mixed"
+    if graph.num_edges >= DENSE * graph.num_vertices:
+        return "dense"
+    return "short" if largest_degree(graph) <= LOW_DEGREE else "mixed"
+
 
 def team_size(k: int) -> int:
     """Return how many threads of a GPU share a vector of k features: a power of 2, at most 32."""
     return min(32, 1 << (k - 1).bit_length())
 
 
-def gather_items(n: int, k: int, kind: str, width: int = 1, is_dense: bool = False) -> Any:
+def gather_items(n: int, k: int, kind: str, width: int = 1, rows: Rows = "mixed") -> Any:
     """Return the items of a gather over n vertices with k features, on a kind of device."""
-    return range_items(n, vertices_per_item(k // width, kind, is_dense))
+    return range_items(n, vertices_per_item(k // width, kind, rows))
 
 
-def vertices_per_item(terms: int, kind: str, is_dense: bool = False) -> int:
+def vertices_per_item(terms: int, kind: str, rows: Rows = "mixed") -> int:
     """Return the vertices of an item: few, so that rows that lie near each other are read at about the same time.
 
     Where vertices have many edges, items are larger, since all threads wait for the longest row of one: but not those whose
@@ -52,7 +64,7 @@ def vertices_per_item(terms: int, kind: str, is_dense: bool = False) -> int:
     team = team_size(terms)
     if kind == "cpu":
         return 512
-    if is_dense:
+    if rows == "dense":
         return 512 if team == 1 else 2048
     return max(2048 // team, 256)
 
@@ -119,7 +131,7 @@ def feature_gather(
     kind: str,
     pipelined: bool = True,
     width: int = 1,
-    is_dense: bool = False,
+    rows: Rows = "mixed",
 ) -> Task:
     """Return the flat task by which every vertex adds up a vector over its edges.
 
@@ -141,13 +153,13 @@ def feature_gather(
     width : {1, 4}
         Features of a term. With 4, `term` returns a tuple of float32, and `finish` takes one, of features f to f + 3; k is a
         multiple of 4.
-    is_dense : bool
-        Whether vertices have `DENSE` edges or more on average: as for `gather_items`.
+    rows : {'mixed', 'dense', 'short'}
+        What `rows_of` says of the graph; the same as for `gather_items`. If they are short, no threads wait for others.
     """
     count = k // width  # of terms for an edge
     team = team_size(count) if kind == "cuda" else 1
     parts = -(-count // team)  # terms of a thread
-    size = vertices_per_item(count, kind, is_dense)
+    size = vertices_per_item(count, kind, rows)
     number, plus, add, part, zero = _terms(dtype, width)
     mine = parts * width  # sums of a thread
     place = _place_in_team(team) if team > 1 else _place_of_thread
@@ -212,7 +224,7 @@ def feature_gather(
             v += stride
         return longest
 
-    def run_on_cpu(worker, item, indptr, indices, *args):  # type: ignore[no-untyped-def]
+    def run_alone(worker, item, indptr, indices, *args):  # type: ignore[no-untyped-def]
         by_teams(worker, item * size, min(item * size + size, indptr.size - 1), 1 << 62, indptr, indices, *args)
 
     def next_row(team, first, last, least, most, indptr):  # type: ignore[no-untyped-def]
@@ -273,4 +285,4 @@ def feature_gather(
                 finish(q * width, v, part(totals, 0), *args)
             v = next_row(worker, v + 1, last, _HIGH_DEGREE, 1 << 62, indptr)  # after all have read the sums
 
-    return Task(named(run if kind == "cuda" else run_on_cpu, term))
+    return Task(named(run_alone if kind == "cpu" or rows == "short" else run, term))

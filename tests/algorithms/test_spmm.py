@@ -12,7 +12,7 @@ import atos_py as atos
 from atos_py.algorithms import spmm
 from atos_py.algorithms.spmm import _neighbour4, _store4, _weighted_neighbour4
 from atos_py.errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
-from atos_py.operators.feature_gather import feature_gather
+from atos_py.operators.feature_gather import feature_gather, rows_of
 
 
 def uneven(weighted: bool, device: atos.Device) -> tuple[atos.Graph, sp.csr_matrix]:
@@ -54,6 +54,23 @@ def test_products(device, k, weighted, dtype):
     atos.verify_spmm(graph, x, y)
     again = atos.spmm(graph, x)
     assert again.tobytes() == y.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("rows", "make"),
+    [
+        ("short", lambda device: atos.generate.road(40, 0.7, device=device)),
+        ("mixed", lambda device: atos.generate.barabasi_albert(2000, 2, device=device)),
+        ("dense", lambda device: atos.generate.rmat(10, 16, device=device)),
+    ],
+)
+@pytest.mark.parametrize("k", [1, 4, 16, 64, 128])
+def test_rows_of_any_length(rows, make, k, device):
+    graph = make(device)
+    assert rows_of(graph) == (rows if device.kind == "cuda" else "mixed")
+    weighted = graph.with_weights(atos.generate.random_weights(graph, -1.0, 1.0))
+    x = np.random.default_rng(k).normal(size=(graph.num_vertices, k)).astype(np.float32)
+    atos.verify_spmm(weighted, x, atos.spmm(weighted, x))
 
 
 def test_an_edge_at_a_time(device, monkeypatch):

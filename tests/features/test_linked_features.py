@@ -50,8 +50,15 @@ PROBLEM = Problem(
 )
 FUNCTIONS = {1: (_weighted_neighbour, _store), 4: (_weighted_neighbour4, _store4)}
 SPMM = {
-    f"spmm, {k} features, {width} at once": (feature_gather(*FUNCTIONS[width], k, np.float32, "cuda", width=width), GATHER, 64)
-    for k, width in ((5, 1), (4, 4), (16, 4), (64, 4), (128, 4))
+    f"spmm, {k} features, {width} at once, {rows} rows": (
+        feature_gather(*FUNCTIONS[width], k, np.float32, "cuda", width=width, rows=rows),
+        GATHER,
+        64,
+    )
+    for k, width, rows in (
+        *((5, 1, "mixed"), (4, 4, "mixed"), (16, 4, "mixed"), (64, 4, "mixed"), (128, 4, "mixed")),
+        *((4, 4, "dense"), (16, 4, "short"), (64, 4, "short")),
+    )
 }
 KERNELS = {
     **SPMM,
