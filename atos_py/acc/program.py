@@ -200,8 +200,8 @@ class Program:
         unroll : int
             How many levels a thread follows where it makes vertices active, 1 to 6: with 2 it goes on to the edges of a vertex
             that an edge has changed, unless it has more than 32. So rounds are fewer, though more may be done in all. For
-            pushes: not with 'pull', 'topology', `delta` or `apply`, nor for votes. `frontiers` are without vertices that a
-            thread has followed.
+            pushes: not with 'pull', 'topology' or `apply`, nor for votes. `frontiers` are without vertices that a thread has
+            followed.
         monotone_stores : bool
             Whether vertices change their out-neighbours by plain stores, not by atomics, nor looking along in-edges. Only for
             ``policy="topology"``: a store may undo a better one of another thread, which is repaired since every vertex sends
@@ -273,9 +273,8 @@ class Program:
         no_list = direction == "pull" or policy == "topology" or self.apply
         no_push = no_list and not monotone_stores
         deep = (
-            f"unroll={unroll!r} lets updates along pushes run ahead of rounds and of any order, which votes do not, and there "
-            f"are none where all pull (got {self.combine!r}, direction={direction!r}, policy={policy!r}, delta={delta!r}): "
-            "leave it out"
+            f"unroll={unroll!r} lets updates along pushes run ahead of rounds, which votes do not, and there are none where all "
+            f"pull (got {self.combine!r}, direction={direction!r}, policy={policy!r}): leave it out"
         )
         lost = (
             "monotone_stores=True may lose an update to a store of another thread, and no worklist says who has to send again; "
@@ -293,7 +292,7 @@ class Program:
             (in_rounds and relaxed, online),
             (check_bool("monotone_stores", monotone_stores) and policy != "topology", lost),
             (check_bool("unique", unique) and (no_list or relaxed), repeats),
-            (levels > 1 and (no_push or self.combine.votes or delta is not None), deep),
+            (levels > 1 and (no_push or self.combine.votes), deep),
         )
         for is_wrong, message in rules:
             if is_wrong:

@@ -76,7 +76,6 @@ VOTE, MIN, SUM = programs.BFS, programs.SSSP, programs.WEIGHTED_SUMS
         (MIN, {"unroll": 0}, InvalidArgumentError, "unroll"),
         (MIN, {"unroll": 7}, InvalidArgumentError, "unroll"),
         (VOTE, {"unroll": 2}, LaunchConfigError, "which votes do not"),
-        (MIN, {"unroll": 2, "delta": 1}, LaunchConfigError, "any order.*delta=1"),
         (MIN, {"unroll": 2, "policy": "topology"}, LaunchConfigError, "none where all pull"),
         (MIN, {"unroll": 2, "direction": "pull"}, LaunchConfigError, "none where all pull"),
         (SUM, {"unroll": 2}, LaunchConfigError, "ahead of rounds"),
