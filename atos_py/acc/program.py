@@ -273,8 +273,8 @@ class Program:
         no_list = direction == "pull" or policy == "topology" or self.apply
         no_push = no_list and not monotone_stores
         deep = (
-            f"unroll={unroll!r} lets updates along pushes run ahead of rounds, which votes do not, and there are none where all "
-            f"pull (got {self.combine!r}, direction={direction!r}, policy={policy!r}): leave it out"
+            f"unroll={unroll!r} lets updates along pushes run ahead of rounds, which votes do not, and there are none where "
+            f"all pull (got {self.combine!r}, direction={direction!r}, policy={policy!r}): leave it out"
         )
         lost = (
             "monotone_stores=True may lose an update to a store of another thread, and no worklist says who has to send again; "

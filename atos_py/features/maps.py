@@ -21,7 +21,8 @@ from ..compile.task import Task
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
-from ..operators.feature_gather import RANGES_AT_ONCE, feature_gather, gather_items, rows_of, team_size
+from ..graph.row_lengths import rows_of
+from ..operators.feature_gather import RANGES_AT_ONCE, feature_gather, gather_items, team_size
 from ..operators.ranges import mixed_item_dtype, mixed_range_bounds, mixed_ranges, range_items
 from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue

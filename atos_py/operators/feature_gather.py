@@ -20,11 +20,19 @@ import numpy as np
 from ..compile.local_array import local_array
 from ..compile.task import Task
 from ..compile.vector_access import WIDTH
-from ..graph.largest_degree import largest_degree
 from .ranges import range_items
 from .vertex_map import named
 
-__all__ = ["MOST_FEATURES", "RANGES_AT_ONCE", "Rows", "feature_gather", "gather_items", "rows_of", "team_size"]
+__all__ = [
+    "DENSE",
+    "LOW_DEGREE",
+    "MOST_FEATURES",
+    "RANGES_AT_ONCE",
+    "Rows",
+    "feature_gather",
+    "gather_items",
+    "team_size",
+]
 
 MOST_FEATURES = 128
 RANGES_AT_ONCE = 1  # that a worker takes: a range with a hub takes long
@@ -34,15 +42,6 @@ _HIGH_DEGREE = 64 * LOW_DEGREE
 _WARPS = 32  # of a worker, at most
 
 Rows = Literal["short", "dense", "mixed"]
-
-
-def rows_of(graph: Any) -> Rows:
-    """Return what rows a graph on a GPU has: short ones alone, many edges on average, or neither."""
-    if graph.device.kind == "cpu":
-        return "mixed"
-    if graph.num_edges >= DENSE * graph.num_vertices:
-        return "dense"
-    return "short" if largest_degree(graph) <= LOW_DEGREE else "mixed"
 
 
 def team_size(k: int) -> int:
@@ -154,7 +153,8 @@ def feature_gather(
         Features of a term. With 4, `term` returns a tuple of float32, and `finish` takes one, of features f to f + 3; k is a
         multiple of 4.
     rows : {'mixed', 'dense', 'short'}
-        What `rows_of` says of the graph; the same as for `gather_items`. If they are short, no threads wait for others.
+        Whether vertices have `DENSE` edges or more on average, none has more than `LOW_DEGREE`, or neither; the same as for
+        `gather_items`. Where all rows are short, no threads wait for others.
     """
     count = k // width  # of terms for an edge
     team = team_size(count) if kind == "cuda" else 1

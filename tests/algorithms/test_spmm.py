@@ -12,7 +12,8 @@ import atos_py as atos
 from atos_py.algorithms import spmm
 from atos_py.algorithms.spmm import _neighbour4, _store4, _weighted_neighbour4
 from atos_py.errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
-from atos_py.operators.feature_gather import feature_gather, rows_of
+from atos_py.graph.row_lengths import rows_of
+from atos_py.operators.feature_gather import feature_gather
 
 
 def uneven(weighted: bool, device: atos.Device) -> tuple[atos.Graph, sp.csr_matrix]:
