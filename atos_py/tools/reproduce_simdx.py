@@ -111,7 +111,7 @@ MEASURES = {
     "table2": Measure(
         "Registers and launches (Table 2)", (*_SEARCHES, "PageRank"), _FUSIONS,
         "Registers of a thread: the most of all kernels, 0 on the CPU. They are the fewest of 40, 48, 64 or more with "
-        "which nothing is spilled, and each kernel has the function between rounds too.",
+        "which little is spilled, and each kernel has the function between rounds too.",
     ),
     "table4": Measure(
         "Run times (Table 4)", tuple(PROGRAMS), {"push": {}, "auto": {"direction": "auto"}},

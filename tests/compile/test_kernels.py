@@ -17,6 +17,7 @@ from atos_py.algorithms import bfs, count_triangles, dynamic_components, label_p
 from atos_py.algorithms.bfs.tasks import visit_along
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import PoolArgument, QueueKind, describe
+from atos_py.compile.first_limits import spills_allowed
 from atos_py.compile.kinds import Launchable, Tasks
 from atos_py.graph import row_deletion, row_edits, row_keys
 from atos_py.operators import connect, orientation, peeling
@@ -307,20 +308,20 @@ def test_kernels_spill_nothing(name, worker):
 
 @pytest.mark.parametrize("idle", [None, rescan], ids=["", "idle"])
 @pytest.mark.parametrize("worker", WORKERS)
-def test_kernels_with_rounds_spill_nothing(worker, idle):
+def test_kernels_with_rounds_spill_little(worker, idle):
     args = (describe(GRAPH), describe(array("u4")))
     found = link.cubin(pull, idle, args, np.dtype("u4"), worker, (9, 0), each_round=between_rounds)
     assert found.asks_for_round
-    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+    assert max(found.spill_bytes, found.stack_bytes) <= spills_allowed(pull, between_rounds)
     assert 16 <= found.registers <= MOST_REGISTERS
 
 
 @pytest.mark.parametrize("worker", WORKERS)
-def test_kernels_with_rounds_over_several_gpus_spill_nothing(worker):
+def test_kernels_with_rounds_over_several_gpus_spill_little(worker):
     args = (describe(GRAPH), describe(array("u4")))
     found = link.cubin(pull, None, args, np.dtype("u4"), worker, (9, 0), each_round=between_rounds, peers=True)
     assert found.asks_for_round
-    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+    assert max(found.spill_bytes, found.stack_bytes) <= spills_allowed(pull, between_rounds)
     assert 16 <= found.registers <= MOST_REGISTERS
 
 
