@@ -102,8 +102,10 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
   // those of a warp meet again in the search for the next one.
   ATOS_DEVICE void run(unsigned got) {
     if (num_kinds())
-      for (unsigned from = Group::rank() & ~31u; from < got; from += Group::size())
-        this->count_kinds(from + lane_id() < got, items[min(from + lane_id(), got - 1)]);
+      for (unsigned from = Group::rank() & ~31u; from < got; from += Group::size()) {
+        const unsigned k = from + lane_id();
+        this->count_kinds(k < got, items[k < got ? k : 0]);
+      }
     const bool looks = kKeepsLocalItems && launch.persistent && Group::rank() == Group::size() - 1;
     if (!nested()) {
       if (looks) this->sample_demand();
