@@ -70,12 +70,12 @@ def spills_allowed(task: Launchable, each_round: Callable[..., Any] | None) -> i
     """Return how many bytes of loads and stores a thread may spill with the limit that is taken.
 
     Few, where all vertices gather in rounds: on an H200 a round of PageRank of road4900 takes 0.31 ms with 40 registers, 0.34
-    with 48 and 0.39 with 64, and a round of rmat22 1.07, 1.06 and 1.06. Fewer, where there is a function between rounds, since
-    it is what spills: a search of rmat22 by a task of a user takes 1.49 ms with 40 registers and 1.58 with 48.
+    with 48 and 0.39 with 64, and a round of rmat22 1.07, 1.06 and 1.06. Fewer, where a user's task has a function between
+    rounds, since it is what spills: a search of rmat22 takes 1.49 ms with 40 registers and 1.58 with 48.
     """
     if _modules(task) == [_GATHERS]:
         return 128
-    return 0 if each_round is None else 96
+    return 0 if each_round is None or _is_of_package(task) else 96
 
 
 def _is_of_package(task: Launchable) -> bool:

@@ -96,9 +96,10 @@ def test_only_limits_are_of_kernels_of_the_package():
     assert not _ONLY.keys() & _FIRST.keys()
 
 
-def test_what_gathers_in_rounds_may_spill_a_little_and_other_functions_between_rounds_less():
+def test_what_gathers_in_rounds_may_spill_a_little_and_other_programs_less():
     gathers, end_round = make_dense_task(programs.WEIGHTED_SUMS, np.dtype("f4"), 0.0)
     tasks, _, _ = make_tasks(programs.BFS, np.dtype("u4"))
     assert spills_allowed(gathers, end_round) > spills_allowed(Tasks(tuple(tasks)), end_round) > 0
     assert spills_allowed(tasks[0], None) == 0
+    assert spills_allowed(Tasks(row_deletion.DELETION["cuda"][0]), row_deletion.DELETION["cuda"][1]) == 0
     assert spills_allowed(chebyshev_pull.chebyshev_round, None) == 0

@@ -9,6 +9,7 @@ from repository import load_example
 
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import PoolArgument, QueueKind, describe
+from atos_py.compile.first_limits import spills_allowed
 from atos_py.compile.kinds import Tasks
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
@@ -46,12 +47,12 @@ KERNELS = {
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_kernels_spill_nothing(name):
+def test_kernels_spill_little(name):
     task, args, worker = KERNELS[name]
     kinds = tuple(arg if isinstance(arg, QueueKind) else describe(arg) for arg in args)
     each_round = survey_propagation.settle if name == "sweep" else None
     found = link.cubin(task, None, kinds, np.dtype("u4"), worker, (9, 0), each_round=each_round)
-    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+    assert max(found.spill_bytes, found.stack_bytes) <= spills_allowed(task, each_round)
     assert 16 <= found.registers <= 64
 
 

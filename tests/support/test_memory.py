@@ -122,6 +122,7 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
             "grid3d": (2, 3, 4),
             "kronecker": ([[1, 2], [3, 4]], 4),
             "random_weights": (GRAPH, 1, 5),
+            "sample_edges": (GRAPH, 0.5),
             "small_world": (9, 2, 0.5),
             "uniform": (9, 5),
         }.items()
