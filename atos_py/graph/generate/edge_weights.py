@@ -15,11 +15,11 @@ from ...support.validation import check_float, check_int
 from ..graph import Graph
 from ..graph_arrays import check_graph
 from ..row_arrays import row_sources
-from .hashing import check_seed, hash_seeds
+from .hashing import check_seed, hash_seeds, to_fraction
 
 __all__ = ["random_weights"]
 
-_11, _32 = np.uint64(11), np.uint64(32)
+_32 = np.uint64(32)
 
 
 @host_memory_for("generate.random_weights")
@@ -68,8 +68,7 @@ def random_weights(graph: Graph, low: float, high: float, seed: int = 0) -> Arra
         ends = (xp.minimum(sources, indices).astype(np.uint64) << _32) | xp.maximum(sources, indices)
         number = splitmix64(splitmix64(ends ^ start))
         if not whole:
-            fraction = (number >> _11).astype(np.float64) * 2.0**-53
-            return ((low + (high - low) * fraction).astype(np.float32),)
+            return ((low + (high - low) * to_fraction(number)).astype(np.float32),)
         kind = np.int32 if low >= -(2**31) and high < 2**31 else np.int64
         drawn = ((number >> _32) * np.uint64(high - low + 1)) >> _32
         return ((drawn.astype(np.int64) + low).astype(kind),)

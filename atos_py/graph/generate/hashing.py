@@ -13,11 +13,11 @@ from ...support.splitmix64 import GOLDEN, splitmix64
 from ...support.validation import check_int, require_host_memory
 from ..csr import EdgeChunk
 
-__all__ = ["check_seed", "generate_edges", "hash_seeds", "permutation_keys", "permute"]
+__all__ = ["check_seed", "generate_edges", "hash_seeds", "permutation_keys", "permute", "to_fraction"]
 
 _CHUNK_EDGES = 1 << 20
 _ROUNDS = 4
-_ONE = np.uint64(1)
+_ONE, _11 = np.uint64(1), np.uint64(11)
 
 
 def check_seed(seed: Any) -> int:
@@ -28,6 +28,11 @@ def check_seed(seed: Any) -> int:
 def hash_seeds(seed: int, count: int) -> NDArray[np.uint64]:
     """Return hashes of `count` seeds from `seed` on."""
     return splitmix64(np.arange(count, dtype=np.uint64) + np.uint64(seed) + GOLDEN)  # type: ignore[no-any-return]
+
+
+def to_fraction(hashes: Any) -> Any:
+    """Return hashes of 64 bits as float64, from 0 on and less than 1; for `compute`."""
+    return (hashes >> _11).astype(np.float64) * 2.0**-53
 
 
 def permutation_keys(seed: int) -> tuple[np.uint64, NDArray[np.uint64]]:

@@ -14,11 +14,9 @@ from ...support.validation import check_float
 from ..graph import Graph
 from ..graph_arrays import check_graph
 from ..row_arrays import row_offsets, row_sources
-from .hashing import check_seed, hash_seeds
+from .hashing import check_seed, hash_seeds, to_fraction
 
 __all__ = ["sample_edges"]
-
-_11 = np.uint64(11)
 
 
 @host_memory_for("generate.sample_edges")
@@ -61,7 +59,7 @@ def sample_edges(graph: Graph, probability: float, seed: int = 0) -> Graph:
 
     def draw(xp: Any, indptr: Any, indices: Any, *weights: Any) -> tuple[Any, ...]:
         edges = xp.arange(indices.size, dtype=np.uint64)
-        kept = (splitmix64(edges ^ start) >> _11).astype(np.float64) * 2.0**-53 < probability
+        kept = to_fraction(splitmix64(edges ^ start)) < probability
         sources = row_sources(xp, indptr, indices.size)
         return row_offsets(xp, sources[kept], indptr.size - 1), indices[kept], *(each[kept] for each in weights)
 
