@@ -5,18 +5,32 @@
 
 namespace atos {
 
-// [one thread of a block] Counts the block as arrived at a barrier that has opened `phase` times; whether it is the last one. A
-// fence is between that and what the others have written.
-ATOS_DEVICE bool arrive(Counters *counters, uint64_t phase, uint64_t blocks) {
+// `arrived` has in its lower half the blocks that have arrived at the barrier. Above, it counts the items that were split in
+// this round, for whose chunks a block may take its arrival back; where there are none, nobody does. The last block sets the
+// upper bit: from then on nobody may.
+constexpr uint64_t kSplitMark = uint64_t(1) << 32, kComplete = uint64_t(1) << 63;
+
+// [one thread of a block] Counts the block as arrived at a barrier of so many blocks; whether it is the last one, and if so,
+// whether items were split. A fence is between that and what the others have written.
+ATOS_DEVICE bool arrive(Counters *counters, uint64_t blocks, uint32_t *splits) {
   fence_device();
-  const uint64_t ticket = fetch_add(&counters->arrived, uint64_t(1));
-  return ticket + 1 == (phase + 1) * blocks; // a remainder of 64 bits would be a call, around which registers are kept
+  uint64_t arrived = fetch_add(&counters->arrived, uint64_t(1)) + 1;
+  if (uint32_t(arrived) != blocks || arrived >= kComplete) return false; // or the barrier before has yet to be reset
+  *splits = arrived >= kSplitMark;
+  // If a block has taken its arrival back meanwhile, it will be the last one, or one that comes after it.
+  if (*splits) return compare_exchange(&counters->arrived, arrived, kComplete | blocks);
+  fetch_add(&counters->arrived, 0 - blocks);
+  return true;
 }
 
-// [one thread of a block] Takes the block's arrival back; false if all had arrived before, so that the barrier opens.
-ATOS_DEVICE bool take_back_arrival(Counters *counters, uint64_t phase, uint64_t blocks) {
-  if (fetch_add(&counters->arrived, ~uint64_t(0)) < (phase + 1) * blocks) return true;
-  fetch_add(&counters->arrived, uint64_t(1)); // nobody else looks at it before this block has arrived at the next barrier
+// [one thread of a block] Takes the block's arrival back; false if the barrier opens, or has opened.
+ATOS_DEVICE bool take_back_arrival(Counters *counters, uint64_t phase) {
+  const bool opens = fetch_add(&counters->arrived, ~uint64_t(0)) >= kComplete;
+  if (!opens) {
+    fence_device(); // the barrier opens before `arrived` begins anew
+    if (load(&counters->phase) == phase) return true;
+  }
+  fetch_add(&counters->arrived, uint64_t(1)); // nobody misses it before this block has arrived at the next barrier
   return false;
 }
 
@@ -24,24 +38,32 @@ ATOS_DEVICE bool take_back_arrival(Counters *counters, uint64_t phase, uint64_t 
 // false as soon as an item is split, whose chunks the block may run: it has taken its arrival back then. Of several GPUs each
 // has its barrier; the last block of one, which `represents` it, opens it when all GPUs have met (peers.cuh).
 template <class Last> ATOS_DEVICE bool open_or_wait(const Launch &launch, Counters *counters, uint64_t phase, bool represents,
-                                                    bool is_last, bool helps, Last last) {
+                                                    bool is_last, uint32_t splits, bool helps, Last last) {
+  const auto open = [&] {
+    fence();
+    store(&counters->phase, phase + 1);
+    if (!splits) return;
+    fence();                                                    // see take_back_arrival
+    fetch_add(&counters->arrived, 0 - (kComplete | gridDim.x)); // others may have arrived at the next barrier
+  };
   // Another GPU has failed, whose blocks will not arrive.
   const auto is_alone = [&] { return has_peers() && load(&counters->stop) & kStopGone; };
   if (is_last) {
     fence();
     last();
-    fence();
-    if (has_peers()) peers_of(launch).end_meeting(phase);
-    store(&counters->phase, phase + 1);
+    if (has_peers()) {
+      fence();
+      peers_of(launch).end_meeting(phase);
+    }
+    open();
   } else if (has_peers() && represents) {
     while (!peers_of(launch).has_met(phase) && !is_alone()) {}
-    fence();
-    store(&counters->phase, phase + 1);
+    open();
   } else {
     for (;;) {
-      const uint64_t open = helps ? load(&counters->splits_open) : 0; // both are asked for before an answer is looked at
+      const uint64_t chunks = helps ? load(&counters->splits_open) : 0; // both are asked for before an answer is looked at
       if (load(&counters->phase) != phase) break;
-      if (open && take_back_arrival(counters, phase, gridDim.x)) return false;
+      if (chunks && take_back_arrival(counters, phase)) return false;
       if (is_alone()) break;
     }
   }
@@ -52,20 +74,20 @@ template <class Last> ATOS_DEVICE bool open_or_wait(const Launch &launch, Counte
 // [all threads] A barrier of all blocks. Before anybody goes on, all threads of a block call `each_round`, with true in one
 // thread of the last block to come, and this one runs `last`. Free of deadlock because a launch with barriers has no more
 // blocks than are resident at once. With `helps`, false if the block has to come again, since there was work left.
-template <class EachRound, class Last>
-ATOS_DEVICE bool grid_barrier(const Launch &launch, Counters *counters, bool helps, EachRound each_round, Last last) {
+template <class EachRound, class Last> ATOS_DEVICE bool grid_barrier(const Launch &launch, Counters *counters, bool helps,
+                                                                     uint32_t *splits, EachRound each_round, Last last) {
   __syncthreads();
   uint64_t phase = 0;
   bool represents = false, is_last = false, comes_again = false;
   if (threadIdx.x == 0) {
     phase = load(&counters->phase);
-    represents = arrive(counters, phase, gridDim.x);
+    represents = arrive(counters, gridDim.x, splits);
     is_last = has_peers() && represents ? peers_of(launch).meet(phase) : represents;
-    if (!has_each_round()) comes_again = !open_or_wait(launch, counters, phase, represents, is_last, helps, last);
+    if (!has_each_round()) comes_again = !open_or_wait(launch, counters, phase, represents, is_last, *splits, helps, last);
   }
   if (has_each_round()) {
     each_round(is_last);
-    if (threadIdx.x == 0) comes_again = !open_or_wait(launch, counters, phase, represents, is_last, helps, last);
+    if (threadIdx.x == 0) comes_again = !open_or_wait(launch, counters, phase, represents, is_last, *splits, helps, last);
   }
   if (helps) return !__syncthreads_or(comes_again);
   __syncthreads();
@@ -80,8 +102,18 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
   using Below::queue;
   using Below::worker;
 
-  // [one lane] Claims tickets of the current round for each of `lanes`; returns how many.
+  // [one lane] Claims this worker's share of a small round, for each of `lanes`; returns how many tickets, or 0 if there are
+  // none left, or if it has claimed before. A stop is not looked for: at the barrier that has just been left, there was none.
+  ATOS_DEVICE uint64_t claim_share(uint64_t lanes) {
+    const uint64_t share = header->share;
+    if (share == kNoShare || share == kShareClaimed) return 0;
+    header->share = kShareClaimed;
+    return header->consumer.claim_part(this->claims_of_kernel(), this->first_of_kernel(), header->round_end, share * lanes);
+  }
+
+  // [one lane] Claims tickets of a large round, for each of `lanes`; returns how many.
   ATOS_DEVICE uint64_t claim_of_round(uint64_t lanes) {
+    if (header->share == kShareClaimed) return header->consumer.claimed = 0;
     return header->consumer.claim_of_round(launch, this->claims_of_kernel(), this->first_of_kernel(), header->round_end, lanes);
   }
 
@@ -121,6 +153,19 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
     __syncthreads();
   }
 
+  // [one lane] After the barrier at the end of a round: kRound if another one has opened, kIdle if nothing is left to run, or
+  // kLeave.
+  ATOS_DEVICE Action look_at_round(uint64_t end) {
+    const Counters *counters = queue().counters;
+    const uint64_t next = load(&counters->round_end);
+    if (asks_for_round()) header->mode = int64_t(load(&counters->mode));
+    if (next == kNever || (has_peers() && load(&counters->stop) & kStopGone)) return Action::kLeave;
+    if (!has_peers() && next == end && !(has_buckets() && load(&counters->far.opened))) return Action::kIdle;
+    this->set_round(end, next);
+    header->idle_called = 0;
+    return Action::kRound;
+  }
+
   // [all threads] When nothing is left of a round: kLeave, kIdle, or kRound after the next one has opened. `calls`: whether
   // this thread would call the function between rounds. `helps`: whether the worker runs chunks of split items; kRound may then
   // also mean that there are some in this round.
@@ -137,7 +182,7 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
       const uint64_t end = header->round_end;
       // The last block decides for all. Were each to look at `stop` itself, a slow one could see what a fast one has set in
       // the next round already, and leave it waiting.
-      const bool is_over = grid_barrier(launch, counters, helps, each_round, [&] {
+      const bool is_over = grid_barrier(launch, counters, helps, &header->splits, each_round, [&] {
         if (has_peers()) {
           if (!has_each_round()) peers_of(launch).close_round(has_buckets());
           peers_of(launch).open_round([&] { return has_buckets() && this->open_next_bucket_of_peers(); });
@@ -152,24 +197,19 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
         if (!idle_called) fetch_add(&counters->rounds, uint64_t(1));
       });
       if (!is_over) return Action::kRound;
-      const uint64_t next = load(&counters->round_end);
-      if (next == kNever || (has_peers() && load(&counters->stop) & kStopGone)) return Action::kLeave;
-      if (has_peers() || next != end || (has_buckets() && load(&counters->far.opened))) {
-        if (Group::rank() == 0) {
-          header->round_end = next;
-          header->idle_called = 0;
-        }
-        if (asks_for_round()) {
-          ++worker.round;
-          worker.mode = int64_t(load(&counters->mode));
-        }
-        Group::sync();
-        return Action::kRound;
+      // One thread reads for all of the worker: if thousands read one word, each waits for the others.
+      if (Group::rank() == 0) header->action = look_at_round(end);
+      Group::sync();
+      const Action action = header->action;
+      if (action == Action::kRound && asks_for_round()) {
+        ++worker.round;
+        worker.mode = header->mode;
       }
+      if (action != Action::kIdle) return action;
     } else {
       if (has_each_round() && !launch.idle_round) {
         __syncthreads();
-        const bool is_last = threadIdx.x == 0 && arrive(counters, 0, gridDim.x);
+        const bool is_last = threadIdx.x == 0 && arrive(counters, gridDim.x, &header->splits);
         if (is_last) store(&counters->arrived, 0); // for the next kernel
         each_round(is_last);
       }

@@ -78,7 +78,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
   // [first warp] Claims tickets, if there are none: kWait for their items, or kChunk or kLeave.
   ATOS_DEVICE Action claim() {
     Action action = Action::kWait;
-    if (lane_id() == 0 && header->consumer.claimed == 0) {
+    if (lane_id() == 0 && header->consumer.claimed == 0 && !this->claim_share(1)) {
       const Counters *counters = queue().counters;
       const bool relaxed = this->relaxed();
       // All is asked for before the first answer is looked at: they take as long as one.
@@ -180,9 +180,11 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     if (has_mailbox() && header->step == Action::kItems) take_mail_at_times(queue(), launch.mailbox);
     const uint32_t local_items = header->local_items;
     const bool takes_ticket = has_buckets() && this->gives_way();
-    bool goes_on = false;
+    bool goes_on = false, drained = false;
     __syncwarp(); // all have read it
     if (lane_id() == 0) {
+      // It has run its share of a small round.
+      drained = header->share == kShareClaimed && header->step == Action::kItems && header->consumer.claimed == 0;
       goes_on = account_step();
       header->local_items = 0;
       if (has_buckets()) worker.far_state()->kept = 0;
@@ -195,7 +197,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       if (filled != Action::kWait) action = filled;
       else if (local_items == 0) {
         if (lane_id() == 0) header->steps = 0;
-        action = fetch();
+        action = __shfl_sync(kAll, drained, 0) ? Action(Action::kLeave) : fetch();
       }
     }
     const bool is_work = action == Action::kItems || action == Action::kChunk || (has_buckets() && action == Action::kFar);

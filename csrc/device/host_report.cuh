@@ -56,8 +56,7 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
     if (launch.persistent && stop == kRun && !has_peers()) { // other GPUs may still look
       store(&counters->head, tail); // claims that ran ahead are void; if the queue grew, the host makes all of this anew
       store(&counters->finished, tail);
-      for (uint64_t *zero :
-           {&counters->untracked, &counters->arrived, &counters->phase, &counters->ran, &counters->pushed, &counters->rounds})
+      for (uint64_t *zero : {&counters->untracked, &counters->phase, &counters->ran, &counters->pushed, &counters->rounds})
         store(zero, 0);
       if (has_each_round()) store(&counters->mode, 0);
       for (unsigned k = 0; k < num_kinds(); ++k) store(&counters->ran_by[k], 0);

@@ -45,7 +45,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
       if (stop == kRun && relaxed) {
         header->producer.demand = int64_t(head - tail);
         total = header->consumer.claim(queue(), fair_batch_size(launch, head, tail) * lanes); // for all lanes
-      } else if (stop == kRun) {
+      } else if (stop == kRun && (total = this->claim_share(lanes)) == 0) {
         total = this->claim_of_round(lanes);
       }
       header->consumer.claimed = total;

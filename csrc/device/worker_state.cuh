@@ -68,6 +68,7 @@ struct Header {
   uint64_t ran, pushed;      // statistics
   uint64_t head;             // as last sampled
   uint64_t round_end;        // tickets below this run in the current round
+  int64_t mode;              // of that round
   uint64_t borrowed_item[2]; // the item of the chunk that runs, from the table or this worker's batch; see `borrowed`
   uint64_t borrowed_values[kValueWords];
   Chunk chunk;
@@ -85,6 +86,8 @@ struct Header {
   uint32_t next_long;     // first of them that has not been looked at for splitting
   uint32_t num_split;     // number of the counted ones that were split
   uint32_t idle_called;   // in this round
+  uint32_t splits;        // of the last block at a barrier: whether items were split in the round
+  uint32_t share;         // of the round that this worker claims at once, kNoShare or kShareClaimed (consumer.cuh)
   uint32_t each;          // thread workers: tickets for each lane that had none
 
   // Counts the pushes of the last step as flushed.
@@ -178,7 +181,7 @@ template <class Group, unsigned bytes> struct WorkerState {
       *header = Header{};
       header->consumer.begin(queue());
       header->producer.begin(queue());
-      header->round_end = launch.round_end;
+      set_round(launch.round_begin, launch.round_end);
       header->chunk.split = -1;
       header->step = Action::kLeave;
       if (has_peers())
@@ -195,6 +198,12 @@ template <class Group, unsigned bytes> struct WorkerState {
 
   ATOS_DEVICE QueueRef<bytes> queue() const { return worker.queue(); }
   ATOS_DEVICE bool relaxed() const { return launch.persistent && !launch.barrier; }
+
+  // [one lane] The round [begin, end) is the current one. With buckets a worker has chunks of far items to claim, too.
+  ATOS_DEVICE void set_round(uint64_t begin, uint64_t end) {
+    header->round_end = end;
+    header->share = relaxed() || has_buckets() ? kNoShare : share_of_round(launch, end - begin, nested());
+  }
 
   // A fence between what is written before an item is pushed and what its task reads. In a launch over several GPUs with
   // barriers, these order what passes from one GPU to another.

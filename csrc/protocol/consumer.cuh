@@ -19,13 +19,28 @@ template <unsigned bytes> ATOS_FUNCTION QueueRef<bytes> queue_of(const Launch &l
           launch.growths};
 }
 
+// An equal part of n items for each worker, or 1 if there are more workers.
+ATOS_FUNCTION uint32_t equal_share(const Launch &launch, int64_t n) {
+  if (n <= int64_t(launch.workers)) return 1;
+  // In 32 bits, since a 64-bit division is slow; more than that many items is plenty for everybody.
+  return uint32_t(n < 0x7fffffff ? n : 0x7fffffff) / launch.workers;
+}
+
 // A fair part of the items in [head, end) for one worker, so that the others get theirs; at least one.
 ATOS_FUNCTION uint64_t fair_batch_size(const Launch &launch, uint64_t head, uint64_t end) {
-  const int64_t there = int64_t(end - head);
-  if (there <= int64_t(launch.workers)) return 1;
-  // In 32 bits, since a 64-bit division is slow; more than that many items is plenty for everybody.
-  const uint32_t part = uint32_t(there < 0x7fffffff ? there : 0x7fffffff) / launch.workers;
+  const uint32_t part = equal_share(launch, int64_t(end - head));
   return part < launch.fetch ? part : launch.fetch;
+}
+
+// In a small round each worker claims its share once, without a look at how many are left: all shares together are the round.
+// Another step would take longer than the items. In a large round, and where the items of a batch run one after the other,
+// workers claim as they go, so that nobody waits for the slowest.
+constexpr uint32_t kNoShare = 0, kShareClaimed = ~0u;
+
+// The share of a round of n items, or kNoShare in a large one.
+ATOS_FUNCTION uint32_t share_of_round(const Launch &launch, uint64_t n, bool side_by_side) {
+  const uint32_t share = equal_share(launch, int64_t(n + launch.workers - 1)); // rounded up
+  return share <= (side_by_side ? kSmallShare : 1) && share <= launch.fetch ? share : kNoShare;
 }
 
 struct Consumer {
@@ -50,14 +65,15 @@ struct Consumer {
   // Claims tickets of a round, of which no more will come, for each of `lanes`; returns how many, or 0 if none is left. The
   // round is [begin, end), and `claims` counts those of its tickets that have been claimed.
   ATOS_FUNCTION uint64_t claim_of_round(const Launch &launch, uint64_t *claims, uint64_t begin, uint64_t end, uint64_t lanes) {
-    uint64_t got = 0;
     const uint64_t next = begin + load(claims);
-    if (next < end) {
-      const uint64_t want = fair_batch_size(launch, next, end) * lanes;
-      first = begin + fetch_add(claims, want);
-      got = first >= end ? 0 : end - first < want ? end - first : want;
-    }
-    return claimed = got;
+    if (next >= end) return claimed = 0;
+    return claim_part(claims, begin, end, fair_batch_size(launch, next, end) * lanes);
+  }
+
+  // The same for a share of it.
+  ATOS_FUNCTION uint64_t claim_part(uint64_t *claims, uint64_t begin, uint64_t end, uint64_t want) {
+    first = begin + fetch_add(claims, want);
+    return claimed = first >= end ? 0 : end - first < want ? end - first : want;
   }
 
   // While the slots of the claimed tickets are not filled: finds out whether another ring follows, which they may be for.

@@ -57,16 +57,16 @@ struct Counters {
   alignas(128) uint64_t finished;  // tasks that ran, of those counted in the tail or in `untracked`
   uint64_t stop;                   // why workers have to leave before the end, or kRun
   uint64_t untracked;              // tasks not tracked by the tail: split local items (no ticket), far items, the mailbox
-  uint64_t splits_open;            // bits of the split items that have unclaimed chunks
   alignas(128) uint64_t spilled;   // items that found their slot occupied
   uint64_t mail;                   // items taken from the mailbox, and whether a worker takes more (mailbox.cuh)
   alignas(128) uint64_t quiescent; // idle rounds: see `register_quiescent`
-  alignas(128) uint64_t arrived;   // grid barrier: blocks that arrived
+  alignas(128) uint64_t arrived;   // grid barrier: blocks that arrived, and more (bsp_rounds.cuh)
   alignas(128) uint64_t phase;     // grid barrier: how often it opened
-  uint64_t round_end;              // grid barrier: tickets below this run in the current round
-  uint64_t mode;                   // of the round that comes next: what the function between rounds has set
-  alignas(128) uint64_t met;       // peers: devices whose blocks have all arrived, on the first device
-  alignas(128) uint64_t meetings;  // peers: how often all devices have met, on each device
+  uint64_t splits_open;           // bits of the split items that have unclaimed chunks; who waits for the phase looks for these
+  uint64_t round_end;             // grid barrier: tickets below this run in the current round
+  uint64_t mode;                  // of the round that comes next: what the function between rounds has set
+  alignas(128) uint64_t met;      // peers: devices whose blocks have all arrived, on the first device
+  alignas(128) uint64_t meetings; // peers: how often all devices have met, on each device
   alignas(128) uint64_t claims[ATOS_MAX_STREAMS]; // discrete kernels: tickets claimed of the range of each stream's kernel
   uint64_t gone[ATOS_MAX_STREAMS];                // blocks that left the kernel of each stream
   FarCounters far;

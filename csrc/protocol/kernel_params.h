@@ -77,7 +77,7 @@ struct SharedLayout {
   uint32_t reduce, kinds, items, buffer, values, lengths, scan, far, peers, scratch, bytes;
 };
 
-constexpr uint32_t kHeaderBytes = 352;
+constexpr uint32_t kHeaderBytes = 368;
 constexpr uint32_t kHeaderItemBytes = 16; // a borrowed item (work_sharing.cuh) that is larger has its place behind the header
 constexpr uint32_t kReduceBytes = 32 * 8;
 constexpr uint32_t kFarStateBytes = 64;

@@ -31,6 +31,7 @@ constexpr unsigned kPollNanoseconds = 20;   // pause after that test
 constexpr unsigned kMostTries = 1 << 17;    // waits for a larger ring: a third of a second on a GPU
 
 // Spreading work over the threads of a worker.
+constexpr unsigned kSmallShare = 16; // items of a round for each worker, up to which each claims its share at once
 constexpr unsigned kFew = 32; // pushes, or items of a batch, up to which a worker's first warp handles them by itself
 
 // Work sharing.

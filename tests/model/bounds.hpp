@@ -29,7 +29,7 @@ struct Bounds {
   unsigned nested = 0;  // 1: a task has an iteration for each child,
   unsigned longs = 0;   // and those in this mask at least long_from
   unsigned flat = 0;    // mask of the tasks that are of a second kind, which is flat; items of 8 bytes
-  unsigned long_from = 2, chunk = 1, few = 32, backlog = 8; // in place of the constants in csrc
+  unsigned long_from = 2, chunk = 1, few = 32, backlog = 8, share = 1; // in place of the constants in csrc
   unsigned steps = 1000; // likewise: with local items only
   unsigned waits = 0;    // mask of the tasks that push themselves again until the last seed has been claimed
   unsigned keep = 1;    // 0: no worker keeps what it pushed, as thread workers
@@ -54,7 +54,7 @@ struct Bounds {
     const struct { const char *name; unsigned *value; } names[] = {
         {"workers", &workers}, {"seeds", &seeds}, {"capacity", &capacity}, {"max_capacity", &max_capacity}, {"grows", &grows},
         {"memory", &memory}, {"fetch", &fetch}, {"buffer", &buffer}, {"barrier", &barrier}, {"launches", &launches}, {"stops", &stops}, {"fails", &fails}, {"halts", &halts}, {"aside", &aside}, {"between", &between}, {"ends", &ends},
-        {"nested", &nested}, {"longs", &longs}, {"flat", &flat}, {"long_from", &long_from}, {"chunk", &chunk}, {"few", &few}, {"backlog", &backlog}, {"steps", &steps}, {"waits", &waits},
+        {"nested", &nested}, {"longs", &longs}, {"flat", &flat}, {"long_from", &long_from}, {"chunk", &chunk}, {"few", &few}, {"share", &share}, {"backlog", &backlog}, {"steps", &steps}, {"waits", &waits},
         {"keep", &keep}, {"switched_off", &switched_off}, {"buckets", &buckets}, {"blocks", &blocks}, {"devices", &devices}, {"local", &local}, {"adapts", &adapts}, {"cta", &cta}, {"arrive", &arrive}, {"mailbox", &mailbox}, {"mailed", &mailed}, {"weak", &weak}, {"report", &report}, {"most", &most}};
     for (int i = 1; i < count; ++i) {
       const char *equals = std::strchr(arguments[i], '=');

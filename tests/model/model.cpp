@@ -355,6 +355,7 @@ void tidy_local(unsigned) {
   seen.ran = bounds.report ? header.ran : 0;
   seen.pushed = bounds.report ? header.pushed : 0;
   seen.round_end = header.round_end;
+  seen.share = header.share;
   seen.end.quiescent = header.end.quiescent;
   seen.end.candidate = header.step == Action::kIdle ? header.end.candidate : 0;
   seen.chunk.split = header.chunk.split;

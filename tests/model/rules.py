@@ -199,13 +199,28 @@ BROKEN = {
     "blocks wait for each other": Rule(
         in_worker(r"if \(load\(&counters->phase\) != phase\) break;", "break;"), caught_in="barrier"
     ),
-    "an arrival that completes the barrier stays": Rule(
-        in_worker(r"if \((fetch_add\(&counters->arrived, ~uint64_t\(0\)\)) < .*?\) return true;", r"return \1, true;"),
+    "a barrier that opens takes no arrival back": Rule(
+        in_worker(r">= kComplete;", ">= kComplete && false;"), caught_in="barrier, split items"
+    ),
+    "a barrier is complete once": Rule(
+        in_worker(r"return (compare_exchange\(&counters->arrived, arrived, kComplete \| blocks\))", r"return \1, true"),
         caught_in="barrier, split items",
-        found=TWICE,
+    ),
+    "items are marked before they are split": Rule(
+        in_worker(r"fetch_add\(&queue\(\)\.counters->arrived, kSplitMark\);", ";"), caught_in="barrier, split items"
+    ),
+    "an arrival at a barrier that has opened stays": Rule(
+        in_worker(r"if \(load\(&counters->phase\) == phase\) return true;", "return true;"), caught_in="barrier, split items"
+    ),
+    "a barrier opens before arrivals are counted anew": Rule(
+        in_worker(
+            r"store\(&counters->phase, phase \+ 1\);\s*if \(!splits\) return;.*?(fetch_add\(&counters->arrived, 0 - .*?;)",
+            r"if (splits) \1 store(&counters->phase, phase + 1);",
+        ),
+        caught_in="barrier, split items",
     ),
     "whoever helps has not arrived": Rule(
-        in_worker(r"if \(open && take_back_arrival\(counters, phase, gridDim\.x\)\) return false;", "if (open) return false;"),
+        in_worker(r"if \(chunks && take_back_arrival\(counters, phase\)\) return false;", "if (chunks) return false;"),
         caught_in="barrier, split items",
     ),
     "the last block decides": Rule(
@@ -215,13 +230,12 @@ BROKEN = {
         ),
         caught_in="stopped from outside, barrier",
     ),
-    "arrivals are counted anew in each launch": Rule(
-        in_worker(r"&counters->untracked, &counters->arrived, ", "&counters->untracked, "),
-        caught_in="barrier, idle again",
-        found=STUCK,
-    ),
     "claims of a round end with it": Rule(
         in_worker(r"end - first < want \? end - first : want;", "want;"), caught_in="barrier, several tickets"
+    ),
+    "all shares together are the round": Rule(
+        in_worker(r"equal_share\(launch, int64_t\(n \+ launch\.workers - 1\)\)", "equal_share(launch, int64_t(n))"),
+        caught_in="barrier, shares",
     ),
     "head goes back to the end of a round": Rule(
         in_worker(r"store\(&counters->head, end\); // claims ran past the end of the round\n", ""), caught_in="barrier"
@@ -473,7 +487,7 @@ BROKEN = {
         in_worker(r"header->end\.unreported \+= state\.taken;", ""), caught_in="far items from the host", found=STUCK
     ),
     "a round follows when a bucket was opened": Rule(
-        in_worker(r" \|\| \(has_buckets\(\) && load\(&counters->far\.opened\)\)", ""),
+        in_worker(r" && !\(has_buckets\(\) && load\(&counters->far\.opened\)\)", ""),
         caught_in="far items, barrier",
         found=EARLY,
     ),
@@ -513,7 +527,7 @@ BROKEN = {
         caught_in="weak, local items",
         found=EARLY,
     ),
-    "fence in grid_barrier": Rule(in_worker(r"last\(\);\s*fence\(\);", "last();"), caught_in="weak, barrier"),
+    "fence in grid_barrier": Rule(in_worker(r"(const auto open = \[&\] \{\s*)fence\(\);", r"\1"), caught_in="weak, barrier"),
     "fence before the function between rounds": Rule(
         in_worker(r"if \(is_last\) fence\(\);", ""), caught_in="weak, rounds", found="unordered stores"
     ),

@@ -423,7 +423,7 @@ WORKER = {
         SAME + "in the model: load buffering is argued",
     ),
     "W13": Mutant(
-        "device/bsp_rounds.cuh", "no fence before arrived", "fence_device();\n  const uint64_t ticket", "const uint64_t ticket"
+        "device/bsp_rounds.cuh", "no fence before arrived", "fence_device();\n  uint64_t arrived =", "uint64_t arrived ="
     ),
     "W14": Mutant(
         "device/bsp_rounds.cuh", "no fence behind a barrier", "}\n  fence_device();\n  return true;", "}\n  return true;"
@@ -525,14 +525,14 @@ WORKER = {
     "W65": Mutant(
         "device/bsp_rounds.cuh",
         "an arrival that completes a barrier is taken back",
-        "~uint64_t(0)) < (phase + 1) * blocks) return true;",
-        "~uint64_t(0)) != 0) return true;",
+        "~uint64_t(0)) >= kComplete;",
+        "~uint64_t(0)) >= kComplete && false;",
     ),
     "W66": Mutant(
         "device/bsp_rounds.cuh",
         "a block helps and counts as arrived",
-        "if (open && take_back_arrival(counters, phase, gridDim.x)) return false;",
-        "if (open) return false;",
+        "if (chunks && take_back_arrival(counters, phase)) return false;",
+        "if (chunks) return false;",
     ),
     "W67": Mutant("device/push_buffer.cuh", "a worker runs local items for ever", " || turn || waiting", ""),
     "W68": Mutant("device/group_worker.cuh", "far items come before the ring for ever", " && !takes_ticket", ""),
@@ -581,10 +581,13 @@ WORKER = {
         "launch->barrier);",
     ),
     "W36": Mutant(
-        "device/host_report.cuh", "untracked is not reset", "{&counters->untracked, &counters->arrived", "{&counters->arrived"
+        "device/host_report.cuh", "untracked is not reset", "{&counters->untracked, &counters->phase", "{&counters->phase"
     ),
     "W37": Mutant(
-        "device/host_report.cuh", "arrived is not reset", "&counters->untracked, &counters->arrived, ", "&counters->untracked, "
+        "device/bsp_rounds.cuh",
+        "arrived is not reset",
+        "fetch_add(&counters->arrived, 0 - blocks);",
+        "",
     ),
     "W38": Mutant(
         "device/host_report.cuh",

@@ -14,6 +14,7 @@ constexpr unsigned kStepsBetweenLooks = 64, kPollsBeforeEndTest = 1, kPollNanose
 inline const unsigned &kFew = model::bounds.few;
 inline const unsigned &kLong = model::bounds.long_from;
 inline const unsigned &kChunkPart = model::bounds.chunk;
+inline const unsigned &kSmallShare = model::bounds.share;
 constexpr unsigned kSplitItems = 1;
 
 } // namespace atos
