@@ -32,7 +32,7 @@ constexpr unsigned kMostTries = 1 << 17;    // waits for a larger ring: a third 
 
 // Spreading work over the threads of a worker.
 constexpr unsigned kSmallShare = 16; // items of a round for each worker, up to which each claims its share at once
-constexpr unsigned kFew = 32; // pushes, or items of a batch, up to which a worker's first warp handles them by itself
+constexpr unsigned kFew = 32;        // pushes, or items of a batch, up to which a worker's first warp handles them by itself
 
 // Work sharing.
 constexpr int64_t kLong = 4096;      // iterations from which an item is split into chunks
