@@ -17,7 +17,7 @@ import hypothesis.extra.numpy
 import numpy as np
 import pytest
 from graph_files import GOOD, npz_bytes, read_or_refused
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from atos_py.errors import GraphFormatError
@@ -114,6 +114,7 @@ def plain_edges(name: str, content: bytes) -> list[tuple[float, ...]]:
     return edges
 
 
+@example(551_646_858_763)  # a form feed before what would be a comment
 @given(st.integers(0, 2**64))
 @settings(deadline=None, max_examples=3000)
 def test_what_is_read_is_what_is_written(fuzzed, seed):

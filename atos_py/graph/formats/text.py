@@ -187,7 +187,7 @@ def header_lines(path: str, block: bytes) -> Iterator[tuple[int, bytes, int]]:
     while start < len(block):
         end = block.find(b"\n", start)
         end = len(block) if end < 0 else end
-        yield number, block[start:end].strip(), end + 1
+        yield number, block[start:end].strip(b" \t\r"), end + 1
         number, start = number + 1, end + 1
     raise GraphFormatError(path, number - 1, "the file ends where its header was expected")
 
