@@ -5,20 +5,21 @@
 
 namespace atos {
 
-// `arrived` has in its lower half the blocks that have arrived at the barrier. Above, it counts the items that were split in
-// this round, for whose chunks a block may take its arrival back; where there are none, nobody does. The last block sets the
-// upper bit: from then on nobody may.
-constexpr uint64_t kSplitMark = uint64_t(1) << 32, kComplete = uint64_t(1) << 63;
+// `arrived` has in its lower half the blocks that have arrived at the barrier. Above, it counts marks, which workers add in the
+// round: before an item is split, for whose chunks a block may take its arrival back, and, with a function between rounds, when
+// a stop keeps a worker from claiming. Without marks neither has happened, and the last block looks for neither. With marks it
+// sets the upper bit: from then on nobody takes anything back.
+constexpr uint64_t kMark = uint64_t(1) << 32, kComplete = uint64_t(1) << 63;
 
 // [one thread of a block] Counts the block as arrived at a barrier of so many blocks; whether it is the last one, and if so,
-// whether items were split. A fence is between that and what the others have written.
-ATOS_DEVICE bool arrive(Counters *counters, uint64_t blocks, uint32_t *splits) {
+// whether there are marks. A fence is between that and what the others have written.
+ATOS_DEVICE bool arrive(Counters *counters, uint64_t blocks, uint32_t *marked) {
   fence_device();
   uint64_t arrived = fetch_add(&counters->arrived, uint64_t(1)) + 1;
   if (uint32_t(arrived) != blocks || arrived >= kComplete) return false; // or the barrier before has yet to be reset
-  *splits = arrived >= kSplitMark;
+  *marked = arrived >= kMark;
   // If a block has taken its arrival back meanwhile, it will be the last one, or one that comes after it.
-  if (*splits) return compare_exchange(&counters->arrived, arrived, kComplete | blocks);
+  if (*marked) return compare_exchange(&counters->arrived, arrived, kComplete | blocks);
   fetch_add(&counters->arrived, 0 - blocks);
   return true;
 }
@@ -38,18 +39,17 @@ ATOS_DEVICE bool take_back_arrival(Counters *counters, uint64_t phase) {
 // false as soon as an item is split, whose chunks the block may run: it has taken its arrival back then. Of several GPUs each
 // has its barrier; the last block of one, which `represents` it, opens it when all GPUs have met (peers.cuh).
 template <class Last> ATOS_DEVICE bool open_or_wait(const Launch &launch, Counters *counters, uint64_t phase, bool represents,
-                                                    bool is_last, uint32_t splits, bool helps, Last last) {
+                                                    bool is_last, uint32_t marked, bool helps, Last last) {
   const auto open = [&] {
     fence();
     store(&counters->phase, phase + 1);
-    if (!splits) return;
+    if (!marked) return;
     fence();                                                    // see take_back_arrival
     fetch_add(&counters->arrived, 0 - (kComplete | gridDim.x)); // others may have arrived at the next barrier
   };
   // Another GPU has failed, whose blocks will not arrive.
   const auto is_alone = [&] { return has_peers() && load(&counters->stop) & kStopGone; };
   if (is_last) {
-    fence();
     last();
     if (has_peers()) {
       fence();
@@ -75,19 +75,20 @@ template <class Last> ATOS_DEVICE bool open_or_wait(const Launch &launch, Counte
 // thread of the last block to come, and this one runs `last`. Free of deadlock because a launch with barriers has no more
 // blocks than are resident at once. With `helps`, false if the block has to come again, since there was work left.
 template <class EachRound, class Last> ATOS_DEVICE bool grid_barrier(const Launch &launch, Counters *counters, bool helps,
-                                                                     uint32_t *splits, EachRound each_round, Last last) {
+                                                                     uint32_t *marked, EachRound each_round, Last last) {
   __syncthreads();
   uint64_t phase = 0;
   bool represents = false, is_last = false, comes_again = false;
   if (threadIdx.x == 0) {
     phase = load(&counters->phase);
-    represents = arrive(counters, gridDim.x, splits);
+    represents = arrive(counters, gridDim.x, marked);
     is_last = has_peers() && represents ? peers_of(launch).meet(phase) : represents;
-    if (!has_each_round()) comes_again = !open_or_wait(launch, counters, phase, represents, is_last, *splits, helps, last);
+    if (is_last) fence();
+    if (!has_each_round()) comes_again = !open_or_wait(launch, counters, phase, represents, is_last, *marked, helps, last);
   }
   if (has_each_round()) {
     each_round(is_last);
-    if (threadIdx.x == 0) comes_again = !open_or_wait(launch, counters, phase, represents, is_last, *splits, helps, last);
+    if (threadIdx.x == 0) comes_again = !open_or_wait(launch, counters, phase, represents, is_last, *marked, helps, last);
   }
   if (helps) return !__syncthreads_or(comes_again);
   __syncthreads();
@@ -117,21 +118,28 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
     return header->consumer.claim_of_round(launch, this->claims_of_kernel(), this->first_of_kernel(), header->round_end, lanes);
   }
 
-  // [one thread] At the end of a round: whether all that it had ran.
+  // Whether workers have to report what they ran before a function between rounds is called.
+  static ATOS_DEVICE bool reports_rounds() { return has_each_round() && (has_buckets() || has_peers()); }
+
+  // [one lane] Notes that a stop keeps the worker from claiming tickets of the round, which may then have some left.
+  ATOS_DEVICE void mark_stop() const {
+    if (has_each_round()) fetch_add(&queue().counters->arrived, kMark);
+  }
+
+  // [one thread of the last block] At the end of a round: whether all that it had ran. A round opens with all of its slots
+  // filled, so a worker that has claimed tickets runs their items before it arrives.
   ATOS_DEVICE bool ran_round(uint64_t end) const {
     if (has_peers()) return peers_of(launch).close_round(has_buckets());
-    const Counters *counters = queue().counters;
-    return has_buckets() ? ran_all_below(counters, end) : load(&counters->finished) == end;
+    if (has_buckets()) return ran_all_below(queue().counters, end);
+    return !header->marked || this->first_of_kernel() + load(this->claims_of_kernel()) >= end;
   }
 
   // [all threads of a block] Runs the function between rounds, by the first worker of the block in which `is_last` is true for
-  // a thread: the last one to have reached the end of the round, which has reported all that it ran, as the others have. Not if
-  // a stop interrupted the round, since its rest is a round of a later run. `calls`: which threads of the worker call the
-  // function.
+  // a thread: the last one to have reached the end of the round. Not if a stop interrupted the round, since its rest is a round
+  // of a later run. `calls`: which threads of the worker call the function.
   ATOS_DEVICE void run_each_round(bool is_last, bool calls) {
     Counters *counters = queue().counters;
     const uint64_t end = header->round_end;
-    if (is_last) fence();
     if (!__syncthreads_or(is_last && ran_round(end))) return;
     if (Group::index_in_block() == 0) {
       if (Group::rank() == 0) {
@@ -176,13 +184,13 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
     const auto each_round = [&](bool is_last) {
       if (!idle_called) run_each_round(is_last, calls);
     };
-    if (has_each_round() && Group::rank() == 0) header->end.report(queue());
+    if (reports_rounds() && Group::rank() == 0) header->end.report(queue());
     if (has_peers() && Group::rank() == 0) peers_of(launch).spread_stop(queue());
     if (launch.persistent) {
       const uint64_t end = header->round_end;
       // The last block decides for all. Were each to look at `stop` itself, a slow one could see what a fast one has set in
       // the next round already, and leave it waiting.
-      const bool is_over = grid_barrier(launch, counters, helps, &header->splits, each_round, [&] {
+      const bool is_over = grid_barrier(launch, counters, helps, &header->marked, each_round, [&] {
         if (has_peers()) {
           if (!has_each_round()) peers_of(launch).close_round(has_buckets());
           peers_of(launch).open_round([&] { return has_buckets() && this->open_next_bucket_of_peers(); });
@@ -209,8 +217,11 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
     } else {
       if (has_each_round() && !launch.idle_round) {
         __syncthreads();
-        const bool is_last = threadIdx.x == 0 && arrive(counters, gridDim.x, &header->splits);
-        if (is_last) store(&counters->arrived, 0); // for the next kernel
+        const bool is_last = threadIdx.x == 0 && arrive(counters, gridDim.x, &header->marked);
+        if (is_last) {
+          store(&counters->arrived, 0); // for the next kernel
+          fence();
+        }
         each_round(is_last);
       }
       idle = idle && launch.idle_round;

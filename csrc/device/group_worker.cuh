@@ -87,6 +87,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       if (open && this->claim_chunk_of_other()) {
         action = Action::kChunk; // split items are older than the waiting ones
       } else if (stop != kRun) {
+        if (!relaxed) this->mark_stop();
         action = Action::kLeave;
       } else if (!relaxed && this->claim_far_chunk()) {
         action = Action::kFar;

@@ -47,6 +47,8 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
         total = header->consumer.claim(queue(), fair_batch_size(launch, head, tail) * lanes); // for all lanes
       } else if (stop == kRun && (total = this->claim_share(lanes)) == 0) {
         total = this->claim_of_round(lanes);
+      } else if (stop != kRun && !relaxed) {
+        this->mark_stop();
       }
       header->consumer.claimed = total;
       header->each = uint32_t((total + lanes - 1) / lanes);

@@ -24,7 +24,7 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
       if (lengths[k] < kLong) continue;
       const uint64_t *its_values = &values[k * value_words()];
       // Before anybody can see its chunks.
-      if (launch.persistent && launch.barrier && launch.shares) fetch_add(&queue().counters->arrived, kSplitMark);
+      if (launch.persistent && launch.barrier && launch.shares) fetch_add(&queue().counters->arrived, kMark);
       if (launch.shares && split_item<bytes>(queue().counters, split_items(), hint() + k, items[k], its_values, value_words(),
                                              lengths[k], chunk_size(), k >= header->first_counted, owner())) {
         this->count(&atos_sharing::items_split, 1);

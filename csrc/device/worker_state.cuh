@@ -86,7 +86,7 @@ struct Header {
   uint32_t next_long;     // first of them that has not been looked at for splitting
   uint32_t num_split;     // number of the counted ones that were split
   uint32_t idle_called;   // in this round
-  uint32_t splits;        // of the last block at a barrier: whether items were split in the round
+  uint32_t marked;        // of the last block at a barrier: whether there are marks (bsp_rounds.cuh)
   uint32_t share;         // of the round that this worker claims at once, kNoShare or kShareClaimed (consumer.cuh)
   uint32_t each;          // thread workers: tickets for each lane that had none
 

@@ -207,15 +207,16 @@ BROKEN = {
         caught_in="barrier, split items",
     ),
     "items are marked before they are split": Rule(
-        in_worker(r"fetch_add\(&queue\(\)\.counters->arrived, kSplitMark\);", ";"), caught_in="barrier, split items"
+        in_worker(r"(launch\.shares\)) fetch_add\(&queue\(\)\.counters->arrived, kMark\);", r"\1;"),
+        caught_in="barrier, split items",
     ),
     "an arrival at a barrier that has opened stays": Rule(
         in_worker(r"if \(load\(&counters->phase\) == phase\) return true;", "return true;"), caught_in="barrier, split items"
     ),
     "a barrier opens before arrivals are counted anew": Rule(
         in_worker(
-            r"store\(&counters->phase, phase \+ 1\);\s*if \(!splits\) return;.*?(fetch_add\(&counters->arrived, 0 - .*?;)",
-            r"if (splits) \1 store(&counters->phase, phase + 1);",
+            r"store\(&counters->phase, phase \+ 1\);\s*if \(!marked\) return;.*?(fetch_add\(&counters->arrived, 0 - .*?;)",
+            r"if (marked) \1 store(&counters->phase, phase + 1);",
         ),
         caught_in="barrier, split items",
     ),
@@ -244,16 +245,31 @@ BROKEN = {
     "a round ends behind what the function pushed": Rule(
         in_worker(r"store\(&counters->round_end, stopped \? kNever : tail\);", r"if (!has_each_round()) \g<0>"),
         in_worker(
-            r"if \(is_last\) fence\(\);",
-            r"if (is_last) { fence();"
-            r" store(&counters->round_end, queue().stopped() ? kNever : tickets_of(load(&counters->tail))); }",
+            r"if \(!idle_called\) (run_each_round\(is_last, calls\);)",
+            r"if (is_last) store(&counters->round_end, queue().stopped() ? kNever : tickets_of(load(&counters->tail)));"
+            r" if (!idle_called) \1",
         ),
         caught_in="rounds, quiet",
         found=EARLY,
     ),
     "all have reported what they ran": Rule(
-        in_worker(r"if \(has_each_round\(\) && Group::rank\(\) == 0\) header->end\.report\(queue\(\)\);", ""),
-        caught_in="rounds",
+        in_worker(r"if \(reports_rounds\(\) && Group::rank\(\) == 0\) header->end\.report\(queue\(\)\);", ""),
+        caught_in="rounds, buckets",
+    ),
+    "a round of which tickets are left has no call": Rule(
+        in_worker(r"\+ load\(this->claims_of_kernel\(\)\) >= end;", "+ end >= end;"),
+        caught_in="rounds, stopped from outside",
+        found="is called early",
+    ),
+    "whoever claims nothing because of a stop says so": Rule(
+        in_worker(r"if \(has_each_round\(\)\) fetch_add\(&queue\(\)\.counters->arrived, kMark\);", ""),
+        caught_in="rounds, stopped from outside",
+        found="is called early",
+    ),
+    "a round that was left because of a stop may be over": Rule(
+        in_worker(r"return !header->marked \|\| .*? >= end;", "return !header->marked;"),
+        caught_in="rounds, stopped by a task",
+        found="is called late",
     ),
     "one worker calls the function": Rule(in_worker(r"is_last && ran_round\(end\)", "ran_round(end)"), caught_in="rounds"),
     "a round that was interrupted has no call": Rule(

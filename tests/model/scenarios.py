@@ -168,6 +168,15 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "ends": 1,
     },
     "rounds, idle": {"workers": 2, "children": "1,1,1,0", "barrier": 1, "between": 4, "aside": 10},
+    "rounds, buckets": {
+        "workers": 2,
+        "children": "2,0,0",
+        "capacity": 3,
+        "barrier": 1,
+        "between": 6,
+        "buckets": 2,
+        "levels": "0,0,0",
+    },
     "rounds, split items": {"workers": 2, "children": "2,0,0", "nested": 1, "longs": 1, "barrier": 1, "between": 4},
     "split items": {"workers": 2, "children": "1,1,0", "nested": 1, "longs": 3, "capacity": 3},
     "split items, several of a batch": {
