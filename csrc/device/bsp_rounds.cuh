@@ -154,9 +154,11 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
       }
       if (calls) atos_task_each_round(&worker, &this->args);
       Group::sync();
-      if (Group::rank() == 0 && header->pushes && this->above_high_water()) this->reserve_when_space();
-      Group::sync();
-      if (this->has_pushes()) this->template flush_pushes<Group>(false, false, nullptr);
+      if (this->has_pushes()) {
+        if (Group::rank() == 0 && header->pushes && this->above_high_water()) this->reserve_when_space();
+        Group::sync();
+        this->template flush_pushes<Group>(false, false, nullptr);
+      }
     }
     __syncthreads();
   }

@@ -291,7 +291,9 @@ BROKEN = {
         found="another number of items",
     ),
     "what the function pushed is flushed": Rule(
-        in_worker(r"if \(this->has_pushes\(\)\) (this->template flush_pushes<Group>\(false, false, null)", r"if (false) \1"),
+        in_worker(
+            r"this->template flush_pushes<Group>\(false, false, nullptr\);\s*\}\s*\}\s*__syncthreads", "}} __syncthreads"
+        ),
         caught_in="rounds, quiet",
     ),
     # Shares.

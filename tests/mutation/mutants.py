@@ -467,7 +467,7 @@ WORKER = {
         "pushes ? kNever : candidate",
         "candidate",
     ),
-    "W21": Mutant("device/bsp_rounds.cuh", "no fence before the last block decides", "fence();\n    last();", "last();"),
+    "W21": Mutant("device/bsp_rounds.cuh", "no fence before the last block decides", "if (is_last) fence();"),
     "W22": Mutant("device/host_report.cuh", "no fence behind gone", "- 1) return;\n    fence();", "- 1) return;"),
     "W23": Mutant(
         "protocol/producer.cuh",
@@ -652,12 +652,23 @@ WORKER = {
     "W50": Mutant(
         "device/bsp_rounds.cuh",
         "what the function between rounds pushed stays in the buffer",
-        "if (this->has_pushes()) this->template flush_pushes<Group>(false, false, nullptr);",
+        "        this->template flush_pushes<Group>(false, false, nullptr);\n",
+    ),
+    "W81": Mutant(
+        "device/bsp_rounds.cuh",
+        "a worker that claims nothing because of a stop says nothing",
+        "if (has_each_round()) fetch_add(&queue().counters->arrived, kMark);",
+    ),
+    "W82": Mutant(
+        "device/bsp_rounds.cuh",
+        "a round that a stop has met counts as interrupted, though all of it ran",
+        " || this->first_of_kernel() + load(this->claims_of_kernel()) >= end;",
+        ";",
     ),
     "W51": Mutant(
         "device/bsp_rounds.cuh",
         "arrivals of a discrete kernel are counted on",
-        "if (is_last) store(&counters->arrived, 0);",
+        "          store(&counters->arrived, 0); // for the next kernel\n",
         "",
         GPU + "discrete kernels",
     ),
