@@ -55,7 +55,7 @@ _LAST_FULL_ROUND = 2  # after which edges are left out that have propagated the 
 
 _BEGIN, _RESET, _PROPAGATE, _DROP, _FILTER = 0, 1, 2, 3, 4  # modes of rounds
 _FROM, _TO = 0, 1  # columns of `known`
-_32, _LOW = np.uint64(32), np.uint64(2**32 - 1)
+_32, _LOW, _TWICE = np.uint64(32), np.uint64(2**32 - 1), np.uint64(2**32 + 1)
 # Places in `notes`: the vertex of key 0, with its degree; whether anything changed; how many lists of edges were made.
 _PIVOT, _ANY_CHANGE, _STEP = 0, 1, 2
 
@@ -93,8 +93,7 @@ store_rows = row_map(
 
 def reset(v, keys):  # type: ignore[no-untyped-def]
     """Let a vertex know nothing but its own key."""
-    key = np.uint64(key_of(v, keys))
-    keys.both[v] = key << _32 | key
+    keys.both[v] = np.uint64(key_of(v, keys)) * _TWICE
 
 
 def lower(v, column, key, keys):  # type: ignore[no-untyped-def]
@@ -105,9 +104,7 @@ def lower(v, column, key, keys):  # type: ignore[no-untyped-def]
 
 def propagate(source, target, of_source, of_target, keys):  # type: ignore[no-untyped-def]
     """Give what the source knows to the target, and the other way round; return whether anything changed."""
-    changed = False
-    if of_source & _LOW < of_target & _LOW:
-        changed |= lower(target, _FROM, np.int64(of_source & _LOW), keys)
+    changed = of_source & _LOW < of_target & _LOW and lower(target, _FROM, np.int64(of_source & _LOW), keys)
     if of_target >> _32 < of_source >> _32:
         changed |= lower(source, _TO, np.int64(of_target >> _32), keys)
     return changed
@@ -163,7 +160,7 @@ def separate(worker, item, size, share, thread_max_degree, repeats, graph, keys)
         largest = 0
         for v in worker.split(range(begin, last)):
             keys.label[v], keys.smallest[v] = v, v
-            keys.both[v] = np.uint64(v) << _32 | np.uint64(v)  # vertex 0 and the pivot are reset before the next round
+            keys.both[v] = np.uint64(v) * _TWICE  # vertex 0 and the pivot are reset before the next round
             largest = max(largest, (graph.indptr[v + 1] - graph.indptr[v]) << 32 | v)
         largest = worker.max(largest)
         if worker.rank == 0 and repeats == 1:
@@ -279,7 +276,7 @@ def strongly_connected_components(
     items = range_items(max(n, m), _EDGES_PER_ITEM)
     repeats = 1 if m >= _DENSE * n else _REPEATS
     arguments = _EDGES_PER_ITEM, -(-n // max(len(items), 1)), THREAD_MAX_DEGREE[device.kind], repeats, rows, keys
-    queue = Queue(max(2 * len(items), 1), device=device)
+    queue = Queue(2 * len(items) or 1, device=device)
     launches = LaunchSequence("strongly_connected_components", queue, launch_options, worker)
     options: LaunchOptions = {"barrier": True, "each_round": set_mode, "shared_memory": SCRATCH_BYTES[worker or "cta"]}
 
