@@ -29,6 +29,7 @@ from .tasks import make_tasks
 __all__ = ["BUCKETS", "Request", "run_in_rounds", "run_relaxed", "turned"]
 
 BUCKETS = 64
+_WIDE: LaunchOptions = {"fetch_size": 192}  # in order of priority a twentieth faster than 128 on a road network
 PULL_SHARE = 0.3  # of the edges, from which on vertices pull, if they look at all of their edges
 # The tasks of the kernel for each mode: a bit for push, 2 for scan, 4 for pull.
 _KERNELS = {"none": (1, 4, 2, 2), "direction": (3, 6, 3, 6), "all": (7, 7, 7, 7)}
@@ -75,11 +76,12 @@ def run_relaxed(asked: Request) -> LaunchStats:
     if asked.delta is not None:
         buckets = {"buckets": BUCKETS, "delta": asked.delta}
         priority = values.astype(np.float64) * (-1 if combine.name == "MAX" else 1)
+    widens = buckets and graph.device.kind == "cuda" and asked.worker in (None, "cta")
     queue = Queue(max(suit_capacity(graph), 1), dtype=items.dtype, device=graph.device, **buckets)
     queue.push(items, priority)
     launches = LaunchSequence(asked.program.name, queue, asked.options, asked.worker)
     tasks, _, _ = make_tasks(asked.program, metadata.dtype, asked.unroll, False, asked.delta is not None, with_values)
-    launches.launch(items[:0], tasks[0], Frontier(graph, None, metadata, None), *asked.args)
+    launches.launch(items[:0], tasks[0], Frontier(graph, None, metadata, None), *asked.args, defaults=_WIDE if widens else {})
     return launches.total()
 
 
@@ -89,11 +91,10 @@ def run_in_rounds(asked: Request) -> LaunchStats:
     tasks, stubs, fold = make_tasks(asked.program, metadata.dtype, asked.unroll, asked.stores)
     mode = PULL if direction == "pull" or (direction == "auto" and asked.is_all) else PUSH
     back = None if direction == "push" or asked.stores else turned(graph)
+    votes, any_change = asked.program.combine.votes, asked.program.any_change_counts
     many_edges = {"push": UNLIMITED, "pull": -1, "auto": int(PULL_SHARE * graph.num_edges)}[direction]
-    alpha = ALPHA if direction == "auto" and asked.program.combine.votes else 0
-    limits = many_edges, alpha, asked.many_active, asked.most_listed, asked.rounds
+    limits = many_edges, ALPHA if direction == "auto" and votes else 0, asked.many_active, asked.most_listed, asked.rounds
     first = graph, back, metadata, asked.start, asked.is_all, mode, fold
-    any_change = asked.program.any_change_counts
     run = make_frontier(*first, *limits, unique=asked.unique, any_change_counts=any_change, worker=asked.worker)
     # Where a launch has one task, items do not say whose they are, and are half as large.
     make: Any = partial(Queue._of_kinds, tasks) if run.scans else Queue

@@ -22,10 +22,10 @@ over worker size and fetch size, and the effect of permuted vertex ids. The file
 installed. An edge without its reverse gets one.
 
 With --paper simd-x it runs programs in the model of Liu and Huang 2019: combine against atomics, filters by round, thresholds,
-filters alone, fusion of kernels with their registers and launches, and run times. With --paper onyx it runs
-five algorithms on features, with and without feature-aware mapping, and driven by changes or not, and counts sectors that
-are touched. With --paper worklists it runs programs data-driven and topology-driven, as Nasre et al. 2013 did: policies,
-rounds, kinds of worklists, unrolling, hybrids, and growth."""
+filters alone, fusion of kernels with their registers and launches, and run times. With --paper onyx it runs five algorithms on
+features, with and without feature-aware mapping, and driven by changes or not; on a GPU with Nsight Compute it counts their
+atomic transactions and loads. With --paper worklists it runs programs data-driven and topology-driven, as Nasre et al. 2013
+did: policies, rounds, kinds of worklists, unrolling, hybrids, and growth."""
 EXAMPLES = """\
   atos reproduce --out paper
   atos reproduce --out paper --graph roads.gr.gz rmat:18:16 --repeat 10
