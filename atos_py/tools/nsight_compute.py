@@ -22,7 +22,7 @@ _MOST_SECONDS = 1800
 
 
 class Counts(NamedTuple):
-    """What all launches of a process did together.
+    """Counts of all launches of a process together.
 
     Attributes
     ----------

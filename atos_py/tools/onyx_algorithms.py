@@ -41,7 +41,7 @@ class Inputs(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What a run took, the edges that it went along, and its result: features, or the messages of BP."""
+    """Kernel time of a run, the edges that it went along, and its result: features, or the messages of BP."""
 
     milliseconds: float
     edge_operations: int

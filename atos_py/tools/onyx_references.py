@@ -21,7 +21,7 @@ _LABEL_SHARE, _RANK_SHARE = 0.5, 0.9  # the defaults of `propagate_labels` and `
 
 
 class Reference(NamedTuple):
-    """Where an algorithm begins, and what it does in an iteration."""
+    """State in which an algorithm begins, and the function of an iteration, from one state to the next."""
 
     start: Any
     step: Callable[[Any], Any]
