@@ -83,7 +83,7 @@ template <class EachRound, class Last> ATOS_DEVICE bool grid_barrier(const Launc
     phase = load(&counters->phase);
     represents = arrive(counters, gridDim.x, marked);
     is_last = has_peers() && represents ? peers_of(launch).meet(phase) : represents;
-    if (is_last) fence();
+    if (is_last) fence(); // it reads what the others have counted, and the function between rounds what they wrote
     if (!has_each_round()) comes_again = !open_or_wait(launch, counters, phase, represents, is_last, *marked, helps, last);
   }
   if (has_each_round()) {
