@@ -93,15 +93,20 @@ def believe(team, v, d):  # type: ignore[no-untyped-def]
 def solve_vertex(team, v, d):  # type: ignore[no-untyped-def]
     """Find the factors of a vertex from those of its neighbours, all ratings being 1."""
     matrix, vector, old = team.scratch(np.float32, _CELLS), team.scratch(np.float32, K), team.scratch(np.float32, K)
+    row = team.scratch(np.float32, K)
     for cell in team.split(_CELLS):
         matrix[cell] = np.float32(RIDGE if cell // K == cell % K else 0)
-        for edge in range(d.graph.indptr[v], d.graph.indptr[v + 1]):
-            u = d.graph.indices[edge]
-            matrix[cell] += d.x[u, cell // K] * d.x[u, cell % K]
     for f in team.split(K):
         vector[f], old[f] = np.float32(0), d.x[v, f]
-        for edge in range(d.graph.indptr[v], d.graph.indptr[v + 1]):
-            vector[f] += d.x[d.graph.indices[edge], f]
+    for edge in range(d.graph.indptr[v], d.graph.indptr[v + 1]):
+        # Each factor is read once, since it may change: products of the same numbers make a matrix that has a solution.
+        for f in team.split(K):
+            row[f] = d.x[d.graph.indices[edge], f]
+            vector[f] += row[f]
+        team.sync()
+        for cell in team.split(_CELLS):
+            matrix[cell] += row[cell // K] * row[cell % K]
+        team.sync()
     solve(team, matrix, vector, K)
     for f in team.split(K):
         d.x[v, f] = vector[f]

@@ -64,7 +64,8 @@ def _beliefs(matrix: Any, prior: Any, back: Any) -> Reference:
 
     def step(messages: Any) -> Any:  # those that the source of an edge has got from its target, as logarithms
         belief = prior + incoming @ messages
-        sent = np.log(np.exp(belief[sources] - messages) @ potential)
+        others = belief[sources] - messages  # of a vertex with many edges, so small that there are no numbers for their powers
+        sent = np.log(np.exp(others - others.max(axis=1, keepdims=True)) @ potential)
         sent -= np.log(np.exp(sent).sum(axis=1, keepdims=True))
         received = np.empty_like(sent)
         received[back] = sent

@@ -72,6 +72,15 @@ def test_what_stays_the_same_for_one_does_for_the_reference(name, monkeypatch):
         np.testing.assert_allclose(found, state, atol=1e-3)
 
 
+@pytest.mark.parametrize("name", ["ALS", "BP"])
+def test_all_are_numbers_where_vertices_have_many_edges(name, device):
+    graph = atos.generate.rmat(13, device=device).to_symmetric()
+    inputs = onyx_algorithms.inputs_of(graph)
+    reference = onyx_references.references_on(graph, inputs)[name]()
+    found = onyx_algorithms.algorithms_on(graph, inputs)[name](True, False).result.to_numpy()
+    assert reference.residual(found.astype(np.float64)) < reference.residual(reference.start) < np.inf
+
+
 def test_counts_of_a_profiler(tmp_path, monkeypatch):
     (tmp_path / "ncu").write_text(PROFILER)
     (tmp_path / "ncu").chmod(0o755)
