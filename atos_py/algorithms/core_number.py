@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.array import Array, to_host, zeros
+from ..arrays.array import empty, to_host
 from ..arrays.array_library import as_library
-from ..arrays.filled import full
 from ..compile.host_kernels import compile_kernel
 from ..errors import VerificationError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
-from ..graph.kept import kept
-from ..operators.edge_map import gather
-from ..operators.peeling import LAST_LEVEL, REMOVED, SCRATCH, list_ranges, make_peeling, open_next_level, remove_row, scan
+from ..operators.peeling import SCRATCH, list_ranges, make_peeling, open_next_level, remove_row, scan
 from ..operators.ranges import range_items
+from ..operators.vertex_map import vertex_map
 from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
@@ -30,28 +28,18 @@ from ..support.host_memory import host_memory_for
 from .arguments import check_call, first_of, per_vertex, rows_on_host
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, register
+from .undirected import degrees_without_loops, undirected
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
 
-__all__ = ["REST", "CoreResult", "core_number", "find_serial_cores", "peel_levels", "verify_core_number"]
-
-REST = 0xFFFF_FFFF  # the core number of what is left after the last level
-_VERTICES_PER_ITEM = 128
+__all__ = ["CoreResult", "core_number", "find_serial_cores", "verify_core_number"]
 
 
-def is_no_loop(v, u, degree, lists):  # type: ignore[no-untyped-def]
-    """Count an edge unless it is a loop."""
-    return np.int64(u != v)
-
-
-def list_vertex(v, row, received, degree, lists):  # type: ignore[no-untyped-def]
-    """Write down the degree of a vertex, and list it."""
-    degree[v], lists[v] = received, v
-    return (np.int64(0),)
-
-
-list_vertices = gather(is_no_loop, list_vertex, lambda degree, lists: np.int64(0), zero=np.int64(0))
+@vertex_map
+def list_vertex(v, lists):  # type: ignore[no-untyped-def]
+    """Write a vertex to the list."""
+    lists[v] = v
 
 
 @dataclass(frozen=True)
@@ -112,7 +100,7 @@ def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Un
 
     See Also
     --------
-    k_core : one core, by peeling one level.
+    k_core : one core, without levels.
 
     References
     ----------
@@ -125,38 +113,22 @@ def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Un
     array([2, 2, 2, 1], dtype=uint32)
     """
     check_call(core_number, graph, worker, launch_options, rounds=True)
-    core, launches = peel_levels("core_number", graph, 0, LAST_LEVEL, worker, launch_options)
-    return CoreResult(as_library(core, graph.library), launches.total(scan.name))
-
-
-def peel_levels(
-    name: str, graph: Graph, first: int, last: int, worker: str | None, options: LaunchOptions
-) -> tuple[Array, LaunchSequence]:
-    """Return the core numbers from level `first` to `last`, and `REST` for what is left after that."""
-    if not graph.is_symmetric():
-        found = kept(graph)
-        if "both ways" not in found:
-            found["both ways"] = graph.simplify(symmetrize=True, remove_loops=True)
-        graph = found["both ways"]
-    rows, n, device = graph._replace(weights=None), graph.num_vertices, graph.device
-    core = full(n, REST, dtype=np.uint32, device=device)
-    p = make_peeling(n, core, first, last, np.int32 if graph.num_edges < -REMOVED else np.int64, device)
-    sums = zeros(1, dtype=np.int64, device=device)
-    items = list_ranges(n)
-    tasks, parts = (scan, remove_row), range_items(n, _VERTICES_PER_ITEM)
-    queue, maps = Queue._of_kinds(tasks, n + len(items) + 1, device=device), Queue(len(parts) or 1, device=device)
-    launches = LaunchSequence(name, queue, options, worker, maps)
+    rows = undirected(graph)._replace(weights=None)
+    n, device, degrees = graph.num_vertices, graph.device, degrees_without_loops(rows)
+    core, items = empty(n, dtype=np.uint32, device=device), list_ranges(n)
+    p, tasks = make_peeling(degrees, core), (scan, remove_row)
+    queue, maps = Queue._of_kinds(tasks, n + len(items) + 1, device=device), Queue(len(range_items(n)) or 1, device=device)
+    launches = LaunchSequence("core_number", queue, launch_options, worker, maps)
     scratch = SCRATCH[worker or "cta"]
     rounds: LaunchOptions = {"barrier": True, "each_round": open_next_level, "shared_memory": scratch}
 
     def launch_all() -> None:
-        gathered = _VERTICES_PER_ITEM, p.thread_max_degree, rows.indptr, rows.indices, sums, p.degree, p.lists
-        launches.launch(parts, list_vertices, *gathered, worker="warp", on=maps)
+        launches.over_vertices(list_vertex, n, p.lists)
         launches.launch(items, tasks, rows, p, overrides=rounds)
 
-    launches.compile_ahead((graph.indptr.dtype, p.degree.dtype), launch_all)
+    launches.compile_ahead((rows.indptr.dtype, p.degree.dtype), launch_all)
     launch_all()
-    return core, launches
+    return CoreResult(as_library(core, graph.library), launches.total(scan.name))
 
 
 def _order_kernel(

@@ -1,4 +1,11 @@
-"""The k-core of a graph: one level of what finds core numbers (`core_number`)."""
+"""The k-core of a graph: vertices with fewer than k edges leave, each as soon as a worker is free, until all have k.
+
+A vertex that leaves takes one from the degree of each neighbour. One of these whose degree comes down below k is pushed. At
+first all vertices are looked at, and may be found while another worker lowers their degree and pushes them. An atomic exchange
+of the degree says which of the two lets the vertex leave. So each leaves once.
+
+Source: Batagelj and Zaversnik, "An O(m) algorithm for cores decomposition of networks", 2003.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +15,22 @@ import numpy as np
 
 from ..arrays.array import empty
 from ..arrays.array_library import as_library
+from ..compile.atomics import atomic_add, atomic_exch
 from ..errors import VerificationError
 from ..graph.graph import Graph
-from ..operators.peeling import scan
+from ..operators.edge_map import THREAD_MAX_DEGREE, push
+from ..operators.peeling import REMOVED
+from ..operators.ranges import mixed_item_dtype, mixed_ranges
 from ..operators.vertex_map import vertex_map
 from ..runtime.launch_options import LaunchOptions
+from ..runtime.queue import Queue
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_int
 from .arguments import check_call, first_of, per_vertex
-from .core_number import REST, find_serial_cores, peel_levels
+from .core_number import find_serial_cores
+from .launch_sequence import LaunchSequence
 from .registry import Algorithm, Option, register
+from .undirected import degrees_without_loops, undirected
 from .vertex_set import VertexSetResult, describe_set
 
 if TYPE_CHECKING:
@@ -26,10 +39,29 @@ if TYPE_CHECKING:
 __all__ = ["k_core", "verify_k_core"]
 
 
+def is_low(v, row, k, degree):  # type: ignore[no-untyped-def]
+    """Whether a vertex has too few edges, or has left."""
+    return degree[v] < k
+
+
+def begin_to_leave(v, row, k, degree):  # type: ignore[no-untyped-def]
+    """Whether a vertex leaves now; and nothing else."""
+    return degree[v] < k and atomic_exch(degree, v, REMOVED) >= 0, 0
+
+
+def take_edge(worker, v, u, nothing, k, degree):  # type: ignore[no-untyped-def]
+    """Take one edge from a neighbour that is left."""
+    if degree[u] >= k and atomic_add(degree, u, -1) == k:
+        worker.push(u)
+
+
+leave = push(is_low, begin_to_leave, take_edge, low_degree_inline=True)
+
+
 @vertex_map
-def mark_rest(v, core, members):  # type: ignore[no-untyped-def]
-    """Mark what is left after the level."""
-    members[v] = core[v] == REST
+def mark_rest(v, k, degree, members):  # type: ignore[no-untyped-def]
+    """Mark what is left."""
+    members[v] = degree[v] >= k
 
 
 @host_memory_for("atos.k_core")
@@ -45,7 +77,8 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
     worker : {'thread', 'warp', 'cta'}, optional
         By default "cta".
     **launch_options : LaunchOptions
-        As for `core_number`.
+        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ... `timeout` is for the
+        whole call, which keeps nothing then.
 
     Returns
     -------
@@ -55,8 +88,6 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
     ------
     InvalidArgumentError
         If `k` is negative, or there is no such worker.
-    LaunchConfigError
-        If `barrier` is False, or `each_round` is given.
 
     See Also
     --------
@@ -68,12 +99,20 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
     >>> atos.k_core(triangle_with_tail, 2).members.to_numpy()
     array([ True,  True,  True, False])
     """
-    check_call(k_core, graph, worker, launch_options, rounds=True)
-    level = min(check_int("k", k, 0, 2**62), REST) - 1
-    core, launches = peel_levels("k_core", graph, level, level, worker, launch_options)
-    members = empty(core.size, dtype=np.bool_, device=graph.device)
-    launches.over_vertices(mark_rest, core.size, core, members)
-    return VertexSetResult(as_library(members, graph.library), launches.total(scan.name, like=launches.runs[1]))
+    check_call(k_core, graph, worker, launch_options)
+    rows, n, device = undirected(graph)._replace(weights=None), graph.num_vertices, graph.device
+    least, degree = check_int("k", k, 0, 2**62), degrees_without_loops(rows).copy()
+    members, items = empty(n, dtype=np.bool_, device=device), mixed_ranges(n)
+    queue = Queue(n + len(items) or 1, dtype=mixed_item_dtype(n), device=device)
+    launches = LaunchSequence("k_core", queue, launch_options, worker)
+
+    def launch_all() -> None:
+        launches.launch(items, leave, rows.indptr, rows.indices, THREAD_MAX_DEGREE[device.kind], least, degree)
+        launches.over_vertices(mark_rest, n, least, degree, members)
+
+    launches.compile_ahead((rows.indptr.dtype, degree.dtype), launch_all)
+    launch_all()
+    return VertexSetResult(as_library(members, graph.library), launches.total(leave.name))
 
 
 @host_memory_for("atos.verify_k_core")
@@ -122,8 +161,8 @@ register(
         arrays=lambda result: {"members": result.members},
         help="find the k-core of a graph",
         description="""\
-Finds the largest part of the graph in which each vertex has at least k edges to others of it, by peeling off what has fewer, in
-one launch with rounds. A serial algorithm checks it.""",
+Finds the largest part of the graph in which each vertex has at least k edges to others of it, by peeling off what has fewer. A
+serial algorithm checks it.""",
         examples=("rmat:16:16 --k 10 --out members.npy",),
         options={"k": Option("the degree within the core", int)},
         defaults={"k": 2},

@@ -25,7 +25,6 @@ import numpy as np
 from ..arrays.array import Array, asarray, empty
 from ..compile.atomics import atomic_add, atomic_cas, atomic_exch, atomic_min
 from ..compile.task import task
-from ..core.devices import Device
 from .compaction import compaction
 from .edge_map import THREAD_MAX_DEGREE
 
@@ -69,8 +68,6 @@ class Peeling(NamedTuple):
     removed_at: Array  # the level at which each vertex was removed
     lists: Array  # two, of which one is read and the other one written
     state: Array
-    first: int  # the level that mode 0 stands for
-    last: int  # the level after which the launch ends
     thread_max_degree: int  # edges up to which one thread removes a vertex
 
 
@@ -240,7 +237,7 @@ keep_those_left = compaction(is_left)
 @task
 def scan(worker, item, graph, p):  # type: ignore[no-untyped-def]
     """Remove the vertices in a range of the list that have come down to the level, and those that follow."""
-    scratch, state, level = worker.scratch(np.uint32), p.state, p.first + worker.mode
+    scratch, state, level = worker.scratch(np.uint32), p.state, worker.mode
     first = state[SOURCE] + item * state[SIZE]
     last = min(first + state[SIZE], state[SOURCE] + state[COUNT])
     if state[WRITES] == 1:
@@ -286,7 +283,7 @@ def edges_of(v, graph, p):  # type: ignore[no-untyped-def]
 def remove_row(worker, v, i, first, graph, p):  # type: ignore[no-untyped-def]
     """Remove edge i of a vertex; push the neighbour if it has to go in turn."""
     u = graph.indices[first + i]
-    if comes_down(u, p.degree[u], p.first + worker.mode, p):
+    if comes_down(u, p.degree[u], worker.mode, p):
         worker.push(u, task=remove_row)
 
 
@@ -297,7 +294,7 @@ def places_of_range(count):  # type: ignore[no-untyped-def]
 
 def open_next_level(worker, graph, p):  # type: ignore[no-untyped-def]
     """Between rounds: let the level go on, or open the next one that may have vertices, if there is one."""
-    state, n, level = p.state, p.degree.size, p.first + worker.mode
+    state, n, level = p.state, p.degree.size, worker.mode
     if worker.pending > 0:
         return
     lowest, writes, listed = state[LOWEST], state[WRITES], state[LISTED]
@@ -305,23 +302,23 @@ def open_next_level(worker, graph, p):  # type: ignore[no-untyped-def]
     if writes:
         source, count, listed = n - source, state[WRITTEN], level
     worker.sync()  # all threads have read the state
-    if lowest != LAST_LEVEL and following <= p.last:
+    if lowest != LAST_LEVEL:
         size = places_of_range(count)
         if worker.rank == 0:
             state[FOUND], state[LOWEST], state[WRITTEN] = 0, LAST_LEVEL, 0
             state[SOURCE], state[COUNT], state[SIZE], state[LISTED] = source, count, size, listed
             state[WRITES] = 1 if following >= 2 * listed else 0
-        worker.set_mode(following - p.first)
+        worker.set_mode(following)
         for k in worker.split((count + size - 1) // size):
             worker.push(k)
 
 
-def make_peeling(n: int, removed_at: Array, first: int, last: int, dtype: type[np.signedinteger], device: Device) -> Peeling:
-    """Return what a launch shares; the caller writes the degrees, of `dtype`, and the ids of all vertices to the list."""
-    begin = np.zeros(LISTED + 1, np.int64)
+def make_peeling(degrees: Array, removed_at: Array) -> Peeling:
+    """Return what a launch shares; it lowers a copy of the degrees. The caller writes the ids of all vertices to the list."""
+    n, device, begin = degrees.size, degrees.device, np.zeros(LISTED + 1, np.int64)
     begin[[LOWEST, COUNT, SIZE]] = LAST_LEVEL, n, places_of_range(n)
-    degree, lists = empty(n, dtype=dtype, device=device), empty(2 * n, dtype=np.uint32, device=device)
-    return Peeling(degree, removed_at, lists, asarray(begin, device=device), first, last, THREAD_MAX_DEGREE[device.kind])
+    lists, state = empty(2 * n, dtype=np.uint32, device=device), asarray(begin, device=device)
+    return Peeling(degrees.copy(), removed_at, lists, state, THREAD_MAX_DEGREE[device.kind])
 
 
 def list_ranges(n: int) -> range:

@@ -100,8 +100,8 @@ def test_what_is_refused():
     graph = atos.generate.road(5, device="cpu")
     with pytest.raises(LaunchConfigError, match="core_number proceeds in rounds, which take barriers"):
         atos.core_number(graph, barrier=False)
-    with pytest.raises(LaunchConfigError, match="k_core has a function between rounds of its own"):
-        atos.k_core(graph, 2, each_round=print)
+    with pytest.raises(LaunchConfigError, match="core_number has a function between rounds of its own"):
+        atos.core_number(graph, each_round=print)
     with pytest.raises(InvalidArgumentError, match="k must be"):
         atos.k_core(graph, -1)
     with pytest.raises(InvalidArgumentError, match="worker must be one of"):
