@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import os
 import random
 import sys
@@ -150,6 +151,7 @@ class Progress:
     """What all threads have come to."""
 
     left: int
+    end: float = math.inf  # when no more launches begin, by the monotonic clock
     rows: dict[tuple[str, ...], Counter[str]] = field(default_factory=dict)
     running: dict[int, tuple[float, tuple[str, ...], Any]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -158,7 +160,7 @@ class Progress:
         """Whether there is another launch to do."""
         with self.lock:
             self.left -= 1
-            return self.left >= 0
+            return self.left >= 0 and time.monotonic() < self.end
 
     def add(self, row: tuple[str, ...], **counts: int) -> None:
         """Count in a row of the table."""
@@ -342,9 +344,10 @@ def table(progress: Progress) -> str:
     return "\n".join(lines)
 
 
-def stress(device: atos.Device, launches: int, threads: int, seed: int, patience: float) -> bool:
-    """Run the launches and print the table; whether all went well."""
-    progress, begin = Progress(launches), time.monotonic()
+def stress(device: atos.Device, launches: int, threads: int, seed: int, patience: float, seconds: float = math.inf) -> bool:
+    """Run the launches, as many as begin within so many seconds, and print the table; whether all went well."""
+    begin = time.monotonic()
+    progress = Progress(launches, begin + seconds)
     workers = [threading.Thread(target=work, args=(seed + k, device, progress), daemon=True) for k in range(threads)]
     for thread in workers:
         thread.start()
@@ -417,6 +420,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=3, help="that launch side by side, each on queues of its own")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--patience", type=float, default=20, help="seconds after which a launch counts as hung")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="after which no more launches begin")
     parser.add_argument("--leak", type=int, metavar="LAUNCHES", help="look for leaks in so many small launches instead")
     options = parser.parse_args()
     right = True
@@ -424,7 +428,7 @@ def main() -> None:
         if options.leak:
             right &= leak(device, options.leak)
         else:
-            right &= stress(device, options.launches, options.threads, options.seed, options.patience)
+            right &= stress(device, options.launches, options.threads, options.seed, options.patience, options.seconds)
     sys.exit(0 if right else 1)
 
 
