@@ -15,6 +15,7 @@ from kernel_limits import check_registers
 import atos_py as atos
 from atos_py.algorithms import bfs, count_triangles, dynamic_components, label_propagation, maximal_independent_set
 from atos_py.algorithms.bfs.tasks import visit_along
+from atos_py.algorithms.k_core import leave
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import PoolArgument, QueueKind, describe
 from atos_py.compile.first_limits import spills_allowed
@@ -356,12 +357,20 @@ def test_propagation_spills_nothing():
 
 
 def test_peeling_spills_nothing():
-    shared = peeling.Peeling(array("i4"), array("u4"), array("u4"), array("i8"), 0, 0, 16)
+    shared = peeling.Peeling(array("i4"), array("u4"), array("u4"), array("i8"), 16)
     graph = atos.Graph._make([*GRAPH, None])
     task, args = Tasks((peeling.scan, peeling.remove_row)), tuple(map(describe, (graph, shared)))
     found = link.cubin(task, None, args, np.dtype("u4"), "cta", (9, 0), each_round=peeling.open_next_level)
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert found.registers <= MOST_REGISTERS
+
+
+@pytest.mark.parametrize("degree", ["i4", "i8"])
+def test_leaving_a_core_spills_nothing(degree):
+    args = tuple(map(describe, (*GRAPH, 16, 16, array(degree))))
+    found = link.cubin(leave, None, args, np.dtype("u4"), "cta", (9, 0))
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+    assert found.registers <= 40
 
 
 @pytest.mark.parametrize("dtype", [None, "f4"])
