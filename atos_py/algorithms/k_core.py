@@ -45,7 +45,7 @@ def is_low(v, row, k, degree):  # type: ignore[no-untyped-def]
 
 
 def begin_to_leave(v, row, k, degree):  # type: ignore[no-untyped-def]
-    """Whether a vertex leaves now; and nothing else."""
+    """Return whether a vertex leaves now, and a number that its edges do not need."""
     return degree[v] < k and atomic_exch(degree, v, REMOVED) >= 0, 0
 
 
