@@ -49,6 +49,20 @@ def visit_by_minimum(worker, v, i, first, next_depth, graph, depth):  # type: ig
         worker.push(u)
 
 
+def edges_of_leaving(v, graph, degree, k):  # type: ignore[no-untyped-def]
+    """Return how many edges v has, and the first."""
+    first = graph.indptr[v]
+    return np.int64(graph.indptr[v + 1] - first), first
+
+
+@atos.task(workload=edges_of_leaving)
+def leave(worker, v, i, first, graph, degree, k):  # type: ignore[no-untyped-def]
+    """Take an edge from its end, and push that if it has too few now."""
+    u = graph.indices[first + i]
+    if degree[u] >= k and atos.atomic_add(degree, u, -1) == k:
+        worker.push(u)
+
+
 def pairs(graph: atos.Graph, host: atos.Graph, source: int) -> Iterator[tuple[str, Run, Run]]:
     """Yield what is compared on a graph: its name, the program, and the other."""
     n, device = graph.num_vertices, graph.device
@@ -82,7 +96,7 @@ def pairs(graph: atos.Graph, host: atos.Graph, source: int) -> Iterator[tuple[st
 
     in_rounds = by_hand(visit_in_rounds, barrier=True)
     yield "BFS, online / by hand, in rounds", by_program(programs.BFS, filter="online"), in_rounds
-    yield "BFS, jit / by hand, in rounds", by_program(programs.BFS), in_rounds
+    yield "BFS, jit / by hand, in rounds", by_program(programs.BFS, filter="jit"), in_rounds
     relaxed = by_program(BFS_BY_MINIMUM, barrier=False)
     yield "BFS by minimum / by hand, without rounds", relaxed, by_hand(visit_by_minimum)
     yield "BFS, auto / atos.bfs", by_program(programs.BFS, direction="auto"), atos_bfs
@@ -108,8 +122,24 @@ def pairs(graph: atos.Graph, host: atos.Graph, source: int) -> Iterator[tuple[st
         result = atos.k_core(graph, K)
         return k_core(result.members, result.stats)
 
-    for name, options in (("jit", {}), ("online", {"filter": "online"}), ("no rounds", {"barrier": False})):
-        yield f"{K}-core, {name} / atos.k_core", lambda o=options: k_core(*programs.k_core(graph, K, **o)), atos_k_core  # type: ignore[misc]
+    def k_core_by_hand(**options: Any) -> Run:
+        def run() -> tuple[float, Callable[[], Any]]:
+            degrees = graph.degrees().astype(np.int32)
+            degree, queue = atos.asarray(degrees, device=device, copy=True), atos.Queue(2 * n, device=device)
+            queue.push(np.flatnonzero(degrees < K).astype(np.uint32))
+            stats = queue.launch_cta(leave, graph, degree, K, **options)
+            return k_core(degree.to_numpy() >= K, stats)
+
+        return run
+
+    def k_core_by_program(**options: Any) -> Run:
+        return lambda: k_core(*programs.k_core(graph, K, **options))
+
+    in_rounds = k_core_by_hand(barrier=True)
+    yield f"{K}-core, online / by hand, in rounds", k_core_by_program(filter="online"), in_rounds
+    yield f"{K}-core, jit / by hand, in rounds", k_core_by_program(filter="jit"), in_rounds
+    yield f"{K}-core / by hand, without rounds", k_core_by_program(barrier=False), k_core_by_hand()
+    yield f"{K}-core, without rounds / atos.k_core", k_core_by_program(barrier=False), atos_k_core
 
     def a_round(run: Callable[[int], tuple[Any, atos.LaunchStats, int]]) -> Run:
         def difference() -> tuple[float, Callable[[], Any]]:

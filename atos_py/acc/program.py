@@ -151,7 +151,7 @@ class Program:
         start: ArrayLike | None = None,
         direction: str | None = None,
         filter: str | None = None,
-        threshold: int = 64,
+        threshold: int | None = None,
         fuse: str = "all",
         policy: Literal["data", "topology"] | tuple[Literal["hybrid"], float] = "data",
         unique: bool = False,
@@ -181,11 +181,12 @@ class Program:
             and 'pull' with `apply`.
         filter : {'jit', 'online', 'ballot'}, optional
             What lists the active vertices of the next round where they push. 'online': whoever makes a vertex active.
-            'ballot': a scan of all metadata. 'jit': online, but a scan if the list gets too long. By default 'jit', and online
-            without rounds.
-        threshold : int
-            With 'jit', how many vertices each of the 1,024 bins of the online filter has room for: of numbers that are equal
-            modulo 1,024. A scan follows once one is full.
+            'ballot': a scan of all metadata. 'jit': online, but a scan if the list gets too long. By default 'online' without
+            rounds, and where no vertex can be listed twice in a round: with votes, and combines that are not idempotent.
+            Otherwise, and with `threshold`, 'jit'.
+        threshold : int, optional
+            With 'jit', how many vertices each of the 1,024 bins of the online filter has room for, by default 64: of numbers
+            that are equal modulo 1,024. A scan follows once one is full.
         fuse : {'all', 'direction', 'none'}
             Which parts share a kernel: all; pushing and its scan, and pulling and its scan; or none. A change of kernels is
             another launch.
@@ -245,8 +246,8 @@ class Program:
         check_option_names("Program.run", launch_options, (*list_parameters(Program.run), *LaunchOptions.__annotations__))
         check_worker(worker)
         sent = check_choice("direction", "push" if direction is None else direction, DIRECTIONS)
-        listed = check_choice("filter", "jit" if filter is None else filter, FILTERS)
-        check_choice("fuse", fuse, FUSES)
+        usual = "jit" if threshold is not None or (self.combine.idempotent and not self.combine.votes) else "online"
+        listed = check_choice("filter", usual if filter is None else filter, FILTERS)
         n, values = graph.num_vertices, array_in_place("metadata", metadata, graph.num_vertices, graph.device)
         if self.combine.name == "SUBTRACT" and values.dtype.kind == "u":
             raise UnsupportedTypeError(f"SUBTRACT may go below 0, which {values.dtype} cannot hold; make metadata signed")
@@ -300,11 +301,11 @@ class Program:
         first: NDArray[Any] | range = range(n if start is None else 0)
         if start is not None and as_host_array("start", to_host(start)).size:
             first = check_sources(start, n, "start")
-        room = min(BINS * check_int("threshold", threshold, 0, UNLIMITED), UNLIMITED)
+        room = min(BINS * check_int("threshold", 64 if threshold is None else threshold, 0, UNLIMITED), UNLIMITED)
         most_listed = {"online": UNLIMITED, "ballot": -1}.get(listed, room)
         limit = UNLIMITED if rounds is None else check_int("rounds", rounds, 1, UNLIMITED)
         width = None if delta is None else check_buckets(BUCKETS, delta)[1]
         sent = sent if many_active < 0 else "auto" if many_active else "pull"
-        of_rounds = sent, many_active, most_listed, fuse, unique, levels, monotone_stores, limit
+        of_rounds = sent, many_active, most_listed, check_choice("fuse", fuse, FUSES), unique, levels, monotone_stores, limit
         asked = Request(self, graph, values, args, first, start is None, *of_rounds, width, worker, launch_options)
         return (run_dense if self.apply else run_relaxed if relaxed else run_in_rounds)(asked)

@@ -65,6 +65,17 @@ def test_searches(social, directed, direction):
         verify_reachable(one_way, [3, 5, 70], sets)
 
 
+def test_the_default_filter(device):
+    """It lists online where no vertex is listed twice in a round, even if a bin would be full, unless there is a threshold."""
+    leaves = 1024 * np.arange(1, 101)
+    star = atos.Graph.from_edges(np.zeros(100, int), leaves, weights=np.ones(100), symmetrize=True, device=device)
+    for search, usual in ((programs.bfs, "online"), (programs.sssp, "ballot")):
+        for options, found in (({}, usual), ({"threshold": 64}, "ballot"), ({"threshold": 100}, "online")):
+            stats = search(star, 0, **options)[1]
+            assert (stats.filters[1], stats.frontiers[1]) == (found, 100), options
+    assert set(programs.k_core(star.with_weights(None), 2)[1].filters) == {"online"}
+
+
 def test_the_direction_follows_the_edges_of_the_frontier(social):
     """The first vertex pushes; its neighbours have most of the edges; the last level has few again."""
     _, stats = programs.bfs(social, int(social.degrees().argmax()), direction="auto")
