@@ -54,10 +54,10 @@ def init(
         which process is their parent.
     timeout : float
         Seconds to wait for the others.
-    engine : {"mpi", "torch"}, optional
-        Has the processes exchange messages by mpi4py, or by torch.distributed over Gloo, and share no memory. They may then be
-        on several hosts. By default that is done where the launcher says that there are several: by MPI, or, started by
-        torchrun, by PyTorch.
+    engine : {"mpi", "torch", "nccl"}, optional
+        Has the processes exchange messages by mpi4py, or by torch.distributed, and share no memory. "torch" uses Gloo; "nccl"
+        uses NCCL for long messages, and needs a GPU for each process. They may then be on several hosts. By default that is
+        done where the launcher says that there are several: by MPI, or, started by torchrun, by Gloo.
 
     Returns
     -------
@@ -70,6 +70,8 @@ def init(
         If the others are not there in time, or nothing says which process this is.
     MissingPackageError
         If the engine is not installed.
+    DeviceNotFoundError
+        If the engine is "nccl", and a process has no GPU.
     InvalidArgumentError
         If this process has met others before.
 

@@ -1,24 +1,30 @@
-"""Engines that carry messages between processes: MPI by mpi4py, and Gloo by torch.distributed. Neither is a dependency."""
+"""Engines that carry messages between processes: MPI by mpi4py, Gloo and NCCL by torch.distributed. None is a dependency."""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.host_group import Engine
-from ..errors import DistributedError, InvalidArgumentError, MissingPackageError
+from ..errors import DeviceNotFoundError, DistributedError, InvalidArgumentError, MissingPackageError
+from .environment import local_rank_of
 
 __all__ = ["ENGINES", "engine_of_launcher", "make_engine"]
 
-ENGINES = ("mpi", "torch")
+ENGINES = ("mpi", "torch", "nccl")
 
 _PATIENCE = datetime.timedelta(days=7)  # with a host that is busy; of one that is gone its connection tells
+_LONG = 1 << 16  # bytes; with engine="nccl" a message that is not shorter goes by NCCL
+_PAUSE = 0.1  # seconds between two questions whether all processes have a message of NCCL
+_DONE, _RUNNING, _FAILED = range(3)  # a message of NCCL in a process
 
 
 def engine_of_launcher(environment: Mapping[str, str]) -> str:
@@ -37,11 +43,15 @@ def make_engine(name: Any, timeout: float) -> Engine:
         If its package is not installed.
     DistributedError
         If the processes do not find each other.
+    DeviceNotFoundError
+        If it is "nccl", and a process has no GPU.
     """
     if not isinstance(name, str) or name not in ENGINES:
         raise InvalidArgumentError(f"engine must be one of {', '.join(ENGINES)} (got {name!r:.80})")
     try:
-        return _MPI() if name == "mpi" else _Torch(timeout)
+        if name == "mpi":
+            return _MPI()
+        return _Torch(timeout) if name == "torch" else _NCCL(timeout)
     except ImportError as error:
         package = "mpi4py and an MPI library, as by `pip install mpi4py mpich`" if name == "mpi" else "PyTorch"
         raise MissingPackageError(f"messages by engine={name!r} need {package}, in each process ({error})") from error
@@ -116,8 +126,11 @@ class _Torch:
         atexit.register(self.close)  # a process that ends while Gloo's threads run may be aborted
 
     def exchange(self, parts: Sequence[NDArray[np.uint8]]) -> list[NDArray[np.uint8]]:
-        sizes = self.all_gather(np.array([part.size for part in parts], np.int64).view(np.uint8))
-        rooms = [np.empty(int(each.view(np.int64)[self.rank]), np.uint8) for each in sizes]
+        return self._carry(parts, self._gather_equal(np.array([part.size for part in parts], np.int64)))
+
+    def _carry(self, parts: Sequence[NDArray[np.uint8]], sizes: NDArray[np.int64]) -> list[NDArray[np.uint8]]:
+        """Exchange parts whose sizes, of each process in a row, all processes know."""
+        rooms = [np.empty(size, np.uint8) for size in sizes[:, self.rank]]
         rooms[self.rank] = np.array(parts[self.rank])
         with self._errors():
             waiting = []
@@ -162,3 +175,139 @@ class _Torch:
 
     def _errors(self) -> contextlib.AbstractContextManager[None]:
         return _errors_of("torch.distributed", RuntimeError, ValueError)
+
+
+class _NCCL(_Torch):
+    """Messages of torch.distributed: long ones by NCCL, through the memory of a GPU of each process, and short ones by Gloo.
+
+    A kernel of NCCL waits for ever for a process that is gone. PyTorch's watchdog would end this process then, at once or after
+    minutes, without an error that can be caught, so it is told not to. While a message of NCCL is under way, the processes ask
+    each other by Gloo again and again whether all have it. Gloo raises an error as soon as a connection is closed.
+    """
+
+    _backend = "nccl"
+
+    def __init__(self, timeout: float) -> None:
+        super().__init__(timeout)
+        try:
+            self._gpu = self._choose_gpu()
+            self._stream = self._make_stream()
+            with self._errors(), _environment(TORCH_NCCL_ASYNC_ERROR_HANDLING="0", TORCH_NCCL_BLOCKING_WAIT="0"):
+                # With PyTorch's own timeout, of minutes: processes start a message of NCCL together, after one of Gloo.
+                self._nccl = self._dist.new_group(backend=self._backend)
+            self._gather_on_gpu(np.zeros(1, np.uint8))  # connects, and raises an error if two processes have one GPU
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        if self._dist.is_initialized() and hasattr(self, "_nccl"):
+            self._dist.destroy_process_group(self._nccl)
+        super().close()
+
+    def _choose_gpu(self) -> Any:
+        """Return the GPU of this process, if all processes have one."""
+        count = self._torch.cuda.device_count()
+        missing = np.flatnonzero(super()._gather_equal(np.array([count]))[:, 0] == 0)
+        if missing.size:
+            raise DeviceNotFoundError(
+                f"engine='nccl' needs a GPU for each process, and PyTorch finds none in process {', '.join(map(str, missing))};"
+                " take engine='torch'"
+            )
+        local = local_rank_of(os.environ)
+        return self._torch.device("cuda", (self.rank if local is None else local) % count)
+
+    def _make_stream(self) -> Any:
+        """Return a stream that waits for no other work of this process."""
+        return self._torch.cuda.Stream(self._gpu)
+
+    def _carry(self, parts: Sequence[NDArray[np.uint8]], sizes: NDArray[np.int64]) -> list[NDArray[np.uint8]]:
+        if sizes.max() < _LONG:
+            return super()._carry(parts, sizes)
+        sizes_in, sizes_out = sizes[:, self.rank].tolist(), sizes[self.rank].tolist()
+
+        def start() -> tuple[Any, Any]:
+            sent = self._torch.from_numpy(np.concatenate(parts)).to(self._gpu)
+            room = self._torch.empty(sum(sizes_in), dtype=sent.dtype, device=self._gpu)
+            return room, self._dist.all_to_all_single(room, sent, sizes_in, sizes_out, group=self._nccl, async_op=True)
+
+        return np.split(self._finish(start), np.cumsum(sizes_in)[:-1])
+
+    def _gather_equal(self, values: NDArray[Any]) -> NDArray[Any]:
+        return super()._gather_equal(values) if values.nbytes < _LONG else self._gather_on_gpu(values)
+
+    def _gather_on_gpu(self, values: NDArray[Any]) -> NDArray[Any]:
+        def start() -> tuple[Any, Any]:
+            sent = self._tensor(values).to(self._gpu)
+            room = self._torch.empty(self.world_size * values.size, dtype=sent.dtype, device=self._gpu)
+            gather = getattr(self._dist, "all_gather_single", None) or self._dist.all_gather_into_tensor  # its older name
+            return room, gather(room, sent, group=self._nccl, async_op=True)
+
+        return self._finish(start).reshape(self.world_size, values.size)
+
+    def _finish(self, start: Callable[[], tuple[Any, Any]]) -> NDArray[Any]:
+        """Start a message of NCCL, wait until all processes have it, and return what has come."""
+        with self._errors(), self._torch.cuda.stream(self._stream):
+            with self._telling_of_errors():
+                room, work = start()
+                end = self._end_of(work)
+            state = _RUNNING
+            try:
+                while state == _RUNNING:
+                    with self._telling_of_errors():
+                        mine = _DONE if _has_ended(work, end) else _RUNNING
+                    state = int(self.all_reduce(np.array([mine]), "max")[0])
+                if state == _FAILED:
+                    raise DistributedError("NCCL has failed in another process, which has the error; start all of them again")
+            except DistributedError:
+                self._abort()
+                raise
+            return np.asarray(room.cpu().numpy())
+
+    def _end_of(self, work: Any) -> Any:
+        """Return an event after a message."""
+        work.wait()  # the stream waits, and not this thread
+        return self._stream.record_event()
+
+    @contextlib.contextmanager
+    def _telling_of_errors(self) -> Iterator[None]:
+        """Let the other processes, which wait for this one, know of an error here."""
+        try:
+            yield
+        except Exception:
+            self._abort()  # first, since others may wait inside NCCL, where Gloo does not reach them
+            self.all_reduce(np.array([_FAILED]), "max")
+            raise
+
+    def _abort(self) -> None:
+        """End the kernel of NCCL that waits on the GPU. The group cannot be used after that."""
+        with contextlib.suppress(RuntimeError):  # the cause is raised
+            self._nccl.abort()
+
+
+def _has_ended(work: Any, end: Any) -> bool:
+    """Return whether this process has a message of NCCL; wait a little for it."""
+    completed = work.is_completed()  # also by an error of NCCL, whose kernel may go on
+    limit = time.monotonic() + _PAUSE
+    while not end.query():
+        if time.monotonic() > limit:
+            if completed:
+                raise RuntimeError("NCCL reports an error; set NCCL_DEBUG=WARN to see it")
+            return False
+        time.sleep(1e-4)
+    return True
+
+
+@contextlib.contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    """Set variables of the environment for a while."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

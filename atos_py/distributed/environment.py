@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..errors import DistributedError
 
-__all__ = ["Place", "is_on_several_hosts", "place_of"]
+__all__ = ["Place", "is_on_several_hosts", "local_rank_of", "place_of"]
 
 
 class Place(NamedTuple):
@@ -69,6 +69,17 @@ def place_of(environment: Mapping[str, str]) -> Place | None:
         named = [environment[name] for name in launcher.job if name in environment]
         return Place(rank, size, "-".join(named) or f"child-of-{os.getppid()}")
     return None
+
+
+def local_rank_of(environment: Mapping[str, str]) -> int | None:
+    """Return the number of this process among those of its host; None if torchrun has not started it.
+
+    Raises
+    ------
+    DistributedError
+        If it is not a number.
+    """
+    return _number(environment, "LOCAL_RANK") if "LOCAL_RANK" in environment else None
 
 
 def _number(environment: Mapping[str, str], name: str) -> int:

@@ -16,6 +16,7 @@ import pytest
 
 import atos_py as atos
 from atos_py.core.host_group import current_hosts
+from atos_py.distributed import engines
 from atos_py.errors import (
     DistributedError,
     InvalidArgumentError,
@@ -25,6 +26,11 @@ from atos_py.errors import (
 )
 
 ENGINE = os.environ.get("ENGINE", "mpi")
+engines._LONG = int(os.environ.get("ATOS_TEST_LONG_MESSAGE", engines._LONG))
+if "ATOS_TEST_NCCL_ON_CPU" in os.environ:
+    from nccl_on_cpu import OnCPU
+
+    engines._NCCL = OnCPU  # type: ignore[misc]
 
 
 def degree(v, parts, *rest):
@@ -233,11 +239,39 @@ def killed(hosts: atos.distributed.HostGroup) -> None:
     raise AssertionError("a launch went on without a process")
 
 
+def killed_in_a_message(hosts: atos.distributed.HostGroup) -> None:
+    """The last process dies when the others have begun a message of NCCL; they get an error."""
+    engine: Any = hosts.messages.engine
+    if hosts.rank == hosts.world_size - 1:
+        engine._finish = lambda start: os.kill(os.getpid(), signal.SIGKILL)
+    raises(DistributedError, "start them again", hosts.messages.exchange, [np.arange(1000)] * hosts.world_size)
+    print("told", flush=True)
+    sys.exit()  # in order, with the GPU free again
+
+
+def failed_in_a_message(hosts: atos.distributed.HostGroup) -> None:
+    """The last process has an error of its own when the others have begun a message of NCCL; all get an error."""
+    engine: Any = hosts.messages.engine
+
+    def fail() -> Any:
+        raise RuntimeError("out of memory")
+
+    exchange, text = hosts.messages.exchange, "NCCL has failed in another process"
+    if hosts.rank == hosts.world_size - 1:
+        finish, text = engine._finish, "out of memory"
+        engine._finish = lambda start: finish(fail)
+    raises(DistributedError, text, exchange, [np.arange(1000)] * hosts.world_size)
+    print("told", flush=True)
+    sys.exit()
+
+
 if __name__ == "__main__":
     with atos.distributed.init(engine=ENGINE) as members:
         for case in sys.argv[1:]:
             try:
                 globals()[case](members)
+            except SystemExit:
+                raise
             except BaseException:
                 traceback.print_exc()
                 sys.stderr.flush()

@@ -57,7 +57,7 @@ def start(engine: str, size: int, *arguments: str, program: Path = MEMBER) -> tu
     processes = [
         subprocess.Popen(
             command,
-            env={**environment(), **where, "RANK": str(rank)},
+            env={**environment(), **where, "RANK": str(rank), "LOCAL_RANK": str(rank)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -113,6 +113,60 @@ def test_a_process_that_is_killed(engine):
         assert said == "told\ntold\n"
 
 
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def nccl_size(request, monkeypatch) -> int:
+    """Have tests use NCCL between two GPUs, or Gloo in its place; return how many processes."""
+    if not has("torch"):
+        pytest.skip("PyTorch is missing")
+    if request.param == "cuda":
+        if sum(device.kind == "cuda" for device in atos.devices()) < 2:
+            pytest.skip("there is one GPU for two processes")
+        return 2
+    monkeypatch.setenv("ATOS_TEST_NCCL_ON_CPU", "1")
+    return 3
+
+
+@pytest.mark.parametrize("longest", [0, 100])
+def test_messages_by_nccl(nccl_size, longest, monkeypatch):
+    """All messages are long ones, or some."""
+    monkeypatch.setenv("ATOS_TEST_LONG_MESSAGE", str(longest))
+    monkeypatch.setenv("CASES", str(CASES // 8))
+    status, _, errors = start("nccl", nccl_size, "tasks", "algorithms", "refusals", "stops")
+    assert set(status) == {0}, errors
+
+
+@pytest.mark.parametrize("case", ["killed", "killed_in_a_message"])
+def test_a_process_that_is_killed_with_nccl(nccl_size, case, monkeypatch):
+    monkeypatch.setenv("ATOS_TEST_LONG_MESSAGE", "100")
+    status, said, errors = start("nccl", nccl_size, case)
+    assert status == [0] * (nccl_size - 1) + [-9], errors
+    assert said == "told\n" * (nccl_size - 1)
+
+
+def test_a_process_that_fails_with_nccl(nccl_size, monkeypatch):
+    monkeypatch.setenv("ATOS_TEST_LONG_MESSAGE", "100")
+    status, said, errors = start("nccl", nccl_size, "failed_in_a_message")
+    assert set(status) == {0}, errors
+    assert said == "told\n" * nccl_size
+
+
+@pytest.mark.skipif(not has("torch"), reason="PyTorch is missing")
+def test_nccl_without_gpus(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    status, _, errors = start("nccl", 2)
+    assert set(status) == {1}
+    assert errors.count("PyTorch finds none in process 0, 1; take engine='torch'") == 2, errors
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not has("torch"), reason="PyTorch is missing")
+def test_nccl_with_one_gpu_for_two_processes(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    status, _, errors = start("nccl", 2)
+    assert set(status) == {1}
+    assert errors.count("DistributedError: torch.distributed could not exchange messages") == 2, errors
+
+
 @pytest.mark.parametrize("engine", ENGINES[:1])
 def test_the_example(engine):
     status, said, errors = start(engine, 3, "9", engine, program=ROOT / "examples" / "multi_node.py")
@@ -136,13 +190,14 @@ def test_launchers():
 
 
 def test_wrong_engines(monkeypatch):
-    with pytest.raises(InvalidArgumentError, match=r"engine must be one of mpi, torch \(got 'nccl'\)"):
-        atos.distributed.init(engine="nccl")
+    with pytest.raises(InvalidArgumentError, match=r"engine must be one of mpi, torch, nccl \(got 'gloo'\)"):
+        atos.distributed.init(engine="gloo")
     with pytest.raises(InvalidArgumentError, match="knows rank, world_size and job by itself"):
         atos.distributed.init(0, 1, engine="mpi")
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingPackageError, match="need PyTorch"):
-        atos.distributed.init(engine="torch")
+    for engine in ("torch", "nccl"):
+        with pytest.raises(MissingPackageError, match="need PyTorch"):
+            atos.distributed.init(engine=engine)
     for name in ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID"):
         monkeypatch.setenv(name, {"RANK": "0", "WORLD_SIZE": "2"}.get(name, "1"))
     with pytest.raises(MissingPackageError, match="need PyTorch"):  # by the launcher
