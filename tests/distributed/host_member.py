@@ -26,6 +26,7 @@ from atos_py.errors import (
 )
 
 ENGINE = os.environ.get("ENGINE", "mpi")
+DEVICE = f"cuda:{os.environ['LOCAL_RANK']}" if "ATOS_TEST_ON_GPUS" in os.environ else "cpu"
 engines._LONG = int(os.environ.get("ATOS_TEST_LONG_MESSAGE", engines._LONG))
 if "ATOS_TEST_NCCL_ON_CPU" in os.environ:
     from nccl_on_cpu import OnCPU
@@ -88,7 +89,7 @@ def algorithms(hosts: atos.distributed.HostGroup) -> None:
     """Every algorithm, on random graphs, is verified by each process."""
     for seed in range(int(os.environ.get("CASES", "24"))):
         graph = random_graph(seed)
-        parts = graph.partition(order=["keep", "random"][seed % 2])
+        parts = graph.to(DEVICE).partition(order=["keep", "random"][seed % 2])
         assert (parts.num_vertices, parts.num_edges) == (graph.num_vertices, graph.num_edges)
         assert hosts.messages.total(np.array([parts.indices.size]))[0] == graph.num_edges
         sources = [0, graph.num_vertices // 2]
@@ -115,7 +116,7 @@ def tasks(hosts: atos.distributed.HostGroup) -> None:
     graph = atos.generate.rmat(11, device="cpu")
     source = int(np.argmax(graph.degrees()))
     for order in ("keep", "random"):
-        parts = graph.partition(order=order)
+        parts = graph.to(DEVICE).partition(order=order)
         depth = atos.full(graph.num_vertices, atos.UNREACHED, dtype=np.uint32, partition=parts)
         depth[source] = 0
         queue = atos.Queue(capacity=100, owner=parts)
@@ -144,7 +145,7 @@ def tasks(hosts: atos.distributed.HostGroup) -> None:
 def refusals(hosts: atos.distributed.HostGroup) -> None:
     """What cannot be done is refused on every host, and none waits."""
     graph = atos.generate.road(6, 1.0, device="cpu")
-    parts = graph.partition()
+    parts = graph.to(DEVICE).partition()
     depth = atos.full(36, 9, dtype=np.int32, partition=parts)
     queue = atos.Queue(100, owner=parts)
     queue.push(range(36))
@@ -198,7 +199,7 @@ def stops(hosts: atos.distributed.HostGroup) -> None:
     """A full queue of one host does not keep the others waiting, and nothing is lost; a stop is one of all."""
     leaves = 100 * hosts.world_size
     star = atos.Graph.from_edges(np.zeros(leaves, np.int64), np.arange(1, leaves + 1), num_vertices=leaves + 1, device="cpu")
-    parts = star.partition()
+    parts = star.to(DEVICE).partition()
     depth = atos.full(leaves + 1, atos.UNREACHED, dtype=np.uint32, partition=parts)
     depth[0] = 0
     queue = atos.Queue(2, max_capacity=1000 if hosts.rank == 0 else 4, owner=parts)
@@ -207,7 +208,7 @@ def stops(hosts: atos.distributed.HostGroup) -> None:
     assert len(queue) == 0
     atos.verify_bfs(star, 0, depth.to_numpy())
     size = hosts.world_size
-    parts = atos.Graph.from_edges([0], [1], num_vertices=size, device="cpu").partition()
+    parts = atos.Graph.from_edges([0], [1], num_vertices=size, device=DEVICE).partition()
     depth, queue = atos.full(size, 9, dtype=np.int32, partition=parts), atos.Queue(10, owner=parts)
     queue.push(range(size))
     assert queue.launch_thread(stop_at_first, depth).stopped
@@ -224,7 +225,7 @@ def one_device() -> atos.Queue:
 
 def killed(hosts: atos.distributed.HostGroup) -> None:
     """The last process dies; the others get an error, of the engine or of this package, and do not wait."""
-    parts = atos.generate.road(6, 1.0, device="cpu").partition()
+    parts = atos.generate.road(6, 1.0, device="cpu").to(DEVICE).partition()
     depth = atos.full(36, 9, dtype=np.int32, partition=parts)
     hosts.barrier()
     if hosts.rank == hosts.world_size - 1:

@@ -113,14 +113,23 @@ def test_a_process_that_is_killed(engine):
         assert said == "told\ntold\n"
 
 
+@pytest.fixture
+def two_gpus() -> None:
+    """Skip tests of two processes with a GPU each where they cannot run."""
+    if not has("torch"):
+        pytest.skip("PyTorch is missing")
+    if sum(device.kind == "cuda" for device in atos.devices()) < 2:
+        pytest.skip("there is no second GPU for the second process")
+
+
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def nccl_size(request, monkeypatch) -> int:
     """Have tests use NCCL between two GPUs, or Gloo in its place; return how many processes."""
     if not has("torch"):
         pytest.skip("PyTorch is missing")
     if request.param == "cuda":
-        if sum(device.kind == "cuda" for device in atos.devices()) < 2:
-            pytest.skip("there is one GPU for two processes")
+        request.getfixturevalue("two_gpus")
+        monkeypatch.setenv("ATOS_TEST_ON_GPUS", "1")
         return 2
     monkeypatch.setenv("ATOS_TEST_NCCL_ON_CPU", "1")
     return 3
@@ -167,15 +176,23 @@ def test_nccl_with_one_gpu_for_two_processes(monkeypatch):
     assert errors.count("DistributedError: torch.distributed could not exchange messages") == 2, errors
 
 
-@pytest.mark.parametrize("engine", ENGINES[:1])
-def test_the_example(engine):
-    status, said, errors = start(engine, 3, "9", engine, program=ROOT / "examples" / "multi_node.py")
-    assert status == [0], errors
-    graph = atos.generate.rmat(9, device="cpu")
+@pytest.mark.parametrize(
+    ("engine", "size", "device", "scale"),
+    [
+        pytest.param("mpi", 3, "cpu", 9, marks=ENGINES[0].marks),
+        pytest.param("nccl", 2, "cuda:0", 17, marks=pytest.mark.gpu),  # with messages that go by NCCL
+    ],
+)
+def test_the_example(engine, size, device, scale, request):
+    if engine == "nccl":
+        request.getfixturevalue("two_gpus")
+    status, said, errors = start(engine, size, str(scale), engine, program=ROOT / "examples" / "multi_node.py")
+    assert set(status) == {0}, errors
+    graph = atos.generate.rmat(scale, device="cpu")
     depth = atos.bfs(graph, int(graph.degrees().argmax())).depth.to_numpy()
     levels = np.bincount(depth[depth != atos.UNREACHED])
     assert f"{', '.join(map(str, levels))} vertices in the levels from 0 on; verified" in said
-    assert "host 0 of 3 on cpu" in said
+    assert f"host 0 of {size} on {device}" in said
 
 
 def test_launchers():
