@@ -278,10 +278,18 @@ def fit_ranges(worker, n, filters, taken, following):  # type: ignore[no-untyped
     return open_ranges(worker, n, filters)
 
 
+def round_before(worker, taken, following, state):  # type: ignore[no-untyped-def]
+    """Return the mode of the round that is over, and its number from 1; collective."""
+    if taken is None and following is None:
+        return np.int64(PUSH), np.int64(worker.round + 1)
+    mode, rounds = state[_MODE], state[_ROUNDS]
+    worker.sync()  # all threads have read them
+    return mode, rounds
+
+
 def end_frontier_round(worker, run, *args):  # type: ignore[no-untyped-def]
     """Choose what comes next, and note it."""
-    mode, rounds = run.state[_MODE], run.state[_ROUNDS]
-    worker.sync()  # all threads have read them
+    mode, rounds = round_before(worker, run.taken, run.following, run.state)
     count, edges = take_sums(worker, run.filters.sums)
     note_frontier(worker, mode, edges, run.filters.sums, run.state)
     listed, is_complete = empty_bins(worker, run.bins, run.most_listed)
@@ -291,8 +299,9 @@ def end_frontier_round(worker, run, *args):  # type: ignore[no-untyped-def]
     is_limited = following <= PULL and rounds >= run.rounds
     takers = fit_ranges(worker, run.values.size, run.filters, run.taken, run.following)
     if worker.rank == 0:
-        run.state[_MODE] = DONE if is_limited else following
-        run.state[_LIMITED] = is_limited
+        if is_limited or following != mode:
+            run.state[_MODE] = DONE if is_limited else following
+            run.state[_LIMITED] = is_limited
         if following <= PULL and not is_limited:
             run.state[_ROUNDS] = rounds + 1
             if _LOG + rounds < run.state.size:
