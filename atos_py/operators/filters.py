@@ -34,6 +34,7 @@ __all__ = [
     "Filters",
     "Fold",
     "ballot",
+    "bits_of",
     "count_active",
     "count_range",
     "make_filters",
@@ -81,12 +82,12 @@ def make_filters(
     ranges = asarray(np.array([takers, size]), device=device, copy=True)
     if frontier is None:
         return Filters(takers, ranges)
-    bits = _bits_of(frontier, n, device)
+    bits = bits_of(frontier, n, device)
     alone = SEARCHED_ALONE[device.kind] if fold is None else THREAD_MAX_DEGREE[device.kind] if fold.by_all else 1 << 62
     return Filters(takers, ranges, bits, zeros(NUM_PARTIAL_SUMS, dtype=np.int64, device=device), alone)
 
 
-def _bits_of(frontier: NDArray[Any] | range, n: int, device: Device) -> Array:
+def bits_of(frontier: NDArray[Any] | range, n: int, device: Device) -> Array:
     """Return words of 32 bits, in which those of a frontier are set: one by one if there are few; a range is all vertices."""
     if isinstance(frontier, range) and len(frontier) == n:
         return full(-(-n // _GROUP), 0xFFFF_FFFF, dtype=np.uint32, device=device)

@@ -145,10 +145,11 @@ def test_which_direction_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(driver._LARGE, "cpu", graph.num_edges)
     assert atos.bfs(graph, 0).stats.task == "direction_optimizing"
     checked(graph, 0)
-    for option in ({"direction": "push"}, {"worker": "cta"}, {"persistent": True}, {"barrier": False}):
+    for option in ({"direction": "push", "worker": "cta"}, {"worker": "cta"}, {"persistent": True}, {"barrier": False}):
         assert atos.bfs(graph, 0, **option).stats.task == "visit"
     directed = atos.Graph.from_edges(np.zeros(graph.num_edges, int), graph.indices.to_numpy(), device="cpu")
-    assert atos.bfs(directed, 0).stats.task == "visit"
+    for searched, options in ((directed, {}), (graph, {"direction": "push"})):
+        assert atos.bfs(searched, 0, **options).stats.task == "try_first"
     monkeypatch.setitem(driver._LARGE, "cpu", 0)
     assert atos.bfs(atos.generate.road(20, device="cpu"), 0).stats.task == "visit"  # 4 edges to a vertex
 

@@ -28,12 +28,13 @@ from ..over_hosts import refuse_over_hosts
 from .direction import LEVEL_TASKS, search_by_level
 from .over_devices import bfs_over
 from .over_hosts import bfs_over_hosts
+from .pushed_levels import search_by_pushed_levels
 from .tasks import UNREACHED, assign_parents, pays_to_follow, visit, visit_along, visit_within
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
 
-__all__ = ["DIRECTIONS", "SCHEDULE", "BFSResult", "bfs", "choose_direction", "find_depths", "zero_at"]
+__all__ = ["DIRECTIONS", "SCHEDULE", "BFSResult", "bfs", "choose_direction", "find_depths", "pushes_by_level", "zero_at"]
 
 DIRECTIONS = ("push", "auto")
 _OLD_NAMES = {"switch": "auto"}
@@ -123,12 +124,13 @@ def bfs(
     cutoff : float, optional
         The largest depth that is wanted, inclusive: what is deeper counts as not reached.
     direction : {'push', 'auto'}, optional
-        'push': along the edges of what is reached, every vertex as soon as a worker is free. 'auto': level by level, pushing or
-        pulling, whichever saves work (direction-optimizing search); where it pulls, vertices that are not reached yet look for
-        a neighbour that is. That is for undirected graphs, and faster by a factor on those that few levels and many edges make
-        up, such as social networks. It is the default where a graph is undirected (`Graph.is_symmetric`), has 8 or more edges
-        to a vertex, and 1.5 million or more in all, on a GPU 16 million; but not if you choose a worker or a schedule. A
-        level is a round of one launch, whatever `barrier` says.
+        'push': along the edges of what is reached. 'auto': level by level, pushing or pulling, whichever saves work
+        (direction-optimizing search); where it pulls, vertices that are not reached yet look for a neighbour that is. That is
+        for undirected graphs, and faster by a factor on those that few levels and many edges make up, such as social networks.
+        It is the default where a graph is undirected (`Graph.is_symmetric`), has 8 or more edges to a vertex, and 1.5 million
+        or more in all, on a GPU 16 million; but not if you choose a worker or a schedule. A level is a round of one launch,
+        whatever `barrier` says. On graphs with so many edges 'push' goes level by level too, for up to 64 levels, unless you
+        choose a worker or a schedule, or give a target. Otherwise every vertex is taken as soon as a worker is free.
     parents : bool
         Whether to find a tree of shortest paths too; that takes another pass over the edges.
     worker : {'thread', 'warp', 'cta'}, optional
@@ -181,14 +183,16 @@ def bfs(
     if isinstance(graph, Partition):
         parents = check_bool("parents", parents)
         rows = Graph._make((graph.indptr, graph.indices, None))
-        way = choose_direction(rows, direction, chosen=worker is not None or not SCHEDULE.isdisjoint(launch_options))
+        chosen = worker is not None or not SCHEDULE.isdisjoint(launch_options)
+        way, by_level = choose_direction(rows, direction, chosen), pushes_by_level(rows, chosen, launch_options)
         if way == "auto" or parents:
             check_no_each_round("bfs", launch_options)
-        return BFSResult(*bfs_over(graph, source, way, target, cutoff, parents, capacity, worker, launch_options))
+        return BFSResult(*bfs_over(graph, source, way, by_level, target, cutoff, parents, capacity, worker, launch_options))
     limit = largest_whole(check_cutoff(cutoff), int(UNREACHED))
     target = check_target(target, graph.num_vertices)
     chosen = worker is not None or not SCHEDULE.isdisjoint(launch_options)
     follows = direction is None and not chosen and pays_to_follow(graph)
+    by_level = pushes_by_level(graph, chosen, launch_options)
     direction = choose_direction(graph, direction, chosen)
     if direction == "auto":
         check_no_each_round("bfs", launch_options)
@@ -202,7 +206,7 @@ def bfs(
     else:
         queue = Queue(room, dtype=dtype, device=graph.device)
     launches = LaunchSequence("bfs", queue, launch_options, worker)
-    depth = find_depths(graph, sources, direction, launches, target, limit, follows)
+    depth = find_depths(graph, sources, direction, launches, target, limit, follows, by_level)
     stats = launches.total(None if direction == "push" else "direction_optimizing")
     parent = None
     if parents:
@@ -211,11 +215,20 @@ def bfs(
     return BFSResult(as_library(depth, graph.library), stats, None if parent is None else as_library(parent, graph.library))
 
 
+def has_many_edges(graph: Graph) -> bool:
+    """Whether a graph is so large, and has so many edges to a vertex, that levels are few and worth a round each."""
+    return graph.num_edges >= max(_LARGE[graph.device.kind], _DENSE * graph.num_vertices)
+
+
+def pushes_by_level(graph: Graph, chosen: bool, options: LaunchOptions) -> bool:
+    """Whether a search that pushes goes level by level: where there are many edges, and no schedule was chosen."""
+    return not chosen and has_many_edges(graph) and {"each_round", "idle"}.isdisjoint(options)
+
+
 def choose_direction(graph: Graph, asked: str | None, chosen: bool) -> str:
     """Return the direction that was asked for, if it suits the graph, or the likely better one."""
     if asked is None:
-        large = graph.num_edges >= max(_LARGE[graph.device.kind], _DENSE * graph.num_vertices)
-        return "auto" if large and not chosen and graph.is_symmetric() else "push"
+        return "auto" if has_many_edges(graph) and not chosen and graph.is_symmetric() else "push"
     direction = _OLD_NAMES.get(asked, asked) if isinstance(asked, str) else asked
     if not isinstance(direction, str) or direction not in DIRECTIONS:
         raise InvalidArgumentError(f"direction must be one of {', '.join(DIRECTIONS)} (got {asked!r:.80})")
@@ -235,14 +248,18 @@ def find_depths(
     target: int | None,
     limit: int,
     follows: bool = False,
+    by_level: bool = False,
 ) -> Array:
     """Return the depths, up to a limit, or so many as it takes to know that of a target.
 
-    If it `follows` paths, a group of threads that reached a vertex goes on with its edges.
+    If it `follows` paths, a group of threads that reached a vertex goes on with its edges. A search that pushes may do so
+    `by_level`.
     """
     depth = zero_at(sources, graph.num_vertices, UNREACHED, graph.device)
     if direction == "auto" and limit > 0:
         search_by_level(graph, sources, depth, launches, target, limit)
+    elif by_level and target is None and limit > 0:
+        search_by_pushed_levels(graph._replace(weights=None), sources, depth, launches, limit)
     elif target is None and limit == UNREACHED:
         launches.launch(sources, visit_along if follows else visit, graph._replace(weights=None), depth)
     else:

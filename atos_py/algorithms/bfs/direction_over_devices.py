@@ -28,7 +28,7 @@ from ...arrays.mirrored import MirroredArray
 from ...arrays.partitioned import PartitionedArray
 from ...arrays.private import PrivateArray
 from ...arrays.shared import common_zeros
-from ...compile.atomics import atomic_add, atomic_min, atomic_or_
+from ...compile.atomics import atomic_add, atomic_min
 from ...compile.task import task
 from ...graph.partition import Partition
 from ...operators.device_ranges import DeviceRanges, plan_device_ranges, reset_ranges, takers_of, vertices_of_device
@@ -37,6 +37,7 @@ from ...operators.row_pull import SEARCHED_ALONE, row_search
 from ...runtime.launch_options import LaunchOptions
 from ..launch_sequence import LaunchSequence
 from .direction import ALPHA, MAX_PUSHED_LEVELS
+from .pushed_levels import is_first_try
 from .tasks import UNREACHED
 
 __all__ = ["LEVEL_TASKS", "Search", "expand", "open_level", "search_over_devices", "take_ranges"]
@@ -66,12 +67,6 @@ class Search(NamedTuple):
 def add_found(search, place, edges):  # type: ignore[no-untyped-def]
     """Add up edges of vertices that were reached."""
     atomic_add(search.edges, place % _NUM_SUMS, edges)
-
-
-def is_first_try(tried, v):  # type: ignore[no-untyped-def]
-    """Set a bit; return whether that was not done before."""
-    bit = np.uint32(1 << (v & 31))
-    return tried[v >> 5] & bit == 0 and atomic_or_(tried, v >> 5, bit) & bit == 0
 
 
 def out_edges(v, parts, search):  # type: ignore[no-untyped-def]

@@ -7,6 +7,7 @@ from typing import Any
 from ...graph.graph import Graph
 from ..registry import Algorithm, Option, pick_options
 from .api import DIRECTIONS, BFSResult, bfs
+from .pushed_levels import try_first
 from .tasks import visit
 from .verify import verify_bfs
 
@@ -31,8 +32,8 @@ CUTOFF = Option("the largest distance that is wanted, inclusive", _number_of)
 
 
 def _count_least_tasks(result: BFSResult) -> int | None:
-    alone = result.parent is None and result.stats.task == visit.name  # otherwise there are tasks of other kinds too
-    return result.num_reached if alone else None
+    alone = result.stats.task in (visit.name, try_first.name)  # otherwise there are tasks of other kinds too
+    return result.num_reached if alone and result.parent is None else None
 
 
 def _list_directions(graph: Graph) -> dict[str, tuple[Any, ...]]:

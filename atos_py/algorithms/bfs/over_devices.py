@@ -1,4 +1,4 @@
-"""Breadth-first search over several devices: relaxed pushes, with the task of one device, or level by level."""
+"""Breadth-first search over several devices: level by level, or by relaxed pushes, with the task of one device."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..arguments import check_cutoff, check_sources, check_target, largest_whole
 from ..over_devices import launches_over, number_of, zero_at
 from .direction_over_devices import search_over_devices
 from .parents_over_devices import find_parents_over
+from .pushed_levels import search_by_pushed_levels
 from .tasks import UNREACHED, visit_within
 
 __all__ = ["bfs_over"]
@@ -23,6 +24,7 @@ def bfs_over(
     parts: Partition,
     source: ArrayLike,
     direction: str,
+    pushes_by_level: bool,
     target: Any,
     cutoff: Any,
     parents: bool,
@@ -36,10 +38,13 @@ def bfs_over(
     limit = largest_whole(check_cutoff(cutoff), int(UNREACHED))
     launches = launches_over("bfs", parts, np.uint32, capacity, worker, options)
     in_words = len(parts.devices) == 1 or parts.ownership.chunk % 32 == 0  # a word of bits is of one device
-    by_level = direction == "auto" and in_words and limit > 0
-    depth = zero_at(sources, parts, UNREACHED, None if by_level else "min")
-    if by_level:
+    switches = direction == "auto" and in_words and limit > 0
+    by_level = pushes_by_level and end is None and limit > 0
+    depth = zero_at(sources, parts, UNREACHED, None if switches or by_level else "min")
+    if switches:
         search_over_devices(parts, sources, depth, launches, end, limit)
+    elif by_level:
+        search_by_pushed_levels(parts, sources, depth, launches, limit)
     else:
         launches.launch(sources, visit_within, parts, depth, end, limit)
     parent = find_parents_over(parts, depth, launches) if parents else None

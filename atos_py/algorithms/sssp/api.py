@@ -23,7 +23,7 @@ from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ...support.validation import check_bool
 from ..arguments import check_call, check_cutoff, check_sources, check_target, largest_whole
-from ..bfs.api import SCHEDULE, choose_direction, find_depths, zero_at
+from ..bfs.api import SCHEDULE, choose_direction, find_depths, pushes_by_level, zero_at
 from ..bfs.tasks import UNREACHED, pays_to_follow
 from ..launch_sequence import LaunchSequence
 from ..over_devices import refuse_over
@@ -195,7 +195,8 @@ def sssp(
     if graph.weights is None:
         whole = largest_whole(limit, int(UNREACHED))
         search = tree = launches_on(mixed_item_dtype(n))
-        distance = find_depths(graph, sources, choose_direction(graph, None, chosen), search, end, whole, follows)
+        ways = choose_direction(graph, None, chosen), pushes_by_level(graph, chosen, launch_options)
+        distance = find_depths(graph, sources, ways[0], search, end, whole, follows, ways[1])
         searches = [search]
     else:
         distance, searches = find_distances(graph, sources, kind, end, limit, launches_on, follows)
