@@ -10,13 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..arrays.array import Array
 from ..arrays.lowered import LoweredArray
 from ..arrays.mirrored import MirroredArray
 from ..arrays.over_hosts import HostArray
 from ..arrays.owned import OwnedArray
 from ..arrays.private import PrivateArray
-from ..core.devices import Device
 from ..core.library import lib
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 
@@ -38,7 +36,7 @@ __all__ = [
     "describe",
     "device_words",
     "is_named_tuple",
-    "pack_plain",
+    "tuple_kind",
     "words",
 ]
 
@@ -233,34 +231,6 @@ def words(value: Any) -> tuple[int, ...]:
     return (_handlers.get(type(value)) or _handler(value))[1](value)
 
 
-def pack_plain(value: Any, device: Device, packed: list[int]) -> Kind | None:
-    """Append the words of an argument that tasks on one device take as it is, and return its kind.
-
-    It is an array there, a number, None, or a named tuple of those. For others this returns None, and may have appended some.
-    """
-    cls: Any = type(value)
-    if cls is Array:
-        if value.device is not device and value.device != device:
-            return None
-        packed.append(value.pointer)
-        packed += value.shape
-        return _array_kind(value.dtype, len(value.shape), value.readonly)
-    if value is None:
-        return _none_kind
-    if isinstance(value, (int, float, np.generic)):
-        packed += words(value)
-        return describe(value)
-    if not is_named_tuple(value) or hasattr(value, "ownership") or hasattr(value, "_core"):
-        return None
-    kinds = []
-    for member in value:
-        kind = pack_plain(member, device, packed)
-        if kind is None:
-            return None
-        kinds.append(kind)
-    return _tuple_kind(cls, cls._fields, tuple(kinds))
-
-
 _Handler = tuple[Callable[[Any], Kind], Callable[[Any], tuple[int, ...]]]
 
 # Making a kind takes microseconds, and finding the one made before a fraction of that.
@@ -270,7 +240,7 @@ _private_kind = functools.lru_cache(maxsize=None)(PrivateKind)
 _lowered_kind = functools.lru_cache(maxsize=None)(LoweredKind)
 _owned_kind = functools.lru_cache(maxsize=None)(OwnedKind)
 _host_kind = functools.lru_cache(maxsize=None)(HostKind)
-_tuple_kind = functools.lru_cache(maxsize=None)(TupleKind)
+tuple_kind = functools.lru_cache(maxsize=None)(TupleKind)
 _pool_kind = functools.lru_cache(maxsize=None)(PoolKind)
 _none_kind = NoneKind()
 
@@ -363,7 +333,7 @@ def _tuple_handler(cls: Any) -> _Handler:
     def describe_tuple(value: Any) -> Kind:
         if len(value) != len(fields):  # unlike the first of its class
             raise _refusal(value)
-        return _tuple_kind(cls, fields, tuple([describe(member) for member in value]))
+        return tuple_kind(cls, fields, tuple([describe(member) for member in value]))
 
     return (
         describe_tuple,

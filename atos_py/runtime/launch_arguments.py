@@ -16,7 +16,8 @@ from ..arrays.over_hosts import HostPlaces
 from ..arrays.ownership import Ownership
 from ..arrays.pool import Pool
 from ..arrays.shared import SharedArray
-from ..compile.arguments import Kind, PoolArgument, QueueArgument, describe, device_words, is_named_tuple, pack_plain, words
+from ..compile.arguments import Kind, PoolArgument, QueueArgument, describe, device_words, is_named_tuple, words
+from ..compile.plain_arguments import pack_plain
 from ..core.devices import Device
 from ..core.library import lib
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
@@ -88,14 +89,15 @@ def prepare_arguments(
     values: list[Any] = []
     kinds: list[Kind] = []
     packed: list[int] = []
-    receivers, pools, by_device = [], [], []
+    by_device: list[tuple[int, int]] = []
+    receivers, pools = [], []
     for i, arg in enumerate(args):
-        first = len(packed)
-        if ownership is None and (kind := pack_plain(arg, device, packed)) is not None:
+        first, adapted = len(packed), len(by_device)
+        if (kind := pack_plain(arg, device, ownership, packed, by_device)) is not None:
             values.append(arg)
             kinds.append(kind)
             continue
-        del packed[first:]
+        del packed[first:], by_device[adapted:]
         core = getattr(arg, "_core", None)
         if isinstance(core, CoreQueue):
             if ownership is not None:
