@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -31,11 +31,22 @@ def refuse_over(name: str, given: Mapping[str, bool], what_of: str = "devices") 
 
 
 def launches_over(
-    name: str, parts: Partition, dtype: Any, capacity: int | None, worker: str | None, options: Any, **order: Any
+    name: str,
+    parts: Partition,
+    dtype: Any,
+    capacity: int | None,
+    worker: str | None,
+    options: Any,
+    tasks: Sequence[Task] = (),
+    **order: Any,
 ) -> LaunchSequence:
-    """Return a sequence of launches on a queue whose items go to the device that owns their vertex, maybe with buckets."""
+    """Return a sequence of launches on a queue whose items go to the device that owns their vertex, maybe with buckets.
+
+    If `tasks` are given, it tells the items of these apart from the start.
+    """
     room = max(parts.num_vertices, 64) if capacity is None else capacity
-    return LaunchSequence(name, Queue(room, dtype=dtype, owner=parts, **order), options, worker)
+    queue = Queue._of_kinds(tasks, room, dtype=dtype, owner=parts) if tasks else Queue(room, dtype=dtype, owner=parts, **order)
+    return LaunchSequence(name, queue, options, worker)
 
 
 def zero_at(sources: NDArray[Any], parts: Partition, unreached: Any, combine: Literal["min"] | None = None) -> PartitionedArray:

@@ -7,6 +7,7 @@ each device owns a range: then the owner is a division, in the core and anywhere
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -79,27 +80,27 @@ class Ownership:
             yield
             self.group.agree(f"the end of {what}")
 
-    @property
+    @functools.cached_property
     def here(self) -> range:
         """Numbers of the devices of this process."""
         return range(len(self.devices)) if self.group is None else range(self.group.rank, self.group.rank + 1)
 
-    @property
+    @functools.cached_property
     def own(self) -> slice:
         """Elements of these devices, by number."""
         return slice(min(self.here.start * self.chunk, self.size), min(self.here.stop * self.chunk, self.size))
 
-    @property
+    @functools.cached_property
     def on_gpus(self) -> bool:
         """Whether the devices are GPUs, rather than CPU devices."""
         return self.devices[0].kind == "cuda"
 
-    @property
-    def borders(self) -> list[int]:
+    @functools.cached_property
+    def borders(self) -> tuple[int, ...]:
         """The first element of each device, by number, and the number of all."""
-        return [min(k * self.chunk, self.size) for k in range(len(self.devices) + 1)]
+        return tuple([min(k * self.chunk, self.size) for k in range(len(self.devices) + 1)])
 
-    @property
+    @functools.cached_property
     def chunk(self) -> int:
         """Elements of a device, of which the last one may have fewer."""
         return chunk_of(self.size, len(self.devices))

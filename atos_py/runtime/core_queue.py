@@ -26,7 +26,7 @@ __all__ = ["CoreQueue", "Form", "Launched", "is_replaced", "lacks_tasks"]
 
 _WORD = 8  # bytes of the largest items that the core can make by itself
 _KINDS = 256  # numbers that fit the byte
-_STATS = ffi.typeof("atos_stats *")  # parsed once
+_STATS, _COUNT, _PAIR = map(ffi.typeof, ("atos_stats *", "uint64_t *", "uint64_t[2]"))  # parsed once
 
 
 def is_replaced(status: int) -> bool:
@@ -128,13 +128,13 @@ class CoreQueue:
 
     def pending(self) -> int:
         """Return how many items are waiting."""
-        count = ffi.new("uint64_t *")
+        count = ffi.new(_COUNT)
         check(self.call(lib.atos_queue_pending, count))
         return int(count[0])
 
     def capacities(self) -> tuple[int, int]:
         """Return the items for which there is room now, and how many there may be."""
-        pair = ffi.new("uint64_t[2]")
+        pair = ffi.new(_PAIR)
         lib.atos_queue_capacity(self.form.handle, pair, pair + 1)
         return pair[0], pair[1]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..arrays.array import Array
 from ..arrays.ownership import Ownership, check_devices, ownership_of
-from ..compile.codegen import item_bytes
+from ..compile.codegen import stored_bytes
 from ..core.devices import Device
 from ..core.library import check, ffi, lib
 from ..core.process_group import all_succeed, turn
@@ -30,7 +30,12 @@ from .trace import make_trace
 
 __all__ = ["PeerQueues", "agree_on_launch", "check_owner", "check_peer_launch"]
 
-_SUMS = ("tasks_run", "tasks_pushed", "pending", "lost", "grown", "overhead_bytes", "blocks", "workers")
+_SUMS = (
+    *("tasks_run", "tasks_pushed", "pending", "lost", "grown", "overhead_bytes", "blocks", "workers"),
+    "copy_milliseconds",
+)
+_STATS, _ALL_STATS, _PEERS = map(ffi.typeof, ("atos_stats *", "atos_stats[]", "atos_peers *"))  # parsed once
+_QUEUES, _PROGRAMS, _MEMORY = map(ffi.typeof, ("atos_queue *[]", "atos_program *[]", "void *[]"))
 
 
 def _keys(items: NDArray[Any]) -> NDArray[Any]:
@@ -64,8 +69,8 @@ class PeerForm(Form):
         """Run the queues' tasks; see `Form.launch`. `program` has one for each of them."""
         handles, ownership, blocks = self.handle
         count = len(ownership.devices)
-        queues, parts = ffi.new("atos_queue *[]", handles), ffi.new("atos_stats[]", count)
-        memory, processes = ffi.new("void *[]", blocks), ffi.NULL
+        queues, stats = ffi.new(_QUEUES, handles), ffi.new(_ALL_STATS, count)
+        memory, processes = ffi.new(_MEMORY, blocks), ffi.NULL
         if ownership.group is not None:
             launch.blocks = launch.blocks or ownership.group.threads
             processes = ffi.new("atos_processes *", {"group": ownership.group.handle, "memory": memory})
@@ -75,29 +80,40 @@ class PeerForm(Form):
             "key_bytes": field.itemsize,
             "chunk": ownership.chunk,
             "queues": queues,
-            "programs": ffi.new("atos_program *[]", program),
+            "programs": ffi.new(_PROGRAMS, program),
             "processes": processes,
         }
         with turn(ownership.group):
-            status = lib.atos_peers_launch(ffi.new("atos_peers *", peers), launch, parts)
-        total = ffi.new("atos_stats *")
-        for name in _SUMS:
-            setattr(total, name, sum(getattr(part, name) for part in parts))
-        total.milliseconds, total.rounds, total.threads = parts[0].milliseconds, parts[0].rounds, parts[0].threads
-        total.copy_milliseconds = sum(part.copy_milliseconds for part in parts)
-        total.tasks_run_by = [sum(counts) for counts in zip(*[part.tasks_run_by for part in parts], strict=True)]
-        for name in COUNTED:
-            setattr(total.sharing, name, sum(getattr(part.sharing, name) for part in parts))
-        total.stopped = any(part.stopped for part in parts)
-        total.failure = next((part.failure for part in parts if part.failure.failed), parts[0].failure)
-        item = _keys(np.frombuffer(ffi.buffer(total.failure.item), self.dtype, 1))
-        item[...] = ownership.to_ids(item.copy())
+            status = lib.atos_peers_launch(ffi.new(_PEERS, peers), launch, stats)
+        parts = list(stats)
+        total = _add_up(parts, launch.kinds)
+        if total.failure.failed:
+            item = _keys(np.frombuffer(ffi.buffer(total.failure.item), self.dtype, 1))
+            item[...] = ownership.to_ids(item.copy())
         traces = [None] * count if status == lib.ATOS_GONE else _traces(launch, parts, ownership)
         devices = [
             DeviceStats(str(device), part.tasks_run, part.tasks_pushed, part.workers, part.grown, trace)
             for device, part, trace in zip(ownership.devices, parts, traces, strict=True)
         ]
         return Launched(status, total, tuple(devices))
+
+
+def _add_up(parts: Sequence[Any], kinds: int) -> Any:
+    """Return the statistics of all devices together: sums, of so many kinds too, what all have, and the first failure."""
+    total = ffi.new(_STATS, parts[0])  # a copy
+    for name in _SUMS:
+        setattr(total, name, sum([getattr(part, name) for part in parts]))
+    by_kind = [part.tasks_run_by for part in parts]
+    for k in range(kinds):
+        total.tasks_run_by[k] = sum([counts[k] for counts in by_kind])
+    shared = [part.sharing for part in parts]
+    for name in COUNTED:
+        setattr(total.sharing, name, sum([getattr(each, name) for each in shared]))
+    for part in parts:
+        total.stopped = total.stopped or part.stopped
+        if part.failure.failed and not total.failure.failed:
+            total.failure = part.failure
+    return total
 
 
 def check_owner(owner: Any, devices: Sequence[Device | str] | None, device: Any) -> Ownership:
@@ -128,6 +144,8 @@ def check_peer_launch(config: Any, with_mailbox: bool) -> None:
 
 def agree_on_launch(ownership: Ownership, name: str, config: Any) -> None:
     """Wait until all processes come to the launch of tasks of this name, with the same options and function between rounds."""
+    if ownership.group is None:
+        return
     function = config.each_round
     between = "" if function is None else f" with {getattr(function, '__qualname__', type(function))} between rounds"
     ownership.agree(f"a launch of {name} by {replace(config, progress=False)}{between}")  # whoever shows it
@@ -136,7 +154,14 @@ def agree_on_launch(ownership: Ownership, name: str, config: Any) -> None:
 class PeerQueues:
     """One queue of the core for each device, and the ownership of their items."""
 
-    def __init__(self, capacity: int, most: int, dtype: np.dtype[Any], ownership: Ownership) -> None:
+    def __init__(
+        self,
+        capacity: int,
+        most: int,
+        dtype: np.dtype[Any],
+        ownership: Ownership,
+        kinds: tuple[str, ...] | None = None,
+    ) -> None:
         field = dtype if dtype.names is None else dtype[0]
         offset = 0 if dtype.names is None else dtype.fields[dtype.names[0]][1]  # type: ignore[index]
         if field.kind not in "iu" or field.itemsize not in (4, 8) or offset:
@@ -144,23 +169,24 @@ class PeerQueues:
                 f"items of a queue over several devices begin with a vertex, an integer of 32 or 64 bits (got {dtype})"
             )
         self._dtype, self._ownership = dtype, ownership
-        stored, group = item_bytes(dtype.itemsize), ownership.group
-        self._slot_bytes = 8 if stored == 4 else stored + 8
+        stored, group = stored_bytes(dtype.itemsize, kinds is not None), ownership.group
         self._has_buckets = False
         self._cores: list[CoreQueue] = []
         if group is not None:
             group.agree(f"a queue of {capacity} to {most or 'any number of'} items of {dtype}")
-            self._cores.append(SharedCoreQueue(group, capacity, max(most or self._fitting(), capacity), dtype))
+            slot_bytes = 8 if stored == 4 else stored + 8
+            fitting = ownership.devices[0].memory[0] // 2 // slot_bytes // len(ownership.devices)
+            most = most or max(fitting, capacity)
+            self._cores.append(SharedCoreQueue(group, capacity, most, dtype, kinds))
         else:
             for device in ownership.devices:
                 slot = ffi.new("atos_queue **")
                 check(lib.atos_queue_create(device.number, capacity, stored, slot))
-                self._cores.append(CoreQueue(ffi.gc(slot[0], lib.atos_queue_destroy), dtype))
-        self._limit(most)
-
-    def _fitting(self) -> int:
-        """Return how many items fit into a device's part of half of the free memory."""
-        return int(self._ownership.devices[0].memory[0] // 2 // self._slot_bytes // len(self._ownership.devices))
+                self._cores.append(CoreQueue(ffi.gc(slot[0], lib.atos_queue_destroy), dtype, kinds))
+        if not most:  # each gets its part of half of the free memory
+            check(self._cores[0].call(lib.atos_queue_limit, 0))
+            most = max(self._cores[0].capacities()[1] // len(self._cores), capacity)
+        check(self.call(lib.atos_queue_limit, most))
 
     @property
     def form(self) -> Form:
@@ -184,10 +210,6 @@ class PeerQueues:
             core.set_buckets(number, width)
         self._has_buckets = True
 
-    def _limit(self, most: int) -> None:
-        """Say how far each queue may grow; 0: as far as their part of half of the free memory allows."""
-        check(self.call(lib.atos_queue_limit, most or max(self._fitting(), self.capacities()[0])))
-
     def pending(self) -> int:
         """Return how many items are waiting, on the devices of this process."""
         return sum(core.pending() for core in self._cores)
@@ -207,6 +229,8 @@ class PeerQueues:
         parts = [given[mine] for mine in own]
         devices = [self._ownership.devices[k] for k in self._ownership.here]
         for core, device, part in zip(self._cores, devices, parts, strict=True):
+            if not len(part):
+                continue
             waiting, (capacity, most) = core.pending(), core.capacities()
             if waiting + len(part) > max(capacity, most):
                 raise QueueFullError(

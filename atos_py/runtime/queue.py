@@ -109,11 +109,17 @@ class Queue(QueueLaunches):
 
     @classmethod
     def _of_kinds(
-        cls, tasks: Sequence[Task], capacity: int, *, dtype: DTypeLike = np.uint32, device: Device | str | None = None
+        cls,
+        tasks: Sequence[Task],
+        capacity: int,
+        *,
+        dtype: DTypeLike = np.uint32,
+        device: Device | str | None = None,
+        owner: Any = None,
     ) -> Queue:
         """Return a queue that tells items of these tasks apart from the start; otherwise it is made anew when it has to."""
         queue = cls.__new__(cls)
-        queue._make(tuple([task.name for task in tasks]), capacity, dtype=dtype, device=device)
+        queue._make(tuple([task.name for task in tasks]), capacity, dtype=dtype, device=device, owner=owner)
         return queue
 
     def _make(
@@ -138,7 +144,7 @@ class Queue(QueueLaunches):
         most = 0 if max_capacity is None else check_int("max_capacity", max_capacity, first, 1 << 62)
         self._buckets, self._delta = check_buckets(buckets, delta)
         if self._ownership is not None:
-            self._core = PeerQueues(first, most, self._dtype, self._ownership)
+            self._core = PeerQueues(first, most, self._dtype, self._ownership, kinds)
         else:
             slot, stored = ffi.new("atos_queue **"), stored_bytes(self._dtype.itemsize, kinds is not None)
             check(lib.atos_queue_create(self._device.number, first, stored, slot))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compile.codegen import item_bytes
+from ..compile.codegen import stored_bytes
 from ..core.library import check, ffi, lib
 from ..core.process_group import ProcessGroup
 from ..core.shared_blocks import share_blocks
@@ -28,11 +28,13 @@ class SharedCoreQueue(CoreQueue):
         The memory of the queue of each process, by rank, mapped here.
     """
 
-    def __init__(self, group: ProcessGroup, capacity: int, most: int, dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, group: ProcessGroup, capacity: int, most: int, dtype: np.dtype[Any], kinds: tuple[str | None, ...] | None = None
+    ) -> None:
         self._group, self._most = group, most
         self._buckets: tuple[int, float] | None = None
-        handle, self.blocks = self._make(capacity, item_bytes(dtype.itemsize))
-        super().__init__(handle, dtype)
+        handle, self.blocks = self._make(capacity, stored_bytes(dtype.itemsize, kinds is not None))
+        super().__init__(handle, dtype, kinds)
 
     def _make(self, capacity: int, stored: int) -> tuple[Any, list[Any]]:
         """Return an empty queue for items of so many bytes, and the memory of that of each process, whatever it grows to."""

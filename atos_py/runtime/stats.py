@@ -331,10 +331,17 @@ def _sum_devices(runs: list[tuple[DeviceStats, ...]]) -> tuple[DeviceStats, ...]
     """Return what devices did in several launches; nothing if these were not all over the same ones."""
     if not any(runs) or len({tuple(each.device for each in run) for run in runs}) > 1:
         return ()
-    counted = "tasks_run", "tasks_pushed", "grown"
     return tuple(
-        replace(each[-1], trace=None, **{name: sum(getattr(one, name) for one in each) for name in counted})
-        for each in zip(*runs, strict=True)
+        [
+            DeviceStats(
+                each[-1].device,
+                sum([one.tasks_run for one in each]),
+                sum([one.tasks_pushed for one in each]),
+                each[-1].num_workers,
+                sum([one.grown for one in each]),
+            )
+            for each in zip(*runs, strict=True)
+        ]
     )
 
 

@@ -214,6 +214,5 @@ def search_over_devices(
     ranges = plan_device_ranges(ownership, launches.worker)
     search = Search(depth, tried, reached, state, edges, edges.rows, ranges, *limits)
     rounds: LaunchOptions = {"barrier": True, "each_round": open_level}
-    launches.queue._prepare_kinds(LEVEL_TASKS)  # before items wait, which would have to be converted
     launches.queue.push(takers_of(ownership, ranges), task=take_ranges)
-    launches.launch(np.unique(sources), LEVEL_TASKS, parts, search, overrides=rounds)
+    launches.launch(sources, LEVEL_TASKS, parts, search, overrides=rounds)

@@ -12,7 +12,7 @@ from ...graph.partition import Partition
 from ...runtime.stats import LaunchStats
 from ..arguments import check_cutoff, check_sources, check_target, largest_whole
 from ..over_devices import launches_over, number_of, zero_at
-from .direction_over_devices import search_over_devices
+from .direction_over_devices import LEVEL_TASKS, search_over_devices
 from .parents_over_devices import find_parents_over
 from .pushed_levels import search_by_pushed_levels
 from .tasks import UNREACHED, visit_within
@@ -34,12 +34,12 @@ def bfs_over(
 ) -> tuple[PartitionedArray, LaunchStats, PartitionedArray | None]:
     """Return the depths of a search, its statistics, and the parents if they are wanted; see `bfs`."""
     n = parts.num_vertices
-    sources, end = check_sources(source, n), number_of(parts, check_target(target, n))
+    sources, end = check_sources(source, n).astype(np.uint32), number_of(parts, check_target(target, n))
     limit = largest_whole(check_cutoff(cutoff), int(UNREACHED))
-    launches = launches_over("bfs", parts, np.uint32, capacity, worker, options)
     in_words = len(parts.devices) == 1 or parts.ownership.chunk % 32 == 0  # a word of bits is of one device
     switches = direction == "auto" and in_words and limit > 0
     by_level = pushes_by_level and end is None and limit > 0
+    launches = launches_over("bfs", parts, np.uint32, capacity, worker, options, LEVEL_TASKS if switches else ())
     depth = zero_at(sources, parts, UNREACHED, None if switches or by_level else "min")
     if switches:
         search_over_devices(parts, sources, depth, launches, end, limit)
