@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays.array import Array
-from ..arrays.filled import full
 from ..arrays.partitioned import PartitionedArray
 from ..arrays.private import PrivateArray
 from ..arrays.shared import common_zeros
@@ -140,7 +139,7 @@ def components_over(parts: Partition, worker: Any, options: Any) -> tuple[Partit
     launches = launches_over("connected_components", parts, np.uint32, None, worker, options)
     own, root, smallest = (PrivateArray(n, np.uint32, ownership.others(n)) for _ in range(3))
     smallest.fill(UNREACHED)
-    label = full(n, 0, dtype=np.uint32, partition=parts)
+    label = PartitionedArray(n, np.uint32, ownership)
     count = common_zeros(1, np.int64, ownership)
     ranges = plan_device_ranges(ownership, launches.worker)
     alone = THREAD_MAX_DEGREE[ownership.devices[0].kind]

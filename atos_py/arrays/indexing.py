@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from types import EllipsisType
-from typing import SupportsIndex, cast
+from typing import SupportsIndex
 
 import numpy as np
 
@@ -34,6 +34,8 @@ def find_part(extents: tuple[int, ...], key: Key) -> tuple[int, tuple[int, ...]]
     """
     if len(extents) == 1 and isinstance(key, (int, np.integer)) and 0 <= key < extents[0] and not isinstance(key, bool):
         return int(key), ()
+    if key is Ellipsis:
+        return 0, extents
     keys = list(key) if isinstance(key, tuple) else [key]
     if any(k is Ellipsis for k in keys[:-1]) or len([k for k in keys if k is not Ellipsis]) > len(extents):
         raise InvalidArgumentError(f"{key!r} does not index an array of shape {extents}")
@@ -47,7 +49,7 @@ def find_part(extents: tuple[int, ...], key: Key) -> tuple[int, tuple[int, ...]]
             if isinstance(k, (bool, np.bool_)) or not hasattr(k, "__index__"):
                 raise UnsupportedTypeError(f"an index is an integer or a slice (got {k!r})")
             try:
-                index = cast(SupportsIndex, k).__index__()
+                index = k.__index__()
             except TypeError:  # an array of several
                 raise UnsupportedTypeError(f"an index is an integer or a slice (got {k!r:.80})") from None
             if not -extent <= index < extent:

@@ -178,7 +178,7 @@ class PartitionedArray:
 
     def _fill(self, number: NDArray[Any]) -> None:
         """Write a number everywhere; of several processes, in the part of this one."""
-        self._elements[self._ownership.own] = number
+        self._elements[... if self._ownership.group is None else self._ownership.own] = number
 
     def _inner_key(self, key: Key) -> Key | None:
         """Return where the elements of a key are; None if they are not contiguous there."""

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays.array import Array, asarray
-from ...arrays.filled import full
 from ...arrays.mirrored import MirroredArray
 from ...arrays.ownership import Ownership
 from ...arrays.partitioned import PartitionedArray
@@ -169,17 +168,17 @@ def pagerank_over(
         )
     n, ownership = parts.num_vertices, parts.ownership
     launches = launches_over("pagerank", parts, np.uint32, None, worker, options)
-    teleport = asarray(np.full(min(n, 1), 1 / max(n, 1)), device=parts.devices[0], readonly=True)
-    everyone = first_of_ranges(parts)
-
     rows = GraphArrays(parts.indptr, parts.indices, parts.weights)
     known = kept(rows)
     if "hubs" not in known:
+        teleport = asarray(np.full(min(n, 1), 1 / max(n, 1)), device=parts.devices[0], readonly=True)
+        everyone = first_of_ranges(parts)
         sums, hubs = common_zeros(1, np.float64, ownership), common_zeros(room_for_hubs(parts.num_edges), np.int64, ownership)
         launches.launch(everyone, _find_hubs, n, sums, parts.indptr, teleport, hubs)
         ranges, long = plan_ranges(rows, hubs_of(hubs), len(parts.devices))
-        known["hubs"] = float(sums[0]), ranges, long, *ranges_of_devices(ownership, ranges.order.to_numpy(), ranges.size, long)
-    dangling, (size, thread_max_degree, _, kind), long_rows, order, items = known["hubs"]
+        of_devices = ranges_of_devices(ownership, ranges.order.to_numpy(), ranges.size, long)
+        known["hubs"] = teleport, everyone, float(sums[0]), ranges, long, *of_devices
+    teleport, everyone, dangling, (size, thread_max_degree, _, kind), long_rows, order, items = known["hubs"]
     long_sums = common_zeros(max(long_rows.vertices.size, 1), np.float64, ownership)
     # Ranks are nearly in proportion to degrees; but not so in each of the small components.
     near, mean = tolerance > 1e-5, 1 / max(n, 1)
@@ -207,7 +206,7 @@ def pagerank_over(
         launches.launch(everyone, set_contributions, n, parts.indptr, *start, sides[0])
         found, last = run_to_end(run_rounds, goes_on=True)
         if found.is_met or n == 0:
-            rank = full(n, 0, dtype=dtype, partition=parts)
+            rank = PartitionedArray(n, dtype, ownership)
             launches.launch(everyone, _scale_by_degree, n, parts.indptr, sides[last], 1 / (found.total or 1.0), rank)
             return rank, launches.total(task="gather", like=launches.runs[-2]), (found.error if n else 0.0) + rounding
     raise InvalidArgumentError(
