@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays.array import Array
 from ..arrays.partitioned import PartitionedArray
-from ..arrays.private import PrivateArray
+from ..arrays.private import PrivateArray, arrays_together
 from ..arrays.shared import common_zeros
 from ..compile.atomics import atomic_add, atomic_min
 from ..compile.task import task
@@ -137,11 +137,12 @@ def components_over(parts: Partition, worker: Any, options: Any) -> tuple[Partit
     """Return the labels of components, how many there are, and the statistics; see `connected_components`."""
     n, ownership = parts.num_vertices, parts.ownership
     launches = launches_over("connected_components", parts, np.uint32, None, worker, options)
-    own, root, smallest = (PrivateArray(n, np.uint32, ownership.others(n)) for _ in range(3))
+    of_vertices = PrivateArray, n, np.uint32
+    taken, own, root, smallest = arrays_together(ownership, (PrivateArray, 1, np.int64), *[of_vertices] * 3)
     smallest.fill(UNREACHED)
     label = PartitionedArray(n, np.uint32, ownership)
     count = common_zeros(1, np.int64, ownership)
-    ranges = plan_device_ranges(ownership, launches.worker)
+    ranges = plan_device_ranges(ownership, launches.worker, taken)
     alone = THREAD_MAX_DEGREE[ownership.devices[0].kind]
     forests = Forests(own, own.rows, root, smallest, label, count, ranges, alone)
     rounds: LaunchOptions = {"barrier": True, "each_round": next_round}

@@ -10,12 +10,44 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .array import Array
 from .import_external import kept_dtype
+from .ownership import Ownership
 from .partitioned import PartitionedArray
 from .spread import zeros_over
 
-__all__ = ["MirroredArray"]
+__all__ = ["Blocks", "MirroredArray", "aligned"]
 
-_GRANULE = 1 << 21  # of a GPU's memory, so that a copy is on one alone
+_GRANULE = 1 << 21  # of a GPU's memory, so that a block is on one alone
+_ALIGNMENT = 256  # of arrays in a block, in bytes: a line of a cache is of one array
+
+
+class Blocks:
+    """Memory of which each device has a block of the same size, in which arrays lie one after another.
+
+    Attributes
+    ----------
+    memory : Array
+        The blocks, one after another, and `tail` bytes.
+    step : int
+        Bytes from a block to the next one.
+    """
+
+    def __init__(self, ownership: Ownership, nbytes: int, tail: int = 0) -> None:
+        count, unit = len(ownership.devices), _GRANULE if ownership.on_gpus else 8
+        self.step = -(-max(nbytes, 1) // unit) * unit
+        borders = [*range(0, count * self.step, self.step), count * self.step + tail]
+        self.memory = zeros_over(ownership, (borders[-1],), np.uint8, borders)
+        self._taken = 0
+
+    def take(self, nbytes: int) -> int:
+        """Return where so many bytes of each block are that no array has."""
+        first = self._taken
+        self._taken += aligned(nbytes)
+        return first
+
+
+def aligned(nbytes: int) -> int:
+    """Return so many bytes, rounded up to where the next array of a block may begin."""
+    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT
 
 
 class MirroredArray(PartitionedArray):
@@ -40,20 +72,26 @@ class MirroredArray(PartitionedArray):
     <atos array shape=(3,) dtype=float64 mirrored over cpu, cpu:1> [0.5 0.5 1. ]
     """
 
-    __slots__ = ("_copies", "_memory", "step")
+    __slots__ = ("_blocks", "_copies", "step")
 
     step: int
 
+    def __init__(
+        self, shape: int | tuple[int, ...], dtype: DTypeLike, ownership: Ownership, blocks: Blocks | None = None
+    ) -> None:
+        self._blocks = blocks
+        super().__init__(shape, dtype, ownership)
+
     def _allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
         kind, ownership = kept_dtype(dtype), self._ownership
-        size = max(math.prod(shape) * kind.itemsize, 1)
-        self.step = -(-size // _GRANULE) * _GRANULE if ownership.on_gpus else -(-size // 8) * 8
-        count = len(ownership.devices)
-        self._memory = memory = zeros_over(ownership, (count * self.step,), np.uint8, [k * self.step for k in range(count + 1)])
-        places = [memory.pointer + k * self.step for k in range(count)]
+        size = math.prod(shape) * kind.itemsize
+        if self._blocks is None:
+            self._blocks = Blocks(ownership, size)
+        memory, self.step = self._blocks.memory, self._blocks.step
+        first = memory.pointer + self._blocks.take(size)
         self._copies = [
-            Array(place, shape, kind, device, readonly=False, owner=memory)
-            for place, device in zip(places, ownership.devices, strict=True)
+            Array(first + k * self.step, shape, kind, device, readonly=False, owner=memory)
+            for k, device in enumerate(ownership.devices)
         ]
         return self._copies[ownership.here.start]
 

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from .array import Array
-from .mirrored import MirroredArray
+import math
+from typing import Any
 
-__all__ = ["PrivateArray"]
+from numpy.typing import DTypeLike
+
+from .array import Array
+from .import_external import kept_dtype
+from .memory import check_shape
+from .mirrored import Blocks, MirroredArray, aligned
+from .ownership import Ownership
+
+__all__ = ["PrivateArray", "arrays_together"]
+
+_TAIL = 4096  # bytes behind the blocks
 
 
 class PrivateArray(MirroredArray):
@@ -30,9 +40,25 @@ class PrivateArray(MirroredArray):
     @property
     def rows(self) -> Array:
         """The copies of an array of one dimension as one of two, whose row k is that of device k: for tasks of all devices."""
-        first, memory = self._copies[0], self._memory
+        assert self._blocks is not None
+        first, memory = self._copies[0], self._blocks.memory
+        assert first.pointer + len(self._copies) * self.step <= memory.pointer + memory.nbytes
         shape = len(self._copies), self.step // self.dtype.itemsize
-        return type(memory)(memory.pointer, shape, self.dtype, first.device, readonly=False, owner=memory)
+        return type(memory)(first.pointer, shape, self.dtype, first.device, readonly=False, owner=memory)
 
     def __repr__(self) -> str:
         return f"<atos array shape={self.shape} dtype={self.dtype} private to {', '.join(map(str, self.devices))}>"
+
+
+def arrays_together(ownership: Ownership, *wanted: tuple[type[MirroredArray], int | tuple[int, ...], DTypeLike]) -> list[Any]:
+    """Return arrays of these classes, shapes and dtypes that lie in the same blocks, of which each device has one.
+
+    They are not of the vertices of the ownership, but of other elements. On GPUs one allocation is faster than several, since
+    each clears the memory of one after another, and waits. Arrays whose `rows` are used begin in the first 4 KiB.
+    """
+    shapes = [check_shape(shape) for _, shape, _ in wanted]
+    sizes = [math.prod(shape) * kept_dtype(dtype).itemsize for shape, (_, _, dtype) in zip(shapes, wanted, strict=True)]
+    blocks = Blocks(ownership, sum(map(aligned, sizes)), _TAIL)
+    return [
+        kind(shape, dtype, ownership.others(shape[0]), blocks) for shape, (kind, _, dtype) in zip(shapes, wanted, strict=True)
+    ]

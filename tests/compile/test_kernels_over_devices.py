@@ -25,6 +25,7 @@ if not any(link.CORE_DIR.glob("core_*.fatbin")):
     pytest.skip("the core was built without GPU support", allow_module_level=True)
 
 PARTS = atos.generate.road(4, 1.0, device="cpu").partition(["cpu:0", "cpu:1"])
+TAKEN = PrivateArray(1, np.int64, PARTS.ownership.others(1))
 VERTEX = np.dtype("u4")
 
 
@@ -38,7 +39,7 @@ def test_search_by_level(worker):
         atos.zeros(2, dtype=np.int64, device="cpu"),
         edges,
         edges.rows,
-        plan_device_ranges(PARTS.ownership, worker),
+        plan_device_ranges(PARTS.ownership, worker, TAKEN),
         64,
         1 << 30,
         -1,
@@ -53,7 +54,7 @@ def test_search_by_level(worker):
 def test_parents():
     depth, parent = (atos.full(16, 0, dtype=np.uint32, partition=PARTS) for _ in range(2))
     offer = atos.full(16, 0, dtype=np.uint64, partition=PARTS, combine="min")
-    tree = parents.Tree(depth, offer, parent, plan_device_ranges(PARTS.ownership, "cta"), 64)
+    tree = parents.Tree(depth, offer, parent, plan_device_ranges(PARTS.ownership, "cta", TAKEN), 64)
     args = describe(PARTS), describe(tree)
     found = link.cubin(parents.find_parents, None, args, VERTEX, "cta", (9, 0), each_round=parents.next_round, peers=True)
     assert (found.stack_bytes, found.spill_bytes) == (0, 0)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ...arrays.array import Array
 from ...arrays.mirrored import MirroredArray
 from ...arrays.partitioned import PartitionedArray
-from ...arrays.private import PrivateArray
+from ...arrays.private import PrivateArray, arrays_together
 from ...arrays.shared import common_zeros
 from ...compile.atomics import atomic_add, atomic_min
 from ...compile.task import task
@@ -206,12 +206,16 @@ def search_over_devices(
     """
     ownership = parts.ownership
     num_words = -(-parts.num_vertices // 32)
-    tried = PrivateArray(num_words, np.uint32, ownership.others(num_words))
-    reached = MirroredArray((2, num_words), np.uint32, ownership.others(2))
-    edges = PrivateArray(_NUM_SUMS, np.int64, ownership.others(_NUM_SUMS))
+    taken, edges, tried, reached = arrays_together(
+        ownership,
+        (PrivateArray, 1, np.int64),
+        (PrivateArray, _NUM_SUMS, np.int64),
+        (PrivateArray, num_words, np.uint32),
+        (MirroredArray, (2, num_words), np.uint32),
+    )
     state = common_zeros(2, np.int64, ownership)
     limits = SEARCHED_ALONE[ownership.devices[0].kind], limit, -1 if target is None else target
-    ranges = plan_device_ranges(ownership, launches.worker)
+    ranges = plan_device_ranges(ownership, launches.worker, taken)
     search = Search(depth, tried, reached, state, edges, edges.rows, ranges, *limits)
     rounds: LaunchOptions = {"barrier": True, "each_round": open_level}
     launches.queue.push(takers_of(ownership, ranges), task=take_ranges)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...arrays.filled import full
 from ...arrays.partitioned import PartitionedArray
+from ...arrays.private import PrivateArray
 from ...compile.atomics import atomic_min
 from ...compile.packing import pack
 from ...compile.task import task
@@ -101,7 +102,8 @@ def next_round(worker, parts, tree):  # type: ignore[no-untyped-def]
 def find_parents_over(parts: Partition, depth: PartitionedArray, launches: LaunchSequence) -> PartitionedArray:
     """Return the parents in the search that found the depths, by one more launch."""
     n, ownership = parts.num_vertices, parts.ownership
-    ranges = plan_device_ranges(ownership, launches.worker)
+    taken = PrivateArray(1, np.int64, ownership.others(1))
+    ranges = plan_device_ranges(ownership, launches.worker, taken)
     parent = full(n, UNREACHED, dtype=np.uint32, partition=parts)
     nothing: Any = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
     offer = full(n, nothing, dtype=np.uint64, partition=parts, combine="min")

@@ -15,7 +15,7 @@ from ...arrays.array import Array, asarray
 from ...arrays.mirrored import MirroredArray
 from ...arrays.ownership import Ownership
 from ...arrays.partitioned import PartitionedArray
-from ...arrays.private import PrivateArray
+from ...arrays.private import PrivateArray, arrays_together
 from ...arrays.shared import common_zeros
 from ...compile.task import task
 from ...errors import InvalidArgumentError
@@ -187,13 +187,13 @@ def pagerank_over(
 
     # In float32 rounding may let the error fall no further than to a little more than the tolerance.
     for each in dict.fromkeys((dtype, np.dtype(np.float64))):
-        sides = [MirroredArray(n, each, ownership) for _ in range(2)]  # contributions of this round, and of the one before
+        sides = arrays_together(ownership, *[(MirroredArray, n, each)] * 2)  # contributions of this round, and the one before
 
         def run_rounds(side: int, sides: list[MirroredArray] = sides) -> tuple[Outcome, int]:
             """Run rounds that begin with a side; return what they come to, and how many there were."""
             state = common_zeros(first_state(0).size, np.float64, ownership)
             # Of each device: atomic additions of system scope to one address are slow.
-            totals, taken = (PrivateArray(size, kind, ownership.others(size)) for size, kind in ((3, "f8"), (1, "u4")))
+            totals, taken = arrays_together(ownership, (PrivateArray, 3, np.float64), (PrivateArray, 1, np.uint32))
             state[:] = first_state(damping)
             both, pieces = (sides[side], sides[1 - side]), (long_rows, long_sums)
             counts = Counts(totals.rows, taken.rows)
