@@ -233,11 +233,6 @@ def is_marked(v, bits, following):  # type: ignore[no-untyped-def]
     return in_frontier(v, bits)
 
 
-def has_bits(following):  # type: ignore[no-untyped-def]
-    """Whether all rounds set bits."""
-    return following is not None
-
-
 def next_mode(mode, count, edges, is_complete, run):  # type: ignore[no-untyped-def]
     """Return what comes next, given what a round did, the vertices and edges that it made active, and whether it listed all."""
     if count == 0 and (mode != PUSH or run.most_listed >= 0):
@@ -248,7 +243,7 @@ def next_mode(mode, count, edges, is_complete, run):  # type: ignore[no-untyped-
         if count > run.many_active:
             return PULL
     elif edges > run.many_edges or (run.alpha > 0 and run.alpha * edges > run.rows.indices.size - run.state[_EXPLORED]):
-        return PULL if has_bits(run.following) else SCAN_BITS
+        return PULL if run.following is not None else SCAN_BITS
     return PUSH if mode == PUSH and is_complete and run.most_listed >= 0 else SCAN_LIST
 
 

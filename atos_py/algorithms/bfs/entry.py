@@ -51,8 +51,8 @@ ENTRY = Algorithm(
     help="search a graph breadth first",
     description="""\
 Finds how many edges each vertex is from a source, or from the nearest of several sources. A certificate over all edges proves
-the depths right. The search is speculative (Chen et al. 2022, Algorithm 2). On a large undirected graph with many edges it goes
-level by level and switches direction. An unreached vertex has the largest value of uint32.""",
+the depths right. The search is speculative (Chen et al. 2022, Algorithm 2). On a large graph with many edges it goes level by
+level, and switches direction if the graph is undirected. An unreached vertex has the largest value of uint32.""",
     examples=(
         "rmat:16:16 --source 0 --parents --out tree.npz",
         "roads.gr.gz --out depth.npy",
