@@ -145,8 +145,11 @@ def some_devices(chance: random.Random, most: int, kind: str) -> list[str]:
     return chance.sample(gpus * times, len(gpus) * times)[: max(most, 2)]
 
 
-def one(chance: random.Random, most: int, kind: str, group: Any, counts: Counter[str]) -> None:
-    """Run one tree several times, going on as often as the queue fills, the time is over or a task ends it, and check it."""
+def one(chance: random.Random, most: int, kind: str, group: Any, counts: Counter[str], alive: list[float]) -> None:
+    """Run one tree several times, going on as often as the queue fills, the time is over or a task ends it, and check it.
+
+    `alive` gets the time of each launch.
+    """
     first = tree(chance)
     nodes = len(first) - 1
     graph = atos.Graph.from_edges([], [], num_vertices=nodes, device="cpu")
@@ -183,6 +186,7 @@ def one(chance: random.Random, most: int, kind: str, group: Any, counts: Counter
         counts["launches"] += 1
         while True:
             before = seen.to_numpy().sum() if group is None else 0
+            alive[0] = time.monotonic()
             try:
                 launch = getattr(queue, f"launch_{worker}")
                 stats = launch(tasks, *arguments, timeout=timeout, **options)
@@ -223,8 +227,7 @@ def work(
 
     threading.Thread(target=watch, daemon=True).start()
     while counts["launches"] < launches and time.monotonic() - begin < seconds:
-        one(chance, most, kind, group, counts)
-        alive[0] = time.monotonic()
+        one(chance, most, kind, group, counts, alive)
     counts["seconds"] = round(time.monotonic() - begin)
     return counts
 
