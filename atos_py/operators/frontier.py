@@ -233,6 +233,11 @@ def is_marked(v, bits, following):  # type: ignore[no-untyped-def]
     return in_frontier(v, bits)
 
 
+def has_bits(following):  # type: ignore[no-untyped-def]
+    """Whether all rounds set bits."""
+    return following is not None
+
+
 def next_mode(mode, count, edges, is_complete, run):  # type: ignore[no-untyped-def]
     """Return what comes next, given what a round did, the vertices and edges that it made active, and whether it listed all."""
     if count == 0 and (mode != PUSH or run.most_listed >= 0):
@@ -243,7 +248,7 @@ def next_mode(mode, count, edges, is_complete, run):  # type: ignore[no-untyped-
         if count > run.many_active:
             return PULL
     elif edges > run.many_edges or (run.alpha > 0 and run.alpha * edges > run.rows.indices.size - run.state[_EXPLORED]):
-        return PULL if run.following is not None else SCAN_BITS
+        return PULL if has_bits(run.following) else SCAN_BITS
     return PUSH if mode == PUSH and is_complete and run.most_listed >= 0 else SCAN_LIST
 
 
@@ -273,18 +278,10 @@ def fit_ranges(worker, n, filters, taken, following):  # type: ignore[no-untyped
     return open_ranges(worker, n, filters)
 
 
-def round_before(worker, taken, following, state):  # type: ignore[no-untyped-def]
-    """Return the mode of the round that is over, and its number from 1; collective."""
-    if taken is None and following is None:
-        return np.int64(PUSH), np.int64(worker.round + 1)
-    mode, rounds = state[_MODE], state[_ROUNDS]
-    worker.sync()  # all threads have read them
-    return mode, rounds
-
-
 def end_frontier_round(worker, run, *args):  # type: ignore[no-untyped-def]
     """Choose what comes next, and note it."""
-    mode, rounds = round_before(worker, run.taken, run.following, run.state)
+    mode, rounds = run.state[_MODE], run.state[_ROUNDS]
+    worker.sync()  # all threads have read them
     count, edges = take_sums(worker, run.filters.sums)
     note_frontier(worker, mode, edges, run.filters.sums, run.state)
     listed, is_complete = empty_bins(worker, run.bins, run.most_listed)
@@ -294,9 +291,8 @@ def end_frontier_round(worker, run, *args):  # type: ignore[no-untyped-def]
     is_limited = following <= PULL and rounds >= run.rounds
     takers = fit_ranges(worker, run.values.size, run.filters, run.taken, run.following)
     if worker.rank == 0:
-        if is_limited or following != mode:
-            run.state[_MODE] = DONE if is_limited else following
-            run.state[_LIMITED] = is_limited
+        run.state[_MODE] = DONE if is_limited else following
+        run.state[_LIMITED] = is_limited
         if following <= PULL and not is_limited:
             run.state[_ROUNDS] = rounds + 1
             if _LOG + rounds < run.state.size:

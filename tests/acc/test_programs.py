@@ -76,6 +76,17 @@ def test_the_default_filter(device):
     assert set(programs.k_core(star.with_weights(None), 2)[1].filters) == {"online"}
 
 
+@pytest.mark.parametrize("fuse", ["none", "direction", "all"])
+@pytest.mark.parametrize("persistent", [True, False])
+def test_rounds_are_told_of_in_any_number_of_launches(device, fuse, persistent):
+    path = atos.Graph.from_edges(np.arange(9), np.arange(1, 10), device=device)
+    for options in ({"filter": "online"}, {"filter": "jit"}, {"filter": "ballot"}, {"direction": "pull"}):
+        depth, stats = programs.bfs(path, 0, fuse=fuse, persistent=persistent, **options)
+        assert (stats.frontiers, depth[:].tolist(), stats.stopped) == ((1,) * 10, list(range(10)), False)
+        depth, stats = programs.bfs(path, 0, fuse=fuse, persistent=persistent, rounds=3, **options)
+        assert (stats.frontiers, np.count_nonzero(depth[:] < 10), stats.stopped) == ((1,) * 3, 4, True)
+
+
 def test_the_direction_follows_the_edges_of_the_frontier(social):
     """The first vertex pushes; its neighbours have most of the edges; the last level has few again."""
     _, stats = programs.bfs(social, int(social.degrees().argmax()), direction="auto")
