@@ -160,20 +160,18 @@ def test_a_process_that_fails_with_nccl(nccl_size, monkeypatch):
 
 
 @pytest.mark.skipif(not has("torch"), reason="PyTorch is missing")
-def test_nccl_without_gpus(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+@pytest.mark.parametrize(
+    ("visible", "message"),
+    [
+        ("", "PyTorch finds none in process 0, 1; take engine='torch'"),
+        pytest.param("0", "DistributedError: torch.distributed could not exchange messages", marks=pytest.mark.gpu),
+    ],
+)
+def test_nccl_without_a_gpu_for_each_process(visible, message, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     status, _, errors = start("nccl", 2)
     assert set(status) == {1}
-    assert errors.count("PyTorch finds none in process 0, 1; take engine='torch'") == 2, errors
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not has("torch"), reason="PyTorch is missing")
-def test_nccl_with_one_gpu_for_two_processes(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    status, _, errors = start("nccl", 2)
-    assert set(status) == {1}
-    assert errors.count("DistributedError: torch.distributed could not exchange messages") == 2, errors
+    assert errors.count(message) == 2, errors
 
 
 @pytest.mark.parametrize(
