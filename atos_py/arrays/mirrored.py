@@ -90,8 +90,8 @@ class MirroredArray(PartitionedArray):
         memory, self.step = self._blocks.memory, self._blocks.step
         first = memory.pointer + self._blocks.take(size)
         self._copies = [
-            Array(first + k * self.step, shape, kind, device, readonly=False, owner=memory)
-            for k, device in enumerate(ownership.devices)
+            Array(first + k * self.step, shape, kind, ownership.reaching(k), readonly=False, owner=memory)
+            for k in range(len(ownership.devices))
         ]
         return self._copies[ownership.here.start]
 

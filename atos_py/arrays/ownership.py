@@ -86,6 +86,15 @@ class Ownership:
         return range(len(self.devices)) if self.group is None else range(self.group.rank, self.group.rank + 1)
 
     @functools.cached_property
+    def local(self) -> Device:
+        """The device by which this process reaches what all devices have: its own, or the first one."""
+        return self.devices[self.here.start]
+
+    def reaching(self, k: int) -> Device:
+        """Return the device by which this process reaches what device k alone has."""
+        return self.devices[k] if self.group is None else self.local
+
+    @functools.cached_property
     def own(self) -> slice:
         """Elements of these devices, by number."""
         return slice(min(self.here.start * self.chunk, self.size), min(self.here.stop * self.chunk, self.size))

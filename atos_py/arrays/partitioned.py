@@ -197,4 +197,4 @@ class PartitionedArray:
         return (int(numbers[vertex]), *rest)
 
     def _by_id(self) -> Array:
-        return asarray(self.to_numpy(), device=self.devices[0])
+        return asarray(self.to_numpy(), device=self._ownership.local)

@@ -14,7 +14,7 @@ from .array import Array, zeros
 from .import_external import kept_dtype
 from .memory import check_shape
 from .ownership import Ownership
-from .shared import shared_zeros
+from .shared import byte_borders, shared_zeros
 
 __all__ = ["spread_zeros", "zeros_over"]
 
@@ -27,9 +27,7 @@ def spread_zeros(shape: int | tuple[int, ...], dtype: DTypeLike, devices: Sequen
     dimensions, kind = check_shape(shape), kept_dtype(dtype)
     if math.prod(dimensions) * kind.itemsize >= 2**63:
         raise DeviceMemoryError(f"an array of shape {dimensions} is larger than any memory")
-    row = math.prod(dimensions[1:]) * kind.itemsize
-    ends = [min(border, dimensions[0]) * row for border in borders]
-    ends[-1] = -(-ends[-1] // 4) * 4  # whole words, as on one device
+    ends = byte_borders(dimensions, kind, borders)
     slot = ffi.new("void **")
     check(lib.atos_allocate_over(len(devices), [device.number for device in devices], ends, slot))
     owner = ffi.gc(slot[0], lib.atos_release_over)
@@ -41,8 +39,8 @@ def zeros_over(ownership: Ownership, shape: tuple[int, ...], dtype: DTypeLike, b
 
     On CPU devices the memory is one, which processes share.
     """
+    if ownership.group is not None:
+        return shared_zeros(ownership.group, shape, dtype, borders=borders)
     if ownership.on_gpus:
         return spread_zeros(shape, dtype, ownership.devices, borders)
-    if ownership.group is None:
-        return zeros(shape, dtype=dtype, device=ownership.devices[0])
-    return shared_zeros(ownership.group, shape, dtype, ownership.devices[0])
+    return zeros(shape, dtype=dtype, device=ownership.devices[0])

@@ -7,9 +7,11 @@ import os
 import struct
 import threading
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ..errors import AtosError, DistributedError
 from ..support.host_memory import host_memory_for
+from .devices import Device
 from .library import check, ffi, in_turn, lib
 
 __all__ = ["ProcessGroup", "all_succeed", "current_group", "set_group", "turn", "whole"]
@@ -26,11 +28,15 @@ class ProcessGroup:
     Attributes
     ----------
     rank : int
-        The number of this process, whose device is ``cpu:rank``.
+        The number of this process.
     world_size : int
         How many there are.
+    device : Device
+        The device of this process: ``cpu:rank``, or a GPU.
+    devices : tuple of Device
+        Those of all processes, by rank, as each numbers its GPUs.
     threads : int
-        The threads of this process in a launch that does not say ``num_blocks``: its share of the cores.
+        The threads of a CPU device in a launch that does not say ``num_blocks``: its share of the cores.
 
     Examples
     --------
@@ -41,6 +47,7 @@ class ProcessGroup:
 
     def __init__(self, rank: int, sockets: Sequence[int]) -> None:
         self.rank, self.world_size = rank, len(sockets)
+        self.devices = tuple(Device("cpu", number) for number in range(self.world_size))
         self.threads = 1
         self._count, self.lock = 0, threading.RLock()
         slot = ffi.new("atos_group **")
@@ -52,6 +59,11 @@ class ProcessGroup:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+    @property
+    def device(self) -> Device:
+        """The device of this process."""
+        return self.devices[self.rank]
 
     def __repr__(self) -> str:
         return f"<process {self.rank} of {self.world_size}>"
@@ -133,11 +145,19 @@ class ProcessGroup:
                     " calls in the same order"
                 )
 
-    def _exchange(self, record: bytes) -> list[bytes]:
+    def gather_files(self, file: int | None) -> list[int | None]:
+        """Return file descriptors of what every process has opened, by rank; those of other processes are to be closed."""
+        files = ffi.new("int32_t[]", [-1] * self.world_size)
+        self._exchange(b"f", -1 if file is None else file, files)
+        files[self.rank] = -1 if file is None else file
+        return [None if each < 0 else each for each in files]
+
+    def _exchange(self, record: bytes, *files: Any) -> list[bytes]:
         size, room = len(record), ffi.new("char[]", len(record) * self.world_size)
+        gather = lib.atos_group_gather_files if files else lib.atos_group_gather
         with turn(self):
             try:
-                check(in_turn(lib.atos_group_gather, self.handle, record, size, room))
+                check(in_turn(gather, self.handle, record, size, room, *files))
             except BaseException:  # also of a handler of a signal: then the others wait for what will not come
                 lib.atos_group_leave(self.handle)
                 raise

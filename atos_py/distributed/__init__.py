@@ -1,4 +1,4 @@
-"""Several processes that work together: of one host over shared memory, each with a CPU device, or of several by messages.
+"""Several processes that work together: of one host over shared memory, each with a device, or of several hosts by messages.
 
 They are started by torchrun, mpirun or anything else that tells each its number, run the same program, and call `init` first.
 """
@@ -24,6 +24,7 @@ from ..support.validation import check_int, check_timeout
 from .cores import threads_of
 from .engines import engine_of_launcher, make_engine
 from .environment import Place, is_on_several_hosts, place_of
+from .group_devices import devices_of_all, own_device
 from .rendezvous import connect_all
 
 __all__ = ["HostArray", "HostGroup", "HostPartition", "ProcessGroup", "init", "zeros"]
@@ -36,6 +37,7 @@ def init(
     rank: int | None = None,
     world_size: int | None = None,
     *,
+    device: Device | str | None = None,
     job: str | None = None,
     timeout: float = 60.0,
     engine: str | None = None,
@@ -49,6 +51,10 @@ def init(
         environment.
     world_size : int, optional
         How many processes there are; given if `rank` is.
+    device : Device or str, optional
+        The device of this process, where they share memory. By default it is ``cpu:rank``. "cuda" is the GPU with the number of
+        the process on this host, and "cuda:1" a certain one; it has to reach the memory of the other processes' GPUs. All of
+        them give a GPU, or none does.
     job : str, optional
         A name that the processes have in common and others on this host have not. By default what the launcher says, or else
         which process is their parent.
@@ -71,9 +77,9 @@ def init(
     MissingPackageError
         If the engine is not installed.
     DeviceNotFoundError
-        If the engine is "nccl", and a process has no GPU.
+        If the engine is "nccl", and a process has no GPU, or there is no such device.
     InvalidArgumentError
-        If this process has met others before.
+        If this process has met others before, or processes have devices of different kinds.
 
     See Also
     --------
@@ -95,7 +101,12 @@ def init(
         raise UnsupportedTypeError(f"job must be a name (got {job!r:.80})")
     if engine is not None and not (rank is None and world_size is None and job is None):
         raise InvalidArgumentError(f"engine={engine!r:.80} knows rank, world_size and job by itself; leave those out")
-    if engine is None and rank is None and is_on_several_hosts(os.environ):
+    if engine is not None and device is not None:
+        raise InvalidArgumentError(
+            f"device= is for processes that share memory (got device={device!r:.80} and engine={engine!r:.80}); with an engine,"
+            " the device of a process is that of its graph"
+        )
+    if engine is None and rank is None and device is None and is_on_several_hosts(os.environ):
         engine = engine_of_launcher(os.environ)
     if engine is not None:
         hosts = HostGroup(make_engine(engine, min(timeout, _LONGEST)))
@@ -110,7 +121,9 @@ def init(
     place = _place(rank, world_size, job)
     check_int("world_size", place.world_size, 1, _MOST)
     check_int("rank", place.rank, 0, place.world_size - 1)
+    own = own_device(device, place.rank)
     group = ProcessGroup(place.rank, connect_all(place, min(timeout, _LONGEST)))
+    group.devices = devices_of_all(group, own)
     group.threads = threads_of(group)
     set_group(group)
     return group
@@ -143,7 +156,7 @@ def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32) -> Arr
         )
     if group is None:
         raise DistributedError("this process is in no group; call atos.distributed.init() first, or atos.zeros")
-    return shared_zeros(group, check_shape(shape), dtype, Device("cpu"))
+    return shared_zeros(group, check_shape(shape), dtype)
 
 
 def _place(rank: int | None, world_size: int | None, job: str | None) -> Place:

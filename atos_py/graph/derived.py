@@ -327,7 +327,7 @@ class DerivedGraphs(GraphArrays):
         rows = self if chosen is None else self._induced(chosen).simplify(sort=True)
         if hosts is not None:
             return make_host_partition((rows.indptr, rows.indices, rows.weights), chosen, hosts)
-        first = where[0]
+        first = where[0] if group is None else group.device
         on_gpus = first.kind == "cuda"  # then they are copied to their owners
         parts = [None if part is None else part if on_gpus else asarray(part, device=first, readonly=True) for part in rows]
         ids = None if chosen is None else asarray(chosen, device=first)

@@ -89,7 +89,7 @@ def devices_of(given: Any, num_vertices: int, num_edges: int) -> tuple[tuple[Dev
             "which devices the parts are for must be said, such as ['cpu:0', 'cpu:1']; several processes, one device each, call"
             " atos.distributed.init() first"
         )
-    return tuple(Device("cpu", rank) for rank in range(group.world_size)), group
+    return group.devices, group
 
 
 class _Rows(NamedTuple):
@@ -157,11 +157,12 @@ def make_partition(
         numbers = np.empty(size, np.uint32)
         numbers[original] = np.arange(size, dtype=np.uint32)
     ownership = Ownership(devices, size, None if ids is None else original, numbers, group)
-    if ownership.on_gpus:
+    if group is not None:
+        parts = _share(group, ownership, Partition(*rows, asarray(original, device="cpu")))
+    elif ownership.on_gpus:
         parts = _spread(ownership, Partition(*rows, asarray(original, device="cpu")))
     else:
-        last = asarray(original, device=devices[0], readonly=True)
-        parts = Partition(*rows, last) if group is None else _share(group, ownership, Partition(*rows, last))
+        parts = Partition(*rows, asarray(original, device=devices[0], readonly=True))
     parts.ownership = ownership
     return parts
 
@@ -209,11 +210,8 @@ def placement_of(device: Any, devices: Any, order: Any) -> Placement | None:
 
 def _spread(ownership: Ownership, rows: Partition) -> Partition:
     """Return rows of which each GPU has its own."""
-    vertices = ownership.borders
-    edges = [int(rows.indptr[vertex]) for vertex in vertices]
-    ends = [*vertices[:-1], vertices[-1] + 1]
     spread: list[Array | None] = []
-    for array, borders in zip(rows, (ends, edges, edges, vertices), strict=True):
+    for array, borders in zip(rows, _borders(ownership, rows), strict=True):
         if array is None:
             spread.append(None)
             continue
@@ -227,20 +225,27 @@ def _spread(ownership: Ownership, rows: Partition) -> Partition:
 def _share(group: ProcessGroup, ownership: Ownership, rows: Partition) -> Partition:
     """Return rows that all processes have in common, of which each writes its own."""
     check = 0
-    for array in rows:
-        check = zlib.crc32(b"" if array is None else np.asarray(array).data, check)
-    shapes = ", ".join("no weights" if array is None else f"{array.size} of {array.dtype}" for array in rows)
-    indptr, own = np.asarray(rows[0]), ownership.own
-    edges = slice(int(indptr[own.start]), int(indptr[own.stop])) if own.start < own.stop else slice(0, 0)
-    ends = slice(own.start, own.stop + (ownership.here.stop == len(ownership.devices)))
+    values = [None if array is None else np.asarray(array) for array in rows]
+    for each in values:
+        check = zlib.crc32(b"" if each is None else each.data, check)
+    shapes = ", ".join("no weights" if each is None else f"{each.size} of {each.dtype}" for each in values)
     shared: list[Array | None] = []
     with ownership.all_at(f"the parts of a graph ({shapes}, checksum {check:08x})"):
-        for array, part in zip(rows, (ends, edges, edges, own), strict=True):
-            if array is None:
+        for each, borders in zip(values, _borders(ownership, rows), strict=True):
+            if each is None:
                 shared.append(None)
                 continue
-            made = shared_zeros(group, array.shape, array.dtype, array.device)
-            np.asarray(made)[part] = np.asarray(array)[part]
+            made = shared_zeros(group, each.shape, each.dtype, borders=borders)
+            own = slice(borders[group.rank], borders[group.rank + 1])
+            if own.start < own.stop:
+                made[own] = each[own]
             made.readonly = True
             shared.append(made)
     return Partition._make(shared)
+
+
+def _borders(ownership: Ownership, rows: Partition) -> tuple[Sequence[int], ...]:
+    """Return the first element of each device, and the number of all, of each of the rows."""
+    vertices = ownership.borders
+    edges = [int(rows.indptr[vertex]) for vertex in vertices]
+    return [*vertices[:-1], vertices[-1] + 1], edges, edges, vertices

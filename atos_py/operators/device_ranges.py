@@ -38,7 +38,7 @@ class DeviceRanges(NamedTuple):
 
 def plan_device_ranges(ownership: Ownership, worker: str | None, taken: PrivateArray) -> DeviceRanges:
     """Return the ranges for workers of a kind, by default CTAs; `taken` is an int64 that is 0, on each device."""
-    size, takers = plan_takers(ownership.chunk, ownership.devices[0], worker)
+    size, takers = plan_takers(ownership.chunk, ownership.local, worker)
     # GPUs have room for half as many workers of kernels over several of them; CPU devices share the cores.
     takers = -(-takers // (2 if ownership.on_gpus else len(ownership.devices)))
     return DeviceRanges(taken, taken.rows, ownership.chunk, size, takers)

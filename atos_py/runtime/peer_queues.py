@@ -34,8 +34,9 @@ _SUMS = (
     *("tasks_run", "tasks_pushed", "pending", "lost", "grown", "overhead_bytes", "blocks", "workers"),
     "copy_milliseconds",
 )
-_STATS, _ALL_STATS, _PEERS = map(ffi.typeof, ("atos_stats *", "atos_stats[]", "atos_peers *"))  # parsed once
-_QUEUES, _PROGRAMS, _MEMORY = map(ffi.typeof, ("atos_queue *[]", "atos_program *[]", "void *[]"))
+_STATS, _ALL_STATS = map(ffi.typeof, ("atos_stats *", "atos_stats[]"))  # parsed once
+_PEERS, _PROCESSES = map(ffi.typeof, ("atos_peers *", "atos_processes *"))
+_QUEUES, _PROGRAMS, _MEMORY, _RANGES = map(ffi.typeof, ("atos_queue *[]", "atos_program *[]", "void *[]", "atos_shared *[]"))
 
 
 def _keys(items: NDArray[Any]) -> NDArray[Any]:
@@ -70,10 +71,13 @@ class PeerForm(Form):
         handles, ownership, blocks = self.handle
         count = len(ownership.devices)
         queues, stats = ffi.new(_QUEUES, handles), ffi.new(_ALL_STATS, count)
-        memory, processes = ffi.new(_MEMORY, blocks), ffi.NULL
+        memory = ffi.new(_MEMORY, [begin for begin, _ in blocks])
+        ranges = ffi.new(_RANGES, [its for _, its in blocks]) if ownership.on_gpus else ffi.NULL
+        processes = ffi.NULL
         if ownership.group is not None:
-            launch.blocks = launch.blocks or ownership.group.threads
-            processes = ffi.new("atos_processes *", {"group": ownership.group.handle, "memory": memory})
+            if not ownership.on_gpus:
+                launch.blocks = launch.blocks or ownership.group.threads
+            processes = ffi.new(_PROCESSES, {"group": ownership.group.handle, "memory": memory, "shared": ranges})
         field = self.dtype if self.dtype.names is None else self.dtype[0]
         peers = {
             "count": count,
@@ -175,7 +179,7 @@ class PeerQueues:
         if group is not None:
             group.agree(f"a queue of {capacity} to {most or 'any number of'} items of {dtype}")
             slot_bytes = 8 if stored == 4 else stored + 8
-            fitting = ownership.devices[0].memory[0] // 2 // slot_bytes // len(ownership.devices)
+            fitting = ownership.local.memory[0] // 2 // slot_bytes // len(ownership.devices)
             most = most or max(fitting, capacity)
             self._cores.append(SharedCoreQueue(group, capacity, most, dtype, kinds))
         else:

@@ -139,7 +139,7 @@ class Queue(QueueLaunches):
         over_devices = self._places is None and (owner is not None or devices is not None)
         self._ownership = check_owner(owner, devices, device) if over_devices else None
         one = device if self._places is None else self._places.device
-        self._device = device_of(one) if self._ownership is None else self._ownership.devices[0]
+        self._device = device_of(one) if self._ownership is None else self._ownership.local
         first = check_int("capacity", capacity, 1, 1 << 62)
         most = 0 if max_capacity is None else check_int("max_capacity", max_capacity, first, 1 << 62)
         self._buckets, self._delta = check_buckets(buckets, delta)

@@ -8,15 +8,15 @@ import numpy as np
 
 from ..compile.codegen import stored_bytes
 from ..core.library import check, ffi, lib
-from ..core.process_group import ProcessGroup
-from ..core.shared_blocks import share_blocks
+from ..core.process_group import ProcessGroup, all_succeed
+from ..core.shared_blocks import reserve_addresses, share_blocks
 from .checkpoint import QueueOptions
 from .core_queue import CoreQueue, Form
 
 __all__ = ["SharedCoreQueue"]
 
-# Of the memory that processes share for the queue of each; only pages that are used count.
-_MOST_BYTES, _LEAST_BYTES = 1 << 44, 1 << 30
+# Of the memory that processes share for the queue of each, or of a GPU's addresses; only what is used takes memory.
+_MOST_BYTES, _MOST_OF_GPU, _LEAST_BYTES = 1 << 44, 1 << 40, 1 << 30
 
 
 class SharedCoreQueue(CoreQueue):
@@ -25,7 +25,7 @@ class SharedCoreQueue(CoreQueue):
     Attributes
     ----------
     blocks : list
-        The memory of the queue of each process, by rank, mapped here.
+        The memory of the queue of each process, by rank, as it is mapped here: where it begins, and on GPUs its range.
     """
 
     def __init__(
@@ -41,10 +41,18 @@ class SharedCoreQueue(CoreQueue):
         # Rings of twice that while workers run, and as much again where it becomes one ring; far items, in two sizes where it
         # grows; what spills; counters.
         slot_bytes = 8 if stored == 4 else stored + 8
-        nbytes = min(12 * self._most * slot_bytes, _MOST_BYTES) + _LEAST_BYTES
-        blocks = [ffi.from_buffer(block) for block in share_blocks(self._group, nbytes)]
-        slot, block = ffi.new("atos_queue **"), blocks[self._group.rank]
-        check(lib.atos_queue_create_shared(block, len(block), capacity, stored, slot))
+        nbytes, group, slot = 12 * self._most * slot_bytes, self._group, ffi.new("atos_queue **")
+        if group.device.kind == "cuda":
+            with all_succeed(group):
+                size = min(nbytes, _MOST_OF_GPU) + _LEAST_BYTES
+                ranges = [reserve_addresses(group.device, size) for _ in group.devices]
+                blocks = [(begin, memory) for memory, begin in ranges]
+                check(lib.atos_queue_create_in(blocks[group.rank][1], capacity, stored, slot))
+        else:
+            mapped = map(ffi.from_buffer, share_blocks(group, min(nbytes, _MOST_BYTES) + _LEAST_BYTES))
+            blocks = [(block, ffi.NULL) for block in mapped]
+            own = blocks[group.rank][0]
+            check(lib.atos_queue_create_shared(own, len(own), capacity, stored, slot))
         return ffi.gc(slot[0], _keeping(blocks)), blocks
 
     def set_buckets(self, number: int, width: float) -> None:

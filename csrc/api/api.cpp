@@ -126,6 +126,43 @@ atos_status atos_queue_create_shared(void *memory, uint64_t bytes, uint64_t capa
   });
 }
 
+atos_status atos_queue_create_in(atos_shared *shared, uint64_t capacity, uint32_t item_bytes, atos_queue **queue) {
+  return guarded([&] {
+    check_item_bytes(item_bytes);
+    if (capacity == 0) throw Failure(ATOS_INVALID, "the capacity must be at least 1 (got 0)");
+    *queue = new atos_queue(shared->device, capacity, item_bytes, source_in(*shared));
+  });
+}
+
+atos_status atos_shared_reserve(int32_t device, uint64_t bytes, atos_shared **shared, void **begin) {
+  static_assert(ATOS_SHARED_GRANULE == atos_shared::kGranule);
+  return guarded([&] {
+    *shared = cuda_share(device, bytes).release();
+    *begin = (*shared)->begin;
+  });
+}
+
+void atos_shared_release(atos_shared *shared) { delete shared; }
+
+static atos_shared::Part part_of(const atos_shared &shared, uint64_t at, uint64_t bytes) {
+  if (bytes == 0 || at % ATOS_SHARED_GRANULE || bytes % ATOS_SHARED_GRANULE || at > shared.bytes || bytes > shared.bytes - at)
+    throw Failure(ATOS_INVALID, format("a part has multiples of %d bytes (got %llu at %llu of %llu)", int(ATOS_SHARED_GRANULE),
+                                       static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(at),
+                                       static_cast<unsigned long long>(shared.bytes)));
+  return {at, bytes};
+}
+
+atos_status atos_shared_create(atos_shared *shared, uint64_t at, uint64_t bytes, int32_t *file) {
+  return guarded([&] {
+    shared->create(part_of(*shared, at, bytes));
+    *file = shared->descriptor(shared->created.size() - 1);
+  });
+}
+
+atos_status atos_shared_attach(atos_shared *shared, uint64_t at, uint64_t bytes, int32_t file) {
+  return guarded([&] { shared->attach(part_of(*shared, at, bytes), file); });
+}
+
 atos_status atos_group_create(uint32_t count, uint32_t own, const int32_t *sockets, atos_group **group) {
   return guarded([&] {
     if (own >= count) throw Failure(ATOS_INVALID, format("process %u of %u", own, count));
@@ -143,6 +180,11 @@ atos_status atos_group_gather(atos_group *group, const void *own, uint64_t bytes
                                          static_cast<unsigned long long>(bytes)));
     group->gather_in_turn(own, bytes, all);
   });
+}
+
+atos_status atos_group_gather_files(atos_group *group, const void *own, uint64_t bytes, void *all, int32_t file,
+                                    int32_t *files) {
+  return guarded([&] { group->gather_files_in_turn(own, bytes, all, file, files); });
 }
 
 int32_t atos_group_has_left(atos_group *group, uint32_t number) { return number < group->count && group->has_left(number); }

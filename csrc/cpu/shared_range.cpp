@@ -25,9 +25,8 @@ private:
 };
 
 SharedRange::SharedRange(void *begin, uint64_t bytes)
-    : begin(static_cast<char *>(begin)), bytes(bytes), page(uint64_t(sysconf(_SC_PAGESIZE))), removes(tell_whether()) {
-  used[0] = page;
-}
+    : begin(static_cast<char *>(begin)), bytes(bytes), page(uint64_t(sysconf(_SC_PAGESIZE))), removes(tell_whether()),
+      parts(page) {}
 
 // Tries it with the first page: where a system is emulated it may take that for a hint.
 bool SharedRange::tell_whether() const {
@@ -37,19 +36,10 @@ bool SharedRange::tell_whether() const {
   return told;
 }
 
-// The first gap that is large enough.
 void *SharedRange::take(uint64_t size) {
   if (size > bytes) return nullptr;
-  size = std::max(size + page - 1, page) / page * page;
-  for (auto at = used.begin(); at != used.end(); ++at) {
-    const auto next = std::next(at);
-    const uint64_t end = next == used.end() ? bytes : next->first;
-    if (end < at->second || end - at->second < size) continue;
-    const uint64_t from = at->second;
-    used[from] = from + size;
-    return begin + from;
-  }
-  return nullptr;
+  const uint64_t at = parts.take(std::max(size + page - 1, page) / page * page, bytes);
+  return at == TakenParts::kNone ? nullptr : begin + at;
 }
 
 void *SharedRange::allocate(uint64_t size) {
@@ -62,11 +52,10 @@ void *SharedRange::allocate(uint64_t size) {
 
 // Gives the pages back to the system, in every process: zeros are there from then on.
 void SharedRange::release(void *pointer) noexcept {
-  const auto part = used.find(uint64_t(static_cast<char *>(pointer) - begin));
-  if (part == used.end()) return;
-  const uint64_t size = part->second - part->first;
+  const uint64_t at = uint64_t(static_cast<char *>(pointer) - begin), size = parts.size_of(at);
+  if (size == 0) return;
   if (!removes || madvise(pointer, size, MADV_REMOVE) != 0) cpu::clear({pointer, size});
-  used.erase(part);
+  parts.give(at);
 }
 
 void *SharedRange::reserve(uint64_t *size, uint64_t least) {

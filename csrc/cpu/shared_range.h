@@ -3,9 +3,8 @@
 // Only pages that were written take memory, so it may be larger than what there is. What lies in it has the same distance from
 // its begin in every process; nothing lies at 0.
 #pragma once
-#include <map>
-
 #include "host/memory_source.h"
+#include "host/taken_parts.h"
 
 namespace atos {
 
@@ -22,8 +21,8 @@ private:
   class Part;
   char *const begin;
   const uint64_t bytes, page;
-  const bool removes;                // whether the system takes pages back when it is told to
-  std::map<uint64_t, uint64_t> used; // where parts lie, and where each ends
+  const bool removes; // whether the system takes pages back when it is told to
+  TakenParts parts;
 
   bool tell_whether() const;
   void *take(uint64_t size); // null if there is no room

@@ -8,6 +8,7 @@
 #include "cuda/memory_pool.h"
 #include "cuda/peers.h"
 #include "cuda/program.h"
+#include "cuda/shared_memory.h"
 #include "cuda/spread_memory.h"
 #include "cuda/store_items.h"
 #include "cuda/virtual_memory.h"
@@ -57,7 +58,8 @@ public:
   void run_discrete(Run &run) override { cuda::run_discrete(device, run); }
   bool ended(Run &run) override { return completed_since(device, run); }
   void provide_peers(const Runs &runs) override { cuda::provide_peers(runs); }
-  void run_peers(const Runs &runs, bool) override { cuda::run_peers(runs); }
+  void run_peers(const Runs &runs, bool collects) override { cuda::run_peers(runs, collects); }
+  void collect_peers(const Runs &runs) override { cuda::collect_peers(runs); }
   void start_clock(const atos_launch &launch) override { cuda::start_clock(device, static_cast<CUstream>(launch.stream)); }
   double stop_clock(const atos_launch &) override { return cuda::stop_clock(device); }
 
@@ -119,6 +121,10 @@ void *cuda_allocate_over(const std::vector<int32_t> &devices, const std::vector<
 }
 
 void cuda_release_over(void *pointer) noexcept { cuda::release_over(pointer); }
+
+std::unique_ptr<atos_shared> cuda_share(int32_t device, uint64_t bytes) {
+  return cuda::share_memory(cuda::instance_of_device<cuda::CudaDevice>(device), bytes);
+}
 
 } // namespace atos
 

@@ -43,6 +43,8 @@ namespace atos::cuda {
   X(cuMemRelease, 10020)                                                                                                       \
   X(cuMemMap, 10020)                                                                                                           \
   X(cuMemUnmap, 10020)                                                                                                         \
+  X(cuMemExportToShareableHandle, 10020)                                                                                       \
+  X(cuMemImportFromShareableHandle, 10020)                                                                                     \
   X(cuMemSetAccess, 10020)                                                                                                     \
   X(cuMemAllocHost, 3020)                                                                                                      \
   X(cuMemFreeHost, 2000)                                                                                                       \

@@ -79,11 +79,11 @@ LaunchResources &resources_of_thread(CudaDevice &device) {
   if (!resources.control) check(d.cuStreamCreate(&resources.control, CU_STREAM_NON_BLOCKING), "making a stream");
   void *pinned;
   check(
-      d.cuMemAllocHost(&pinned, (1 + kStreams) * sizeof(Counters) + ATOS_MAX_STREAMS * sizeof(CompletionRecord) + 16 + kZeros),
+      d.cuMemAllocHost(&pinned, (1 + kMostGpus) * sizeof(Counters) + ATOS_MAX_STREAMS * sizeof(CompletionRecord) + 16 + kZeros),
       "allocating pinned memory");
   resources.counters = static_cast<Counters *>(pinned);
   resources.observed = resources.counters + 1;
-  resources.records = reinterpret_cast<CompletionRecord *>(resources.observed + kStreams);
+  resources.records = reinterpret_cast<CompletionRecord *>(resources.observed + kMostGpus);
   resources.stop_word = reinterpret_cast<uint64_t *>(resources.records + ATOS_MAX_STREAMS);
   *resources.stop_word = kStopAsked >> 32;
   resources.growths_granted = resources.stop_word + 1;

@@ -6,17 +6,17 @@
 namespace atos::cuda {
 
 constexpr uint64_t kZeros = 1 << 20; // bytes of pinned zeros
+constexpr uint32_t kMostGpus = 64;   // of a launch
 
 struct LaunchResources {
   CUevent start = nullptr, stop = nullptr;
   CUstream streams[ATOS_MAX_STREAMS] = {}, control = nullptr; // the last never has to wait for a kernel
-  Counters *counters = nullptr, *observed = nullptr;          // observed: of each device of a launch that this GPU is
+  Counters *counters = nullptr, *observed = nullptr;          // observed: of each device of a launch, for its progress
   CompletionRecord *records = nullptr;
   uint64_t *stop_word = nullptr, *growths_granted = nullptr;
   void *zeros = nullptr;
   CUdeviceptr peer_table = 0; // in the GPU's memory, for launches over several
 };
-constexpr uint32_t kMostGpus = 64; // of a launch
 
 // The resources of the calling thread, made on first use. The device's context has to be current.
 LaunchResources &resources_of_thread(CudaDevice &device);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cuda/memory_pool.h"
+#include "cuda/shared_memory.h"
 #include "cuda/spread_memory.h"
 #include "protocol/mailbox.cuh"
 
@@ -148,9 +149,14 @@ void free_unused_mailboxes(CudaDevice &device) {
 
 namespace {
 
+uint64_t bytes_of_one_memory(const void *pointer) {
+  return std::min(bytes_of_one(address(pointer)), bytes_of_part(address(pointer)));
+}
+
 // Copies memory each end of which is of one GPU, or of the host.
 void copy_part(void *to, const void *from, uint64_t bytes) {
-  const int32_t target = device_of_pointer(to), source = device_of_pointer(from);
+  const int32_t target = device_reaching(address(to), device_of_pointer(to));
+  const int32_t source = device_reaching(address(from), device_of_pointer(from));
   // Memory of a pool is for its own GPU alone, so that cuMemcpy cannot reach that of another.
   if (target != source && target != ATOS_CPU && source != ATOS_CPU)
     check(driver().cuMemcpyPeer(address(to), instance_of_device<CudaDevice>(target).context, address(from),
@@ -168,7 +174,7 @@ void copy(CudaDevice &device, void *to, const void *from, uint64_t bytes) {
   for (uint64_t done = 0, some; done < bytes; done += some) {
     unsigned char *target = static_cast<unsigned char *>(to) + done;
     const unsigned char *source = static_cast<const unsigned char *>(from) + done;
-    some = std::min({bytes - done, bytes_of_one(address(target)), bytes_of_one(address(source))});
+    some = std::min({bytes - done, bytes_of_one_memory(target), bytes_of_one_memory(source)});
     copy_part(target, source, some);
   }
   check(driver().cuStreamSynchronize(CU_STREAM_LEGACY), "copying");
@@ -178,7 +184,7 @@ void fill(CudaDevice &device, void *to, const void *element, uint32_t element_by
   if (!count) return;
   device.refuse_if_stuck();
   ScopedContext current(device.context);
-  const uint64_t here = bytes_of_one(address(to)) / element_bytes;
+  const uint64_t here = bytes_of_one_memory(to) / element_bytes;
   if (here < count) { // the rest is another GPU's
     fill(device, static_cast<unsigned char *>(to) + here * element_bytes, element, element_bytes, count - here);
     count = here;

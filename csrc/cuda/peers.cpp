@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "cuda/kernel_monitor.h"
 #include "cuda/launch.h"
@@ -50,27 +51,47 @@ void upload_table(const Run &run) {
   check(driver().cuStreamSynchronize(at.stream), "launching");
 }
 
-// Asks the workers of all GPUs to stop whose kernels have not ended.
+// Asks the workers of all GPUs to stop whose kernels have not ended. If a process is gone, they wait at no barrier for its.
 void send_stops(const Runs &runs) {
   for (const auto &run : runs) {
     if (has_ended(*run)) continue;
     const Place at(*run);
+    if (runs[0]->monitor.lost()) *at.resources.stop_word = (kStopAsked | kStopGone) >> 32;
     send_stop(at.gpu, *run);
   }
+}
+
+void add_up(atos_sample *now, const atos_sample &its) {
+  now->ran += its.ran;
+  now->tail += its.tail;
+  now->claimed += std::min(its.claimed, its.tail); // workers that wait on one make up for no item of another
+}
+
+// As `observe`, for a GPU of each of several processes, whose counters this one reaches.
+bool observe_processes(Run &run, atos_sample *now) {
+  const Place at(run);
+  if (!can_observe(at.gpu)) return false;
+  const bool known = std::exchange(run.observing, true);
+  for (uint32_t k = 0; k < run.peers.count; ++k) {
+    Counters *const seen = &at.resources.observed[k];
+    if (known) add_up(now, {0, seen->ran_so_far, tickets_of(seen->tail), seen->head});
+    check(driver().cuMemcpyDtoHAsync(seen, address(run.peers.peer[k].counters), sizeof(Counters), at.resources.control),
+          "observing");
+  }
+  return known;
 }
 
 // When the callback is due: adds up in *now how all devices stood when it was due before; whether that is known.
 bool observe_all(const Runs &runs, atos_sample *now) {
   if (!runs[0]->launch.progress || !runs[0]->monitor.callback_due()) return false;
+  if (runs[0]->peers.count > runs.size()) return observe_processes(*runs[0], now);
   for (const auto &run : runs)
     if (!can_observe(Place(*run).gpu)) return false;
   bool known = true;
   for (const auto &run : runs) {
     atos_sample its{};
     known &= observe(Place(*run).gpu, *run, &its);
-    now->ran += its.ran;
-    now->tail += its.tail;
-    now->claimed += std::min(its.claimed, its.tail); // workers that wait on one make up for no item of another
+    add_up(now, its);
   }
   return known;
 }
@@ -151,7 +172,8 @@ void connect(const std::vector<CudaDevice *> &gpus) {
 }
 
 void provide_peers(const Runs &runs) {
-  if (runs.size() > kMostGpus) throw Failure(ATOS_INVALID, format("a launch is over at most %u GPUs", kMostGpus));
+  if (runs[0]->kernel.peer_count > kMostGpus)
+    throw Failure(ATOS_INVALID, format("a launch is over at most %u GPUs", kMostGpus));
   for (const auto &run : runs) {
     gpu_of(*run).refuse_if_stuck();
     if (run->place >= kStreams)
@@ -179,7 +201,7 @@ void provide_peers(const Runs &runs) {
   }
 }
 
-void run_peers(const Runs &runs) {
+void run_peers(const Runs &runs, bool collects) {
   for (const auto &run : runs) upload_table(*run);
   for (const auto &run : runs) run->pending_kernels = {{&ended_record(), 0}};
   try {
@@ -199,9 +221,17 @@ void run_peers(const Runs &runs) {
   for (const auto &run : runs) {
     const Place at(*run);
     check(driver().cuStreamSynchronize(at.resources.control), "stopping the workers");
+    *at.resources.stop_word = kStopAsked >> 32;
+  }
+  if (collects) collect_peers(runs);
+}
+
+void collect_peers(const Runs &runs) {
+  for (const auto &run : runs) {
+    const Place at(*run);
     download(at.gpu, *run, at.stream);
   }
-  if (!runs[0]->launch.barrier) ++runs[0]->counters->rounds;
+  if (!runs[0]->launch.barrier && runs[0]->peers.own == 0) ++runs[0]->counters->rounds;
 }
 
 } // namespace atos::cuda

@@ -1,4 +1,5 @@
-// Launches over several GPUs of this process: a kernel on each, which reach each other's memory by plain pointers.
+// Launches over several GPUs, of this process or one of each of several: a kernel on each, which reach each other's memory by
+// plain pointers.
 #pragma once
 #include "cuda/device.h"
 #include "host/run.h"
@@ -10,6 +11,7 @@ void connect(const std::vector<CudaDevice *> &gpus);
 
 // The steps of a launch, as `Backend` has them.
 void provide_peers(const Runs &runs);
-void run_peers(const Runs &runs);
+void run_peers(const Runs &runs, bool collects);
+void collect_peers(const Runs &runs);
 
 } // namespace atos::cuda

@@ -21,6 +21,7 @@ void *cuda_allocate_over(const std::vector<int32_t> &, const std::vector<uint64_
   throw Failure(ATOS_NO_DEVICE, kAbsent);
 }
 void cuda_release_over(void *) noexcept {}
+std::unique_ptr<atos_shared> cuda_share(int32_t, uint64_t) { throw Failure(ATOS_NO_DEVICE, kAbsent); }
 
 } // namespace atos
 

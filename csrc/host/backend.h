@@ -8,6 +8,7 @@
 #include "host/memory_source.h"
 #include "host/recent_number.h"
 #include "host/run.h"
+#include "host/shared_memory.h"
 #include "protocol/queue_ref.cuh"
 #include "protocol/split_item.cuh"
 
@@ -76,6 +77,7 @@ void cuda_release_memory();                       // all that is kept on GPUs, a
 void cuda_connect(const std::vector<int32_t> &devices);
 void *cuda_allocate_over(const std::vector<int32_t> &devices, const std::vector<uint64_t> &borders);
 void cuda_release_over(void *pointer) noexcept;
+std::unique_ptr<atos_shared> cuda_share(int32_t device, uint64_t bytes);
 
 // Bytes of a worker's scratch: that which the launch sizes, and after it that which the task does.
 inline uint32_t scratch_bytes(const atos_launch &launch) { return (launch.scratch + 15) / 16 * 16 + launch.sized_scratch; }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 #include <numeric>
+#include <unistd.h>
 
 #include "host/process_group.h"
 #include "host/queue.h"
@@ -41,6 +42,18 @@ template <class F> atos_status told(F part, char (&message)[500]) {
   if (status != ATOS_OK) std::snprintf(message, sizeof message, "%s", atos::message().c_str());
   return status;
 }
+
+// File descriptors, which are closed at the end.
+struct Descriptors {
+  std::vector<int> files;
+  explicit Descriptors(size_t count) : files(count, -1) {}
+  ~Descriptors() {
+    for (int file : files)
+      if (file >= 0) close(file);
+  }
+  Descriptors(const Descriptors &) = delete;
+  Descriptors &operator=(const Descriptors &) = delete;
+};
 
 // A queue whose memory lies `by` bytes further on, as another process may have it.
 Peer moved(Peer peer, uintptr_t by) {
@@ -88,6 +101,7 @@ struct atos_queue::PeerLaunch {
     Told<T> mine{};
     mine.status = told([&] { part(values); }, mine.message);
     mine.value = values[0];
+    if (mine.status != ATOS_OK && group->is_closed()) throw Failure(mine.status, mine.message); // which nobody waits for
     const std::vector<Told<T>> all = gather(mine);
     values.resize(count);
     for (uint32_t k = 0; k < count; ++k) {
@@ -117,6 +131,7 @@ struct atos_queue::PeerLaunch {
   }
 
   void prepare();
+  void share_memory();
   void share_workers(const std::vector<uint32_t> &workers);
   void count_for_host(Run &run, uint32_t k, bool progress);
   void provide();
@@ -175,7 +190,8 @@ void atos_queue::PeerLaunch::prepare() {
     if (given.programs[k]->device != queues[k]->device)
       throw Failure(ATOS_INVALID, format("the program for device %d, and the queue on device %d", given.programs[k]->device,
                                          queues[k]->device));
-    if (group && !on_cpu) throw Failure(ATOS_INVALID, "the devices of several processes are CPU devices");
+    if (group && !on_cpu && !given.processes->shared)
+      throw Failure(ATOS_INVALID, "the GPUs of several processes have queues in memory that these share");
     if (given.key_bytes > storage(k).item_bytes)
       throw Failure(ATOS_INVALID, format("a key of %u bytes in items of %u", given.key_bytes, storage(k).item_bytes));
     made.push_back(queues[k]->prepare(*given.programs[k], options, &stats[first + k]));
@@ -222,6 +238,27 @@ void atos_queue::PeerLaunch::count_for_host(Run &run, uint32_t k, bool progress)
   }
 }
 
+// Lets the GPUs of all processes reach what each has created for its queue since the last time.
+void atos_queue::PeerLaunch::share_memory() {
+  atos_shared *const *ranges = given.processes->shared;
+  atos_shared &own = *ranges[first];
+  const auto numbers = together<uint64_t>([&](auto &result) { result[0] = own.created.size() - own.handed_out; });
+  for (uint64_t left = *std::max_element(numbers.begin(), numbers.end()); left; --left) {
+    atos_shared::Part mine{};
+    Descriptors sent(1), received(count);
+    if (own.handed_out < own.created.size()) {
+      mine = own.created[own.handed_out];
+      sent.files[0] = own.descriptor(own.handed_out++);
+    }
+    std::vector<atos_shared::Part> parts(count);
+    group->gather_files(&mine, sizeof mine, parts.data(), sent.files[0], received.files.data(), monitor());
+    all_do([&] {
+      for (uint32_t k = 0; k < count; ++k)
+        if (received.files[k] >= 0) ranges[k]->attach(parts[k], received.files[k]);
+    });
+  }
+}
+
 // Fills the table of queues, when the memory of all is there. No worker begins before that.
 void atos_queue::PeerLaunch::provide() {
   // The rest of an interrupted level runs first, on all devices: those that have nothing left wait.
@@ -240,6 +277,7 @@ void atos_queue::PeerLaunch::provide() {
   const float lowest = std::min_element(stands.begin(), stands.end(), by_level)->lowest;
   const bool of_level = std::any_of(stands.begin(), stands.end(), [](const Stand &its) { return its.level != 0; });
   const uint64_t round = stands[0].rounds; // which the first device counts
+  if (group && !on_cpu) share_memory();
   table = std::make_shared<std::vector<Peer>>(together<Peer>([&](auto &result) {
     for (uint32_t k = 0; k < here; ++k) {
       Run &run = *runs[k];
@@ -288,8 +326,10 @@ void atos_queue::PeerLaunch::run() {
     try {
       monitor().watch(group);
       storage(0).backend.run_peers(runs, !group);
-    } catch (...) { // so that the others leave too
-      for (uint32_t k = 0; group && k < count; ++k) set_bits(&(*table)[k].counters->stop, kStopElsewhere);
+    } catch (...) {                         // so that the others leave too
+      if (group && !on_cpu) group->leave(); // the GPU of this process may reach nothing any more
+      else
+        for (uint32_t k = 0; group && k < count; ++k) set_bits(&(*table)[k].counters->stop, kStopElsewhere);
       throw;
     }
   });

@@ -15,6 +15,59 @@ using namespace atos;
 
 constexpr std::chrono::milliseconds kTurn{20}; // waited at once, before the caller may handle signals
 
+namespace {
+
+// A message of some bytes, and maybe a file descriptor.
+struct Message {
+  msghdr header{};
+
+  Message(void *data, uint64_t bytes) : part{data, size_t(bytes)} {
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+  }
+  Message(const Message &) = delete;
+  Message &operator=(const Message &) = delete;
+
+  void expect_file() {
+    header.msg_control = space;
+    header.msg_controllen = sizeof space;
+  }
+  void put(int file) {
+    expect_file();
+    cmsghdr *first = CMSG_FIRSTHDR(&header);
+    first->cmsg_level = SOL_SOCKET;
+    first->cmsg_type = SCM_RIGHTS;
+    first->cmsg_len = CMSG_LEN(sizeof file);
+    std::memcpy(CMSG_DATA(first), &file, sizeof file);
+  }
+  int file() { // -1: none
+    int found = -1;
+    const cmsghdr *first = CMSG_FIRSTHDR(&header);
+    if (first && first->cmsg_level == SOL_SOCKET && first->cmsg_type == SCM_RIGHTS)
+      std::memcpy(&found, CMSG_DATA(first), sizeof found);
+    return found;
+  }
+
+private:
+  iovec part;
+  alignas(cmsghdr) unsigned char space[CMSG_SPACE(sizeof(int))]{};
+};
+
+} // namespace
+
+// During a gather: what goes with its messages.
+struct atos_group::Files {
+  atos_group &group;
+  Files(atos_group &group, int file, int *files) : group(group) {
+    group.file = file;
+    group.files = files;
+  }
+  ~Files() {
+    group.file = -1;
+    group.files = nullptr;
+  }
+};
+
 atos_group::atos_group(uint32_t count, uint32_t own, const int32_t *given)
     : count(count), own(own), sockets(given, given + count), left(count), arrived(count) {
   sockets[own] = -1;
@@ -43,6 +96,16 @@ void atos_group::gather_in_turn(const void *mine, uint64_t bytes, void *all) {
   if (!step(mine, bytes, all, kTurn)) throw Failure(ATOS_HELD, "not all processes have come so far");
 }
 
+void atos_group::gather_files(const void *mine, uint64_t bytes, void *all, int given, int *received, StopMonitor &monitor) {
+  const Files with(*this, given, received);
+  gather(mine, bytes, all, monitor);
+}
+
+void atos_group::gather_files_in_turn(const void *mine, uint64_t bytes, void *all, int given, int *received) {
+  const Files with(*this, given, received);
+  gather_in_turn(mine, bytes, all);
+}
+
 // Whether all have arrived.
 bool atos_group::step(const void *mine, uint64_t bytes, void *all, std::chrono::milliseconds wait) {
   if (!handed_out) hand_out(mine, bytes, all);
@@ -68,8 +131,10 @@ void atos_group::hand_out(const void *mine, uint64_t bytes, void *all) {
   for (uint32_t k = 0; k < count; ++k) {
     arrived[k] = k == own;
     if (k == own) continue;
+    Message message(const_cast<void *>(mine), bytes);
+    if (file >= 0) message.put(file);
     ssize_t sent;
-    do sent = send(sockets[k], mine, bytes, MSG_NOSIGNAL);
+    do sent = sendmsg(sockets[k], &message.header, MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
     if (sent != ssize_t(bytes)) left[k] = 1;
   }
@@ -78,9 +143,9 @@ void atos_group::hand_out(const void *mine, uint64_t bytes, void *all) {
 }
 
 void atos_group::receive(uint32_t number, uint64_t bytes, void *all) {
-  const auto once = [&] {
-    return recv(sockets[number], static_cast<char *>(all) + number * bytes, bytes, MSG_DONTWAIT | MSG_TRUNC);
-  };
+  Message message(static_cast<char *>(all) + number * bytes, bytes);
+  message.expect_file();
+  const auto once = [&] { return recvmsg(sockets[number], &message.header, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC); };
   ssize_t got = once();
   if (got < 0 && errno == ECONNRESET) got = once(); // what it sent before may be behind that
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -92,6 +157,9 @@ void atos_group::receive(uint32_t number, uint64_t bytes, void *all) {
     throw Failure(ATOS_INVALID, format("process %u is at another call than this one; all processes of a group make the same "
                                        "calls in the same order",
                                        number));
+  const int its = message.file();
+  if (files) files[number] = its;
+  else if (its >= 0) close(its);
   arrived[number] = 1;
 }
 

@@ -29,9 +29,13 @@ public:
   void gather(const void *mine, uint64_t bytes, void *all, atos::StopMonitor &monitor);
   // The same without a launch: waits for 20 ms at most, and throws ATOS_HELD if it is to be called again with the same.
   void gather_in_turn(const void *mine, uint64_t bytes, void *all);
+  // The same with a file descriptor of each, or -1; `files` gets those of the others, which the caller closes.
+  void gather_files(const void *mine, uint64_t bytes, void *all, int file, int *files, atos::StopMonitor &monitor);
+  void gather_files_in_turn(const void *mine, uint64_t bytes, void *all, int file, int *files);
 
   bool lost();                                                       // whether a process is gone, between gathers
   bool has_left(uint32_t number) const { return left[number] != 0; } // whether it is this one, as far as `lost` has seen
+  bool is_closed() const { return closed; }                          // whether this process has left
   void leave() noexcept;                                             // hangs up
 
 private:
@@ -40,7 +44,9 @@ private:
   std::mutex mutex;
   bool handed_out = false; // in the gather that is under way
   bool closed = false;
+  int file = -1, *files = nullptr; // of the gather that is under way: what is handed out, and where those of others go
 
+  struct Files;
   std::unique_lock<std::mutex> enter();
   bool step(const void *mine, uint64_t bytes, void *all, std::chrono::milliseconds wait);
   void hand_out(const void *mine, uint64_t bytes, void *all);

@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 17 };
+enum { ATOS_ABI_VERSION = 18 };
 
 enum { ATOS_CPU = -1 };
 
@@ -333,10 +333,26 @@ int32_t atos_group_has_left(atos_group *group, uint32_t number); /* whether it i
 /* A queue on a CPU device, whose memory is in a range of zeros that other processes have mapped too: `memory` in this one. */
 atos_status atos_queue_create_shared(void *memory, uint64_t bytes, uint64_t capacity, uint32_t item_bytes, atos_queue **queue);
 
-/* A group, and where in this process the memory of the queue of each begins. */
+/* The same with a file descriptor of each, or -1. `files` gets those of the others, for the caller to close. */
+atos_status atos_group_gather_files(atos_group *group, const void *own, uint64_t bytes, void *all, int32_t file,
+                                    int32_t *files);
+
+/* A range of addresses for memory that processes with a GPU each have in common. Parts of it, in multiples of
+ * ATOS_SHARED_GRANULE bytes, get memory: one process creates a part on its GPU, and the others attach its file descriptor. */
+enum { ATOS_SHARED_GRANULE = 1 << 21 };
+typedef struct atos_shared atos_shared;
+atos_status atos_shared_reserve(int32_t device, uint64_t bytes, atos_shared **shared, void **begin);
+void atos_shared_release(atos_shared *shared); /* other processes that have its memory keep it */
+atos_status atos_shared_create(atos_shared *shared, uint64_t at, uint64_t bytes, int32_t *file); /* zeros; close the file */
+atos_status atos_shared_attach(atos_shared *shared, uint64_t at, uint64_t bytes, int32_t file);
+/* A queue on a GPU whose memory is in such a range, which lives as long. Others attach it in launches. */
+atos_status atos_queue_create_in(atos_shared *shared, uint64_t capacity, uint32_t item_bytes, atos_queue **queue);
+
+/* A group, and where in this process the memory of the queue of each begins; on GPUs also the ranges that it is in, or null. */
 typedef struct atos_processes {
   atos_group *group;
   void *const *memory;
+  atos_shared *const *shared;
 } atos_processes;
 
 /* The queues of several devices, one each. What a task pushes goes into the queue of the device that owns the item: the number
@@ -351,8 +367,8 @@ typedef struct atos_peers {
 } atos_peers;
 
 /* The same for several devices, until nothing is left on any of them. `stats` are of each device, by its number. The launch is
- * persistent, on CPU devices, which share the cores, or on GPUs that are connected and whose programs have
- * ATOS_CONFIG_PEERS; `blocks` are for each of them. With barriers the rounds are those of all devices, and counted in the
+ * persistent, on CPU devices, which share the cores, or on GPUs that are connected, or have a process each, and whose programs
+ * have ATOS_CONFIG_PEERS; `blocks` are for each of them. With barriers the rounds are those of all devices, and counted in the
  * statistics of the first. With processes all of them make this call with the same options, and get the same statistics; after
  * ATOS_GONE, and ATOS_STUCK in any of them, their queues are of no use. */
 atos_status atos_peers_launch(const atos_peers *peers, const atos_launch *launch, atos_stats *stats);

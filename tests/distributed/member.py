@@ -1,5 +1,7 @@
 """One of several processes that work together: `python member.py CASE` runs a function of this file, as each of them does.
 
+The variable ATOS_TEST_DEVICE names the device of each, such as "cuda".
+
 A check that fails ends its process, and so those of the others that wait for it.
 """
 
@@ -229,7 +231,7 @@ def trees(group: atos.distributed.ProcessGroup) -> None:
         graph = atos.Graph.from_edges([], [], num_vertices=nodes, device="cpu")
         parts = graph.partition()
         seen = atos.full(nodes, 0, dtype=np.int32, partition=parts)
-        offsets = atos.asarray(first.astype(np.uint32), device="cpu", readonly=True)
+        offsets = atos.asarray(first.astype(np.uint32), device=group.device, readonly=True)
         capacity = int(random.integers(1, 50))
         queue = atos.Queue(capacity, max_capacity=int(random.choice([capacity, 4 * nodes + capacity])), owner=parts)
         options = {"barrier": bool(random.integers(2)), "num_blocks": int(random.integers(1, 3))}
@@ -259,7 +261,7 @@ def kinds(group: atos.distributed.ProcessGroup) -> None:
     nodes = 500
     first = np.minimum(1 + 2 * np.arange(nodes + 1), nodes)
     parts = atos.Graph.from_edges([], [], num_vertices=nodes, device="cpu").partition()
-    offsets = atos.asarray(first.astype(np.uint32), device="cpu", readonly=True)
+    offsets = atos.asarray(first.astype(np.uint32), device=group.device, readonly=True)
     for task in (None, even):
         seen = atos.full(nodes, 0, dtype=np.int32, partition=parts)
         queue = atos.Queue(4, owner=parts)
@@ -411,7 +413,7 @@ def refusals(group: atos.distributed.ProcessGroup) -> None:
     assert "a barrier" in str(error)
     assert "an array of shape (10,)" in str(error)
     queue = atos.Queue(10, owner=parts)
-    seen = atos.zeros(10, dtype=np.int32, device="cpu")
+    seen = atos.zeros(10, dtype=np.int32, device=group.device)
     error = raises(InvalidArgumentError, queue.launch_thread, stop_at_50, seen)
     assert "an array of this process alone" in str(error)
     shared = atos.full(10, 0, dtype=np.int32, partition=parts)
@@ -527,7 +529,7 @@ def kept(group: atos.distributed.ProcessGroup) -> None:
     nodes = 60
     first = np.minimum(1 + 2 * np.arange(nodes + 1), nodes)
     parts = atos.Graph.from_edges([], [], num_vertices=nodes, device="cpu").partition()
-    offsets, folder = atos.asarray(first.astype(np.uint32), device="cpu", readonly=True), Path(os.environ["FOLDER"])
+    offsets, folder = atos.asarray(first.astype(np.uint32), device=group.device, readonly=True), Path(os.environ["FOLDER"])
     for dtype, options in itertools.product((np.dtype(np.uint32), RECORD), ({}, {"buckets": 8, "delta": 2.5})):
         for tasks in ((None,), (None, even, odd)):
             queue = atos.Queue(100, owner=parts, dtype=dtype, **options)
@@ -648,7 +650,7 @@ def killed(group: atos.distributed.ProcessGroup) -> None:
     error = raises(DistributedError, queue.launch_thread, again, chunk, barrier=barrier)
     assert "process 1" in str(error) or "processes" in str(error), error
     assert time.monotonic() - begin < LIMIT
-    own = atos.Queue(10, device="cpu")  # which others do not know
+    own = atos.Queue(10, device=group.device)  # which others do not know
     own.launch_thread(again, chunk, num_blocks=1)
     assert len(os.listdir("/proc/self/task")) <= threads  # no worker was left behind
     raises(DistributedError, len, queue)
@@ -688,7 +690,7 @@ if __name__ == "__main__":
         {"rank": int(os.environ["MY_RANK"]), "world_size": 2, "job": os.environ["MY_JOB"]} if "MY_JOB" in os.environ else {}
     )
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background of a shell ignores it
-    members = atos.distributed.init(**explicit, timeout=LIMIT)
+    members = atos.distributed.init(**explicit, device=os.environ.get("ATOS_TEST_DEVICE"), timeout=LIMIT)
     for case in sys.argv[1:]:
         globals()[case](members)
         if case not in ("killed", "ended", "forked"):

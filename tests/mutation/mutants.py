@@ -1398,7 +1398,7 @@ DEVICES = {
         "if (!removes || madvise(pointer, size, MADV_REMOVE) != 0) cpu::clear({pointer, size});",
         "(void)size;",
     ),
-    "D29": Mutant("cpu/shared_range.cpp", "memory given back is not used again", "  used.erase(part);\n"),
+    "D29": Mutant("cpu/shared_range.cpp", "memory given back is not used again", "  parts.give(at);\n"),
     "D30": Mutant(
         HOST_PEERS, "queues are where their own processes have them", "moved((*table)[k], memory_of(k))", "(*table)[k]"
     ),

@@ -171,7 +171,7 @@ def pagerank_over(
     rows = GraphArrays(parts.indptr, parts.indices, parts.weights)
     known = kept(rows)
     if "hubs" not in known:
-        teleport = asarray(np.full(min(n, 1), 1 / max(n, 1)), device=parts.devices[0], readonly=True)
+        teleport = asarray(np.full(min(n, 1), 1 / max(n, 1)), device=parts.ownership.local, readonly=True)
         everyone = first_of_ranges(parts)
         sums, hubs = common_zeros(1, np.float64, ownership), common_zeros(room_for_hubs(parts.num_edges), np.int64, ownership)
         launches.launch(everyone, _find_hubs, n, sums, parts.indptr, teleport, hubs)
