@@ -273,13 +273,22 @@ def test_long_rows_in_pieces(device: atos.Device, worker: str, monkeypatch: pyte
             verify_pagerank(graph, result, 1e-5)
 
 
-def test_a_low_degree_graph_with_a_hub(device: atos.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All threads of a CTA gather what is too much for one of them."""
-    monkeypatch.setitem(chebyshev_pull._LOW_AVERAGE_DEGREE, device.kind, 1 << 62)
+@pytest.mark.parametrize("hub", [90, 110, 5_000])
+def test_few_edges_on_average_and_a_hub(hub: int, device: atos.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads gather for a vertex each only if none of them has too much to do."""
+    monkeypatch.setitem(chebyshev_pull._LOW_AVERAGE_DEGREE, device.kind, 8)
+    monkeypatch.setitem(chebyshev_pull._LOW_DEGREE_THREAD_MAX, device.kind, 100)
     monkeypatch.setitem(THREAD_MAX_DEGREE, device.kind, 4)
-    monkeypatch.setattr(chebyshev_pull, "_LOW_DEGREE_THREAD_MAX", 100)
-    graph = star(5_000, True)
+    graph = star(hub + 1, False).to_symmetric()
+    assert chebyshev_pull.is_low_degree(graph.to(device)) == (hub <= 100)
     verify_pagerank(graph, pagerank(graph.to(device), tolerance=1e-5), 1e-5)
+
+
+def test_a_scale_free_graph_with_few_edges_on_average_is_not_low_degree(device: atos.Device, monkeypatch: Any) -> None:
+    for limits in (chebyshev_pull._LOW_AVERAGE_DEGREE, chebyshev_pull._LOW_DEGREE_THREAD_MAX):
+        monkeypatch.setitem(limits, device.kind, limits["cuda"])
+    graphs = atos.generate.rmat(16, 3, device=device), atos.generate.road(100, device=device)
+    assert [chebyshev_pull.is_low_degree(graph) for graph in graphs] == [False, True]
 
 
 def test_the_configuration_is_that_of_the_search() -> None:

@@ -37,6 +37,7 @@ from ...compile.atomics import atomic_add
 from ...compile.task import task
 from ...graph.graph import Graph
 from ...graph.graph_arrays import GraphArrays
+from ...graph.largest_degree import largest_degree
 from ...operators.edge_map import THREAD_MAX_DEGREE, range_gather, row_sum
 from ...operators.gather_rounds import range_takers, take_range
 from ...operators.long_rows import HUB_DEGREE, LongRows, gather_pieces, make_long_rows
@@ -50,12 +51,13 @@ __all__ = [
     *("room_for_hubs", "solve"),
 ]
 
-# Average degree below which a graph is low-degree: threads gather for a vertex each. On the CPU a worker is a thread anyway.
+# Average degree below which a graph is low-degree, if no vertex has more edges than one thread gathers alone: then threads of a
+# CTA gather for a vertex each. On the CPU a worker is a thread anyway.
 _LOW_AVERAGE_DEGREE = {"cuda": 8, "cpu": 1 << 62}
+_LOW_DEGREE_THREAD_MAX = {"cuda": 512, "cpu": 1 << 62}
 # Vertices of a range item, for low-degree graphs (True) and for others: the smallest and the largest number, and how many items
 # each multiprocessor should get, from which the number follows between these.
 _RANGE_SIZES = {True: (256, VERTICES_PER_ITEM, 4), False: (32, 256, 64)}
-_LOW_DEGREE_THREAD_MAX = 512  # edges that a thread of a CTA gathers alone, in a low-degree graph
 # Rounds in which the error has to fall by half; on undirected graphs it falls a hundredfold at a damping of 0.85.
 _MAX_ROUNDS_PER_HALF = 10
 _RATE_WINDOW = 4  # rounds over which the contraction factor is measured
@@ -267,8 +269,10 @@ def hubs_of(found: Any) -> NDArray[np.int64]:
 
 
 def is_low_degree(graph: GraphArrays) -> bool:
-    """Whether vertices have few edges on average, so that a thread is enough for each but hubs."""
-    return graph.num_edges < _LOW_AVERAGE_DEGREE[graph.device.kind] * graph.num_vertices
+    """Whether vertices have few edges, so that a thread is enough for each; on the CPU it always is."""
+    kind = graph.device.kind
+    few, most = graph.num_edges < _LOW_AVERAGE_DEGREE[kind] * graph.num_vertices, _LOW_DEGREE_THREAD_MAX[kind]
+    return few and (graph.num_edges <= most or largest_degree(graph) <= most)
 
 
 class PullRanges(NamedTuple):
@@ -291,7 +295,7 @@ def plan_ranges(graph: GraphArrays, hubs: NDArray[Any], devices: int = 1) -> tup
     has_hub[hubs[:, 0] // size] = True
     # What takes longest comes first: pieces, and ranges with hubs.
     order = np.concatenate([np.arange(count, count + long_rows.rows.size), np.argsort(~has_hub, kind="stable")])
-    thread_max_degree = max(THREAD_MAX_DEGREE[device.kind], _LOW_DEGREE_THREAD_MAX if low_degree else 0)
+    thread_max_degree = max(THREAD_MAX_DEGREE[device.kind], _LOW_DEGREE_THREAD_MAX[device.kind] if low_degree else 0)
     in_order, worker = asarray(order.astype(np.uint32), device=device), "cta" if low_degree else "warp"
     return PullRanges(size, min(thread_max_degree, long_rows.longest), in_order, worker), long_rows
 
