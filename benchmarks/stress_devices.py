@@ -8,11 +8,12 @@ the processes are ended.
     python benchmarks/stress_devices.py --launches 10000 --devices 8
     python benchmarks/stress_devices.py --launches 10000 --device cuda
     python benchmarks/stress_devices.py --launches 10000 --processes 4
+    python benchmarks/stress_devices.py --launches 1000 --processes 2 --device cuda
     python benchmarks/stress_devices.py --kill 25 --processes 4
 
-With --device cuda they are the GPUs that there are, each of which may count as several devices. The last one kills one of 2
-to 4 processes at a random moment, in a launch or between two, each time. The others have to raise an error, and print how long
-that took.
+With --device cuda they are the GPUs that there are, each of which may count as several devices of one process; of several
+processes each has a GPU. The last one kills one of 2 to 4 processes at a random moment, in a launch or between two, each time.
+The others have to raise an error, and print how long that took.
 """
 
 from __future__ import annotations
@@ -156,7 +157,8 @@ def one(chance: random.Random, most: int, kind: str, group: Any, counts: Counter
     parts = graph.partition(None if group else some_devices(chance, most, kind))
     number = np.random.default_rng(chance.getrandbits(32)).permutation(nodes).astype(np.uint32)
     node = np.argsort(number).astype(np.uint32)
-    arrays = [atos.asarray(array, device=parts.devices[0], readonly=True) for array in (number, node, first)]
+    own = group.device if group else parts.devices[0]
+    arrays = [atos.asarray(array, device=own, readonly=True) for array in (number, node, first)]
     seen = atos.full(nodes, 0, dtype=np.int32, partition=parts)
     records, capacity = chance.random() < 0.4, chance.choice((1, 30, 2 * nodes))
     tasks = grow_record if records else chance.choice((grow, (grow_odd, grow_even), grow_aside, grow_ordered))
@@ -253,12 +255,13 @@ def die(seed: int, group: Any) -> None:
         print(max(time.monotonic() - begin - seconds, 0.0))
 
 
-def kill(times: int, most: int, seed: int, patience: float) -> bool:
+def kill(times: int, most: int, kind: str, seed: int, patience: float) -> bool:
     """Start processes of which one is killed; whether all others have raised the error, and soon."""
     worst, wrong = 0.0, 0
     for turn in range(seed, seed + times):
         size, job = random.Random(turn).randrange(2, most + 1), uuid.uuid4().hex
-        command = [sys.executable, __file__, "--kill", "1", "--seed", str(turn), "--processes", str(size), "--job", job]
+        command = [sys.executable, __file__, "--kill", "1", "--seed", str(turn), "--processes", str(size)]
+        command += ["--device", kind, "--job", job]
         ranks = [subprocess.Popen([*command, "--rank", str(k)], stdout=subprocess.PIPE, text=True) for k in range(size)]
         try:
             said = [process.communicate(timeout=patience)[0] for process in ranks]
@@ -300,20 +303,20 @@ def main() -> None:
         counts = work(*given, options.seconds or math.inf)
         sys.exit(not show(f"2 to {options.devices} {options.device} in one process", counts))
     if options.rank is None and options.kill:
-        sys.exit(not kill(options.kill, options.processes, options.seed, options.patience))
+        sys.exit(not kill(options.kill, options.processes, options.device, options.seed, options.patience))
     if options.rank is None:
         job = uuid.uuid4().hex
         ranks = [
             subprocess.Popen([sys.executable, *sys.argv, "--rank", str(k), "--job", job]) for k in range(options.processes)
         ]
         sys.exit(max(abs(process.wait()) for process in ranks))
-    group = atos.distributed.init(options.rank, options.processes, job=options.job)
+    group = atos.distributed.init(options.rank, options.processes, device=options.device, job=options.job)
     if options.kill:
         die(options.seed, group)
         return
-    counts = work(options.launches, options.devices, "cpu", options.seed, options.patience, group=group)
+    counts = work(options.launches, options.devices, options.device, options.seed, options.patience, group=group)
     told = group.gather(b"%d" % (counts["wrong"] + counts["lost"]))
-    right = show(f"{options.processes} processes", counts) if group.rank == 0 else True
+    right = show(f"{options.processes} processes, {options.device}", counts) if group.rank == 0 else True
     sys.exit(not right or any(int(each) for each in told))
 
 

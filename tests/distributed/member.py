@@ -150,7 +150,7 @@ def mirrors(group: atos.distributed.ProcessGroup) -> None:
     group.barrier()
     queue = atos.Queue(100, owner=parts)
     queue.push(range(50))
-    queue.launch_cta(shift, values, other, barrier=True)
+    queue.launch_thread(shift, values, other, barrier=True, timeout=LIMIT)
     assert np.array_equal(values[:], np.roll(np.arange(50), -6))
     group.barrier()
     values.fill(3)
@@ -333,10 +333,10 @@ def buckets(group: atos.distributed.ProcessGroup) -> None:
 
 
 @atos.task
-def toil(worker, v, sums):
+def toil(worker, v, sums, times):
     """Take a while."""
     x = np.uint32(v)
-    for _ in range(50_000):
+    for _ in range(times):
         x ^= x << np.uint32(13)
         x ^= x >> np.uint32(17)
     sums[v] = x
@@ -346,18 +346,20 @@ def shown(group: atos.distributed.ProcessGroup) -> None:
     """The trace has all devices in every process, and the process that asks for the progress is told that of all."""
     parts = paths(3000)
     sums, queue, told = atos.full(3000, 0, dtype=np.uint32, partition=parts), atos.Queue(3000, owner=parts), []
-    for options in ({}, {"trace": 50}):
+    on_gpu = group.device.kind == "cuda"
+    times, few = (1_000_000, {"num_blocks": 1, "num_threads": 128}) if on_gpu else (50_000, {})
+    for options in (few, {**few, "trace": 50}):
         told.clear()
         queue.push(range(3000))
         watch = {"progress": lambda *now: told.append(now)} if group.rank == 0 else {}
-        stats = queue.launch_thread(toil, sums, **watch, **options, timeout=LIMIT)
+        stats = queue.launch_thread(toil, sums, times, **watch, **options, timeout=LIMIT)
         assert stats.tasks_run == 3000
         if group.rank == 0:
             ran, _, waiting = zip(*told, strict=True)
             assert list(ran) == sorted(ran)
             assert 0 < ran[-1] <= 3000
             assert 0 < max(waiting) <= 3000
-        if options:
+        if "trace" in options:
             traces = [each.trace for each in stats.devices]
             assert len(stats.trace) == sum(map(len, traces))
             assert stats.trace["tasks_run"][-1] == sum(trace["tasks_run"][-1] for trace in traces) > 2000
@@ -390,7 +392,9 @@ def stops(group: atos.distributed.ProcessGroup) -> None:
     stats = queue.launch_thread(stop_at_50, seen, num_blocks=1)
     assert stats.stopped
     same(group, stats.devices)
-    assert seen.to_numpy().tolist() == [1] * 51 + [0] * 49
+    ran = int(seen.to_numpy().sum())  # a GPU has other workers, which may see it a little later
+    assert ran == 51 if group.device.kind == "cpu" else 51 <= ran < 100
+    assert seen.to_numpy().tolist() == [1] * ran + [0] * (100 - ran)
     assert sum(map(int, group.gather(b"%d" % len(queue)))) == 1
     queue.clear()
     queue.push([0])

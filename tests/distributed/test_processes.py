@@ -22,7 +22,7 @@ from atos_py.core.process_group import turn
 from atos_py.distributed.cores import divide_cores
 from atos_py.distributed.environment import Place, place_of
 from atos_py.distributed.rendezvous import connect_all
-from atos_py.errors import DistributedError, InvalidArgumentError, UnsupportedTypeError
+from atos_py.errors import DeviceNotFoundError, DistributedError, InvalidArgumentError, UnsupportedTypeError
 
 MEMBER = Path(member.__file__)
 LIMIT = 200  # seconds that nothing takes here unless it hangs
@@ -173,6 +173,43 @@ def test_a_forked_child_does_not_stand_for_its_parent():
     check(results)
 
 
+@pytest.fixture
+def on_gpus(monkeypatch):
+    """Have each of two processes use a GPU of its own, or both of them the same one."""
+    several = sum(device.kind == "cuda" for device in atos.devices()) > 1
+    monkeypatch.setenv("ATOS_TEST_DEVICE", "cuda" if several else "cuda:0")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "cases", ["searches", "algorithms", "kinds rounds buckets", "shown mirrors", "trees", "saved kept", "stops refusals"]
+)
+def test_gpus(cases, on_gpus, tmp_path):
+    check(start(2, *cases.split(), FOLDER=str(tmp_path), TREES=str(min(CASES // 4, 20))))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("barrier", ["0", "1"], ids=["relaxed", "barrier"])
+def test_a_process_with_a_gpu_that_is_killed_gives_an_error_on_the_other(barrier, on_gpus):
+    results = start(2, "killed", BARRIER=barrier)
+    assert (results[1][0], check(results[:1])) == (-signal.SIGKILL, ["told\n"])
+
+
+@pytest.mark.gpu
+def test_processes_with_a_gpu_and_without(tmp_path):
+    program = tmp_path / "mixed.py"
+    program.write_text(
+        "import os, atos_py as atos\n"
+        "try:\n"
+        "    atos.distributed.init(device='cuda:0' if os.environ['RANK'] == '0' else 'cpu')\n"
+        "except atos.InvalidArgumentError as error:\n"
+        "    print(error)\n"
+    )
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    said = check(start(2, program=program, PYTHONPATH=path))
+    assert said == ["processes have GPUs, or CPU devices, all of them (got cuda:0, cpu:1)\n"] * 2
+
+
 def test_cores_are_divided():
     four = {0, 1, 2, 3}
     assert divide_cores([four] * 2, [4] * 2) == [2, 2]
@@ -206,6 +243,14 @@ def test_init_refuses(monkeypatch):
         init(rank=0)
     with pytest.raises(InvalidArgumentError, match="rank must be from 0 to 1"):
         init(2, 2)
+    with pytest.raises(UnsupportedTypeError, match="device must be a device"):
+        init(0, 1, device=3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="CPU device of process 0 is cpu:0"):
+        init(0, 1, device="cpu:1")
+    with pytest.raises(InvalidArgumentError, match="that of its graph"):
+        init(engine="mpi", device="cpu")
+    with pytest.raises(DeviceNotFoundError, match="there is no device 'cuda:99'"):
+        init(0, 1, device="cuda:99")
     with pytest.raises(UnsupportedTypeError, match="job"):
         init(0, 1, job=3)  # type: ignore[arg-type]
     with pytest.raises(DistributedError, match="waited in vain for processes 1, 2"):
