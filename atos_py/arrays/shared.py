@@ -15,7 +15,8 @@ from numpy.typing import DTypeLike
 
 from ..core.library import ffi
 from ..core.process_group import ProcessGroup
-from ..core.shared_blocks import share_blocks, share_gpu_memory
+from ..core.shared_blocks import share_blocks
+from ..core.shared_gpu_memory import share_gpu_memory
 from ..errors import DeviceMemoryError
 from .array import Array, zeros
 from .import_external import kept_dtype
@@ -48,8 +49,8 @@ def shared_zeros(
         ends = [0, *[nbytes] * group.world_size] if borders is None else byte_borders(shape, kind, borders)
         if ends[-1] >= _MOST_BYTES:
             raise DeviceMemoryError(f"an array of shape {shape} is larger than any memory")
-        memory, begin = share_gpu_memory(group, ends)
-        return SharedArray(int(ffi.cast("uintptr_t", begin)), shape, kind, device, readonly=False, owner=memory)
+        owner = share_gpu_memory(group, ends).owner
+        return SharedArray(int(ffi.cast("uintptr_t", owner)), shape, kind, device, readonly=False, owner=owner)
     if nbytes > device.memory[1]:
         raise DeviceMemoryError(f"an array of {nbytes:,} bytes, of shape {shape}, is larger than the host's memory")
     # Whole pages, since a mapping is never empty.

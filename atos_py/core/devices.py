@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 import os
 import re
+import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..errors import DeviceNotFoundError, InvalidArgumentError
 from ..support.validation import check_int
 from .library import check, ffi, lib, message
 
-__all__ = ["Device", "device", "devices", "driver_version", "release_memory", "why_no_gpu"]
+__all__ = ["Device", "device", "devices", "driver_version", "on_release", "release_memory", "why_no_gpu"]
 
 
 @dataclass(frozen=True)
@@ -198,4 +200,16 @@ def release_memory() -> None:
     >>> del queue
     >>> atos.release_memory()
     """
+    for release in [reference() for reference in _releases]:
+        if release is not None:
+            release()
     check(lib.atos_release_memory())
+
+
+_releases: list[weakref.WeakMethod[Callable[[], None]]] = []
+
+
+def on_release(release: Callable[[], None]) -> None:
+    """Have `release_memory` call a method, as long as its object lives."""
+    _releases[:] = [each for each in _releases if each() is not None]
+    _releases.append(weakref.WeakMethod(release))

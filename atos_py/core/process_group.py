@@ -50,6 +50,7 @@ class ProcessGroup:
         self.devices = tuple(Device("cpu", number) for number in range(self.world_size))
         self.threads = 1
         self._count, self.lock = 0, threading.RLock()
+        self.store: Any = None  # what `shared_gpu_memory` keeps
         slot = ffi.new("atos_group **")
         check(lib.atos_group_create(self.world_size, rank, list(sockets), slot))
         self.handle = ffi.gc(slot[0], lib.atos_group_destroy)
@@ -78,6 +79,8 @@ class ProcessGroup:
         >>> group.close()
         """
         lib.atos_group_leave(self.handle)
+        if self.store is not None:
+            self.store.clear()
         if current_group() is self:
             set_group(None)
 

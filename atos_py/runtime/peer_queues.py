@@ -71,8 +71,8 @@ class PeerForm(Form):
         handles, ownership, blocks = self.handle
         count = len(ownership.devices)
         queues, stats = ffi.new(_QUEUES, handles), ffi.new(_ALL_STATS, count)
-        memory = ffi.new(_MEMORY, [begin for begin, _ in blocks])
-        ranges = ffi.new(_RANGES, [its for _, its in blocks]) if ownership.on_gpus else ffi.NULL
+        memory = ffi.new(_MEMORY, [block.begin for block in blocks])
+        ranges = ffi.new(_RANGES, [block.addresses for block in blocks]) if ownership.on_gpus else ffi.NULL
         processes = ffi.NULL
         if ownership.group is not None:
             if not ownership.on_gpus:

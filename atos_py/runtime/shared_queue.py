@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..compile.codegen import stored_bytes
 from ..core.library import check, ffi, lib
 from ..core.process_group import ProcessGroup, all_succeed
-from ..core.shared_blocks import reserve_addresses, share_blocks
+from ..core.shared_blocks import share_blocks
+from ..core.shared_gpu_memory import share_queue_addresses
 from .checkpoint import QueueOptions
 from .core_queue import CoreQueue, Form
 
-__all__ = ["SharedCoreQueue"]
+__all__ = ["Block", "SharedCoreQueue"]
 
-# Of the memory that processes share for the queue of each, or of a GPU's addresses; only what is used takes memory.
-_MOST_BYTES, _MOST_OF_GPU, _LEAST_BYTES = 1 << 44, 1 << 40, 1 << 30
+# Of the memory that processes share for the queue of each; only pages that are used count.
+_MOST_BYTES, _LEAST_BYTES = 1 << 44, 1 << 30
+
+
+class Block(NamedTuple):
+    """The memory of the queue of a process, as this one has it."""
+
+    begin: Any
+    addresses: Any  # the range of the core on a GPU, or null
+    owner: Any
 
 
 class SharedCoreQueue(CoreQueue):
@@ -24,8 +33,8 @@ class SharedCoreQueue(CoreQueue):
 
     Attributes
     ----------
-    blocks : list
-        The memory of the queue of each process, by rank, as it is mapped here: where it begins, and on GPUs its range.
+    blocks : list of Block
+        The memory of the queue of each process, by rank, as it is mapped here.
     """
 
     def __init__(
@@ -36,22 +45,21 @@ class SharedCoreQueue(CoreQueue):
         handle, self.blocks = self._make(capacity, stored_bytes(dtype.itemsize, kinds is not None))
         super().__init__(handle, dtype, kinds)
 
-    def _make(self, capacity: int, stored: int) -> tuple[Any, list[Any]]:
+    def _make(self, capacity: int, stored: int) -> tuple[Any, list[Block]]:
         """Return an empty queue for items of so many bytes, and the memory of that of each process, whatever it grows to."""
         # Rings of twice that while workers run, and as much again where it becomes one ring; far items, in two sizes where it
         # grows; what spills; counters.
         slot_bytes = 8 if stored == 4 else stored + 8
-        nbytes, group, slot = 12 * self._most * slot_bytes, self._group, ffi.new("atos_queue **")
+        slot, group = ffi.new("atos_queue **"), self._group
         if group.device.kind == "cuda":
+            ranges = share_queue_addresses(group)
             with all_succeed(group):
-                size = min(nbytes, _MOST_OF_GPU) + _LEAST_BYTES
-                ranges = [reserve_addresses(group.device, size) for _ in group.devices]
-                blocks = [(begin, memory) for memory, begin in ranges]
-                check(lib.atos_queue_create_in(blocks[group.rank][1], capacity, stored, slot))
+                check(lib.atos_queue_create_in(ranges.handles[group.rank], capacity, stored, slot))
+            blocks = [Block(begin, handle, ranges) for begin, handle in zip(ranges.begins, ranges.handles, strict=True)]
         else:
-            mapped = map(ffi.from_buffer, share_blocks(group, min(nbytes, _MOST_BYTES) + _LEAST_BYTES))
-            blocks = [(block, ffi.NULL) for block in mapped]
-            own = blocks[group.rank][0]
+            nbytes = min(12 * self._most * slot_bytes, _MOST_BYTES) + _LEAST_BYTES
+            blocks = [Block(ffi.from_buffer(each), ffi.NULL, each) for each in share_blocks(group, nbytes)]
+            own = blocks[group.rank].begin
             check(lib.atos_queue_create_shared(own, len(own), capacity, stored, slot))
         return ffi.gc(slot[0], _keeping(blocks)), blocks
 
@@ -84,6 +92,6 @@ class SharedCoreQueue(CoreQueue):
         return int(lib.ATOS_OK)
 
 
-def _keeping(blocks: list[Any]) -> Any:
+def _keeping(blocks: list[Block]) -> Any:
     """Return what ends a queue of the core, whose memory lives as long."""
     return lambda handle: (lib.atos_queue_destroy(handle), blocks)

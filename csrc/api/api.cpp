@@ -159,6 +159,12 @@ atos_status atos_shared_create(atos_shared *shared, uint64_t at, uint64_t bytes,
   });
 }
 
+uint64_t atos_shared_created(const atos_shared *shared) {
+  uint64_t bytes = 0;
+  for (const atos_shared::Part &part : shared->created) bytes += part.size;
+  return bytes;
+}
+
 atos_status atos_shared_attach(atos_shared *shared, uint64_t at, uint64_t bytes, int32_t file) {
   return guarded([&] { shared->attach(part_of(*shared, at, bytes), file); });
 }

@@ -277,7 +277,6 @@ void atos_queue::PeerLaunch::provide() {
   const float lowest = std::min_element(stands.begin(), stands.end(), by_level)->lowest;
   const bool of_level = std::any_of(stands.begin(), stands.end(), [](const Stand &its) { return its.level != 0; });
   const uint64_t round = stands[0].rounds; // which the first device counts
-  if (group && !on_cpu) share_memory();
   table = std::make_shared<std::vector<Peer>>(together<Peer>([&](auto &result) {
     for (uint32_t k = 0; k < here; ++k) {
       Run &run = *runs[k];
@@ -351,6 +350,7 @@ bool atos_queue::run_peers(PeerLaunch &all) {
   const Runs &runs = all.runs;
   uint64_t &rounds = all.storage(0).counters.rounds;
   bool over = false, goes_on = true;
+  if (all.group && !all.on_cpu) all.share_memory();
   backend.start_clock(runs[0]->launch);
   while (!over && goes_on) {
     all.provide();
@@ -368,6 +368,7 @@ bool atos_queue::run_peers(PeerLaunch &all) {
     });
     if (over) break;
     goes_on = !all.anywhere(stays);
+    if (goes_on && all.group && !all.on_cpu) all.share_memory();          // a queue may have grown
     if (goes_on && all.anywhere(interrupted) && all.first == 0) --rounds; // the round that was interrupted goes on
   }
   for (uint32_t k = 0; k < all.here; ++k) {

@@ -344,6 +344,7 @@ typedef struct atos_shared atos_shared;
 atos_status atos_shared_reserve(int32_t device, uint64_t bytes, atos_shared **shared, void **begin);
 void atos_shared_release(atos_shared *shared); /* other processes that have its memory keep it */
 atos_status atos_shared_create(atos_shared *shared, uint64_t at, uint64_t bytes, int32_t *file); /* zeros; close the file */
+uint64_t atos_shared_created(const atos_shared *shared); /* bytes of the parts that were created here */
 atos_status atos_shared_attach(atos_shared *shared, uint64_t at, uint64_t bytes, int32_t file);
 /* A queue on a GPU whose memory is in such a range, which lives as long. Others attach it in launches. */
 atos_status atos_queue_create_in(atos_shared *shared, uint64_t capacity, uint32_t item_bytes, atos_queue **queue);
