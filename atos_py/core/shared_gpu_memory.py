@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -26,15 +27,15 @@ _MOST_OFFERED = 32
 
 
 class SharedRanges(NamedTuple):
-    """Ranges of addresses on the GPU of this process, and where they begin. They are kept for others when `owner` is gone."""
+    """Ranges of addresses on the GPU of this process, and where they begin; free for others to use when `owner` is gone."""
 
     handles: list[Any]
     begins: list[Any]
     owner: Any
 
 
-class _Kept(NamedTuple):
-    number: int  # of the call in which all processes have made it
+class _Ranges(NamedTuple):
+    key: Any  # what they are made for
     handles: list[Any]
     begins: list[Any]
 
@@ -45,29 +46,39 @@ class _Kept(NamedTuple):
 
 
 class _Store:
-    """The ranges of a group that are not in use, by what they were made for."""
+    """The ranges of a group, by the number of the call in which all processes have made them."""
 
     def __init__(self) -> None:
-        self.calls, self._unused = 0, dict[Any, list[_Kept]]()
+        self.calls = 0
+        self._used, self._kept = dict[int, _Ranges](), dict[int, _Ranges]()
 
     def offered(self, key: Any) -> list[int]:
         """Return the numbers of those that may be used again."""
-        return [each.number for each in self._unused.get(key, [])][:_MOST_OFFERED]
+        return [number for number, each in self._kept.items() if each.key == key][:_MOST_OFFERED]
 
-    def take(self, key: Any, number: int) -> _Kept:
-        """Return one that is used again."""
-        found = next(each for each in self._unused[key] if each.number == number)
-        self._unused[key].remove(found)
-        return found
+    def make(self, key: Any, handles: list[Any], begins: list[Any]) -> SharedRanges:
+        """Return new ranges for their first user."""
+        return self._use(self.calls, _Ranges(key, handles, begins))
 
-    def keep(self, key: Any, ranges: _Kept) -> None:
+    def take(self, number: int) -> SharedRanges:
+        """Return ranges that are used again."""
+        return self._use(number, self._kept.pop(number))
+
+    def _use(self, number: int, ranges: _Ranges) -> SharedRanges:
+        self._used[number] = ranges  # so that nothing of it is lost with a user that is garbage in a cycle
+        owner = ffi.cast("void *", ranges.begins[0])
+        weakref.finalize(owner, self._give, number).atexit = False
+        return SharedRanges(ranges.handles, ranges.begins, owner)
+
+    def _give(self, number: int) -> None:
         """Keep ranges that nobody uses any more, if there is not too much."""
-        if sum(each.nbytes for all_of in self._unused.values() for each in all_of) + ranges.nbytes <= _MOST_KEPT:
-            self._unused.setdefault(key, []).append(ranges)
+        ranges = self._used.pop(number)
+        if sum(each.nbytes for each in self._kept.values()) + ranges.nbytes <= _MOST_KEPT:
+            self._kept[number] = ranges
 
     def clear(self) -> None:
-        """Release all of them here; the memory is free when all processes have."""
-        self._unused.clear()
+        """Release those that are kept here; their memory is free when all processes have."""
+        self._kept.clear()
 
 
 def _store_of(group: ProcessGroup) -> _Store:
@@ -76,13 +87,6 @@ def _store_of(group: ProcessGroup) -> _Store:
         on_release(group.store.clear)
     store: _Store = group.store
     return store
-
-
-def _ranges(group: ProcessGroup, key: Any, ranges: _Kept) -> SharedRanges:
-    """Return ranges for one user, at whose end they are kept."""
-    store = _store_of(group)
-    owner = ffi.gc(ranges.begins[0], lambda _: store.keep(key, ranges))
-    return SharedRanges(ranges.handles, ranges.begins, owner)
 
 
 def _reserve(device: Device, nbytes: int) -> tuple[Any, Any]:
@@ -113,7 +117,7 @@ def share_gpu_memory(group: ProcessGroup, ends: Sequence[int]) -> SharedRanges:
         key = tuple(cuts)
         number, _ = _find_kept(group, key)
         if number is not None:
-            kept = _store_of(group).take(key, number)
+            kept = _store_of(group).take(number)
 
             def clear() -> None:
                 if first < last:
@@ -121,9 +125,9 @@ def share_gpu_memory(group: ProcessGroup, ends: Sequence[int]) -> SharedRanges:
                     check(lib.atos_fill(group.device.number, at, zero, 4, (last - first) // 4))
 
             everywhere(group, clear)
-            return _ranges(group, key, kept)
+            return kept
         handle, begin = _make(group, cuts)
-        return _ranges(group, key, _Kept(_store_of(group).calls, [handle], [begin]))
+        return _store_of(group).make(key, [handle], [begin])
 
 
 def _make(group: ProcessGroup, cuts: Sequence[int]) -> tuple[Any, Any]:
@@ -163,9 +167,9 @@ def share_queue_addresses(group: ProcessGroup) -> SharedRanges:
         # As large as all memory of a GPU, twice: addresses cost nothing, and all processes need as many.
         number, sizes = _find_kept(group, "queues", 2 * group.device.memory[1])
         if number is not None:
-            return _ranges(group, "queues", _store_of(group).take("queues", number))
+            return _store_of(group).take(number)
         made: list[tuple[Any, Any]] = []
         size = -(-max(sizes) // GRANULE) * GRANULE
         everywhere(group, lambda: made.extend([_reserve(group.device, size) for _ in group.devices]))
         handles, begins = map(list, zip(*made, strict=True))
-        return _ranges(group, "queues", _Kept(_store_of(group).calls, handles, begins))
+        return _store_of(group).make("queues", handles, begins)

@@ -52,6 +52,7 @@ void *SharedRange::allocate(uint64_t size) {
 
 // Gives the pages back to the system, in every process: zeros are there from then on.
 void SharedRange::release(void *pointer) noexcept {
+  if (retired) return;
   const uint64_t at = uint64_t(static_cast<char *>(pointer) - begin), size = parts.size_of(at);
   if (size == 0) return;
   if (!removes || madvise(pointer, size, MADV_REMOVE) != 0) cpu::clear({pointer, size});

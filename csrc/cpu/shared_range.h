@@ -15,6 +15,7 @@ public:
   void release(void *pointer) noexcept override;
   void *reserve(uint64_t *bytes, uint64_t least) override;
   void release_reserved(void *pointer, uint64_t, uint64_t, bool) noexcept override { release(pointer); }
+  void retire() noexcept override { retired = true; }
   std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) override;
 
 private:
@@ -23,6 +24,7 @@ private:
   const uint64_t bytes, page;
   const bool removes; // whether the system takes pages back when it is told to
   TakenParts parts;
+  bool retired = false;
 
   bool tell_whether() const;
   void *take(uint64_t size); // null if there is no room

@@ -15,6 +15,7 @@ public:
   // Memory for workers, up to `bytes` and what the host can spare, of which only what is written is used; at least `least`.
   virtual void *reserve(uint64_t *bytes, uint64_t least) = 0;
   virtual void release_reserved(void *pointer, uint64_t bytes, uint64_t least, bool written) noexcept = 0;
+  virtual void retire() noexcept {} // nothing is used any more: memory that is the caller's may be gone already
   virtual std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) = 0; // null if there are no such addresses
 };
 

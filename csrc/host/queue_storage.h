@@ -30,7 +30,10 @@ class QueueStorage {
 public:
   // The memory is that of the device, or of a range that other processes share.
   QueueStorage(int32_t device, uint64_t capacity, uint32_t item_bytes, std::unique_ptr<MemorySource> shared = nullptr);
-  ~QueueStorage() { free_memory(); }
+  ~QueueStorage() {
+    source.retire();
+    free_memory();
+  }
   QueueStorage(const QueueStorage &) = delete;
   QueueStorage &operator=(const QueueStorage &) = delete;
 

@@ -24,7 +24,10 @@ public:
     backend.fill(pointer, &zero, 1, size); // a queue that is gone may have been there
     return pointer;
   }
-  void release(void *pointer) noexcept override { parts.give(uint64_t(static_cast<char *>(pointer) - shared.begin)); }
+  void release(void *pointer) noexcept override {
+    if (!retired) parts.give(uint64_t(static_cast<char *>(pointer) - shared.begin));
+  }
+  void retire() noexcept override { retired = true; }
   void *reserve(uint64_t *size, uint64_t least) override {
     *size = std::max(std::min(*size, kSpill), least);
     return take(*size);
@@ -36,6 +39,7 @@ private:
   atos_shared &shared;
   Backend &backend;
   TakenParts parts;
+  bool retired = false;
 
   void *take(uint64_t size) {
     const uint64_t asked = std::max(size + kLine - 1, kLine) / kLine * kLine;

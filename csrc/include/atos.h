@@ -346,7 +346,8 @@ void atos_shared_release(atos_shared *shared); /* other processes that have its 
 atos_status atos_shared_create(atos_shared *shared, uint64_t at, uint64_t bytes, int32_t *file); /* zeros; close the file */
 uint64_t atos_shared_created(const atos_shared *shared); /* bytes of the parts that were created here */
 atos_status atos_shared_attach(atos_shared *shared, uint64_t at, uint64_t bytes, int32_t file);
-/* A queue on a GPU whose memory is in such a range, which lives as long. Others attach it in launches. */
+/* A queue on a GPU whose memory is in such a range, which may be released before the queue is destroyed, but not before its
+ * last use. Others attach it in launches. */
 atos_status atos_queue_create_in(atos_shared *shared, uint64_t capacity, uint32_t item_bytes, atos_queue **queue);
 
 /* A group, and where in this process the memory of the queue of each begins; on GPUs also the ranges that it is in, or null. */
