@@ -161,7 +161,7 @@ template <class T> struct Devices {
     for (uint32_t k = 0; k < queues.size(); ++k)
       if (k != without)
         threads.emplace_back([&, k] {
-          const atos_processes mine{processes->groups[k], processes->memory[k].data()};
+          const atos_processes mine{processes->groups[k], processes->memory[k].data(), nullptr};
           atos_peers peers = given;
           peers.queues = &queues[k];
           peers.programs = &programs[k];

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <string>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -32,6 +33,12 @@ struct Block {
   bool of_pool, managed;
 };
 
+struct Shared {
+  uint64_t bytes;
+  int gpu;
+  bool own;
+};
+
 struct Gpu {
   uint64_t plain = 0, reserved = 0, used = 0; // bytes outside of the pool, of the pool, of it in use
 };
@@ -40,6 +47,9 @@ std::recursive_mutex guard;
 std::mutex loading;
 std::map<Pointer, Block> blocks;
 std::map<int, Gpu> gpus;
+std::map<uint64_t, Shared> shared; // by handle: a file, and this bit
+constexpr uint64_t kShared = uint64_t(1) << 47;
+constexpr int kElsewhere = 99; // the GPU of memory that another process has created
 std::string noted, read_by_test, module_text;
 pid_t owner = getpid();
 std::atomic<bool> has_open_kernel{false};
@@ -111,7 +121,7 @@ int cuDeviceGetCount(int *count) { return *count = int(number("FAKE_GPUS", 1)), 
 int cuDeviceGet(int *device, int index) { return *device = index, kSuccess; }
 int cuDeviceGetName(char *name, int bytes, int) { return std::strncpy(name, "fake", size_t(bytes)), kSuccess; }
 int cuDeviceGetAttribute(int *value, int what, int) {
-  *value = what == 115  ? int(number("FAKE_POOLS", 1)) // MEMORY_POOLS_SUPPORTED
+  *value = what == 115  ? int(number("FAKE_POOLS", 1))   // MEMORY_POOLS_SUPPORTED
            : what == 89 ? int(number("FAKE_MANAGED", 1)) // CONCURRENT_MANAGED_ACCESS
                         : 1 << 16;
   return kSuccess;
@@ -274,32 +284,67 @@ int cuMemAddressFree(Pointer pointer, size_t bytes) {
   return munmap(reinterpret_cast<void *>(pointer), bytes), kSuccess;
 }
 
+// Memory that other processes may map is a file.
 int cuMemCreate(uint64_t *handle, size_t bytes, const void *properties, uint64_t) {
   std::lock_guard<std::recursive_mutex> lock(guard);
-  int location[2]; // behind type and requestedHandleTypes
-  std::memcpy(location, static_cast<const char *>(properties) + 8, sizeof location);
-  Gpu &gpu = gpus[location[1]];
+  int words[4]; // type, requestedHandleTypes, and the location
+  std::memcpy(words, properties, sizeof words);
+  Gpu &gpu = gpus[words[3]];
   if (bytes > free_of(gpu)) return kOutOfMemory;
   gpu.plain += bytes;
-  *handle = uint64_t(location[1]) << 48 | bytes;
+  *handle = uint64_t(words[3]) << 48 | bytes;
+  if (words[1]) {
+    const int file = memfd_create("fake", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, off_t(bytes)) != 0) return kOutOfMemory;
+    *handle = kShared | uint64_t(file);
+    shared[*handle] = {bytes, words[3], true};
+  }
   return kSuccess;
 }
 int cuMemRelease(uint64_t handle) {
   std::lock_guard<std::recursive_mutex> lock(guard);
-  gpus[int(handle >> 48)].plain -= handle & ((uint64_t(1) << 48) - 1);
+  if (const auto found = shared.find(handle); found != shared.end()) {
+    if (found->second.own) gpus[found->second.gpu].plain -= found->second.bytes;
+    close(int(handle & ~kShared));
+    shared.erase(found);
+  } else {
+    gpus[int(handle >> 48)].plain -= handle & ((uint64_t(1) << 48) - 1);
+  }
+  return kSuccess;
+}
+int cuMemExportToShareableHandle(void *file, uint64_t handle, int, uint64_t) {
+  const int copy = dup(int(handle & ~kShared));
+  std::memcpy(file, &copy, sizeof copy);
+  return copy < 0 ? kInvalid : kSuccess;
+}
+int cuMemImportFromShareableHandle(uint64_t *handle, void *file, int) {
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  const int copy = dup(int(reinterpret_cast<intptr_t>(file)));
+  struct stat status;
+  if (copy < 0 || fstat(copy, &status) != 0) return kInvalid;
+  *handle = kShared | uint64_t(copy);
+  shared[*handle] = {uint64_t(status.st_size), kElsewhere, false};
   return kSuccess;
 }
 int cuMemMap(Pointer at, size_t bytes, size_t, uint64_t handle, uint64_t) {
   std::lock_guard<std::recursive_mutex> lock(guard);
-  note("map " + std::to_string(bytes >> 20) + " MiB of GPU " + std::to_string(handle >> 48));
-  blocks[at] = {bytes, int(handle >> 48), false, false};
-  return mprotect(reinterpret_cast<void *>(at), bytes, PROT_READ | PROT_WRITE) == 0 ? kSuccess : kInvalid;
+  const auto found = shared.find(handle);
+  const int gpu = found == shared.end() ? int(handle >> 48) : found->second.gpu;
+  note("map " + std::to_string(bytes >> 20) + " MiB of GPU " + (gpu == kElsewhere ? "elsewhere" : std::to_string(gpu)));
+  if (found != shared.end() && bytes != found->second.bytes) return kInvalid;
+  blocks[at] = {bytes, gpu, false, false};
+  void *const begin = reinterpret_cast<void *>(at);
+  if (found == shared.end()) return mprotect(begin, bytes, PROT_READ | PROT_WRITE) == 0 ? kSuccess : kInvalid;
+  return mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, int(handle & ~kShared), 0) == begin ? kSuccess
+                                                                                                                : kInvalid;
 }
 int cuMemUnmap(Pointer at, size_t bytes) {
   std::lock_guard<std::recursive_mutex> lock(guard);
   note("unmap");
   blocks.erase(at);
-  return mprotect(reinterpret_cast<void *>(at), bytes, PROT_NONE) == 0 ? kSuccess : kInvalid;
+  void *const begin = reinterpret_cast<void *>(at);
+  return mmap(begin, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == begin ? kSuccess
+                                                                                                                : kInvalid;
 }
 int cuMemSetAccess(Pointer, size_t, const void *, size_t count) {
   return note("access for " + std::to_string(count)), kSuccess;
@@ -396,6 +441,8 @@ int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned
       KNOWN(cuMemPoolTrimTo),
       KNOWN(cuMemCreate),
       KNOWN(cuMemRelease),
+      KNOWN(cuMemExportToShareableHandle),
+      KNOWN(cuMemImportFromShareableHandle),
       KNOWN(cuMemMap),
       KNOWN(cuMemUnmap),
       KNOWN(cuMemSetAccess),
