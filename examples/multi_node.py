@@ -2,15 +2,16 @@
 =========================================
 
 Each process owns a part of the vertices and runs their tasks. On one host they share memory. On several hosts, one process on
-each, they exchange messages by MPI, or by PyTorch if torchrun starts them. With NCCL each runs its tasks on a GPU. In the
-repository's root::
+each, they exchange messages by MPI, or by PyTorch if torchrun starts them. With "cuda" each has a GPU, and with NCCL they
+exchange messages between these. In the repository's root::
 
     mpirun -n 4 python examples/multi_node.py [SCALE]                          # one host
     torchrun --nproc-per-node 4 examples/multi_node.py [SCALE]
     mpirun -n 2 -ppn 1 -hosts first,second python examples/multi_node.py      # several; with Open MPI: --host first,second
     torchrun --nnodes 2 --nproc-per-node 1 --rdzv-backend c10d --rdzv-endpoint first:29500 examples/multi_node.py
     mpirun -n 3 python examples/multi_node.py 12 mpi                           # one host, as if it were three
-    torchrun --nproc-per-node 2 examples/multi_node.py 20 nccl                 # two GPUs of one host
+    torchrun --nproc-per-node 2 examples/multi_node.py 20 cuda                 # two GPUs of one host
+    torchrun --nproc-per-node 2 examples/multi_node.py 20 nccl                 # two GPUs, as if of two hosts
 
 torchrun is called on each of the hosts. The graph has 2**SCALE vertices. Without a launcher it is one process by itself.
 """
@@ -33,13 +34,15 @@ def visit(worker, v, i, graph, depth):
     worker.push_min(depth, graph.indices[graph.indptr[v] + i], depth[v] + 1)
 
 
-def main(scale: int = 12, engine: str | None = None) -> None:
+def main(scale: int = 12, how: str | None = None) -> None:
     """Search a graph together with the other processes; the first one verifies and prints."""
     graph = atos.generate.rmat(scale, device="cpu")  # the same in all
-    device = f"cuda:{os.environ['LOCAL_RANK']}" if engine == "nccl" else "cpu"
+    device = f"cuda:{os.environ['LOCAL_RANK']}" if how == "nccl" else "cpu"
     source = int(np.argmax(graph.degrees()))
-    launched = engine is not None or RANKS & os.environ.keys()
-    with atos.distributed.init(engine=engine) if launched else atos.distributed.init(0, 1) as processes:
+    options = {} if how is None else {"device": "cuda"} if how == "cuda" else {"engine": how}
+    if not options and not RANKS & os.environ.keys():
+        options = {"rank": 0, "world_size": 1}
+    with atos.distributed.init(**options) as processes:
         parts = graph.to(device).partition(order="random")
         depth = atos.full(parts.num_vertices, atos.UNREACHED, dtype=np.uint32, partition=parts)
         depth[source] = 0

@@ -478,7 +478,9 @@ def stop_and_save(group: atos.distributed.ProcessGroup | None, path: Path, barri
     queue.push(range(449, -1, -1))  # those beside the next level first
     if group is not None:
         group.barrier()
-    assert queue.launch_thread(search, parts, depth, left, barrier=barrier, timeout=LIMIT).stopped
+    # On a GPU so few workers that they cannot run the whole level before they see the stop.
+    few = {"num_blocks": 1, "num_threads": 32} if group is not None and group.device.kind == "cuda" else {}
+    assert queue.launch_thread(search, parts, depth, left, barrier=barrier, timeout=LIMIT, **few).stopped
     known = {"waiting": all_waiting(group, queue), "counts": counts_of(group, queue), "barrier": barrier, "combine": combine}
     assert any(of_level for _, _, of_level in known["waiting"]) == barrier
     queue.save(path, depth=depth, left=left, own=own)
