@@ -148,8 +148,18 @@ class ProcessGroup:
                     " calls in the same order"
                 )
 
+    @host_memory_for("ProcessGroup.gather_files")
     def gather_files(self, file: int | None) -> list[int | None]:
-        """Return file descriptors of what every process has opened, by rank; those of other processes are to be closed."""
+        """Return the file descriptors that every process has given, by rank; all of them call this.
+
+        Those of other processes are new ones here, of the same open files, and are to be closed.
+
+        Examples
+        --------
+        >>> with atos.distributed.init(rank=0, world_size=1) as group:
+        ...     group.gather_files(None)
+        [None]
+        """
         files = ffi.new("int32_t[]", [-1] * self.world_size)
         self._exchange(b"f", -1 if file is None else file, files)
         files[self.rank] = -1 if file is None else file
