@@ -24,7 +24,7 @@ from ..support.validation import check_int, check_timeout
 from .cores import threads_of
 from .engines import engine_of_launcher, make_engine
 from .environment import Place, is_on_several_hosts, place_of
-from .group_devices import devices_of_all, own_device
+from .group_devices import devices_of_all
 from .rendezvous import connect_all
 
 __all__ = ["HostArray", "HostGroup", "HostPartition", "ProcessGroup", "init", "zeros"]
@@ -73,7 +73,7 @@ def init(
     Raises
     ------
     DistributedError
-        If the others are not there in time, or nothing says which process this is.
+        If the others are not there in time, nothing says which process this is, or another one has no such device.
     MissingPackageError
         If the engine is not installed.
     DeviceNotFoundError
@@ -106,7 +106,12 @@ def init(
             f"device= is for processes that share memory (got device={device!r:.80} and engine={engine!r:.80}); with an engine,"
             " the device of a process is that of its graph"
         )
-    if engine is None and rank is None and device is None and is_on_several_hosts(os.environ):
+    if engine is None and rank is None and is_on_several_hosts(os.environ):
+        if device is not None:
+            raise InvalidArgumentError(
+                f"device= is for processes of one host, which share memory (got device={device!r:.80}), and the launcher says"
+                " that there are several hosts; leave device= out, or start processes on one host"
+            )
         engine = engine_of_launcher(os.environ)
     if engine is not None:
         hosts = HostGroup(make_engine(engine, min(timeout, _LONGEST)))
@@ -121,9 +126,8 @@ def init(
     place = _place(rank, world_size, job)
     check_int("world_size", place.world_size, 1, _MOST)
     check_int("rank", place.rank, 0, place.world_size - 1)
-    own = own_device(device, place.rank)
     group = ProcessGroup(place.rank, connect_all(place, min(timeout, _LONGEST)))
-    group.devices = devices_of_all(group, own)
+    group.devices = devices_of_all(group, device)
     group.threads = threads_of(group)
     set_group(group)
     return group

@@ -8,11 +8,11 @@ from typing import Any
 
 from ..core.devices import Device, devices
 from ..core.devices import device as device_of
-from ..core.process_group import ProcessGroup
+from ..core.process_group import ProcessGroup, all_succeed
 from ..errors import DeviceNotFoundError, InvalidArgumentError, UnsupportedTypeError
 from .environment import local_rank_of
 
-__all__ = ["devices_of_all", "own_device"]
+__all__ = ["devices_of_all"]
 
 
 def own_device(given: Any, rank: int) -> Device:
@@ -45,10 +45,15 @@ def own_device(given: Any, rank: int) -> Device:
     return found
 
 
-def devices_of_all(group: ProcessGroup, own: Device) -> tuple[Device, ...]:
-    """Return the devices of all processes, by rank; raise in all of them if they are of different kinds."""
-    told = [Device(*json.loads(each)) for each in group.gather(json.dumps([own.kind, own.index]).encode())]
-    if len({each.kind for each in told}) > 1:
+def devices_of_all(group: ProcessGroup, given: Any) -> tuple[Device, ...]:
+    """Return the devices of all processes, by rank; raise in all of them if one has none, or they are of different kinds."""
+    try:
+        with all_succeed(group):
+            own = own_device(given, group.rank)
+        told = [Device(*json.loads(each)) for each in group.gather(json.dumps([own.kind, own.index]).encode())]
+        if len({each.kind for each in told}) > 1:
+            raise InvalidArgumentError(f"either all processes have GPUs, or none has (got {', '.join(map(str, told))})")
+    except BaseException:
         group.close()
-        raise InvalidArgumentError(f"processes have GPUs, or CPU devices, all of them (got {', '.join(map(str, told))})")
+        raise
     return tuple(told)

@@ -179,18 +179,25 @@ atos_status atos_group_create(uint32_t count, uint32_t own, const int32_t *socke
 void atos_group_destroy(atos_group *group) { delete group; }
 void atos_group_leave(atos_group *group) { group->leave(); }
 
+static void check_gathered(uint64_t bytes) {
+  if (bytes == 0 || bytes > ATOS_GATHER_BYTES)
+    throw Failure(ATOS_INVALID, format("1 to %d bytes are gathered at once (got %llu)", int(ATOS_GATHER_BYTES),
+                                       static_cast<unsigned long long>(bytes)));
+}
+
 atos_status atos_group_gather(atos_group *group, const void *own, uint64_t bytes, void *all) {
   return guarded([&] {
-    if (bytes == 0 || bytes > ATOS_GATHER_BYTES)
-      throw Failure(ATOS_INVALID, format("1 to %d bytes are gathered at once (got %llu)", int(ATOS_GATHER_BYTES),
-                                         static_cast<unsigned long long>(bytes)));
+    check_gathered(bytes);
     group->gather_in_turn(own, bytes, all);
   });
 }
 
 atos_status atos_group_gather_files(atos_group *group, const void *own, uint64_t bytes, void *all, int32_t file,
                                     int32_t *files) {
-  return guarded([&] { group->gather_files_in_turn(own, bytes, all, file, files); });
+  return guarded([&] {
+    check_gathered(bytes);
+    group->gather_files_in_turn(own, bytes, all, file, files);
+  });
 }
 
 int32_t atos_group_has_left(atos_group *group, uint32_t number) { return number < group->count && group->has_left(number); }

@@ -207,7 +207,23 @@ def test_processes_with_a_gpu_and_without(tmp_path):
     )
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     said = check(start(2, program=program, PYTHONPATH=path))
-    assert said == ["processes have GPUs, or CPU devices, all of them (got cuda:0, cpu:1)\n"] * 2
+    assert said == ["either all processes have GPUs, or none has (got cuda:0, cpu:1)\n"] * 2
+
+
+def test_a_process_without_its_device_gives_an_error_on_the_others(tmp_path):
+    program = tmp_path / "lacking.py"
+    program.write_text(
+        "import os, atos_py as atos\n"
+        "try:\n"
+        "    atos.distributed.init(device='cuda:99' if os.environ['RANK'] == '1' else None)\n"
+        "except atos.AtosError as error:\n"
+        "    print(type(error).__name__, error)\n"
+        "assert atos.distributed.init(0, 1, job=os.environ['RANK']).world_size == 1\n"
+    )
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    first, second = check(start(2, program=program, PYTHONPATH=path))
+    assert first.startswith("DistributedError process 1: there is no device 'cuda:99'")
+    assert second.startswith("DeviceNotFoundError there is no device 'cuda:99'")
 
 
 def test_cores_are_divided():
@@ -259,6 +275,13 @@ def test_init_refuses(monkeypatch):
         init(1, 2, job="nobody comes", timeout=0.05)
     with pytest.raises(InvalidArgumentError, match=r"distributed\.init\(\)"):
         atos.generate.road(3, device="cpu").partition()
+
+
+def test_a_device_is_for_one_host(monkeypatch):
+    for name, value in {"RANK": 0, "WORLD_SIZE": 4, "LOCAL_RANK": 0, "LOCAL_WORLD_SIZE": 2}.items():
+        monkeypatch.setenv(name, str(value))
+    with pytest.raises(InvalidArgumentError, match=r"device='cuda'.*several hosts"):
+        atos.distributed.init(device="cuda")
 
 
 def test_processes_that_do_not_fit():
