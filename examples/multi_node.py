@@ -39,9 +39,8 @@ def main(scale: int = 12, how: str | None = None) -> None:
     graph = atos.generate.rmat(scale, device="cpu")  # the same in all
     device = f"cuda:{os.environ['LOCAL_RANK']}" if how == "nccl" else "cpu"
     source = int(np.argmax(graph.degrees()))
-    options = {} if how is None else {"device": "cuda"} if how == "cuda" else {"engine": how}
-    if not options and not RANKS & os.environ.keys():
-        options = {"rank": 0, "world_size": 1}
+    alone = {} if RANKS & os.environ.keys() else {"rank": 0, "world_size": 1}
+    options = {None: alone, "cuda": {"device": "cuda"}}.get(how, {"engine": how})
     with atos.distributed.init(**options) as processes:
         parts = graph.to(device).partition(order="random")
         depth = atos.full(parts.num_vertices, atos.UNREACHED, dtype=np.uint32, partition=parts)
