@@ -124,7 +124,7 @@ private:
   std::vector<CUmemGenericAllocationHandle> handles; // of what was created
 };
 
-// What `f` says of the range that an address is in, and of its distance from the begin; `otherwise` if it is in none.
+// Calls `f` with the range that holds an address, and the distance from its begin; returns `otherwise` outside of all ranges.
 template <class T, class F> T in_range(CUdeviceptr at, T otherwise, F f) {
   if (!number_of_ranges) return otherwise;
   std::lock_guard<std::mutex> lock(guard);
