@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.launch_sequence import LaunchSequence
-from ..algorithms.pagerank.chebyshev_pull import PullRanges, plan_ranges
 from ..compile.task import Task
-from ..graph.graph import Graph
-from ..graph.kept import kept
+from ..graph.gather_ranges import find_ranges
 from ..operators.edge_map import weight_of
 from ..operators.gather_rounds import gather_rounds, make_gather_rounds, range_takers
-from ..operators.long_rows import LongRows, hub_rows
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from .runs import Request, turned
@@ -42,24 +39,17 @@ def make_dense_task(program: Any, dtype: np.dtype[Any], zero: Any) -> tuple[Task
     return gather_rounds(update_along, settle, zero, compute)
 
 
-def _ranges_of(graph: Graph) -> tuple[PullRanges, LongRows]:
-    """Return how vertices gather, which is found once for a graph."""
-    known = kept(graph)
-    if "pull ranges" not in known:
-        known["pull ranges"] = plan_ranges(graph, hub_rows(graph.indptr))
-    return known["pull ranges"]  # type: ignore[no-any-return]
-
-
 def run_dense(asked: Request) -> LaunchStats:
     """Run a program with `apply`, in one launch, or in one for each round without fusion."""
     metadata, device, back = asked.metadata, asked.graph.device, turned(asked.graph)
-    (size, alone, order, worker), long_rows = _ranges_of(back)
+    ranges, long_rows = find_ranges(back)
     zero = 0.0 if metadata.dtype.kind == "f" else np.uint64(0) if metadata.dtype == np.uint64 else 0
-    numbers = size, alone, asked.rounds, int(asked.fuse == "none")
-    run = make_gather_rounds(back[:2], metadata, zero, order, long_rows, *numbers)
+    numbers = asked.rounds, int(asked.fuse == "none")
+    run = make_gather_rounds(back[:2], metadata, zero, ranges, long_rows, *numbers)
     task, end_round = make_dense_task(asked.program, metadata.dtype, zero)
-    items = range_takers(order.size, device)
-    launches = LaunchSequence(asked.program.name, Queue(4 * len(items), device=device), asked.options, asked.worker or worker)
+    items = range_takers(ranges.order.size, device)
+    queue, worker = Queue(4 * len(items), device=device), asked.worker or ranges.worker
+    launches = LaunchSequence(asked.program.name, queue, asked.options, worker)
     rounds: Any = {"barrier": True, "each_round": end_round}
     while not run.is_done:
         launches.launch(items, task, run, back.weights, *asked.args, defaults={"fetch_size": 1}, overrides=rounds)

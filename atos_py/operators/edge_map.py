@@ -92,7 +92,9 @@ def gather(
     gather_range = range_gather(row_sum(term, empty, zero, with_edge), update, zero, count)
 
     def run(worker, item, size, thread_max_degree, indptr, indices, totals, *args):  # type: ignore[no-untyped-def]
-        gather_range(worker, item, size, thread_max_degree, _NO_LIMIT, indptr, indices, totals, *args)
+        first = item * size
+        last = min(first + size, indptr.size - 1)
+        gather_range(worker, first, last, thread_max_degree, _NO_LIMIT, indptr, indices, totals, *args)
 
     return Task(named(run, update))
 
@@ -100,17 +102,16 @@ def gather(
 def range_gather(accumulate: Callable[..., Any], update: Callable[..., Any], zero: Any, count: int) -> Callable[..., Any]:
     """Return the function by which a worker gathers for a range of vertices, but not for those with very many edges.
 
-    It is called with the arguments of the task of `gather`, of which `accumulate` is the `row_sum`, and between
-    `thread_max_degree` and `indptr` with the edges from which on a vertex has too many.
+    It is called as ``gather_range(worker, first, last, thread_max_degree, longest, indptr, indices, totals, *args)``, with the
+    first vertex and the end of the range, and the edges from which on a vertex has too many. The others are the arguments of
+    the task of `gather`, of which `accumulate` is the `row_sum`.
     """
     add, store = plus(count), store_sums(count)
     zeros = (zero,) * count
 
     def run(  # type: ignore[no-untyped-def]
-        worker, item, size, thread_max_degree, longest, indptr, indices, totals, *args
+        worker, first, last, thread_max_degree, longest, indptr, indices, totals, *args
     ):
-        first = item * size
-        last = min(first + size, indptr.size - 1)
         sums = zeros
         any_high = False
         for v in worker.split(range(first, last)):

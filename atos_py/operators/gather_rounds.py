@@ -20,9 +20,18 @@ from .edge_map import range_gather, row_sum
 from .long_rows import LongRows, gather_pieces
 from .vertex_map import named
 
-__all__ = ["GatherRounds", "gather_rounds", "make_gather_rounds", "range_takers", "take_range"]
+__all__ = ["GatherRanges", "GatherRounds", "bounds_of", "gather_rounds", "make_gather_rounds", "range_takers", "take_range"]
 
 _ROUNDS, _LIMITED, _DONE = range(3)  # places in the state
+
+
+class GatherRanges(NamedTuple):
+    """Ranges of vertices that workers take one after the other to gather for them."""
+
+    begins: Array  # the first vertex of each, and the number of all vertices, uint32
+    thread_max_degree: int  # edges of a vertex that one thread gathers
+    order: Array  # of the ranges and pieces
+    worker: str
 
 
 class GatherRounds(NamedTuple):
@@ -32,13 +41,13 @@ class GatherRounds(NamedTuple):
     indices: Array
     values: Array
     others: Array  # values of every second round
+    begins: Array  # of the ranges: the first vertex of each, and the number of all
     order: Array  # of the ranges and pieces
     taken: Array  # how many of them are
     long_rows: LongRows
     long_sums: Array  # what these have gathered in this round
     num_active: Array  # vertices, in this round
     state: Array
-    size: int  # vertices of a range
     thread_max_degree: int  # edges of a vertex that one thread gathers
     limit: int  # of rounds
     is_stepped: int  # whether each round is a launch of its own
@@ -57,20 +66,22 @@ class GatherRounds(NamedTuple):
 
 
 def make_gather_rounds(
-    rows: tuple[Array, Array], values: Array, zero: Any, order: Array, long_rows: LongRows, *numbers: int
+    rows: tuple[Array, Array], values: Array, zero: Any, ranges: GatherRanges, long_rows: LongRows, *numbers: int
 ) -> GatherRounds:
-    """Return what a launch shares; `numbers` are the last four, and `zero` that of `gather_rounds`."""
+    """Return what a launch shares; `numbers` are the last two, and `zero` that of `gather_rounds`."""
     device, wide = values.device, np.dtype(type(zero))
     return GatherRounds(
         *rows,
         values,
         empty(values.size, dtype=values.dtype, device=device),
-        order,
+        ranges.begins,
+        ranges.order,
         zeros(1, dtype=np.uint32, device=device),
         long_rows,
         zeros(long_rows.vertices.size, dtype=wide, device=device),
         zeros(1, dtype=wide, device=device),
         asarray(np.array([1, 0, 0]), device=device),
+        ranges.thread_max_degree,
         *numbers,
     )
 
@@ -78,6 +89,11 @@ def make_gather_rounds(
 def range_takers(num_ranges: int, device: Device) -> range:
     """Return the items that take so many ranges: no more than those, and more than workers."""
     return range(min(64 * device.processors, max(num_ranges, 1)))
+
+
+def bounds_of(begins, k):  # type: ignore[no-untyped-def]
+    """Return the first vertex of a range, and the end."""
+    return np.int64(begins[k]), np.int64(begins[k + 1])
 
 
 def take_range(worker, run):  # type: ignore[no-untyped-def]
@@ -124,11 +140,11 @@ def gather_rounds(
         is_odd = run.state[_ROUNDS] & 1 == 1
         source = run.values if is_odd else run.others
         target = run.others if is_odd else run.values
-        fixed = run.size, run.thread_max_degree, run.long_rows.longest, run.indptr, run.indices, run.num_active
+        fixed = run.thread_max_degree, run.long_rows.longest, run.indptr, run.indices, run.num_active
         k = take_range(worker, run)
         while k >= 0:
             if k < run.long_rows.first_piece:
-                gather_range(worker, k, *fixed, source, target, *args)
+                gather_range(worker, *bounds_of(run.begins, k), *fixed, source, target, *args)
             else:
                 gather_piece(worker, k, run.long_rows, run.long_sums, run.indptr, run.indices, source, target, *args)
             k = take_range(worker, run)

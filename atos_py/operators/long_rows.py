@@ -18,7 +18,7 @@ from ..compile.atomics import atomic_add
 from ..core.devices import Device
 from .reductions import plus
 
-__all__ = ["HUB_DEGREE", "LongRows", "gather_pieces", "hub_rows", "make_long_rows"]
+__all__ = ["HUB_DEGREE", "LongRows", "gather_pieces", "make_long_rows"]
 
 #: Edges from which on a vertex is a hub, for which a worker takes long to gather; and of a piece, at most.
 HUB_DEGREE = 4096
@@ -38,15 +38,8 @@ class LongRows(NamedTuple):
     begins: Array  # and the first edge
 
 
-def hub_rows(indptr: Array) -> NDArray[np.int64]:
-    """Return the rows of hubs: of each the vertex, the first edge and the end."""
-    offsets = np.asarray(indptr).astype(np.int64)
-    hubs = np.flatnonzero(np.diff(offsets) > HUB_DEGREE)
-    return np.stack([hubs, offsets[hubs], offsets[hubs + 1]], axis=1)
-
-
 def make_long_rows(hubs: NDArray[Any], num_edges: int, num_ranges: int, device: Device, devices: int = 1) -> LongRows:
-    """Return the long ones among the rows of all hubs, which are as from `hub_rows`.
+    """Return the long ones among the rows of all hubs, each with its vertex, first edge and end.
 
     They are fewer than 16 for each multiprocessor of `devices` such as `device`, since all of them together have `num_edges`.
     """

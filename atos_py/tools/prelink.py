@@ -21,7 +21,6 @@ import numpy as np
 from ..algorithms.bfs import api as bfs
 from ..algorithms.bfs.tasks import FOLLOWED_DEGREE
 from ..algorithms.coloring import api as coloring
-from ..algorithms.pagerank import chebyshev_pull
 from ..algorithms.registry import find_algorithms
 from ..algorithms.sssp import distances
 from ..compile import linker
@@ -31,6 +30,7 @@ from ..compile.lowered_tasks import CPU_ARCHIVE, archive_key, name_lowered
 from ..compile.prelinked import ARCHIVE, CAPABILITY, name_prelinked
 from ..compile.program import program_for, register_limits
 from ..compile.toolchain import is_configured
+from ..graph import gather_ranges
 from ..graph.generate import random_weights
 from ..graph.graph import Graph
 from ..graph.simplify import simplify_on_gpu
@@ -91,7 +91,7 @@ def as_a_gpu_chooses() -> Iterator[None]:
     patch = unittest.mock.patch.dict
     with contextlib.ExitStack() as stack:
         stack.enter_context(patch(bfs._LARGE, {"cpu": 0}))
-        low, unordered = chebyshev_pull._LOW_AVERAGE_DEGREE, distances._UNORDERED_DEGREE
+        low, unordered = gather_ranges._LOW_AVERAGE_DEGREE, distances._UNORDERED_DEGREE
         for choice in (coloring._HUB_DEGREE, low, unordered, FOLLOWED_DEGREE, THREAD_MAX_DEGREE):
             stack.enter_context(patch(choice, {"cpu": choice["cuda"]}))
         yield

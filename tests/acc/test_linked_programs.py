@@ -97,6 +97,6 @@ def test_shortest_paths_as_by_hand(is_ordered):
 def test_sums():
     values, counts = array("f4"), array("f8")
     none = make_long_rows(np.zeros((0, 3), np.int64), 0, 1, atos.device("cpu"))
-    run = GatherRounds(*GRAPH[:2], values, values, BITS, WORDS, none, counts, counts, WORDS, 128, 16, 1, 0)
+    run = GatherRounds(*GRAPH[:2], values, values, BITS, BITS, WORDS, none, counts, counts, WORDS, 16, 1, 0)
     task, end_round = dense.make_dense_task(programs.PAGERANK, np.dtype("f4"), 0.0)
     cubin(task, (run, None, array("i4", True), 0.85, 0.1, 1e-5), each_round=end_round)

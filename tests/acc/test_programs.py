@@ -190,7 +190,7 @@ def test_sums_of_long_rows(device, dtype, fuse, monkeypatch):
         expected = matrix.T @ expected
         found, _ = programs.weighted_sums(graph, values, rounds=rounds, fuse=fuse)
         np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-6)
-    assert kept(graph.transpose())["pull ranges"][1].vertices.size == 4
+    assert kept(graph.transpose())["gather ranges"][1].vertices.size == 4
 
 
 def plus(a, b):

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 import atos_py as atos
 from atos_py.algorithms.launch_sequence import LaunchSequence
-from atos_py.algorithms.pagerank import PageRankResult, api, chebyshev_pull, pagerank, verify_pagerank
+from atos_py.algorithms.pagerank import PageRankResult, pagerank, verify_pagerank
 from atos_py.algorithms.pagerank.api import teleport_distribution
 from atos_py.algorithms.pagerank.chebyshev_pull import Iteration, chebyshev_round, end_round
 from atos_py.algorithms.pagerank.residual_push import PushParams, ResidualPush, push_marked, set_ranks, sweep
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError, LaunchConfigError, UnsupportedTypeError, VerificationError
+from atos_py.graph import gather_ranges
 from atos_py.operators import long_rows
 from atos_py.operators.edge_map import THREAD_MAX_DEGREE
 
@@ -190,7 +191,7 @@ def test_kernels_spill_nothing(task: atos.Task, number: Any, worker: str) -> Non
     arguments = {
         sweep: (*rows, 16, *rows, values, values, None, params),
         push_marked: (*rows, *rows, values, values, marks, params),
-        chebyshev_round: (1, 1, *rows, run),
+        chebyshev_round: (marks, 1, *rows, run),
     }
     try:
         between = end_round if task is chebyshev_round else None
@@ -226,9 +227,9 @@ def test_gathering_by_all_threads_of_a_worker(
     device: atos.Device, worker: str, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Vertices with many edges, among them hubs, whose ranges come first."""
-    monkeypatch.setitem(chebyshev_pull._LOW_AVERAGE_DEGREE, device.kind, 0)
+    monkeypatch.setitem(gather_ranges._LOW_AVERAGE_DEGREE, device.kind, 0)
     monkeypatch.setitem(THREAD_MAX_DEGREE, device.kind, 4)
-    monkeypatch.setitem(chebyshev_pull._RANGE_SIZES, False, (24, 24, 1))
+    monkeypatch.setitem(gather_ranges._RANGE_SIZES, False, (24, 24, 1))
     with_hubs = atos.generate.rmat(15, 16, device=device)
     assert with_hubs.max_degree > long_rows.HUB_DEGREE
     for graph in (with_hubs, atos.generate.road(60, device=device)):
@@ -262,8 +263,9 @@ def test_long_rows_in_pieces(device: atos.Device, worker: str, monkeypatch: pyte
     heads = np.concatenate([len(degrees) + np.arange(each) for each in degrees])
     stars = atos.Graph.from_edges(np.repeat(np.arange(len(degrees)), degrees), heads, device="cpu").to_symmetric()
     for graph in (stars, atos.generate.rmat(10, 16, device="cpu")):
-        rows = long_rows.hub_rows(graph.indptr)
-        monkeypatch.setattr(api, "hubs_of", lambda found, rows=rows: rows)
+        offsets = graph.indptr[:].astype(np.int64)
+        hubs = np.flatnonzero(np.diff(offsets) > 64)
+        rows = np.stack([hubs, offsets[hubs], offsets[hubs + 1]], axis=1)
         plan = long_rows.make_long_rows(rows, graph.num_edges, 7, graph.device)
         lengths = np.minimum(plan.begins[:] + 64, plan.ends[:][plan.rows[:]]) - plan.begins[:]
         assert np.bincount(plan.rows[:], lengths).tolist() == plan.degrees[:].tolist()
@@ -276,19 +278,19 @@ def test_long_rows_in_pieces(device: atos.Device, worker: str, monkeypatch: pyte
 @pytest.mark.parametrize("hub", [90, 110, 5_000])
 def test_few_edges_on_average_and_a_hub(hub: int, device: atos.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads gather for a vertex each only if none of them has too much to do."""
-    monkeypatch.setitem(chebyshev_pull._LOW_AVERAGE_DEGREE, device.kind, 8)
-    monkeypatch.setitem(chebyshev_pull._LOW_DEGREE_THREAD_MAX, device.kind, 100)
+    monkeypatch.setitem(gather_ranges._LOW_AVERAGE_DEGREE, device.kind, 8)
+    monkeypatch.setitem(gather_ranges._LOW_DEGREE_THREAD_MAX, device.kind, 100)
     monkeypatch.setitem(THREAD_MAX_DEGREE, device.kind, 4)
     graph = star(hub + 1, False).to_symmetric()
-    assert chebyshev_pull.is_low_degree(graph.to(device)) == (hub <= 100)
+    assert gather_ranges.is_low_degree(graph.to(device)) == (hub <= 100)
     verify_pagerank(graph, pagerank(graph.to(device), tolerance=1e-5), 1e-5)
 
 
 def test_a_scale_free_graph_with_few_edges_on_average_is_not_low_degree(device: atos.Device, monkeypatch: Any) -> None:
-    for limits in (chebyshev_pull._LOW_AVERAGE_DEGREE, chebyshev_pull._LOW_DEGREE_THREAD_MAX):
+    for limits in (gather_ranges._LOW_AVERAGE_DEGREE, gather_ranges._LOW_DEGREE_THREAD_MAX):
         monkeypatch.setitem(limits, device.kind, limits["cuda"])
     graphs = atos.generate.rmat(16, 3, device=device), atos.generate.road(100, device=device)
-    assert [chebyshev_pull.is_low_degree(graph) for graph in graphs] == [False, True]
+    assert [gather_ranges.is_low_degree(graph) for graph in graphs] == [False, True]
 
 
 def test_the_configuration_is_that_of_the_search() -> None:

@@ -70,7 +70,8 @@ def test_chebyshev_iteration(worker, dtype):
     teleport = asarray([0.5], device="cpu", readonly=True)
     none, sums = make_long_rows(np.zeros((0, 3), np.int64), 0, 1, atos.device("cpu")), atos.zeros(0, dtype="f8", device="cpu")
     run = chebyshev_pull.Iteration(*sides, teleport, totals, state, 0.15, 0.85, 1e-3, 0, order, taken, none, sums)
-    args = tuple(map(describe, (256, 16, PARTS.indptr, PARTS.indices, 0.01, pagerank.Counts(totals.rows, taken.rows), run)))
+    counts = pagerank.Counts(totals.rows, taken.rows)
+    args = tuple(map(describe, (order, 16, PARTS.indptr, PARTS.indices, 0.01, counts, run)))
     task, end = pagerank.chebyshev_over, pagerank.end_of_round
     found = link.cubin(task, None, args, VERTEX, worker, (9, 0), each_round=end, peers=True)
     assert (found.stack_bytes, found.spill_bytes) == (0, 0)

@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ...arrays.array import Array, asarray, to_host, zeros
 from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError, UnsupportedTypeError
+from ...graph.gather_ranges import is_low_degree, make_notes, plan_ranges
 from ...graph.graph import Graph
 from ...graph.host_partition import HostPartition
 from ...graph.kept import kept
 from ...graph.partition import Partition
 from ...graph.strength import out_strength
+from ...operators.gather_rounds import GatherRanges
 from ...operators.long_rows import LongRows
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...operators.vertex_map import vertex_map, vertex_sums
@@ -30,7 +32,7 @@ from ..launch_sequence import LaunchSequence
 from ..over_devices import refuse_over
 from ..over_hosts import refuse_over_hosts
 from . import chebyshev_pull
-from .chebyshev_pull import PullRanges, chebyshev_round, find_hubs, hubs_of, is_low_degree, plan_ranges, room_for_hubs
+from .chebyshev_pull import chebyshev_round, find_dangling
 from .over_devices import pagerank_over
 from .over_hosts import pagerank_over_hosts
 from .residual_push import ResidualPush, push_marked, set_ranks, sweep
@@ -287,7 +289,7 @@ class _Call(NamedTuple):
             ranks, scale = teleport if start is None else start, (factor * per_vertex, factor * per_edge)
             launches.over_vertices(set_ranks, n, graph.indptr, ranks, *scale, divide, target)
 
-        def pull(dangling: float, plan: tuple[PullRanges, LongRows]) -> float | None:
+        def pull(dangling: float, plan: tuple[GatherRanges, LongRows]) -> float | None:
             return chebyshev_pull.solve(
                 graph,
                 launches,
@@ -301,21 +303,21 @@ class _Call(NamedTuple):
                 undirected=undirected,
             )
 
-        def count_hubs() -> tuple[float, tuple[PullRanges, LongRows]]:
-            hubs = zeros(room_for_hubs(graph.num_edges), dtype=np.int64, device=graph.device)
-            dangling = launches.sums(find_hubs, n, graph.indptr, teleport, hubs)[0]
-            return dangling, plan_ranges(graph, hubs_of(hubs))
+        def plan() -> tuple[float, tuple[GatherRanges, LongRows]]:
+            notes = make_notes(graph)
+            dangling = launches.sums(find_dangling, n, graph.indptr, teleport, notes)[0]
+            return dangling, plan_ranges(graph, notes)
 
         def plan_launches() -> None:
-            pull(*count_hubs())
+            pull(*plan())
 
         if pulls:
             variant = graph.indptr.dtype, dtype, start is None or start.dtype, is_low_degree(graph)
             launches.compile_ahead(variant, plan_launches)
-        if "hubs" not in known:
-            known["hubs"] = count_hubs()
-        dangling, plan = known["hubs"]
-        bound = pull(dangling, plan) if pulls else None
+        if "ranges" not in known:
+            known["ranges"] = plan()
+        dangling, ranges = known["ranges"]
+        bound = pull(dangling, ranges) if pulls else None
         if bound is not None and undirected:
             return rank, bound
         if bound is None:

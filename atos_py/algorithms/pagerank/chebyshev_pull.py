@@ -32,32 +32,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays.array import Array, asarray, zeros
-from ...compile.atomics import atomic_add
+from ...arrays.array import Array, zeros
 from ...compile.task import task
+from ...graph.gather_ranges import note_row
 from ...graph.graph import Graph
-from ...graph.graph_arrays import GraphArrays
-from ...graph.largest_degree import largest_degree
-from ...operators.edge_map import THREAD_MAX_DEGREE, range_gather, row_sum
-from ...operators.gather_rounds import range_takers, take_range
-from ...operators.long_rows import HUB_DEGREE, LongRows, gather_pieces, make_long_rows
-from ...operators.ranges import VERTICES_PER_ITEM
+from ...operators.edge_map import range_gather, row_sum
+from ...operators.gather_rounds import GatherRanges, bounds_of, range_takers, take_range
+from ...operators.long_rows import LongRows, gather_pieces
 from ...operators.vertex_map import vertex_map, vertex_sums
 from ...runtime.launch_options import LaunchOptions
 from ..launch_sequence import LaunchSequence
 
-__all__ = [
-    *("Iteration", "PullRanges", "chebyshev_round", "end_round", "hubs_of", "is_low_degree", "plan_ranges"),
-    *("room_for_hubs", "solve"),
-]
+__all__ = ["Iteration", "chebyshev_round", "end_round", "find_dangling", "solve"]
 
-# Average degree below which a graph is low-degree, if no vertex has more edges than one thread gathers alone: then threads of a
-# CTA gather for a vertex each. On the CPU a worker is a thread anyway.
-_LOW_AVERAGE_DEGREE = {"cuda": 8, "cpu": 1 << 62}
-_LOW_DEGREE_THREAD_MAX = {"cuda": 512, "cpu": 1 << 62}
-# Vertices of a range item, for low-degree graphs (True) and for others: the smallest and the largest number, and how many items
-# each multiprocessor should get, from which the number follows between these.
-_RANGE_SIZES = {True: (256, VERTICES_PER_ITEM, 4), False: (32, 256, 64)}
 # Rounds in which the error has to fall by half; on undirected graphs it falls a hundredfold at a damping of 0.85.
 _MAX_ROUNDS_PER_HALF = 10
 _RATE_WINDOW = 4  # rounds over which the contraction factor is measured
@@ -131,7 +118,7 @@ def sides_of_round(number, run):  # type: ignore[no-untyped-def]
 
 
 @task
-def chebyshev_round(worker, item, size, thread_max_degree, indptr, indices, run):  # type: ignore[no-untyped-def]
+def chebyshev_round(worker, item, begins, thread_max_degree, indptr, indices, run):  # type: ignore[no-untyped-def]
     """Gather for ranges of vertices until all of this round are taken, and push the item again for the next round."""
     if worker.rank == 0:
         worker.push(item)
@@ -143,12 +130,13 @@ def chebyshev_round(worker, item, size, thread_max_degree, indptr, indices, run)
         if k < 0:
             break
         if k < long_rows.first_piece:
-            gather_range(worker, k, size, thread_max_degree, long_rows.longest, indptr, indices, totals, *sides, *numbers)
+            bounds = bounds_of(begins, k)
+            gather_range(worker, *bounds, thread_max_degree, long_rows.longest, indptr, indices, totals, *sides, *numbers)
         else:
             gather_piece(worker, k, long_rows, run.long_sums, indptr, indices, *sides, *numbers)
 
 
-def end_round(worker, size, thread_max_degree, indptr, indices, run):  # type: ignore[no-untyped-def]
+def end_round(worker, begins, thread_max_degree, indptr, indices, run):  # type: ignore[no-untyped-def]
     """Settle long rows, measure the error, choose the next step, and stop if the error is small enough or falls no more."""
     numbers = run.teleport, run.teleport_weight, run.damping, run.state[OMEGA]
     sides = sides_of_round(worker.round, run)
@@ -242,62 +230,13 @@ def scale_by_degree(v, indptr, source, factor, target):  # type: ignore[no-untyp
     target[v] = factor * (source[v] * np.float64(max(indptr[v + 1] - indptr[v], 1)))
 
 
-def list_hub(v, indptr, teleport, hubs):  # type: ignore[no-untyped-def]
-    """List v and its row if it is a hub; return its part of the teleport distribution if it is dangling."""
-    first, end = np.int64(indptr[v]), np.int64(indptr[v + 1])
-    degree = end - first
-    if degree > HUB_DEGREE:
-        place = 1 + 3 * atomic_add(hubs, 0, 1)
-        hubs[place] = v
-        hubs[place + 1] = first
-        hubs[place + 2] = end
-    return (teleport[min(v, teleport.size - 1)] if degree == 0 else 0.0,)
+def note_dangling(v, indptr, teleport, notes):  # type: ignore[no-untyped-def]
+    """Note the row of v; return its part of the teleport distribution if it is dangling."""
+    note_row(v, indptr, notes)
+    return (teleport[min(v, teleport.size - 1)] if indptr[v] == indptr[v + 1] else 0.0,)
 
 
-find_hubs = vertex_sums(list_hub)
-
-
-def room_for_hubs(num_edges: int) -> int:
-    """Return the size of the list that `find_hubs` makes: how many there are, and the vertex, first edge and end of each."""
-    return 4 + 3 * (num_edges // HUB_DEGREE)
-
-
-def hubs_of(found: Any) -> NDArray[np.int64]:
-    """Return the list that `find_hubs` has made, by vertices, of which there is a row for each."""
-    hubs = np.asarray(found[1 : 1 + 3 * int(found[0])]).reshape(-1, 3)
-    return hubs[np.argsort(hubs[:, 0])]
-
-
-def is_low_degree(graph: GraphArrays) -> bool:
-    """Whether vertices have few edges, so that a thread is enough for each; on the CPU it always is."""
-    kind = graph.device.kind
-    few, most = graph.num_edges < _LOW_AVERAGE_DEGREE[kind] * graph.num_vertices, _LOW_DEGREE_THREAD_MAX[kind]
-    return few and (graph.num_edges <= most or largest_degree(graph) <= most)
-
-
-class PullRanges(NamedTuple):
-    """Ranges of vertices that workers take one after the other to gather for them."""
-
-    size: int  # vertices of a range
-    thread_max_degree: int  # edges of a vertex that one thread gathers
-    order: Array  # of the ranges and pieces
-    worker: str
-
-
-def plan_ranges(graph: GraphArrays, hubs: NDArray[Any], devices: int = 1) -> tuple[PullRanges, LongRows]:
-    """Return the ranges of a graph and the pieces of its long rows, for so many devices; `hubs` is as from `hubs_of`."""
-    n, device, low_degree = graph.num_vertices, graph.device, is_low_degree(graph)
-    smallest, largest, items_per_processor = _RANGE_SIZES[low_degree]
-    size = max(smallest, min(largest, n // (items_per_processor * device.processors * devices)))
-    count = -(-n // size)
-    long_rows = make_long_rows(hubs, graph.num_edges, count, device, devices)
-    has_hub = np.zeros(count, np.bool_)
-    has_hub[hubs[:, 0] // size] = True
-    # What takes longest comes first: pieces, and ranges with hubs.
-    order = np.concatenate([np.arange(count, count + long_rows.rows.size), np.argsort(~has_hub, kind="stable")])
-    thread_max_degree = max(THREAD_MAX_DEGREE[device.kind], _LOW_DEGREE_THREAD_MAX[device.kind] if low_degree else 0)
-    in_order, worker = asarray(order.astype(np.uint32), device=device), "cta" if low_degree else "warp"
-    return PullRanges(size, min(thread_max_degree, long_rows.longest), in_order, worker), long_rows
+find_dangling = vertex_sums(note_dangling)
 
 
 def solve(
@@ -308,7 +247,7 @@ def solve(
     rank: Array,
     tolerance: float,
     *,
-    plan: tuple[PullRanges, LongRows],
+    plan: tuple[GatherRanges, LongRows],
     begin: Callable[[Array, float], None],
     any_scale: bool,
     undirected: bool,
@@ -337,7 +276,7 @@ def solve(
     n, device = graph.num_vertices, graph.device
     if n == 0:
         return 0.0
-    (size, thread_max_degree, order, worker), long_rows = plan
+    (begins, thread_max_degree, order, worker), long_rows = plan
     items = range_takers(order.size, device)
     how: dict[str, Any] = {"worker": "cta"} if worker == "cta" else {"worker": "warp", "defaults": {"fetch_size": 1}}
     sides = [zeros(n, dtype=rank.dtype, device=device) for _ in range(2)]
@@ -354,7 +293,7 @@ def solve(
         numbers = 1 - damping, damping, tolerance, int(is_stepped)
         both = sides[side], sides[1 - side]
         run = Iteration._make((*both, teleport, totals, state, *numbers, order, taken, long_rows, long_sums))
-        arguments = size, thread_max_degree, graph.indptr, graph.indices, run
+        arguments = begins, thread_max_degree, graph.indptr, graph.indices, run
         launches.launch(items, chebyshev_round, *arguments, overrides=overrides, **how)
         if not planning:
             launches.queue.clear()

@@ -19,12 +19,13 @@ from ...arrays.private import PrivateArray, arrays_together
 from ...arrays.shared import common_zeros
 from ...compile.task import task
 from ...errors import InvalidArgumentError
+from ...graph.gather_ranges import make_notes, plan_ranges
 from ...graph.graph_arrays import GraphArrays
 from ...graph.kept import kept
 from ...graph.partition import Partition
 from ...graph.symmetry import is_symmetric
 from ...operators.edge_map import range_gather, row_sum
-from ...operators.gather_rounds import range_takers, take_range
+from ...operators.gather_rounds import GatherRanges, bounds_of, range_takers, take_range
 from ...operators.long_rows import LongRows, gather_pieces
 from ...operators.vertex_map import vertex_map
 from ...runtime.launch_options import LaunchOptions
@@ -37,13 +38,10 @@ from .chebyshev_pull import (
     choose_step,
     contribution,
     extrapolate,
-    find_hubs,
+    find_dangling,
     first_state,
-    hubs_of,
     no_contribution,
     outcome,
-    plan_ranges,
-    room_for_hubs,
     run_to_end,
     scale_by_degree,
     sides_of_round,
@@ -73,7 +71,7 @@ class Counts(NamedTuple):
     taken: Array
 
 
-def gather_all(worker, size, thread_max_degree, indptr, indices, base, run, current, previous):  # type: ignore[no-untyped-def]
+def gather_all(worker, begins, thread_max_degree, indptr, indices, base, run, current, previous):  # type: ignore[no-untyped-def]
     """Gather for ranges of the device until all are taken in this round."""
     numbers = base, run.damping, run.state[OMEGA]
     long_rows, totals = run.long_rows, run.totals
@@ -82,26 +80,25 @@ def gather_all(worker, size, thread_max_degree, indptr, indices, base, run, curr
         if k < 0:
             break
         if k < long_rows.first_piece:
-            gather_range(
-                worker, k, size, thread_max_degree, long_rows.longest, indptr, indices, totals, current, previous, *numbers
-            )
+            limits = *bounds_of(begins, k), thread_max_degree, long_rows.longest
+            gather_range(worker, *limits, indptr, indices, totals, current, previous, *numbers)
         else:
             gather_piece(worker, k, long_rows, run.long_sums, indptr, indices, current, previous, *numbers)
 
 
 @task
-def chebyshev_over(worker, v, size, thread_max_degree, indptr, indices, base, counts, run):  # type: ignore[no-untyped-def]
+def chebyshev_over(worker, v, begins, thread_max_degree, indptr, indices, base, counts, run):  # type: ignore[no-untyped-def]
     """Gather for ranges of the device, and push the item again for the next round."""
     if worker.rank == 0:
         worker.push(v)
     # The loop is there twice: with arrays that are chosen when it runs, where their copies are would take registers in it.
     if worker.round & 1 == 1:
-        gather_all(worker, size, thread_max_degree, indptr, indices, base, run, run.others, run.values)
+        gather_all(worker, begins, thread_max_degree, indptr, indices, base, run, run.others, run.values)
     else:
-        gather_all(worker, size, thread_max_degree, indptr, indices, base, run, run.values, run.others)
+        gather_all(worker, begins, thread_max_degree, indptr, indices, base, run, run.values, run.others)
 
 
-def end_of_round(worker, size, thread_max_degree, indptr, indices, base, counts, run):  # type: ignore[no-untyped-def]
+def end_of_round(worker, begins, thread_max_degree, indptr, indices, base, counts, run):  # type: ignore[no-untyped-def]
     """Add up the sums of all devices, choose the next step as on one, and let all devices take their ranges anew."""
     # Each by a thread of its own, since what lies on another device takes a microsecond.
     for place in worker.split(3):
@@ -126,29 +123,31 @@ def set_contributions(v, indptr, per_vertex, per_edge, values):  # type: ignore[
     values[v] = (per_vertex + per_edge * degree) / np.float64(max(degree, 1))
 
 
-_find_hubs, _scale_by_degree = by_owner(find_hubs), by_owner(scale_by_degree)
+_find_dangling, _scale_by_degree = by_owner(find_dangling), by_owner(scale_by_degree)
 
 
 def ranges_of_devices(
-    ownership: Ownership, order: NDArray[Any], size: int, long_rows: LongRows
-) -> tuple[PrivateArray, NDArray[np.uint32]]:
-    """Return the ranges that begin on each device, in an order of all, and the items that take them: ids of its vertices.
+    ownership: Ownership, ranges: GatherRanges, long_rows: LongRows
+) -> tuple[PrivateArray, PrivateArray, NDArray[np.uint32]]:
+    """Return the begins of all ranges, those of each device in their order, and the items that take them: ids of its vertices.
 
-    The same of pieces of long rows, whose numbers follow those of the ranges.
+    A range is of the device that owns its first vertex. The same of pieces of long rows, whose numbers follow those of ranges.
     """
-    first = np.arange(long_rows.first_piece) * size
-    owner = np.concatenate([first, long_rows.vertices.to_numpy()[long_rows.rows.to_numpy()]])[order] // ownership.chunk
+    begins, order = ranges.begins.to_numpy(), ranges.order.to_numpy()
+    first = np.concatenate([begins[:-1], long_rows.vertices.to_numpy()[long_rows.rows.to_numpy()]])
+    owner = first[order] // ownership.chunk
     parts = [order[owner == k] for k in range(len(ownership.devices))]
     longest = max(map(len, parts), default=0)
-    shown = PrivateArray(longest, np.int64, ownership.others(longest))
+    shown, known = (PrivateArray(size, np.int64, ownership.others(size)) for size in (longest, len(begins)))
     items = []
     for k in ownership.here:
-        shown.copies[k][:] = np.concatenate([parts[k], np.full(longest - len(parts[k]), -1)])
+        shown.copies[k][:] = np.concatenate([parts[k].astype(np.int64), np.full(longest - len(parts[k]), -1)])
+        known.copies[k][:] = begins
     for k, part in enumerate(parts):
         takers = range_takers(len(part), ownership.devices[k])[: min(len(part), ownership.chunk)]
         items.append(np.array(takers, np.uint32) + np.uint32(k * ownership.chunk))
     numbers = np.concatenate(items)
-    return shown, numbers if ownership.ids is None else ownership.ids[numbers]
+    return known, shown, numbers if ownership.ids is None else ownership.ids[numbers]
 
 
 def pagerank_over(
@@ -169,16 +168,18 @@ def pagerank_over(
     n, ownership = parts.num_vertices, parts.ownership
     launches = launches_over("pagerank", parts, np.uint32, None, worker, options)
     rows = GraphArrays(parts.indptr, parts.indices, parts.weights)
-    known = kept(rows)
-    if "hubs" not in known:
+    # The graph itself, or its parts over other devices, may have the same arrays.
+    known, name = kept(rows), f"ranges over {', '.join(map(str, parts.devices))}"
+    if name not in known:
         teleport = asarray(np.full(min(n, 1), 1 / max(n, 1)), device=parts.ownership.local, readonly=True)
         everyone = first_of_ranges(parts)
-        sums, hubs = common_zeros(1, np.float64, ownership), common_zeros(room_for_hubs(parts.num_edges), np.int64, ownership)
-        launches.launch(everyone, _find_hubs, n, sums, parts.indptr, teleport, hubs)
-        ranges, long = plan_ranges(rows, hubs_of(hubs), len(parts.devices))
-        of_devices = ranges_of_devices(ownership, ranges.order.to_numpy(), ranges.size, long)
-        known["hubs"] = teleport, everyone, float(sums[0]), ranges, long, *of_devices
-    teleport, everyone, dangling, (size, thread_max_degree, _, kind), long_rows, order, items = known["hubs"]
+        sums = common_zeros(1, np.float64, ownership)
+        notes = make_notes(rows, len(parts.devices), lambda size, dtype: common_zeros(size, dtype, ownership))
+        launches.launch(everyone, _find_dangling, n, sums, parts.indptr, teleport, notes)
+        ranges, long = plan_ranges(rows, notes, len(parts.devices))
+        known[name] = teleport, everyone, float(sums[0]), ranges, long, *ranges_of_devices(ownership, ranges, long)
+    teleport, everyone, dangling, ranges, long_rows, begins, order, items = known[name]
+    _, thread_max_degree, _, kind = ranges
     long_sums = common_zeros(max(long_rows.vertices.size, 1), np.float64, ownership)
     # Ranks are nearly in proportion to degrees; but not so in each of the small components.
     near, mean = tolerance > 1e-5, 1 / max(n, 1)
@@ -198,7 +199,7 @@ def pagerank_over(
             both, pieces = (sides[side], sides[1 - side]), (long_rows, long_sums)
             counts = Counts(totals.rows, taken.rows)
             run = Iteration(*both, teleport, totals, state, 1 - damping, damping, tolerance, 0, order, taken, *pieces)
-            arguments = size, thread_max_degree, parts.indptr, parts.indices, (1 - damping) * mean, counts, run
+            arguments = begins, thread_max_degree, parts.indptr, parts.indices, (1 - damping) * mean, counts, run
             launches.launch(items, chebyshev_over, *arguments, worker=kind, defaults={"fetch_size": 1}, overrides=rounds)
             launches.queue.clear()
             return outcome(state), launches.runs[-1].rounds
