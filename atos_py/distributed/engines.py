@@ -195,7 +195,10 @@ class _NCCL(_Torch):
             with self._errors(), _environment(TORCH_NCCL_ASYNC_ERROR_HANDLING="0", TORCH_NCCL_BLOCKING_WAIT="0"):
                 # With PyTorch's own timeout, of minutes: processes start a message of NCCL together, after one of Gloo.
                 self._nccl = self._dist.new_group(backend=self._backend)
-            self._gather_on_gpu(np.zeros(1, np.uint8))  # connects, and raises an error if two processes have one GPU
+            # These connect, for either kind of message, and raise an error if two processes have one GPU.
+            self._gather_on_gpu(np.zeros(1, np.uint8))
+            one = np.ones((self.world_size, self.world_size), np.int64)
+            self._carry_on_gpu([np.zeros(1, np.uint8)] * self.world_size, one)
         except BaseException:
             self.close()
             raise
@@ -222,47 +225,59 @@ class _NCCL(_Torch):
         return self._torch.cuda.Stream(self._gpu)
 
     def _carry(self, parts: Sequence[NDArray[np.uint8]], sizes: NDArray[np.int64]) -> list[NDArray[np.uint8]]:
-        if sizes.max() < _LONG:
-            return super()._carry(parts, sizes)
+        return super()._carry(parts, sizes) if sizes.max() < _LONG else self._carry_on_gpu(parts, sizes)
+
+    def _carry_on_gpu(self, parts: Sequence[NDArray[np.uint8]], sizes: NDArray[np.int64]) -> list[NDArray[np.uint8]]:
         sizes_in, sizes_out = sizes[:, self.rank].tolist(), sizes[self.rank].tolist()
 
-        def start() -> tuple[Any, Any]:
+        def prepare() -> tuple[Any, Callable[[], Any]]:
             sent = self._torch.from_numpy(np.concatenate(parts)).to(self._gpu)
             room = self._torch.empty(sum(sizes_in), dtype=sent.dtype, device=self._gpu)
-            return room, self._dist.all_to_all_single(room, sent, sizes_in, sizes_out, group=self._nccl, async_op=True)
+            options = {"group": self._nccl, "async_op": True}
+            return room, lambda: self._dist.all_to_all_single(room, sent, sizes_in, sizes_out, **options)
 
-        return np.split(self._finish(start), np.cumsum(sizes_in)[:-1])
+        return np.split(self._finish(prepare), np.cumsum(sizes_in)[:-1])
 
     def _gather_equal(self, values: NDArray[Any]) -> NDArray[Any]:
         return super()._gather_equal(values) if values.nbytes < _LONG else self._gather_on_gpu(values)
 
     def _gather_on_gpu(self, values: NDArray[Any]) -> NDArray[Any]:
-        def start() -> tuple[Any, Any]:
+        def prepare() -> tuple[Any, Callable[[], Any]]:
             sent = self._tensor(values).to(self._gpu)
             room = self._torch.empty(self.world_size * values.size, dtype=sent.dtype, device=self._gpu)
             gather = getattr(self._dist, "all_gather_single", None) or self._dist.all_gather_into_tensor  # its older name
-            return room, gather(room, sent, group=self._nccl, async_op=True)
+            return room, lambda: gather(room, sent, group=self._nccl, async_op=True)
 
-        return self._finish(start).reshape(self.world_size, values.size)
+        return self._finish(prepare).reshape(self.world_size, values.size)
 
-    def _finish(self, start: Callable[[], tuple[Any, Any]]) -> NDArray[Any]:
-        """Start a message of NCCL, wait until all processes have it, and return what has come."""
+    def _finish(self, prepare: Callable[[], tuple[Any, Callable[[], Any]]]) -> NDArray[Any]:
+        """Prepare a message of NCCL, start it, wait until all processes have it, and return what has come.
+
+        It starts once all have prepared it: a process that starts alone may wait inside NCCL, where no error reaches it.
+        """
         with self._errors(), self._torch.cuda.stream(self._stream):
             with self._telling_of_errors():
-                room, work = start()
-                end = self._end_of(work)
-            state = _RUNNING
+                room, start = prepare()
             try:
+                state = self._most(_RUNNING)
+                if state == _RUNNING:
+                    with self._telling_of_errors():
+                        work = start()
+                        end = self._end_of(work)
                 while state == _RUNNING:
                     with self._telling_of_errors():
                         mine = _DONE if _has_ended(work, end) else _RUNNING
-                    state = int(self.all_reduce(np.array([mine]), "max")[0])
+                    state = self._most(mine)
                 if state == _FAILED:
                     raise DistributedError("NCCL has failed in another process, which has the error; start all of them again")
             except DistributedError:
                 self._abort()
                 raise
             return np.asarray(room.cpu().numpy())
+
+    def _most(self, state: int) -> int:
+        """Return the greatest state of all processes."""
+        return int(self.all_reduce(np.array([state]), "max")[0])
 
     def _end_of(self, work: Any) -> Any:
         """Return an event after a message."""
@@ -276,7 +291,7 @@ class _NCCL(_Torch):
             yield
         except Exception:
             self._abort()  # first, since others may wait inside NCCL, where Gloo does not reach them
-            self.all_reduce(np.array([_FAILED]), "max")
+            self._most(_FAILED)
             raise
 
     def _abort(self) -> None:

@@ -244,24 +244,34 @@ def killed_in_a_message(hosts: atos.distributed.HostGroup) -> None:
     """The last process dies when the others have begun a message of NCCL; they get an error."""
     engine: Any = hosts.messages.engine
     if hosts.rank == hosts.world_size - 1:
-        engine._finish = lambda start: os.kill(os.getpid(), signal.SIGKILL)
+        finish = engine._finish
+        engine._finish = lambda prepare: finish(lambda: (None, lambda: os.kill(os.getpid(), signal.SIGKILL)))
     raises(DistributedError, "start them again", hosts.messages.exchange, [np.arange(1000)] * hosts.world_size)
     print("told", flush=True)
     sys.exit()  # in order, with the GPU free again
 
 
+def _fail() -> Any:
+    raise RuntimeError("out of memory")
+
+
+def failed_before_a_message(hosts: atos.distributed.HostGroup) -> None:
+    """The last process has an error of its own before a message of NCCL, which the others do not begin; all get an error."""
+    _fails(hosts, _fail)
+
+
 def failed_in_a_message(hosts: atos.distributed.HostGroup) -> None:
     """The last process has an error of its own when the others have begun a message of NCCL; all get an error."""
+    _fails(hosts, lambda: (None, _fail))
+
+
+def _fails(hosts: atos.distributed.HostGroup, prepare: Any) -> None:
     engine: Any = hosts.messages.engine
-
-    def fail() -> Any:
-        raise RuntimeError("out of memory")
-
-    # The others hear of it from this package, or NCCL sees before that that its connection is gone.
+    # In a message the others hear of it from this package, or NCCL sees before that that its connection is gone.
     text = "NCCL has failed in another process|could not exchange messages: NCCL Error"
     if hosts.rank == hosts.world_size - 1:
         finish, text = engine._finish, "out of memory"
-        engine._finish = lambda start: finish(fail)
+        engine._finish = lambda _: finish(prepare)
     with pytest.raises(DistributedError, match=text):
         hosts.messages.exchange([np.arange(1000)] * hosts.world_size)
     print("told", flush=True)

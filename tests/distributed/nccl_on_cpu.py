@@ -31,12 +31,12 @@ class OnCPU(_NCCL):
     def _make_stream(self) -> None:
         return None
 
-    def _finish(self, start: Any) -> Any:
-        def start_message() -> tuple[Any, Message]:
-            room, work = start()
-            return room, Message(work)
+    def _finish(self, prepare: Any) -> Any:
+        def prepare_message() -> tuple[Any, Any]:
+            room, start = prepare()
+            return room, lambda: Message(start())
 
-        return super()._finish(start_message)
+        return super()._finish(prepare_message)
 
     def _end_of(self, work: Message) -> Message:
         return work

@@ -152,9 +152,10 @@ def test_a_process_that_is_killed_with_nccl(nccl_size, case, monkeypatch):
     assert said == "told\n" * (nccl_size - 1)
 
 
-def test_a_process_that_fails_with_nccl(nccl_size, monkeypatch):
+@pytest.mark.parametrize("case", ["failed_before_a_message", "failed_in_a_message"])
+def test_a_process_that_fails_with_nccl(nccl_size, case, monkeypatch):
     monkeypatch.setenv("ATOS_TEST_LONG_MESSAGE", "100")
-    status, said, errors = start("nccl", nccl_size, "failed_in_a_message")
+    status, said, errors = start("nccl", nccl_size, case)
     assert set(status) == {0}, errors
     assert said == "told\n" * nccl_size
 
