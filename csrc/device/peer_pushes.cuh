@@ -19,14 +19,23 @@ ATOS_DEVICE void fence_before_publishing(bool away, bool barrier) {
   else fence_device();
 }
 
+// [the lanes of a mask] Stores an item of each in a queue at once, under tickets beside each other.
+template <unsigned bytes>
+ATOS_DEVICE void publish_together(const QueueRef<bytes> &queue, unsigned lanes, const Item<bytes> &item) {
+  const unsigned leader = __ffs(lanes) - 1;
+  uint64_t tail = 0; // two numbers: the ticket, and the growths, which say its ring
+  if (lane_id() == leader) tail = queue.reserve(__popc(lanes));
+  tail = __shfl_sync(lanes, tail, leader);
+  const unsigned k = growths_of(tail);
+  const uint64_t ticket = tickets_of(tail) + __popc(lanes & ((1u << lane_id()) - 1));
+  queue.publish(queue.ring(k, queue.first_ticket_of(k)), ticket, item);
+}
+
 // [any lanes] Stores an item in the queue of its owner at once.
 template <unsigned bytes> ATOS_DEVICE void publish_to_owner(const Peers &peers, const Item<bytes> &item, bool barrier) {
   const uint32_t owner = peers.owner(item);
   fence_before_publishing(owner != peers.own, barrier);
-  const QueueRef<bytes> queue = peers.queue<bytes>(owner);
-  const uint64_t tail = queue.reserve(1);
-  const unsigned growths = growths_of(tail);
-  queue.publish(queue.ring(growths, queue.first_ticket_of(growths)), tickets_of(tail), item);
+  publish_together(peers.queue<bytes>(owner), __match_any_sync(__activemask(), owner), item);
 }
 
 // [team] Stores n items in the queues of their owners: counts those of each, reserves their tickets by one addition there, by a

@@ -7,7 +7,7 @@
 namespace atos {
 
 // [any lanes] Appends an item to the buffer. Lanes that push together share one atomic. If the buffer is full, the item goes to
-// the queue at once.
+// the queue at once, and again lanes share one, since those of all workers are of one counter.
 template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push(const Item<bytes> &item) {
   const unsigned active = __activemask();
   const unsigned leader = __ffs(active) - 1, before = __popc(active & ((1u << lane_id()) - 1));
@@ -19,9 +19,7 @@ template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push(const Item<bytes>
   } else {
     if (has_peers()) return publish_to_owner(peers_of(*launch), item, launch->barrier);
     fence();
-    const uint64_t tail = queue().reserve(1); // two numbers: the ticket, and the growths, which say its ring
-    const unsigned k = growths_of(tail);
-    queue().publish(queue().ring(k, queue().first_ticket_of(k)), tickets_of(tail), item);
+    publish_together(queue(), __activemask(), item);
   }
 }
 
