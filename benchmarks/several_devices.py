@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("graphs", nargs="+", metavar="GRAPH", help=SPEC_HELP)
     parser.add_argument("--devices", nargs="+", default=["cpu:0", "cpu:1"])
     parser.add_argument(
-        "--order", choices=("keep", "random", "edges"), help="by default 'keep' for road networks, else 'random'"
+        "--order", choices=("keep", "random", "degree"), help="by default 'keep' for road networks, else 'random'"
     )
     parser.add_argument("--only", nargs="+", help="calls to time, by the first word of their row")
     parser.add_argument("--repeat", type=int, default=7)

@@ -27,12 +27,12 @@ __all__ = [
     "check_partition_order",
     "devices_of",
     "make_partition",
-    "order_by_edges",
+    "order_by_degree",
     "placement_of",
     "suit_devices",
 ]
 
-_ORDERS = ("keep", "random", "edges")
+_ORDERS = ("keep", "random", "degree")
 
 
 def check_partition_order(order: Any, orders: Sequence[str] = _ORDERS) -> str:
@@ -42,16 +42,17 @@ def check_partition_order(order: Any, orders: Sequence[str] = _ORDERS) -> str:
     return order
 
 
-def order_by_edges(degrees: NDArray[Any], count: int) -> NDArray[np.uint32]:
-    """Return the vertices of each of `count` parts, one after another, so that all have about as many edges.
+def order_by_degree(degrees: NDArray[Any], count: int) -> NDArray[np.uint32]:
+    """Return the vertices of each of `count` parts, one after another, by falling degree, so that all have about as many edges.
 
-    Vertices are dealt to the parts by falling degree, in turns that change direction, as many to each as it owns; the last part
-    may own fewer. In a part they are in the order of their ids.
+    Vertices are dealt to the parts in that order, in turns that change direction, as many to each as it owns; the last part may
+    own fewer.
     """
     n = len(degrees)
     ownership = np.diff([min(k * chunk_of(n, count), n) for k in range(count + 1)])
     owner = np.empty(n, np.int64)
-    left, first = np.argsort(-degrees.astype(np.int64), kind="stable"), 0
+    by_degree = np.argsort(-degrees.astype(np.int64), kind="stable")
+    left, first = by_degree, 0
     for least in np.unique(ownership):  # parts with room for so many get one in each turn
         takers = np.flatnonzero(ownership >= least)
         turns = int(least) - first
@@ -59,7 +60,7 @@ def order_by_edges(degrees: NDArray[Any], count: int) -> NDArray[np.uint32]:
         rounds[1::2] = rounds[1::2, ::-1]
         owner[left[: turns * len(takers)]] = rounds.ravel()
         left, first = left[turns * len(takers) :], int(least)
-    return np.argsort(owner, kind="stable").astype(np.uint32)
+    return by_degree[np.argsort(owner[by_degree], kind="stable")].astype(np.uint32)
 
 
 # Bytes for a vertex and an edge of a graph with weights, and of what algorithms have for each.

@@ -59,7 +59,7 @@ def test_a_random_order_is_the_same_for_a_seed():
         (["cpu", atos.Device("cuda", 0)], {}, InvalidArgumentError, r"all GPUs or all CPU devices \(got cpu, cuda:0\)"),
         (["cuda:99"], {}, DeviceNotFoundError, "there is no device 'cuda:99'"),
         (["cpu", "cpu:0"], {}, InvalidArgumentError, r"must differ \(got cpu, cpu:0; 'cpu' is 'cpu:0'\)"),
-        (THREE, {"order": "degree"}, InvalidArgumentError, r"one of keep, random, edges \(got 'degree'\)"),
+        (THREE, {"order": "edges"}, InvalidArgumentError, r"one of keep, random, degree \(got 'edges'\)"),
         (THREE, {"seed": -1}, InvalidArgumentError, "seed must be from 0"),
     ],
 )
