@@ -8,6 +8,7 @@ import pytest
 import atos_py as atos
 from atos_py.algorithms.bfs import direction_over_devices as levels
 from atos_py.algorithms.bfs import parents_over_devices as parents
+from atos_py.algorithms.bfs import pushed_levels_over_devices as pushed
 from atos_py.algorithms.pagerank import chebyshev_pull
 from atos_py.algorithms.pagerank import over_devices as pagerank
 from atos_py.algorithms.sssp.tasks import relax
@@ -49,6 +50,16 @@ def test_search_by_level(worker):
     found = link.cubin(tasks, None, args, VERTEX, worker, (9, 0), each_round=levels.open_level, peers=True)
     assert (found.stack_bytes, found.spill_bytes) == (0, 0)
     assert found.registers <= 80
+
+
+def test_pushed_levels():
+    tried, reached = (PrivateArray(each, "u4", PARTS.ownership.others(k)) for k, each in ((1, 1), (2, (2, 1))))
+    depth, ranges = atos.full(16, 0, dtype=np.uint32, partition=PARTS), plan_device_ranges(PARTS.ownership, "cta", TAKEN)
+    search = pushed.PushedSearch(depth, tried, tried.rows, reached, ranges, 4, 9)
+    args = describe(PARTS), describe(search)
+    found = link.cubin(Tasks(pushed.PUSH_TASKS), None, args, VERTEX, "cta", (9, 0), each_round=pushed.end_round, peers=True)
+    assert (found.stack_bytes, found.spill_bytes) == (0, 0)
+    assert found.registers <= 64
 
 
 def test_parents():

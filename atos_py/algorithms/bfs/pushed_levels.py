@@ -4,8 +4,6 @@ A level is a round, in which all that is reached gets the same depth. So depths 
 says whether it was reached, and who sets it stores the depth. Without rounds each edge takes an atomic minimum of a depth, and
 vertices that were reached by a longer path push again. The bits also fit in the cache of a GPU where the depths do not.
 
-Over several devices each has its own bits of all vertices. So of its edges to a vertex one alone crosses the link to the owner.
-
 After `MOST_LEVELS` rounds the search goes on without rounds: a graph with so many levels has little to do in each of them, and
 a barrier takes longer than an edge.
 
@@ -21,21 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays.array import Array
-from ...arrays.partitioned import PartitionedArray
-from ...arrays.private import PrivateArray
-from ...compile.atomics import atomic_min, atomic_or_
+from ...compile.atomics import atomic_or_
 from ...compile.task import task
 from ...graph.graph_arrays import GraphArrays
-from ...graph.partition import Partition
 from ...operators.filters import bits_of
 from ...runtime.launch_options import LaunchOptions
 from ..launch_sequence import LaunchSequence
 from .tasks import visit_within
 
-__all__ = ["MOST_LEVELS", "is_first_try", "search_by_pushed_levels", "try_first", "try_first_over"]
+__all__ = ["MOST_LEVELS", "ROOM", "is_first_try", "search_by_pushed_levels", "try_first"]
 
 MOST_LEVELS = 64
-_PUSH_BUFFER = 4096  # items of a worker: a step pushes many in the first large level, and what finds no room is stored alone
+# A step of a worker pushes many items in the first large level, and what finds no room is stored alone.
+ROOM: LaunchOptions = {"push_buffer": 4096}
 
 
 def is_first_try(tried, v):  # type: ignore[no-untyped-def]
@@ -60,14 +56,6 @@ def try_first(worker, v, i, first, next_depth, graph, depth, tried, limit):  # t
             worker.push(u)
 
 
-@task(workload=out_edges)
-def try_first_over(worker, v, i, first, next_depth, parts, depth, tried, limit):  # type: ignore[no-untyped-def]
-    """Do the same over several devices, of which others may try it too."""
-    u = np.int64(parts.indices[first + i])
-    if is_first_try(tried, u) and atomic_min(depth, u, next_depth) > next_depth and next_depth < limit:
-        worker.push(u)
-
-
 def end_level(worker, graph, depth, tried, limit):  # type: ignore[no-untyped-def]
     """Leave the rest, if there is some after so many rounds, to a launch without rounds."""
     if worker.round == MOST_LEVELS - 1 and worker.pending > 0:
@@ -75,22 +63,12 @@ def end_level(worker, graph, depth, tried, limit):  # type: ignore[no-untyped-de
 
 
 def search_by_pushed_levels(
-    graph: GraphArrays | Partition,
-    sources: NDArray[Any],
-    depth: Array | PartitionedArray,
-    launches: LaunchSequence,
-    limit: int,
+    graph: GraphArrays, sources: NDArray[Any], depth: Array, launches: LaunchSequence, limit: int
 ) -> None:
     """Find the depths up to a limit, of at least 1; `depth` is 0 at the sources."""
     rounds: LaunchOptions = {"barrier": True, "each_round": end_level}
-    n, defaults = depth.size, LaunchOptions(push_buffer=_PUSH_BUFFER)
-    if isinstance(graph, Partition):
-        words = -(-n // 32)
-        tried: Any = PrivateArray(words, np.uint32, graph.ownership.others(words))
-        launches.launch(sources, try_first_over, graph, depth, tried, limit, defaults=defaults, overrides=rounds)
-    else:
-        tried = bits_of(np.unique(sources), n, launches.queue.device)
-        launches.launch(sources, try_first, graph, depth, tried, limit, defaults=defaults, overrides=rounds)
+    tried = bits_of(np.unique(sources), depth.size, launches.queue.device)
+    launches.launch(sources, try_first, graph, depth, tried, limit, defaults=ROOM, overrides=rounds)
     if launches.runs[-1].stopped:  # but the search goes on
         launches.runs[-1] = replace(launches.runs[-1], stopped=False)
         launches.launch(sources[:0], visit_within, graph, depth, None, limit)
