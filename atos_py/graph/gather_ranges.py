@@ -65,7 +65,8 @@ def make_notes(graph: GraphArrays, devices: int = 1, make: Callable[[int, Any], 
     """Return room for the notes of a graph, for so many devices; `make` is called with a size and a dtype, for zeros."""
     n, m, low_degree = graph.num_vertices, graph.num_edges, is_low_degree(graph)
     smallest, largest, items_per_processor = _RANGE_SIZES[low_degree]
-    size = max(smallest, min(largest, n // (items_per_processor * graph.device.processors * devices)))
+    # Over several devices each takes as many as one alone would, since all wait for the last.
+    size = max(smallest, min(largest, n // (items_per_processor * graph.device.processors)) // devices)
     work = max(m * size // max(n, 1) + _VERTEX_WORK * size, 1)
     new = make or (lambda size, dtype: zeros(size, dtype=dtype, device=graph.device))
     hubs = new(4 + 3 * (m // long_rows.HUB_DEGREE), np.int64)

@@ -99,15 +99,49 @@ def gather(
     return Task(named(run, update))
 
 
-def range_gather(accumulate: Callable[..., Any], update: Callable[..., Any], zero: Any, count: int) -> Callable[..., Any]:
+def range_gather(
+    accumulate: Callable[..., Any], update: Callable[..., Any], zero: Any, count: int, together: bool = False
+) -> Callable[..., Any]:
     """Return the function by which a worker gathers for a range of vertices, but not for those with very many edges.
 
     It is called as ``gather_range(worker, first, last, thread_max_degree, longest, indptr, indices, totals, *args)``, with the
     first vertex and the end of the range, and the edges from which on a vertex has too many. The others are the arguments of
     the task of `gather`, of which `accumulate` is the `row_sum`.
+
+    Vertices of high degree, for which all threads gather, are updated one after the other, or, `together`, as many at once as
+    there are threads: what is stored of them at other devices then crosses the link together.
     """
     add, store = plus(count), store_sums(count)
     zeros = (zero,) * count
+
+    def one_by_one(worker, sums, first, last, thread_max_degree, longest, indptr, indices, *args):  # type: ignore[no-untyped-def]
+        for v in range(first, last):
+            begin = indptr[v]
+            end = indptr[v + 1]
+            if thread_max_degree < end - begin <= longest:
+                received = worker.sum(accumulate(v, begin + worker.rank, end, worker.size, indices, *args))
+                if worker.rank == 0:
+                    sums = add(sums, update(v, end - begin, received, *args))
+        return sums
+
+    def all_at_once(worker, sums, first, last, thread_max_degree, longest, indptr, indices, *args):  # type: ignore[no-untyped-def]
+        for base in range(first, last, worker.size):
+            own = base + worker.rank
+            received = zero
+            for v in range(base, min(base + worker.size, last)):
+                begin = indptr[v]
+                end = indptr[v + 1]
+                if thread_max_degree < end - begin <= longest:
+                    total = worker.sum(accumulate(v, begin + worker.rank, end, worker.size, indices, *args))
+                    if v == own:
+                        received = total
+            if own < last:
+                degree = indptr[own + 1] - indptr[own]
+                if thread_max_degree < degree <= longest:
+                    sums = add(sums, update(own, degree, received, *args))
+        return sums
+
+    gather_high = all_at_once if together else one_by_one
 
     def run(  # type: ignore[no-untyped-def]
         worker, first, last, thread_max_degree, longest, indptr, indices, totals, *args
@@ -123,13 +157,7 @@ def range_gather(accumulate: Callable[..., Any], update: Callable[..., Any], zer
                 # int64 as below, where it comes from the rank: Numba compiles `accumulate` for each type of its arguments.
                 sums = add(sums, update(v, end - begin, accumulate(v, np.int64(begin), end, 1, indices, *args), *args))
         if worker.any(any_high):
-            for v in range(first, last):
-                begin = indptr[v]
-                end = indptr[v + 1]
-                if thread_max_degree < end - begin <= longest:
-                    received = worker.sum(accumulate(v, begin + worker.rank, end, worker.size, indices, *args))
-                    if worker.rank == 0:
-                        sums = add(sums, update(v, end - begin, received, *args))
+            sums = gather_high(worker, sums, first, last, thread_max_degree, longest, indptr, indices, *args)
         store(worker, sums, totals)
 
     return run

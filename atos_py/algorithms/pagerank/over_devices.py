@@ -60,7 +60,7 @@ def next_value(v, degree, received, current, previous, base, damping, omega):  #
 
 
 accumulate = row_sum(contribution, no_contribution)
-gather_range = range_gather(accumulate, next_value, 0.0, count=3)
+gather_range = range_gather(accumulate, next_value, 0.0, count=3, together=True)
 gather_piece, settle_long_rows = gather_pieces(accumulate, next_value, 0.0, count=3)
 
 
