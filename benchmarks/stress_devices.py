@@ -128,12 +128,13 @@ def pass_on(worker, v, processes):  # type: ignore[no-untyped-def]
     worker.push((v + 1) % processes)
 
 
-def tree(chance: random.Random) -> np.ndarray:
+def tree(chance: random.Random, most_nodes: int) -> np.ndarray:
     """Return where the children of each node begin."""
-    nodes, most = chance.choice(((1, 1), (50, 2), (700, 3), (5000, 1), (5000, 9))), chance.choice((0, 300))
-    number = np.random.default_rng(chance.getrandbits(32)).integers(0, nodes[1], nodes[0], endpoint=True)
-    number[0] = max(most, 1)
-    ends = np.minimum(1 + np.cumsum(np.maximum(number, 1)), nodes[0])
+    (size, children), first = chance.choice(((1, 1), (50, 2), (700, 3), (5000, 1), (5000, 9))), chance.choice((0, 300))
+    nodes = min(size, most_nodes)
+    number = np.random.default_rng(chance.getrandbits(32)).integers(0, children, nodes, endpoint=True)
+    number[0] = max(first, 1)
+    ends = np.minimum(1 + np.cumsum(np.maximum(number, 1)), nodes)
     return np.concatenate([[1], ends]).astype(np.uint32)
 
 
@@ -146,12 +147,14 @@ def some_devices(chance: random.Random, most: int, kind: str) -> list[str]:
     return chance.sample(gpus * times, len(gpus) * times)[: max(most, 2)]
 
 
-def one(chance: random.Random, most: int, kind: str, group: Any, counts: Counter[str], alive: list[float]) -> None:
+def one(
+    chance: random.Random, most: int, most_nodes: int, kind: str, group: Any, counts: Counter[str], alive: list[float]
+) -> None:
     """Run one tree several times, going on as often as the queue fills, the time is over or a task ends it, and check it.
 
     `alive` gets the time of each launch.
     """
-    first = tree(chance)
+    first = tree(chance, most_nodes)
     nodes = len(first) - 1
     graph = atos.Graph.from_edges([], [], num_vertices=nodes, device="cpu")
     parts = graph.partition(None if group else some_devices(chance, most, kind))
@@ -215,7 +218,14 @@ def one(chance: random.Random, most: int, kind: str, group: Any, counts: Counter
 
 
 def work(
-    launches: int, most: int, kind: str, seed: int, patience: float, seconds: float = math.inf, group: Any = None
+    launches: int,
+    most: int,
+    most_nodes: int,
+    kind: str,
+    seed: int,
+    patience: float,
+    seconds: float = math.inf,
+    group: Any = None,
 ) -> Counter[str]:
     """Do launches until there are enough, or the time is over; end the process where one hangs."""
     chance, counts, begin = random.Random(seed), Counter[str](), time.monotonic()
@@ -229,7 +239,7 @@ def work(
 
     threading.Thread(target=watch, daemon=True).start()
     while counts["launches"] < launches and time.monotonic() - begin < seconds:
-        one(chance, most, kind, group, counts, alive)
+        one(chance, most, most_nodes, kind, group, counts, alive)
     counts["seconds"] = round(time.monotonic() - begin)
     return counts
 
@@ -290,6 +300,7 @@ def main() -> None:
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="what kind of devices")
     parser.add_argument("--processes", type=int, help="processes of one device each, in place of devices of one process")
     parser.add_argument("--kill", type=int, metavar="TIMES", help="kill processes instead, of 2 to --processes")
+    parser.add_argument("--nodes", type=int, default=5000, help="of a tree, at most: chains of 5,000 take most of the time")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, help="end after so long, of one process, with the launches done by then")
     parser.add_argument("--patience", type=float, default=120, help="seconds after which a launch counts as hung")
@@ -299,7 +310,7 @@ def main() -> None:
     if options.kill:
         options.processes = options.processes or 4
     if options.processes is None:
-        given = options.launches, options.devices, options.device, options.seed, options.patience
+        given = options.launches, options.devices, options.nodes, options.device, options.seed, options.patience
         counts = work(*given, options.seconds or math.inf)
         sys.exit(not show(f"2 to {options.devices} {options.device} in one process", counts))
     if options.rank is None and options.kill:
@@ -314,7 +325,8 @@ def main() -> None:
     if options.kill:
         die(options.seed, group)
         return
-    counts = work(options.launches, options.devices, options.device, options.seed, options.patience, group=group)
+    given = options.launches, options.devices, options.nodes, options.device, options.seed, options.patience
+    counts = work(*given, group=group)
     told = group.gather(b"%d" % (counts["wrong"] + counts["lost"]))
     right = show(f"{options.processes} processes, {options.device}", counts) if group.rank == 0 else True
     sys.exit(not right or any(int(each) for each in told))

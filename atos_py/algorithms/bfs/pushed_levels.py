@@ -30,7 +30,7 @@ from .tasks import visit_within
 __all__ = ["MOST_LEVELS", "ROOM", "is_first_try", "search_by_pushed_levels", "try_first"]
 
 MOST_LEVELS = 64
-# A step of a worker pushes many items in the first large level, and what finds no room is stored alone.
+# A step of a worker pushes many items in the first large level, and what finds no room is stored at once, which takes longer.
 ROOM: LaunchOptions = {"push_buffer": 4096}
 
 
