@@ -45,7 +45,7 @@ _VERTEX_WORK = 4  # what a vertex costs, in edges
 
 
 class RowNotes(NamedTuple):
-    """What tasks note of the rows of a graph, from which its ranges are made."""
+    """The hubs of a graph and the first vertices of its ranges, as tasks find them."""
 
     hubs: Array  # how many there are, and the vertex, the first edge and the end of each
     begins: Array  # the vertex that begins a range, by the number of the range; or 0

@@ -69,7 +69,7 @@ def test_random_ranks(made, damping, tolerance, dtype):
 
 
 def test_ranks_of_a_graph_and_of_parts_that_share_its_arrays():
-    """What is kept for one of them is not for another."""
+    """Each has ranges of its own, which are kept by its devices."""
     graph = atos.generate.rmat(9, 8, device="cpu")
     for where in (graph, *[graph.partition([f"cpu:{k}" for k in range(count)]) for count in (1, 3, 2)], graph):
         atos.verify_pagerank(graph, atos.pagerank(where).rank.to_numpy(), 1e-4)
