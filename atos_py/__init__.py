@@ -53,6 +53,7 @@ from .compile.atomics import (
     atomic_or_,
     atomic_xor,
 )
+from .compile.cached_load import load_cached
 from .compile.group import Group
 from .compile.local_array import local_array
 from .compile.packing import pack, unpack
@@ -145,6 +146,7 @@ __all__ = [
     "label_propagation",
     "label_spreading",
     "linalg",
+    "load_cached",
     "local_array",
     "manifold_ranking",
     "max",

@@ -183,6 +183,26 @@ def test_accumulate_where_there_is_no_reduction(ptx):
     assert not re.search(r"\bred\.", text)
 
 
+@pytest.mark.parametrize(("dtype", "kind"), [("uint8", "u8"), ("uint32", "u32"), ("float32", "u32"), ("float64", "u64")])
+def test_a_cached_load_is_of_the_scope_of_a_block(ptx, dtype, kind):
+    def body(worker, v, source, target):
+        target[v] = atos.load_cached(source, v)
+
+    text = ptx(body, array(dtype), array(dtype))
+    assert text.count(f"ld.relaxed.cta.global.{kind}") == 1
+    assert "ld.relaxed.gpu" not in text
+
+
+def test_a_cached_load_of_other_arrays_is_a_plain_one(ptx):
+    def body(worker, v, source, target):
+        scratch = worker.scratch(np.float32, 2)
+        target[v] = atos.load_cached(source, v) + atos.load_cached(scratch, v % 2)
+
+    text = ptx(body, array("float32", readonly=True), array("float32"))
+    assert "ld.global.nc" in text
+    assert "ld.relaxed" not in text
+
+
 def test_push_min_reads_before_it_lowers_and_pushes(ptx):
     def body(worker, v, depth):
         worker.push_min(depth, v, 7)

@@ -63,6 +63,18 @@ def add_half_a_vector(worker, v, x):
     atos.atomic_add4(x, v, 1, 2)
 
 
+def load_cached_two(worker, v, x):
+    return atos.load_cached(x, v, 1)
+
+
+def load_cached_number(worker, v, x):
+    return atos.load_cached(v, 0)
+
+
+def load_cached_by_float(worker, v, x):
+    return atos.load_cached(x, 0.5)
+
+
 def pack_wide(worker, v, x):
     return atos.pack(x[v], v)
 
@@ -387,6 +399,9 @@ REFUSED = [
     (add_vector, array("f8"), "atomic_add2 works on float32, not on float64", "atos.atomic_add2"),
     (add_vector, array("f4", readonly=True), "atomic_add2 is used on a read-only array", "atos.atomic_add2"),
     (add_half_a_vector, array("f4"), "atomic_add4 takes (array, first index, 4 values) by position", "atos.atomic_add4"),
+    (load_cached_two, array("f4"), "load_cached takes (array, index) by position", "atos.load_cached"),
+    (load_cached_number, array("f4"), "load_cached works on arrays, not on a int64", "atos.load_cached"),
+    (load_cached_by_float, array("f4"), "index", "atos.load_cached"),
     (pack_wide, array("u4"), "pack takes a int64 as uint32 or as int32, whose words differ", "atos.pack"),
     (pack_as_double, array("f4"), "pack takes a dtype of np.uint32, np.int32 or np.float32, not float64", "atos.pack"),
     (pack_cut_off, array("f4"), "pack would cut off a float32 to int32; convert it, as in int(x)", "atos.pack"),

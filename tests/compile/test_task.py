@@ -16,7 +16,7 @@ from atos_py.errors import InvalidArgumentError, TaskCallError
 
 ATOMICS = [
     *("atomic_min", "atomic_max", "atomic_add", "atomic_mul", "atomic_exch", "atomic_cas"),
-    *("atomic_or_", "atomic_and_", "atomic_xor", "atomic_add2", "atomic_add4", "accumulate"),
+    *("atomic_or_", "atomic_and_", "atomic_xor", "atomic_add2", "atomic_add4", "accumulate", "load_cached"),
 ]
 
 
@@ -78,7 +78,7 @@ def test_workload_has_to_be_a_function():
 
 @pytest.mark.parametrize("name", ATOMICS)
 def test_atomics_from_the_host_say_what_to_do(name):
-    arguments = (0,) * {"atomic_cas": 4, "atomic_add2": 4, "atomic_add4": 6}.get(name, 3)
+    arguments = (0,) * {"atomic_cas": 4, "atomic_add2": 4, "atomic_add4": 6, "load_cached": 2}.get(name, 3)
     with pytest.raises(TaskCallError, match=f"{name} works inside tasks only"):
         getattr(atos, name)(*arguments)
 

@@ -211,6 +211,7 @@ TABLE: list[tuple[Callable[[], Any], type[AtosError], str]] = [
             (atos.atomic_add2, 4),
             (atos.atomic_add4, 6),
             (atos.atomic_mul, 3),
+            (atos.load_cached, 2),
             (atos.local_array, 2),
             (atos.atomic_exch, 3),
             (atos.atomic_cas, 4),

@@ -18,6 +18,7 @@ from ..kinds import Launchable, Tasks, tasks_of
 from ..task import Task
 from . import lower_arrays as _arrays  # noqa: F401  # these for what they register with Numba
 from . import lower_atomics as _atomics  # noqa: F401
+from . import lower_cached_load as _cached_load  # noqa: F401
 from . import lower_groups as _groups  # noqa: F401
 from . import lower_local_array as _local_array  # noqa: F401
 from . import lower_packing as _packing  # noqa: F401

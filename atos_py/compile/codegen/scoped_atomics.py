@@ -28,8 +28,8 @@ _OPERATIONS = {
 
 
 def scope_of(access: str) -> str:
-    """Return the scope, as PTX names it, of an array that tasks access so."""
-    return "sys" if access == "system" else "gpu"
+    """Return the scope, as PTX names it, of what tasks access so: an array, or "cached", by `load_cached`."""
+    return {"system": "sys", "cached": "cta"}.get(access, "gpu")
 
 
 def _asm(builder: ir.IRBuilder, code: str, pointer: ir.Value, *values: ir.Value) -> ir.Value:
