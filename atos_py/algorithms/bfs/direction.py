@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ...arrays.array import Array, zeros
 from ...compile.atomics import atomic_add, atomic_min
+from ...compile.cached_load import load_cached
 from ...compile.task import task
 from ...graph.graph import Graph
 from ...operators.range_takers import ask_for_range, fit_takers, plan_takers
@@ -104,7 +105,7 @@ def is_unreached(v, indices, level, search):  # type: ignore[no-untyped-def]
 
 def is_parent(edge, indices, level, search):  # type: ignore[no-untyped-def]
     """Whether an edge leads to the frontier."""
-    return search.depth[indices[edge]] == level
+    return load_cached(search.depth, indices[edge]) == level
 
 
 def depth_below(v, edge, indices, level, search):  # type: ignore[no-untyped-def]

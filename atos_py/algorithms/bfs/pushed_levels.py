@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ...arrays.array import Array
 from ...compile.atomics import atomic_or_
+from ...compile.cached_load import load_cached
 from ...compile.task import task
 from ...graph.graph_arrays import GraphArrays
 from ...operators.filters import bits_of
@@ -37,7 +38,7 @@ ROOM: LaunchOptions = {"push_buffer": 4096}
 def is_first_try(tried, v):  # type: ignore[no-untyped-def]
     """Set a bit; return whether that was not done before."""
     bit = np.uint32(1 << (v & 31))
-    return tried[v >> 5] & bit == 0 and atomic_or_(tried, v >> 5, bit) & bit == 0
+    return load_cached(tried, v >> 5) & bit == 0 and atomic_or_(tried, v >> 5, bit) & bit == 0
 
 
 def out_edges(v, graph, depth, tried, limit):  # type: ignore[no-untyped-def]

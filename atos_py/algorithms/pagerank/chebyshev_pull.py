@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays.array import Array, zeros
+from ...compile.cached_load import load_cached
 from ...compile.task import task
 from ...graph.gather_ranges import note_row
 from ...graph.graph import Graph
@@ -78,7 +79,7 @@ class Iteration(NamedTuple):
 
 def contribution(v, u, current, *rest):  # type: ignore[no-untyped-def]
     """Return what an edge carries."""
-    return current[u]
+    return load_cached(current, u)
 
 
 def no_contribution(current, *rest):  # type: ignore[no-untyped-def]
