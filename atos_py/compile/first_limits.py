@@ -51,6 +51,7 @@ _ONLY = {
     ("connect", "cta"): 48,
     ("decide", "cta"): 32,
     ("expand, pull, list_level", "cta"): 40,
+    ("expand, take_ranges", "cta"): 64,
     ("grow", "cta"): 40,
     ("list_rows, delete_in_rows", "cta"): 64,
 }

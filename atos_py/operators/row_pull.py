@@ -57,17 +57,23 @@ def row_fold(
 
 
 def row_search(
-    wants: Callable[..., Any], accepts: Callable[..., Any], term: Callable[..., Any], settle: Callable[..., Any]
+    wants: Callable[..., Any],
+    accepts: Callable[..., Any],
+    term: Callable[..., Any],
+    settle: Callable[..., Any],
+    still_wants: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
     """Return a function for flat tasks, by which the vertices of a range each look for an edge.
 
     All threads of a worker call it as ``function(worker, first, end, alone, indptr, *args)``. Each vertex v with
     ``wants(v, *args)`` looks for an edge with ``accepts(edge, *args)``, and one thread calls ``settle(v, number, *args)`` with
     ``term(v, edge, *args)``. One thread looks at the first `alone` edges of a row. The others are for groups of 32, all threads
-    of which stop when one accepts an edge: collaborative early termination.
+    of which stop when one accepts an edge: collaborative early termination. They ask ``still_wants(v, *args)``, by default
+    `wants`, which is false after a call of `settle`.
 
     Returns the sum, over the calls of this thread, of what `settle` returns: a number.
     """
+    wants_rest = still_wants or wants
 
     def found(v, edge, *args):  # type: ignore[no-untyped-def]
         return settle(v, term(v, edge, *args), *args)
@@ -78,7 +84,7 @@ def row_search(
         return edge
 
     def is_left(v, alone, indptr, *args):  # type: ignore[no-untyped-def]
-        return indptr[v + 1] - indptr[v] > alone and wants(v, *args)
+        return indptr[v + 1] - indptr[v] > alone and wants_rest(v, *args)
 
     def find_by_all(group, v, alone, indptr, *args):  # type: ignore[no-untyped-def]
         edge, last = np.int64(indptr[v]) + alone, np.int64(indptr[v + 1])

@@ -5,7 +5,8 @@ the link to the owner. The owner gets the depth, and the vertex as an item of th
 
 Pulling: each device has a copy of bits that say which vertices were reached. A vertex that pulls looks for a neighbour with a
 bit. That is one of the last level, since a neighbour of an earlier one would have reached the vertex. A device that has pulled
-sends the bits of its own vertices to all, for the next level.
+sends the bits of its own vertices to all, for the next level. A vertex without edges has a bit too, though it is not reached:
+so it does not look, and a word of bits that are all set, of which there are soon many, says that 32 vertices need nothing.
 
 A level is a round; before the first level that pulls, another one sends the bits of what was pushed. While levels may still be
 pulled, a level that pushes only counts what it reaches, and a level that is to push lists its vertices first. `open_level` is
@@ -29,6 +30,7 @@ from ...arrays.partitioned import PartitionedArray
 from ...arrays.private import PrivateArray, arrays_together
 from ...arrays.shared import common_zeros
 from ...compile.atomics import atomic_add, atomic_min
+from ...compile.cached_load import load_cached
 from ...compile.task import task
 from ...graph.partition import Partition
 from ...operators.device_ranges import DeviceRanges, plan_device_ranges, reset_ranges, takers_of, vertices_of_device
@@ -42,10 +44,12 @@ from .tasks import UNREACHED
 
 __all__ = ["LEVEL_TASKS", "Search", "expand", "open_level", "search_over_devices", "take_ranges"]
 
-# Modes of a round. The level pushes; its vertices are listed; its bits are sent; it is pulled from; its vertices are listed,
-# and no level will be pulled from any more; the search is over.
-_PUSH, _LIST, _SEND, _PULL, _LAST, _END = range(6)
+# Modes of a round. The level pushes; its vertices are listed; its bits are sent; it is pulled from; its vertices are listed, by
+# depths or by bits, and no level will be pulled from any more; the search is over.
+_PUSH, _LIST, _SEND, _PULL, _LAST, _LAST_BY_BITS, _END = range(7)
 _LEVEL, _FOUND = range(2)  # places in the state: the level, and the edges found before it
+_ALL = np.uint32(0xFFFF_FFFF)  # bits of a word
+_GROUP = 4  # threads that make a word of bits
 _NUM_SUMS = 256  # places of a device that a sum is spread over, all of which are read between two rounds
 
 
@@ -86,30 +90,82 @@ def expand(worker, v, i, first, next_depth, parts, search):  # type: ignore[no-u
             worker.push(u)
 
 
-def send_words(worker, first, end, level, search):  # type: ignore[no-untyped-def]
-    """Send all devices the bits of a range of vertices, which begins with a word."""
-    group = worker.group(4)
-    share = 32 // group.size  # bits of a thread
-    for word in range((first >> 5) + group.index, (end + 31) >> 5, group.count):
+def bits_of(is_set):  # type: ignore[no-untyped-def]
+    """Return the function by which the threads of a group make a word of bits of 32 vertices, an equal share each."""
+
+    def make_word(group, word, end, *args):  # type: ignore[no-untyped-def]
+        share = 32 // group.size  # bits of a thread
         bits = np.uint32(0)
         for k in range(share):
             v = (word << 5) + group.rank * share + k
-            is_reached = search.depth[min(v, end - 1)] != UNREACHED  # in any case, so that all are asked for at once
-            bits |= np.uint32(is_reached & (v < end)) << np.uint32(v & 31)
-        bits = group.sum(bits)
+            found = is_set(min(v, end - 1), *args)  # in any case, so that all are asked for at once
+            bits |= np.uint32(found & (v < end)) << np.uint32(v & 31)
+        return bits
+
+    return make_word
+
+
+def is_reached(v, search):  # type: ignore[no-untyped-def]
+    """Whether a vertex was reached."""
+    return search.depth[v] != UNREACHED
+
+
+def is_isolated(v, parts):  # type: ignore[no-untyped-def]
+    """Whether a vertex has no edges."""
+    return parts.indptr[v] == parts.indptr[v + 1]
+
+
+bits_of_reached, bits_of_isolated = bits_of(is_reached), bits_of(is_isolated)
+
+
+def send_words(worker, first, end, level, search):  # type: ignore[no-untyped-def]
+    """Send all devices the bits of a level, of a range of vertices that begins with a word and was pulled for."""
+    group = worker.group(_GROUP)
+    for word in range((first >> 5) + group.index, (end + 31) >> 5, group.count):
+        bits = search.reached[(level + 1) & 1, word]
+        if bits != _ALL:
+            bits |= group.sum(bits_of_reached(group, word, end, search) & ~bits)
         if group.rank == 0:
             search.reached[level & 1, word] = bits
 
 
+def send_first_words(worker, first, end, parts, level, search):  # type: ignore[no-untyped-def]
+    """Send all devices the bits of a range of vertices for the first level that is pulled from."""
+    group = worker.group(_GROUP)
+    for word in range((first >> 5) + group.index, (end + 31) >> 5, group.count):
+        bits = group.sum(bits_of_reached(group, word, end, search) | bits_of_isolated(group, word, end, parts))
+        if group.rank == 0:
+            search.reached[level & 1, word] = bits
+
+
+def push_new(worker, first, end, level, search):  # type: ignore[no-untyped-def]
+    """Push the vertices of a range that were reached in the last level, which was pulled from."""
+    for byte in worker.split(range(first >> 3, (end + 7) >> 3)):  # a thread looks at eight vertices
+        word = byte >> 2
+        new = search.reached[level & 1, word] & ~search.reached[(level + 1) & 1, word]
+        new = new >> np.uint32((byte & 3) << 3) & np.uint32(255)
+        v = byte << 3
+        while new != 0:
+            if new & 1 != 0:
+                worker.push(v, task=expand)
+            new >>= np.uint32(1)
+            v += 1
+
+
 def is_unreached(v, parts, level, search):  # type: ignore[no-untyped-def]
-    """Whether a vertex looks for a parent."""
+    """Whether a vertex looks for a parent in this level."""
+    return load_cached(search.reached, (level & 1, v >> 5)) >> (v & 31) & 1 == 0
+
+
+def is_still_unreached(v, parts, level, search):  # type: ignore[no-untyped-def]
+    """Whether a vertex has found no parent in this level yet."""
     return search.depth[v] == UNREACHED
 
 
 def is_parent(edge, parts, level, search):  # type: ignore[no-untyped-def]
     """Whether an edge leads to a vertex that was reached."""
     u = np.int64(parts.indices[edge])
-    return search.reached[level & 1, u >> 5] >> (u & 31) & 1 != 0
+    return load_cached(search.reached, (level & 1, u >> 5)) >> (u & 31) & 1 != 0
 
 
 def depth_below(v, edge, parts, level, search):  # type: ignore[no-untyped-def]
@@ -123,7 +179,7 @@ def settle(v, depth, parts, level, search):  # type: ignore[no-untyped-def]
     return np.int64(parts.indptr[v + 1]) - np.int64(parts.indptr[v])
 
 
-look_for_parents = row_search(is_unreached, is_parent, depth_below, settle)
+look_for_parents = row_search(is_unreached, is_parent, depth_below, settle, is_still_unreached)
 
 
 @task
@@ -145,7 +201,9 @@ def take_ranges(worker, v, parts, search):  # type: ignore[no-untyped-def]
             worker.sync()  # all depths of the range are stored
             send_words(worker, first, last, level + 1, search)
         elif mode == _SEND:
-            send_words(worker, first, last, level, search)
+            send_first_words(worker, first, last, parts, level, search)
+        elif mode == _LAST_BY_BITS:
+            push_new(worker, first, last, level, search)
         else:
             for u in worker.split(range(first, last)):
                 if search.depth[u] == level:
@@ -186,7 +244,7 @@ def open_level(worker, parts, search):  # type: ignore[no-untyped-def]
     elif pulls:
         worker.set_mode(_PULL if mode == _PULL else _SEND)  # levels that pull send the bits themselves
     else:
-        worker.set_mode(_LAST if pushes_rest else _LIST)
+        worker.set_mode(_LAST_BY_BITS if mode == _PULL else _LAST if pushes_rest else _LIST)
 
 
 LEVEL_TASKS = expand, take_ranges
