@@ -317,6 +317,7 @@ def test_every_public_call_is_tried() -> None:
         "unpack",
         "random",
         "random_bits",
+        "load_cached",
         "local_array",
     }  # words of tasks; on the host, NumPy's arithmetic
     functions = {name for name in atos.__all__ if callable(getattr(atos, name)) and not isinstance(getattr(atos, name), type)}
