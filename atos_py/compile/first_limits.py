@@ -54,6 +54,7 @@ _ONLY = {
     ("expand, take_ranges", "cta"): 64,
     ("grow", "cta"): 40,
     ("list_rows, delete_in_rows", "cta"): 64,
+    ("push_level", "cta"): 64,
 }
 
 

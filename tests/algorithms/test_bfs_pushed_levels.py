@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 import atos_py as atos
 from atos_py.algorithms.bfs import UNREACHED, pushed_levels
 from atos_py.algorithms.bfs import api as driver
+from atos_py.algorithms.bfs import pushed_levels_over_devices as over_devices
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 
@@ -28,14 +30,13 @@ def _any_graph_has_many_edges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def checked(graph: atos.Graph, where: Any, source: Any, **options: Any) -> atos.BFSResult:
-    """Push from a source over a graph, or its parts, and prove the depths; each vertex is a task once, but for an end."""
+    """Push from a source over a graph, or its parts, and prove the depths; on one device each vertex is a task once."""
     found, is_whole = atos.bfs(where, source, direction="push", **options), isinstance(where, atos.Graph)
     atos.verify_bfs(graph, source, found.depth.to_numpy(), cutoff=options.get("cutoff"))
-    assert found.stats.task == ("try_first" if is_whole else "mark, merge")
+    assert found.stats.task == ("try_first" if is_whole else "push_level")
     if "cutoff" not in options:
-        reached = np.count_nonzero(found.depth.to_numpy() != UNREACHED)
-        assert reached == (found.stats.tasks_run if is_whole else found.stats.tasks_run_by["mark"])
-        assert found.stats.rounds == found.num_levels * (1 if is_whole else 2)
+        assert found.stats.rounds == (found.num_levels if is_whole else 2 * found.num_levels + 1)
+        assert not is_whole or found.stats.tasks_run == np.count_nonzero(found.depth.to_numpy() != UNREACHED)
     assert not found.stats.stopped
     return found
 
@@ -80,6 +81,31 @@ def test_several_devices(devices):
             checked(graph, parts, source, cutoff=2)
             tree = atos.bfs(parts, source, direction="push", parents=True)
             atos.verify_bfs(graph, source, tree.depth.to_numpy(), tree.parent.to_numpy())
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("degree", [511, 512, 513, 1024, 1025, 5000])
+def test_long_rows_over_devices(devices, degree):
+    """Two hubs, of which the second one is not a source, and other rows beside them."""
+    leaves = np.arange(64, 64 + degree - 1)
+    others = np.random.default_rng(degree).integers(2, 64 + degree, (2, 300))
+    ends = np.concatenate([[0], np.repeat([0, 1], degree - 1), others[0]]), np.concatenate([[1], leaves, leaves, others[1]])
+    graph = atos.Graph.from_edges(*ends, num_vertices=-(-(64 + degree) // 96) * 96, symmetrize=True, device="cpu")
+    for order in ("keep", "random", "degree"):
+        for source in (0, 5, [1, 70]):
+            checked(graph, graph.partition(devices, order), source)
+
+
+@pytest.mark.parametrize("words", [1, 2, 5, 32, 100, 4097, 33_793, 40_000, 262_144, 1 << 24])
+@pytest.mark.parametrize("most", [8, 64, 33_792])
+def test_ranges_of_words(words, most):
+    """They cover all words, no more are planned than needed, and each has a word at least."""
+    num_ranges, growth = over_devices.plan_ranges(words, most)
+    k = np.arange(num_ranges + 1, dtype=np.int64)
+    begins = k + (k * k >> growth)
+    assert begins[-1] >= words > begins[max(num_ranges - 2, 0)]
+    assert np.diff(begins).min() >= 1
+    assert num_ranges <= 1.1 * max(most, math.isqrt(words)) + 1
 
 
 @pytest.mark.parametrize("over", [False, True])

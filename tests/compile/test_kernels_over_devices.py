@@ -53,13 +53,17 @@ def test_search_by_level(worker):
 
 
 def test_pushed_levels():
-    tried, reached = (PrivateArray(each, "u4", PARTS.ownership.others(k)) for k, each in ((1, 1), (2, (2, 1))))
-    depth, ranges = atos.full(16, 0, dtype=np.uint32, partition=PARTS), plan_device_ranges(PARTS.ownership, "cta", TAKEN)
-    search = pushed.PushedSearch(depth, tried, tried.rows, reached, ranges, 4, 9)
+    tried, counts, reached, pieces = (
+        PrivateArray(shape, dtype, PARTS.ownership.others(shape[0]))
+        for shape, dtype in (((1,), "u4"), ((2,), "i8"), ((2, 1), "u4"), ((2, 4), "u4"))
+    )
+    depth, takers = atos.full(16, 0, dtype=np.uint32, partition=PARTS), plan_device_ranges(PARTS.ownership, "cta", TAKEN)
+    bits = depth, tried, tried.rows, reached
+    search = pushed.PushedSearch(*bits, pieces, counts, counts.rows, takers, pushed.plan_ranges(1, 64), 9)
     args = describe(PARTS), describe(search)
-    found = link.cubin(Tasks(pushed.PUSH_TASKS), None, args, VERTEX, "cta", (9, 0), each_round=pushed.end_round, peers=True)
-    assert (found.stack_bytes, found.spill_bytes) == (0, 0)
-    assert found.registers <= 64
+    found = link.cubin(pushed.push_level, None, args, VERTEX, "cta", (9, 0), each_round=pushed.end_round, peers=True)
+    check_registers(found, pushed.push_level, "cta")
+    assert found.spill_bytes <= 64
 
 
 def test_parents():

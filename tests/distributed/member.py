@@ -23,6 +23,7 @@ from unittest import mock
 import numpy as np
 
 import atos_py as atos
+from atos_py.algorithms.bfs import api as driver
 from atos_py.core.process_group import current_group
 from atos_py.errors import (
     CheckpointError,
@@ -219,6 +220,19 @@ def algorithms(group: atos.distributed.ProcessGroup) -> None:
     queue.push(range(100))
     queue.launch_thread(add, total)
     assert total[0] == sum(parts.ownership.to_numbers(np.arange(100)).tolist())
+
+
+def pushed_levels(group: atos.distributed.ProcessGroup) -> None:
+    """Searches that push level by level, one of which goes on without rounds."""
+    driver.has_many_edges = lambda graph: True  # the process ends after its cases, of which no other searches
+    path = np.arange(32 * 3 * len(group.devices))
+    long = atos.Graph.from_edges(path[:-1], path[1:], symmetrize=True, device="cpu")
+    for graph in (atos.generate.rmat(12, 16, 1, device="cpu").to_symmetric(), long):
+        for order in ("keep", "random"):
+            found = atos.bfs(graph.partition(order=order), 0, direction="push", timeout=LIMIT)
+            atos.verify_bfs(graph, 0, found.depth.to_numpy())
+            assert found.stats.launches == (2 if graph is long else 1)
+            same(group, (found.num_levels, found.stats.task))
 
 
 def trees(group: atos.distributed.ProcessGroup) -> None:

@@ -100,7 +100,7 @@ def test_the_example(size, launcher):
 
 
 def test_kinds_and_rounds():
-    check(start(3, "kinds", "rounds", "buckets", "shown", "mirrors"))
+    check(start(3, "kinds", "rounds", "buckets", "shown", "mirrors", "pushed_levels"))
 
 
 def test_random_trees():

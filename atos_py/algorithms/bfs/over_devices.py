@@ -14,7 +14,7 @@ from ..arguments import check_cutoff, check_sources, check_target, largest_whole
 from ..over_devices import launches_over, number_of, zero_at
 from .direction_over_devices import LEVEL_TASKS, search_over_devices
 from .parents_over_devices import find_parents_over
-from .pushed_levels_over_devices import PUSH_TASKS, search_by_pushed_levels_over
+from .pushed_levels_over_devices import search_by_pushed_levels_over
 from .tasks import UNREACHED, visit_within
 
 __all__ = ["bfs_over"]
@@ -39,13 +39,12 @@ def bfs_over(
     in_words = len(parts.devices) == 1 or parts.ownership.chunk % 32 == 0  # a word of bits is of one device
     switches = direction == "auto" and in_words and limit > 0
     by_level = not switches and pushes_by_level and in_words and end is None and limit > 0
-    tasks = LEVEL_TASKS if switches else PUSH_TASKS if by_level else ()
-    launches = launches_over("bfs", parts, np.uint32, capacity, worker, options, tasks)
+    launches = launches_over("bfs", parts, np.uint32, capacity, worker, options, LEVEL_TASKS if switches else ())
     depth = zero_at(sources, parts, UNREACHED, None if switches or by_level else "min")
     if switches:
         search_over_devices(parts, sources, depth, launches, end, limit)
     elif by_level:
-        search_by_pushed_levels_over(parts, sources, depth, launches, limit)
+        search_by_pushed_levels_over(parts, depth, launches, limit)
     else:
         launches.launch(sources, visit_within, parts, depth, end, limit)
     parent = find_parents_over(parts, depth, launches) if parents else None

@@ -1,10 +1,13 @@
 """Breadth-first search over several devices that only pushes, level by level: no edge crosses a link, bits do.
 
 Each device has a *tried* bit for every vertex: whether one of its own edges to it was followed. A level is two rounds. In the
-first one the vertices of the level set the bits of their neighbours, each on its own device (`mark`). In the second one the
-owner of a vertex ORs the bits that all devices have for it, stores the depth of what is new, and pushes it for the next level
-(`merge`). So a level reads one bit of each other device for a vertex, in order, and has no atomic operation across a link,
-however many edges cross it.
+first one the owner of a vertex ORs the bits that all devices have for it, and stores the depth of what is new (`merge`). In the
+second one the new vertices of each device set the bits of their neighbours, each on its own device (`mark`). So a level reads
+one bit of each other device for a vertex, in order, and has no atomic operation across a link, however many edges cross it.
+
+The frontier is never listed: in both rounds the items of a device take ranges of its vertices (`operators.device_ranges`), and
+a round that marks finds the new ones by their bits. The edges of 32 vertices are spread evenly over 32 threads. Rows that are
+long for that are listed in pieces when their vertices are reached, and workers take the pieces after the ranges.
 
 As on one device, after `MOST_LEVELS` levels the search goes on without rounds.
 
@@ -13,122 +16,226 @@ Source: Buluç and Madduri, "Parallel breadth-first search on distributed memory
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...arrays.array import Array
 from ...arrays.partitioned import PartitionedArray
 from ...arrays.private import PrivateArray, arrays_together
+from ...compile.atomics import atomic_add, atomic_or_
+from ...compile.cached_load import load_cached
 from ...compile.task import task
 from ...graph.partition import Partition
 from ...operators.device_ranges import DeviceRanges, plan_device_ranges, reset_ranges, takers_of, vertices_of_device
 from ...operators.range_takers import ask_for_range
+from ...operators.spread_edges import scan, spread_edges
 from ...runtime.launch_options import LaunchOptions
 from ..launch_sequence import LaunchSequence
-from .pushed_levels import MOST_LEVELS, is_first_try
-from .tasks import UNREACHED, visit_within
+from .pushed_levels import MOST_LEVELS
+from .tasks import visit_within
 
-__all__ = ["PUSH_TASKS", "PushedSearch", "search_by_pushed_levels_over"]
+__all__ = ["PushedSearch", "push_level", "search_by_pushed_levels_over"]
+
+_GROUP, _WORDS = 32, 8  # threads of a group, and words of bits that it reads at once: a sector of memory
+_LONG, _PIECE = 512, 1024  # edges of a row above which it is long, and of a piece of it, at most
+_PIECES, _FOUND = range(2)  # places in the counts: pieces of this level, and whether it has any vertex that goes on
+_RANGES = 64  # for each item that takes them
+_ROOM: LaunchOptions = {"push_buffer": 64}  # each worker pushes one item in a round; what is left is cache
 
 
-_ROOM: LaunchOptions = {"push_buffer": 2048}  # more than by default; with still more, a GPU has less L1 cache
+class Ranges(NamedTuple):
+    """Ranges of the words of a device, which grow, since in the order of degrees the first vertices have the most edges.
+
+    Range k begins with word k + k² / 2^growth.
+    """
+
+    num_ranges: int
+    growth: int
+
+
+def plan_ranges(words: int, most: int) -> Ranges:
+    """Return about as many ranges of words as are wanted at most, of at least a word each."""
+    growth = max((most**2 // (words - most)).bit_length() - 1, 0) if words > most else 62
+    unit = 1 << growth
+    return Ranges((math.isqrt(unit**2 + 4 * unit * words) - unit) // 2 + 1, growth)
 
 
 class PushedSearch(NamedTuple):
-    """Arrays and limits of a search, the last argument of its tasks."""
+    """Arrays and limits of a search, the last argument of its task."""
 
     depth: PartitionedArray
     tried: PrivateArray  # a bit for each vertex to which an edge of the device was followed
     all_tried: Array  # the same of all devices, a row for each
     reached: PrivateArray  # a bit for each vertex of the device, whether it was reached up to an even or an odd level
-    ranges: DeviceRanges
-    takers: int  # items of all devices that take ranges
+    pieces: PrivateArray  # of long rows of this level: their vertices, and the number of each piece in its row
+    counts: PrivateArray
+    all_counts: Array  # the same of all devices, a row for each
+    takers: DeviceRanges
+    ranges: Ranges
     limit: int  # the largest depth
 
 
-def out_edges(v, parts, search):  # type: ignore[no-untyped-def]
-    """Return the number of neighbours of v, and where they begin."""
-    first = parts.indptr[v]
-    return parts.indptr[v + 1] - first, first, 0
+def list_long_row(group, v, is_new, parts, search):  # type: ignore[no-untyped-def]
+    """List the row of a new vertex of each thread of a group in pieces, if it is long."""
+    length = np.int64(0)
+    if is_new:
+        length = np.int64(parts.indptr[v + 1]) - np.int64(parts.indptr[v])
+    if group.any(length > _LONG):
+        count = (length + _PIECE - 1) // _PIECE if length > _LONG else 0
+        end = scan(group, count)
+        place = np.int64(0)
+        if group.rank == group.size - 1:
+            place = atomic_add(search.counts, _PIECES, np.int64(end))
+        place = group.shuffle(place, group.size - 1) + (end - count)
+        for k in range(count):
+            search.pieces[0, place + k] = v
+            search.pieces[1, place + k] = k
 
 
-@task(workload=out_edges)
-def mark(worker, v, i, first, unused, parts, search):  # type: ignore[no-untyped-def]
-    """Set the bit of the end of edge i of v."""
-    is_first_try(search.tried, np.int64(parts.indices[first + i]))
+def start_from_sources(group, word, last, parts, search):  # type: ignore[no-untyped-def]
+    """Find the sources in a range of words, whose depth is 0; return whether there are any."""
+    end, found = min(last << 5, search.depth.size), False
+    for base in range(word << 5, end, group.size):
+        v = base + group.rank
+        is_source = v < end and search.depth[min(v, end - 1)] == 0
+        if group.any(is_source):
+            found = True
+            if is_source:
+                atomic_or_(search.reached, (0, v >> 5), np.uint32(1 << (v & 31)))
+            list_long_row(group, v, is_source, parts, search)
+    return found
 
 
-def merge_words(worker, first, end, level, search):  # type: ignore[no-untyped-def]
-    """Reach what is new of a range of vertices of the device, which begins with a word."""
-    now, then = level & 1, (level + 1) & 1
-    for byte in worker.split(range(first >> 3, (end + 7) >> 3)):  # a thread looks at eight vertices
-        word = byte >> 2
-        before = search.reached[now, word]
+def merge(group, first, last, level, parts, search):  # type: ignore[no-untyped-def]
+    """Reach what is new of a range of words; return whether there is any."""
+    at_once, found = min(_WORDS, group.size), False
+    for base in range(first, last, at_once):
+        word = min(base + group.rank % at_once, last - 1)
+        before = search.reached[level + 1 & 1, word]
         bits = before
         for k in range(search.all_tried.shape[0]):
             bits |= search.all_tried[k, word]
-        if byte & 3 == 0:
-            search.reached[then, word] = bits
-        new = (bits & ~before) >> np.uint32((byte & 3) << 3) & np.uint32(255)
-        v = byte << 3
-        while new != 0:
-            # A source has a depth, and no bit before.
-            if new & 1 != 0 and search.depth[v] == UNREACHED:
-                search.depth[v] = level + 1
-                if level + 1 < search.limit:
-                    worker.push(v, task=mark)
-            new >>= np.uint32(1)
-            v += 1
+        if group.rank < at_once:
+            search.reached[level & 1, word] = bits
+        bits = np.uint32(bits & ~before)
+        for k in range(min(at_once, last - base)):
+            new = group.shuffle(bits, k)
+            if new != 0:
+                found = True
+                for bit in group.split(32):
+                    v, is_new = (base + k << 5) + bit, new >> bit & 1 != 0
+                    if is_new:
+                        search.depth[v] = level
+                    list_long_row(group, v, is_new, parts, search)
+    return found
+
+
+def untried_end(edge, parts, search):  # type: ignore[no-untyped-def]
+    """Return the end of an edge, or -1 if its bit is set."""
+    u = np.int64(parts.indices[edge])
+    return u if load_cached(search.tried, u >> 5) >> (u & 31) & 1 == 0 else np.int64(-1)
+
+
+def set_tried(u, parts, search):  # type: ignore[no-untyped-def]
+    """Set the bit of a vertex."""
+    atomic_or_(search.tried, u >> 5, np.uint32(1 << (u & 31)))
+
+
+mark_rows, mark_row = spread_edges(untried_end, set_tried)
+
+
+def mark(group, first, last, level, parts, search):  # type: ignore[no-untyped-def]
+    """Set the bits of the neighbours of new vertices of a range of words, but of those with long rows."""
+    at_once = min(_WORDS, group.size)
+    for base in range(first, last, at_once):
+        word = min(base + group.rank % at_once, last - 1)
+        bits = load_cached(search.reached, (level & 1, word)) & ~load_cached(search.reached, (level + 1 & 1, word))
+        bits = np.uint32(bits)
+        for k in range(min(at_once, last - base)):
+            new = group.shuffle(bits, k)
+            if new != 0:
+                for bit in group.split(32):
+                    v, edge, length = (base + k << 5) + bit, np.int64(0), np.int64(0)
+                    if new >> bit & 1 != 0:
+                        edge = np.int64(parts.indptr[v])
+                        length = np.int64(parts.indptr[v + 1]) - edge
+                    mark_rows(group, edge, length if length <= _LONG else np.int64(0), parts, search)
+
+
+def mark_piece(group, k, parts, search):  # type: ignore[no-untyped-def]
+    """Set the bits of the ends of a piece of a long row."""
+    v = np.int64(search.pieces[0, k])
+    edge = np.int64(parts.indptr[v]) + np.int64(search.pieces[1, k]) * _PIECE
+    mark_row(group, edge, min(edge + _PIECE, np.int64(parts.indptr[v + 1])), parts, search)
 
 
 @task
-def merge(worker, v, parts, search):  # type: ignore[no-untyped-def]
-    """In every second round take ranges of the device's vertices; push the item again for the next round."""
+def push_level(worker, v, parts, search):  # type: ignore[no-untyped-def]
+    """Take ranges of the device, to merge or to mark, then pieces of rows; push the item for the next round."""
     if worker.rank == 0:
-        worker.push(v, task=merge)
-    if worker.round & 1 == 0:
-        return
-    level, ranges = worker.round >> 1, search.ranges
-    start, end = vertices_of_device(v, search.depth.size, ranges)
-    first = start + worker.max(ask_for_range(worker, ranges.taken, 0)) * ranges.size
-    while first < end:
-        taken = ask_for_range(worker, ranges.taken, 0)  # the answer comes meanwhile
-        merge_words(worker, first, min(first + ranges.size, end), level, search)
-        first = start + worker.max(taken) * ranges.size
-
-
-PUSH_TASKS = mark, merge
+        worker.push(v)
+    group = worker.group(_GROUP)
+    level, marks = worker.round >> 1, worker.round & 1 == 1
+    taken, (num_ranges, growth) = search.takers.taken, search.ranges
+    start, end = vertices_of_device(v, search.depth.size, search.takers)
+    start, end = start >> 5, (end + 31) >> 5
+    num_pieces = search.counts[_PIECES] if marks else 0
+    found = False
+    k = group.max(ask_for_range(group, taken, 0))
+    while k < num_ranges + num_pieces:
+        following = ask_for_range(group, taken, 0)  # the answer comes meanwhile
+        first = start + k + (k * k >> growth)
+        last = min(start + k + 1 + ((k + 1) * (k + 1) >> growth), end)
+        if k >= num_ranges:
+            mark_piece(group, k - num_ranges, parts, search)
+        elif marks:
+            mark(group, first, last, level, parts, search)
+        elif level == 0:
+            found |= start_from_sources(group, first, last, parts, search)
+        else:
+            found |= merge(group, first, last, level, parts, search)
+        k = group.max(following)
+    if found and group.rank == 0 and level < search.limit:
+        search.counts[_FOUND] = 1
 
 
 def end_round(worker, parts, search):  # type: ignore[no-untyped-def]
     """Stop after a level that reached nothing, or leave the rest to a launch without rounds."""
-    reset_ranges(worker, search.ranges)
-    if worker.round & 1 == 1 and (worker.pending == search.takers or worker.round >= 2 * MOST_LEVELS - 1):
+    reset_ranges(worker, search.takers)
+    found = False
+    for k in worker.split(search.all_counts.shape[0]):
+        found = found or search.all_counts[k, _FOUND] != 0
+        search.all_counts[k, _FOUND] = 0
+        if worker.round & 1 == 1:
+            search.all_counts[k, _PIECES] = 0
+    goes_on = worker.any(found) or worker.round & 1 == 1
+    if not goes_on or worker.round == 2 * MOST_LEVELS:
         worker.stop()
 
 
-def search_by_pushed_levels_over(
-    parts: Partition, sources: NDArray[Any], depth: PartitionedArray, launches: LaunchSequence, limit: int
-) -> None:
+def search_by_pushed_levels_over(parts: Partition, depth: PartitionedArray, launches: LaunchSequence, limit: int) -> None:
     """Find the depths up to a limit, of at least 1; `depth` is 0 at the sources."""
     ownership, words = parts.ownership, -(-parts.num_vertices // 32)
-    taken, tried, reached = arrays_together(
-        ownership, (PrivateArray, 1, np.int64), (PrivateArray, words, np.uint32), (PrivateArray, (2, words), np.uint32)
+    most_pieces = parts.num_edges // _LONG + parts.num_edges // _PIECE + 1
+    taken, counts, tried, reached, pieces = arrays_together(
+        ownership,
+        (PrivateArray, 1, np.int64),
+        (PrivateArray, 2, np.int64),
+        (PrivateArray, words, np.uint32),
+        (PrivateArray, (2, words), np.uint32),
+        (PrivateArray, (2, most_pieces), np.uint32),
     )
-    ranges = plan_device_ranges(ownership, launches.worker, taken)
-    takers = takers_of(ownership, ranges)
-    search = PushedSearch(depth, tried, tried.rows, reached, ranges, len(takers), limit)
+    takers = plan_device_ranges(ownership, launches.worker, taken)
+    ranges = plan_ranges(-(-ownership.chunk // 32), _RANGES * takers.takers)
+    search = PushedSearch(depth, tried, tried.rows, reached, pieces, counts, counts.rows, takers, ranges, limit)
     rounds: LaunchOptions = {"barrier": True, "each_round": end_round}
-    launches.queue.push(takers, task=merge)
-    launches.launch(sources, PUSH_TASKS, parts, search, defaults=_ROOM, overrides=rounds)
+    launches.launch(takers_of(ownership, takers), push_level, parts, search, defaults=_ROOM, overrides=rounds)
     launches.runs[-1] = replace(launches.runs[-1], stopped=False)
-    rest = sources[:0]
-    if launches.runs[-1].rounds >= 2 * MOST_LEVELS:
-        vertices, tasks = launches.queue.peek(kinds=True)
-        rest = vertices[tasks == mark.name]
     launches.queue.clear()
-    if rest.size:
-        launches.launch(rest, visit_within, parts, depth, None, limit)
+    if launches.runs[-1].rounds > 2 * MOST_LEVELS and limit > MOST_LEVELS:
+        rest = np.flatnonzero(depth.to_numpy() == MOST_LEVELS)
+        if rest.size:
+            launches.launch(rest, visit_within, parts, depth, None, limit)
