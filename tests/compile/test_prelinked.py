@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from atos_py.compile.archive import hash_sources, write_archive
 from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Tasks
 from atos_py.compile.linker import LinkedKernel, freeze, thaw
+from atos_py.compile.vector_access import load4, store4
 from atos_py.tools import prelink
 
 KERNEL = LinkedKernel(b"\x7fELF" + bytes(100), "atos_kernel", 2, 0, False, 38, 0, 0, 16, "", sized_scratch=(3, 4))
@@ -72,6 +74,16 @@ def test_what_a_kernel_depends_on_is_in_its_name():
     ]
     assert None not in names
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("word", [atos.atomic_add, atos.load_cached, atos.local_array, atos.pack, atos.random, load4, store4])
+def test_kernels_with_words_of_tasks_have_names(word):
+    importlib.import_module("atos_py.compile.codegen.entry_points")  # Numba knows the words then
+
+    def use(worker, v, array):
+        word(array, v)
+
+    assert link._name(atos.Task(use), None, KINDS, U4, ()) is not None
 
 
 def test_names_are_the_same_in_another_process():

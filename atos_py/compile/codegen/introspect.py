@@ -30,10 +30,8 @@ __all__ = [
 ]
 
 # Of this package: words of tasks, which Numba is taught, and nothing of which Numba compiles itself.
-_OURS = (
-    "atos_py",
-    *(f"atos_py.compile.{name}" for name in ("atomics", "cached_load", "local_array", "packing", "random_numbers", "task")),
-)
+_WORDS = "atomics", "cached_load", "local_array", "packing", "random_numbers", "task", "vector_access"
+_OURS = ("atos_py", *(f"atos_py.compile.{name}" for name in _WORDS))
 _LIBRARIES = ("builtins", "math", "numba", "numpy", "operator")
 
 
