@@ -49,7 +49,8 @@ def spread_edges(look: Callable[..., Any], settle: Callable[..., Any]) -> tuple[
     end, *args)``, with the first edge and the end of the row.
 
     For each edge one thread calls ``look(edge, *args)``, and if that returns a number that is not negative, ``settle(number,
-    *args)``. It looks at four edges before it settles any, since a GPU then has four loads under way at once.
+    *args)``. It looks at four edges before it settles any, since a GPU then has four loads under way at once. A group of one
+    thread, as on the CPU, takes one edge after the other.
     """
     none = np.int64(-1)
 
@@ -63,7 +64,17 @@ def spread_edges(look: Callable[..., Any], settle: Callable[..., Any]) -> tuple[
         if d >= 0:
             settle(d, *args)
 
+    def visit_alone(edge, end, *args):  # type: ignore[no-untyped-def]
+        while edge < end:
+            found = look(edge, *args)
+            if found >= 0:
+                settle(found, *args)
+            edge += 1
+
     def visit_rows(group, first, length, *args):  # type: ignore[no-untyped-def]
+        if group.size == 1:
+            visit_alone(np.int64(first), np.int64(first) + length, *args)
+            return
         end = scan(group, length)
         start = np.int32(end - length)
         offset = np.int64(first) - start
@@ -81,6 +92,9 @@ def spread_edges(look: Callable[..., Any], settle: Callable[..., Any]) -> tuple[
             settle_all(a, b, c, d, *args)
 
     def visit_row(group, edge, end, *args):  # type: ignore[no-untyped-def]
+        if group.size == 1:
+            visit_alone(edge, end, *args)
+            return
         edge += group.rank
         size = group.size
         while edge < end:
