@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 import atos_py as atos
 from atos_py.algorithms.bfs import UNREACHED, pushed_levels
 from atos_py.algorithms.bfs import api as driver
-from atos_py.algorithms.bfs import pushed_levels_over_devices as over_devices
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 
@@ -94,18 +92,6 @@ def test_long_rows_over_devices(devices, degree):
     for order in ("keep", "random", "degree"):
         for source in (0, 5, [1, 70]):
             checked(graph, graph.partition(devices, order), source)
-
-
-@pytest.mark.parametrize("words", [1, 2, 5, 32, 100, 4097, 33_793, 40_000, 262_144, 1 << 24])
-@pytest.mark.parametrize("most", [8, 64, 33_792])
-def test_ranges_of_words(words, most):
-    """They cover all words, no more are planned than needed, and each has a word at least."""
-    num_ranges, growth = over_devices.plan_ranges(words, most)
-    k = np.arange(num_ranges + 1, dtype=np.int64)
-    begins = k + (k * k >> growth)
-    assert begins[-1] >= words > begins[max(num_ranges - 2, 0)]
-    assert np.diff(begins).min() >= 1
-    assert num_ranges <= 1.1 * max(most, math.isqrt(words)) + 1
 
 
 @pytest.mark.parametrize("over", [False, True])

@@ -19,6 +19,7 @@ from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Tasks
 from atos_py.operators.device_ranges import plan_device_ranges
+from atos_py.operators.growing_ranges import plan_growing_ranges
 from atos_py.operators.long_rows import make_long_rows
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
@@ -59,7 +60,7 @@ def test_pushed_levels():
     )
     depth, takers = atos.full(16, 0, dtype=np.uint32, partition=PARTS), plan_device_ranges(PARTS.ownership, "cta", TAKEN)
     bits = depth, tried, tried.rows, reached
-    search = pushed.PushedSearch(*bits, pieces, counts, counts.rows, takers, pushed.plan_ranges(1, 64), 9)
+    search = pushed.PushedSearch(*bits, pieces, counts, counts.rows, takers, plan_growing_ranges(1, 64), 9)
     args = describe(PARTS), describe(search)
     found = link.cubin(pushed.push_level, None, args, VERTEX, "cta", (9, 0), each_round=pushed.end_round, peers=True)
     check_registers(found, pushed.push_level, "cta")

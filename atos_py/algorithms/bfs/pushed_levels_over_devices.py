@@ -16,7 +16,6 @@ Source: Buluç and Madduri, "Parallel breadth-first search on distributed memory
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -30,6 +29,7 @@ from ...compile.cached_load import load_cached
 from ...compile.task import task
 from ...graph.partition import Partition
 from ...operators.device_ranges import DeviceRanges, plan_device_ranges, reset_ranges, takers_of, vertices_of_device
+from ...operators.growing_ranges import GrowingRanges, begin_of, plan_growing_ranges
 from ...operators.range_takers import ask_for_range
 from ...operators.spread_edges import scan, spread_edges
 from ...runtime.launch_options import LaunchOptions
@@ -46,23 +46,6 @@ _RANGES = 64  # for each item that takes them
 _ROOM: LaunchOptions = {"push_buffer": 64}  # each worker pushes one item in a round; what is left is cache
 
 
-class Ranges(NamedTuple):
-    """Ranges of the words of a device, which grow, since in the order of degrees the first vertices have the most edges.
-
-    Range k begins with word k + k² / 2^growth.
-    """
-
-    num_ranges: int
-    growth: int
-
-
-def plan_ranges(words: int, most: int) -> Ranges:
-    """Return about as many ranges of words as are wanted at most, of at least a word each."""
-    growth = max((most**2 // (words - most)).bit_length() - 1, 0) if words > most else 62
-    unit = 1 << growth
-    return Ranges((math.isqrt(unit**2 + 4 * unit * words) - unit) // 2 + 1, growth)
-
-
 class PushedSearch(NamedTuple):
     """Arrays and limits of a search, the last argument of its task."""
 
@@ -74,7 +57,7 @@ class PushedSearch(NamedTuple):
     counts: PrivateArray
     all_counts: Array  # the same of all devices, a row for each
     takers: DeviceRanges
-    ranges: Ranges
+    ranges: GrowingRanges  # of words
     limit: int  # the largest depth
 
 
@@ -179,7 +162,7 @@ def push_level(worker, v, parts, search):  # type: ignore[no-untyped-def]
         worker.push(v)
     group = worker.group(_GROUP)
     level, marks = worker.round >> 1, worker.round & 1 == 1
-    taken, (num_ranges, growth) = search.takers.taken, search.ranges
+    taken, num_ranges = search.takers.taken, search.ranges.how_many
     start, end = vertices_of_device(v, search.depth.size, search.takers)
     start, end = start >> 5, (end + 31) >> 5
     num_pieces = search.counts[_PIECES] if marks else 0
@@ -187,8 +170,7 @@ def push_level(worker, v, parts, search):  # type: ignore[no-untyped-def]
     k = group.max(ask_for_range(group, taken, 0))
     while k < num_ranges + num_pieces:
         following = ask_for_range(group, taken, 0)  # the answer comes meanwhile
-        first = start + k + (k * k >> growth)
-        last = min(start + k + 1 + ((k + 1) * (k + 1) >> growth), end)
+        first, last = start + begin_of(k, search.ranges), min(start + begin_of(k + 1, search.ranges), end)
         if k >= num_ranges:
             mark_piece(group, k - num_ranges, parts, search)
         elif marks:
@@ -229,7 +211,7 @@ def search_by_pushed_levels_over(parts: Partition, depth: PartitionedArray, laun
         (PrivateArray, (2, most_pieces), np.uint32),
     )
     takers = plan_device_ranges(ownership, launches.worker, taken)
-    ranges = plan_ranges(-(-ownership.chunk // 32), _RANGES * takers.takers)
+    ranges = plan_growing_ranges(-(-ownership.chunk // 32), _RANGES * takers.takers)
     search = PushedSearch(depth, tried, tried.rows, reached, pieces, counts, counts.rows, takers, ranges, limit)
     rounds: LaunchOptions = {"barrier": True, "each_round": end_round}
     launches.launch(takers_of(ownership, takers), push_level, parts, search, defaults=_ROOM, overrides=rounds)
