@@ -35,10 +35,10 @@ __all__ = [
 _ORDERS = ("keep", "random", "degree")
 
 
-def check_partition_order(order: Any, orders: Sequence[str] = _ORDERS) -> str:
-    """Return the name of an order; raise if it is none of these."""
-    if not isinstance(order, str) or order not in orders:
-        raise InvalidArgumentError(f"order must be one of {', '.join(orders)} (got {order!r:.80})")
+def check_partition_order(order: Any) -> str:
+    """Return the name of an order; raise if there is none of this name."""
+    if not isinstance(order, str) or order not in _ORDERS:
+        raise InvalidArgumentError(f"order must be one of {', '.join(_ORDERS)} (got {order!r:.80})")
     return order
 
 
@@ -199,11 +199,16 @@ class Placement:
 
 def placement_of(device: Any, devices: Any, order: Any) -> Placement | None:
     """Return where a graph goes that was asked for in parts for several `devices`; None if it is to be whole."""
-    check_partition_order(order, _ORDERS[:2])  # degrees are not known yet
+    check_partition_order(order)
     if devices is None:
         if order != "keep":
             raise InvalidArgumentError(f"order= is for parts over several devices=, which are not given (got order={order!r})")
         return None
+    if order == "degree":
+        raise InvalidArgumentError(
+            "order='degree' needs all degrees before rows are placed, so a whole graph: make it with device='cpu', and call"
+            " partition(devices, order='degree')"
+        )
     if device is not None:
         raise InvalidArgumentError(f"give one device= or several devices=, not both (got {device!r:.80} and {devices!r:.80})")
     return Placement(None if isinstance(devices, str) and devices == "auto" else check_devices(devices), order)
