@@ -42,7 +42,7 @@ __all__ = ["PushedSearch", "push_level", "search_by_pushed_levels_over"]
 _GROUP, _WORDS = 32, 8  # threads of a group, and words of bits that it reads at once: a sector of memory
 _LONG, _PIECE = 512, 1024  # edges of a row above which it is long, and of a piece of it, at most
 _PIECES, _FOUND = range(2)  # places in the counts: pieces of this level, and whether it has any vertex that goes on
-_RANGES = 64  # for each item that takes them
+_RANGES = 64  # for each item, whose warps take one after another
 _ROOM: LaunchOptions = {"push_buffer": 64}  # each worker pushes one item in a round; what is left is cache
 
 
@@ -78,10 +78,10 @@ def list_long_row(group, v, is_new, parts, search):  # type: ignore[no-untyped-d
             search.pieces[1, place + k] = k
 
 
-def start_from_sources(group, word, last, parts, search):  # type: ignore[no-untyped-def]
+def start_from_sources(group, first, last, parts, search):  # type: ignore[no-untyped-def]
     """Find the sources in a range of words, whose depth is 0; return whether there are any."""
     end, found = min(last << 5, search.depth.size), False
-    for base in range(word << 5, end, group.size):
+    for base in range(first << 5, end, group.size):
         v = base + group.rank
         is_source = v < end and search.depth[min(v, end - 1)] == 0
         if group.any(is_source):
@@ -201,6 +201,7 @@ def end_round(worker, parts, search):  # type: ignore[no-untyped-def]
 def search_by_pushed_levels_over(parts: Partition, depth: PartitionedArray, launches: LaunchSequence, limit: int) -> None:
     """Find the depths up to a limit, of at least 1; `depth` is 0 at the sources."""
     ownership, words = parts.ownership, -(-parts.num_vertices // 32)
+    # A long row has more than _LONG edges, and one piece at most that is not full.
     most_pieces = parts.num_edges // _LONG + parts.num_edges // _PIECE + 1
     taken, counts, tried, reached, pieces = arrays_together(
         ownership,
