@@ -104,7 +104,7 @@ def connected_components(
     >>> print(result.num_components, result.label[:3])
     1053 [0 0 0]
     """
-    rounds = not isinstance(graph, (Partition, HostPartition))
+    rounds = not isinstance(graph, HostPartition)  # hosts have rounds of their own between launches
     check_call(connected_components, graph, worker, launch_options, rounds, over_devices=True)
     if isinstance(graph, HostPartition):
         return ComponentsResult(*components_over_hosts(graph, worker, launch_options))

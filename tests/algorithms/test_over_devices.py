@@ -47,7 +47,7 @@ def test_random_graphs(made, worker, barrier):
     paths = atos.sssp(parts, sources, worker=worker, barrier=barrier)
     atos.verify_sssp(graph, sources, paths.distance.to_numpy())
     assert paths.distance.dtype == atos.sssp(graph, sources).distance.dtype
-    joined = atos.connected_components(parts, worker=worker, barrier=barrier)
+    joined = atos.connected_components(parts, worker=worker)
     atos.verify_connected_components(graph, joined.label.to_numpy(), joined.num_components)
     for each in (found, paths, joined):
         assert len(each.stats.devices) == len(parts.devices)
@@ -230,6 +230,8 @@ def test_nothing():
         (lambda parts: atos.sssp(parts, 0, predecessors=True), LaunchConfigError, "no predecessors yet"),
         (lambda parts: atos.sssp(parts, 0, delta=-3), InvalidArgumentError, "delta"),
         (lambda parts: atos.connected_components(parts, worker="grid"), InvalidArgumentError, "worker"),
+        (lambda parts: atos.connected_components(parts, barrier=False), LaunchConfigError, "barrier=False"),
+        (lambda parts: atos.connected_components(parts, each_round=len), LaunchConfigError, "each_round"),
         (lambda parts: atos.pagerank(parts, find="push"), LaunchConfigError, "no find yet"),
         (lambda parts: atos.pagerank(parts, start=[1, 1, 1]), LaunchConfigError, "no start yet"),
         (lambda parts: atos.pagerank(parts, barrier=False), LaunchConfigError, "barrier=False"),
