@@ -32,7 +32,7 @@ class Blocks:
     """
 
     def __init__(self, ownership: Ownership, nbytes: int, tail: int = 0) -> None:
-        count, unit = len(ownership.devices), _GRANULE if ownership.on_gpus else 8
+        count, unit = len(ownership.devices), _GRANULE if ownership.over_gpus else 8
         self.step = -(-max(nbytes, 1) // unit) * unit
         borders = [*range(0, count * self.step, self.step), count * self.step + tail]
         self.memory = zeros_over(ownership, (borders[-1],), np.uint8, borders)

@@ -105,6 +105,16 @@ class Ownership:
         return self.devices[0].kind == "cuda"
 
     @functools.cached_property
+    def is_alone(self) -> bool:
+        """Whether one device, of this process, owns all elements: then their ids are their numbers."""
+        return len(self.devices) == 1 and self.group is None
+
+    @functools.cached_property
+    def over_gpus(self) -> bool:
+        """Whether tasks on a GPU reach memory of other GPUs, or of other processes."""
+        return self.on_gpus and not self.is_alone
+
+    @functools.cached_property
     def borders(self) -> tuple[int, ...]:
         """The first element of each device, by number, and the number of all."""
         return tuple([min(k * self.chunk, self.size) for k in range(len(self.devices) + 1)])

@@ -37,10 +37,10 @@ def spread_zeros(shape: int | tuple[int, ...], dtype: DTypeLike, devices: Sequen
 def zeros_over(ownership: Ownership, shape: tuple[int, ...], dtype: DTypeLike, borders: Sequence[int]) -> Array:
     """Return a new array of zeros over the devices of an ownership, with borders as in `spread_zeros`.
 
-    On CPU devices the memory is one, which processes share.
+    On one device, and on CPU devices, it is ordinary memory, which the processes of a group share.
     """
     if ownership.group is not None:
         return shared_zeros(ownership.group, shape, dtype, borders=borders)
-    if ownership.on_gpus:
+    if ownership.over_gpus:
         return spread_zeros(shape, dtype, ownership.devices, borders)
     return zeros(shape, dtype=dtype, device=ownership.devices[0])

@@ -59,4 +59,4 @@ def _reaches(device: Device, ownership: Ownership | None, array: Array) -> bool:
         return array.device is device or array.device == device
     if ownership.group is not None and not array.readonly:
         return False
-    return array.device in ownership.devices and (not ownership.on_gpus or is_of_core(array))
+    return array.device in ownership.devices and (not ownership.over_gpus or is_of_core(array))

@@ -6,7 +6,7 @@ makes them to the builder, which releases each chunk once it has been moved, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ __all__ = [
     "MAX_VERTICES",
     "EdgeChunk",
     "EdgeList",
+    "Renumber",
     "build_csr",
     "check_csr",
     "chunk_edges",
@@ -161,6 +162,10 @@ def csr_to_chunks(csr: CSR) -> Iterator[EdgeChunk]:
         rows = np.repeat(np.arange(first, end, dtype=np.uint32), np.diff(csr.indptr[first : end + 1]))
         yield EdgeChunk(rows, csr.indices[start:stop], None if csr.weights is None else csr.weights[start:stop])
         first = end
+
+
+#: Returns the number that each vertex of a graph gets, of so many vertices and at most so many edges; None if they keep theirs.
+Renumber = Callable[[int, int], "NDArray[np.uint32] | None"]
 
 
 def renumber_edges(chunks: list[EdgeChunk], numbers: NDArray[np.uint32]) -> None:

@@ -287,7 +287,7 @@ class DerivedGraphs(GraphArrays):
             How vertices are numbered inside tasks, of which each device owns as many: as they are, for meshes and roads, whose
             neighbours have similar ids; at random, for scale-free graphs, so that each device gets about as many edges; or
             by falling degree, dealt to the devices in turns, which balances the counts of edges best, and keeps what is read
-            most often in few cache lines.
+            most often in few cache lines. On one device there is nothing to balance, and they keep their ids.
         seed : int
             Of the random order, which is the same on every machine.
 
@@ -321,18 +321,16 @@ class DerivedGraphs(GraphArrays):
         where, group = devices_of(devices, self.num_vertices, self.num_edges) if hosts is None else ((), None)
         check_partition_order(order)
         seed = check_int("seed", seed, 0, 2**64 - 1)
-        chosen = order_vertices(self, order, seed) if order == "random" else None
-        if order == "degree":
-            count = len(where) if hosts is None else hosts.world_size
+        count = len(where) if hosts is None else hosts.world_size
+        chosen = None
+        if order == "random" and count > 1:
+            chosen = order_vertices(self, order, seed)
+        elif order == "degree" and count > 1:
             chosen = asarray(order_by_degree(np.diff(self.indptr.to_numpy()), count), device=self.device)
         rows = self if chosen is None else self._induced(chosen).simplify(sort=True)
         if hosts is not None:
             return make_host_partition((rows.indptr, rows.indices, rows.weights), chosen, hosts)
-        first = where[0] if group is None else group.device
-        on_gpus = first.kind == "cuda"  # then they are copied to their owners
-        parts = [None if part is None else part if on_gpus else asarray(part, device=first, readonly=True) for part in rows]
-        ids = None if chosen is None else asarray(chosen, device=first)
-        return make_partition(tuple(parts), where, ids, group)  # type: ignore[arg-type]
+        return make_partition((rows.indptr, rows.indices, rows.weights), where, chosen, group)
 
     def _induced(self, vertices: Array) -> Self:
         return self._made(*induce_rows(self, vertices))

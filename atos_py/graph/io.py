@@ -13,14 +13,13 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from ..errors import InvalidArgumentError
 from ..support.atomic_files import as_path
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_bool
-from .csr import CSR, EdgeList, build_csr, csr_to_chunks, renumber_edges
+from .csr import CSR, EdgeList, Renumber, build_csr, csr_to_chunks, renumber_edges
 from .formats.dimacs import read_dimacs
 from .formats.edge_list import read_edge_list
 from .formats.matrix_market import read_matrix_market
@@ -79,11 +78,11 @@ def load_csr(
     deduplicate: bool = False,
     remove_loops: bool = False,
     sort: bool = False,
-    renumber: Callable[[int], NDArray[np.uint32]] | None = None,
+    renumber: Renumber | None = None,
 ) -> CSR:
     """Read a graph file; see `Graph.load`.
 
-    `renumber` takes the number of vertices and returns the number that each vertex gets; neighbours are then sorted by it.
+    If `renumber` gives vertices other numbers, neighbours are sorted by them.
     """
     path = as_path(path)
     with host_memory_for(f"graph file '{path}'"):
@@ -98,37 +97,48 @@ def _load(
     deduplicate: bool,
     remove_loops: bool,
     sort: bool,
-    renumber: Callable[[int], NDArray[np.uint32]] | None,
+    renumber: Renumber | None,
 ) -> CSR:
     changes = (
         check_bool("symmetrize", symmetrize) | check_bool("deduplicate", deduplicate) | check_bool("remove_loops", remove_loops)
     )
-    changes |= check_bool("sort", sort) | (renumber is not None)
+    changes |= check_bool("sort", sort)
     dtype = None if isinstance(weights, bool) else weight_dtype(weights)
     format = _choose_format(path, format)
     graph = read_npz(path) if format == "npz" else read_edges(path, format=format)
+    numbers = None if renumber is None else renumber(*_largest_size(graph, symmetrize))
     if isinstance(graph, CSR):
         if weights is False:
             graph = graph._replace(weights=None)
-        if changes:
+        if changes or numbers is not None:
             graph = EdgeList(list(csr_to_chunks(graph)), graph.indptr.size - 1, symmetric=False)
     if isinstance(graph, EdgeList):
         chunks = graph.chunks
         if weights is False:
             chunks[:] = [chunk._replace(weights=None) for chunk in chunks]
-        if renumber is not None:
-            renumber_edges(chunks, renumber(graph.num_vertices))
+        if numbers is not None:
+            renumber_edges(chunks, numbers)
         graph = build_csr(
             chunks,
             graph.num_vertices,
             symmetrize=symmetrize or graph.symmetric,
             deduplicate=deduplicate,
             remove_loops=remove_loops,
-            sort=sort or renumber is not None,
+            sort=sort or numbers is not None,
         )
     if dtype is not None and graph.weights is not None:
         graph = graph._replace(weights=convert_weights(graph.weights, dtype))
     return graph
+
+
+def _largest_size(graph: CSR | EdgeList, symmetrize: bool) -> tuple[int, int]:
+    """Return how many vertices a graph has, and how many edges at most, of those that a file has."""
+    if isinstance(graph, CSR):
+        n, edges = graph.indptr.size - 1, graph.indices.size
+    else:
+        n, edges = graph.num_vertices, sum([chunk.sources.size for chunk in graph.chunks])
+        symmetrize = symmetrize or graph.symmetric
+    return n, 2 * edges if symmetrize else edges
 
 
 def save_csr(path: str | os.PathLike[str], csr: CSR, *, compress: bool = False) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -160,10 +160,11 @@ def make_partition(
     ownership = Ownership(devices, size, None if ids is None else original, numbers, group)
     if group is not None:
         parts = _share(group, ownership, Partition(*rows, asarray(original, device="cpu")))
-    elif ownership.on_gpus:
+    elif ownership.over_gpus:
         parts = _spread(ownership, Partition(*rows, asarray(original, device="cpu")))
     else:
-        parts = Partition(*rows, asarray(original, device=devices[0], readonly=True))
+        here = [None if part is None else asarray(part, device=devices[0], readonly=True) for part in (*rows, original)]
+        parts = Partition._make(here)
     parts.ownership = ownership
     return parts
 
@@ -176,20 +177,24 @@ class Placement:
         self._is_random = order == "random"
         self._ids: NDArray[np.uint32] | None = None
 
-    @property
-    def renumber(self) -> Callable[[int], NDArray[np.uint32]] | None:
-        """The function that returns the numbers of so many vertices; None if they keep their ids."""
-        return self._numbers if self._is_random else None
-
-    def _numbers(self, num_vertices: int) -> NDArray[np.uint32]:
+    def renumber(self, num_vertices: int, num_edges: int) -> NDArray[np.uint32] | None:
+        """Return the numbers of the vertices of a graph with at most so many edges; None if they keep their ids."""
+        if not self._is_random or len(self._devices_of(num_vertices, num_edges)) == 1:
+            return None
         self._ids = random_order(num_vertices, 0)
         numbers = np.empty(num_vertices, np.uint32)
         numbers[self._ids] = np.arange(num_vertices, dtype=np.uint32)
         return numbers
 
+    def _devices_of(self, num_vertices: int, num_edges: int) -> tuple[Device, ...]:
+        """Return the devices, which are chosen once."""
+        if self._devices is None:
+            self._devices = devices_of("auto", num_vertices, num_edges)[0]
+        return self._devices
+
     def parts(self, csr: CSR) -> Partition:
         """Return the parts of a graph that was built with these numbers."""
-        devices = self._devices or devices_of("auto", csr.indptr.size - 1, csr.indices.size)[0]
+        devices = self._devices_of(csr.indptr.size - 1, csr.indices.size)
         host = "cpu" if devices[0].kind == "cuda" else devices[0]  # from where each GPU gets its own rows
         indptr, indices, weights = (None if part is None else asarray(part, device=host, readonly=True) for part in csr)
         assert indptr is not None and indices is not None  # noqa: PT018 - for mypy

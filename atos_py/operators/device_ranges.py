@@ -40,7 +40,7 @@ def plan_device_ranges(ownership: Ownership, worker: str | None, taken: PrivateA
     """Return the ranges for workers of a kind, by default CTAs; `taken` is an int64 that is 0, on each device."""
     size, takers = plan_takers(ownership.chunk, ownership.local, worker)
     # GPUs have room for half as many workers of kernels over several of them; CPU devices share the cores.
-    takers = -(-takers // (2 if ownership.on_gpus else len(ownership.devices)))
+    takers = -(-takers // (2 if ownership.over_gpus else len(ownership.devices)))
     return DeviceRanges(taken, taken.rows, ownership.chunk, size, takers)
 
 

@@ -182,7 +182,7 @@ def _program_key(
 ) -> tuple[Any, ...]:
     """Return the parameters of `program_for`."""
     where = queue.device, queue.dtype, config.worker, config.num_threads
-    peers = queue.ownership is not None and queue.ownership.on_gpus
+    peers = queue.ownership is not None and queue.ownership.over_gpus
     options = config.debug, queue.buckets is not None, config.each_round, mailbox, peers, config.counters
     return launched, config.idle, arguments.kinds, *where, *options
 

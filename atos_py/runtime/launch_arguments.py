@@ -217,7 +217,7 @@ def _wrap(position: int, value: Any, device: Device, ownership: Ownership | None
         raise InvalidArgumentError(
             f"argument {position} is on {value.device}, the task runs on {', '.join(map(str, devices))}; {advice}"
         )
-    if isinstance(value, Array) and ownership is not None and ownership.on_gpus and not is_of_core(value):
+    if isinstance(value, Array) and ownership is not None and ownership.over_gpus and not is_of_core(value):
         raise InvalidArgumentError(
             f"argument {position} is in memory that another library has allocated on {value.device}, which the other GPUs do"
             " not reach; make a copy with atos.asarray(..., copy=True)"

@@ -69,6 +69,9 @@ class PeerForm(Form):
     def launch(self, program: Any, launch: Any) -> Launched:
         """Run the queues' tasks; see `Form.launch`. `program` has one for each of them."""
         handles, ownership, blocks = self.handle
+        if ownership.is_alone:
+            status, stats, _ = Form(handles[0], self.dtype).launch(program[0], launch)
+            return Launched(status, stats, _describe_devices([stats], launch, ownership, status))
         count = len(ownership.devices)
         queues, stats = ffi.new(_QUEUES, handles), ffi.new(_ALL_STATS, count)
         memory = ffi.new(_MEMORY, [block.begin for block in blocks])
@@ -94,12 +97,18 @@ class PeerForm(Form):
         if total.failure.failed:
             item = _keys(np.frombuffer(ffi.buffer(total.failure.item), self.dtype, 1))
             item[...] = ownership.to_ids(item.copy())
-        traces = [None] * count if status == lib.ATOS_GONE else _traces(launch, parts, ownership)
-        devices = [
+        return Launched(status, total, _describe_devices(parts, launch, ownership, status))
+
+
+def _describe_devices(parts: Sequence[Any], launch: Any, ownership: Ownership, status: int) -> tuple[DeviceStats, ...]:
+    """Return the statistics of each device of a launch, from those of the core."""
+    traces = [None] * len(parts) if status == lib.ATOS_GONE else _traces(launch, parts, ownership)
+    return tuple(
+        [
             DeviceStats(str(device), part.tasks_run, part.tasks_pushed, part.workers, part.grown, trace)
             for device, part, trace in zip(ownership.devices, parts, traces, strict=True)
         ]
-        return Launched(status, total, tuple(devices))
+    )
 
 
 def _add_up(parts: Sequence[Any], kinds: int) -> Any:
@@ -225,6 +234,8 @@ class PeerQueues:
 
     def push(self, items: Any, task: str | None, priorities: NDArray[np.float64] | None = None) -> None:
         """Push items, each to its owner; those of other processes are theirs to push."""
+        if self._ownership.is_alone and isinstance(items, range) and items.stop <= self._ownership.size:
+            return self._cores[0].push(items, task, priorities)  # which a GPU makes
         given = np.array(np.atleast_1d(np.asarray(items)), self._dtype)  # a copy
         numbers = self._ownership.to_numbers(_keys(given))
         _keys(given)[...] = numbers

@@ -110,7 +110,7 @@ def test_a_search_of_what_was_generated_in_parts(order):
 
 def test_a_random_order_takes_no_memory_for_the_whole_graph_beside_the_parts():
     """Less than a partition of the whole graph by itself, beside which that graph lies."""
-    atos.generate.rmat(6, devices=["cpu"], order="random")  # what is compiled and imported once
+    atos.generate.rmat(6, devices=DEVICES["two"], order="random")  # what is compiled and imported once
 
     def peak(make):
         tracemalloc.start()
@@ -119,8 +119,8 @@ def test_a_random_order_takes_no_memory_for_the_whole_graph_beside_the_parts():
         tracemalloc.stop()
         return most / sum(part.nbytes for part in parts if part is not None)
 
-    at_once = peak(lambda: atos.generate.rmat(17, devices=["cpu"], order="random"))
-    afterwards = peak(lambda: atos.generate.rmat(17, device="cpu").partition(["cpu"], "random"))
+    at_once = peak(lambda: atos.generate.rmat(17, devices=DEVICES["two"], order="random"))
+    afterwards = peak(lambda: atos.generate.rmat(17, device="cpu").partition(DEVICES["two"], "random"))
     assert at_once < 0.8 * afterwards
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -12,7 +12,7 @@ from ...errors import InvalidArgumentError
 from ...support.host_memory import host_memory_for
 from ...support.splitmix64 import GOLDEN, splitmix64
 from ...support.validation import as_host_array, check_float, check_int
-from ..csr import CSR, MAX_VERTICES, build_csr, renumber_edges
+from ..csr import CSR, MAX_VERTICES, Renumber, build_csr, renumber_edges
 from ..graph import Graph
 from ..partition import Partition, placement_of
 from .hashing import check_seed, generate_edges, hash_seeds, permutation_keys, permute
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["barabasi_albert", "kronecker", "rmat", "rmat_csr"]
 
-_Renumber = Callable[[int], NDArray[np.uint32]]
 
 # In compiled code a signed constant would turn unsigned 64-bit arithmetic into floats.
 _ONE, _32, _LOW = np.uint64(1), np.uint64(32), np.uint64(0xFFFFFFFF)
@@ -229,10 +228,8 @@ def _descend_kernel(
         targets[i] = permute(v, num_vertices, bits, keys)
 
 
-def rmat_csr(
-    scale: int, edge_factor: int, seed: int, *, a: float, b: float, c: float, renumber: _Renumber | None = None
-) -> CSR:
-    """Generate what `rmat` returns, on the host, of vertices with the numbers that `renumber` gives so many."""
+def rmat_csr(scale: int, edge_factor: int, seed: int, *, a: float, b: float, c: float, renumber: Renumber | None = None) -> CSR:
+    """Generate what `rmat` returns, on the host, of vertices with the numbers that `renumber` gives them."""
     scale = check_int("scale", scale, 0, 31)
     a, b, c = check_float("a", a), check_float("b", b), check_float("c", c)
     if not (min(a, b, c) >= 0 and a + b + c <= 1 + 1e-9):
@@ -258,7 +255,7 @@ def kronecker_csr(initiator: ArrayLike, scale: int, edge_factor: int, seed: int)
 
 
 def _descend(
-    size: int, scale: int, edge_factor: int, seed: int, sums: NDArray[np.float64], renumber: _Renumber | None = None
+    size: int, scale: int, edge_factor: int, seed: int, sums: NDArray[np.float64], renumber: Renumber | None = None
 ) -> CSR:
     edge_factor = check_int("edge_factor", edge_factor, 0, 2**32)
     start, keys = permutation_keys(check_seed(seed))
@@ -267,10 +264,11 @@ def _descend(
     bits = np.uint64((n - 1).bit_length())
     rows, columns = np.divmod(np.arange(size * size, dtype=np.uint64), np.uint64(size))
     limits = tuple(thresholds) if size == 2 else thresholds  # of a tuple, compiled code knows the length
-    numbers = scale, start, np.uint64(size), limits, rows, columns, np.uint64(n), bits, keys
-    chunks = generate_edges(_descend_kernel, edge_factor * n, n, *numbers)
-    if renumber is not None:
-        renumber_edges(chunks, renumber(n))
+    constants = scale, start, np.uint64(size), limits, rows, columns, np.uint64(n), bits, keys
+    chunks = generate_edges(_descend_kernel, edge_factor * n, n, *constants)
+    numbers = None if renumber is None else renumber(n, 2 * edge_factor * n)
+    if numbers is not None:
+        renumber_edges(chunks, numbers)
     return build_csr(chunks, n, symmetrize=True, deduplicate=True, remove_loops=True)
 
 
