@@ -25,6 +25,7 @@ from .arguments import check_call, ends_of, per_vertex, rows_on_host
 from .components_over_devices import components_over
 from .components_over_hosts import components_over_hosts
 from .launch_sequence import LaunchSequence
+from .on_one_device import as_graph_on_one_device
 from .registry import Algorithm, register
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class ComponentsResult:
 
 
 @host_memory_for("atos.connected_components")
+@as_graph_on_one_device
 def connected_components(
     graph: Graph | Partition | HostPartition, *, worker: str | None = None, **launch_options: Unpack[LaunchOptions]
 ) -> ComponentsResult:

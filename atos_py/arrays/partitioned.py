@@ -56,6 +56,13 @@ class PartitionedArray:
         self._ownership = ownership
         self._elements = self._allocate(dimensions, dtype)
 
+    @classmethod
+    def _of_one(cls, elements: Array, ownership: Ownership) -> PartitionedArray:
+        """Return an array over the one device that there is, from one of all its elements."""
+        made = cls.__new__(cls)
+        made._ownership, made._elements = ownership, elements
+        return made
+
     def _allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
         """Return zeros, of which each device has a part."""
         owned = self._ownership

@@ -58,7 +58,7 @@ def test_random_graphs(made, worker, barrier):
 @settings(deadline=None, max_examples=25)
 def test_random_ranks(made, damping, tolerance, dtype):
     graph, parts = made
-    if not graph.is_symmetric():
+    if not graph.is_symmetric() and len(parts.devices) > 1:
         with pytest.raises(InvalidArgumentError, match="to_symmetric"):
             atos.pagerank(parts)
         return
@@ -210,6 +210,84 @@ def test_graphs_that_fit_one_gpu_stay_on_it():
     parts = atos.generate.rmat(5, devices="auto", order="random")
     assert len(parts.devices) == 1
     assert parts.num_vertices == 32
+
+
+on_each_kind = pytest.mark.parametrize(
+    "device",
+    ["cpu:0", "cpu:3", pytest.param("cuda:0", marks=[pytest.mark.gpu, pytest.mark.skipif(not GPUS, reason="needs a GPU")])],
+)
+
+
+@on_each_kind
+@pytest.mark.parametrize("order", ["keep", "random", "degree"])
+def test_parts_of_one_device_are_the_graph(device, order):
+    graph = atos.generate.rmat(9, 8, 2, device=device)
+    graph = graph.with_weights(atos.generate.random_weights(graph, 1, 9))
+    parts = graph.partition([device], order)
+    assert parts.ownership.ids is None
+    assert parts.original[5] == 5
+    if device != "cpu:3":  # cpu:0 in another name has the same memory
+        assert parts.indices is graph.indices
+    source = int(graph.degrees().argmax())
+    for call, name in (
+        (lambda where: atos.bfs(where, source, parents=True), "parent"),
+        (lambda where: atos.bfs(where, source, direction="auto"), "depth"),
+        (lambda where: atos.sssp(where, source, predecessors=True), "distance"),
+        (atos.connected_components, "label"),
+    ):
+        found, expected = call(parts), call(graph)
+        array = getattr(found, name)
+        assert isinstance(array, atos.PartitionedArray)
+        assert array.ownership is parts.ownership
+        assert np.array_equal(array.to_numpy(), getattr(expected, name).to_numpy())
+        assert found.stats.task == expected.stats.task
+        assert found.stats.registers == expected.stats.registers
+        (only,) = found.stats.devices
+        assert (only.device, only.tasks_run) == (str(atos.device(device)), found.stats.tasks_run)
+    paths = atos.sssp(parts, source, predecessors=True)
+    atos.verify_sssp(graph, source, paths.distance.to_numpy(), paths.predecessor.to_numpy())
+    for ranks in (atos.pagerank(parts), atos.pagerank(parts, find="push"), atos.pagerank(graph=parts, start=np.ones(512))):
+        atos.verify_pagerank(graph.with_weights(None), ranks.rank.to_numpy(), 1e-4)
+
+
+@on_each_kind
+@pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
+def test_a_task_of_ones_own_runs_over_one_device_as_on_it(device, worker):
+    @atos.task
+    def search(worker, v, graph, depth):
+        for edge in worker.split(range(graph.indptr[v], graph.indptr[v + 1])):
+            u = graph.indices[edge]
+            if atos.atomic_min(depth, u, depth[v] + np.uint32(1)) > depth[v] + np.uint32(1):
+                worker.push(u)
+
+    graph = atos.generate.road(30, 0.9, device=device)
+    parts = graph.partition([device], "random")
+    found = atos.bfs(parts, 17)
+    runs = []
+    for where in ({"device": device}, {"partition": parts}):
+        depth = atos.full(graph.num_vertices, 2**32 - 1, dtype=np.uint32, **where)
+        depth[17] = 0
+        queue = atos.Queue(4, owner=parts) if "partition" in where else atos.Queue(4, device=device)
+        queue.push(range(17, 18))
+        runs.append(getattr(queue, f"launch_{worker}")(search, parts if "partition" in where else graph, depth, trace=0.01))
+        assert np.array_equal(depth.to_numpy(), found.depth.to_numpy())
+    assert runs[0].registers == runs[1].registers
+    assert runs[1].devices[0].trace is not None
+    assert len(runs[1].trace) == len(runs[1].devices[0].trace)
+    queue.push([899])
+    with pytest.raises(InvalidArgumentError, match="900"):
+        queue.push(range(895, 901))
+    assert queue.peek().tolist() == [899]
+    doubled = atos.Queue(4, owner=parts)  # goes on with an array that an algorithm has returned
+    doubled.push(range(900))
+    getattr(doubled, f"launch_{worker}")(double, found.depth, 900)
+    assert np.array_equal(found.depth.to_numpy(), 2 * depth.to_numpy())
+
+
+@atos.task
+def double(worker, v, depth, n):
+    if worker.rank == 0:
+        depth[v] = depth[v] * np.uint32(2)
 
 
 def test_nothing():

@@ -24,6 +24,7 @@ from ...support.host_memory import host_memory_for
 from ...support.validation import check_bool
 from ..arguments import check_call, check_cutoff, check_no_each_round, check_sources, check_target, largest_whole
 from ..launch_sequence import LaunchSequence
+from ..on_one_device import as_graph_on_one_device
 from ..over_hosts import refuse_over_hosts
 from .direction import LEVEL_TASKS, search_by_level
 from .over_devices import bfs_over
@@ -96,6 +97,7 @@ class BFSResult:
 
 
 @host_memory_for("atos.bfs")
+@as_graph_on_one_device
 def bfs(
     graph: Graph | Partition | HostPartition,
     source: ArrayLike,

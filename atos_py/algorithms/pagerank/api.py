@@ -29,6 +29,7 @@ from ...support.host_memory import host_memory_for
 from ...support.validation import as_dtype, as_host_array, check_bool, check_float
 from ..arguments import check_call, check_no_each_round
 from ..launch_sequence import LaunchSequence
+from ..on_one_device import as_graph_on_one_device
 from ..over_devices import refuse_over
 from ..over_hosts import refuse_over_hosts
 from . import chebyshev_pull
@@ -71,6 +72,7 @@ class PageRankResult:
 
 
 @host_memory_for("atos.pagerank")
+@as_graph_on_one_device
 def pagerank(
     graph: Graph | Partition | HostPartition,
     damping: float = 0.85,

@@ -26,6 +26,7 @@ from ..arguments import check_call, check_cutoff, check_sources, check_target, l
 from ..bfs.api import SCHEDULE, choose_direction, find_depths, pushes_by_level, zero_at
 from ..bfs.tasks import UNREACHED, pays_to_follow
 from ..launch_sequence import LaunchSequence
+from ..on_one_device import as_graph_on_one_device
 from ..over_devices import refuse_over
 from ..over_hosts import refuse_over_hosts
 from .distances import BUCKETS, distance_dtype, pays_to_order, suit_capacity, suit_delta, unreached_of
@@ -91,6 +92,7 @@ class SSSPResult:
 
 
 @host_memory_for("atos.sssp")
+@as_graph_on_one_device
 def sssp(
     graph: Graph | Partition | HostPartition,
     source: ArrayLike,
