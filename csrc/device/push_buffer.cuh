@@ -51,7 +51,7 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   // With buckets, items wait for workers in their buckets, and the ring takes but those that workers wait for: of the items
   // that are near, a worker keeps some even where many others wait; if `limited`, the rest goes to the buckets.
   template <class Team> ATOS_DEVICE void flush_pushes(bool may_keep, bool limited, BatchArray<Item<bytes>> items) {
-    if (has_peers()) return flush_to_owners<Team>(may_keep, items);
+    if (has_peers()) return flush_to_owners<Team>(may_keep, limited, items);
     const uint32_t far = has_buckets() ? this->far_buffered() : 0;
     const uint32_t pushes = header->pushes + (has_buckets() ? worker.far_state()->pushes : 0), n = buffered();
     Producer &producer = header->producer;
@@ -95,16 +95,26 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   }
 
   // [team] The same in a launch over several GPUs: each item goes to the queue of its owner, or stays local if that is this
-  // GPU.
-  template <class Team> ATOS_DEVICE void flush_to_owners(bool may_keep, BatchArray<Item<bytes>> items) {
+  // GPU. With buckets, those that find no room in the ring of this GPU go to the buckets of their owners, as on one GPU: if a
+  // ring took them, workers would open the next bucket while these wait.
+  template <class Team> ATOS_DEVICE void flush_to_owners(bool may_keep, bool limited, BatchArray<Item<bytes>> items) {
     const bool local = !has_each_round() && may_keep && header->producer.demand >= least_demand(); // barriers keep none
-    const uint32_t n = local ? keep_own<Team>(items) : buffered();
-    if (n || !local) publish_to_owners<Team, bytes>(peers_of(launch), worker.peer_pushes(), worker.buffer, n, launch.barrier);
+    uint32_t n = buffered();
     if (has_buckets()) {
-      const uint32_t far = this->far_buffered();
-      this->template count_far_of_owners<Team>(worker.far_buffer(), far);
-      this->template store_far<Team>(worker.far_buffer(), worker.far_levels(), far);
+      const uint32_t kept = local ? launch.local_items - worker.far_state()->kept : 0;
+      const uint32_t surplus = limited && n > kept ? surplus_of(n - kept) : 0, far = this->far_buffered();
+      n -= surplus;
+#pragma unroll 1
+      for (unsigned is_far = 0; is_far < 2; ++is_far) {
+        const PushArray<Item<bytes>> stored = is_far ? worker.far_buffer() : worker.buffer + n;
+        const PushArray<float> levels = is_far ? worker.far_levels() : worker.levels() + n;
+        const uint32_t count = is_far ? far : surplus;
+        this->template count_far_of_owners<Team>(stored, count);
+        this->template store_far<Team>(stored, levels, count);
+      }
     }
+    if (local) n = keep_own<Team>(items, n);
+    if (n || !local) publish_to_owners<Team, bytes>(peers_of(launch), worker.peer_pushes(), worker.buffer, n, launch.barrier);
     if (Team::rank() == 0) { // behind a barrier, so that all have read the header
       if (has_buckets()) {
         header->pushes += worker.far_state()->pushes;
@@ -114,11 +124,12 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
     }
   }
 
-  // [team] Makes buffered items of this GPU local, and moves the others to the front of the buffer; returns how many these are.
-  template <class Team> ATOS_DEVICE uint32_t keep_own(BatchArray<Item<bytes>> items) {
+  // [team] Makes items of this GPU local, of the first n in the buffer, and moves the others to its front; returns how many
+  // these are.
+  template <class Team> ATOS_DEVICE uint32_t keep_own(BatchArray<Item<bytes>> items, uint32_t n) {
     const Peers peers = peers_of(launch);
     PeerPush *const own = &worker.peer_pushes()[launch.peer_own];
-    const uint32_t n = buffered(), kept = has_buckets() ? worker.far_state()->kept : 0;
+    const uint32_t kept = has_buckets() ? worker.far_state()->kept : 0;
     count_own<Team, bytes>(peers, own, worker.buffer, n);
     if (Team::rank() == 0) {
       header->local_items = kept + own->count - items_to_give(own->count, kept);
