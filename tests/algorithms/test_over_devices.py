@@ -10,10 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atos_py as atos
+from atos_py.algorithms.bfs.tasks import FOLLOWED_DEGREE
 from atos_py.errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from atos_py.graph.partition import order_by_degree, suit_devices
 
 GPUS = [str(device) for device in atos.devices() if device.kind == "cuda"]
+on_gpu = [pytest.mark.gpu, pytest.mark.skipif(not GPUS, reason="needs a GPU")]
+each_kind = pytest.mark.parametrize("kind", ["cpu", pytest.param("cuda", marks=on_gpu)])
+
+
+def devices_of_kind(kind: str) -> list[str]:
+    return ["cpu:0", "cpu:1", "cpu:2"] if kind == "cpu" else (GPUS[:2] if len(GPUS) > 1 else GPUS * 2)
 
 
 @st.composite
@@ -77,9 +84,7 @@ def test_ranks_of_a_graph_and_of_parts_that_share_its_arrays():
 
 @pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
 @pytest.mark.parametrize("order", ["keep", "random"])
-@pytest.mark.parametrize(
-    "kind", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not GPUS, reason="needs a GPU")])]
-)
+@each_kind
 def test_levels_that_push_pull_and_push_again(worker, order, kind):
     """A scale-free graph with long paths at its end: each kind of round comes, and ranges lie across the borders of devices."""
     core = atos.generate.rmat(13, 16, 3, device="cpu")
@@ -92,7 +97,7 @@ def test_levels_that_push_pull_and_push_again(worker, order, kind):
     source = int(core.degrees().argmin())
     while core.degrees()[source] == 0:
         source += 1
-    devices = ["cpu:0", "cpu:1", "cpu:2"] if kind == "cpu" else (GPUS[:2] if len(GPUS) > 1 else GPUS * 2)
+    devices = devices_of_kind(kind)
     parts = graph.partition(devices, order)
     found = atos.bfs(parts, source, direction="auto", worker=worker)
     atos.verify_bfs(graph, source, found.depth.to_numpy())
@@ -150,15 +155,13 @@ def test_paths_in_the_order_of_distances(made, delta, with_end):
         atos.verify_sssp(graph, source, atos.sssp(parts, source, delta=delta).distance.to_numpy())
 
 
-@pytest.mark.parametrize(
-    "kind", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not GPUS, reason="needs a GPU")])]
-)
+@each_kind
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64, np.int64])
 def test_the_order_saves_tasks(kind, dtype):
     graph = atos.generate.road(80, 0.9, device="cpu")
     far = 1 << 40 if dtype == np.int64 else 1  # distances of 64 bits
     graph = graph.with_weights(atos.generate.random_weights(graph, 1, 255).to_numpy().astype(dtype) * far)
-    devices = ["cpu:0", "cpu:1", "cpu:2"] if kind == "cpu" else (GPUS[:2] if len(GPUS) > 1 else GPUS * 2)
+    devices = devices_of_kind(kind)
     parts = graph.partition(devices, "random")
     # A bucket as wide as a mean weight, and one for all. By default those of a GPU are wider, which gives all its workers some.
     ordered, by_arrival = atos.sssp(parts, 0, delta=128 * far), atos.sssp(parts, 0, delta=1e30)
@@ -167,6 +170,55 @@ def test_the_order_saves_tasks(kind, dtype):
     assert ordered.stats.tasks_run < (3 if kind == "cpu" else 5) * graph.num_vertices
     if kind == "cpu":
         assert by_arrival.stats.tasks_run > 2 * ordered.stats.tasks_run
+
+
+@pytest.mark.parametrize("worker", [pytest.param("cta", marks=on_gpu), pytest.param("warp", marks=on_gpu)])
+@pytest.mark.parametrize("width", [700, 3000, 12000])
+def test_large_meshes_run_in_the_order_of_distances(worker, width):
+    """Items that no worker waits for go back to their bucket: in the ring they wait while the next buckets are opened."""
+    graph = atos.generate.road(1500, 0.62, device="cpu")
+    graph = graph.with_weights(atos.generate.random_weights(graph, 1, 255))
+    parts, source = graph.partition(devices_of_kind("cuda")), graph.num_vertices // 2
+    found = atos.sssp(parts, source, delta=width, worker=worker)
+    expected = atos.sssp(graph, source).distance.to_numpy()
+    assert np.array_equal(found.distance.to_numpy(), expected)
+    assert found.stats.tasks_run < 16 * graph.num_vertices
+
+
+@each_kind
+@pytest.mark.parametrize("order", ["keep", "random"])
+def test_groups_of_threads_follow_paths_on_meshes(monkeypatch, kind, order):
+    monkeypatch.setitem(FOLLOWED_DEGREE, "cpu", FOLLOWED_DEGREE["cuda"])
+    graph = atos.generate.road(70, 0.8, device="cpu")
+    graph = graph.with_weights(atos.generate.random_weights(graph, 1, 255))
+    parts = graph.partition(devices_of_kind(kind), order)
+    found = atos.bfs(parts, [7, 2400], parents=True)
+    assert "visit_along" in found.stats.tasks_run_by
+    atos.verify_bfs(graph, [7, 2400], found.depth.to_numpy(), found.parent.to_numpy())
+    paths = atos.sssp(parts, [7, 2400])
+    assert paths.stats.task == "relax_along"
+    atos.verify_sssp(graph, [7, 2400], paths.distance.to_numpy())
+    for chosen in (atos.bfs(parts, 7, worker="cta"), atos.bfs(parts, 7, cutoff=9), atos.sssp(parts, 7, barrier=True)):
+        assert not chosen.stats.task.endswith("along")
+
+
+@each_kind
+@pytest.mark.parametrize(("longest", "rounds"), [(1, 2), (2**30, 3), (2**31, 1)])
+def test_long_distances_are_looked_for_in_32_bits_first(kind, longest, rounds):
+    """Two launches if all fit, three if some do not, and one if a single edge might not."""
+    graph = atos.generate.road(40, 1.0, device="cpu")
+    weights = np.full(graph.num_edges, longest, np.int64)
+    weights[-1] = weights[graph.indptr[graph.num_vertices - 3] : graph.indptr[graph.num_vertices - 2]] = max(longest, 2**30)
+    graph = graph.with_weights(weights)
+    parts = graph.partition(devices_of_kind(kind), "random")
+    found = atos.sssp(parts, 3)
+    assert found.distance.dtype == np.int64
+    atos.verify_sssp(graph, 3, found.distance.to_numpy())
+    assert np.array_equal(found.distance.to_numpy(), atos.sssp(graph, 3).distance.to_numpy())
+    assert len(found.stats.devices) == len(parts.devices)
+    assert found.stats.rounds == rounds
+    near = atos.sssp(parts, 3, cutoff=5 * longest)
+    atos.verify_sssp(graph, 3, near.distance.to_numpy(), cutoff=5 * longest)
 
 
 @given(st.lists(st.integers(0, 30), max_size=60), st.integers(1, 6))
@@ -212,13 +264,10 @@ def test_graphs_that_fit_one_gpu_stay_on_it():
     assert parts.num_vertices == 32
 
 
-on_each_kind = pytest.mark.parametrize(
-    "device",
-    ["cpu:0", "cpu:3", pytest.param("cuda:0", marks=[pytest.mark.gpu, pytest.mark.skipif(not GPUS, reason="needs a GPU")])],
-)
+each_single = pytest.mark.parametrize("device", ["cpu:0", "cpu:3", pytest.param("cuda:0", marks=on_gpu)])
 
 
-@on_each_kind
+@each_single
 @pytest.mark.parametrize("order", ["keep", "random", "degree"])
 def test_parts_of_one_device_are_the_graph(device, order):
     graph = atos.generate.rmat(9, 8, 2, device=device)
@@ -250,7 +299,7 @@ def test_parts_of_one_device_are_the_graph(device, order):
         atos.verify_pagerank(graph.with_weights(None), ranks.rank.to_numpy(), 1e-4)
 
 
-@on_each_kind
+@each_single
 @pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
 def test_a_task_of_ones_own_runs_over_one_device_as_on_it(device, worker):
     @atos.task

@@ -187,9 +187,11 @@ def bfs(
         rows = Graph._make((graph.indptr, graph.indices, None))
         chosen = worker is not None or not SCHEDULE.isdisjoint(launch_options)
         way, by_level = choose_direction(rows, direction, chosen), pushes_by_level(rows, chosen, launch_options)
+        follows = direction is None and not chosen and pays_to_follow(rows)
         if way == "auto" or parents:
             check_no_each_round("bfs", launch_options)
-        return BFSResult(*bfs_over(graph, source, way, by_level, target, cutoff, parents, capacity, worker, launch_options))
+        ways = way, by_level, follows
+        return BFSResult(*bfs_over(graph, source, ways, target, cutoff, parents, capacity, worker, launch_options))
     limit = largest_whole(check_cutoff(cutoff), int(UNREACHED))
     target = check_target(target, graph.num_vertices)
     chosen = worker is not None or not SCHEDULE.isdisjoint(launch_options)

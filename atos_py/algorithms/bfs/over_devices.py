@@ -1,4 +1,4 @@
-"""Breadth-first search over several devices: level by level, or by relaxed pushes, with the task of one device."""
+"""Breadth-first search over several devices: level by level, or by relaxed pushes, with the tasks of one device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..over_devices import launches_over, number_of, zero_at
 from .direction_over_devices import LEVEL_TASKS, search_over_devices
 from .parents_over_devices import find_parents_over
 from .pushed_levels_over_devices import search_by_pushed_levels_over
-from .tasks import UNREACHED, visit_within
+from .tasks import UNREACHED, visit_along, visit_within
 
 __all__ = ["bfs_over"]
 
@@ -23,8 +23,7 @@ __all__ = ["bfs_over"]
 def bfs_over(
     parts: Partition,
     source: ArrayLike,
-    direction: str,
-    pushes_by_level: bool,
+    ways: tuple[str, bool, bool],
     target: Any,
     cutoff: Any,
     parents: bool,
@@ -32,8 +31,11 @@ def bfs_over(
     worker: Any,
     options: Any,
 ) -> tuple[PartitionedArray, LaunchStats, PartitionedArray | None]:
-    """Return the depths of a search, its statistics, and the parents if they are wanted; see `bfs`."""
-    n = parts.num_vertices
+    """Return the depths of a search, its statistics, and the parents if they are wanted; see `bfs`.
+
+    Its `ways` are the direction, and whether it pushes by level, and follows paths, if it may.
+    """
+    n, (direction, pushes_by_level, follows) = parts.num_vertices, ways
     sources, end = check_sources(source, n).astype(np.uint32), number_of(parts, check_target(target, n))
     limit = largest_whole(check_cutoff(cutoff), int(UNREACHED))
     in_words = len(parts.devices) == 1 or parts.ownership.chunk % 32 == 0  # a word of bits is of one device
@@ -45,6 +47,8 @@ def bfs_over(
         search_over_devices(parts, sources, depth, launches, end, limit)
     elif by_level:
         search_by_pushed_levels_over(parts, depth, launches, limit)
+    elif follows and end is None and limit == UNREACHED:
+        launches.launch(sources, visit_along, parts, depth)
     else:
         launches.launch(sources, visit_within, parts, depth, end, limit)
     parent = find_parents_over(parts, depth, launches) if parents else None

@@ -176,7 +176,8 @@ def sssp(
     if isinstance(graph, Partition):
         refuse_over("sssp", {"predecessors": predecessors is not False})
         _, width = check_buckets(BUCKETS, delta)
-        found, stats = sssp_over(graph, source, target, cutoff, width, worker, launch_options)
+        chosen = worker is not None or not SCHEDULE.isdisjoint(launch_options)
+        found, stats = sssp_over(graph, source, target, cutoff, width, chosen, worker, launch_options)
         return SSSPResult(found, None, stats)
     n = graph.num_vertices
     end, limit = check_target(target, n), check_cutoff(cutoff)

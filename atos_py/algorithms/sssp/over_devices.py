@@ -8,32 +8,51 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...arrays.partitioned import PartitionedArray
+from ...arrays.shared import common_zeros
 from ...graph.graph import Graph
 from ...graph.partition import Partition
 from ...runtime.stats import LaunchStats
 from ..arguments import check_cutoff, check_sources, check_target
-from ..over_devices import launches_over, number_of, zero_at
-from .distances import BUCKETS, distance_dtype, distance_limit, pays_to_order, suit_delta, unreached_of
-from .tasks import relax, relax_by_arrival
+from ..bfs.tasks import pays_to_follow
+from ..launch_sequence import LaunchSequence
+from ..over_devices import by_owner, first_of_ranges, launches_over, number_of, zero_at
+from .distances import BUCKETS, distance_dtype, pays_to_order, suit_delta, unreached_of
+from .narrow_first import find_narrow_first, sources_with_distance, task_for
+from .tasks import widen_distances
 
 __all__ = ["sssp_over"]
 
+_widen = by_owner(widen_distances)
+
 
 def sssp_over(
-    parts: Partition, source: ArrayLike, target: Any, cutoff: Any, delta: Any, worker: Any, options: Any
+    parts: Partition, source: ArrayLike, target: Any, cutoff: Any, delta: Any, chosen: bool, worker: Any, options: Any
 ) -> tuple[PartitionedArray, LaunchStats]:
-    """Return distances, and the statistics; see `sssp`."""
-    n = parts.num_vertices
-    sources, end = check_sources(source, n), number_of(parts, check_target(target, n))
+    """Return distances, and the statistics; see `sssp`. The worker or the schedule may be `chosen` by the user."""
+    n, ownership = parts.num_vertices, parts.ownership
+    sources, target = check_sources(source, n), number_of(parts, check_target(target, n))
     kind = distance_dtype(parts)
-    step = np.dtype([("vertex", np.uint32), ("distance", kind)])
     rows = Graph._make((parts.indptr, parts.indices, parts.weights))
     ordered = parts.weights is not None and pays_to_order(rows, delta)
     order: dict[str, Any] = {"buckets": BUCKETS, "delta": suit_delta(rows, delta)} if ordered else {}
-    launches = launches_over("sssp", parts, step, None, worker, options, **order)
-    distance = zero_at(sources, parts, unreached_of(kind), "min")
-    items = np.zeros(len(sources), step)
-    items["vertex"] = sources
-    limit = distance_limit(check_cutoff(cutoff), kind)
-    launches.launch(items, relax if ordered else relax_by_arrival, parts, distance, end, limit)
-    return distance, launches.total()
+    follows = not chosen and pays_to_follow(rows)
+
+    def relax_all(dtype: np.dtype[Any], limit: int | float | None, end: float | None) -> tuple[Any, LaunchSequence]:
+        items = sources_with_distance(sources, dtype)
+        launches = launches_over("sssp", parts, items.dtype, None, worker, options, **order)
+        launches.end = end or launches.end
+        distance = zero_at(sources, parts, unreached_of(dtype), "min")
+        launches.launch(items, task_for(launches, dtype, follows), parts, distance, target, limit)
+        return distance, launches
+
+    def widen(narrow: Any, safe: int, end: float | None) -> tuple[bool, PartitionedArray, LaunchSequence]:
+        wide = PartitionedArray(n, kind, ownership)
+        launches = launches_over("sssp", parts, np.uint32, None, worker, options)
+        launches.end = end
+        unsafe = common_zeros(1, np.float64, ownership)
+        launches.launch(first_of_ranges(parts), _widen, n, unsafe, narrow, wide, unreached_of(kind), safe)
+        return not unsafe[0], wide, launches
+
+    distance, searches = find_narrow_first(kind, parts.weights, check_cutoff(cutoff), relax_all, widen)
+    first = searches[0].total()
+    return distance, LaunchStats.total([run for each in searches for run in each.runs], task=first.task, like=first)
