@@ -88,7 +88,8 @@ def test_long_rows_over_devices(devices, degree):
     leaves = np.arange(64, 64 + degree - 1)
     others = np.random.default_rng(degree).integers(2, 64 + degree, (2, 300))
     ends = np.concatenate([[0], np.repeat([0, 1], degree - 1), others[0]]), np.concatenate([[1], leaves, leaves, others[1]])
-    graph = atos.Graph.from_edges(*ends, num_vertices=-(-(64 + degree) // 96) * 96, symmetrize=True, device="cpu")
+    n = -(-(64 + degree) // 192) * 192  # a word of bits is of one of two devices, or of three
+    graph = atos.Graph.from_edges(*ends, num_vertices=n, symmetrize=True, device="cpu")
     for order in ("keep", "random", "degree"):
         for source in (0, 5, [1, 70]):
             checked(graph, graph.partition(devices, order), source)
