@@ -101,13 +101,13 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
     const bool local = !has_each_round() && may_keep && header->producer.demand >= least_demand(); // barriers keep none
     uint32_t n = buffered();
     if (has_buckets()) {
-      const uint32_t kept = local ? launch.local_items - worker.far_state()->kept : 0;
-      const uint32_t surplus = limited && n > kept ? surplus_of(n - kept) : 0, far = this->far_buffered();
+      const uint32_t most = local ? launch.local_items - worker.far_state()->kept : 0; // that may stay local
+      const uint32_t surplus = limited && n > most ? surplus_of(n - most) : 0, far = this->far_buffered();
       n -= surplus;
 #pragma unroll 1
       for (unsigned is_far = 0; is_far < 2; ++is_far) {
-        const PushArray<Item<bytes>> stored = is_far ? worker.far_buffer() : worker.buffer + n;
-        const PushArray<float> levels = is_far ? worker.far_levels() : worker.levels() + n;
+        const PushArray<Item<bytes>> stored = is_far ? worker.far_buffer() : PushArray<Item<bytes>>(worker.buffer + n);
+        const PushArray<float> levels = is_far ? worker.far_levels() : PushArray<float>(worker.levels() + n);
         const uint32_t count = is_far ? far : surplus;
         this->template count_far_of_owners<Team>(stored, count);
         this->template store_far<Team>(stored, levels, count);

@@ -44,7 +44,8 @@ struct Bounds {
   std::vector<unsigned> levels; // of each task
   unsigned devices = 0; // of a launch over several (peers.cpp), to which the workers belong in turns,
   std::vector<unsigned> owners; // and which one each task belongs to;
-  unsigned local = 0;   // 1: a worker keeps an item of its own device, in launches without barriers
+  unsigned local = 0;   // 1: a worker keeps an item of its own device, in launches without barriers,
+  unsigned surplus = 0; // and 1: those near items that it does not keep go to the lists of their buckets
   unsigned weak = 0;    // 1: memory as weak as the C++ and PTX models allow
   unsigned report = 0;  // 1: what the last block reports is looked at
   unsigned most = 5000000; // states
@@ -55,7 +56,7 @@ struct Bounds {
         {"workers", &workers}, {"seeds", &seeds}, {"capacity", &capacity}, {"max_capacity", &max_capacity}, {"grows", &grows},
         {"memory", &memory}, {"fetch", &fetch}, {"buffer", &buffer}, {"barrier", &barrier}, {"launches", &launches}, {"stops", &stops}, {"fails", &fails}, {"halts", &halts}, {"aside", &aside}, {"between", &between}, {"ends", &ends},
         {"nested", &nested}, {"longs", &longs}, {"flat", &flat}, {"long_from", &long_from}, {"chunk", &chunk}, {"few", &few}, {"share", &share}, {"backlog", &backlog}, {"steps", &steps}, {"waits", &waits},
-        {"keep", &keep}, {"switched_off", &switched_off}, {"buckets", &buckets}, {"blocks", &blocks}, {"devices", &devices}, {"local", &local}, {"adapts", &adapts}, {"cta", &cta}, {"arrive", &arrive}, {"mailbox", &mailbox}, {"mailed", &mailed}, {"weak", &weak}, {"report", &report}, {"most", &most}};
+        {"keep", &keep}, {"switched_off", &switched_off}, {"buckets", &buckets}, {"blocks", &blocks}, {"devices", &devices}, {"local", &local}, {"surplus", &surplus}, {"adapts", &adapts}, {"cta", &cta}, {"arrive", &arrive}, {"mailbox", &mailbox}, {"mailed", &mailed}, {"weak", &weak}, {"report", &report}, {"most", &most}};
     for (int i = 1; i < count; ++i) {
       const char *equals = std::strchr(arguments[i], '=');
       if (!equals) return false;
@@ -70,7 +71,7 @@ struct Bounds {
     }
     nodes = unsigned(children.size());
     max_capacity = max_capacity ? max_capacity : capacity;
-    return workers <= kMostThreads && !(local && barrier) && levels.size() == (buckets ? nodes : 0) && owners.size() == (devices ? nodes : 0) && std::accumulate(children.begin(), children.end(), seeds) == nodes;
+    return workers <= kMostThreads && !((local || surplus) && barrier) && levels.size() == (buckets ? nodes : 0) && owners.size() == (devices ? nodes : 0) && std::accumulate(children.begin(), children.end(), seeds) == nodes;
   }
 };
 inline Bounds bounds;

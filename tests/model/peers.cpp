@@ -200,7 +200,7 @@ void body(unsigned thread) {
     for (unsigned child = first_child(v), end = child + bounds.children[v]; child < end; ++child) {
       if (bounds.weak) atos::store(&world.written[child], 1);
       if (bounds.between >> child & 1) atos::store(&world.aside[child], 1);
-      else if (bounds.buckets) worker.push(view, item_of(child), float(bounds.levels[child]));
+      else if (bounds.buckets) worker.push(view, item_of(child), float(bounds.levels[child]), true);
       else worker.push(view, item_of(child));
     }
   };

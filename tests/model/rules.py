@@ -640,7 +640,7 @@ BROKEN = {
         found=EARLY,
     ),
     "the report waits for far items that stay local": Rule(
-        in_peers(r"push\(peers, item, level\);\s*\}\s*end\.unreported \+= taken;", r"\g<0> end.report(far.queue);"),
+        in_peers(r"push\(peers, item, level, false\);\s*\}\s*end\.unreported \+= taken;", r"\g<0> end.report(far.queue);"),
         caught_in="devices, local items, far items",
         found=EARLY,
     ),
@@ -703,6 +703,19 @@ BROKEN = {
     "a far item counts on the device that runs it": Rule(
         in_peers(r"far\.count\(1\);", "peers.far_items<BYTES>(peers.own).count(1);"),
         caught_in="devices, far items",
+        found=STUCK,
+    ),
+    "a near item in a list is counted before it can be taken": Rule(
+        in_peers(
+            r"far\.count\(1\);(.*?far\.put\(list, ticket, item, level\);)",
+            r"fetch_add(&far.state().stored, 1); \1 fetch_add(&far.queue.counters->untracked, 1);",
+        ),
+        caught_in="devices, near items in lists, local items",
+        found=EARLY,
+    ),
+    "a near item in a list counts on the device that runs it": Rule(
+        in_peers(r"far\.count\(1\);", "peers.far_items<BYTES>(peers.own).count(1);"),
+        caught_in="devices, near items in lists",
         found=STUCK,
     ),
     "devices at one bucket do not wait for each other": Rule(

@@ -53,11 +53,13 @@ struct PeerWorker {
     queue.publish(producer.ring, producer.base, item);
   }
 
-  // The same of an item with a level, in a queue with buckets: near or far by the window of its owner.
-  void push(const Peers &peers, const Item<BYTES> &item, float level) {
+  // The same of an item with a level, in a queue with buckets: near or far by the window of its owner. Near items that a `task`
+  // pushes may be too many for the ring, and those of a chunk never are.
+  void push(const Peers &peers, const Item<BYTES> &item, float level, bool task) {
     const FarItems<BYTES> far = peers.far_items<BYTES>(peers.owner(item));
     const Window window = far.window();
-    if (window.is_near(level)) return push(peers, item);
+    const bool stays = model::bounds.local && !has_local && peers.owner(item) == peers.own;
+    if (window.is_near(level) && !(model::bounds.surplus && task && !stays)) return push(peers, item);
     far.count(1);
     const unsigned list = far.list_of(level, window);
     const uint64_t ticket = far.reserve(list, 1);
@@ -80,7 +82,7 @@ struct PeerWorker {
       Item<BYTES> item;
       float level;
       if (!far.take(&entries[taken], &item, &level)) break;
-      push(peers, item, level);
+      push(peers, item, level, false);
     }
     end.unreported += taken; // they were unfinished tasks that pushed themselves
     if (taken == there) far.finish_chunk(chunk);
