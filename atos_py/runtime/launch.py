@@ -111,7 +111,7 @@ def prepare_launch(
     names = tuple([member.name for member in tasks])
     if mailbox is not None:
         _check_mailbox(queue, config)
-    if ownership is not None:
+    if ownership is not None and not ownership.is_alone:
         check_peer_launch(config, mailbox is not None)
     arguments = prepare_arguments(args, device, ownership, queue.places)
     if config.debug:

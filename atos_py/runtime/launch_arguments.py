@@ -100,7 +100,7 @@ def prepare_arguments(
         del packed[first:], by_device[adapted:]
         core = getattr(arg, "_core", None)
         if isinstance(core, CoreQueue):
-            if ownership is not None:
+            if ownership is not None and not ownership.is_alone:
                 what = "the tasks of a launch over several devices push into no other queue yet"
                 raise LaunchConfigError(f"{what}; use one device")
             form = core.form  # one is looked at, for which the task is compiled: another thread may change it
@@ -146,7 +146,7 @@ def _receiver(position: int, queue: Any, form: Form, device: Device) -> QueueArg
 
 def _pool(position: int, pool: Pool, device: Device, ownership: Ownership | None) -> PoolArgument:
     """Return the argument for a pool, if tasks may use it."""
-    if ownership is not None:
+    if ownership is not None and not ownership.is_alone:
         raise LaunchConfigError("the tasks of a launch over several devices take no pool yet; use one device")
     if pool.device != device:
         raise InvalidArgumentError(f"argument {position} is a pool on {pool.device}, and the task runs on {device}")

@@ -337,6 +337,42 @@ def test_a_task_of_ones_own_runs_over_one_device_as_on_it(device, worker):
 
 
 @atos.task
+def hand_over(worker, v, depth, other, pool):
+    """Double the depth of v, put v into another queue, and write it down in a pool."""
+    if worker.rank == 0:
+        depth[v] = depth[v] * np.uint32(2)
+        other.push(v)
+        pool.vertex[pool.take(1)] = v
+
+
+def never(worker, depth, other, pool):
+    """Do nothing."""
+
+
+@each_single
+def test_what_several_devices_refuse_may_be_done_over_one(device):
+    parts = atos.generate.road(6, 1.0, device=device).partition([device])
+    depth = atos.full(36, 3, dtype=np.uint32, partition=parts)
+    queue, other = atos.Queue(50, owner=parts), atos.Queue(200, device=device)
+    pool = atos.Pool([("vertex", np.uint32)], 200, device=device)
+    for options in ({"persistent": False}, {"idle": never}):
+        queue.push(range(36))
+        assert queue.launch_warp(hand_over, depth, other, pool, **options).tasks_run == 36
+    with queue.start(hand_over, depth, other, pool, worker="warp") as run:
+        run.push([7, 35])
+    assert run.wait().devices[0].tasks_run == 2
+    expected = np.full(36, 12)
+    expected[[7, 35]] = 24
+    assert np.array_equal(depth.to_numpy(), expected)
+    assert sorted(other.peek()) == sorted([*range(36), *range(36), 7, 35])
+    assert sorted(pool.vertex[:]) == sorted(other.peek())
+    two = atos.generate.road(6, 1.0, device="cpu").partition(["cpu:0", "cpu:1"])
+    ones, over_two = atos.full(36, 1, dtype=np.uint32, partition=two), atos.Queue(5, owner=two)
+    with pytest.raises(LaunchConfigError, match="persistent=False"):
+        over_two.launch_warp(double, ones, 1, persistent=False)
+
+
+@atos.task
 def double(worker, v, depth, n):
     if worker.rank == 0:
         depth[v] = depth[v] * np.uint32(2)
