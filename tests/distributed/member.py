@@ -24,6 +24,7 @@ import numpy as np
 
 import atos_py as atos
 from atos_py.algorithms.bfs import api as driver
+from atos_py.algorithms.bfs.tasks import FOLLOWED_DEGREE
 from atos_py.core.process_group import current_group
 from atos_py.errors import (
     CheckpointError,
@@ -233,6 +234,25 @@ def pushed_levels(group: atos.distributed.ProcessGroup) -> None:
             atos.verify_bfs(graph, 0, found.depth.to_numpy())
             assert found.stats.launches == (2 if graph is long else 1)
             same(group, (found.num_levels, found.stats.task))
+
+
+def meshes(group: atos.distributed.ProcessGroup) -> None:
+    """Searches in which groups of threads follow paths, and distances that fit 32 bits, or do not."""
+    FOLLOWED_DEGREE["cpu"] = FOLLOWED_DEGREE["cuda"]  # the process ends after its cases
+    graph = atos.generate.road(40, 0.9, device="cpu")
+    for longest, order in itertools.product((1, 2**30), ("keep", "random")):
+        weights = np.full(graph.num_edges, longest, np.int64)
+        weights[0] = weights[graph.indices[:] == 0] = 2**30
+        weighted = graph.with_weights(weights)
+        parts = weighted.partition(order=order)
+        found = atos.bfs(parts, 820, timeout=LIMIT)
+        atos.verify_bfs(graph, 820, found.depth.to_numpy())
+        paths = atos.sssp(parts, 820, timeout=LIMIT)
+        atos.verify_sssp(weighted, 820, paths.distance.to_numpy())
+        assert paths.distance.dtype == np.int64
+        same(group, (found.stats.task, paths.stats.task, paths.stats.rounds))
+        assert (found.stats.task, paths.stats.task) == ("visit_along", "relax_along")
+        assert paths.stats.rounds == (2 if longest == 1 else 3)
 
 
 def trees(group: atos.distributed.ProcessGroup) -> None:

@@ -100,7 +100,7 @@ def test_the_example(size, launcher):
 
 
 def test_kinds_and_rounds():
-    check(start(3, "kinds", "rounds", "buckets", "shown", "mirrors", "pushed_levels"))
+    check(start(3, "kinds", "rounds", "buckets", "shown", "mirrors", "pushed_levels", "meshes"))
 
 
 def test_random_trees():
@@ -182,7 +182,7 @@ def on_gpus(monkeypatch):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(
-    "cases", ["searches", "algorithms", "kinds rounds buckets", "shown mirrors", "trees", "saved kept", "stops refusals"]
+    "cases", ["searches", "algorithms", "kinds rounds buckets", "shown mirrors meshes", "trees", "saved kept", "stops refusals"]
 )
 def test_gpus(cases, on_gpus, tmp_path):
     check(start(2, *cases.split(), FOLDER=str(tmp_path), TREES=str(min(CASES // 4, 20))))
