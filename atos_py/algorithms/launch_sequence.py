@@ -27,6 +27,7 @@ __all__ = ["LaunchSequence"]
 
 _WATCHING = {"timeout", "trace", "progress"}
 _NOTHING: LaunchOptions = {}
+_SOON = 1e-9  # seconds
 _LINKS = {"cuda"}  # devices for which programs are linked
 _compiled: set[Hashable] = set()  # by this process, ahead of launches
 
@@ -90,9 +91,9 @@ class LaunchSequence:
             queue.push(items, task=task[0])
         if self.end is not None:
             left = self.end - time.monotonic()
-            if left <= 0:
+            if left <= 0 and (queue.ownership is None or queue.ownership.group is None):
                 raise self._over(len(queue))
-            options["timeout"] = left
+            options["timeout"] = max(left, _SOON)  # of several processes others may have time: all begin, and stop together
         try:
             self.runs.append(getattr(queue, f"launch_{self.worker or worker}")(task, *args, **options))
         except LaunchTimeoutError as error:

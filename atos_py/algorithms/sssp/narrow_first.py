@@ -56,6 +56,7 @@ def find_narrow_first(
     are_safe, wide, copy = widen(narrow, safe, search.end)  # one time limit for all
     if are_safe:
         return wide, [search, copy]
+    del narrow, wide
     distance, again = relax_all(kind, limit, search.end)
     return distance, [search, copy, again]
 

@@ -47,10 +47,11 @@ def sssp_over(
 
     def widen(narrow: Any, safe: int, end: float | None) -> tuple[bool, PartitionedArray, LaunchSequence]:
         wide = PartitionedArray(n, kind, ownership)
-        launches = launches_over("sssp", parts, np.uint32, None, worker, options)
+        items = first_of_ranges(parts)
+        launches = launches_over("sssp", parts, np.uint32, max(len(items), 1), worker, {**options, "each_round": None})
         launches.end = end
         unsafe = common_zeros(1, np.float64, ownership)
-        launches.launch(first_of_ranges(parts), _widen, n, unsafe, narrow, wide, unreached_of(kind), safe)
+        launches.launch(items, _widen, n, unsafe, narrow, wide, unreached_of(kind), safe)
         return not unsafe[0], wide, launches
 
     distance, searches = find_narrow_first(kind, parts.weights, check_cutoff(cutoff), relax_all, widen)

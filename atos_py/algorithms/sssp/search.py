@@ -46,7 +46,7 @@ def find_distances(
     def widen(narrow: Array, safe: int, end: float | None) -> tuple[bool, Array, LaunchSequence]:
         wide = empty(n, dtype=kind, device=graph.device)
         launches = launches_on(mixed_item_dtype(n), len(range_items(n)))
-        launches.end = end
+        launches.end, launches.options = end, {**launches.options, "each_round": None}  # which takes other arguments
         are_safe = not launches.sums(widen_distances, n, narrow, wide, unreached_of(kind), safe)[0]
         return are_safe, wide, launches
 
