@@ -137,7 +137,7 @@ class Ownership:
             if wrong.any():
                 raise InvalidArgumentError(
                     f"items begin with a vertex, of which there are {self.size:,} (got {ids[wrong.argmax()]}); push others to a"
-                    " queue of one device"
+                    " queue without owner="
                 )
         return ids if self.numbers is None else self.numbers[ids].astype(ids.dtype)
 

@@ -163,10 +163,17 @@ def make_partition(
     elif ownership.over_gpus:
         parts = _spread(ownership, Partition(*rows, asarray(original, device="cpu")))
     else:
-        here = [None if part is None else asarray(part, device=devices[0], readonly=True) for part in (*rows, original)]
-        parts = Partition._make(here)
+        parts = Partition._make(None if part is None else _on(devices[0], part) for part in (*rows, original))
     parts.ownership = ownership
     return parts
+
+
+def _on(device: Device, values: Any) -> Array:
+    """Return an array that tasks only read, itself if it is on the device; results over parts are of no other library."""
+    found = asarray(values, device=device, readonly=True)
+    if found.library is None:
+        return found
+    return Array(found.pointer, found.shape, found.dtype, found.device, readonly=True, owner=found)
 
 
 class Placement:

@@ -167,7 +167,7 @@ def _check_partition(position: int, value: Any, ownership: Ownership | None) -> 
     """Refuse the parts of a graph, or an array over them, where the queue has another owner."""
     found = getattr(value, "ownership", None)
     if isinstance(getattr(value, "_core", None), PeerQueues):
-        raise InvalidArgumentError(f"argument {position} is a queue over several devices, into which its own tasks alone push")
+        raise InvalidArgumentError(f"argument {position} is a queue with an owner, into which its own tasks alone push")
     if isinstance(found, Ownership) and (found.base or found) is not ownership:
         where = "runs on one device" if ownership is None else "has another partition as its owner"
         raise InvalidArgumentError(

@@ -28,7 +28,7 @@ from .shared_queue import SharedCoreQueue
 from .stats import COUNTED, DeviceStats
 from .trace import make_trace
 
-__all__ = ["PeerQueues", "agree_on_launch", "check_owner", "check_peer_launch"]
+__all__ = ["PeerQueues", "agree_on_launch", "check_owner", "check_peer_launch", "keys_of"]
 
 _SUMS = (
     *("tasks_run", "tasks_pushed", "pending", "lost", "grown", "overhead_bytes", "blocks", "workers"),
@@ -39,7 +39,7 @@ _PEERS, _PROCESSES = map(ffi.typeof, ("atos_peers *", "atos_processes *"))
 _QUEUES, _PROGRAMS, _MEMORY, _RANGES = map(ffi.typeof, ("atos_queue *[]", "atos_program *[]", "void *[]", "atos_shared *[]"))
 
 
-def _keys(items: NDArray[Any]) -> NDArray[Any]:
+def keys_of(items: NDArray[Any]) -> NDArray[Any]:
     """Return a view of the vertices that items begin with."""
     return items if items.dtype.names is None else items[items.dtype.names[0]]
 
@@ -95,7 +95,7 @@ class PeerForm(Form):
         parts = list(stats)
         total = _add_up(parts, launch.kinds)
         if total.failure.failed:
-            item = _keys(np.frombuffer(ffi.buffer(total.failure.item), self.dtype, 1))
+            item = keys_of(np.frombuffer(ffi.buffer(total.failure.item), self.dtype, 1))
             item[...] = ownership.to_ids(item.copy())
         return Launched(status, total, _describe_devices(parts, launch, ownership, status))
 
@@ -237,8 +237,8 @@ class PeerQueues:
         if self._ownership.is_alone and isinstance(items, range) and items.stop <= self._ownership.size:
             return self._cores[0].push(items, task, priorities)  # which a GPU makes
         given = np.array(np.atleast_1d(np.asarray(items)), self._dtype)  # a copy
-        numbers = self._ownership.to_numbers(_keys(given))
-        _keys(given)[...] = numbers
+        numbers = self._ownership.to_numbers(keys_of(given))
+        keys_of(given)[...] = numbers
         owners = numbers // self._ownership.chunk
         own = [owners == k for k in self._ownership.here]
         parts = [given[mine] for mine in own]
@@ -284,7 +284,7 @@ class PeerQueues:
             items.append(part)
             names.append(form.names(numbers))
         together = np.concatenate(items)
-        _keys(together)[...] = self._ownership.to_ids(_keys(together).copy())
+        keys_of(together)[...] = self._ownership.to_ids(keys_of(together).copy())
         kinds = None if form.kinds is None else (None, *sorted({name for part in names for name in part if name is not None}))
         places = {name: number for number, name in enumerate(kinds or (None,))}
         all_numbers = np.array([places[name] for part in names for name in part], np.uint8)
@@ -325,8 +325,8 @@ class PeerQueues:
                 core.set_kinds(saved.kinds)  # of several processes, all make larger queues together
         with all_succeed(self._ownership.group):
             items = saved.items.copy()
-            _keys(items)[...] = self._ownership.to_numbers(_keys(items))
-            owners = _keys(items) // self._ownership.chunk
+            keys_of(items)[...] = self._ownership.to_numbers(keys_of(items))
+            owners = keys_of(items) // self._ownership.chunk
             in_level = np.arange(len(items)) < saved.state.level
             for k, core in zip(self._ownership.here, self._cores, strict=True):
                 own = owners == k

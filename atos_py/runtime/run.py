@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays.array import Array
+from ..arrays.ownership import Ownership
 from ..compile.kinds import check_tasks
 from ..compile.program import WORKERS
 from ..compile.task import Task
@@ -26,7 +27,7 @@ from .launch import prepare_launch
 from .launch_errors import LaunchedQueue
 from .launch_options import LaunchOptions
 from .mailbox import Mailbox
-from .peer_queues import PeerQueues
+from .peer_queues import PeerQueues, keys_of
 from .stats import LaunchStats
 
 if TYPE_CHECKING:
@@ -57,9 +58,10 @@ class Run:
     3 [1 0 1 1]
     """
 
-    def __init__(self, task: str, dtype: np.dtype[Any], mailbox: Mailbox, future: _Future) -> None:
+    def __init__(self, task: str, dtype: np.dtype[Any], ownership: Ownership | None, mailbox: Mailbox, future: _Future) -> None:
         self._task = task
         self._dtype = dtype
+        self._ownership = ownership
         self._mailbox = mailbox
         self._future = future
         weakref.finalize(self, mailbox.stop).atexit = False  # `_stop_all` waits as well
@@ -101,6 +103,8 @@ class Run:
         if task is not None and not isinstance(task, Task):
             raise UnsupportedTypeError(f"task must be a task made with @atos.task (got {task!r:.80})")
         values = as_items(items, self._dtype)
+        if self._ownership is not None:
+            self._ownership.to_numbers(keys_of(values))  # as the host speaks of them; refuses what is no vertex
         done = self._mailbox.push(values, task.name if task else None)
         if done == len(values):
             return
@@ -278,7 +282,7 @@ def start(
         future: _Future = concurrent.futures.Future()
         future.set_running_or_notify_cancel()  # a coroutine that is cancelled while it waits does not cancel the run
         name = ", ".join(member.name for member in check_tasks(task))
-        run = Run(name, queue.dtype, mailbox, future)
+        run = Run(name, queue.dtype, queue.ownership, mailbox, future)
         # A daemon, since others are waited for before `_stop_all` is called.
         thread = threading.Thread(target=_serve, args=(launch, future, mailbox), name=f"run of {name}", daemon=True)
         _threads[mailbox] = thread

@@ -360,6 +360,8 @@ def test_what_several_devices_refuse_may_be_done_over_one(device):
         assert queue.launch_warp(hand_over, depth, other, pool, **options).tasks_run == 36
     with queue.start(hand_over, depth, other, pool, worker="warp") as run:
         run.push([7, 35])
+        with pytest.raises(InvalidArgumentError, match=r"of which there are 36 \(got 36\)"):
+            run.push([36])
     assert run.wait().devices[0].tasks_run == 2
     expected = np.full(36, 12)
     expected[[7, 35]] = 24
@@ -376,6 +378,27 @@ def test_what_several_devices_refuse_may_be_done_over_one(device):
 def double(worker, v, depth, n):
     if worker.rank == 0:
         depth[v] = depth[v] * np.uint32(2)
+
+
+def test_results_over_parts_are_of_no_other_library():
+    graph = atos.generate.road(5, 1.0, device="cpu")
+    for array in (graph.indptr, graph.indices):
+        array.library = "jax"  # as if it had made them, whose arrays nobody may write
+    found = atos.bfs(graph.partition(["cpu"]), 0)
+    found.depth[3] = 7
+    assert found.depth[3] == 7
+
+
+@pytest.mark.parametrize("devices", [["cpu"], ["cpu:0", "cpu:1"]], ids=["one", "two"])
+def test_a_function_between_the_rounds_of_long_distances(devices):
+    def between(worker, graph, distance, target, cutoff):
+        pass
+
+    graph = atos.generate.road(20, 1.0, device="cpu")
+    graph = graph.with_weights(np.full(graph.num_edges, 2**25, np.int64))
+    found = atos.sssp(graph.partition(devices), 0, barrier=True, each_round=between)
+    assert found.distance.dtype == np.int64
+    atos.verify_sssp(graph, 0, found.distance.to_numpy())
 
 
 def test_nothing():

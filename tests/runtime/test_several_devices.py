@@ -377,5 +377,5 @@ def test_what_belongs_to_another_partition_is_refused():
     with pytest.raises(InvalidArgumentError, match="argument 0 is over"):
         atos.Queue(10, device="cpu").launch_cta(follow, parts, np.zeros(10, np.int64))
     for queue in (atos.Queue(10, device="cpu"), atos.Queue(10, owner=parts)):
-        with pytest.raises(InvalidArgumentError, match="argument 0 is a queue over several devices"):
+        with pytest.raises(InvalidArgumentError, match="argument 0 is a queue with an owner"):
             queue.launch_cta(count, atos.Queue(3, owner=parts))
