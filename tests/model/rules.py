@@ -19,6 +19,13 @@ class Rule:
         self.found = found
 
 
+# Of an item that goes to a list of a device.
+counted_late = in_peers(
+    r"far\.count\(1\);(.*?far\.put\(list, ticket, item, level\);)",
+    r"fetch_add(&far.state().stored, 1); \1 fetch_add(&far.queue.counters->untracked, 1);",
+)
+counted_by_the_pusher = in_peers(r"far\.count\(1\);", "peers.far_items<BYTES>(peers.own).count(1);")
+
 BROKEN = {
     # Slots.
     "claim is one addition": Rule(
@@ -693,28 +700,22 @@ BROKEN = {
         caught_in="devices, rounds",
     ),
     "a far item of another device is counted before it can be taken": Rule(
-        in_peers(
-            r"far\.count\(1\);(.*?far\.put\(list, ticket, item, level\);)",
-            r"fetch_add(&far.state().stored, 1); \1 fetch_add(&far.queue.counters->untracked, 1);",
-        ),
+        counted_late,
         caught_in="devices, far items, one device",
         found=EARLY,
     ),
     "a far item counts on the device that runs it": Rule(
-        in_peers(r"far\.count\(1\);", "peers.far_items<BYTES>(peers.own).count(1);"),
+        counted_by_the_pusher,
         caught_in="devices, far items",
         found=STUCK,
     ),
     "a near item in a list is counted before it can be taken": Rule(
-        in_peers(
-            r"far\.count\(1\);(.*?far\.put\(list, ticket, item, level\);)",
-            r"fetch_add(&far.state().stored, 1); \1 fetch_add(&far.queue.counters->untracked, 1);",
-        ),
+        counted_late,
         caught_in="devices, near items in lists, local items",
         found=EARLY,
     ),
     "a near item in a list counts on the device that runs it": Rule(
-        in_peers(r"far\.count\(1\);", "peers.far_items<BYTES>(peers.own).count(1);"),
+        counted_by_the_pusher,
         caught_in="devices, near items in lists",
         found=STUCK,
     ),
