@@ -132,11 +132,13 @@ def _describe_stop(
         )
         return LaunchTimeoutError(text, pending=None, stuck=False)
     _keep(queue, used)
-    held = f"{queue.device} is" if queue.device.kind == "cuda" else "its queue and threads are"
+    on_gpu = queue.device.kind == "cuda"
+    held = f"{queue.device} is" if on_gpu else "its queue and threads are"
+    busy = f", unless other processes keep {queue.device} busy" if on_gpu else ""
     return LaunchTimeoutError(
         f"the launch of {task.name} was to stop, since {why}, but {message()}: a task seems to loop for ever inside"
-        f" itself, so look at its loops and at what they wait for. Until it ends {held} of no use; if it never does,"
-        " start a new process",
+        f" itself{busy}, so look at its loops and at what they wait for. Until it ends {held} of no use; if it never"
+        " does, start a new process",
         pending=None,
         stuck=True,
     )
