@@ -77,10 +77,7 @@ def suit_devices(num_vertices: int, num_edges: int, gpus: Sequence[Device], best
 
 
 def devices_of(given: Any, num_vertices: int, num_edges: int) -> tuple[tuple[Device, ...], ProcessGroup | None]:
-    """Return the devices that parts of a graph are for; if none are given, one of each process of the group of this one.
-
-    The group is that of several processes: parts of a process alone are those of its device.
-    """
+    """Return the devices that parts of a graph are for; if none are given, one of each process of the group of this one."""
     if isinstance(given, str) and given == "auto":
         gpus = [each for each in all_devices() if each.kind == "cuda"]
         best = device_of(None)
@@ -93,7 +90,7 @@ def devices_of(given: Any, num_vertices: int, num_edges: int) -> tuple[tuple[Dev
             "which devices the parts are for must be said, such as ['cpu:0', 'cpu:1']; several processes, one device each, call"
             " atos.distributed.init() first"
         )
-    return group.devices, group if len(group.devices) > 1 else None
+    return group.devices, group
 
 
 class _Rows(NamedTuple):

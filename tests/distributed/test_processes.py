@@ -306,12 +306,8 @@ def test_a_group_of_one():
     with atos.distributed.init(0, 1) as group:
         with pytest.raises(InvalidArgumentError, match="met others already"):
             atos.distributed.init(0, 1)
-        graph = atos.generate.road(3, 1.0, device="cpu")
-        parts = graph.partition(order="random")
-        assert parts.ownership.is_alone
+        parts = atos.generate.road(3, device="cpu").partition()
         assert parts.original.to_numpy().tolist() == list(range(9))
-        found = atos.bfs(parts, 4, persistent=False)  # as with the graph
-        atos.verify_bfs(graph, 4, found.depth.to_numpy())
         assert group.gather(b"x" * 10_000) == [b"x" * 10_000]
         array = atos.full((9, 2), 4, partition=parts)
         array[2:4] = 1
