@@ -260,7 +260,7 @@ private:
 
   static void provide_counters(Run &run) {
     run.counters->arrived = run.counters->phase = 0;
-    run.counters->quiescent = QueueRef<4>::none_quiescent(run.counters->tail);
+    run.counters->quiescent = QueueRef<4>::none_quiescent(tickets_of(run.counters->tail));
     std::lock_guard<std::mutex> lock(run.stopping);
     if (run.asked) run.counters->stop |= kStopAsked;
     std::memcpy(run.kernel.counters, static_cast<void *>(run.counters), sizeof(Counters));
@@ -271,6 +271,7 @@ private:
     std::lock_guard<std::mutex> lock(run.stopping);
     run.live = nullptr;
     std::memcpy(static_cast<void *>(run.counters), run.kernel.counters, sizeof(Counters));
+    run.has_run = true;
   }
 
   // The workers are made here, where running out of memory can be reported.

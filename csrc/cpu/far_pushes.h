@@ -14,10 +14,17 @@ public:
 
   explicit FarPushes(const FarItems<bytes> &far) : far(far) {}
 
-  void look() { window = far.window(); }
+  // Comes before all pushes: workers cannot report that there is no memory.
+  void look() {
+    pushes.reserve(kMost);
+    window = far.window();
+  }
   bool is_near(float level) const { return window.is_near(level); }
-  void add(const Item<bytes> &item, float level) { pushes.push_back({item, level}); }
-  bool is_full() const { return pushes.size() >= kMost; }
+  // Whether it is full now.
+  bool add(const Item<bytes> &item, float level) {
+    pushes.push_back({item, level});
+    return pushes.size() >= kMost;
+  }
 
   // Stores them; returns how many.
   uint64_t store() {

@@ -26,7 +26,7 @@ public:
   template <class Poll> void run(std::function<void()> task, Poll poll) {
     {
       std::lock_guard<std::mutex> lock(mutex);
-      if (!thread.joinable()) thread = std::thread([this] { serve(); });
+      if (!thread.joinable()) start();
       job = std::move(task);
       failure = nullptr;
       busy = true;
@@ -42,6 +42,14 @@ public:
   }
 
 private:
+  void start() {
+    try {
+      thread = std::thread([this] { serve(); });
+    } catch (const std::system_error &error) {
+      throw Failure(ATOS_TOO_MANY, format("the system starts no thread for the launch: %s", error.what()));
+    }
+  }
+
   void serve() {
     std::unique_lock<std::mutex> lock(mutex);
     for (;;) {

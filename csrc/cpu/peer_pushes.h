@@ -10,7 +10,7 @@
 namespace atos {
 
 template <unsigned bytes> struct NoPeers { // in place of them, in a launch on one device
-  explicit NoPeers(const Peers &) {}
+  NoPeers(const Peers &, uint64_t) {}
   void look() {}
   bool push(const Item<bytes> &, float, uint64_t *) { return false; }
   uint64_t store() { return 0; }
@@ -21,7 +21,11 @@ template <unsigned bytes> class PeerPushes {
 public:
   const Peers peers;
 
-  explicit PeerPushes(const Peers &peers) : peers(peers), producers(peers.count), ends(peers.count) {
+  // Of a worker that pushes at most so many items at once.
+  PeerPushes(const Peers &peers, uint64_t most) : peers(peers), producers(peers.count), ends(peers.count) {
+    near.reserve(kMost);
+    owners.reserve(std::max<uint64_t>(most, kMost));
+    sorted.reserve(std::max<uint64_t>(most, kMost));
     for (uint32_t k = 0; k < peers.count; ++k) producers[k].begin(peers.queue<bytes>(k));
   }
 
@@ -36,9 +40,10 @@ public:
   bool push(const Item<bytes> &item, float level, uint64_t *stored) {
     const uint32_t owner = peers.owner(item);
     if (owner == peers.own) return false;
-    if (far[owner].is_near(level)) near.push_back(item);
-    else far[owner].add(item, level);
-    if (near.size() >= kMost || far[owner].is_full()) *stored += store();
+    bool full = false;
+    if (far[owner].is_near(level)) near.push_back(item), full = near.size() >= kMost;
+    else full = far[owner].add(item, level);
+    if (full) *stored += store();
     return true;
   }
   // Stores them; returns how many.

@@ -26,7 +26,7 @@ public:
         queue(queue_of<bytes>(launch)),
         far_pushes({queue, static_cast<unsigned char *>(launch.far), launch.buckets, launch.blocks, launch.directory}),
         items(launch.fetch), buffer(std::max(launch.buffer, 1u)), levels(given.buckets ? buffer.size() : 0),
-        to_peers(run.peers), scratch(launch.scratch, launch.unsized_scratch), longest(run.longest_batch) {
+        to_peers(run.peers, buffer.size()), scratch(launch.scratch, launch.unsized_scratch), longest(run.longest_batch) {
     consumer.begin(queue);
     producer.begin(queue);
     view.worker.buffer = buffer.data();
@@ -68,6 +68,7 @@ public:
     }
     if constexpr (several) to_peers.peers.spread_stop(queue);
     if (given.buckets) flush_all();
+    if (consumer.claimed) queue.leave_tickets(consumer.first);
     fetch_add(&queue.counters->ran, ran);
     fetch_add(&queue.counters->pushed, pushed);
     for (unsigned k = 0; k < given.kinds; ++k) fetch_add(&queue.counters->ran_by[k], ran_by[k]);
@@ -285,8 +286,7 @@ private:
     const uint64_t before = pushed;
     function(&view.worker, given.arguments);
     report_failure<bytes>(queue, nullptr);
-    if (given.buckets) flush_all();
-    else flush_pushes();
+    given.buckets ? flush_all() : flush_pushes();
     return pushed - before;
   }
 
@@ -312,8 +312,7 @@ private:
   void push(const Item<bytes> &item, float level) {
     if (to_peers.push(item, level, &pushed)) return;
     if (!far_pushes.is_near(level)) {
-      far_pushes.add(item, level);
-      if (far_pushes.is_full()) store_far();
+      if (far_pushes.add(item, level)) store_far();
       return;
     }
     if (view.worker.count == view.worker.capacity) make_far(uint64_t(view.worker.count + 1) / 2);
@@ -361,7 +360,8 @@ private:
 
   // Stores the oldest n near items as far ones, for want of space in the buffer.
   void make_far(uint64_t n) {
-    for (uint64_t i = 0; i < n; ++i) far_pushes.add(buffer[i], levels[i]);
+    for (uint64_t i = 0; i < n; ++i)
+      if (far_pushes.add(buffer[i], levels[i])) store_far();
     pushed -= std::min(kept, n); // they were counted
     drop_first(n);
     store_far();

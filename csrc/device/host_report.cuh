@@ -31,6 +31,7 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
       if (header->ran) fetch_add(&counters->ran, header->ran);
       if (header->pushed) fetch_add(&counters->pushed, header->pushed);
       header->end.report(queue());
+      if (header->consumer.claimed && (has_peers() || queue().stopped())) queue().leave_tickets(header->consumer.first);
       if (has_peers()) peers_of(launch).spread_stop(queue());
     }
     if (Group::rank() < num_kinds()) fetch_add(&counters->ran_by[Group::rank()], uint64_t(this->ran_by[Group::rank()]));

@@ -168,6 +168,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
       }
       __syncwarp();
     }
+    if (claimed && (has_peers() || queue().stopped())) queue().leave_tickets(first);
     this->leave();
   }
 };

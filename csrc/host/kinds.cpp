@@ -35,17 +35,14 @@ std::unique_ptr<atos_queue> atos_queue::convert(uint32_t item_bytes, const uint8
   std::vector<double> priorities(storage.has_buckets() ? pending : 0);
   storage.read_priorities(priorities.data(), priorities.size());
   const auto store_in = [&](QueueStorage &its) {
-    if (its.has_buckets()) its.append_prioritized(items.data(), priorities.data(), pending);
-    else its.store(items.data(), pending, level);
+    if (its.has_buckets()) its.replace_prioritized(items.data(), priorities.data(), pending);
+    else its.replace(items.data(), pending, level);
   };
   if (pending && !same && !renumber(storage.peek(), storage.item_bytes, item_bytes, kinds, &items)) return nullptr;
   std::unique_ptr<atos_queue> next;
   if (item_bytes == storage.item_bytes) {
     next.reset(new atos_queue(device, owned));
-    if (pending && !same) {
-      storage.clear();
-      store_in(storage);
-    }
+    if (pending && !same) store_in(storage);
   } else {
     next = std::make_unique<atos_queue>(device, storage.size, item_bytes);
     next->storage.max_size = storage.max_size.load();

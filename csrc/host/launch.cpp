@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 using namespace atos;
 
@@ -39,17 +40,24 @@ void atos_queue::launch(atos_program &program, const atos_launch &given, atos_st
   try {
     over = run_workers(*run, stats);
   } catch (const Failure &failure) {
-    if (failure.status == ATOS_STUCK) {
-      abandoned = run;
-      abandon_receivers(run);
-    } else {
-      take_in(*run);
-    }
+    run->left_behind = failure.status == ATOS_STUCK;
+    leave(run);
+    throw;
+  } catch (...) {
+    leave(run);
     throw;
   }
   take_in(*run);
   stats->grown = storage.grown - grown_before;
   finish(*run, over, stats);
+}
+
+// After a launch that failed: what its workers have left is recovered by the next use of the queue, when they have ended.
+void atos_queue::leave(const std::shared_ptr<Run> &run) {
+  if (run->left_behind || run->has_run) storage.note_run();
+  if (storage.disordered) abandoned = run;
+  abandon_receivers(run);
+  if (!run->left_behind) take_in(*run); // the caller may drop the mailbox now
 }
 
 // Throws if more is pending than the capacity, and the queue may not grow.
@@ -101,6 +109,7 @@ std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launc
     if (storage.has_buckets()) throw Failure(ATOS_INVALID, "a queue with buckets takes no items from a mailbox");
     if (mailbox->device != device || mailbox->item_bytes != storage.item_bytes || !given.persistent || given.barrier)
       throw Failure(ATOS_INVALID, "a mailbox is for a relaxed, persistent launch of a queue with its device and size of items");
+    storage.reserve_for_mail(kMailboxItems * storage.item_bytes);
     storage.backend.wait(given.stream);
     run->launch.stream = mailbox->memory.stream;
     kernel.mailbox = mailbox->memory.ring;
@@ -151,20 +160,19 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
   bool over = false;
   backend.start_clock(launch);
   for (;; storage.provide(run)) {
-    run.first_end = launch.barrier && storage.level ? counters.head + storage.level : counters.tail;
+    run.first_end = launch.barrier && storage.level ? counters.head + storage.level : tickets_of(counters.tail);
     run.kernel.round = counters.rounds;
     provide_receivers(run);
     for (uint32_t k = 0; k < launch.num_pools; ++k)
       run.arguments[launch.pool_words[k]] = reinterpret_cast<uint64_t>(&static_cast<Counters *>(run.kernel.counters)->stop);
     if (launch.persistent) backend.run_persistent(run);
     else backend.run_discrete(run);
+    storage.note_run(); // only now: workers that could not start leave the queue as it was
+    run.has_run = false;
     const bool room = collect_receivers(run);
-    storage.level = 0;           // only now: workers that could not start leave the queue as it was
     if (counters.stop == kRun) { // every item was taken; claims that ran ahead of the tail are void
-      counters.head = counters.finished = counters.tail;
-      counters.untracked = 0;
       storage.stale = run.stale;
-      if (growths_of(counters.tail) || counters.growths_requested) storage.collapse_rings();
+      storage.finish_run();
       over = true;
       break;
     }
@@ -175,12 +183,13 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
     const uint64_t mail = counters.mail;
     {
       const ScopedTimer timer(run.copied);
-      storage.recover_pending(launch.barrier);
+      storage.recover_pending(launch);
     }
     if (launch.mailbox) set_mail(counters, mail);
     run.stale = true;
-    if (!room || stats->failure.failed || storage.lost || storage.over_capacity() || stats->stopped || run.monitor.stopped())
-      break;
+    const bool ends = !room || stats->failure.failed || storage.lost || stats->stopped || run.monitor.stopped();
+    run.full = storage.over_limit() || (!ends && storage.over_capacity() && !storage.ensure_capacity(storage.num_pending()));
+    if (ends || run.full) break;
     if (interrupted) --counters.rounds; // the round that was interrupted goes on
   }
   stats->milliseconds = backend.stop_clock(launch);
@@ -189,11 +198,17 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
 }
 
 // Brings what no worker has taken from the mailbox into the queue, behind what is pending there.
-void atos_queue::take_in(const Run &run) {
-  if (!run.launch.mailbox) return;
-  run.launch.mailbox->end();
+void atos_queue::take_in(Run &run) {
+  atos_mailbox *const mailbox = std::exchange(run.launch.mailbox, nullptr);
+  if (!mailbox) return;
+  mailbox->end();
   storage.counters.untracked = 0;
-  storage.append_or_keep(run.launch.mailbox->take_rest());
+  mailbox->take_rest(&storage.overflow);
+  if (storage.overflow.empty() || storage.disordered) return;
+  try {
+    storage.ensure_capacity(storage.num_pending());
+  } catch (const std::bad_alloc &) { // the next launch tries again
+  }
 }
 
 // Fills in the statistics, and throws what the launch ended with if it was stopped.
@@ -210,7 +225,7 @@ void atos_queue::finish(const Run &run, bool over, atos_stats *stats) {
   storage.lost = 0;
   if (stats->failure.failed) throw Failure(ATOS_TASK_FAILED, "a check inside the task failed");
   report_full_receiver(run, stats);
-  if (stats->lost || storage.over_capacity())
+  if (stats->lost || run.full || storage.over_limit())
     throw Failure(ATOS_QUEUE_FULL,
                   format("the tasks pushed so far leave %llu unfinished, more than the queue's capacity of %llu%s",
                          (unsigned long long)(stats->pending + stats->lost), (unsigned long long)storage.size,

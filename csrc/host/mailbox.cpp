@@ -99,11 +99,12 @@ void atos_mailbox::enter(State next) {
   changed.notify_all();
 }
 
-std::vector<unsigned char> atos_mailbox::take_rest() {
+void atos_mailbox::take_rest(std::vector<unsigned char> *behind) {
   std::lock_guard<std::mutex> lock(mutex);
   const uint64_t words = mail_words(item_bytes), taken = load_system(&memory.ring->taken);
-  std::vector<unsigned char> left((sent - taken) * item_bytes);
-  for (uint64_t i = taken; i < sent; ++i)
-    std::memcpy(&left[(i - taken) * item_bytes], &memory.ring->items[i % kMailboxItems * words], item_bytes);
-  return left;
+  behind->reserve(behind->size() + (sent - taken) * item_bytes);
+  for (uint64_t i = taken; i < sent; ++i) {
+    const unsigned char *item = reinterpret_cast<const unsigned char *>(&memory.ring->items[i % kMailboxItems * words]);
+    behind->insert(behind->end(), item, item + item_bytes);
+  }
 }

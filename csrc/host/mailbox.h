@@ -38,10 +38,10 @@ public:
   uint64_t waiting(); // items that no worker has taken yet
 
   // By the launch: `begin` when it has the queue; `end`, from which on no items are accepted; and when its workers have left,
-  // the items that none of them has taken.
+  // the items that none of them has taken, which it appends.
   void begin();
   void end();
-  std::vector<unsigned char> take_rest();
+  void take_rest(std::vector<unsigned char> *behind);
 
   const atos::MailboxMemory memory;
 

@@ -174,7 +174,8 @@ void atos_queue::launch_together(PeerLaunch &all) {
   } catch (...) {
     for (uint32_t k = 0; k < all.here; ++k) {
       all.queues[k]->forsaken = all.group != nullptr;
-      if (all.runs[0]->left_behind) all.queues[k]->abandoned = all.runs[k];
+      all.runs[k]->left_behind = all.runs[0]->left_behind;
+      all.queues[k]->leave(all.runs[k]);
     }
     throw;
   }
@@ -281,10 +282,11 @@ void atos_queue::PeerLaunch::provide() {
     for (uint32_t k = 0; k < here; ++k) {
       Run &run = *runs[k];
       run.lowest_level = lowest;
+      storage(k).gather();
       storage(k).provide(run);
       count_for_host(run, k, progress);
       const Counters &counters = storage(k).counters;
-      run.first_end = barrier && of_level ? counters.head + storage(k).level : counters.tail;
+      run.first_end = barrier && of_level ? counters.head + storage(k).level : tickets_of(counters.tail);
       run.kernel.round_end = run.counters->round_end = run.first_end;
       run.kernel.round = round;
     }
@@ -355,6 +357,7 @@ bool atos_queue::run_peers(PeerLaunch &all) {
   while (!over && goes_on) {
     all.provide();
     all.run();
+    for (uint32_t k = 0; k < all.here; ++k) all.storage(k).note_run(), runs[k]->has_run = false;
     bool unfinished = false, interrupted = false;
     for (uint32_t k = 0; k < all.here; ++k) {
       const Counters &counters = all.storage(k).counters;
@@ -406,19 +409,18 @@ void atos_queue::PeerLaunch::end(bool over, const std::vector<uint64_t> &grown_b
 // After the workers of all devices have left: brings this queue in order; whether the launch may go on.
 bool atos_queue::settle(Run &run, bool over, atos_stats *stats) {
   Counters &counters = storage.counters;
-  storage.level = 0;
   if (over) {
     counters.stop = kRun;
-    counters.head = counters.finished = counters.tail;
-    counters.untracked = 0;
-    if (growths_of(counters.tail) || counters.growths_requested) storage.collapse_rings();
+    storage.finish_run();
     return false;
   }
   stats->failure = counters.failure;
   stats->stopped = (counters.stop & kStopCalled) != 0;
   {
     const ScopedTimer timer(run.copied);
-    storage.recover_pending(run.launch.barrier);
+    storage.recover_pending(run.launch);
   }
-  return !(stats->failure.failed || storage.lost || storage.over_capacity() || stats->stopped);
+  const bool ends = stats->failure.failed || storage.lost || stats->stopped;
+  run.full = storage.over_limit() || (!ends && storage.over_capacity() && !storage.ensure_capacity(storage.num_pending()));
+  return !ends && !run.full;
 }

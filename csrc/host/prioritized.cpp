@@ -71,13 +71,25 @@ void QueueStorage::empty_far() {
   far_used = false;
 }
 
-void QueueStorage::append_prioritized(const unsigned char *items, const double *priorities, uint64_t n) {
+void QueueStorage::add_prioritized(std::vector<Prioritized> *all, const unsigned char *items, const double *priorities,
+                                   uint64_t n) const {
+  if (n > all->capacity() - all->size()) all->reserve(std::max<uint64_t>(all->size() + n, 2 * all->size()));
   for (uint64_t i = 0; i < n; ++i) {
     Prioritized one{};
     std::memcpy(one.item, items + i * item_bytes, item_bytes);
     one.level = level_of(priorities ? priorities[i] : 0, inverse_delta);
-    prioritized.push_back(one);
+    all->push_back(one);
   }
+}
+
+void QueueStorage::append_prioritized(const unsigned char *items, const double *priorities, uint64_t n) {
+  add_prioritized(&prioritized, items, priorities, n);
+}
+
+void QueueStorage::replace_prioritized(const unsigned char *items, const double *priorities, uint64_t n) {
+  std::vector<Prioritized> all;
+  add_prioritized(&all, items, priorities, n);
+  prioritized.swap(all);
 }
 
 std::vector<QueueStorage::Prioritized> QueueStorage::in_order() const {
@@ -100,9 +112,9 @@ float QueueStorage::lowest_level() const {
 // Items of the lowest bucket, which may be that of another device of the launch, go to the ring, the others to the list of
 // those beyond the window.
 void QueueStorage::provide_prioritized(Run &run) {
+  if (ring_used) reset(); // a launch that could not start left its items there
   const float lowest = std::min(lowest_level(), run.lowest_level);
-  std::vector<Prioritized> all;
-  all.swap(prioritized);
+  std::vector<Prioritized> all = prioritized;
   const auto by_level = [](const Prioritized &a, const Prioritized &b) { return a.level < b.level; };
   Window window{0, inverse_width};
   if (!all.empty() || lowest < INFINITY) window.current = window.bucket_of(lowest);
@@ -117,9 +129,10 @@ void QueueStorage::provide_prioritized(Run &run) {
   counters.far.stored = num_far;
   counters.far.least = kEmpty;
   if (num_far) counters.far.least = FarItems<4>::ordered(std::min_element(first_far, all.end(), by_level)->level);
-  append(items.data(), near);
   if (far_used || num_far) empty_far();
+  far_used = ring_used = true;
   if (num_far) put_far(&all[near], num_far);
+  append(Pushed::of_host(items.data()), near);
   counters.untracked = num_far;
   run.kernel.far = far;
   run.kernel.buckets = buckets;
@@ -151,14 +164,15 @@ void QueueStorage::put_far(const Prioritized *items, uint64_t n) {
 }
 
 // After a stop: those in the rings and the spill area count as items of the current bucket.
-void QueueStorage::recover_prioritized(std::vector<unsigned char> ring_items) {
+void QueueStorage::recover_prioritized(const std::vector<unsigned char> &ring_items) {
   const Window window = Window::unpack(counters.far.window);
   const bool spilled = counters.spilled != 0;
+  std::vector<Prioritized> all;
   for (uint64_t i = 0; i < ring_items.size(); i += item_bytes) {
     Prioritized one{};
     std::memcpy(one.item, &ring_items[i], item_bytes);
     one.level = window.current / window.inverse_width;
-    prioritized.push_back(one);
+    all.push_back(one);
   }
   with_far_items(item_bytes, [&](auto entry) {
     std::vector<decltype(entry)> entries(blocks * kBlockItems);
@@ -168,12 +182,17 @@ void QueueStorage::recover_prioritized(std::vector<unsigned char> ring_items) {
       Prioritized one{};
       if (!each.take(&value, &one.level)) continue;
       std::memcpy(one.item, &value, item_bytes);
-      prioritized.push_back(one);
+      all.push_back(one);
     }
   });
-  far_used = true;
+  prioritized.swap(all);
+  disordered = false; // all items are here, whatever else fails
+  far_used = ring_used = true;
   inverse_width = window.inverse_width;
-  collapse_rings();
+  count_growths();
+  if (growths) collapse_rings();
+  else reset();
+  ring_used = false;
   // A stop for want of blocks comes before there are as many items as the capacity.
   const uint64_t total = prioritized.size();
   grow(spilled && size < max_size ? std::max<uint64_t>(total, size + 1) : total,

@@ -20,7 +20,7 @@ atos_queue::Lock atos_queue::enter(StopMonitor *monitor) {
   if (replaced) throw Failure(ATOS_REPLACED, "another queue has taken the place of this one");
   if (in_use()) throw Failure(ATOS_BUSY, "a task of an earlier launch of this queue was asked to stop, and still runs");
   if (abandoned) {
-    storage.recover_pending(abandoned->launch.barrier);
+    if (storage.disordered) storage.recover_pending(abandoned->launch);
     take_in(*abandoned);
     abandoned.reset();
   }
@@ -33,7 +33,8 @@ atos_queue::Lock atos_queue::enter(StopMonitor *monitor) {
 
 bool atos_queue::in_use() noexcept {
   try {
-    return (abandoned && !storage.backend.ended(*abandoned)) || (pushed_by && !storage.backend.ended(*pushed_by));
+    const auto runs_on = [&](const auto &run) { return run && run->left_behind && !storage.backend.ended(*run); };
+    return runs_on(abandoned) || runs_on(pushed_by);
   } catch (...) {
     return true;
   }
@@ -77,7 +78,7 @@ void atos_queue::push(const Pushed &items, const double *priorities, uint64_t n)
                   format("pushing %llu items to a queue that holds %llu would exceed its max_capacity of %llu",
                          (unsigned long long)n, (unsigned long long)pending, (unsigned long long)storage.max_size));
   if (storage.has_buckets()) storage.append_prioritized(items.items, priorities, n);
-  else storage.append(items, n);
+  else if (n) storage.append(items, n);
 }
 
 void atos_queue::read(void *items, uint64_t most, atos_queue_state *state) {
@@ -90,7 +91,7 @@ void atos_queue::read(void *items, uint64_t most, atos_queue_state *state) {
 void atos_queue::restore(const unsigned char *items, const atos_queue_state &state) {
   const auto lock = enter();
   if (storage.num_pending()) throw Failure(ATOS_INVALID, "only an empty queue can be restored");
-  storage.store(items, state.pending, state.level);
+  storage.replace(items, state.pending, state.level);
   total_ran = state.tasks_run;
   total_pushed = state.tasks_pushed;
 }

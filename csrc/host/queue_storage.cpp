@@ -1,11 +1,11 @@
-// Allocates the memory of a queue, reads and writes its slots, grows it, and recovers what a stop has left.
+// Allocates the memory of a queue, fills its slots, and grows it.
 #include "host/queue_storage.h"
 
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <map>
 
+#include "host/host_slots.h"
 #include "host/resource_limits.h"
 
 namespace atos {
@@ -16,6 +16,7 @@ namespace {
 constexpr uint64_t kSpillBytes = uint64_t(16) << 30, kLeastSpill = 1 << 20;
 constexpr uint64_t kStagedSlots = 1 << 20;             // copied to the device at once
 constexpr uint64_t kMostAddresses = uint64_t(1) << 44; // bytes that a queue may grow into
+constexpr uint64_t kMostReserved = 1 << 18;            // items for which a launch reserves what a stop may need
 
 uint64_t reciprocal_of(uint64_t size) { return ~uint64_t(0) / size; }
 
@@ -24,48 +25,19 @@ void check_size(uint64_t capacity) {
     throw Failure(ATOS_NO_MEMORY, format("a queue of %llu items is larger than any memory", (unsigned long long)capacity));
 }
 
-// Slots of `bytes`-byte items, seen from the host as raw memory.
-template <unsigned bytes> struct HostSlots {
-  static void write(unsigned char *slots, const unsigned char *items, uint64_t n, uint64_t generation) {
-    Slot<bytes> *slot = reinterpret_cast<Slot<bytes> *>(slots);
-    for (uint64_t i = 0; i < n; ++i) {
-      Item<bytes> item;
-      std::memcpy(&item, items + i * bytes, bytes);
-      slot[i].put(item);
-      slot[i].commit(item, 2 * generation);
-    }
-  }
-  // The item in a slot if it is ready, and the slot's sequence number.
-  static bool read(const unsigned char *slots, uint64_t i, unsigned char *item, uint64_t *sequence) {
-    const Slot<bytes> &slot = reinterpret_cast<const Slot<bytes> *>(slots)[i];
-    typename Slot<bytes>::Seen seen{};
-    if constexpr (bytes == 4) *sequence = slot.word >> 32;
-    else *sequence = slot.sequence;
-    if (*sequence % 2 == 0 || !slot.is_ready(*sequence - 1, seen)) return false;
-    const Item<bytes> value = slot.get(seen);
-    std::memcpy(item, &value, bytes);
-    return true;
-  }
-};
-
-template <class F> void with_slots(uint32_t item_bytes, F f) {
-  if (item_bytes == 4) f(HostSlots<4>{});
-  else if (item_bytes == 8) f(HostSlots<8>{});
-  else if (item_bytes == 16) f(HostSlots<16>{});
-  else f(HostSlots<32>{});
-}
-
 } // namespace
 
 QueueStorage::QueueStorage(int32_t device, uint64_t capacity, uint32_t item_bytes, std::unique_ptr<MemorySource> shared)
     : item_bytes(item_bytes), slot_bytes(item_bytes == 4 ? 8 : item_bytes + 8), backend(atos::backend(device)), size(capacity),
-      max_size(capacity), shared(std::move(shared)), source(this->shared ? *this->shared : backend), spill_bytes(kSpillBytes) {
+      max_size(capacity), shared(std::move(shared)), source(this->shared ? *this->shared : backend), first_size(capacity),
+      spill_bytes(kSpillBytes) {
   check_size(capacity);
+  rings.reserve(kMostGrowths + 1);
   try {
     slots = source.allocate(capacity * slot_bytes);
     device_counters = source.allocate(overhead_bytes()); // the split items too, since a GPU's driver takes time for each
     split_items = static_cast<Counters *>(device_counters) + 1;
-    spill = source.reserve(&spill_bytes, kLeastSpill * item_bytes);
+    spill = source.reserve(&spill_bytes, kLeastSpill * spilled_bytes(item_bytes));
   } catch (...) {
     free_memory();
     throw;
@@ -75,7 +47,7 @@ QueueStorage::QueueStorage(int32_t device, uint64_t capacity, uint32_t item_byte
 void QueueStorage::free_memory() noexcept {
   for (void *p : {device_counters, slots, far})
     if (p) source.release(p);
-  if (spill) source.release_reserved(spill, spill_bytes, kLeastSpill * item_bytes, spill_written);
+  if (spill) source.release_reserved(spill, spill_bytes, kLeastSpill * spilled_bytes(item_bytes), spill_written);
 }
 
 // The spill area takes memory only when it is used.
@@ -97,7 +69,9 @@ void QueueStorage::make_ring(uint64_t capacity) {
   }
   source.release(slots);
   slots = fresh;
-  size = capacity;
+  growable.reset();
+  first_size = size = capacity;
+  growths = 0;
   reset_counters();
 }
 
@@ -117,9 +91,14 @@ void QueueStorage::reset_counters() {
   stale = true;
 }
 
+// The first ring alone, with nothing in it.
 void QueueStorage::reset() {
   const uint32_t zero = 0;
-  backend.fill(slots, &zero, 4, num_used() * slot_bytes / 4);
+  backend.fill(slots, &zero, 4, std::min(first_size, tickets_of(counters.tail)) * slot_bytes / 4);
+  growable.reset();
+  size = first_size;
+  growths = 0;
+  ring_used = false;
   reset_counters();
 }
 
@@ -130,12 +109,13 @@ void QueueStorage::clear() {
 }
 
 void QueueStorage::move_to(uint64_t capacity) {
-  const std::vector<unsigned char> all = has_buckets() ? std::vector<unsigned char>() : peek();
-  const uint64_t interrupted = level;
-  make_ring(capacity);
-  overflow.clear();
-  append(all.data(), all.size() / item_bytes);
-  level = interrupted;
+  if (has_buckets()) return make_ring(capacity);
+  const std::vector<unsigned char> all = peek();
+  replace_in(capacity, all.data(), all.size() / item_bytes, level);
+}
+
+void QueueStorage::gather() {
+  if (growths) move_to(std::max<uint64_t>(size, num_in_rings()));
 }
 
 // Calls `make` with the new size when `total` items need a larger ring and may have it; whether they fit now.
@@ -155,156 +135,143 @@ bool QueueStorage::grow(uint64_t total, const std::function<void(uint64_t capaci
 }
 
 bool QueueStorage::ensure_capacity(uint64_t total) {
-  return grow(total, [&](uint64_t capacity) { move_to(capacity); });
+  if (total > std::max<uint64_t>(size, max_size)) return false;
+  const uint64_t kept = overflow.size() / item_bytes, more = total - num_pending() + kept;
+  if (has_buckets() ? total > size : more > free_tickets()) return grow(total, [&](uint64_t capacity) { move_to(capacity); });
+  if (kept) append(Pushed::of_host(overflow.data()), kept);
+  overflow.clear();
+  return true;
 }
 
-void QueueStorage::append(const Pushed &given, uint64_t n) {
-  std::vector<unsigned char> staged, fetched;
-  bool by_device = given.where != Pushed::kHost;
-  for (uint64_t done = 0, some; done < n; done += some) {
-    const uint64_t index = counters.tail % size, generation = counters.tail / size, first = given.first + done;
-    unsigned char *at = static_cast<unsigned char *>(slots) + index * slot_bytes;
-    const unsigned char *items = given.items ? given.items + done * item_bytes : nullptr;
-    some = std::min(n - done, size - index);
-    by_device = by_device && backend.store_items(at, items, first, some, item_bytes, generation);
-    if (!by_device) {
-      some = std::min(some, kStagedSlots);
-      if (given.where != Pushed::kHost) fetched.resize(some * item_bytes);
-      if (given.where == Pushed::kDevice) backend.copy(fetched.data(), items, fetched.size());
-      if (given.where == Pushed::kNumbers)
-        for (uint64_t i = 0, number = first; i < some; ++i, ++number)
-          std::memcpy(&fetched[i * item_bytes], &number, item_bytes);
-      if (given.where != Pushed::kHost) items = fetched.data();
-      staged.resize(some * slot_bytes);
-      with_slots(item_bytes, [&](auto view) { view.write(staged.data(), items, some, generation); });
-      backend.copy(at, staged.data(), some * slot_bytes);
-    }
-    counters.tail += some;
-  }
+RingTickets QueueStorage::ring_of_growth(unsigned k) const {
+  const unsigned last = growths_of(counters.tail);
+  const auto first_ticket = [&](unsigned of) { return of ? counters.ring_first_ticket[of] - kGrown : 0; };
+  return {k, first_ticket(k), k < last ? first_ticket(k + 1) : tickets_of(counters.tail), first_size << k};
+}
+
+unsigned char *QueueStorage::slots_of(unsigned ring) const {
+  if (!ring) return static_cast<unsigned char *>(slots);
+  return static_cast<unsigned char *>(growable->begin) + bytes_of_growths(first_size * slot_bytes, ring - 1);
+}
+
+uint64_t QueueStorage::free_tickets() const {
+  const RingTickets ring = last_ring();
+  return ring.size - (ring.end - std::max(counters.head, ring.start));
+}
+
+void QueueStorage::append(const Pushed &items, uint64_t n) {
+  reserve_staging(items, n);
+  const RingTickets ring = last_ring();
+  write_slots(slots_of(ring.number), ring, ring.end, items, n);
+  counters.tail += n;
   counters.finished = counters.head;
   stale = true;
 }
 
-void QueueStorage::append_or_keep(const std::vector<unsigned char> &items) {
-  const uint64_t n = items.size() / item_bytes;
-  if (n == 0) return;
-  uint64_t fit = n;
-  if (!ensure_capacity(num_pending() + n)) fit = overflow.empty() ? std::min(n, size - (counters.tail - counters.head)) : 0;
-  append(items.data(), fit);
-  overflow.insert(overflow.end(), items.begin() + fit * item_bytes, items.end());
+void QueueStorage::reserve_staging(const Pushed &items, uint64_t n) {
+  const uint64_t fetched = items.where == Pushed::kHost ? 0 : item_bytes;
+  reserve_staging(std::min(n, kStagedSlots) * (slot_bytes + fetched));
 }
 
-void QueueStorage::store(const unsigned char *items, uint64_t n, uint64_t of_level) {
-  grow(n, [&](uint64_t capacity) { make_ring(capacity); });
-  const uint64_t fit = std::min<uint64_t>(n, size);
-  append(items, fit);
-  level = std::min(of_level, fit);
-  overflow.assign(items + fit * item_bytes, items + n * item_bytes);
+void QueueStorage::reserve_staging(uint64_t bytes) {
+  if (staging_bytes >= bytes) return;
+  staging.reset(new unsigned char[bytes]);
+  staging_bytes = bytes;
 }
 
-// The items of ready slots in the order of their tickets, then those that did not fit.
-std::vector<unsigned char> QueueStorage::peek(uint64_t *before_head, uint64_t from) {
-  std::vector<unsigned char> result;
-  const unsigned growths = growths_of(counters.tail);
-  const uint64_t tail = tickets_of(counters.tail);
-  uint64_t earlier = peek_ring(slots, size, 0, growths ? counters.ring_first_ticket[1] - kGrown : tail, from, &result);
-  for (unsigned k = 1; k <= growths; ++k) {
-    const uint64_t end = k < growths ? counters.ring_first_ticket[k + 1] - kGrown : tail;
-    const void *ring = static_cast<unsigned char *>(growable->begin) + bytes_of_growths(size * slot_bytes, k - 1);
-    earlier += peek_ring(ring, size << k, counters.ring_first_ticket[k] - kGrown, end, from, &result);
-  }
-  if (before_head) *before_head = earlier;
-  result.insert(result.end(), overflow.begin(), overflow.end());
-  for (const Prioritized &one : in_order()) result.insert(result.end(), one.item, one.item + item_bytes);
-  return result;
-}
-
-// Appends what is pending in the ring of the tickets [start, end), from a ticket on; returns how many lie before `head`.
-uint64_t QueueStorage::peek_ring(const void *ring, uint64_t ring_size, uint64_t start, uint64_t end, uint64_t from,
-                                 std::vector<unsigned char> *result) {
-  if (from >= end) return 0;
-  const uint64_t used = std::min(ring_size, end - std::max(start, from)), newest = (end - start) / ring_size;
-  std::map<uint64_t, std::vector<unsigned char>, std::greater<uint64_t>> generations; // by their distance from the newest one
-  uint64_t earlier = 0;
-  const auto read_slots = [&](uint64_t first, uint64_t n) {
-    if (n == 0) return;
-    std::vector<unsigned char> memory(n * slot_bytes);
-    backend.copy(memory.data(), static_cast<const unsigned char *>(ring) + first * slot_bytes, memory.size());
+// Fills the slots of the tickets from one on, through `staging`.
+void QueueStorage::write_slots(unsigned char *memory, const RingTickets &ring, uint64_t ticket, const Pushed &given,
+                               uint64_t n) {
+  bool by_device = given.where != Pushed::kHost;
+  for (uint64_t done = 0, some; done < n; done += some) {
+    const uint64_t place = ticket + done - ring.start, index = place % ring.size, generation = place / ring.size;
+    const uint64_t first = given.first + done;
+    unsigned char *at = memory + index * slot_bytes;
+    const unsigned char *items = given.items ? given.items + done * item_bytes : nullptr;
+    some = std::min(n - done, ring.size - index);
+    by_device = by_device && backend.store_items(at, items, first, some, item_bytes, generation);
+    if (by_device) continue;
+    some = std::min(some, kStagedSlots);
+    unsigned char *fetched = staging.get() + some * slot_bytes;
+    if (given.where == Pushed::kDevice) backend.copy(fetched, items, some * item_bytes);
+    if (given.where == Pushed::kNumbers)
+      for (uint64_t i = 0, number = first; i < some; ++i, ++number) std::memcpy(fetched + i * item_bytes, &number, item_bytes);
+    if (given.where != Pushed::kHost) items = fetched;
     with_slots(item_bytes, [&](auto view) {
-      unsigned char item[kMostItemBytes];
-      for (uint64_t i = 0, sequence = 0; i < n; ++i) {
-        if (!view.read(memory.data(), i, item, &sequence)) continue;
-        // Of the generation a packed slot has the low 31 bits.
-        const uint64_t behind = item_bytes == 4 ? (newest - sequence / 2) & 0x7fffffff : newest - sequence / 2;
-        std::vector<unsigned char> &generation = generations[behind];
-        generation.insert(generation.end(), item, item + item_bytes);
-        earlier += start + (newest - behind) * ring_size + first + i < counters.head;
-      }
+      auto *slot = reinterpret_cast<typename decltype(view)::Any *>(staging.get());
+      for (uint64_t i = 0; i < some; ++i) view.put(&slot[i], items + i * item_bytes, 2 * generation);
     });
-  };
-  // Those of the last tickets: up to the slot that comes next, and at the end of the ring.
-  const uint64_t next = (end - start) % ring_size, before = std::min(used, next);
-  read_slots(next - before, before);
-  read_slots(ring_size - (used - before), used - before);
-  for (const auto &generation : generations) result->insert(result->end(), generation.second.begin(), generation.second.end());
-  return earlier;
+    backend.copy(at, staging.get(), some * slot_bytes);
+  }
+}
+
+void QueueStorage::replace(const unsigned char *items, uint64_t n, uint64_t of_level) {
+  if (n > size && grow(n, [&](uint64_t capacity) { replace_in(capacity, items, n, of_level); })) return;
+  try {
+    replace_in(size, items, n, of_level);
+  } catch (const Failure &failure) {
+    if (failure.status != ATOS_NO_MEMORY || size == first_size) throw;
+    replace_in(first_size, items, n, of_level);
+  }
+}
+
+// In a new ring of this capacity, or in the first one if that has it. What does not fit is kept in `overflow`. Memory is asked
+// for before anything is given up; what follows cannot fail but for the device.
+void QueueStorage::replace_in(uint64_t capacity, const unsigned char *items, uint64_t n, uint64_t of_level) {
+  const uint64_t fit = std::min(n, capacity);
+  const Pushed first = Pushed::of_host(items);
+  std::vector<unsigned char> rest;
+  rest.reserve((n - fit) * item_bytes + mail_bytes);
+  rest.insert(rest.end(), items + fit * item_bytes, items + n * item_bytes);
+  reserve_staging(first, fit);
+  if (capacity == first_size) reset();
+  else make_ring(capacity);
+  write_slots(static_cast<unsigned char *>(slots), {0, 0, fit, capacity}, 0, first, fit);
+  counters.tail = fit;
+  level = std::min(of_level, fit);
+  overflow.swap(rest);
+}
+
+void QueueStorage::reserve_for_mail(uint64_t bytes) {
+  overflow.reserve(overflow.size() + bytes);
+  mail_bytes = bytes;
 }
 
 void QueueStorage::provide(Run &run) {
+  if (!run.launch.persistent) gather(); // in a discrete launch the queue grows between kernels
   if (has_buckets()) provide_prioritized(run);
+  const uint64_t claimed = std::min(uint64_t(run.kernel.workers) * run.kernel.fetch, kMostReserved);
+  found.left.reserve(claimed);
+  found.spilled.reserve(claimed);
+  reserve_staging(kVisitedSlots * slot_bytes);
+  counters.first_left = kNever;
   run.kernel.counters = device_counters;
   run.kernel.slots = slots;
   run.kernel.spill = spill;
   run.kernel.split_items = split_items;
-  run.kernel.size = size;
-  run.kernel.reciprocal = reciprocal_of(size);
-  run.kernel.spill_size = spill_bytes / item_bytes;
-  if (run.launch.persistent) provide_for_growth(run); // in a discrete launch the queue grows between kernels
+  run.kernel.size = first_size;
+  run.kernel.reciprocal = reciprocal_of(first_size);
+  run.kernel.spill_size = spill_size();
+  if (run.launch.persistent) provide_for_growth(run);
 }
 
-// By doubling, as far as the limit allows.
+// By doubling, as far as the limit allows, and the addresses that are there if the queue has grown before.
 void QueueStorage::provide_for_growth(Run &run) {
-  unsigned growths = 0;
-  run.ring_bytes = size * slot_bytes;
+  unsigned most = 0;
+  run.ring_bytes = first_size * slot_bytes;
   const uint64_t addresses = std::min(kMostAddresses, addresses_to_spare());
-  while (growths < kMostGrowths && size <= max_size >> (growths + 1) && run.ring_bytes <= addresses >> (growths + 2)) ++growths;
-  const uint64_t bytes = bytes_of_growths(run.ring_bytes, growths);
-  if (growable && growable->bytes != bytes) growable.reset();
-  if (growths && !growable) growable = source.reserve_growable(bytes);
-  run.growable = growable.get();
-  run.kernel.growths = growable ? growths : 0;
-  run.kernel.more = growable ? growable->begin : nullptr;
-  counters.growths_granted = growable ? std::min(growths, growths_within(run.ring_bytes, growable->mapped)) : 0;
-}
-
-void QueueStorage::collapse_rings() {
-  const unsigned growths = growths_of(counters.tail);
-  const uint64_t last = size << growths;
-  reset();
-  growable.reset();
-  grown += growths;
-  try {
-    if (growths) make_ring(last);
-  } catch (const Failure &failure) {
-    if (failure.status != ATOS_NO_MEMORY) throw;
+  while (most < kMostGrowths && first_size <= max_size >> (most + 1) && run.ring_bytes <= addresses >> (most + 2)) ++most;
+  if (growths) {
+    most = std::max(growths, std::min(most, growths_within(run.ring_bytes, growable->bytes)));
+  } else {
+    const uint64_t bytes = bytes_of_growths(run.ring_bytes, most);
+    if (growable && growable->bytes != bytes) growable.reset();
+    if (most && !growable) growable = source.reserve_growable(bytes);
   }
-}
-
-void QueueStorage::recover_pending(bool barrier) {
-  uint64_t of_level = 0;
-  // Of a level that is over all items were taken, which may be many times as many as those that are left.
-  const bool is_over = barrier && !has_buckets() && ran_all_below(&counters, counters.head);
-  // Of a queue with buckets, none is on the host now.
-  std::vector<unsigned char> all = peek(&of_level, is_over ? counters.head : 0);
-  const uint64_t spilled = std::min(counters.spilled, spill_bytes / item_bytes);
-  lost += counters.spilled - spilled;
-  spill_written |= spilled > 0;
-  const uint64_t before = all.size();
-  all.resize(before + spilled * item_bytes);
-  backend.copy(all.data() + before, spill, spilled * item_bytes);
-  if (has_buckets()) return recover_prioritized(std::move(all));
-  collapse_rings();
-  store(all.data(), all.size() / item_bytes, barrier ? of_level : 0);
+  run.growable = growable.get();
+  run.kernel.growths = growable ? most : 0;
+  run.kernel.more = growable ? growable->begin : nullptr;
+  counters.growths_granted = growable ? std::min(most, growths_within(run.ring_bytes, growable->mapped)) : 0;
 }
 
 } // namespace atos

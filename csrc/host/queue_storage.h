@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "host/backend.h"
+#include "host/in_place_recovery.h"
 #include "protocol/far_items.cuh"
 
 namespace atos {
@@ -23,9 +24,11 @@ struct Pushed {
   static Pushed from(uint64_t first) { return {kNumbers, nullptr, first}; }
 };
 
-// Between launches all pending items lie under the tickets [head, tail) of one ring, but for those of `overflow`. While workers
-// run, larger rings may follow (protocol/growth.cuh), and items may go to the spill area; `recover_pending` brings all of them
-// back into one ring.
+// Between launches all pending items lie under the tickets [head, tail), but for those of `overflow`. While workers run, larger
+// rings may follow the first one (protocol/growth.cuh), and items may go to the spill area. After a stop `recover_pending`
+// brings what is pending in order again, and leaves the rings where they are if it can; `gather` makes one ring of them.
+//
+// Whatever asks for memory does so before it changes anything: if there is none, the queue is as it was.
 class QueueStorage {
 public:
   // The memory is that of the device, or of a range that other processes share.
@@ -39,28 +42,29 @@ public:
 
   const uint32_t item_bytes, slot_bytes;
   Backend &backend;
-  std::atomic<uint64_t> size, max_size; // of the ring, and how far it may grow
+  std::atomic<uint64_t> size, max_size; // of the last ring, and how far it may grow
   Counters counters{};
   bool stale = true;  // whether the device's copy of the counters differs
   uint64_t level = 0; // how many pending items, from the oldest on, are left of a level that a stop interrupted
-  std::vector<unsigned char> overflow; // pending items that do not fit into the ring, after ATOS_QUEUE_FULL
+  std::vector<unsigned char> overflow; // the newest pending items, where they do not fit into the ring
   uint64_t lost = 0, grown = 0;        // items dropped for want of memory; times that the queue grew
+  bool disordered = false;             // workers have run, and what they left is not in order yet
 
-  uint64_t num_pending() const { return counters.tail - counters.head + overflow.size() / item_bytes + prioritized.size(); }
-  // Whether there are more items than the capacity, which ends a launch.
-  bool over_capacity() const { return !overflow.empty() || num_pending() > size; }
+  uint64_t num_pending() const { return num_in_rings() + overflow.size() / item_bytes + prioritized.size(); }
+  // Whether there are more items than the capacity, for which the queue has to grow before a launch.
+  bool over_capacity() const { return !overflow.empty() || (num_pending() > size && (!growths || over_limit())); }
+  // Whether there are more than it may have, which ends a launch.
+  bool over_limit() const { return num_pending() > std::max<uint64_t>(size, max_size); }
   uint64_t overhead_bytes() const; // of the device's memory beside the slots
 
-  // Reads what is pending, oldest first; *before_head: how many of them lie before `head`. Nothing does before ticket `from`.
-  std::vector<unsigned char> peek(uint64_t *before_head = nullptr, uint64_t from = 0);
+  // Reads what is pending, oldest first.
+  std::vector<unsigned char> peek() { return peek_from(counters.head, nullptr); }
 
   // Stores items behind those pending, for which the ring has to have space.
   void append(const Pushed &items, uint64_t n);
-  void append(const unsigned char *items, uint64_t n) { append(Pushed::of_host(items), n); }
-  // The same without that condition: what does not fit is kept in `overflow`.
-  void append_or_keep(const std::vector<unsigned char> &items);
-  // Stores items into an empty queue, which grows if it may; the first `of_level` of them are left of an interrupted level.
-  void store(const unsigned char *items, uint64_t n, uint64_t of_level);
+  // Makes these items all that is pending; the queue grows if it has to and may. The first `of_level` of them are left of an
+  // interrupted level.
+  void replace(const unsigned char *items, uint64_t n, uint64_t of_level);
   void clear();
 
   // Buckets (prioritized.cpp). Between launches all items of a queue that has them are on the host, with their levels.
@@ -68,28 +72,38 @@ public:
   void set_buckets(uint32_t number, double delta);
   void set_buckets_as(const QueueStorage &other);
   void append_prioritized(const unsigned char *items, const double *priorities, uint64_t n);
+  void replace_prioritized(const unsigned char *items, const double *priorities, uint64_t n);
   void read_priorities(double *priorities, uint64_t most) const;
   float lowest_level() const; // of all items; infinity if there are none
 
   // Grows to hold `total` items if it has to and may; whether they fit now.
   bool ensure_capacity(uint64_t total);
-  // Moves all items to a ring of this capacity, which has to hold them.
+  // Moves all items to one ring of this capacity, which has to hold them.
   void move_to(uint64_t capacity);
+  // Moves all items to one ring, if there are several.
+  void gather();
 
   // Before a run of the workers: writes where the memory is, and how often the queue may grow meanwhile, into the parameters.
   void provide(Run &run);
-  // After a run in which the queue grew, and which left nothing: makes one ring of all, as large as the last if there is
-  // memory.
-  void collapse_rings();
-  // After a stop: brings what is pending in the rings and the spill area back into one ring, in order. With barriers, `head` is
-  // the end of the level that was interrupted, and what is left of that level has to run before what it pushed.
-  void recover_pending(bool barrier);
+  // After a run, before anything else: what workers have left is not in order.
+  void note_run();
+  // After a run which left nothing: makes one ring of all, as large as the last if there is memory, if the queue grew.
+  void finish_run();
+  // After a stop: brings what is pending in the rings and the spill area in order. With barriers, `head` is the end of the
+  // level that was interrupted, and what is left of that level has to run before what it pushed.
+  void recover_pending(const atos_launch &launch) { recover(launch.barrier, launch.persistent && !launch.barrier); }
+
+  // Reserves memory in `overflow` for what a launch may leave in its mailbox, so that a stop need not ask for it.
+  void reserve_for_mail(uint64_t bytes);
 
   // For a launch of another queue whose tasks push into this one (receivers.cpp): before and after each run of its workers.
   void provide_to(const Counters *own, Receiver *receiver);
   void collect();
+  bool receiving = false; // between these two
 
 private:
+  static constexpr uint64_t kVisitedSlots = 1 << 15; // copied from the device at once after a stop
+
   // A pending item of a queue with buckets, in order of push.
   struct Prioritized {
     unsigned char item[32];
@@ -101,32 +115,61 @@ private:
   bool adapts = false;
   float inverse_width = 1; // of a bucket, in levels: where the last launch was stopped, or 1
   void *far = nullptr;
-  bool far_used = false; // whether the memory for far items has to be made empty
+  bool far_used = false;  // whether the memory for far items has to be made empty
+  bool ring_used = false; // and the ring, of items that are in `prioritized` too
 
   std::vector<Prioritized> in_order() const;
   FarLayout far_at() const { return far_layout(buckets, blocks, directory, item_bytes); }
+  void add_prioritized(std::vector<Prioritized> *all, const unsigned char *items, const double *priorities, uint64_t n) const;
   void *make_far(uint64_t capacity);
   void empty_far();
   void provide_prioritized(Run &run);
   void put_far(const Prioritized *items, uint64_t n);
-  void recover_prioritized(std::vector<unsigned char> ring_items);
+  void recover_prioritized(const std::vector<unsigned char> &ring_items);
 
   const std::unique_ptr<MemorySource> shared; // or null
   MemorySource &source;
   void *device_counters = nullptr, *slots = nullptr, *spill = nullptr, *split_items = nullptr;
+  uint64_t first_size;  // of the first ring
+  unsigned growths = 0; // of it, as far as `size` and `grown` count them
   uint64_t spill_bytes;
-  bool spill_written = false;              // its pages have memory
-  std::unique_ptr<GrowableRange> growable; // for growth while workers run
+  bool spill_written = false;               // its pages have memory
+  std::unique_ptr<GrowableRange> growable;  // for growth while workers run
+  std::unique_ptr<unsigned char[]> staging; // slots on their way to the device or from it
+  uint64_t staging_bytes = 0;
+  std::vector<RingTickets> rings; // at the last recovery
+  RecoveryItems found;            // then
+  uint64_t mail_bytes = 0;
 
   void free_memory() noexcept;
   void make_ring(uint64_t capacity);
   void reset_counters();
   void reset();
   bool grow(uint64_t total, const std::function<void(uint64_t capacity)> &make);
+  void replace_in(uint64_t capacity, const unsigned char *items, uint64_t n, uint64_t of_level);
   void provide_for_growth(Run &run);
-  uint64_t peek_ring(const void *ring, uint64_t ring_size, uint64_t start, uint64_t end, uint64_t from,
-                     std::vector<unsigned char> *result);
-  uint64_t num_used() const { return std::min<uint64_t>(size, tickets_of(counters.tail)); } // slots of the ring ever used
+  uint64_t num_in_rings() const { return has_buckets() ? 0 : tickets_of(counters.tail) - counters.head; }
+  uint64_t spill_size() const { return spill_bytes / spilled_bytes(item_bytes); }
+
+  // The rings and their slots.
+  struct StagedSlots;
+  RingTickets ring_of_growth(unsigned k) const;
+  RingTickets last_ring() const { return ring_of_growth(growths_of(counters.tail)); }
+  unsigned char *slots_of(unsigned ring) const;
+  uint64_t free_tickets() const; // of the last ring, behind the tail
+  void reserve_staging(uint64_t bytes);
+  void reserve_staging(const Pushed &items, uint64_t n);
+  void write_slots(unsigned char *memory, const RingTickets &ring, uint64_t ticket, const Pushed &items, uint64_t n);
+
+  // What a run has left (recovery.cpp).
+  void count_growths();
+  void collapse_rings();
+  void read_spilled();
+  void recover(bool barrier, bool claimed_in_order);
+  bool recover_in_place();
+  void recover_aside(bool barrier);
+  std::vector<unsigned char> peek_from(uint64_t ticket, uint64_t *before_head);
+  uint64_t peek_ring(const RingTickets &ring, uint64_t from, std::vector<unsigned char> *result);
 };
 
 } // namespace atos

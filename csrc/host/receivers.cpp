@@ -26,22 +26,26 @@ auto push_of(uint32_t item_bytes) {
 namespace atos {
 
 void QueueStorage::provide_to(const Counters *own, Receiver *receiver) {
+  gather();
   counters.stop = kRun;
+  counters.first_left = kNever; // nobody takes anything
   backend.copy(device_counters, &counters, sizeof counters);
   *receiver = {static_cast<Counters *>(device_counters),
                slots,
                spill,
                size,
                ~uint64_t(0) / size,
-               spill_bytes / item_bytes,
+               spill_size(),
                const_cast<Counters *>(own),
                push_of(item_bytes)};
+  receiving = true;
 }
 
 void QueueStorage::collect() {
   backend.copy(&counters, device_counters, sizeof counters);
   stale = true;
-  if (counters.spilled) recover_pending(false);
+  if (counters.spilled) recover(false, true);
+  receiving = false;
 }
 
 } // namespace atos
@@ -97,14 +101,17 @@ bool atos_queue::collect_receivers(const Run &run) {
   for (uint32_t k = 0; k < run.launch.num_receivers; ++k) {
     QueueStorage &its = run.launch.receivers[k].queue->storage;
     its.collect();
-    room &= !its.lost && !its.over_capacity();
+    room &= !its.lost && (!its.over_capacity() || its.ensure_capacity(its.num_pending()));
   }
   return room;
 }
 
-// The workers of a launch that is stuck may push into them until they end.
+// After a launch that failed: those that were not collected are when its workers have ended, which may push until then.
 void atos_queue::abandon_receivers(const std::shared_ptr<Run> &run) {
-  for (uint32_t k = 0; k < run->launch.num_receivers; ++k) run->launch.receivers[k].queue->pushed_by = run;
+  for (uint32_t k = 0; k < run->launch.num_receivers; ++k) {
+    atos_queue &its = *run->launch.receivers[k].queue;
+    if (its.storage.receiving) its.pushed_by = run;
+  }
 }
 
 void atos_queue::report_full_receiver(const Run &run, atos_stats *stats) {

@@ -61,6 +61,8 @@ struct Run {
   float lowest_level = INFINITY;   // of the items of all devices, if their queues have buckets
   uint32_t sharing = 1, place = 0; // how many of these devices are one GPU, and which of them this one is
   bool left_behind = false;        // whether its workers did not stop
+  bool has_run = false;            // whether workers have run since the queue was in order, and `counters` say what they left
+  bool full = false;               // whether its queue could not have all that is pending
 
   // The CPU's workers: `live` are the counters that they use, while they run.
   std::atomic<uint32_t> longest_batch{1};

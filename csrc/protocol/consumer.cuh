@@ -12,7 +12,7 @@ template <unsigned bytes> ATOS_FUNCTION QueueRef<bytes> queue_of(const Launch &l
   return {static_cast<Counters *>(launch.counters),
           static_cast<Slot<bytes> *>(launch.slots),
           static_cast<Slot<bytes> *>(launch.more),
-          static_cast<Item<bytes> *>(launch.spill),
+          static_cast<SpilledItem<bytes> *>(launch.spill),
           launch.size,
           launch.reciprocal,
           launch.spill_size,

@@ -90,7 +90,7 @@ template <unsigned bytes> struct FarItems {
     FarItem<bytes> *entry = find(list, ticket);
     fence();
     if (entry) entry->put(item, level);
-    else queue.spill_one(item);
+    else queue.spill_one(item, kNever);
   }
 
   // Whether there are items in the lists, and the level at which the bucket begins that `open` opens next, as far as is known.

@@ -36,7 +36,7 @@ struct Peers {
     return {at.counters,
             static_cast<Slot<bytes> *>(at.slots),
             static_cast<Slot<bytes> *>(at.more),
-            static_cast<Item<bytes> *>(at.spill),
+            static_cast<SpilledItem<bytes> *>(at.spill),
             at.size,
             at.reciprocal,
             at.spill_size,

@@ -17,16 +17,23 @@
 
 namespace atos {
 
+// An item of the spill area: its ticket, whose slot it found occupied, or kNever if it had none.
+template <unsigned bytes> struct SpilledItem {
+  Item<bytes> item;
+  uint64_t ticket;
+};
+constexpr uint64_t spilled_bytes(uint64_t item_bytes) { return (item_bytes + 7) / 8 * 8 + 8; }
+
 // A view of the queue, copied freely; the host's queues own the memory.
 template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
   using GrowingRings<bytes>::counters;
   static constexpr unsigned kBytes = bytes;
 
-  Item<bytes> *spill;
+  SpilledItem<bytes> *spill;
   uint64_t spill_size;
 
   QueueRef() = default;
-  ATOS_FUNCTION QueueRef(Counters *counters, Slot<bytes> *slots, Slot<bytes> *more, Item<bytes> *spill, uint64_t size,
+  ATOS_FUNCTION QueueRef(Counters *counters, Slot<bytes> *slots, Slot<bytes> *more, SpilledItem<bytes> *spill, uint64_t size,
                          uint64_t reciprocal, uint64_t spill_size, unsigned growths)
       : GrowingRings<bytes>{counters, slots, more, size, reciprocal, growths}, spill(spill), spill_size(spill_size) {}
 
@@ -37,7 +44,7 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
     Slot<bytes> &slot = ring.template slot<bytes>(place.index);
     // In the first generation every slot is free; later the item of the generation before may still be there.
     const bool used = !ring.first_generation(ticket);
-    if (used && !slot.is_free(place.sequence)) return spill_one(item);
+    if (used && !slot.is_free(place.sequence)) return spill_one(item, ticket);
     if (!Slot<bytes>::packed) {
       if (used) fence(); // whoever emptied the slot has read it
       slot.put(item);
@@ -110,10 +117,16 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
   }
 
   // Keeps an item whose slot is occupied, as far as there is space, and asks for a stop.
-  ATOS_FUNCTION void spill_one(const Item<bytes> &item) const {
+  ATOS_FUNCTION void spill_one(const Item<bytes> &item, uint64_t ticket) const {
     const uint64_t at = fetch_add(&counters->spilled, uint64_t(1));
-    if (at < spill_size) store_plain(&spill[at], item);
+    if (at < spill_size) store_plain(&spill[at], SpilledItem<bytes>{item, ticket});
     set_bits(&counters->stop, kStopFull);
+  }
+
+  // At a stop: tells the host that a worker leaves with claimed tickets whose items it has not taken, from this one on.
+  ATOS_FUNCTION void leave_tickets(uint64_t first) const {
+    uint64_t seen = load(&counters->first_left);
+    while (first < seen && !compare_exchange(&counters->first_left, seen, first)) {}
   }
 
   // Reports a check that failed in a task. The first failure is kept, and the launch ends in order; the host reads it when all

@@ -30,7 +30,7 @@ template <unsigned bytes> uint64_t value_of(const Item<bytes> &item) {
 // Far items without a queue beside them.
 template <unsigned bytes> struct World {
   Counters counters{};
-  std::vector<Item<bytes>> spill{1 << 12};
+  std::vector<SpilledItem<bytes>> spill{1 << 12};
   std::unique_ptr<uint64_t[]> memory;
   FarItems<bytes> far;
 
@@ -175,8 +175,8 @@ TEST(blocks_run_out) {
   CHECK(world.counters.stop == kStopFull && world.counters.spilled == kBlockItems - 5, "%" PRIu64 " spilled",
         world.counters.spilled);
   for (uint64_t i = 0; i < world.counters.spilled; ++i)
-    CHECK(value_of<8>(world.spill[i]) == 2 * kBlockItems + i, "spilled item %" PRIu64 " is %" PRIu64, i,
-          value_of<8>(world.spill[i]));
+    CHECK(value_of<8>(world.spill[i].item) == 2 * kBlockItems + i, "spilled item %" PRIu64 " is %" PRIu64, i,
+          value_of<8>(world.spill[i].item));
   CHECK(world.far.open(~uint64_t(0), 1, 256), "nothing opens");
   Item<8> item{};
   float level = 0;

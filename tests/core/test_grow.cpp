@@ -20,7 +20,7 @@ constexpr unsigned kGrowths = 5;
 struct Growing {
   std::unique_ptr<Counters> counters{new Counters{}};
   std::vector<Slot<8>> slots, more;
-  std::vector<Item<8>> spill;
+  std::vector<SpilledItem<8>> spill;
   QueueRef<8> ref;
   std::atomic<int> asked{0};
 
@@ -151,7 +151,7 @@ TEST(growth_under_contention) {
       for (const uint64_t value : values) ++times[value];
     for (const auto *ring : {&queue.slots, &queue.more})
       for (const Slot<8> &slot : *ring) times[slot.get({}).word[0]] += slot.sequence % 2;
-    for (uint64_t i = 0; i < queue.counters->spilled; ++i) ++times[queue.spill[i].word[0]];
+    for (uint64_t i = 0; i < queue.counters->spilled; ++i) ++times[queue.spill[i].item.word[0]];
     for (int p = 0; p < kProducers; ++p)
       for (uint64_t i = 0; i < kEach; ++i)
         CHECK(times[uint64_t(p) << 20 | i] == 1, "round %d: item %" PRIu64 " of producer %d is there %d times", round, i, p,

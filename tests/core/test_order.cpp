@@ -28,7 +28,7 @@ template <unsigned bytes> uint64_t value_of(const Item<bytes> &item) {
 template <unsigned bytes> struct OwnQueue {
   std::unique_ptr<Counters> counters{new Counters{}};
   std::vector<Slot<bytes>> slots, more;
-  std::vector<Item<bytes>> spill{64};
+  std::vector<SpilledItem<bytes>> spill{64};
   QueueRef<bytes> ref;
 
   explicit OwnQueue(uint64_t size, unsigned growths = 0)

@@ -22,7 +22,7 @@ using namespace atos;
 template <unsigned bytes> void a_slot_freed_meanwhile() {
   Counters counters{};
   Slot<bytes> slots[2] = {};
-  Item<bytes> spill[4] = {};
+  SpilledItem<bytes> spill[4] = {};
   const QueueRef<bytes> queue{&counters, slots, nullptr, spill, 2, ~uint64_t(0) / 2, 4, 0};
   const auto item = [](uint64_t value) {
     Item<bytes> made{};
@@ -59,7 +59,7 @@ template <unsigned bytes> void a_slot_freed_meanwhile() {
     CHECK(got == 12, "ticket 2 has item %" PRIu64 " instead of 12", got);
     ++times;
   }
-  for (uint64_t i = 0; i < counters.spilled; ++i) times += value(spill[i]) == 12;
+  for (uint64_t i = 0; i < counters.spilled; ++i) times += value(spill[i].item) == 12;
   CHECK(times == 1, "item 12 is there %d times", times);
 }
 

@@ -40,7 +40,7 @@ uint64_t value_of(const Item<32> &item) {
 template <unsigned bytes> struct OwnQueue {
   std::unique_ptr<Counters> counters{new Counters{}};
   std::vector<Slot<bytes>> slots;
-  std::vector<Item<bytes>> spill;
+  std::vector<SpilledItem<bytes>> spill;
   QueueRef<bytes> ref;
 
   explicit OwnQueue(uint64_t size, uint64_t spill_size = 64)
@@ -206,14 +206,14 @@ template <unsigned bytes> void spills() {
   CHECK(!ring.ref.stopped(), "a full ring is no reason to stop");
   ring.push(12); // its slot holds 10
   CHECK(ring.ref.stopped() && ring.counters->stop == kStopFull, "an item without room asks for a stop");
-  CHECK(ring.counters->spilled == 1 && value_of(ring.spill[0]) == 12, "the item is in the spill area");
+  CHECK(ring.counters->spilled == 1 && value_of(ring.spill[0].item) == 12, "the item is in the spill area");
   uint64_t value;
   CHECK(ring.take(0, &value) && value == 10 && ring.take(1, &value) && value == 11, "what was there stays as it was");
   CHECK(!ring.take(2, &value), "the spilled ticket has no item in the ring");
   ring.push(13); // ticket 3, whose slot is free again
   CHECK(ring.counters->spilled == 1 && ring.take(3, &value) && value == 13, "a free slot takes its item after a spill");
   ring.push(14); // ticket 4 has the slot of ticket 2, which was never filled: its generation is missing
-  CHECK(ring.counters->spilled == 2 && value_of(ring.spill[1]) == 14, "after a spilled generation, the next one spills as well");
+  CHECK(ring.counters->spilled == 2 && value_of(ring.spill[1].item) == 14, "after a spilled generation, the next one spills as well");
   CHECK(ring.counters->tail == 5, "spilled items count in the tail: %" PRIu64, ring.counters->tail);
 }
 
@@ -224,12 +224,12 @@ TEST(spills_of_32_bytes) { spills<32>(); }
 
 TEST(a_full_spill_area_is_not_written_beyond) {
   OwnQueue<8> ring(1, 4);
-  ring.spill.back() = make_item<8>(77);
+  ring.spill.back().item = make_item<8>(77);
   ring.ref.spill_size = 3;
   for (uint64_t i = 0; i < 9; ++i) ring.push(i);
   CHECK(ring.counters->spilled == 8, "all that had no room is counted: %" PRIu64, ring.counters->spilled);
-  for (uint64_t i = 0; i < 3; ++i) CHECK(value_of(ring.spill[i]) == i + 1, "spilled item %" PRIu64, i);
-  CHECK(value_of(ring.spill[3]) == 77, "the memory behind the spill area was written");
+  for (uint64_t i = 0; i < 3; ++i) CHECK(value_of(ring.spill[i].item) == i + 1, "spilled item %" PRIu64, i);
+  CHECK(value_of(ring.spill[3].item) == 77, "the memory behind the spill area was written");
 }
 
 // Whoever finds a sample due takes it; more than there is room for are counted and not kept.
@@ -397,7 +397,7 @@ template <unsigned bytes> void producers_and_consumers(int rounds) {
       }
     }
     for (const uint64_t value : ring.left()) ++times[value];
-    for (uint64_t i = 0; i < ring.counters->spilled; ++i) ++times[value_of(ring.spill[i])];
+    for (uint64_t i = 0; i < ring.counters->spilled; ++i) ++times[value_of(ring.spill[i].item)];
     uint64_t total = 0;
     for (int p = 0; p < kProducers; ++p) {
       total += pushed[p];

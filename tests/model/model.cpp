@@ -21,7 +21,7 @@ const unsigned &kNodes = bounds.nodes; // those after it are not there
 struct World {
   Counters counters{};
   Slot<BYTES> slots[kMostSlots]{}, more[2 * kMostSlots]{};
-  Item<BYTES> spill[kSpill]{};
+  SpilledItem<BYTES> spill[kSpill]{};
   SplitItem split_items[kSplitItems]{};
   uint64_t ran[kMostNodes]{}; // a bit for each iteration
   model::FarMemory far{};

@@ -21,7 +21,7 @@ constexpr uint64_t kChunk = 16; // an item is its owner's number times this, plu
 struct Device {
   Counters counters{};
   Slot<BYTES> slots[kMostSlots]{}, more[2 * kMostSlots]{};
-  Item<BYTES> spill[kSpill]{};
+  SpilledItem<BYTES> spill[kSpill]{};
   model::FarMemory far{};
   uint64_t size = 0; // the host's
 };

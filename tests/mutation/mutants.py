@@ -411,9 +411,9 @@ WORKER = {
     "W10": Mutant(
         "device/host_report.cuh",
         "leave does not count the unreported tasks",
-        "header->end.report(queue());\n      if (has_peers())",
-        "if (has_peers())",
-        SAME + "after a stop or a round `finished` is set by others",
+        "header->end.report(queue());\n      if (header->consumer.claimed",
+        "if (header->consumer.claimed",
+        "equivalent: after a stop or a round `finished` is set by others",
     ),
     "W12": Mutant(
         "device/group_worker.cuh",
@@ -683,10 +683,15 @@ HOST = {
     "C01": Mutant(
         "host/launch.cpp",
         "a launch starts although pending exceeds the capacity",
-        "storage.over_capacity() && !storage.ensure_capacity(storage.num_pending())",
-        "false",
+        "if (storage.over_capacity() && !storage.ensure_capacity(storage.num_pending()))\n",
+        "if (false)\n",
     ),
-    "C02": Mutant("host/launch.cpp", "a level is not forgotten after a run", "storage.level = 0;"),
+    "C02": Mutant(
+        "host/recovery.cpp",
+        "a level is not forgotten after a run",
+        "  ring_used = false;\n  level = 0;",
+        "  ring_used = false;",
+    ),
     "C03": Mutant("host/launch.cpp", "lost is reported again", "storage.lost = 0;"),
     "C04": Mutant(
         "host/launch.cpp",
@@ -697,22 +702,22 @@ HOST = {
     "C05": Mutant(
         "host/queue_storage.cpp",
         "no growth to max_capacity itself",
-        "size <= max_size >> (growths + 1)",
-        "size < max_size >> (growths + 1)",
+        "first_size <= max_size >> (most + 1)",
+        "first_size < max_size >> (most + 1)",
     ),
     "C06": Mutant("host/queue_storage.cpp", "grows beyond max_capacity", "if (total > max_size) return false;"),
     "C07": Mutant(
         "host/queue_storage.cpp",
         "more growths than memory",
-        "std::min(growths, growths_within(run.ring_bytes, growable->mapped))",
-        "growths",
-        GPU + "a CPU's room is there",
+        "std::min(most, growths_within(run.ring_bytes, growable->mapped))",
+        "most",
+        "GPU only: a CPU's room is there",
     ),
     "C08": Mutant(
-        "host/queue_storage.h",
+        "host/queue_storage.cpp",
         "a slot is not emptied",
-        "std::min<uint64_t>(size, tickets_of(counters.tail)); }",
-        "std::min<uint64_t>(size, tickets_of(counters.tail)) / 2; }",
+        "std::min(first_size, tickets_of(counters.tail)) *",
+        "std::min(first_size, tickets_of(counters.tail)) / 2 *",
     ),
     "C09": Mutant(
         "host/queue_storage.cpp",
@@ -723,14 +728,14 @@ HOST = {
     "C10": Mutant(
         "host/queue_storage.cpp",
         "an item that fits is overflow as well",
-        "overflow.assign(items + fit * item_bytes,",
-        "overflow.assign(items + (fit - 1) * item_bytes,",
+        "items + fit * item_bytes, items + n",
+        "items + (fit - 1) * item_bytes, items + n",
     ),
-    "C11": Mutant("host/queue_storage.cpp", "recover_pending forgets the level", "barrier ? of_level : 0", "0"),
+    "C11": Mutant("host/recovery.cpp", "recover_pending forgets the level", "barrier ? of_level : 0", "0"),
     "C12": Mutant(
         "host/queue_storage.cpp", "a level larger than the ring", "level = std::min(of_level, fit)", "level = of_level"
     ),
-    "C13": Mutant("host/queue_storage.cpp", "what is lost is not counted", "lost += counters.spilled - spilled;"),
+    "C13": Mutant("host/recovery.cpp", "what is lost is not counted", "lost += dropped;", ""),
     "C14": Mutant("host/fork_safe_mutex.h", "a forked child waits for ever", "if (owner && owner != getpid())", "if (false)"),
     "C15": Mutant(
         "host/fork_safe_mutex.h",
@@ -740,24 +745,22 @@ HOST = {
         SAME + "its wait ends after 20 ms, and then finds the mutex free",
     ),
     "C16": Mutant(
-        "host/queue.cpp", "what an abandoned launch left is not recovered", "recover_pending(abandoned->launch.barrier);"
+        "host/queue.cpp",
+        "what an abandoned launch left is not recovered",
+        "if (storage.disordered) storage.recover_pending(abandoned->launch);",
+        "",
     ),
     "C17": Mutant("host/queue.cpp", "restore forgets the level", "state.pending, state.level", "state.pending, 0"),
-    "C18": Mutant("host/queue_storage.cpp", "resize forgets the level", "level = interrupted;", "(void)interrupted;"),
+    "C18": Mutant(
+        "host/queue_storage.cpp", "resize forgets the level", "all.size() / item_bytes, level);", "all.size() / item_bytes, 0);"
+    ),
     "C19": Mutant(
-        "host/queue_storage.cpp",
-        "what spilled is not copied",
-        "backend.copy(all.data() + before, spill, spilled * item_bytes);",
+        "host/recovery.cpp", "what spilled is not copied", "std::memcpy(one.item, &staging[i * bytes], item_bytes);", ""
     ),
     "C20": Mutant(
         "host/launch.cpp", "a stop that finds nothing left is an error", "!over && (stats->pending || run.launch.idle)", "!over"
     ),
-    "C21": Mutant(
-        "host/launch.cpp",
-        "tickets of a queue that grew go on",
-        "if (growths_of(counters.tail) || counters.growths_requested) storage",
-        "if (counters.growths_requested) storage",
-    ),
+    "C21": Mutant("host/recovery.cpp", "tickets of a queue that grew go on", "if (growths) collapse_rings();\n}", "}"),
     "C99": Mutant(
         "host/launch.cpp",
         "the word of a pool is any",
@@ -765,17 +768,17 @@ HOST = {
         "given.pool_words[k] > 255",
     ),
     "C22": Mutant(
-        "host/launch.cpp",
+        "host/recovery.cpp",
         "untracked is not reset",
-        "counters.tail;\n      counters.untracked = 0;",
-        "counters.tail;",
-        SAME + "the last block resets it, and on the CPU only a mailbox counts there, behind which take_in does",
+        "tickets_of(counters.tail);\n  counters.untracked = 0;",
+        "tickets_of(counters.tail);",
+        "equivalent: the last block resets it, and on the CPU only a mailbox counts there, behind which take_in does",
     ),
     "C23": Mutant(
         "host/queue_storage.cpp",
         "an item that does not fit is dropped",
-        "items + n * item_bytes);\n}",
-        "items + (n - (n > fit)) * item_bytes);\n}",
+        "items + n * item_bytes);\n",
+        "items + (n - (n > fit)) * item_bytes);\n",
     ),
     "C24": Mutant(
         "host/queue_storage.cpp",
@@ -783,34 +786,37 @@ HOST = {
         "counters.finished = counters.head;",
         "counters.finished = counters.tail;",
     ),
-    "C25": Mutant("host/queue_storage.cpp", "the ring after growth is half as large", "make_ring(last)", "make_ring(last / 2)"),
+    "C25": Mutant("host/recovery.cpp", "the ring after growth is half as large", "make_ring(size);", "make_ring(size / 2);"),
     "C26": Mutant(
         "host/queue_storage.cpp",
         "peek misses a ticket of the first ring",
-        "counters.ring_first_ticket[1] - kGrown :",
-        "counters.ring_first_ticket[1] - kGrown - 1 :",
+        "counters.ring_first_ticket[of] - kGrown :",
+        "counters.ring_first_ticket[of] - kGrown - 1 :",
     ),
     "C27": Mutant(
-        "host/queue_storage.cpp", "one growth is forgotten", "if (growths) make_ring(last)", "if (growths > 1) make_ring(last)"
+        "host/recovery.cpp",
+        "one growth is forgotten",
+        "if (growths) collapse_rings();\n}",
+        "if (growths > 1) collapse_rings();\n}",
     ),
     "C28": Mutant("host/queue.cpp", "a queue that is stuck may be used", "if (in_use())", "if (false)"),
     "C29": Mutant(
-        "host/queue_storage.cpp",
+        "host/recovery.cpp",
         "generations in the wrong order",
         "std::greater<uint64_t>> generations",
         "std::less<uint64_t>> generations",
     ),
     "C30": Mutant(
-        "host/queue_storage.cpp",
+        "host/recovery.cpp",
         "generations of small items compared beyond 31 bits",
         "(newest - sequence / 2) & 0x7fffffff",
         "newest - sequence / 2",
-        RARE + "a ring has to go round 2^31 times",
+        "out of reach: a ring has to go round 2^31 times",
     ),
     "C31": Mutant(
         "host/launch.cpp", "statistics are not summed", "total_ran += stats->tasks_run", "total_ran = stats->tasks_run"
     ),
-    "C32": Mutant("host/queue_storage.cpp", "growths are not counted", "grown += growths;"),
+    "C32": Mutant("host/recovery.cpp", "growths are not counted", "grown += now - growths;", ""),
     "C33": Mutant("host/queue.cpp", "a progress function may use its queue", "if (StopMonitor::in_callback())", "if (false)"),
     "C34": Mutant(
         "host/queue.cpp", "the capacity is no limit", "limit && limit < storage.size", "limit && limit + 1 < storage.size"
@@ -824,9 +830,7 @@ HOST = {
         "counters.finished = counters.head;",
         GPU + "a CPU's are copied at each run",
     ),
-    "C38": Mutant(
-        "host/queue_storage.cpp", "tickets below head count as a level's", "+ i < counters.head", "+ i <= counters.head"
-    ),
+    "C38": Mutant("host/recovery.cpp", "tickets below head count as a level's", "+ i < counters.head", "+ i <= counters.head"),
     "C39": Mutant(
         "host/launch.cpp", "samples of the launch before", "counters.ran_so_far = counters.next_sample = counters.sampled = 0;"
     ),
@@ -838,15 +842,16 @@ HOST = {
     "C41": Mutant("host/launch.cpp", "a launch goes on after a task's stop", "stats->stopped || run.monitor", "run.monitor"),
     "C42": Mutant("host/launch.cpp", "a task's stop is an error", "if (stats->stopped) return;"),
     "C46": Mutant(
-        "host/queue_storage.cpp",
+        "host/recovery.cpp",
         "what an interrupted level has left is lost",
         "barrier && !has_buckets() && ran_all_below(&counters, counters.head)",
         "barrier && !has_buckets()",
     ),
     "C47": Mutant(
-        "host/queue_storage.cpp",
+        "host/recovery.cpp",
         "slots before the end of the ring are not read",
-        "read_slots(ring_size - (used - before), used - before);",
+        "read_slots(ring.size - (used - before), used - before);",
+        "",
     ),
     "C40": Mutant(
         "host/queue.cpp",
@@ -1144,15 +1149,15 @@ MAILBOX = {
     "M16": Mutant(BOX, "a launch without the queue has begun", "&& !begun) throw", "&& false) throw"),
     "M17": Mutant(STARTED, "a recovery forgets what was taken", "if (launch.mailbox) set_mail(counters, mail);"),
     "M18": Mutant(STARTED, "a mailbox does not count", "counters.untracked = !(mail & kMailHeld);", "counters.untracked = 0;"),
-    "M19": Mutant(STARTED, "the rest is dropped", "storage.append_or_keep(run.launch.mailbox->take_rest());"),
+    "M19": Mutant("host/launch.cpp", "the rest is dropped", "mailbox->take_rest(&storage.overflow);", ""),
     "M20": Mutant(STARTED, "nobody learns of the begin", "launch.mailbox->begin();"),
     "M21": Mutant(STARTED, "nobody learns of the end", "if (mailbox) mailbox->end();"),
     "M22": Mutant(STARTED, "a stopped mailbox goes on counting", "storage.counters.untracked = 0;"),
     "M23": Mutant(
-        "host/queue_storage.cpp",
+        "host/recovery.cpp",
         "what exceeds the queue is dropped",
-        "items.begin() + fit * item_bytes, items.end()",
-        "items.end(), items.end()",
+        "found.behind) rest.insert(rest.end(), its.item, its.item + item_bytes);",
+        "found.behind) (void)its;",
     ),
     "M24": Mutant("host/stop_monitor.h", "a mailbox stops nothing", "mailbox && mailbox->stop_asked", "false"),
     "M25": Mutant("cpu/worker.h", "idle workers do not look", "if (launch.mailbox) take_mail();"),
@@ -1211,7 +1216,7 @@ FAR = {
         "store(&state().misplaced, misplaced);",
         "",
     ),
-    "F13": Mutant("protocol/far_items.cuh", "without a block an item is lost", "else queue.spill_one(item);"),
+    "F13": Mutant("protocol/far_items.cuh", "without a block an item is lost", "else queue.spill_one(item, kNever);", ""),
     "F14": Mutant(
         "protocol/far_items.cuh",
         "without a block nobody stops",
@@ -1317,12 +1322,17 @@ RECEIVE, RECEIVERS = "protocol/receiver.cuh", "host/receivers.cpp"
 OTHERS = {
     "O01": Mutant(RECEIVE, "who fills a receiver asks for no stop", "if (full) set_bits", "if (false) set_bits"),
     "O03": Mutant(RECEIVE, "all items have one ticket", "queue.reserve(1)", "queue.reserve(0)"),
-    "O04": Mutant(RECEIVERS, "what was spilled is forgotten", "if (counters.spilled) recover_pending(false);"),
+    "O04": Mutant("host/receivers.cpp", "what was spilled is forgotten", "if (counters.spilled) recover(false, true);", ""),
     "O05": Mutant(RECEIVERS, "what was pushed is forgotten", "backend.copy(&counters, device_counters, sizeof counters);"),
     "O06": Mutant(RECEIVERS, "the receiver's counters are old", "backend.copy(device_counters, &counters, sizeof counters);"),
     "O07": Mutant(RECEIVERS, "a queue may be its own receiver", "given.queue == this || "),
     "O08": Mutant(RECEIVERS, "a receiver may have buckets", "its.has_buckets() ||", "false ||"),
-    "O09": Mutant(RECEIVERS, "a full receiver is no end", "room &= !its.lost && !its.over_capacity();"),
+    "O09": Mutant(
+        "host/receivers.cpp",
+        "a full receiver is no end",
+        "room &= !its.lost && (!its.over_capacity() || its.ensure_capacity(its.num_pending()));",
+        "",
+    ),
     "O10": Mutant(
         RECEIVERS,
         "queues are locked in any order",
@@ -1363,7 +1373,7 @@ DEVICES = {
         SAME + "a push without space spills, and its launch goes on",
     ),
     "D12": Mutant(HOST_PEERS, "a queue may be given twice", "locks.size() != all.queues.size()", "false"),
-    "D13": Mutant(HOST_PEERS, "queues of a stuck launch can be used", "all.queues[k]->abandoned = all.runs[k];", ";"),
+    "D13": Mutant("host/launch.cpp", "queues of a stuck launch can be used", "if (storage.disordered) abandoned = run;", ""),
     "D14": Mutant(HOST_PEERS, "a stop at the end of all is one", "counters.stop = kRun;"),
     "D15": Mutant(HOST_PEERS, "a timeout goes unnoticed", "bool stays = runs[0]->monitor.stopped();", "bool stays = false;"),
     "D16": Mutant(
@@ -1380,7 +1390,7 @@ DEVICES = {
     ),
     "D22": Mutant(HOST_PEERS, "an interrupted round counts twice", "--rounds;", "(void)rounds;"),
     "D23": Mutant("cpu/worker.h", "devices meet alone", "return to_peers.peers.meeting();", "return queue.counters;"),
-    "D17": Mutant(HOST_PEERS, "a full queue is no end", " || storage.over_capacity()"),
+    "D17": Mutant("host/peers.cpp", "a full queue is no end", "run.full = storage.over_limit() ||", "run.full = false &&"),
     "D24": Mutant(GROUP, "nobody notices while workers run that a process is gone", "    any |= left[k] != 0;\n"),
     "D25": Mutant(GROUP, "nobody notices in a gather that a process is gone", "  if (!complete) check_complete();\n"),
     "D26": Mutant(
@@ -1450,6 +1460,97 @@ DEVICES = {
     ),
 }
 
+RECOVERY = {
+    "V01": Mutant(
+        "protocol/queue_ref.cuh",
+        "the last worker to leave tells its tickets, not the one with the lowest",
+        "while (first < seen && !compare_exchange",
+        "while (!compare_exchange",
+    ),
+    "V02": Mutant(
+        "cpu/worker.h", "a worker leaves its tickets untold", "if (consumer.claimed) queue.leave_tickets(consumer.first);", ""
+    ),
+    "V03": Mutant(
+        "host/in_place_recovery.h",
+        "items of an older generation are not found",
+        "distance > 1 || distance % 2 == 0",
+        "distance != 1",
+    ),
+    "V04": Mutant(
+        "host/in_place_recovery.h",
+        "what was spilled under claimed tickets is dropped",
+        "items.left.insert(items.left.end(), items.spilled.begin(), spilled_from(unclaimed));",
+        "",
+    ),
+    "V05": Mutant(
+        "host/in_place_recovery.h",
+        "what is left takes slots of pending items",
+        "tail = std::min(tail, first + ring.size);",
+        ";",
+    ),
+    "V06": Mutant(
+        "host/in_place_recovery.h",
+        "the same in a ring before the last",
+        "else if (first + ring.size < ring.end) return false;",
+        "",
+    ),
+    "V07": Mutant(
+        "host/in_place_recovery.h",
+        "a spilled item without a slot amid others",
+        "if (its.ticket == kNever || !finds_its_slot(its.ticket)) return false;",
+        "if (its.ticket == kNever) return false;",
+    ),
+    "V08": Mutant(
+        "host/in_place_recovery.h",
+        "slots of spilled items stay as they were",
+        "if (slot.distance() < 2) slot.free_next();",
+        "if (slot.distance() == 1) slot.free_next();",
+    ),
+    "V09": Mutant(
+        "host/in_place_recovery.h",
+        "slots of the next generation are freed",
+        "if (slot.distance() < 2) slot.free_next();",
+        "slot.free_next();",
+    ),
+    "V10": Mutant("host/in_place_recovery.h", "what is behind in no order", "sort(items.behind);", ""),
+    "V11": Mutant(
+        "host/in_place_recovery.h",
+        "the first of the claimed tickets is not looked at",
+        "std::max({first_left, ring.start, newest})",
+        "std::max({first_left + 1, ring.start, newest})",
+    ),
+    "V12": Mutant(
+        "host/recovery.cpp",
+        "changed slots are not written back",
+        "if (changed) queue.backend.copy(at, here, some * queue.slot_bytes);",
+        "",
+    ),
+    "V13": Mutant(
+        "host/recovery.cpp",
+        "where rings begin is forgotten",
+        "std::copy(first_tickets, first_tickets + growths + 1, counters.ring_first_ticket);",
+        "",
+    ),
+    "V14": Mutant(
+        "host/recovery.cpp",
+        "the memory of rings is taken for new",
+        "counters.tail = recovery.tail + growths * kGrowth;",
+        "counters.tail = recovery.tail;",
+    ),
+    "V15": Mutant(
+        "host/launch.cpp",
+        "a launch that finds no memory at its end forgets what its workers left",
+        "if (run->left_behind || run->has_run) storage.note_run();\n  if (storage.disordered) abandoned = run;",
+        "if (run->left_behind) abandoned = run;",
+    ),
+    "V16": Mutant(
+        "host/prioritized.cpp",
+        "items with priorities are given up before they are stored",
+        "std::vector<Prioritized> all = prioritized;",
+        "std::vector<Prioritized> all;\n  all.swap(prioritized);",
+    ),
+}
+
 MUTANTS = {
     **ATOMIC,
     **RING,
@@ -1465,4 +1566,5 @@ MUTANTS = {
     **KINDS,
     **OTHERS,
     **DEVICES,
+    **RECOVERY,
 }

@@ -363,7 +363,7 @@ int run_all(const atos::Launch &launch) {
   counters.finished = counters.tail;
   static bool spilled = !number("FAKE_SPILLED", 0);
   if (!spilled) {
-    *static_cast<uint32_t *>(launch.spill) = 42;
+    *static_cast<atos::SpilledItem<4> *>(launch.spill) = {{42}, counters.tail++};
     counters.spilled = spilled = true;
     counters.stop = atos::kStopFull;
   }

@@ -1,0 +1,182 @@
+// What a run of the workers has left in a queue: reads it, and brings it in order.
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "host/host_slots.h"
+#include "host/queue_storage.h"
+
+namespace atos {
+
+// Slots as an InPlaceRecovery visits them: some at a time, through `staging`.
+struct QueueStorage::StagedSlots {
+  QueueStorage &queue;
+
+  template <class F> void visit(const RingTickets &ring, uint64_t begin, uint64_t end, F f) {
+    for (uint64_t some; begin < end; begin += some) {
+      const uint64_t index = (begin - ring.start) % ring.size;
+      some = std::min({end - begin, ring.size - index, kVisitedSlots});
+      unsigned char *at = queue.slots_of(ring.number) + index * queue.slot_bytes, *here = queue.staging.get();
+      queue.backend.copy(here, at, some * queue.slot_bytes);
+      bool changed = false;
+      with_slots(queue.item_bytes, [&](auto view) {
+        using View = decltype(view);
+        auto *slot = reinterpret_cast<typename View::Any *>(here);
+        for (uint64_t i = 0; i < some; ++i) {
+          VisitedSlot<View> visited{&slot[i], ring.sequence_of(begin + i), &changed};
+          f(begin + i, visited);
+        }
+      });
+      if (changed) queue.backend.copy(at, here, some * queue.slot_bytes);
+    }
+  }
+};
+
+void QueueStorage::note_run() {
+  disordered = true;
+  prioritized.clear(); // they are on the device
+  ring_used = false;
+  level = 0;
+}
+
+void QueueStorage::finish_run() {
+  counters.head = counters.finished = tickets_of(counters.tail);
+  counters.untracked = 0;
+  disordered = false;
+  count_growths();
+  stale |= counters.growths_requested != 0;
+  counters.growths_requested = 0;
+  if (growths) collapse_rings();
+}
+
+void QueueStorage::count_growths() {
+  const unsigned now = growths_of(counters.tail);
+  grown += now - growths;
+  growths = now;
+  size = first_size << now;
+}
+
+// Makes one empty ring of all, as large as the last if there is memory.
+void QueueStorage::collapse_rings() {
+  try {
+    make_ring(size);
+  } catch (const Failure &failure) {
+    if (failure.status != ATOS_NO_MEMORY) throw;
+    reset();
+  }
+}
+
+void QueueStorage::recover(bool barrier, bool claimed_in_order) {
+  const uint64_t dropped = counters.spilled - std::min(counters.spilled, spill_size());
+  spill_written |= counters.spilled > 0;
+  reserve_staging(kVisitedSlots * slot_bytes);
+  if (has_buckets() || !claimed_in_order || !recover_in_place()) recover_aside(barrier);
+  lost += dropped;
+  disordered = false;
+}
+
+// Reads the spill area.
+void QueueStorage::read_spilled() {
+  const uint64_t n = std::min(counters.spilled, spill_size()), bytes = spilled_bytes(item_bytes);
+  const unsigned char *area = static_cast<const unsigned char *>(spill);
+  found.clear();
+  found.spilled.reserve(n);
+  for (uint64_t done = 0, some; done < n; done += some) {
+    some = std::min(n - done, staging_bytes / bytes);
+    backend.copy(staging.get(), area + done * bytes, some * bytes);
+    for (uint64_t i = 0; i < some; ++i) {
+      TicketItem one{};
+      std::memcpy(one.item, &staging[i * bytes], item_bytes);
+      std::memcpy(&one.ticket, &staging[(i + 1) * bytes - 8], 8);
+      found.spilled.push_back(one);
+    }
+  }
+}
+
+// False if the rings cannot stay as they are.
+bool QueueStorage::recover_in_place() {
+  read_spilled();
+  rings.clear();
+  for (unsigned k = 0; k <= growths_of(counters.tail); ++k) rings.push_back(ring_of_growth(k));
+  StagedSlots staged{*this};
+  InPlaceRecovery<StagedSlots> recovery(staged, rings, counters.head, counters.first_left, found);
+  if (!recovery.plan()) return false;
+  std::vector<unsigned char> rest;
+  rest.reserve(found.behind.size() * item_bytes + overflow.size() + mail_bytes);
+  for (const TicketItem &its : found.behind) rest.insert(rest.end(), its.item, its.item + item_bytes);
+  rest.insert(rest.end(), overflow.begin(), overflow.end());
+  recovery.carry_out();
+  overflow.swap(rest);
+  count_growths();
+  uint64_t first_tickets[kMostGrowths + 1];
+  std::copy(std::begin(counters.ring_first_ticket), std::end(counters.ring_first_ticket), first_tickets);
+  reset_counters();
+  std::copy(first_tickets, first_tickets + growths + 1, counters.ring_first_ticket);
+  counters.head = counters.finished = recovery.head;
+  counters.tail = recovery.tail + growths * kGrowth;
+  counters.quiescent = QueueRef<4>::none_quiescent(recovery.head);
+  return true;
+}
+
+// Reads all items, and stores them in a ring anew.
+void QueueStorage::recover_aside(bool barrier) {
+  uint64_t of_level = 0;
+  // Of a level that is over all items were taken, which may be many times as many as those that are left.
+  const bool is_over = barrier && !has_buckets() && ran_all_below(&counters, counters.head);
+  std::vector<unsigned char> all = peek_from(is_over ? counters.head : 0, &of_level);
+  read_spilled();
+  all.reserve(all.size() + found.spilled.size() * item_bytes);
+  for (const TicketItem &its : found.spilled) all.insert(all.end(), its.item, its.item + item_bytes);
+  if (has_buckets()) return recover_prioritized(all);
+  count_growths();
+  replace(all.data(), all.size() / item_bytes, barrier ? of_level : 0);
+}
+
+// The items of ready slots in the order of their tickets, from one on, then those that did not fit; *before_head: how many lie
+// before `head`.
+std::vector<unsigned char> QueueStorage::peek_from(uint64_t ticket, uint64_t *before_head) {
+  std::vector<unsigned char> result;
+  uint64_t earlier = 0;
+  if (!has_buckets() || disordered)
+    for (unsigned k = 0; k <= growths_of(counters.tail); ++k) earlier += peek_ring(ring_of_growth(k), ticket, &result);
+  if (before_head) *before_head = earlier;
+  result.insert(result.end(), overflow.begin(), overflow.end());
+  for (const Prioritized &one : in_order()) result.insert(result.end(), one.item, one.item + item_bytes);
+  return result;
+}
+
+// Appends what is pending in a ring, from a ticket on; returns how many lie before `head`.
+uint64_t QueueStorage::peek_ring(const RingTickets &ring, uint64_t from, std::vector<unsigned char> *result) {
+  const uint64_t start = ring.start, end = ring.end;
+  if (from >= end) return 0;
+  const uint64_t used = std::min(ring.size, end - std::max(start, from)), newest = (end - start) / ring.size;
+  std::map<uint64_t, std::vector<unsigned char>, std::greater<uint64_t>> generations; // by their distance from the newest one
+  uint64_t earlier = 0;
+  const auto read_slots = [&](uint64_t first, uint64_t n) {
+    if (n == 0) return;
+    std::vector<unsigned char> memory(n * slot_bytes);
+    backend.copy(memory.data(), slots_of(ring.number) + first * slot_bytes, memory.size());
+    with_slots(item_bytes, [&](auto view) {
+      const auto *slot = reinterpret_cast<const typename decltype(view)::Any *>(memory.data());
+      unsigned char item[kMostItemBytes];
+      for (uint64_t i = 0; i < n; ++i) {
+        const uint64_t sequence = view.sequence(slot[i]);
+        if (sequence % 2 == 0) continue;
+        view.get(slot[i], item);
+        // Of the generation a packed slot has the low 31 bits.
+        const uint64_t behind = item_bytes == 4 ? (newest - sequence / 2) & 0x7fffffff : newest - sequence / 2;
+        std::vector<unsigned char> &generation = generations[behind];
+        generation.insert(generation.end(), item, item + item_bytes);
+        earlier += start + (newest - behind) * ring.size + first + i < counters.head;
+      }
+    });
+  };
+  // Those of the last tickets: up to the slot that comes next, and at the end of the ring.
+  const uint64_t next = (end - start) % ring.size, before = std::min(used, next);
+  read_slots(next - before, before);
+  read_slots(ring.size - (used - before), used - before);
+  for (const auto &generation : generations) result->insert(result->end(), generation.second.begin(), generation.second.end());
+  return earlier;
+}
+
+} // namespace atos
