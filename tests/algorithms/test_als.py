@@ -14,7 +14,7 @@ import atos_py as atos
 from atos_py.algorithms.als import normal_equations
 from atos_py.algorithms.als.normal_equations import shape_of
 from atos_py.algorithms.als.tasks import Side
-from atos_py.errors import InvalidArgumentError, VerificationError
+from atos_py.errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
 
 
 def planted(num_users: int = 300, num_items: int = 120, rank: int = 4, noise: float = 0.3) -> tuple[Any, Any, Any]:
@@ -131,6 +131,16 @@ def test_the_tiles_of_a_gpu(monkeypatch, k, implicit, of_rows):
         ({"alpha": -1}, "alpha not negative"),
         ({"iterations": 0}, "iterations must be"),
         ({"implicit": True, "ratings": ([0], [0], [-1.0])}, r"are not negative \(got -1.0\)"),
+        ({"ratings": ([0, 3], [0, 1], [1.0, np.inf])}, "finite numbers of float32; that of user 3 and item 1 is inf"),
+        ({"ratings": ([0, 3], [0, 1], [1.0, np.nan])}, "finite numbers of float32; that of user 3 and item 1 is nan"),
+        ({"ratings": ([0], [0], [1e39])}, "that of user 0 and item 0 is 1e[+]39"),
+        ({"ratings": sp.coo_array(([np.inf], ([2], [1])))}, "that of user 2 and item 1 is inf"),
+        ({"ratings": sp.coo_array(np.ones(3))}, r"must be a matrix of users and items \(got shape \(3,\)\)"),
+        ({"ratings": ([2**40], [0], [1.0])}, r"users must be numbers below 4294967295 \(got 1099511627776\): each number"),
+        ({"ratings": ([0], [2**63], [1.0])}, r"items must be numbers below 4294967295 \(got 9223372036854775808\)"),
+        ({"regularization": 1e39}, r"normal numbers of float32, up to 3.4e\+38 \(got 1e\+39 and 40\)"),
+        ({"regularization": 1e-46}, r"normal numbers of float32, up to 3.4e\+38 \(got 1e-46 and 40\)"),
+        ({"alpha": 1e39}, r"normal numbers of float32, up to 3.4e\+38 \(got 0.1 and 1e\+39\)"),
     ],
 )
 def test_what_is_refused(change, message):
@@ -141,6 +151,35 @@ def test_what_is_refused(change, message):
 def test_singular_equations_are_told(device):
     with pytest.raises(InvalidArgumentError, match="rows are singular in float32: give a regularization above"):
         atos.als(([0, 1], [0, 0], [1e18, 1e18]), 5, regularization=1e-30, device=device)
+
+
+@pytest.mark.parametrize("implicit", [False, True])
+def test_numbers_beyond_float32_are_told(device, implicit):
+    """The squares of the factors of such ratings are infinite, and a rating beside an infinite one would count as 0."""
+    with pytest.raises(InvalidArgumentError, match="rows have numbers beyond float32"):
+        atos.als(([0, 0, 1], [0, 1, 1], [1e30, 1.0, 1.0]), 1, implicit=implicit, alpha=1e10, device=device)
+
+
+@pytest.mark.parametrize("kind", ["coo", "csr", "csc"])
+def test_a_pair_that_is_there_twice_counts_twice(kind):
+    """In any form of the ratings; to add them up, as `tocsr` of a COO matrix does, would be one rating of 8."""
+    triple = np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1]), np.array([4.0, 4.0, 2.0, 1.0])
+    users, items, values = triple
+    matrix = {
+        "coo": sp.coo_array((values, (users, items))),
+        "csr": sp.csr_array((values, items, np.array([0, 2, 4]))),
+        "csc": sp.csc_array((values, users, np.array([0, 3, 4]))),
+    }[kind]
+    options = {"k": 1, "iterations": 30, "regularization": 0.5, "device": "cpu"}
+    found, expected = atos.als(matrix, **options), atos.als(triple, **options)
+    np.testing.assert_array_equal(found.users.to_numpy(), expected.users.to_numpy())
+    atos.verify_als(matrix, expected.users, expected.items, regularization=0.5)
+    assert abs(expected.predict([0], [0])[0] - 3.764) < 1e-3
+
+
+def test_ratings_that_are_no_numbers_are_refused():
+    with pytest.raises(UnsupportedTypeError, match="ratings must be numbers, not complex128"):
+        atos.als(([0], [0], [1j]), 1, device="cpu")
 
 
 def test_predictions_of_others_are_refused():

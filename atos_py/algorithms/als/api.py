@@ -20,7 +20,8 @@ from ...arrays.array import Array, asarray, to_host, zeros
 from ...compile.random_numbers import random
 from ...core.devices import Device
 from ...core.devices import device as device_of
-from ...errors import InvalidArgumentError
+from ...errors import InvalidArgumentError, UnsupportedTypeError
+from ...graph.csr import MAX_VERTICES
 from ...graph.graph import Graph
 from ...operators.feature_gather import MOST_FEATURES
 from ...operators.ranges import range_items
@@ -92,21 +93,38 @@ class ALSResult:
 
 def read_ratings(ratings: Any, device: Device) -> tuple[Graph, int, int]:
     """Return ratings as a graph with an edge from each user to each of the items, and how many there are of either."""
-    if hasattr(ratings, "tocsr"):
-        given = ratings.tocsr()
-        num_users, num_items = given.shape
-        n = max(num_users, num_items)
-        indptr = np.concatenate([given.indptr, np.full(n - num_users, given.indptr[-1])])
-        return Graph.from_csr(indptr, given.indices, given.data, device=device), num_users, num_items
-    if not isinstance(ratings, (tuple, list)) or len(ratings) != 3:
+    if hasattr(ratings, "tocoo"):
+        # Not by tocsr(), which adds up the entries of a COO matrix that are of the same pair.
+        entries = ratings.tocoo()
+        if len(entries.shape) != 2:
+            raise InvalidArgumentError(f"ratings must be a matrix of users and items (got shape {entries.shape})")
+        users, items, values = entries.row, entries.col, as_host_array("ratings", entries.data)
+        num_users, num_items = entries.shape
+    elif isinstance(ratings, (tuple, list)) and len(ratings) == 3:
+        users, items, values = (
+            as_host_array(name, to_host(x)) for name, x in zip(("users", "items", "values"), ratings, strict=True)
+        )
+        for name, each in (("users", users), ("items", items)):
+            if each.ndim != 1 or each.shape != values.shape or not each.size or each.dtype.kind not in "iu" or each.min() < 0:
+                raise InvalidArgumentError(
+                    f"{name} must be numbers from 0, one for each of one or more values (got {each!r:.80})"
+                )
+            if int(each.max()) >= MAX_VERTICES:
+                raise InvalidArgumentError(
+                    f"{name} must be numbers below {MAX_VERTICES} (got {each.max()}): each number up to the largest has"
+                    f" factors, so number them without gaps, as by numpy.unique({name}, return_inverse=True)[1]"
+                )
+        num_users, num_items = int(users.max()) + 1, int(items.max()) + 1
+    else:
         raise InvalidArgumentError(f"ratings must be a sparse matrix of SciPy, or (users, items, values) (got {ratings!r:.80})")
-    users, items, values = (
-        as_host_array(name, to_host(x)) for name, x in zip(("users", "items", "values"), ratings, strict=True)
-    )
-    for name, each in (("users", users), ("items", items)):
-        if each.ndim != 1 or each.shape != values.shape or not each.size or each.dtype.kind not in "iu" or each.min() < 0:
-            raise InvalidArgumentError(f"{name} must be numbers from 0, one for each of one or more values (got {each!r:.80})")
-    num_users, num_items = int(users.max()) + 1, int(items.max()) + 1
+    if values.dtype.kind not in "fiub":
+        raise UnsupportedTypeError(f"ratings must be numbers, not {values.dtype}")
+    wrong = np.flatnonzero(~(np.abs(values.astype(np.float64)) <= np.finfo(np.float32).max))
+    if wrong.size:
+        at = int(wrong[0])
+        raise InvalidArgumentError(
+            f"ratings must be finite numbers of float32; that of user {users[at]} and item {items[at]} is {values[at]}"
+        )
     return Graph.from_edges(users, items, values, max(num_users, num_items), device=device), num_users, num_items
 
 
@@ -116,7 +134,7 @@ class _Solver:
     def __init__(self, k: int, device: Device, implicit: bool, regularization: float, alpha: float, most_rows: int) -> None:
         self.k, self.device, self.shape = k, device, shape_of(k)
         self.task = solve_task(k, device.kind, implicit)
-        self.failed = zeros(1, dtype=np.int64, device=device)
+        self.failed = zeros(2, dtype=np.int64, device=device)
         self.numbers = np.float32(regularization), np.float32(alpha)
         self.gram = zeros(self.shape.side**2, device=device) if implicit else None
         self.queue = Queue(max(most_rows, ROWS_OF_GRAM), device=device)
@@ -139,9 +157,15 @@ class _Solver:
             self.launch(range_items(self.shape.side**2, ROWS_OF_GRAM), of_ranges, side, fixed.shape[0], parts)
             side = side._replace(gram=asarray(self.gram, readonly=True))
         self.launch(rows, self.task, side, fetch_size=1 if self.device.kind == "cuda" else 16)
-        if self.failed[0]:
+        singular, beyond = self.failed.to_numpy().tolist()
+        if singular:
             raise InvalidArgumentError(
-                f"the equations of {self.failed[0]} rows are singular in float32: give a regularization above {self.numbers[0]}"
+                f"the equations of {singular} rows are singular in float32: give a regularization above {self.numbers[0]}"
+            )
+        if beyond:
+            raise InvalidArgumentError(
+                f"the equations of {beyond} rows have numbers beyond float32, as where ratings are huge or the regularization"
+                " is tiny: divide the ratings by the largest, or give a larger regularization"
             )
 
 
@@ -162,7 +186,7 @@ def als(
     Parameters
     ----------
     ratings : sparse matrix of SciPy, or (users, items, values)
-        Users are rows. What is rated twice counts twice.
+        Users are rows. A pair that is there twice counts twice, also in a COO matrix. Ratings are finite numbers of float32.
     k : int
         Factors, from 1 to 128.
     regularization : float
@@ -184,7 +208,9 @@ def als(
     Raises
     ------
     InvalidArgumentError
-        If ratings or numbers are out of their range, or equations are singular.
+        If ratings or numbers are out of their range, or equations are singular or have numbers beyond float32.
+    UnsupportedTypeError
+        If ratings are no numbers.
 
     References
     ----------
@@ -202,13 +228,17 @@ def als(
     factors, rounds = check_int("k", k, 1, MOST_FEATURES), check_int("iterations", iterations, 1, 2**31)
     strength, confidence = check_float("regularization", regularization), check_float("alpha", alpha)
     is_implicit, number = check_bool("implicit", implicit), check_int("seed", seed, -(2**63), 2**64 - 1)
-    if not 0 < strength < np.inf or not 0 <= confidence < np.inf:
-        raise InvalidArgumentError(f"regularization must be positive and alpha not negative (got {regularization} and {alpha})")
+    least, most = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
+    if not least <= strength <= most or not 0 <= confidence <= most:
+        raise InvalidArgumentError(
+            f"regularization must be positive and alpha not negative, and both normal numbers of float32, up to"
+            f" {most:.3g} (got {regularization} and {alpha})"
+        )
     where = device_of(device)
     graph, num_users, num_items = read_ratings(ratings, where)
-    least = float(np.min(np.asarray(graph.weights), initial=0))
-    if is_implicit and least < 0:
-        raise InvalidArgumentError(f"implicit ratings say how often something was seen, and are not negative (got {least})")
+    lowest = float(np.min(np.asarray(graph.weights), initial=0))
+    if is_implicit and lowest < 0:
+        raise InvalidArgumentError(f"implicit ratings say how often something was seen, and are not negative (got {lowest})")
     turned = graph.transpose()
     start = random(number, np.arange(num_items)[:, None], np.arange(factors)) / np.sqrt(factors)
     users, items = zeros((num_users, factors), device=where), asarray(start.astype(np.float32), device=where)

@@ -27,7 +27,7 @@ class Side(NamedTuple):
     fixed: Array  # factors of the columns
     solved: Array  # factors of the rows
     gram: Any  # the product of all `fixed` with themselves, or None
-    failed: Array  # how many rows could not be solved
+    failed: Array  # how many rows have singular equations, and how many have some with numbers that are not finite
     regularization: np.float32
     alpha: np.float32  # confidence of a rating, if implicit
 
@@ -55,12 +55,19 @@ def solve_task(k: int, kind: str, implicit: bool) -> Task:
         add_gram(worker, a, s)
         for f in worker.split(side):
             a[f * side + f] += s.regularization if f < k else np.float32(1)
-        if not solve(worker, a, b, side):
-            if worker.rank == 0:
-                atomic_add(s.failed, 0, 1)
-        else:
+        # No other element of a sum of outer products is larger than those on the diagonal.
+        finite = True
+        for f in worker.split(k):
+            finite &= a[f * side + f] < np.float32(np.inf) and abs(b[f]) < np.float32(np.inf)
+        definite = solve(worker, a, b, side)
+        for f in worker.split(k):
+            finite &= abs(b[f]) < np.float32(np.inf) or not definite
+        finite = worker.all(finite)
+        if definite and finite:
             for f in worker.split(k):
                 s.solved[row, f] = b[f]
+        elif worker.rank == 0:
+            atomic_add(s.failed, 1 if not finite else 0, 1)
         worker.sync()
 
     return Task(als)
