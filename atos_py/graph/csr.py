@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..compile.host_kernels import compile_kernel, parallel_map, ranges, returnable
 from ..errors import InvalidArgumentError
 from ..support.validation import as_integers, check_bool, check_int, require_host_memory
-from .weights import SUM, check_combine, check_weights, combine_two, summed_dtype
+from .weights import SUM, check_combine, check_weights, combine_two, refuse_wrapped, sum_limits, summed_dtype
 
 __all__ = [
     "CSR",
@@ -241,12 +241,14 @@ def _sort_kernel(
     digit_bits: int,
     deduplicate: bool,
     combine: int,
+    limits: Any,
     degrees: Any,
-) -> int:  # pragma: no cover - compiled
-    """Sort one bucket by row, stably, and before that by the `num_digits` digits of the column; return how many edges remain.
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Sort one bucket by row, stably, and before that by the `num_digits` digits of the column.
 
     The arrays with a 2 are scratch space; the result is at the start of `columns` and `values`. Of parallel edges the
-    first stays, with their weights combined.
+    first stays, with their weights combined. Return the row and the column of an edge whose weight is a sum that does not fit,
+    or -1 for both.
     """
     mask = (1 << digit_bits) - 1
     counts = np.empty(max(1 << digit_bits, degrees.size), np.int64)
@@ -280,21 +282,28 @@ def _sort_kernel(
     # The sorted edges lie in either pair of arrays; moving them never overtakes reading them.
     start = 0
     out = 0
+    wrong_row, wrong_column = -1, -1
     for row in range(degrees.size):
         end = start + degrees[row]
         first = out
+        wraps = 0  # of the sum of the edge before `out`
         for i in range(start, end):
             if deduplicate and out > first and columns[out - 1] == c[i]:
                 if values is not None:
-                    values[out - 1] = combine_two(combine, values[out - 1], w[i])
+                    values[out - 1], wrap = combine_two(combine, values[out - 1], w[i], limits)
+                    wraps += wrap
             else:
+                if wraps != 0:
+                    wrong_row, wrong_column, wraps = row, np.int64(columns[out - 1]), 0
                 columns[out] = c[i]
                 if values is not None:
                     values[out] = w[i]
                 out += 1
+        if wraps != 0:
+            wrong_row, wrong_column = row, np.int64(columns[out - 1])
         degrees[row] = out - first
         start = end
-    return out
+    return wrong_row, wrong_column
 
 
 def _one_weight_dtype(chunks: list[EdgeChunk], summed: bool) -> np.dtype[Any] | None:
@@ -400,12 +409,17 @@ def _sorted_buckets(
     num_digits = -(-id_bits // _DIGIT_BITS) if sort or deduplicate else 0
     digit_bits = -(-id_bits // num_digits) if num_digits else 0
 
+    limits = None if weight_type is None else sum_limits(weight_type)
+
     def finish(bucket: int) -> None:
         part = slice(starts[bucket], starts[bucket + 1])
         given = rows[part], columns[part], None if values is None else values[part]
         scratch = [None if array is None else np.empty_like(array) for array in given]
         degrees = indptr[1 + (bucket << shift) : 1 + ((bucket + 1) << shift)]
-        compile_kernel(_sort_kernel)(*given, *scratch, num_digits, digit_bits, deduplicate, combine, degrees)
+        options = num_digits, digit_bits, deduplicate, combine, limits
+        row, column = compile_kernel(_sort_kernel)(*given, *scratch, *options, degrees)
+        if row >= 0:
+            refuse_wrapped((bucket << shift) + row, column, weight_type)
 
     parallel_map(finish, range(num_buckets))
     np.cumsum(indptr, out=indptr)

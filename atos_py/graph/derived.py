@@ -398,7 +398,7 @@ class DerivedGraphs(GraphArrays):
         Raises
         ------
         InvalidArgumentError
-            If there is no such rule, or a sum is one of infinite weights with both signs.
+            If there is no such rule, or a sum does not fit its dtype, or is one of infinite weights with both signs.
 
         Examples
         --------

@@ -6,11 +6,14 @@ parallel edges are combined in their order, so that both devices give the same g
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..arrays.array import Array, asarray, empty
 from ..arrays.filled import full
 from ..arrays.primitives import argsort, cumsum, sort
+from ..arrays.primitives import max as most
 from ..arrays.primitives import min as least
 from ..errors import InvalidArgumentError
 from ..operators.vertex_map import vertex_map
@@ -18,7 +21,7 @@ from ..support.validation import check_bool
 from .csr import EdgeChunk, build_csr, csr_to_chunks
 from .edge_passes import map_edges, offsets_of, source_of
 from .graph_arrays import GraphArrays
-from .weights import SUM, check_combine, combine_two, summed_dtype
+from .weights import SUM, check_combine, combine_two, refuse_wrapped, sum_limits, summed_dtype
 
 __all__ = ["simplify_on_gpu", "simplify_rows"]
 
@@ -38,9 +41,17 @@ def simplify_rows(
         indptr, indices, weights = (None if part is None else asarray(part, device=graph.device) for part in csr)
     else:
         indptr, indices, weights = simplify_on_gpu(graph, options, rule)
-    if rule == SUM and weights is not None and weights.dtype.kind == "f" and weights.size and np.isnan(least(weights)):
-        raise InvalidArgumentError("weights of parallel edges are infinite with both signs, and so have no sum")
+    if rule == SUM and weights is not None and weights.dtype.kind == "f" and weights.size:
+        if np.isnan(least(weights)):
+            raise InvalidArgumentError("weights of parallel edges are infinite with both signs, and so have no sum")
+        if _is_infinite(weights) and not _is_infinite(graph.weights):
+            raise InvalidArgumentError(f"weights of parallel edges have a sum that {weights.dtype} does not hold")
     return indptr, indices, weights  # type: ignore[return-value]
+
+
+def _is_infinite(weights: Any) -> bool:
+    """Whether any weight is infinite."""
+    return bool(np.isinf(least(weights)) or np.isinf(most(weights)))
 
 
 def simplify_on_gpu(graph: GraphArrays, options: dict[str, bool], rule: int) -> tuple[Array, Array, Array | None]:
@@ -70,7 +81,11 @@ def simplify_on_gpu(graph: GraphArrays, options: dict[str, bool], rule: int) -> 
     if weights is not None:
         adds = options["deduplicate"] and rule == SUM
         combined = empty(found, dtype=summed_dtype(weights.dtype) if adds else weights.dtype, device=device)
-        map_edges(combine_run, found, device, rule, starts, order, shift, weights, combined)
+        limits = asarray(sum_limits(combined.dtype), device=device, readonly=True)
+        wrong = full(1, -1, dtype=np.int64, device=device)
+        map_edges(combine_run, found, device, rule, starts, order, shift, weights, limits, combined, wrong)
+        if (edge := int(wrong[0])) >= 0:
+            refuse_wrapped(int(sources[edge]), int(targets[edge]), combined.dtype)
     return offsets_of(sources, graph.num_vertices), targets, combined
 
 
@@ -117,9 +132,12 @@ def write_runs(place, order, keys, begins, ends, indptr, indices, shift, by_targ
 
 
 @vertex_map
-def combine_run(place, rule, starts, order, shift, weights, combined):  # type: ignore[no-untyped-def]
-    """Combine the weights of a run of parallel edges."""
-    total = combined.dtype.type(weights[order[starts[place]] >> shift])
+def combine_run(place, rule, starts, order, shift, weights, limits, combined, wrong):  # type: ignore[no-untyped-def]
+    """Combine the weights of a run of parallel edges, and note the place of a sum that does not fit."""
+    total, wraps = combined.dtype.type(weights[order[starts[place]] >> shift]), 0
     for i in range(starts[place] + 1, starts[place + 1]):
-        total = combined.dtype.type(combine_two(rule, total, combined.dtype.type(weights[order[i] >> shift])))
+        total, wrap = combine_two(rule, total, combined.dtype.type(weights[order[i] >> shift]), limits)
+        wraps += wrap
     combined[place] = total
+    if wraps != 0:
+        wrong[0] = place

@@ -10,7 +10,17 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.validation import as_dtype, as_host_array
 
-__all__ = ["SUM", "check_combine", "check_weights", "combine_two", "convert_weights", "summed_dtype", "weight_dtype"]
+__all__ = [
+    "SUM",
+    "check_combine",
+    "check_weights",
+    "combine_two",
+    "convert_weights",
+    "refuse_wrapped",
+    "sum_limits",
+    "summed_dtype",
+    "weight_dtype",
+]
 
 _WEIGHT_DTYPES = {
     "b1": "i4", "i1": "i4", "i2": "i4", "i4": "i4", "i8": "i8",
@@ -72,13 +82,41 @@ def check_combine(rule: Any) -> int:
     return COMBINE.index(rule)
 
 
-def combine_two(rule: int, one: Any, other: Any) -> Any:
-    """Return what two weights of parallel edges become; for compiled code."""
+def combine_two(rule: int, one: Any, other: Any, limits: Any) -> tuple[Any, int]:
+    """Return what two weights of parallel edges become; for compiled code.
+
+    `limits` are those of `sum_limits`. The second result is by how many times its range a sum is too small: over a row of
+    additions these add up to 0 if the last sum is right, whatever wrapped in between.
+    """
+    number = limits.dtype.type  # in which integers of 32 bits would get 64
     if rule == 0:
-        return min(one, other)
+        return number(min(one, other)), 0
     if rule == 1:
-        return max(one, other)
-    return one + other if rule == 2 else one
+        return number(max(one, other)), 0
+    if rule == 3:
+        return one, 0
+    # By steps of which none wraps, since compilers take it that signed sums do not.
+    if other >= 0:
+        if one > limits[1] - other:
+            return number(one - (limits[1] - other) - limits[2] + limits[0]), 1
+    elif one < limits[0] - other:
+        return number(one - (limits[0] - other) + limits[2] + limits[1]), -1
+    return number(one + other), 0
+
+
+def sum_limits(dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return the least and the greatest number of a dtype, and 1, as `combine_two` takes them."""
+    if dtype.kind == "f":
+        return np.array([-np.inf, np.inf, 1], dtype)
+    return np.array([np.iinfo(dtype).min, np.iinfo(dtype).max, 1], dtype)
+
+
+def refuse_wrapped(source: int, target: int, dtype: Any) -> None:
+    """Raise since the weights of the edges from one vertex to another have a sum that its dtype does not hold."""
+    raise InvalidArgumentError(
+        f"the weights of the edges from {source} to {target} have a sum that {dtype} does not hold;"
+        " give the graph float64 weights, or another combine="
+    )
 
 
 def summed_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:

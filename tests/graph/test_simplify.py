@@ -86,6 +86,39 @@ def test_weights_of_every_dtype(device: atos.Device, rule: str, dtype: str) -> N
     assert both.weights[0] == both.weights[2] == RULES[rule](weights[[0, 1, 2, 4, 5] if rule != "first" else [2]].astype(wide))
 
 
+INTEGERS = [0, 1, 5, 2**31, 2**62, 2**63 - 1]
+
+
+@given(st.sampled_from(["int64", "uint64"]), st.data())
+@settings(deadline=None, max_examples=100)
+def test_sums_of_integers_are_exact_or_refused(dtype: str, data: st.DataObject) -> None:
+    """Whatever wraps on the way; on a GPU by the same rule."""
+    choices = [*INTEGERS, 2**63, 2**64 - 1] if dtype == "uint64" else [*INTEGERS, *[-x for x in INTEGERS], -(2**63)]
+    weights = data.draw(st.lists(st.sampled_from(choices), min_size=1, max_size=6))
+    # A row before and a row after, whose own sums fit, and an edge of the same row on either side.
+    ends = [(1, 0), (1, 0), (2, 1), *[(2, 3)] * len(weights), (2, 4), (3, 0), (3, 0)]
+    given_weights = np.array([7, 7, 9, *weights, 9, 7, 7], dtype)
+    graph = atos.Graph.from_edges(*np.array(ends).T, given_weights, device="cpu")
+    options = {**dict.fromkeys(OPTIONS, False), "deduplicate": True}
+    for simplify in (
+        lambda: graph.simplify(**options, combine="sum").weights,
+        lambda: simplify_on_gpu(graph, options, check_combine("sum"))[2],
+    ):
+        if np.iinfo(dtype).min <= sum(weights) <= np.iinfo(dtype).max:
+            assert simplify()[:].tolist() == [14, 9, sum(weights), 9, 14]
+        else:
+            with pytest.raises(atos.InvalidArgumentError, match=f"edges from 2 to 3 have a sum that {dtype} does not hold"):
+                simplify()
+
+
+def test_sums_of_finite_floats_are_finite_or_refused() -> None:
+    huge = atos.Graph.from_edges([0, 0], [1, 1], [1.7e308, 1.7e308], device="cpu")
+    with pytest.raises(atos.InvalidArgumentError, match="have a sum that float64 does not hold"):
+        huge.simplify(deduplicate=True, combine="sum")
+    infinite = atos.Graph.from_edges([0, 0], [1, 1], [1.0, np.inf], device="cpu")
+    assert infinite.simplify(deduplicate=True, combine="sum").weights[0] == np.inf
+
+
 def test_large_graphs(device: atos.Device) -> None:
     random = np.random.default_rng(1)
     ends = random.integers(0, 300, (2, 20_000))
@@ -129,7 +162,7 @@ I8, I4, U4, U8 = (array(dtype) for dtype in ("i8", "i4", "u4", "u8"))
         (mark_runs, (I8, U8, 1, I8, I8)),
         (write_runs, (None, U8, I8, I8, I8, U4, 1, 1, U4, U4, None)),
         (write_runs, (I8, U8, I8, I8, I8, U4, 1, 1, U4, U4, I8)),
-        (combine_run, (2, I8, I8, 1, array("i4", readonly=True), I8)),
+        (combine_run, (2, I8, I8, 1, array("i4", readonly=True), array("i8", readonly=True), I8, I8)),
         (write_offset, (U4, I8)),
         (turn_round, (I8, I8, U4, None, U4, U4, I8)),
         (turn_round, (I8, I8, U4, I4, U4, U4, I4)),
