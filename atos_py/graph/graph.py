@@ -135,8 +135,8 @@ class Graph(DerivedGraphs):
 
         Text is ASCII, or UTF-8 in comments; its lines end with a line feed, or as on Windows.
 
-        Whole weights become int32, or int64 where one does not fit; others float64. Symmetric matrices give both
-        directions of every edge; all other files are read as directed.
+        Whole weights become int32, or int64 where one does not fit; others float64. A whole number that its type would round is
+        refused. Symmetric matrices give both directions of every edge; all other files are read as directed.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class Graph(DerivedGraphs):
         format : str, optional
             One of the formats above, for a file whose name does not tell.
         weights : bool or dtype
-            Whether to keep weights if the file has any; a dtype keeps and converts them.
+            Whether to keep weights if the file has any; a dtype keeps and converts them, to integers without any rounding.
         symmetrize, deduplicate, remove_loops, sort : bool
             As in `from_edges`.
 

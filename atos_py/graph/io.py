@@ -13,9 +13,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 from numpy.typing import DTypeLike
 
-from ..errors import InvalidArgumentError
+from ..errors import GraphFormatError, InvalidArgumentError
 from ..support.atomic_files import as_path
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_bool
@@ -127,6 +128,17 @@ def _load(
             sort=sort or numbers is not None,
         )
     if dtype is not None and graph.weights is not None:
+        if (
+            format != "npz"
+            and dtype.kind in "iu"
+            and graph.weights.dtype.kind == "f"
+            and np.abs(graph.weights).max(initial=0) > 2**53
+        ):
+            raise GraphFormatError(
+                str(path),
+                None,
+                f"whole numbers beyond {2**53} among weights that are floats may be rounded, so none are made {dtype}",
+            )
         graph = graph._replace(weights=convert_weights(graph.weights, dtype))
     return graph
 

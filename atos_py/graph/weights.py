@@ -16,6 +16,7 @@ __all__ = [
     "check_weights",
     "combine_two",
     "convert_weights",
+    "find_rounded",
     "refuse_wrapped",
     "sum_limits",
     "summed_dtype",
@@ -59,7 +60,7 @@ def check_weights(weights: ArrayLike, num_edges: int) -> NDArray[Any]:
 
 
 def convert_weights(weights: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Convert weights to `dtype`, refusing what would change a whole number."""
+    """Convert weights to `dtype`; integers of it are the same numbers, or the weights are refused."""
     if dtype.kind in "iu":
         if weights.dtype.kind == "f" and weights.size and not (np.floor(weights) == weights).all():
             raise InvalidArgumentError(f"weights are not whole numbers, so they cannot be made {dtype}")
@@ -73,6 +74,18 @@ def convert_weights(weights: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]
     if dtype.kind == "f" and weights.size and not np.isinf(weights).any() and np.isinf(converted).any():
         raise InvalidArgumentError(f"weights as large as {np.abs(weights).max()} do not fit {dtype}")
     return converted
+
+
+def find_rounded(parts: list[NDArray[Any]]) -> int | None:
+    """Return a whole number that the type which weights have in common would round, or None."""
+    if {part.dtype.kind for part in parts} > {"f"}:
+        for part in parts:
+            if part.dtype.kind in "iu":
+                large = part[(part > 2**53) | (part < -(2**53))] if part.dtype.itemsize == 8 else part[:0]
+                for number in map(int, large):
+                    if int(float(number)) != number:
+                        return number
+    return None
 
 
 def check_combine(rule: Any) -> int:

@@ -119,9 +119,24 @@ def as_host_array(name: str, values: Any) -> NDArray[Any]:
     if masked is not None and isinstance(values, masked):
         raise UnsupportedTypeError(f"{name} has a mask, which would be ignored; pass values.compressed() or values.filled(...)")
     try:
-        return np.asarray(values)
+        made = np.asarray(values)
     except (TypeError, ValueError) as error:
         raise UnsupportedTypeError(f"{name} cannot be made an array: {error}") from error
+    if made.dtype == np.float64 and isinstance(values, (list, tuple)):
+        _refuse_rounded(name, values, made)
+    return made
+
+
+def _refuse_rounded(name: str, values: Any, made: NDArray[Any]) -> None:
+    """Raise if a list holds a whole number that NumPy has rounded to float64, for the sake of others in it."""
+    if made.ndim != 1 or not (large := np.flatnonzero(np.abs(made) >= 2**53)).size:
+        return
+    for at in large.tolist():
+        if isinstance(values[at], (int, np.integer)) and int(values[at]) != float(made[at]):
+            raise InvalidArgumentError(
+                f"{name}[{at}] is {values[at]}, which NumPy rounds to {made[at]!r} beside the other numbers; pass an array,"
+                " such as numpy.array(..., dtype='uint64')"
+            )
 
 
 def broadcast_arrays(name: str, *values: NDArray[Any]) -> tuple[NDArray[Any], ...]:

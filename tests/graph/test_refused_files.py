@@ -39,7 +39,9 @@ def refused(path: Path, content: bytes) -> str:
         ("a.txt", b"0 1 " + b"9" * 5000 + b"x\n", "is not a number"),
         ("a.gr", b"p sp " + b"9" * 5000 + b" 1\n", "more than the 4294967295 possible"),
         ("a.gr", b"p sp 3 " + b"9" * 5000 + b"\n", "more than the"),
-        ("a.gr", b"p sp 2 1\na 1 2 " + b"9" * 5000 + b"\n", "more than 18 digits"),
+        ("a.gr", b"p sp 2 1\na 1 2 " + b"9" * 5000 + b"\n", "weight '9+...' does not fit int64"),
+        ("a.txt", b"0 1 " + b"9" * 5000 + b"\n", "weight '9+...' is a whole number that float64 would round"),
+        ("a.txt", b"0 1 1e400\n", "weight '1e400' is beyond float64"),
         ("a.mtx", b"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 -\n", "weight '-' is not a number"),
         ("a.mtx", b"%%MatrixMarket matrix coordinate real general\n-2 -2 1\n", "number of rows, '-2', is not a whole number"),
         ("a.txt", "0 \u0661\n".encode(), "is not a whole number"),  # a digit, but none of ours

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, NamedTuple
 
@@ -11,9 +12,12 @@ from numpy.typing import NDArray
 from ...compile.host_kernels import compile_kernel, returnable
 from ..csr import EdgeChunk
 
-__all__ = ["BadLineError", "Layout", "explain", "parse_block", "quote"]
+__all__ = ["ROUNDED", "BadLineError", "Layout", "explain", "parse_block", "quote"]
 
 _MAX_DIGITS = 18  # so that a number of that many digits fits 64 bits
+_MOST_TENTH = (2**63 - 1) // 10
+#: What is said of a whole number that is not one of int64 alone, or among weights of which some are not whole.
+ROUNDED = "is a whole number that float64 would round; whole weights are exact if all of the file are, and fit int64"
 _NO_BYTE = 256  # equal to no byte of a file, where 0 would be equal to a NUL
 
 
@@ -28,6 +32,20 @@ class Layout(NamedTuple):
     prefix: bytes = b""  # what every line with an edge starts with
     commas: bool = False
     weights: str = "auto"  # "int", "float", or whichever a chunk needs
+
+
+def _fits_int64(text: Any, at: int, end: int, sign: int) -> bool:  # pragma: no cover - compiled
+    """Whether a number of any number of digits fits 64 bits, by steps of which none wraps."""
+    value = 0
+    while at < end:
+        digit = text[at] - 48
+        if value == _MOST_TENTH and digit == 8 and sign < 0:
+            return at + 1 == end  # the least number
+        if value > _MOST_TENTH or (value == _MOST_TENTH and digit > 7):
+            return False
+        value = value * 10 + digit
+        at += 1
+    return True
 
 
 def _parse_kernel(
@@ -100,31 +118,29 @@ def _parse_kernel(
                 return count, line, num_hard
         if columns == 3:
             token = at
-            negative = text[at] == 45
-            if negative or text[at] == 43:
+            sign = -1 if text[at] == 45 else 1
+            if text[at] == 45 or text[at] == 43:
                 at += 1
             value = 0
-            digits = 0
+            first_digit = at
             while 48 <= text[at] <= 57:
-                value = value * 10 + (text[at] - 48)
-                digits += 1
+                value = value * 10 + sign * (text[at] - 48)
                 at += 1
+            digits = at - first_digit
             power = 1.0
             if floats and text[at] == 46:
                 at += 1
                 while 48 <= text[at] <= 57:
-                    value = value * 10 + (text[at] - 48)
+                    value = value * 10 + sign * (text[at] - 48)
                     power *= 10.0
                     digits += 1
                     at += 1
             done = text[at] == 32 or text[at] == 9 or text[at] == 13 or text[at] == 10
-            if negative:
-                value = -value
             if not floats:
-                if not done or digits == 0 or digits > _MAX_DIGITS:
+                if not done or digits == 0 or (digits > _MAX_DIGITS and not _fits_int64(text, first_digit, at, sign)):
                     return count, line, num_hard
                 integers[count] = value
-            elif done and 0 < digits <= 15 and (value != 0 or not negative):
+            elif done and 0 < digits <= 15 and (value != 0 or sign > 0):
                 numbers[count] = value / power
             else:
                 while text[at] != 32 and text[at] != 9 and text[at] != 13 and text[at] != 10:
@@ -155,11 +171,17 @@ def quote(token: bytes) -> str:
 
 
 def _number(token: bytes) -> float:
-    """Convert a weight; the text must be ASCII, without the underscores and blanks that Python allows, and not NaN."""
+    """Convert a weight; the text must be ASCII, without the underscores and blanks that Python allows, and not NaN.
+
+    OverflowError says that it is a whole number that float64 would round, or one beyond float64.
+    """
     text = token.decode("ascii")
     value = float(text) if "_" not in text and text == text.strip() else np.nan
     if value != value:
         raise ValueError
+    beyond = math.isinf(value) and b"n" not in token.lower()
+    if beyond or (re.fullmatch(rb"[+-]?[0-9]+", token) and int(token) != value):
+        raise OverflowError
     return value
 
 
@@ -205,7 +227,7 @@ def parse_block(block: bytes, start: int, layout: Layout, capacity: int | None =
     for edge, first, end in hard[:num_hard].tolist():
         try:
             numbers[edge] = _number(block[first:end])
-        except ValueError:
+        except (ValueError, OverflowError):
             raise BadLineError(block.rfind(b"\n", 0, first) + 1) from None
     if bad >= 0:
         raise BadLineError(bad)
@@ -247,13 +269,16 @@ def explain(line: bytes, layout: Layout) -> str:
         if layout.weights == "int":
             if not re.fullmatch(rb"[+-]?[0-9]+", token):
                 return f"weight {quote(token)} is not a whole number"
-            if len(token.lstrip(b"+-")) > _MAX_DIGITS:
-                return f"weight {quote(token)} has more than {_MAX_DIGITS} digits"
+            digits = token.lstrip(b"+-").lstrip(b"0")[:20] or b"0"  # enough of them to be outside
+            if not -(2**63) <= int(digits) * (-1 if token.startswith(b"-") else 1) < 2**63:
+                return f"weight {quote(token)} does not fit int64"
         else:
             try:
                 _number(token)
             except ValueError:
                 return f"weight {quote(token)} is not a number"
+            except OverflowError:
+                return f"weight {quote(token)} {ROUNDED if re.fullmatch(rb'[+-]?[0-9]+', token) else 'is beyond float64'}"
     if layout.promised is not None:
         return f"the header promises {layout.promised} edges, and this is one more"
     return f"cannot read {quote(line.strip())}"

@@ -17,7 +17,8 @@ from ...compile.host_kernels import num_threads, threads
 from ...errors import GraphFormatError
 from ...support.atomic_files import open_regular
 from ..csr import EdgeChunk
-from .lines import BadLineError, Layout, explain, parse_block, quote
+from ..weights import find_rounded
+from .lines import ROUNDED, BadLineError, Layout, explain, parse_block, quote
 from .plausible import explain_implausible
 
 if TYPE_CHECKING:
@@ -172,6 +173,8 @@ def _parse_blocks(path: str, blocks: Iterable[tuple[int, bytes, int]], layout: L
         raise broken
     if layout.promised is not None and total < layout.promised:
         raise GraphFormatError(path, last, f"the header promises {layout.promised} edges, but the file ends after {total}")
+    if (rounded := find_rounded([chunk.weights for chunk in chunks if chunk.weights is not None])) is not None:
+        raise GraphFormatError(path, None, f"weight {rounded} {ROUNDED}")
     if place_of_largest is not None and (reason := explain_implausible(f"vertex id '{largest}' makes", largest + 1, total)):
         line, block, start, edge = place_of_largest
         try:
