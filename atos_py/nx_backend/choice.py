@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.strength import LEAST
 from .graphs import AtosGraph
 from .independent_sets import has_no_seed
 
@@ -80,6 +81,8 @@ def _can_rank(
     dangling: dict[Any, float] | None,
     **_: Any,
 ) -> bool | str:
+    if not len(G):
+        return True  # whatever the numbers are: there are no ranks
     if not 0 <= alpha < 1:
         return "alpha has to be less than 1"
     for values in (personalization, nstart, dangling):
@@ -92,7 +95,7 @@ def _can_rank(
     if len(G) * tol < 1e-9 / (1 - alpha):
         return "the tolerance is near the rounding of float64"
     if weight is not None and not all(map(_is_weight, _weights(G, weight))):
-        return "weights have to be numbers, not negative"
+        return f"weights have to be 0 or from {LEAST} to 2**63"
     return True
 
 
@@ -104,7 +107,7 @@ def _weights(G: Any, name: str) -> list[Any]:  # noqa: N803
 
 
 def _is_weight(weight: Any) -> bool:
-    return isinstance(weight, (int, float, np.integer, np.floating)) and bool(0 <= weight < 2**63)
+    return isinstance(weight, (int, float, np.integer, np.floating)) and bool(weight == 0 or LEAST <= weight < 2**63)
 
 
 def should_run(name: str, args: Any, kwargs: Any) -> bool | str:

@@ -139,10 +139,32 @@ def test_strengths_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert out_strength(graph) is found
 
 
+@pytest.mark.parametrize("weights", [[1e-310], [1e-281, 1e-282], [1.7e308, 1.7e308], [1e281]])
+def test_sums_near_the_ends_of_float64_are_told(device: atos.Device, weights: list[float]) -> None:
+    graph = atos.Graph.from_edges([0] * len(weights), range(1, len(weights) + 1), weights, device=device)
+    with pytest.raises(
+        atos.InvalidArgumentError, match=r"the weights of the edges of vertex 0 have the sum .*, so divide them all"
+    ):
+        atos.pagerank(graph, weighted=True)
+    scaled = atos.Graph.from_edges(
+        [0] * len(weights), range(1, len(weights) + 1), np.array(weights) / max(weights), device=device
+    )
+    atos.verify_pagerank(scaled, atos.pagerank(scaled, weighted=True), weighted=True)
+
+
+@pytest.mark.parametrize("large", [5e-324, 1e-300, 1.7e308])
+def test_personalization_in_any_scale(device: atos.Device, large: float) -> None:
+    graph = atos.Graph.from_edges([0, 1, 2], [1, 2, 0], device=device)
+    found, expected = (atos.pagerank(graph, personalization=p).rank.to_numpy() for p in ([large, large, 0], [1, 1, 0]))
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("weight", [-1.0, np.inf, -np.inf])
 def test_refused(device: atos.Device, weight: float) -> None:
     graph = atos.Graph.from_edges([0, 1, 1], [1, 0, 1], [1.0, weight, 1.0], device=device)
-    with pytest.raises(atos.InvalidArgumentError, match="must be finite and not negative, which those of vertex 1 are not"):
+    with pytest.raises(
+        atos.InvalidArgumentError, match=f"must be finite and not negative, and that of the edge from 1 to 0 is {weight}"
+    ):
         atos.pagerank(graph, weighted=True)
     assert atos.pagerank(graph).rank.size == 2
     for sinks in ([1.0], [-1.0, 2.0], [0.0, 0.0]):

@@ -508,3 +508,16 @@ def test_wrong_arguments_raise_what_networkx_does():
     with pytest.raises(ZeroDivisionError):
         nx_backend.pagerank(ours, personalization={9: 1})
     assert nx_backend.pagerank(nx_backend.convert_from_nx(nx.Graph())) == {}
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph])
+@pytest.mark.parametrize("options", [{}, {"personalization": {}}, {"dangling": {}}, {"tol": 0.0}, {"max_iter": 0}])
+def test_the_empty_graph_has_no_ranks(kind, options):
+    assert nx.pagerank(kind(), **options, backend="atos") == nx.pagerank(kind(), **options) == {}
+
+
+@pytest.mark.parametrize("weight", [1e-310, 1e-300])
+def test_weights_near_the_end_of_float64_are_left_to_networkx(weight):
+    graph = nx.DiGraph()
+    graph.add_weighted_edges_from([(0, 1, weight), (1, 0, 1.0)])
+    assert nx_backend.can_run("pagerank", (graph,), {}) == "weights have to be 0 or from 1e-280 to 2**63"

@@ -111,7 +111,7 @@ def pagerank(
         vertex is as likely.
     weighted : bool
         Whether an out-edge is followed with a probability in proportion to its weight, which may not be negative, rather than
-        each as likely. Without weights all edges weigh the same.
+        each as likely. Without weights all edges weigh the same. The weights of a vertex have a sum from 1e-280 to 1e280, or 0.
     dangling : array_like, optional
         Where dangling vertices lead instead: a non-negative number for each vertex, in any scale. If there is such a vertex,
         two rankings are found and added up, so this takes twice as long.
@@ -345,6 +345,9 @@ def teleport_distribution(name: str, values: Any, n: int) -> NDArray[np.float64]
         got = f"got shape {given.shape} of {given.dtype}"
         raise InvalidArgumentError(f"{name} must have one number for each of {n} vertices ({got})")
     given = given.astype(np.float64)
-    if n and not (given.min() >= 0 and 0 < given.sum() < math.inf):
+    if n and not (given.min() >= 0 and 0 < given.max() < math.inf):
         raise InvalidArgumentError(f"{name} must hold finite numbers, not negative, with a positive sum")
-    return given / given.sum() if n else given
+    if n:  # the largest is 1 first, since a sum of numbers near the ends of float64 overflows, or has few digits
+        given /= given.max()
+        given /= given.sum()
+    return given
