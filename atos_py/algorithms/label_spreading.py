@@ -31,7 +31,7 @@ from ..operators.feature_gather import MOST_FEATURES
 from ..runtime.launch_options import LaunchOptions
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_dtype, as_host_array, check_float
-from .linear_certificate import check_distance, host_features, row_sums
+from .linear_certificate import check_distance, host_features, row_sums, unit_roundoff
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -96,9 +96,9 @@ class LabelSpreadingResult:
     classes : numpy.ndarray
         The labels of the columns.
     converged : bool
-        Whether the bound is at most the tolerance.
+        Whether the bound is at most the tolerance; it is not where `dtype` is too coarse.
     error_bound : float
-        Of the Euclidean distance of `spread` to the closed form.
+        Of the Euclidean distance of `spread` to the closed form, rounding included.
     iterations : int
     edge_operations : int
         Edges that something was sent along, or that were summed up.
@@ -243,7 +243,8 @@ def label_spreading(
     preparing.edge_map(scale_weight)
     given = given._replace(weights=None, scaled=asarray(scaled, readonly=True))
     options: Any = {"tolerance": tolerance, "change_driven": change_driven, "max_iterations": max_iterations, **launch_options}
-    norm: Any = {"contraction": share, "norm": "2", "symmetric": True}
+    # That of coefficients and seeds: those of a vertex are at most (1 + alpha) times as large as what it has.
+    norm: Any = {"contraction": share, "norm": "2", "symmetric": True, "rounding": 3 * unit_roundoff(kind)}
     found = fixed_point(graph, start.copy(), coefficient, add_seed, given, **norm, **options)
     distribution, label = empty(found.x.shape, dtype=kind, device=device), empty(n, dtype=np.int64, device=device)
     last = _Found(found.x, distribution, label, asarray(classes.astype(np.int64), device=device))

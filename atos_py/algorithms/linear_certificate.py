@@ -14,7 +14,12 @@ from ..errors import InvalidArgumentError, VerificationError
 from ..graph.graph import Graph
 from ..support.validation import as_host_array, check_float
 
-__all__ = ["check_distance", "host_features", "row_sums"]
+__all__ = ["check_distance", "host_features", "row_sums", "unit_roundoff"]
+
+
+def unit_roundoff(dtype: np.dtype[Any]) -> float:
+    """Return by how much a number changes at most, relative to its size, when it is rounded to a type of floats."""
+    return float(np.finfo(dtype).eps) / 2
 
 
 def _residual_kernel(

@@ -15,17 +15,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays.array import Array, asarray, empty, to_host, zeros
+from ..compile.atomics import atomic_add
 from ..errors import InvalidArgumentError
 from ..features.change_driven import FixedPoint, fixed_point
 from ..features.functions import check_features
 from ..features.maps import Maps
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
+from ..graph.strength import LEAST, MOST
 from ..runtime.launch_options import LaunchOptions
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_host_array
 from .label_spreading import check_alpha
-from .linear_certificate import check_distance, host_features, row_sums
+from .linear_certificate import check_distance, host_features, row_sums, unit_roundoff
 from .spmm import dense_rows
 
 if TYPE_CHECKING:
@@ -34,13 +36,20 @@ if TYPE_CHECKING:
 __all__ = ["manifold_ranking", "multimodal", "verify_manifold_ranking", "verify_multimodal"]
 
 
-class Ranking(NamedTuple):
-    """Arrays that the functions share."""
+class Preparing(NamedTuple):
+    """Arrays by which weights become shares of those of their vertex; in float64, in which none of them is lost."""
 
     weights: Array  # (edges, k) or (edges, modalities)
     inverse: Array  # of the sum of the weights of a vertex, or 0
-    combined: Array  # of all modalities
+    wrong: Array  # how many of these sums are neither 0 nor numbers that others can be divided by
     alphas: Array
+    shares: Array  # (edges, k), or (edges, 1) of all modalities together
+
+
+class Ranking(NamedTuple):
+    """Arrays that the functions share."""
+
+    shares: Array
     start: Array
     alpha: float
 
@@ -53,6 +62,13 @@ def weight_of_feature(f, v, u, edge, s):  # type: ignore[no-untyped-def]
 def keep_inverse(f, v, total, s):  # type: ignore[no-untyped-def]
     """Keep what makes a sum of weights a mean."""
     s.inverse[v, f] = 1.0 / total if total > 0 else 0.0
+    if total > 0 and not LEAST <= total <= MOST:
+        atomic_add(s.wrong, 0, 1)
+
+
+def share_of_feature(f, u, v, edge, s):  # type: ignore[no-untyped-def]
+    """Keep the share of an edge for a feature."""
+    s.shares[edge, f] = s.shares.dtype.type(s.weights[edge, f] * s.inverse[u, f])
 
 
 def combine(f, u, v, edge, s):  # type: ignore[no-untyped-def]
@@ -60,17 +76,22 @@ def combine(f, u, v, edge, s):  # type: ignore[no-untyped-def]
     total = 0.0
     for j in range(s.alphas.size):
         total += s.alphas[j] * s.weights[edge, j] * s.inverse[u, j]
-    s.combined[edge] = s.combined.dtype.type(total)
+    s.shares[edge, 0] = s.shares.dtype.type(total)
 
 
-def combined_weight(f, v, u, edge, s):  # type: ignore[no-untyped-def]
-    """Return the weight of an edge for all features."""
-    return s.combined[edge]
+def feature_share(f, v, u, edge, s):  # type: ignore[no-untyped-def]
+    """Return the share of an edge for a feature."""
+    return s.shares[edge, f]
+
+
+def combined_share(f, v, u, edge, s):  # type: ignore[no-untyped-def]
+    """Return the share of an edge for all features."""
+    return s.shares[edge, 0]
 
 
 def rank_feature(f, v, total, s):  # type: ignore[no-untyped-def]
     """Return the new number of a vertex."""
-    return s.alpha * total * s.inverse[v, f] + (1 - s.alpha) * s.start[v, f]
+    return s.alpha * total + (1 - s.alpha) * s.start[v, f]
 
 
 def rank_modalities(f, v, total, s):  # type: ignore[no-untyped-def]
@@ -96,23 +117,35 @@ def _check_alphas(alphas: Any) -> NDArray[Any]:
     return given.astype(np.float64)
 
 
-def _prepare(graph: Graph, weights: Any, start: Any, alphas: NDArray[Any], count: int, options: Any) -> tuple[Ranking, Array]:
+def _rank(
+    graph: Graph, weights: Any, start: Any, alphas: NDArray[Any], modalities: int, options: Any, launch_options: Any
+) -> FixedPoint:
+    """Find the ranks by several modalities, or, if there are 0, by weights for each feature."""
     first = dense_rows("start", start, graph)
     if first.ndim != 2:
         raise InvalidArgumentError(f"start must have two dimensions, vertices and features (got shape {first.shape})")
-    check_features(first.shape[1])
-    kind, device = first.dtype, graph.device
-    checked = _check_weights(graph, weights, count or first.shape[1], "modality" if count else "feature").astype(kind)
-    s = Ranking(
-        asarray(checked, device=device, readonly=True),
-        zeros((graph.num_vertices, checked.shape[1]), dtype=kind, device=device),
-        empty(graph.num_edges if count else 0, dtype=kind, device=device),
+    kind, device, k = first.dtype, graph.device, check_features(first.shape[1])
+    count = modalities or k
+    checked = _check_weights(graph, weights, count, "modality" if modalities else "feature")
+    shares = empty((graph.num_edges, 1 if modalities else k), dtype=kind, device=device)
+    s = Preparing(
+        asarray(checked.astype(np.float64), device=device, readonly=True),
+        zeros((graph.num_vertices, count), dtype=np.float64, device=device),
+        zeros(1, dtype=np.int64, device=device),
         asarray(alphas, device=device, readonly=True),
-        first,
-        float(alphas.sum()),
+        shares,
     )
-    Maps(graph, checked.shape[1], s, **options).sum_map(weight_of_feature, keep_inverse, np.float64)
-    return s, asarray(first, copy=True)
+    Maps(graph, count, s, **launch_options).sum_map(weight_of_feature, keep_inverse, np.float64)
+    if s.wrong[0]:
+        raise InvalidArgumentError(
+            f"the weights of the edges of {s.wrong[0]} vertices have a sum that is not from {LEAST} to {MOST}: only the"
+            f" ratios of weights count, so divide them all by a number such as {checked.max()}"
+        )
+    Maps(graph, 1 if modalities else k, s, **launch_options).edge_map(combine if modalities else share_of_feature)
+    ranking = Ranking(asarray(shares, readonly=True), first, float(alphas.sum()))
+    functions = (combined_share, rank_modalities) if modalities else (feature_share, rank_feature)
+    given: Any = {"contraction": ranking.alpha, "rounding": unit_roundoff(kind), **options, **launch_options}
+    return fixed_point(graph, asarray(first, copy=True), *functions, ranking, **given)
 
 
 @host_memory_for("atos.manifold_ranking")
@@ -154,7 +187,8 @@ def manifold_ranking(
     Raises
     ------
     InvalidArgumentError
-        If weights are negative, or something is of a wrong shape or out of its range.
+        If weights are negative, or those of a vertex have a sum beyond 1e-280 to 1e280, or something is of a wrong shape or out
+        of its range.
 
     References
     ----------
@@ -168,10 +202,8 @@ def manifold_ranking(
     [0.583 0.167 0.083] True
     """
     check_graph(graph)
-    s, x = _prepare(graph, weights, start, np.array([check_alpha(alpha)]), 0, launch_options)
-    s = s._replace(inverse=asarray(s.inverse, readonly=True))
-    options: Any = {"tolerance": tolerance, "change_driven": change_driven, "max_iterations": max_iterations, **launch_options}
-    return fixed_point(graph, x, weight_of_feature, rank_feature, s, contraction=s.alpha, **options)
+    options: Any = {"tolerance": tolerance, "change_driven": change_driven, "max_iterations": max_iterations}
+    return _rank(graph, weights, start, np.array([check_alpha(alpha)]), 0, options, launch_options)
 
 
 @host_memory_for("atos.multimodal")
@@ -222,11 +254,8 @@ def multimodal(
     """
     check_graph(graph)
     alphas = _check_alphas(alpha)
-    s, x = _prepare(graph, weights, start, alphas, alphas.size, launch_options)
-    Maps(graph, 1, s, **launch_options).edge_map(combine)
-    s = s._replace(combined=asarray(s.combined, readonly=True))
-    options: Any = {"tolerance": tolerance, "change_driven": change_driven, "max_iterations": max_iterations, **launch_options}
-    return fixed_point(graph, x, combined_weight, rank_modalities, s, contraction=s.alpha, **options)
+    options: Any = {"tolerance": tolerance, "change_driven": change_driven, "max_iterations": max_iterations}
+    return _rank(graph, weights, start, alphas, alphas.size, options, launch_options)
 
 
 def _means(graph: Graph, weights: NDArray[Any]) -> NDArray[Any]:

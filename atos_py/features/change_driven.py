@@ -9,7 +9,9 @@ anew.
 sent; Chebyshev's steps go beyond each update by as much as is best for all matrices of the same norm.
 
 *Certificate*: in the end all sums are computed anew, and the residual, how far the features are from their update, bounds the
-error where the update contracts in a norm. If the bound is above the tolerance, epsilon is lowered and the iteration goes on.
+error where the update contracts in a norm. Sums and updates are float64, whatever the type of the features: in that of the
+features a residual may be rounded to 0 where the error is not. What rounding in float64 may hide is added. If the bound is
+above the tolerance, epsilon is lowered and the iteration goes on.
 
 Sources: L. Vaz, "Onyx" (thesis, 2021), section 4.2, whose bookkeeping loses what was not sent; Golub and Varga, "Chebyshev
 semi-iterative methods", Numerische Mathematik 3, 1961.
@@ -47,6 +49,8 @@ _DENSE = 0.8  # share of the edges from which on all sums are computed anew, wit
 _BETTER = 0.999
 _PATIENCE = 3  # certificates that are not better than before, as where rounding is all that is left
 _NORMS = ("max", "1", "2")
+_NORM_OF_PLACES: dict[str, Callable[[Any], Any]] = {"max": np.max, "1": np.sum, "2": lambda places: np.sqrt(np.sum(places))}
+_ROUNDING = 1e3 * 2.0**-53  # of sums in float64, relative to the features
 
 
 class State(NamedTuple):
@@ -54,11 +58,12 @@ class State(NamedTuple):
 
     x: Array  # what a vertex has
     sent: Array  # what it has sent
-    total: Array  # the sum over its edges of what others have sent
+    total: Array  # the sum over its edges of what others have sent, float64
     sending: Array  # bits of the vertices that send before the next update
-    residuals: Array  # the largest, the sum, and the sum of squares
+    sizes: Array  # of the residual and of the features: the largest, the sums, or the sums of squares
+    norm: int  # which of these
     epsilon: float
-    step: Any  # from what was sent, over that to the update
+    step: float  # from what was sent, over that to the update
     edges: Any  # the numbers in the graph of the edges of its transpose
     data: Any
 
@@ -73,7 +78,7 @@ class FixedPoint(NamedTuple):
     converged : bool
         Whether the bound is at most the tolerance.
     error_bound : float
-        Of the distance to the fixed point, in the norm that was given; without a contraction the largest residual.
+        Of the distance to the fixed point, in the norm that was given; without a contraction of the residual.
     iterations : int
         Updates of all vertices.
     edge_operations : int
@@ -109,43 +114,46 @@ def settle(f, v, new, s):  # type: ignore[no-untyped-def]
         s.sent[v, f] = s.x[v, f]
     if s.step != 1:
         new = before + s.step * (new - before)
-    s.x[v, f] = new
+    s.x[v, f] = s.x.dtype.type(new)
     return not abs(new - s.sent[v, f]) <= s.epsilon
 
 
 def measure(f, v, new, s):  # type: ignore[no-untyped-def]
-    """Add a residual to the norms; a NaN counts as infinite."""
-    residual = new - s.x[v, f]
-    size = abs(residual) if residual == residual else math.inf
-    atomic_max(s.residuals, (0, v % _PLACES), size)
-    atomic_add(s.residuals, (1, v % _PLACES), size)
-    atomic_add(s.residuals, (2, v % _PLACES), size * size)
+    """Add a residual and a feature to their norms; a NaN counts as infinite."""
+    size = np.float64(abs(s.x[v, f]))
+    residual = abs(new - s.x[v, f]) if new - s.x[v, f] == new - s.x[v, f] else math.inf
+    if s.norm == 0:
+        atomic_max(s.sizes, (0, v % _PLACES), residual)
+        atomic_max(s.sizes, (1, v % _PLACES), size)
+    else:
+        atomic_add(s.sizes, (0, v % _PLACES), residual if s.norm == 1 else residual * residual)
+        atomic_add(s.sizes, (1, v % _PLACES), size if s.norm == 1 else size * size)
     return False
 
 
 @functools.lru_cache(64)
-def _along_edges(term: Callable[..., Any], dtype: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _along_edges(term: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the functions of an edge that look at all of the other end's features, and that send changes of them."""
 
     def gather(f, v, u, edge, s):  # type: ignore[no-untyped-def]
-        return dtype(term(f, v, u, edge, s.data)) * s.x[u, f]
+        return np.float64(term(f, v, u, edge, s.data)) * s.x[u, f]
 
     def send(f, u, v, edge, s):  # type: ignore[no-untyped-def]
-        change = s.x[u, f] - s.sent[u, f]
-        atomic_add(s.total, (v, f), dtype(term(f, v, u, s.edges[edge], s.data)) * change)
+        change = np.float64(s.x[u, f]) - s.sent[u, f]
+        atomic_add(s.total, (v, f), np.float64(term(f, v, u, s.edges[edge], s.data)) * change)
 
     return gather, send
 
 
 @functools.lru_cache(64)
-def _with_update(finish: Callable[..., Any], update: Any, k: int, dtype: Any) -> Any:
+def _with_update(finish: Callable[..., Any], update: Any, k: int) -> Any:
     """Return the function of a vertex that gives the updates of its features to `finish`."""
 
     def of_feature(f, v, s):  # type: ignore[no-untyped-def]
-        return finish(f, v, dtype(update(f, v, s.total[v, f], s.data)), s)
+        return finish(f, v, np.float64(update(f, v, s.total[v, f], s.data)), s)
 
     def of_team(team, v, s):  # type: ignore[no-untyped-def]
-        new, moved = team.scratch(dtype, k), False
+        new, moved = team.scratch(np.float64, k), False
         for f in team.split(k):
             new[f] = s.total[v, f]
         team.sync()
@@ -175,6 +183,7 @@ def fixed_point(
     symmetric: bool = False,
     change_driven: bool = True,
     feature_aware: bool = True,
+    rounding: float = 0.0,
     recompute_every: int = 64,
     max_iterations: int = 10_000,
     **launch_options: Unpack[LaunchOptions],
@@ -192,10 +201,11 @@ def fixed_point(
         ``term(f, v, u, edge, data)``: by how much x[u, f] counts in the sum of v.
     update : callable
         ``update(f, v, total, data)`` returns the new x[v, f]. Or `together` of ``update(team, v, new, data)``, which finds the
-        sums in the vector `new`, and leaves the features there.
+        sums in the vector `new`, and leaves the features there. Sums are float64.
     data : Array, number or named tuple of those
     tolerance : float
-        Largest error: a bound if there is a contraction, otherwise the largest residual.
+        Largest error: a bound if there is a contraction, otherwise of the residual. What the type of the features cannot hold
+        is not reached.
     contraction : float, optional
         Factor below 1 by which an iteration of all vertices shortens distances in the norm.
     norm : {'max', '1', '2'}
@@ -207,6 +217,9 @@ def fixed_point(
         Whether vertices send changes; otherwise each iteration sums up all edges.
     feature_aware : bool
         As for `Maps`.
+    rounding : float
+        By how much terms are rounded already, relative to their size, as weights that were made float32 by 2**-24; the bound
+        then holds for terms that are not.
     recompute_every : int
         Iterations after which all sums are computed anew, against the drift of sums of floats, and the bound is looked at.
     max_iterations : int
@@ -260,18 +273,19 @@ def fixed_point(
         )
     accelerated = (check_bool("symmetric", symmetric), check_bool("change_driven", change_driven)) == (True, False)
     every, most = check_int("recompute_every", recompute_every, 1, 2**31), check_int("max_iterations", max_iterations, 0, 2**31)
-    dtype = cast(Any, x.dtype.type)
-    gather, send = _along_edges(term, dtype)
-    settled, measured = (_with_update(finish, update, k, dtype) for finish in (settle, measure))
-    sent, total = (zeros(x.shape, dtype=x.dtype, device=x.device) for _ in range(2))
-    residuals = zeros((3, _PLACES), dtype=np.float64, device=x.device)
+    rounded = check_float("rounding", rounding) + _ROUNDING
+    gather, send = _along_edges(term)
+    settled, measured = (_with_update(finish, update, k) for finish in (settle, measure))
+    sent, total = (zeros(x.shape, dtype=dtype, device=x.device) for dtype in (x.dtype, np.float64))
+    sizes = zeros((2, _PLACES), dtype=np.float64, device=x.device)
     maps = Maps(graph, k, 0, feature_aware=feature_aware, **launch_options)
     # Vertices send to those whose edges lead to them, and the sets of active vertices count those edges.
     turned, edges = graph.transpose(return_edges=True) if change_driven else (graph, 0)
     sender = Maps(turned, k, 0, feature_aware=feature_aware, **launch_options)
     maps.runs = sender.runs
     everything = sender.all()
-    state = State(x, sent, total, everything.bits, residuals, limit * (1 - factor) / 2, dtype(1), edges, data)
+    number = _NORMS.index(norm)
+    state = State(x, sent, total, everything.bits, sizes, number, limit * (1 - factor) / 2, 1.0, edges, data)
     view = asarray(x, readonly=True)  # of the same memory: what adds up does not write it
     seen = [view if part is x else part for part in parts]
     iterations = operations = 0
@@ -280,7 +294,7 @@ def fixed_point(
     def recompute() -> None:
         nonlocal state, operations
         maps.data = state._replace(x=view, data=cast(Any, data)._make(seen) if isinstance(data, tuple) else seen[0])
-        maps.sum_map(gather, store, x.dtype)
+        maps.sum_map(gather, store, np.float64)
         state = state._replace(sending=everything.bits)
         operations += graph.num_edges
 
@@ -296,7 +310,7 @@ def fixed_point(
                 break
             if accelerated:
                 step = 1 / (1 - factor**2 * step / 4)
-                state = state._replace(step=dtype(step))
+                state = state._replace(step=step)
             if not change_driven or work > _DENSE * graph.num_edges:
                 recompute()
             else:
@@ -305,11 +319,11 @@ def fixed_point(
                 operations += work
         if count == 0 or change_driven:
             recompute()  # otherwise the last iteration did
-        residuals[:] = 0
+        sizes[:] = 0
         sender.data = state
         sender.vertex_map(measured)
-        largest, total_size, squares = residuals.to_numpy()
-        bound = float({"max": largest.max(), "1": total_size.sum(), "2": math.sqrt(squares.sum())}[norm]) / (1 - factor)
+        residual, size = (_NORM_OF_PLACES[norm](places) for places in sizes.to_numpy())
+        bound = float(residual + rounded * size) / (1 - factor)
         if bound <= limit:
             break
         stalled = 0 if bound < _BETTER * best else stalled + 1

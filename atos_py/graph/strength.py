@@ -62,7 +62,7 @@ def _refuse(graph: GraphArrays, strength: NDArray[np.float64]) -> None:
     """Raise with the first vertex whose weights have a sum that is no strength, and why."""
     v = int(np.argmax(~((strength == 0) | ((strength >= LEAST) & (strength <= MOST)))))
     begin, end = (int(each) for each in graph.indptr[v : v + 2])
-    weights = np.asarray(graph.weights[begin:end]).astype(np.float64)
+    weights = np.asarray(graph.weights)[begin:end].astype(np.float64)
     if (wrong := np.flatnonzero(~((weights >= 0) & (weights < np.inf)))).size:
         u, found = int(graph.indices[begin + int(wrong[0])]), weights[wrong[0]]
         raise InvalidArgumentError(f"weights must be finite and not negative, and that of the edge from {v} to {u} is {found}")
